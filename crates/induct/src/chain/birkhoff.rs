@@ -1,0 +1,158 @@
+//! Uniform draws from the Birkhoff polytope: the doubly stochastic k×k tables.
+//!
+//! Two ways, which agree where both are quick (a test compares their moments):
+//!
+//! - *Rejection.* Draw the first k−1 rows uniformly from the simplex; the last row is what the columns
+//!   still lack. It sums to one by itself; accept if none of it is negative. The density on the free
+//!   coordinates is constant, so what is accepted is uniform. Acceptance falls quickly:
+//!   1, 1/2, 0.21, 0.075, 0.024 for k = 2 … 6.
+//! - *Hit-and-run* along rectangles: pick two rows and two columns, shift mass around the rectangle's
+//!   corners by an amount uniform over what keeps all four corners non-negative. Sums never change, and
+//!   the uniform law is the only one it leaves in place.
+
+use rand_core::Rng;
+use rand_distr::{Distribution, Exp1};
+
+use super::stream::{Generator, open_unit};
+
+/// Up to here rejection needs fewer than 15 tries on average.
+const REJECTION_UP_TO: usize = 5;
+
+/// Rectangle moves for each cell of the table. From the centre of the polytope, k = 4 … 8, the second
+/// moment of a corner entry is within sampling error of its limit after 8; this leaves a margin.
+const MOVES_PER_CELL: usize = 32;
+
+/// Fills `table` ([k, k]) with a uniform doubly stochastic matrix.
+pub(super) fn draw(rng: &mut Generator, states: usize, table: &mut [f64]) {
+    if states <= REJECTION_UP_TO {
+        reject(rng, states, table);
+    } else {
+        hit_and_run(rng, states, table, MOVES_PER_CELL);
+    }
+}
+
+fn reject(rng: &mut Generator, states: usize, table: &mut [f64]) {
+    loop {
+        let (rows, last) = table.split_at_mut((states - 1) * states);
+        last.fill(1.0);
+        for row in rows.chunks_exact_mut(states) {
+            for entry in row.iter_mut() {
+                *entry = Exp1.sample(rng);
+            }
+            let sum: f64 = row.iter().sum();
+            for (entry, lacking) in row.iter_mut().zip(last.iter_mut()) {
+                *entry /= sum;
+                *lacking -= *entry;
+            }
+        }
+        if last.iter().all(|&entry| entry >= 0.0) {
+            return;
+        }
+    }
+}
+
+fn hit_and_run(rng: &mut Generator, states: usize, table: &mut [f64], moves_per_cell: usize) {
+    table.fill(1.0 / states as f64);
+    for _ in 0..moves_per_cell * states * states {
+        let (top, bottom) = distinct_pair(rng, states);
+        let (left, right) = distinct_pair(rng, states);
+        let corners = [
+            top * states + left,
+            bottom * states + right,
+            top * states + right,
+            bottom * states + left,
+        ];
+        let room = |a: usize, b: usize| table[a].min(table[b]);
+        let (low, high) = (-room(corners[0], corners[1]), room(corners[2], corners[3]));
+        let shift = low + (high - low) * open_unit(rng);
+        for (corner, sign) in corners.into_iter().zip([1.0, 1.0, -1.0, -1.0]) {
+            // Rounding may reach an ulp below zero.
+            table[corner] = f64::max(0.0, table[corner] + sign * shift);
+        }
+    }
+    // Thousands of roundings leave row sums off by some 1e-15; a row is a distribution.
+    for row in table.chunks_exact_mut(states) {
+        let sum: f64 = row.iter().sum();
+        for entry in row {
+            *entry /= sum;
+        }
+    }
+}
+
+/// Two different indices below `count`, uniform over ordered pairs (up to 2⁻³² per pair).
+fn distinct_pair(rng: &mut Generator, count: usize) -> (usize, usize) {
+    let mut below = |n: usize| ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize;
+    let first = below(count);
+    let other = below(count - 1);
+    (first, if other < first { other } else { other + 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stream::{Address, Purpose};
+    use super::*;
+
+    /// Means of P₀₀², P₀₀P₁₁ and P₀₀³ over `draws` tables, with standard errors.
+    fn moments(
+        draws: u64,
+        states: usize,
+        draw: impl Fn(&mut Generator, &mut [f64]),
+    ) -> [(f64, f64); 3] {
+        let mut sums = [[0.0; 2]; 3];
+        let mut table = vec![0.0; states * states];
+        let address = Address {
+            purpose: Purpose::Particles,
+            seed: 11,
+            step: states as u64,
+        };
+        for index in 0..draws {
+            draw(&mut address.generator(index), &mut table);
+            let (first, second) = (table[0], table[states + 1]);
+            for (sum, value) in sums
+                .iter_mut()
+                .zip([first * first, first * second, first.powi(3)])
+            {
+                sum[0] += value;
+                sum[1] += value * value;
+            }
+        }
+        let n = draws as f64;
+        sums.map(|[sum, squares]| {
+            let mean = sum / n;
+            (mean, ((squares / n - mean * mean) / n).sqrt())
+        })
+    }
+
+    #[test]
+    fn rejection_and_hit_and_run_agree_in_moments() {
+        for (states, draws) in [(3, 20_000), (4, 20_000), (5, 10_000)] {
+            let rejected = moments(draws, states, |rng, table| reject(rng, states, table));
+            let walked = moments(draws, states, |rng, table| {
+                hit_and_run(rng, states, table, MOVES_PER_CELL);
+            });
+            for (a, b) in rejected.iter().zip(&walked) {
+                let error = a.1.hypot(b.1);
+                assert!((a.0 - b.0).abs() < 4.0 * error, "k = {states}: {a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_moves_change_nothing_beyond_rejection() {
+        let short = moments(4_000, 8, |rng, table| {
+            hit_and_run(rng, 8, table, MOVES_PER_CELL)
+        });
+        let long = moments(4_000, 8, |rng, table| {
+            hit_and_run(rng, 8, table, 4 * MOVES_PER_CELL);
+        });
+        for (a, b) in short.iter().zip(&long) {
+            assert!((a.0 - b.0).abs() < 4.0 * a.1.hypot(b.1), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn two_states_are_uniform_on_the_diagonal() {
+        let [(second_moment, error), ..] = moments(20_000, 2, |rng, table| draw(rng, 2, table));
+        assert!((second_moment - 1.0 / 3.0).abs() < 4.0 * error);
+    }
+}

@@ -1,0 +1,181 @@
+//! The stationary law of a chain, by elimination.
+//!
+//! The method is Grassmann, Taksar and Heyman's: states are censored one after the other, and because
+//! nothing is ever subtracted, every component comes out with small *relative* error, however near to
+//! reducible the chain is. See docs of [`StationarySolver::solve`].
+
+/// The chain splits into several closed classes, so its stationary law is not unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the chain has {closed_classes} closed classes, so its stationary law is not unique")]
+pub struct Reducible {
+    /// How many sets of contexts, once entered, are never left.
+    pub closed_classes: usize,
+}
+
+/// Scratch space for solving π P = π, reused from table to table.
+#[derive(Clone, Debug, Default)]
+pub struct StationarySolver {
+    /// Transition probabilities between contexts, [contexts, contexts], eaten by the elimination.
+    matrix: Vec<f64>,
+}
+
+impl StationarySolver {
+    /// Writes the stationary law over contexts of the table `probs` ([contexts, k]) into `law`.
+    ///
+    /// A context is followed by the one that drops its oldest symbol and appends the new one. Contexts
+    /// that the chain leaves for good get probability zero.
+    pub fn solve(
+        &mut self,
+        probs: &[f64],
+        states: usize,
+        law: &mut [f64],
+    ) -> Result<(), Reducible> {
+        let contexts = law.len();
+        debug_assert_eq!(probs.len(), contexts * states);
+        self.fill_matrix(probs, states, contexts);
+        if eliminate(&mut self.matrix, contexts, law) {
+            return Ok(());
+        }
+        // Some state cannot reach those before it: solve inside the one closed class, if it is one.
+        self.fill_matrix(probs, states, contexts);
+        let class = closed_class(&self.matrix, contexts)?;
+        let mut inside: Vec<f64> = Vec::with_capacity(class.len() * class.len());
+        for &from in &class {
+            inside.extend(class.iter().map(|&to| self.matrix[from * contexts + to]));
+        }
+        let mut inside_law = vec![0.0; class.len()];
+        let solved = eliminate(&mut inside, class.len(), &mut inside_law);
+        debug_assert!(solved, "a closed class is irreducible");
+        law.fill(0.0);
+        for (&state, &mass) in class.iter().zip(&inside_law) {
+            law[state] = mass;
+        }
+        Ok(())
+    }
+
+    fn fill_matrix(&mut self, probs: &[f64], states: usize, contexts: usize) {
+        self.matrix.clear();
+        self.matrix.resize(contexts * contexts, 0.0);
+        for context in 0..contexts {
+            for symbol in 0..states {
+                let next = (context * states + symbol) % contexts;
+                self.matrix[context * contexts + next] += probs[context * states + symbol];
+            }
+        }
+    }
+}
+
+/// Censors the states from the last to the second, then substitutes back. False if a state cannot reach
+/// any state before it, which leaves `law` unspecified.
+fn eliminate(matrix: &mut [f64], size: usize, law: &mut [f64]) -> bool {
+    for last in (1..size).rev() {
+        let leaving: f64 = matrix[last * size..last * size + last].iter().sum();
+        if leaving <= 0.0 {
+            return false;
+        }
+        for from in 0..last {
+            let through = matrix[from * size + last] / leaving;
+            matrix[from * size + last] = through;
+            if through > 0.0 {
+                for to in 0..last {
+                    matrix[from * size + to] += through * matrix[last * size + to];
+                }
+            }
+        }
+    }
+    law[0] = 1.0;
+    let mut total = 1.0;
+    for state in 1..size {
+        law[state] = (0..state)
+            .map(|from| law[from] * matrix[from * size + state])
+            .sum();
+        total += law[state];
+    }
+    for mass in law {
+        *mass /= total;
+    }
+    true
+}
+
+/// The states of the only closed class, in order.
+fn closed_class(matrix: &[f64], size: usize) -> Result<Vec<usize>, Reducible> {
+    let reachable: Vec<Vec<bool>> = (0..size).map(|from| reach(matrix, size, from)).collect();
+    let recurrent =
+        |state: usize| (0..size).all(|to| !reachable[state][to] || reachable[to][state]);
+    let mut closed_classes = 0;
+    let mut class = Vec::new();
+    let mut seen = vec![false; size];
+    for state in 0..size {
+        if !seen[state] && recurrent(state) {
+            closed_classes += 1;
+            class = (0..size).filter(|&to| reachable[state][to]).collect();
+            for &member in &class {
+                seen[member] = true;
+            }
+        }
+    }
+    if closed_classes == 1 {
+        Ok(class)
+    } else {
+        Err(Reducible { closed_classes })
+    }
+}
+
+/// Which states can be reached from `from` (itself included).
+fn reach(matrix: &[f64], size: usize, from: usize) -> Vec<bool> {
+    let mut reached = vec![false; size];
+    reached[from] = true;
+    let mut frontier = vec![from];
+    while let Some(state) = frontier.pop() {
+        for to in 0..size {
+            if matrix[state * size + to] > 0.0 && !reached[to] {
+                reached[to] = true;
+                frontier.push(to);
+            }
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn solve(probs: &[f64], states: usize, contexts: usize) -> Result<Vec<f64>, Reducible> {
+        let mut law = vec![0.0; contexts];
+        StationarySolver::default().solve(probs, states, &mut law)?;
+        Ok(law)
+    }
+
+    #[test]
+    fn two_states_follow_the_formula_even_next_to_reducible() {
+        for (leave_0, leave_1) in [(0.3, 0.6), (1e-12, 1e-9), (1e-300, 0.5), (1.0, 1.0)] {
+            let law = solve(&[1.0 - leave_0, leave_0, leave_1, 1.0 - leave_1], 2, 2).unwrap();
+            // π₀ = P(1→0) / (P(0→1) + P(1→0)).
+            let expected = leave_1 / (leave_0 + leave_1);
+            assert!((law[0] / expected - 1.0).abs() < 1e-14, "{law:?}");
+        }
+    }
+
+    #[test]
+    fn states_left_for_good_get_no_mass() {
+        // 0 and 2 lead into the closed pair {1, 3}, which the chain walks 1 → 3 → 1.
+        let probs = [
+            [0.5, 0.5, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 1.0],
+            [0.0, 0.2, 0.8, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+        ];
+        let law = solve(probs.as_flattened(), 4, 4).unwrap();
+        assert_eq!(law, [0.0, 0.5, 0.0, 0.5]);
+    }
+
+    #[test]
+    fn several_closed_classes_are_an_error() {
+        let identity = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        assert_eq!(
+            solve(identity.as_flattened(), 3, 3),
+            Err(Reducible { closed_classes: 3 })
+        );
+    }
+}

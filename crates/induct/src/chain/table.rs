@@ -1,0 +1,263 @@
+//! Transition tables of any order.
+
+use super::stationary::{Reducible, StationarySolver};
+use crate::invalid::{Invalid, require};
+
+/// Index of a context: its symbols read as a number in base k, the oldest most significant.
+///
+/// This is the one place that fixes the order; everything that counts, samples or looks up contexts
+/// uses it or [`slide`].
+pub fn context_index(symbols: &[u8], states: usize) -> usize {
+    symbols
+        .iter()
+        .fold(0, |index, &symbol| index * states + symbol as usize)
+}
+
+/// Index of the context that follows `context` (one of `contexts`) when `symbol` is appended.
+pub fn slide(context: usize, symbol: u8, states: usize, contexts: usize) -> usize {
+    (context * states + symbol as usize) % contexts
+}
+
+/// The law of an n-gram process: for each of the k^(n−1) contexts, a distribution over the next symbol,
+/// and the stationary law over contexts from which sequences start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransitionTable {
+    states: usize,
+    ngram: usize,
+    /// [contexts, k]
+    probs: Vec<f64>,
+    /// [contexts]
+    stationary: Vec<f64>,
+}
+
+/// How far a given row's sum may be from one before it is refused rather than normalised.
+const ROW_SUM_TOLERANCE: f64 = 1e-6;
+
+impl TransitionTable {
+    /// Number of contexts of an n-gram over `states` symbols, if it fits a `usize`.
+    pub fn context_count(states: usize, ngram: usize) -> Option<usize> {
+        states.checked_pow(u32::try_from(ngram).ok()?.checked_sub(1)?)
+    }
+
+    /// The table with the given rows, one a context, in the order of [`context_index`].
+    ///
+    /// Rows must sum to one within 10⁻⁶ and are then normalised.
+    pub fn from_rows(states: usize, ngram: usize, rows: &[Vec<f64>]) -> Result<Self, Invalid> {
+        let contexts = Self::context_count(states, ngram).unwrap_or(usize::MAX);
+        require(
+            rows.len() == contexts,
+            "table",
+            format!("{} rows", rows.len()),
+            &format!("k^(n-1) = {contexts} rows, one for each context"),
+        )?;
+        let mut table = Self::unset(states, ngram);
+        for (context, row) in rows.iter().enumerate() {
+            let field = format!("table[{context}]");
+            require(
+                row.len() == states,
+                &field,
+                format!("{} entries", row.len()),
+                &format!("{states} probabilities, one for each state"),
+            )?;
+            for (symbol, &p) in row.iter().enumerate() {
+                require(
+                    (0.0..=1.0).contains(&p),
+                    &format!("{field}[{symbol}]"),
+                    p,
+                    "a probability, from 0 to 1",
+                )?;
+            }
+            let sum: f64 = row.iter().sum();
+            require(
+                (sum - 1.0).abs() <= ROW_SUM_TOLERANCE,
+                &field,
+                format!("a row with sum {sum}"),
+                "every row must sum to 1",
+            )?;
+            for (slot, p) in table.row_mut(context).iter_mut().zip(row) {
+                *slot = p / sum;
+            }
+        }
+        table
+            .settle(&mut StationarySolver::default())
+            .map_err(|reducible| {
+                Invalid::new(
+                    "table",
+                    format!("{rows:?}"),
+                    format!("{reducible}; make one class reachable from the others"),
+                )
+            })?;
+        Ok(table)
+    }
+
+    /// A table to be filled through [`row_mut`](Self::row_mut) and finished by [`settle`](Self::settle);
+    /// until then, uniform.
+    pub fn unset(states: usize, ngram: usize) -> Self {
+        let contexts = states.pow(ngram as u32 - 1);
+        Self {
+            states,
+            ngram,
+            probs: vec![1.0 / states as f64; contexts * states],
+            stationary: vec![1.0 / contexts as f64; contexts],
+        }
+    }
+
+    /// Recomputes the stationary law after the rows have changed.
+    pub(super) fn settle(&mut self, solver: &mut StationarySolver) -> Result<(), Reducible> {
+        solver.solve(&self.probs, self.states, &mut self.stationary)
+    }
+
+    /// Number of symbols, k.
+    pub fn states(&self) -> usize {
+        self.states
+    }
+
+    /// Order of the process, n: the next symbol depends on the n−1 before it.
+    pub fn ngram(&self) -> usize {
+        self.ngram
+    }
+
+    /// Number of contexts, k^(n−1).
+    pub fn contexts(&self) -> usize {
+        self.stationary.len()
+    }
+
+    /// Distribution of the symbol after `context`.
+    pub fn row(&self, context: usize) -> &[f64] {
+        &self.probs[context * self.states..][..self.states]
+    }
+
+    /// All rows, [contexts, k].
+    pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        self.probs.chunks_exact(self.states)
+    }
+
+    pub(super) fn row_mut(&mut self, context: usize) -> &mut [f64] {
+        &mut self.probs[context * self.states..][..self.states]
+    }
+
+    /// The rows of the first `count` contexts, [count, k].
+    pub(super) fn first_rows_mut(&mut self, count: usize) -> &mut [f64] {
+        &mut self.probs[..count * self.states]
+    }
+
+    /// Repeats the first `count` rows over all contexts: with `count` = k, the table then depends on the
+    /// last symbol of a context only.
+    pub(super) fn repeat_first_rows(&mut self, count: usize) {
+        let (first, rest) = self.probs.split_at_mut(count * self.states);
+        for block in rest.chunks_exact_mut(first.len()) {
+            block.copy_from_slice(first);
+        }
+    }
+
+    /// The stationary law over contexts; for n = 2, over symbols.
+    pub fn stationary(&self) -> &[f64] {
+        &self.stationary
+    }
+
+    /// Probability that the process shows `prefix` when looked at from anywhere, for up to n−1 symbols.
+    pub fn start_probability(&self, prefix: &[u8]) -> f64 {
+        // Contexts that begin with the prefix stand side by side: the oldest symbol is most significant.
+        let block = self.states.pow((self.ngram - 1 - prefix.len()) as u32);
+        let first = context_index(prefix, self.states) * block;
+        self.stationary[first..first + block].iter().sum()
+    }
+
+    /// Writes the true distribution of the symbol after `seen` into `out` ([k]).
+    ///
+    /// While fewer than n−1 symbols have been seen, it follows from the stationary law.
+    pub fn next_distribution(&self, seen: &[u8], out: &mut [f64]) {
+        let order = self.ngram - 1;
+        if seen.len() >= order {
+            let context = context_index(&seen[seen.len() - order..], self.states);
+            out.copy_from_slice(self.row(context));
+            return;
+        }
+        let mut longer = seen.to_vec();
+        longer.push(0);
+        let so_far = self.start_probability(seen);
+        for (symbol, p) in out.iter_mut().enumerate() {
+            *longer.last_mut().expect("just pushed") = symbol as u8;
+            *p = self.start_probability(&longer) / so_far;
+        }
+    }
+
+    /// Natural logarithm of the probability of `tokens`, the start from the stationary law included.
+    pub fn log_likelihood(&self, tokens: &[u8]) -> f64 {
+        let order = (self.ngram - 1).min(tokens.len());
+        let mut total = self.start_probability(&tokens[..order]).ln();
+        for window in tokens.windows(self.ngram) {
+            let (context, next) = (&window[..self.ngram - 1], window[self.ngram - 1]);
+            total += self.row(context_index(context, self.states))[next as usize].ln();
+        }
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_symbol_is_most_significant() {
+        assert_eq!(context_index(&[2, 0, 1], 3), 2 * 9 + 1);
+        // Appending 2 to (2, 0, 1) leaves (0, 1, 2).
+        assert_eq!(slide(19, 2, 3, 27), context_index(&[0, 1, 2], 3));
+    }
+
+    #[test]
+    fn short_prefixes_follow_from_the_stationary_law() {
+        let rows = vec![
+            vec![0.9, 0.1],
+            vec![0.2, 0.8],
+            vec![0.6, 0.4],
+            vec![0.3, 0.7],
+        ];
+        let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        let mut row = [0.0; 2];
+        table.next_distribution(&[0], &mut row);
+        let pi = table.stationary();
+        assert!((row[1] - pi[1] / (pi[0] + pi[1])).abs() < 1e-15);
+        assert!((table.start_probability(&[]) - 1.0).abs() < 1e-15);
+        // Stationarity: P(x₀ = 0) equals P(x₁ = 0).
+        assert!((table.start_probability(&[0]) - (pi[0] + pi[2])).abs() < 1e-15);
+    }
+
+    #[test]
+    fn likelihoods_of_all_sequences_sum_to_one() {
+        let rows = vec![
+            vec![0.9, 0.1],
+            vec![0.2, 0.8],
+            vec![0.6, 0.4],
+            vec![0.3, 0.7],
+        ];
+        let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        for length in [1, 2, 3, 6] {
+            let total: f64 = (0..1_u32 << length)
+                .map(|bits| {
+                    let tokens: Vec<u8> = (0..length).map(|i| (bits >> i & 1) as u8).collect();
+                    table.log_likelihood(&tokens).exp()
+                })
+                .sum();
+            assert!((total - 1.0).abs() < 1e-12, "length {length}: {total}");
+        }
+    }
+
+    #[test]
+    fn impossible_tables_are_refused_by_name() {
+        let refuse = |rows: &[Vec<f64>]| TransitionTable::from_rows(2, 2, rows).unwrap_err();
+        assert_eq!(refuse(&[vec![1.0, 0.0]]).field, "table");
+        assert_eq!(refuse(&[vec![0.5, 0.6], vec![0.5, 0.5]]).field, "table[0]");
+        assert_eq!(refuse(&[vec![0.5, 0.5], vec![0.5]]).field, "table[1]");
+        let nan = refuse(&[vec![0.5, 0.5], vec![f64::NAN, 0.5]]);
+        assert_eq!(
+            (nan.field.as_str(), nan.value.as_str()),
+            ("table[1][0]", "NaN")
+        );
+        assert!(
+            refuse(&[vec![1.0, 0.0], vec![0.0, 1.0]])
+                .allowed
+                .contains("2 closed classes")
+        );
+    }
+}
