@@ -4,5 +4,7 @@
 
 pub mod chain;
 mod invalid;
+pub mod model;
+pub mod train;
 
 pub use invalid::Invalid;

@@ -1,0 +1,86 @@
+//! Where each named tensor lives in a model's flat vector of parameters.
+
+use std::ops::Range;
+
+/// A named tensor of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Dotted name, as in snapshot files: `layers.0.W_Q`.
+    pub name: String,
+    /// Sizes, outermost first.
+    pub shape: Vec<usize>,
+    /// Place in the flat vector.
+    pub range: Range<usize>,
+    /// Whether weight decay applies by default: true of matrices that multiply activations, not of
+    /// embeddings, positional tables, gains and biases.
+    pub decays: bool,
+}
+
+impl Tensor {
+    /// Whether `group` names this tensor or a part of the model that holds it: `layers.1`,
+    /// `layers.1.W_K` and `W_K` all name `layers.1.W_K`.
+    pub fn is_in(&self, group: &str) -> bool {
+        let name: Vec<&str> = self.name.split('.').collect();
+        let wanted: Vec<&str> = group.split('.').collect();
+        name.starts_with(&wanted) || name.ends_with(&wanted)
+    }
+}
+
+/// All tensors of a model, in the order of its flat vector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    tensors: Vec<Tensor>,
+}
+
+impl Layout {
+    /// Appends a tensor and returns its place.
+    pub(super) fn push(&mut self, name: String, shape: &[usize], decays: bool) -> Range<usize> {
+        let start = self.len();
+        let range = start..start + shape.iter().product::<usize>();
+        self.tensors.push(Tensor {
+            name,
+            shape: shape.to_vec(),
+            range: range.clone(),
+            decays,
+        });
+        range
+    }
+
+    /// Number of parameters.
+    pub fn len(&self) -> usize {
+        self.tensors.last().map_or(0, |tensor| tensor.range.end)
+    }
+
+    /// Whether there are no parameters.
+    pub fn is_empty(&self) -> bool {
+        self.tensors.is_empty()
+    }
+
+    /// The tensors in order.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The tensor called `name`.
+    pub fn tensor(&self, name: &str) -> Option<&Tensor> {
+        self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_match_whole_components() {
+        let mut layout = Layout::default();
+        layout.push("layers.1.W_K".into(), &[4, 4], true);
+        let tensor = &layout.tensors()[0];
+        for group in ["layers", "layers.1", "layers.1.W_K", "W_K"] {
+            assert!(tensor.is_in(group), "{group}");
+        }
+        for group in ["layer", "layers.10", "K", "1", "W_Q", ""] {
+            assert!(!tensor.is_in(group), "{group}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Plain f64 matrices for the naive twin: products that read like the formulas.
+
+use std::ops::{Index, IndexMut};
+
+/// A dense matrix, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub cols: usize,
+    /// [rows, cols]
+    pub data: Vec<f64>,
+}
+
+impl Matrix {
+    /// All zeros.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self {
+            rows,
+            cols,
+            data: vec![0.0; rows * cols],
+        }
+    }
+
+    /// A copy of a flat slice.
+    pub fn from_slice(rows: usize, cols: usize, data: &[f64]) -> Self {
+        assert_eq!(data.len(), rows * cols);
+        Self {
+            rows,
+            cols,
+            data: data.to_vec(),
+        }
+    }
+
+    /// The matrix with entry `f(row, col)`.
+    pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Self {
+        let entries = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
+        Self {
+            rows,
+            cols,
+            data: entries.map(|(row, col)| f(row, col)).collect(),
+        }
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.data[row * self.cols..][..self.cols]
+    }
+
+    /// self · other
+    pub fn times(&self, other: &Matrix) -> Matrix {
+        assert_eq!(self.cols, other.rows);
+        Matrix::from_fn(self.rows, other.cols, |i, j| {
+            (0..self.cols).map(|m| self[(i, m)] * other[(m, j)]).sum()
+        })
+    }
+
+    /// The transpose.
+    pub fn transposed(&self) -> Matrix {
+        Matrix::from_fn(self.cols, self.rows, |i, j| self[(j, i)])
+    }
+
+    /// Entrywise sum.
+    pub fn plus(&self, other: &Matrix) -> Matrix {
+        assert_eq!((self.rows, self.cols), (other.rows, other.cols));
+        Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] + other[(i, j)])
+    }
+
+    /// Columns `start .. start + width`.
+    pub fn columns(&self, start: usize, width: usize) -> Matrix {
+        Matrix::from_fn(self.rows, width, |i, j| self[(i, start + j)])
+    }
+
+    /// Adds `block` to the columns from `start` on.
+    pub fn add_columns(&mut self, start: usize, block: &Matrix) {
+        for i in 0..block.rows {
+            for j in 0..block.cols {
+                self[(i, start + j)] += block[(i, j)];
+            }
+        }
+    }
+}
+
+impl Index<(usize, usize)> for Matrix {
+    type Output = f64;
+    fn index(&self, (row, col): (usize, usize)) -> &f64 {
+        &self.data[row * self.cols + col]
+    }
+}
+
+impl IndexMut<(usize, usize)> for Matrix {
+    fn index_mut(&mut self, (row, col): (usize, usize)) -> &mut f64 {
+        &mut self.data[row * self.cols + col]
+    }
+}

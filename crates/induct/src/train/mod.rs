@@ -1,0 +1,13 @@
+//! Training: recipes, losses, optimisers, schedules and the loop. No files and no terminal.
+
+mod loss;
+mod optimizer;
+mod recipe;
+mod schedule;
+mod trainer;
+
+pub use loss::Loss;
+pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
+pub use recipe::{Recipe, RecipeError, Seeds, StageSpec, TaskSpec, TrainSpec};
+pub use schedule::{RecordSpec, Schedule, Spacing};
+pub use trainer::{Diverged, TrainState, Trainer, batch_address, prior_at, thread_pool};

@@ -1,0 +1,247 @@
+//! The loop: a step draws its own batch, computes the gradient over blocks of lanes, and moves the weights.
+//!
+//! Blocks are shared out over threads; each block's gradient is kept apart and they are added in the order
+//! of blocks, so that a run gives the same bytes for any number of threads.
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::loss::Loss;
+use super::optimizer::Optimizer;
+use super::recipe::Recipe;
+use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::invalid::Invalid;
+use crate::model::{Lane, Model, Work};
+
+/// Training failed: the loss is no longer a number.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("the loss became {loss} at step {step}")]
+pub struct Diverged {
+    /// The step whose batch gave it.
+    pub step: u64,
+    /// NaN or infinite.
+    pub loss: f64,
+}
+
+/// All that changes during training: enough to go on from here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainState {
+    /// Steps done.
+    pub step: u64,
+    /// The weights.
+    pub params: Vec<f32>,
+    /// The optimiser's moments, each as long as the weights.
+    pub moments: Vec<Vec<f32>>,
+}
+
+/// A model in training.
+pub struct Trainer {
+    recipe: Recipe,
+    model: Model,
+    stages: Vec<(u64, Prior)>,
+    optimizer: Optimizer,
+    step: u64,
+    params: Vec<f32>,
+    grads: Vec<f32>,
+    /// [blocks, params]
+    block_grads: Vec<f32>,
+    /// Loss of each block, summed over its sequences and positions.
+    block_losses: Vec<f64>,
+    workers: Vec<Worker>,
+    pool: ThreadPool,
+}
+
+/// What one thread needs.
+struct Worker {
+    sampler: Sampler,
+    tokens: TokenBlock,
+    work: Work,
+    grads: Vec<Lane>,
+}
+
+/// A pool of `threads` threads for training and measuring.
+pub fn thread_pool(threads: usize) -> ThreadPool {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .expect("the system can start threads")
+}
+
+/// The address of the batch that step `step` trains on.
+pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
+    Address {
+        purpose: Purpose::Train,
+        seed: recipe.seeds.data,
+        step,
+    }
+}
+
+/// The prior in force at `step`.
+pub fn prior_at(stages: &[(u64, Prior)], step: u64) -> &Prior {
+    let current = stages.iter().rev().find(|(from, _)| *from <= step);
+    &current.expect("the first stage starts at step 0").1
+}
+
+impl Trainer {
+    /// A run at its start.
+    pub fn new(recipe: &Recipe, threads: usize) -> Result<Self, Invalid> {
+        recipe.check()?;
+        let model = recipe.model()?;
+        let stages = recipe.stages()?;
+        let optimizer = recipe.optimizer(&model)?;
+        let blocks = recipe.train.batch.div_ceil(LANES);
+        let size = model.layout().len();
+        let threads = threads.clamp(1, blocks);
+        let worker = || Worker {
+            sampler: Sampler::new(&stages[0].1),
+            tokens: TokenBlock::new(recipe.task.length + 1),
+            work: model.work(),
+            grads: vec![Lane::ZERO; size],
+        };
+        Ok(Self {
+            params: model.start(recipe.seeds.init),
+            grads: vec![0.0; size],
+            block_grads: vec![0.0; blocks * size],
+            block_losses: vec![0.0; blocks],
+            workers: (0..threads).map(|_| worker()).collect(),
+            pool: thread_pool(threads),
+            recipe: recipe.clone(),
+            model,
+            stages,
+            optimizer,
+            step: 0,
+        })
+    }
+
+    /// The recipe it follows.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The weights as they are now.
+    pub fn params(&self) -> &[f32] {
+        &self.params
+    }
+
+    /// Steps done.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Whether all steps of the recipe are done.
+    pub fn is_done(&self) -> bool {
+        self.step >= self.recipe.train.steps
+    }
+
+    /// Does one step and returns its loss, averaged over sequences and positions.
+    ///
+    /// The loss is of the weights before the step. If it is not finite, nothing is changed.
+    pub fn advance(&mut self) -> Result<f64, Diverged> {
+        let loss = self.gradient();
+        if !loss.is_finite() || !self.grads.iter().all(|g| g.is_finite()) {
+            return Err(Diverged {
+                step: self.step,
+                loss: if loss.is_finite() { f64::NAN } else { loss },
+            });
+        }
+        let steps = self.recipe.train.steps;
+        let factor = self.recipe.train.schedule.factor(self.step, steps);
+        self.optimizer
+            .update(self.step, factor, &self.grads, &mut self.params);
+        self.step += 1;
+        Ok(loss)
+    }
+
+    /// Computes the loss and the gradient of the current step's batch.
+    fn gradient(&mut self) -> f64 {
+        let (model, params, train) = (&self.model, &self.params, &self.recipe.train);
+        let (batch, length, loss) = (train.batch, self.recipe.task.length, train.loss);
+        let address = batch_address(&self.recipe, self.step);
+        let prior = prior_at(&self.stages, self.step);
+        let size = params.len();
+        let blocks = self.block_losses.len();
+        let share = blocks.div_ceil(self.workers.len());
+        let scale = 1.0 / (batch * length) as f64;
+        let (workers, block_losses, block_grads) = (
+            &mut self.workers,
+            &mut self.block_losses,
+            &mut self.block_grads,
+        );
+        self.pool.install(|| {
+            workers
+                .par_iter_mut()
+                .zip(block_losses.par_chunks_mut(share))
+                .zip(block_grads.par_chunks_mut(share * size))
+                .enumerate()
+                .for_each(|(index, ((worker, losses), grads))| {
+                    let own = losses.iter_mut().zip(grads.chunks_exact_mut(size));
+                    for (offset, (block_loss, block_grad)) in own.enumerate() {
+                        let first = (index * share + offset) * LANES;
+                        let used = (batch - first).min(LANES);
+                        let Worker {
+                            sampler, tokens, ..
+                        } = worker;
+                        sampler.block(prior, address, first as u64, used, tokens);
+                        *block_loss = worker.block(model, params, loss, scale as f32, block_grad);
+                    }
+                });
+        });
+        self.grads.fill(0.0);
+        for block_grad in self.block_grads.chunks_exact(size) {
+            for (total, &part) in self.grads.iter_mut().zip(block_grad) {
+                *total += part;
+            }
+        }
+        self.block_losses.iter().sum::<f64>() * scale
+    }
+
+    /// What is needed to go on from here.
+    pub fn state(&self) -> TrainState {
+        TrainState {
+            step: self.step,
+            params: self.params.clone(),
+            moments: self.optimizer.moments().to_vec(),
+        }
+    }
+
+    /// Goes on from a saved state. False, and nothing changed, if it does not fit this recipe.
+    pub fn restore(&mut self, state: TrainState) -> bool {
+        if state.params.len() != self.params.len()
+            || !self.optimizer.restore(state.step, state.moments)
+        {
+            return false;
+        }
+        self.step = state.step;
+        self.params = state.params;
+        true
+    }
+}
+
+impl Worker {
+    /// Loss of the block in `tokens`, summed; its gradient, times `scale`, into `grad`.
+    fn block(
+        &mut self,
+        model: &Model,
+        params: &[f32],
+        loss: Loss,
+        scale: f32,
+        grad: &mut [f32],
+    ) -> f64 {
+        let rows = self.tokens.rows();
+        let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
+        model.forward(params, inputs, &mut self.work);
+        let (logits, d_logits) = self.work.logits_and_gradient();
+        let total = loss.evaluate(logits, targets, self.tokens.used(), scale, d_logits);
+        self.grads.fill(Lane::ZERO);
+        model.backward(params, inputs, &mut self.work, &mut self.grads);
+        for (sum, by_lane) in grad.iter_mut().zip(&self.grads) {
+            *sum = by_lane.sum();
+        }
+        total
+    }
+}
