@@ -4,6 +4,7 @@
 //! from the caller. [`twin`] computes the same in f64, one sequence at a time, by the formulas. Each operation
 //! has both, in one file under [`ops`].
 
+pub mod circuits;
 mod lane;
 mod layout;
 mod matrix;

@@ -1,0 +1,59 @@
+//! Means with their standard errors.
+
+/// A mean over independent sequences, with its standard error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error; NaN for a single value.
+    pub se: f64,
+}
+
+/// Sums from which an [`Estimate`] follows, to be fed in any number of pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    count: f64,
+    mean: f64,
+    /// Sum of squared deviations from the mean.
+    spread: f64,
+}
+
+impl Moments {
+    /// Takes in one value (Welford's update: no cancellation).
+    pub fn push(&mut self, value: f64) {
+        self.count += 1.0;
+        let before = value - self.mean;
+        self.mean += before / self.count;
+        self.spread += before * (value - self.mean);
+    }
+
+    /// The mean so far.
+    pub fn estimate(&self) -> Estimate {
+        let variance = self.spread / (self.count - 1.0);
+        Estimate {
+            mean: self.mean,
+            se: (variance / self.count).sqrt(),
+        }
+    }
+}
+
+impl FromIterator<f64> for Moments {
+    fn from_iter<T: IntoIterator<Item = f64>>(values: T) -> Self {
+        let mut moments = Moments::default();
+        values.into_iter().for_each(|value| moments.push(value));
+        moments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_error_divides_by_the_root_of_the_count() {
+        let estimate = Moments::from_iter([1.0, 2.0, 3.0, 6.0]).estimate();
+        // Mean 3, variance (4 + 1 + 0 + 9) / 3, divided by 4.
+        assert_eq!(estimate.mean, 3.0);
+        assert!((estimate.se - (14.0_f64 / 12.0).sqrt()).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,149 @@
+//! What attention heads do, read from patterns that the real forward recorded.
+
+use crate::chain::TokenBlock;
+use crate::model::circuits;
+use crate::model::{AttnMap, Kind, Matrix, Model, Work};
+
+/// Scores of the heads that make an induction circuit, each of the best head in its layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadScores {
+    /// Layer 1: mean mass on the previous position.
+    pub previous_token: f64,
+    /// Layer 2: mean mass on positions whose predecessor equals the current symbol, over positions that have
+    /// such a one. None for one layer.
+    pub induction: Option<f64>,
+}
+
+/// Measures the heads of a transformer on some blocks. None for the minimal model and for t = 1.
+pub fn head_scores(
+    model: &Model,
+    params: &[f32],
+    blocks: &[TokenBlock],
+    work: &mut Work,
+) -> Option<HeadScores> {
+    let Kind::Transformer(shape) = model.kind() else {
+        return None;
+    };
+    if model.length() < 2 {
+        return None;
+    }
+    let layers = shape.layer_count().min(2);
+    let mut sums: Vec<Vec<f64>> = (0..layers).map(|l| vec![0.0; shape.heads(l)]).collect();
+    let mut counts = vec![0.0; layers];
+    let mut record: Vec<Vec<AttnMap>> = Vec::new();
+    for block in blocks {
+        let inputs = &block.rows()[..model.length()];
+        model.forward_recorded(params, inputs, work, Some(&mut record));
+        for lane in 0..block.used() {
+            let tokens: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
+            for i in 1..tokens.len() {
+                let previous = [i - 1];
+                let after_same: Vec<usize> =
+                    (1..=i).filter(|&j| tokens[j - 1] == tokens[i]).collect();
+                for (l, targets) in [previous.as_slice(), &after_same].into_iter().enumerate() {
+                    if l >= layers || targets.is_empty() {
+                        continue;
+                    }
+                    counts[l] += 1.0;
+                    for (sum, map) in sums[l].iter_mut().zip(&record[l]) {
+                        let row = &map.attn_pattern[i * map.rows..];
+                        *sum += targets.iter().map(|&j| f64::from(row[j].0[lane])).sum::<f64>();
+                    }
+                }
+            }
+        }
+    }
+    let best = |l: usize| sums[l].iter().copied().fold(0.0, f64::max) / counts[l].max(1.0);
+    Some(HeadScores {
+        previous_token: best(0),
+        induction: (layers > 1).then(|| best(1)),
+    })
+}
+
+/// The first layer's positional profile: how position alone spreads attention over lags, [t], averaged over
+/// symbols and heads. For the minimal model its weights v as they are.
+///
+/// The transformer's is softmax over lags of the positional part of the score, as the layer computes it
+/// (√d_head included). None without relative positions.
+pub fn positional_profile(model: &Model, params: &[f32]) -> Option<Vec<f64>> {
+    if let Kind::Minimal(_) = model.kind() {
+        let v = &model.layout().tensor("v")?.range;
+        return Some(params[v.clone()].iter().map(|&w| w.into()).collect());
+    }
+    let heads = circuits::positional_scores(model, params)?;
+    let mut profile = vec![0.0; model.length()];
+    let share = 1.0 / (heads.len() * model.states()) as f64;
+    for scores in &heads {
+        for symbol in 0..scores.rows {
+            let row = scores.row(symbol);
+            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = row.iter().map(|s| libm::exp(s - largest)).sum();
+            for (weight, s) in profile.iter_mut().zip(row) {
+                *weight += share * libm::exp(s - largest) / sum;
+            }
+        }
+    }
+    Some(profile)
+}
+
+/// Lags whose weight is compared with that of their neighbours. Lag 1, which the solution needs, is left out.
+const ODD_LAGS: [usize; 4] = [3, 5, 7, 9];
+
+/// How far odd lags stand out: the mean over lags 3, 5, 7, 9 of weight minus the mean of the two even
+/// neighbours, in units of the mean size of the weights at lags 2 … 10. A straight line scores 0.
+///
+/// None if the profile is shorter than eleven lags or flat zero.
+pub fn odd_even_score(profile: &[f64]) -> Option<f64> {
+    let window = profile.get(2..11)?;
+    let size = window.iter().map(|w| w.abs()).sum::<f64>() / window.len() as f64;
+    let above = ODD_LAGS.map(|lag| profile[lag] - 0.5 * (profile[lag - 1] + profile[lag + 1]));
+    (size > 0.0).then(|| above.iter().sum::<f64>() / ODD_LAGS.len() as f64 / size)
+}
+
+/// How diagonal a square matrix is: (D − O) / (|D| + |O|), with D and O the means on and off the diagonal;
+/// between −1 and 1, 0 for a constant matrix.
+pub fn diagonal_dominance(matrix: &Matrix) -> f64 {
+    let k = matrix.rows;
+    let trace: f64 = (0..k).map(|i| matrix[(i, i)]).sum();
+    let total: f64 = matrix.data.iter().sum();
+    let on = trace / k as f64;
+    let off = (total - trace) / (k * (k - 1)) as f64;
+    let size = on.abs() + off.abs();
+    if size > 0.0 { (on - off) / size } else { 0.0 }
+}
+
+/// [`diagonal_dominance`] of the second layer's matching scores; of the best pair of heads. None where there is
+/// no such matrix (see [`circuits::matching_scores`]).
+pub fn matching_dominance(model: &Model, params: &[f32]) -> Option<f64> {
+    let pairs = circuits::matching_scores(model, params)?;
+    pairs.iter().map(diagonal_dominance).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_even_is_zero_on_a_line_and_signed_otherwise() {
+        let line: Vec<f64> = (0..20).map(|lag| 5.0 - 0.1 * f64::from(lag)).collect();
+        assert!(odd_even_score(&line).unwrap().abs() < 1e-12);
+        let wave = |odd: f64| -> Vec<f64> {
+            (0..20).map(|lag| if lag % 2 == 1 { odd } else { 1.0 }).collect()
+        };
+        assert!(odd_even_score(&wave(2.0)).unwrap() > 0.5);
+        assert!(odd_even_score(&wave(0.5)).unwrap() < -0.3);
+        assert_eq!(odd_even_score(&line[..10]), None);
+    }
+
+    #[test]
+    fn diagonal_dominance_knows_its_extremes() {
+        let matrix = |on: f64, off: f64| {
+            Matrix::from_fn(3, 3, |i, j| if i == j { on } else { off })
+        };
+        assert_eq!(diagonal_dominance(&matrix(2.0, 0.0)), 1.0);
+        assert_eq!(diagonal_dominance(&matrix(0.0, 2.0)), -1.0);
+        assert_eq!(diagonal_dominance(&matrix(1.0, 1.0)), 0.0);
+        assert_eq!(diagonal_dominance(&matrix(0.0, 0.0)), 0.0);
+        assert_eq!(diagonal_dominance(&matrix(4.0, 1.0)), 0.6);
+    }
+}

@@ -1,0 +1,218 @@
+//! Phases of a run: which strategy the model is nearest to, and how it moved from one to the next.
+
+/// A stretch of training during which one strategy is the nearest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// The strategy.
+    pub strategy: String,
+    /// First recorded step at which it is the nearest.
+    pub onset: u64,
+    /// Last recorded step of the phase.
+    pub end: u64,
+    /// Median loss over the second half of the phase's records.
+    pub plateau: f64,
+}
+
+/// The fall of the loss from one phase's level to the next one's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drop {
+    /// The strategy left.
+    pub from: String,
+    /// The strategy reached.
+    pub to: String,
+    /// Step at which half of the fall is done.
+    pub midpoint: f64,
+    /// Steps from a tenth to nine tenths of the fall.
+    pub width: f64,
+}
+
+/// Recorded steps, the loss there, and the distance to each strategy.
+pub struct Course<'a> {
+    /// Recorded steps, increasing.
+    pub steps: &'a [u64],
+    /// KL(truth ‖ model) at each.
+    pub loss: &'a [f64],
+    /// KL(strategy ‖ model) at each, by the strategy's name.
+    pub distances: &'a [(String, Vec<f64>)],
+}
+
+/// A nearest strategy must hold for this many records in a row to count: curves that cross flicker.
+const SHORTEST_PHASE: usize = 3;
+
+/// Index of the nearest strategy at every record.
+pub fn nearest(course: &Course) -> Vec<usize> {
+    (0..course.steps.len())
+        .map(|row| {
+            let distance = |index: usize| course.distances[index].1[row];
+            (0..course.distances.len())
+                .min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
+                .unwrap_or(0)
+        })
+        .collect()
+}
+
+/// The phases of a run, in order; neighbours differ.
+pub fn phases(course: &Course) -> Vec<Phase> {
+    if course.distances.is_empty() {
+        return Vec::new();
+    }
+    settled_runs(&nearest(course))
+        .into_iter()
+        .map(|(strategy, first, last)| Phase {
+            strategy: course.distances[strategy].0.clone(),
+            onset: course.steps[first],
+            end: course.steps[last],
+            plateau: median(&course.loss[first + (last - first) / 2..=last]),
+        })
+        .collect()
+}
+
+/// Runs of equal values as (value, first, last), after runs shorter than [`SHORTEST_PHASE`] have been given
+/// to the run before them (or, at the start, after them), the shortest first.
+fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
+    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+    for (row, &value) in values.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if run.0 == value => run.2 = row,
+            _ => runs.push((value, row, row)),
+        }
+    }
+    let length = |run: &(usize, usize, usize)| run.2 - run.1 + 1;
+    while runs.len() > 1 {
+        let shortest = (0..runs.len()).min_by_key(|&index| length(&runs[index]));
+        let Some(index) = shortest.filter(|&index| length(&runs[index]) < SHORTEST_PHASE) else {
+            break;
+        };
+        let (_, first, last) = runs.remove(index);
+        if index == 0 {
+            runs[0].1 = first;
+        } else {
+            runs[index - 1].2 = last;
+        }
+        // The neighbours may now be two runs of the same strategy.
+        if index > 0 && index < runs.len() && runs[index - 1].0 == runs[index].0 {
+            runs[index - 1].2 = runs[index].2;
+            runs.remove(index);
+        }
+    }
+    runs
+}
+
+/// The falls between neighbouring phases; none where the loss did not fall.
+pub fn drops(course: &Course, phases: &[Phase]) -> Vec<Drop> {
+    phases
+        .windows(2)
+        .filter_map(|pair| {
+            let (before, after) = (pair[0].plateau, pair[1].plateau);
+            let crossing = |share: f64| {
+                let level = before + share * (after - before);
+                first_below(course, pair[0].onset, level)
+            };
+            let (start, midpoint, end) = (crossing(0.1)?, crossing(0.5)?, crossing(0.9)?);
+            (after < before).then(|| Drop {
+                from: pair[0].strategy.clone(),
+                to: pair[1].strategy.clone(),
+                midpoint,
+                width: end - start,
+            })
+        })
+        .collect()
+}
+
+/// The first step from `from` on at which the loss is at most `level`, interpolated between records.
+fn first_below(course: &Course, from: u64, level: f64) -> Option<f64> {
+    let first = course.steps.iter().position(|&step| step >= from)?;
+    let row = (first..course.steps.len()).find(|&row| course.loss[row] <= level)?;
+    let here = course.steps[row] as f64;
+    if row == first {
+        return Some(here);
+    }
+    let before = course.steps[row - 1] as f64;
+    let (high, low) = (course.loss[row - 1], course.loss[row]);
+    Some(before + (here - before) * (high - level) / (high - low))
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[middle]
+    } else {
+        0.5 * (sorted[middle - 1] + sorted[middle])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A made-up run: uniform until 100, unigram until 500, then bigram, with a flicker at 300.
+    fn course() -> (Vec<u64>, Vec<f64>, Vec<(String, Vec<f64>)>) {
+        let steps: Vec<u64> = (0..=100).map(|row| row * 10).collect();
+        let loss = steps
+            .iter()
+            .map(|&step| match step {
+                0..100 => 0.20,
+                100..500 => 0.10,
+                // A straight fall from 0.10 to 0.02 over 100 steps.
+                500..600 => 0.10 - 0.0008 * (step - 500) as f64,
+                _ => 0.02,
+            })
+            .collect();
+        let distance = |from: u64, to: u64| -> Vec<f64> {
+            let inside = |step: u64| (from..to).contains(&step) != (step == 300 && from == 100);
+            steps.iter().map(|&step| if inside(step) { 0.1 } else { 0.5 }).collect()
+        };
+        let distances = vec![
+            ("uniform".to_owned(), distance(0, 100)),
+            ("unigram".to_owned(), distance(100, 550)),
+            ("bigram".to_owned(), distance(550, 2000)),
+        ];
+        (steps, loss, distances)
+    }
+
+    #[test]
+    fn phases_follow_the_nearest_strategy_and_ignore_flicker() {
+        let (steps, loss, distances) = course();
+        let course = Course {
+            steps: &steps,
+            loss: &loss,
+            distances: &distances,
+        };
+        let found = phases(&course);
+        let names: Vec<(&str, u64)> = found.iter().map(|p| (p.strategy.as_str(), p.onset)).collect();
+        assert_eq!(names, [("uniform", 0), ("unigram", 100), ("bigram", 550)]);
+        assert_eq!(found[1].plateau, 0.10);
+        assert_eq!(found[2].plateau, 0.02);
+    }
+
+    #[test]
+    fn drops_have_their_midpoint_and_width() {
+        let (steps, loss, distances) = course();
+        let course = Course {
+            steps: &steps,
+            loss: &loss,
+            distances: &distances,
+        };
+        let found = drops(&course, &phases(&course));
+        assert_eq!(found.len(), 2);
+        assert!((found[1].midpoint - 550.0).abs() < 1e-9);
+        assert!((found[1].width - 80.0).abs() < 1e-9);
+        assert!(found[0].width < 10.0);
+    }
+
+    #[test]
+    fn a_run_that_never_moves_has_one_phase_and_no_drop() {
+        let steps = [0, 10, 20];
+        let distances = [("uniform".to_owned(), vec![0.0; 3])];
+        let course = Course {
+            steps: &steps,
+            loss: &[0.2; 3],
+            distances: &distances,
+        };
+        let found = phases(&course);
+        assert_eq!(found.len(), 1);
+        assert!(drops(&course, &found).is_empty());
+    }
+}
