@@ -4,5 +4,6 @@
 
 pub mod chain;
 mod invalid;
+pub mod strategy;
 
 pub use invalid::Invalid;
