@@ -15,4 +15,4 @@ pub use prior::{Alpha, Law, MAX_CONTEXTS, MAX_POOL, MixturePart, Prior, PriorSpe
 pub use source::{LANES, Sampler, TokenBlock};
 pub use stationary::{Reducible, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
-pub use table::{TransitionTable, context_index, slide};
+pub use table::{TransitionTable, context_index, contexts_with_prefix, slide};

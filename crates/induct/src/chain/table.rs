@@ -1,5 +1,7 @@
 //! Transition tables of any order.
 
+use std::ops::Range;
+
 use super::stationary::{Reducible, StationarySolver};
 use crate::invalid::{Invalid, require};
 
@@ -16,6 +18,14 @@ pub fn context_index(symbols: &[u8], states: usize) -> usize {
 /// Index of the context that follows `context` (one of `contexts`) when `symbol` is appended.
 pub fn slide(context: usize, symbol: u8, states: usize, contexts: usize) -> usize {
     (context * states + symbol as usize) % contexts
+}
+
+/// The contexts (of `order` symbols) that begin with `prefix`. They stand side by side, because the oldest
+/// symbol is most significant.
+pub fn contexts_with_prefix(prefix: &[u8], states: usize, order: usize) -> Range<usize> {
+    let block = states.pow((order - prefix.len()) as u32);
+    let first = context_index(prefix, states) * block;
+    first..first + block
 }
 
 /// The law of an n-gram process: for each of the k^(n−1) contexts, a distribution over the next symbol,
@@ -157,15 +167,15 @@ impl TransitionTable {
 
     /// Probability that the process shows `prefix` when looked at from anywhere, for up to n−1 symbols.
     pub fn start_probability(&self, prefix: &[u8]) -> f64 {
-        // Contexts that begin with the prefix stand side by side: the oldest symbol is most significant.
-        let block = self.states.pow((self.ngram - 1 - prefix.len()) as u32);
-        let first = context_index(prefix, self.states) * block;
-        self.stationary[first..first + block].iter().sum()
+        self.stationary[contexts_with_prefix(prefix, self.states, self.ngram - 1)]
+            .iter()
+            .sum()
     }
 
     /// Writes the true distribution of the symbol after `seen` into `out` ([k]).
     ///
-    /// While fewer than n−1 symbols have been seen, it follows from the stationary law.
+    /// While fewer than n−1 symbols have been seen, it follows from the stationary law; if that rules out
+    /// what was seen, there is nothing to go by and the answer is uniform.
     pub fn next_distribution(&self, seen: &[u8], out: &mut [f64]) {
         let order = self.ngram - 1;
         if seen.len() >= order {
@@ -176,6 +186,10 @@ impl TransitionTable {
         let mut longer = seen.to_vec();
         longer.push(0);
         let so_far = self.start_probability(seen);
+        if so_far <= 0.0 {
+            out.fill(1.0 / self.states as f64);
+            return;
+        }
         for (symbol, p) in out.iter_mut().enumerate() {
             *longer.last_mut().expect("just pushed") = symbol as u8;
             *p = self.start_probability(&longer) / so_far;
@@ -221,6 +235,16 @@ mod tests {
         assert!((table.start_probability(&[]) - 1.0).abs() < 1e-15);
         // Stationarity: P(x₀ = 0) equals P(x₁ = 0).
         assert!((table.start_probability(&[0]) - (pi[0] + pi[2])).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_start_that_never_happens_predicts_evenly() {
+        // Symbol 1 is never written, so it cannot have been seen first.
+        let rows = vec![vec![1.0, 0.0]; 4];
+        let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        let mut row = [0.0; 2];
+        table.next_distribution(&[1], &mut row);
+        assert_eq!(row, [0.5, 0.5]);
     }
 
     #[test]

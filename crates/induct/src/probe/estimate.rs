@@ -27,6 +27,18 @@ impl Moments {
         self.spread += before * (value - self.mean);
     }
 
+    /// Takes in everything that `other` has seen (Chan's formula).
+    pub fn merge(&mut self, other: &Moments) {
+        let count = self.count + other.count;
+        if count == 0.0 {
+            return;
+        }
+        let apart = other.mean - self.mean;
+        self.mean += apart * other.count / count;
+        self.spread += other.spread + apart * apart * self.count * other.count / count;
+        self.count = count;
+    }
+
     /// The mean so far.
     pub fn estimate(&self) -> Estimate {
         let variance = self.spread / (self.count - 1.0);
@@ -55,5 +67,17 @@ mod tests {
         // Mean 3, variance (4 + 1 + 0 + 9) / 3, divided by 4.
         assert_eq!(estimate.mean, 3.0);
         assert!((estimate.se - (14.0_f64 / 12.0).sqrt()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn pieces_add_up() {
+        let values = [0.3, -2.0, 5.5, 1.25, 7.0];
+        let whole = Moments::from_iter(values).estimate();
+        let mut pieces = Moments::default();
+        for piece in [&values[..0], &values[..2], &values[2..]] {
+            pieces.merge(&Moments::from_iter(piece.iter().copied()));
+        }
+        assert!((pieces.estimate().mean - whole.mean).abs() < 1e-15);
+        assert!((pieces.estimate().se - whole.se).abs() < 1e-15);
     }
 }

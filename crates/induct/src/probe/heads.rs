@@ -29,7 +29,7 @@ pub fn head_scores(
     }
     let layers = shape.layer_count().min(2);
     let mut sums: Vec<Vec<f64>> = (0..layers).map(|l| vec![0.0; shape.heads(l)]).collect();
-    let mut counts = vec![0.0; layers];
+    let mut counts = vec![0.0_f64; layers];
     let mut record: Vec<Vec<AttnMap>> = Vec::new();
     for block in blocks {
         let inputs = &block.rows()[..model.length()];
@@ -47,7 +47,10 @@ pub fn head_scores(
                     counts[l] += 1.0;
                     for (sum, map) in sums[l].iter_mut().zip(&record[l]) {
                         let row = &map.attn_pattern[i * map.rows..];
-                        *sum += targets.iter().map(|&j| f64::from(row[j].0[lane])).sum::<f64>();
+                        *sum += targets
+                            .iter()
+                            .map(|&j| f64::from(row[j].0[lane]))
+                            .sum::<f64>();
                     }
                 }
             }
@@ -128,7 +131,9 @@ mod tests {
         let line: Vec<f64> = (0..20).map(|lag| 5.0 - 0.1 * f64::from(lag)).collect();
         assert!(odd_even_score(&line).unwrap().abs() < 1e-12);
         let wave = |odd: f64| -> Vec<f64> {
-            (0..20).map(|lag| if lag % 2 == 1 { odd } else { 1.0 }).collect()
+            (0..20)
+                .map(|lag| if lag % 2 == 1 { odd } else { 1.0 })
+                .collect()
         };
         assert!(odd_even_score(&wave(2.0)).unwrap() > 0.5);
         assert!(odd_even_score(&wave(0.5)).unwrap() < -0.3);
@@ -137,9 +142,8 @@ mod tests {
 
     #[test]
     fn diagonal_dominance_knows_its_extremes() {
-        let matrix = |on: f64, off: f64| {
-            Matrix::from_fn(3, 3, |i, j| if i == j { on } else { off })
-        };
+        let matrix =
+            |on: f64, off: f64| Matrix::from_fn(3, 3, |i, j| if i == j { on } else { off });
         assert_eq!(diagonal_dominance(&matrix(2.0, 0.0)), 1.0);
         assert_eq!(diagonal_dominance(&matrix(0.0, 2.0)), -1.0);
         assert_eq!(diagonal_dominance(&matrix(1.0, 1.0)), 0.0);

@@ -162,7 +162,10 @@ mod tests {
             .collect();
         let distance = |from: u64, to: u64| -> Vec<f64> {
             let inside = |step: u64| (from..to).contains(&step) != (step == 300 && from == 100);
-            steps.iter().map(|&step| if inside(step) { 0.1 } else { 0.5 }).collect()
+            steps
+                .iter()
+                .map(|&step| if inside(step) { 0.1 } else { 0.5 })
+                .collect()
         };
         let distances = vec![
             ("uniform".to_owned(), distance(0, 100)),
@@ -181,7 +184,10 @@ mod tests {
             distances: &distances,
         };
         let found = phases(&course);
-        let names: Vec<(&str, u64)> = found.iter().map(|p| (p.strategy.as_str(), p.onset)).collect();
+        let names: Vec<(&str, u64)> = found
+            .iter()
+            .map(|p| (p.strategy.as_str(), p.onset))
+            .collect();
         assert_eq!(names, [("uniform", 0), ("unigram", 100), ("bigram", 550)]);
         assert_eq!(found[1].plateau, 0.10);
         assert_eq!(found[2].plateau, 0.02);

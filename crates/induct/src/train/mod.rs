@@ -10,4 +10,4 @@ pub use loss::Loss;
 pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
 pub use recipe::{Recipe, RecipeError, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use schedule::{RecordSpec, Schedule, Spacing};
-pub use trainer::{Diverged, TrainState, Trainer, batch_address, prior_at, thread_pool};
+pub use trainer::{Diverged, TrainState, Trainer, batch_address, prior_at};

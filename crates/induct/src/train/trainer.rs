@@ -4,7 +4,6 @@
 //! of blocks, so that a run gives the same bytes for any number of threads.
 
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::loss::Loss;
 use super::optimizer::Optimizer;
@@ -48,7 +47,6 @@ pub struct Trainer {
     /// Loss of each block, summed over its sequences and positions.
     block_losses: Vec<f64>,
     workers: Vec<Worker>,
-    pool: ThreadPool,
 }
 
 /// What one thread needs.
@@ -57,14 +55,6 @@ struct Worker {
     tokens: TokenBlock,
     work: Work,
     grads: Vec<Lane>,
-}
-
-/// A pool of `threads` threads for training and measuring.
-pub fn thread_pool(threads: usize) -> ThreadPool {
-    ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .expect("the system can start threads")
 }
 
 /// The address of the batch that step `step` trains on.
@@ -83,15 +73,15 @@ pub fn prior_at(stages: &[(u64, Prior)], step: u64) -> &Prior {
 }
 
 impl Trainer {
-    /// A run at its start.
-    pub fn new(recipe: &Recipe, threads: usize) -> Result<Self, Invalid> {
+    /// A run at its start, to be trained over the current thread pool.
+    pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
         recipe.check()?;
         let model = recipe.model()?;
         let stages = recipe.stages()?;
         let optimizer = recipe.optimizer(&model)?;
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.layout().len();
-        let threads = threads.clamp(1, blocks);
+        let threads = rayon::current_num_threads().min(blocks);
         let worker = || Worker {
             sampler: Sampler::new(&stages[0].1),
             tokens: TokenBlock::new(recipe.task.length + 1),
@@ -104,7 +94,6 @@ impl Trainer {
             block_grads: vec![0.0; blocks * size],
             block_losses: vec![0.0; blocks],
             workers: (0..threads).map(|_| worker()).collect(),
-            pool: thread_pool(threads),
             recipe: recipe.clone(),
             model,
             stages,

@@ -1,0 +1,134 @@
+//! Everything that is measured on a model while it trains.
+
+use super::heads::{head_scores, matching_dominance, odd_even_score, positional_profile};
+use super::history::{KL_TRUTH, STEP, kl_column};
+use super::test_set::{Positions, TestSet};
+use crate::chain::{Address, Alpha, LANES, Prior, PriorSpec, Purpose};
+use crate::invalid::Invalid;
+use crate::model::Model;
+use crate::strategy::Strategy;
+use crate::train::Recipe;
+
+/// Fixed test sets and what is read from them at every recorded step.
+pub struct Instruments {
+    /// By name; the first is in distribution and has the strategies' predictions too.
+    sets: Vec<(&'static str, TestSet)>,
+    strategies: Vec<String>,
+    batch: usize,
+    columns: Vec<String>,
+}
+
+/// Sequences whose attention is looked at: the first of the in-distribution set.
+const ATTENTION_SEQUENCES: usize = 32;
+
+/// Names of the measures of heads, in their order in a row.
+const HEAD_COLUMNS: [&str; 4] = ["previous_token", "induction", "odd_even", "diagonal"];
+
+/// The priors of the test sets: the task's own, independent symbols, and no unigram signal.
+fn test_priors(recipe: &Recipe) -> Result<[(&'static str, Prior); 3], Invalid> {
+    let iid = PriorSpec::Iid {
+        alpha: Alpha::default(),
+    };
+    Ok([
+        ("in_distribution", recipe.prior()?),
+        ("iid", recipe.prior_of(&iid)?),
+        (
+            "doubly_stochastic",
+            recipe.prior_of(&PriorSpec::DoublyStochastic {})?,
+        ),
+    ])
+}
+
+impl Instruments {
+    /// Draws the recipe's test sets, over the current thread pool.
+    pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
+        let count = recipe.record.test_sequences as u64;
+        let mut strategies = Vec::new();
+        let mut sets = Vec::new();
+        for (index, (name, prior)) in test_priors(recipe)?.into_iter().enumerate() {
+            let address = Address {
+                purpose: Purpose::Test,
+                seed: recipe.seeds.eval,
+                step: index as u64,
+            };
+            let mut asked = Vec::new();
+            if index == 0 {
+                let reference = Strategy::reference(&prior);
+                strategies = reference.iter().map(Strategy::name).collect();
+                asked = reference.into_iter().map(|s| (s, Positions::All)).collect();
+            }
+            let set = TestSet::draw(&prior, address, 0..count, recipe.task.length, &asked);
+            sets.push((name, set));
+        }
+        let mut columns: Vec<String> = [STEP, "sequences", "train_loss"].map(String::from).into();
+        for (index, (name, _)) in sets.iter().enumerate() {
+            let prefix = if index == 0 {
+                String::new()
+            } else {
+                format!("{name}.")
+            };
+            columns.push(format!("{prefix}{KL_TRUTH}"));
+            columns.push(format!("{prefix}{KL_TRUTH}_all"));
+            if index == 0 {
+                for strategy in &strategies {
+                    columns.push(kl_column(strategy));
+                    columns.push(format!("{}_all", kl_column(strategy)));
+                }
+            }
+        }
+        columns.extend(HEAD_COLUMNS.map(String::from));
+        Ok(Self {
+            sets,
+            strategies,
+            batch: recipe.train.batch,
+            columns,
+        })
+    }
+
+    /// Names of what [`measure`](Self::measure) returns.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Names of the strategies that the model is compared with.
+    pub fn strategies(&self) -> &[String] {
+        &self.strategies
+    }
+
+    /// The test sets by name, the in-distribution one first.
+    pub fn sets(&self) -> &[(&'static str, TestSet)] {
+        &self.sets
+    }
+
+    /// One row of metrics after `step` steps, over the current thread pool; `train_loss` is the loss of the
+    /// last step's batch.
+    pub fn measure(
+        &self,
+        model: &Model,
+        params: &[f32],
+        step: u64,
+        train_loss: Option<f64>,
+    ) -> Vec<Option<f64>> {
+        let mut row = vec![
+            Some(step as f64),
+            Some((step * self.batch as u64) as f64),
+            train_loss,
+        ];
+        for (_, set) in &self.sets {
+            for divergence in set.divergences(model, params) {
+                row.push(Some(divergence.last.estimate().mean));
+                row.push(divergence.all.map(|all| all.estimate().mean));
+            }
+        }
+        let blocks = self.sets[0].1.blocks();
+        let looked_at = &blocks[..blocks.len().min(ATTENTION_SEQUENCES / LANES)];
+        let heads = head_scores(model, params, looked_at, &mut model.work());
+        row.extend([
+            heads.map(|scores| scores.previous_token),
+            heads.and_then(|scores| scores.induction),
+            positional_profile(model, params).and_then(|profile| odd_even_score(&profile)),
+            matching_dominance(model, params),
+        ]);
+        row
+    }
+}

@@ -1,0 +1,21 @@
+//! What is measured on a model: divergences from the truth and from strategies, attention, positional profile,
+//! phases of a run.
+//!
+//! Divergences are in nats, at the last position (as the paper measures) and averaged over all positions.
+
+mod estimate;
+mod heads;
+mod history;
+mod instruments;
+mod phases;
+mod test_set;
+
+pub use estimate::{Estimate, Moments};
+pub use heads::{
+    HeadScores, diagonal_dominance, head_scores, matching_dominance, odd_even_score,
+    positional_profile,
+};
+pub use history::{History, KL_TRUTH, STEP, kl_column};
+pub use instruments::Instruments;
+pub use phases::{Course, Drop, Phase, drops, nearest, phases};
+pub use test_set::{Divergence, Positions, Reference, TestSet, log_softmax};

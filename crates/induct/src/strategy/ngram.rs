@@ -1,0 +1,121 @@
+//! Add-α counting: the paper's unigram and bigram strategies, and every m-gram after them.
+
+use std::ops::Range;
+
+use crate::chain::{Alpha, MAX_CONTEXTS, TransitionTable, slide};
+use crate::invalid::{Invalid, require};
+
+/// Predicts by what followed the last m−1 symbols so far: (count + α_j) / (total + Σα).
+///
+/// m = 1 counts single symbols. Until m−1 symbols have been seen, the answer is the prior mean α/Σα.
+#[derive(Clone, Debug)]
+pub struct Ngram {
+    m: usize,
+    contexts: usize,
+    /// [k]
+    alpha: Vec<f64>,
+    alpha_sum: f64,
+}
+
+impl Ngram {
+    /// The m-gram over `states` symbols with concentration `alpha`.
+    pub fn new(m: usize, states: usize, alpha: &Alpha) -> Result<Self, Invalid> {
+        let contexts = TransitionTable::context_count(states, m);
+        require(
+            contexts.is_some_and(|count| count <= MAX_CONTEXTS),
+            "m",
+            m,
+            &format!("at least 1, with at most {MAX_CONTEXTS} contexts (states^(m-1))"),
+        )?;
+        Ok(Self::with_alpha(m, &alpha.resolve(states)?))
+    }
+
+    /// The m-gram with concentrations of a checked prior, whose n is at least `m`.
+    pub(super) fn with_alpha(m: usize, alpha: &[f64]) -> Self {
+        Self {
+            m,
+            contexts: alpha.len().pow(m as u32 - 1),
+            alpha: alpha.to_vec(),
+            alpha_sum: alpha.iter().sum(),
+        }
+    }
+
+    /// Number of symbols, k.
+    pub fn states(&self) -> usize {
+        self.alpha.len()
+    }
+
+    /// "unigram", "bigram", "trigram", "4-gram" and so on.
+    pub fn name(&self) -> String {
+        match self.m {
+            1 => "unigram".to_owned(),
+            2 => "bigram".to_owned(),
+            3 => "trigram".to_owned(),
+            m => format!("{m}-gram"),
+        }
+    }
+
+    /// Writes the distributions at `positions` into `out` ([positions, k]).
+    ///
+    /// `counts` ([contexts, k]) holds zeros between calls: clearing what a sequence touched takes as
+    /// long as the sequence, clearing all of a large table takes much longer.
+    pub(super) fn predict(
+        &self,
+        tokens: &[u8],
+        positions: Range<usize>,
+        counts: &mut Vec<u32>,
+        out: &mut [f64],
+    ) {
+        let (states, order) = (self.states(), self.m - 1);
+        if counts.len() < self.contexts * states {
+            counts.resize(self.contexts * states, 0);
+        }
+        let seen = &tokens[..positions.end];
+        let mut context = 0;
+        for (position, &symbol) in seen.iter().enumerate() {
+            if position >= order {
+                counts[context * states + symbol as usize] += 1;
+            }
+            context = slide(context, symbol, states, self.contexts);
+            if position >= positions.start {
+                // With fewer than m−1 symbols seen nothing has been counted, in any context.
+                let row = &counts[context * states..][..states];
+                let total = f64::from(row.iter().sum::<u32>()) + self.alpha_sum;
+                let out = &mut out[(position - positions.start) * states..][..states];
+                for ((p, &count), &alpha) in out.iter_mut().zip(row).zip(&self.alpha) {
+                    *p = (f64::from(count) + alpha) / total;
+                }
+            }
+        }
+        let mut context = 0;
+        for &symbol in seen {
+            counts[context * states..][..states].fill(0);
+            context = slide(context, symbol, states, self.contexts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_left_clean_for_the_next_sequence() {
+        let trigram = Ngram::new(3, 3, &Alpha::Scalar(1.0)).unwrap();
+        let (mut counts, mut out) = (Vec::new(), [0.0; 15]);
+        trigram.predict(&[2, 1, 0, 2, 1], 0..5, &mut counts, &mut out);
+        assert_eq!(counts, [0; 27]);
+        // (2, 1) was followed by 0 once.
+        assert_eq!(out[12..], [2.0 / 4.0, 1.0 / 4.0, 1.0 / 4.0]);
+    }
+
+    #[test]
+    fn orders_without_a_table_are_refused() {
+        for m in [0, 12] {
+            assert_eq!(
+                Ngram::new(m, 2, &Alpha::Scalar(1.0)).unwrap_err().field,
+                "m"
+            );
+        }
+    }
+}

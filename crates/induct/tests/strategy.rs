@@ -1,0 +1,408 @@
+//! What every strategy promises, and what Bayes' rule says when worked out another way.
+
+use induct::chain::{
+    Address, Alpha, MixturePart, Prior, PriorSpec, Purpose, Sampler, TransitionTable, open_unit,
+};
+use induct::strategy::{Bayes, Ngram, Scratch, Strategy};
+
+fn address(seed: u64) -> Address {
+    Address {
+        purpose: Purpose::Test,
+        seed,
+        step: 0,
+    }
+}
+
+fn dirichlet(alpha: &[f64]) -> PriorSpec {
+    PriorSpec::Dirichlet {
+        alpha: Alpha::Vector(alpha.to_vec()),
+    }
+}
+
+fn prior(spec: &PriorSpec, states: usize, ngram: usize) -> Prior {
+    Prior::new(spec, states, ngram).unwrap()
+}
+
+/// Every kind of prior, each at a size it allows.
+fn all_priors() -> Vec<Prior> {
+    let ones = [1.0; 3];
+    let iid = PriorSpec::Iid {
+        alpha: Alpha::Vector(vec![0.5, 2.0, 1.0]),
+    };
+    let pool = |of: PriorSpec| PriorSpec::Pool {
+        size: 5,
+        seed: 3,
+        of: Box::new(of),
+    };
+    let mixture = PriorSpec::Mixture {
+        parts: vec![
+            MixturePart {
+                weight: 1.0,
+                prior: iid.clone(),
+            },
+            MixturePart {
+                weight: 2.0,
+                prior: dirichlet(&ones),
+            },
+        ],
+    };
+    let fixed = PriorSpec::Fixed {
+        table: vec![vec![0.25, 0.75], vec![0.9, 0.1]],
+    };
+    vec![
+        prior(&dirichlet(&[1.0, 1.0]), 2, 2),
+        prior(&dirichlet(&[0.1, 0.3]), 2, 2),
+        prior(&dirichlet(&[0.02, 0.01]), 2, 4),
+        prior(&dirichlet(&[0.5, 1.0, 4.0]), 3, 2),
+        prior(&dirichlet(&ones), 3, 3),
+        prior(&iid, 3, 2),
+        prior(&PriorSpec::DoublyStochastic {}, 4, 2),
+        prior(&PriorSpec::Interpolated { p: 0.5 }, 2, 2),
+        prior(&PriorSpec::Symmetric { epsilon: 0.3 }, 2, 3),
+        prior(&fixed, 2, 2),
+        prior(&pool(dirichlet(&ones)), 3, 3),
+        prior(&mixture, 3, 2),
+    ]
+}
+
+/// Everything that is defined for a prior.
+fn all_strategies(prior: &Prior) -> Vec<Strategy> {
+    let mut strategies = Strategy::reference(prior);
+    strategies.push(Strategy::bayes(prior));
+    strategies.extend(Strategy::bayes_unigram(prior));
+    strategies.push(Strategy::oracle(prior));
+    strategies
+}
+
+/// Distributions at all positions, [tokens, k].
+fn everywhere(strategy: &Strategy, tokens: &[u8], table: Option<&TransitionTable>) -> Vec<f64> {
+    let mut out = vec![0.0; tokens.len() * strategy.states()];
+    let mut scratch = Scratch::default();
+    strategy.predict(tokens, table, 0..tokens.len(), &mut scratch, &mut out);
+    out
+}
+
+/// The distribution after all of `tokens`.
+fn at_end(strategy: &Strategy, tokens: &[u8]) -> Vec<f64> {
+    let mut out = vec![0.0; strategy.states()];
+    let last = tokens.len() - 1;
+    strategy.predict(
+        tokens,
+        None,
+        last..tokens.len(),
+        &mut Scratch::default(),
+        &mut out,
+    );
+    out
+}
+
+#[test]
+fn predictions_are_distributions_and_depend_on_the_past_only() {
+    // One scratch for all: what a strategy leaves in it must not reach the next.
+    let mut scratch = Scratch::default();
+    for prior in all_priors() {
+        let k = prior.states();
+        let mut tokens = vec![0; 13];
+        let mut sampler = Sampler::new(&prior);
+        let table = Some(sampler.sequence(&prior, address(1), 0, &mut tokens));
+        for strategy in all_strategies(&prior) {
+            let name = strategy.name();
+            let full = everywhere(&strategy, &tokens, table);
+            for row in full.chunks_exact(k) {
+                assert!(row.iter().all(|&p| p > 0.0), "{name}: {row:?}");
+                assert!(
+                    (row.iter().sum::<f64>() - 1.0).abs() < 1e-12,
+                    "{name}: {row:?}"
+                );
+            }
+            for range in [0..1, 1..4, 5..13, 12..13] {
+                // Equal to the bit, with the future cut off …
+                let slice = &full[range.start * k..range.end * k];
+                let mut out = vec![0.0; slice.len()];
+                let seen = &tokens[..range.end];
+                strategy.predict(seen, table, range.clone(), &mut scratch, &mut out);
+                assert_eq!(out, slice, "{name} at {range:?}");
+                // … or changed.
+                let mut other = tokens.clone();
+                for symbol in &mut other[range.end..] {
+                    *symbol = (*symbol + 1) % k as u8;
+                }
+                strategy.predict(&other, table, range.clone(), &mut scratch, &mut out);
+                assert_eq!(out, slice, "{name} at {range:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn effective_samples_are_reported_where_something_was_sampled() {
+    for prior in all_priors() {
+        let tokens = [0, 1, 1, 0, 0, 1];
+        for strategy in all_strategies(&prior) {
+            if let Strategy::Bayes(bayes) = &strategy {
+                let mut out = vec![0.0; 6 * prior.states()];
+                let effective =
+                    strategy.predict(&tokens, None, 0..6, &mut Scratch::default(), &mut out);
+                assert_eq!(effective.is_none(), bayes.is_exact(), "{prior:?}");
+                assert!(
+                    effective.is_none_or(|n| (1.0..4096.5).contains(&n)),
+                    "{effective:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn names_and_reference_strategies_follow_the_task() {
+    let prior = prior(&dirichlet(&[1.0, 1.0]), 2, 4);
+    let names: Vec<String> = all_strategies(&prior).iter().map(Strategy::name).collect();
+    let expected = [
+        "uniform", "unigram", "bigram", "trigram", "4-gram", "bayes", "oracle",
+    ];
+    assert_eq!(names, expected);
+    let refused = Strategy::bayes_unigram(&prior).unwrap_err();
+    assert!(refused.value.contains("ngram 4"), "{refused}");
+}
+
+#[test]
+fn counting_strategies_match_counts_by_hand() {
+    let tokens = [0, 1, 1, 2, 1, 1];
+    let ngram = |m, alpha: &Alpha| Strategy::Ngram(Ngram::new(m, 3, alpha).unwrap());
+    let one = Alpha::Scalar(1.0);
+    // 0 once, 1 four times, 2 once; six in all.
+    assert_eq!(
+        at_end(&ngram(1, &one), &tokens),
+        [2.0 / 9.0, 5.0 / 9.0, 2.0 / 9.0]
+    );
+    // After 1: 1 twice, 2 once.
+    assert_eq!(
+        at_end(&ngram(2, &one), &tokens),
+        [1.0 / 6.0, 3.0 / 6.0, 2.0 / 6.0]
+    );
+    // After (1, 1): 2 once.
+    assert_eq!(
+        at_end(&ngram(3, &one), &tokens),
+        [1.0 / 4.0, 1.0 / 4.0, 2.0 / 4.0]
+    );
+    let uneven = Alpha::Vector(vec![0.5, 1.0, 2.5]);
+    assert_eq!(
+        at_end(&ngram(2, &uneven), &tokens),
+        [0.5 / 7.0, 3.0 / 7.0, 3.5 / 7.0]
+    );
+    // With fewer symbols than a context takes, the prior mean; even if 0s have been seen.
+    for seen in 1..3 {
+        let early = at_end(&ngram(4, &uneven), &[0, 0][..seen]);
+        assert_eq!(early, [0.125, 0.25, 0.625]);
+    }
+}
+
+/// Mean and standard error of the prediction of symbol 0 over seeds.
+fn over_seeds(make: impl Fn(u64) -> Bayes, tokens: &[u8]) -> (f64, f64) {
+    let predictions: Vec<f64> = (0..24)
+        .map(|seed| at_end(&Strategy::Bayes(make(seed)), tokens)[0])
+        .collect();
+    mean_and_error(&predictions)
+}
+
+fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0) / n).sqrt())
+}
+
+#[test]
+fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() {
+    let cases: [(&[f64], usize, &[u8]); 7] = [
+        (&[1.0, 1.0], 2, &[0, 1, 1, 1, 0, 1]),
+        (&[0.3, 2.0], 2, &[1, 0, 0, 1]),
+        (&[1.0, 1.0], 3, &[0, 1, 1, 0, 1, 1, 0, 1]),
+        (&[0.5, 0.5], 4, &[1, 0]),
+        (&[1.0, 1.0, 1.0], 2, &[0, 2, 1, 0, 2, 2]),
+        (&[0.2, 0.5, 3.0], 2, &[0, 2, 0]),
+        (&[1.0, 1.0, 1.0], 3, &[0]),
+    ];
+    for (alpha, ngram, tokens) in cases {
+        let prior = prior(&dirichlet(alpha), alpha.len(), ngram);
+        let posterior = over_seeds(
+            |seed| Bayes::by_posterior_sample(&prior, 1024, seed).unwrap(),
+            tokens,
+        );
+        let from_prior = over_seeds(|seed| Bayes::by_prior_sample(&prior, 4096, seed), tokens);
+        let case = format!("α = {alpha:?}, n = {ngram}: {posterior:?} {from_prior:?}");
+        assert!(posterior.1.max(from_prior.1) < 4e-3, "{case}");
+        let error = posterior.1.hypot(from_prior.1);
+        assert!((posterior.0 - from_prior.0).abs() < 4.0 * error, "{case}");
+        if (alpha.len(), ngram) == (2, 2) {
+            let exact = at_end(&Strategy::bayes(&prior), tokens)[0];
+            assert!(
+                (posterior.0 - exact).abs() < 4.0 * posterior.1,
+                "{case} {exact}"
+            );
+            assert!(
+                (from_prior.0 - exact).abs() < 4.0 * from_prior.1,
+                "{case} {exact}"
+            );
+        }
+    }
+}
+
+#[test]
+fn bayes_over_a_pool_is_a_sum_over_its_tables() {
+    for (states, ngram) in [(3, 2), (3, 3), (2, 5)] {
+        let spec = PriorSpec::Pool {
+            size: 7,
+            seed: 1,
+            of: Box::new(dirichlet(&vec![1.0; states])),
+        };
+        let prior = prior(&spec, states, ngram);
+        // The pool's tables, as its definition draws them.
+        let source = Prior::new(&dirichlet(&vec![1.0; states]), states, ngram).unwrap();
+        let pool_address = Address {
+            purpose: Purpose::Pool,
+            seed: 1,
+            step: 0,
+        };
+        let tables = source.draw_many(7, pool_address);
+        let evidence = |tokens: &[u8]| -> f64 {
+            tables
+                .iter()
+                .map(|table| table.log_likelihood(tokens).exp())
+                .sum()
+        };
+        let mut tokens = vec![0; 30];
+        Sampler::new(&prior).sequence(&prior, address(4), 0, &mut tokens);
+        let rows = everywhere(&Strategy::bayes(&prior), &tokens, None);
+        for (position, row) in rows.chunks_exact(states).enumerate() {
+            for (symbol, p) in row.iter().enumerate() {
+                let longer = [&tokens[..=position], &[symbol as u8]].concat();
+                let expected = evidence(&longer) / evidence(&tokens[..=position]);
+                assert!(
+                    (p - expected).abs() < 1e-12,
+                    "n = {ngram}, {position}: {p} {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bayes_for_a_fixed_chain_is_the_oracle_and_for_independent_symbols_the_unigram() {
+    let rows: Vec<Vec<f64>> = [0.1, 0.5, 0.7, 0.2].map(|p| vec![p, 1.0 - p]).to_vec();
+    let fixed = prior(
+        &PriorSpec::Fixed {
+            table: rows.clone(),
+        },
+        2,
+        3,
+    );
+    let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+    let tokens = [0, 1, 1, 0, 1, 0, 0, 0, 1];
+    let bayes = everywhere(&Strategy::bayes(&fixed), &tokens, None);
+    let oracle = everywhere(&Strategy::oracle(&fixed), &tokens, Some(&table));
+    for (a, b) in bayes.iter().zip(&oracle) {
+        assert!((a - b).abs() < 1e-15, "{a} {b}");
+    }
+    let alpha = Alpha::Vector(vec![0.5, 3.0]);
+    let iid = prior(
+        &PriorSpec::Iid {
+            alpha: alpha.clone(),
+        },
+        2,
+        2,
+    );
+    let unigram = Strategy::Ngram(Ngram::new(1, 2, &alpha).unwrap());
+    assert_eq!(
+        everywhere(&Strategy::bayes(&iid), &tokens, None),
+        everywhere(&unigram, &tokens, None)
+    );
+}
+
+/// Expected log losses of one sequence at every position, the next symbol averaged over its true law.
+fn losses(strategy: &Strategy, tokens: &[u8], truth: &[f64]) -> Vec<f64> {
+    let k = strategy.states();
+    let rows = everywhere(strategy, tokens, None);
+    let loss = |(row, truth): (&[f64], &[f64])| -> f64 {
+        row.iter()
+            .zip(truth)
+            .map(|(p, weight)| -weight * p.ln())
+            .sum()
+    };
+    rows.chunks_exact(k)
+        .zip(truth.chunks_exact(k))
+        .map(loss)
+        .collect()
+}
+
+/// At every position, by how much `other` loses more than `best`: mean and standard error.
+fn excess(best: &[Vec<f64>], other: &[Vec<f64>]) -> Vec<(f64, f64)> {
+    (0..best[0].len())
+        .map(|position| {
+            let differences: Vec<f64> = (best.iter().zip(other))
+                .map(|(best, other)| other[position] - best[position])
+                .collect();
+            mean_and_error(&differences)
+        })
+        .collect()
+}
+
+#[test]
+fn bayes_beats_every_strategy_that_does_not_know_the_chain() {
+    let tasks = [
+        (dirichlet(&[1.0, 1.0]), 2, 2, 2000),
+        (dirichlet(&[0.2, 0.5]), 2, 2, 2000),
+        (dirichlet(&[1.0; 3]), 3, 2, 1000),
+        (dirichlet(&[1.0, 1.0]), 2, 3, 1000),
+        (PriorSpec::Interpolated { p: 0.5 }, 2, 2, 1000),
+    ];
+    for (spec, states, ngram, sequences) in tasks {
+        let prior = prior(&spec, states, ngram);
+        let mut sampler = Sampler::new(&prior);
+        let mut tokens = vec![0; 20];
+        let bayes = Strategy::bayes(&prior);
+        let mut others = Strategy::reference(&prior);
+        others.extend(Strategy::bayes_unigram(&prior));
+        let (mut best, mut rest) = (Vec::new(), vec![Vec::new(); others.len()]);
+        for index in 0..sequences {
+            let table = sampler.sequence(&prior, address(5), index, &mut tokens);
+            let truth = everywhere(&Strategy::oracle(&prior), &tokens, Some(table));
+            best.push(losses(&bayes, &tokens, &truth));
+            for (strategy, losses_of) in others.iter().zip(&mut rest) {
+                losses_of.push(losses(strategy, &tokens, &truth));
+            }
+        }
+        for (strategy, other) in others.iter().zip(&rest) {
+            let excess = excess(&best, other);
+            let case = format!("{spec:?}, n = {ngram}, {}: {excess:?}", strategy.name());
+            let holds = excess.iter().all(|(mean, error)| *mean > -4.0 * error);
+            assert!(holds, "{case}");
+            let somewhere = excess.iter().any(|(mean, error)| *mean > 4.0 * error);
+            assert!(somewhere, "{case}");
+        }
+    }
+}
+
+#[test]
+fn bayes_unigram_beats_counting_on_independent_symbols_of_its_law() {
+    for alpha in [[1.0, 1.0], [0.2, 0.2], [2.0, 0.5]] {
+        let prior = prior(&dirichlet(&alpha), 2, 2);
+        let best = Strategy::bayes_unigram(&prior).unwrap();
+        let counting = Strategy::Ngram(Ngram::new(1, 2, &Alpha::Vector(alpha.to_vec())).unwrap());
+        let (mut of_best, mut of_counting) = (Vec::new(), Vec::new());
+        for (index, table) in prior.draw_many(3000, address(6)).iter().enumerate() {
+            let mut rng = address(7).generator(index as u64);
+            let frequency = table.stationary()[0];
+            let tokens: Vec<u8> = (0..20)
+                .map(|_| u8::from(open_unit(&mut rng) > frequency))
+                .collect();
+            let truth = table.stationary().repeat(20);
+            of_best.push(losses(&best, &tokens, &truth));
+            of_counting.push(losses(&counting, &tokens, &truth));
+        }
+        let excess = excess(&of_best, &of_counting);
+        let holds = excess.iter().all(|(mean, error)| *mean > -4.0 * error);
+        assert!(holds, "α = {alpha:?}: {excess:?}");
+        assert!(excess[0].0 > 4.0 * excess[0].1, "α = {alpha:?}: {excess:?}");
+    }
+}
