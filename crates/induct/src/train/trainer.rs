@@ -156,30 +156,23 @@ impl Trainer {
         let blocks = self.block_losses.len();
         let share = blocks.div_ceil(self.workers.len());
         let scale = 1.0 / (batch * length) as f64;
-        let (workers, block_losses, block_grads) = (
-            &mut self.workers,
-            &mut self.block_losses,
-            &mut self.block_grads,
-        );
-        self.pool.install(|| {
-            workers
-                .par_iter_mut()
-                .zip(block_losses.par_chunks_mut(share))
-                .zip(block_grads.par_chunks_mut(share * size))
-                .enumerate()
-                .for_each(|(index, ((worker, losses), grads))| {
-                    let own = losses.iter_mut().zip(grads.chunks_exact_mut(size));
-                    for (offset, (block_loss, block_grad)) in own.enumerate() {
-                        let first = (index * share + offset) * LANES;
-                        let used = (batch - first).min(LANES);
-                        let Worker {
-                            sampler, tokens, ..
-                        } = worker;
-                        sampler.block(prior, address, first as u64, used, tokens);
-                        *block_loss = worker.block(model, params, loss, scale as f32, block_grad);
-                    }
-                });
-        });
+        self.workers
+            .par_iter_mut()
+            .zip(self.block_losses.par_chunks_mut(share))
+            .zip(self.block_grads.par_chunks_mut(share * size))
+            .enumerate()
+            .for_each(|(index, ((worker, losses), grads))| {
+                let own = losses.iter_mut().zip(grads.chunks_exact_mut(size));
+                for (offset, (block_loss, block_grad)) in own.enumerate() {
+                    let first = (index * share + offset) * LANES;
+                    let used = (batch - first).min(LANES);
+                    let Worker {
+                        sampler, tokens, ..
+                    } = worker;
+                    sampler.block(prior, address, first as u64, used, tokens);
+                    *block_loss = worker.block(model, params, loss, scale as f32, block_grad);
+                }
+            });
         self.grads.fill(0.0);
         for block_grad in self.block_grads.chunks_exact(size) {
             for (total, &part) in self.grads.iter_mut().zip(block_grad) {
