@@ -1,2 +1,52 @@
-//! The command line of Induct.
-fn main() {}
+//! The command line of Induct: parse, call, print.
+
+mod chart;
+mod commands;
+mod failure;
+mod recipes;
+mod run_folder;
+mod story;
+mod tensors;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use commands::{eval, predict, presets, sample, show, train};
+
+/// A laboratory for watching in-context learning form.
+#[derive(Parser)]
+#[command(name = "induct", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Presets(presets::Arguments),
+    Train(train::Arguments),
+    Show(show::Arguments),
+    Predict(predict::Arguments),
+    Eval(eval::Arguments),
+    Sample(sample::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Presets(arguments) => presets::run(arguments),
+        Command::Train(arguments) => train::run(arguments),
+        Command::Show(arguments) => show::run(arguments),
+        Command::Predict(arguments) => predict::run(arguments),
+        Command::Eval(arguments) => eval::run(arguments),
+        Command::Sample(arguments) => sample::run(arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("induct: {failure}");
+            failure.exit_code()
+        }
+    }
+}

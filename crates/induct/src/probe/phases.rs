@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     /// A made-up run: uniform until 100, unigram until 500, then bigram, with a flicker at 300.
-    fn course() -> (Vec<u64>, Vec<f64>, Vec<(String, Vec<f64>)>) {
+    fn made_up() -> Record {
         let steps: Vec<u64> = (0..=100).map(|row| row * 10).collect();
         let loss = steps
             .iter()
@@ -172,17 +172,33 @@ mod tests {
             ("unigram".to_owned(), distance(100, 550)),
             ("bigram".to_owned(), distance(550, 2000)),
         ];
-        (steps, loss, distances)
+        Record {
+            steps,
+            loss,
+            distances,
+        }
+    }
+
+    struct Record {
+        steps: Vec<u64>,
+        loss: Vec<f64>,
+        distances: Vec<(String, Vec<f64>)>,
+    }
+
+    impl Record {
+        fn course(&self) -> Course<'_> {
+            Course {
+                steps: &self.steps,
+                loss: &self.loss,
+                distances: &self.distances,
+            }
+        }
     }
 
     #[test]
     fn phases_follow_the_nearest_strategy_and_ignore_flicker() {
-        let (steps, loss, distances) = course();
-        let course = Course {
-            steps: &steps,
-            loss: &loss,
-            distances: &distances,
-        };
+        let record = made_up();
+        let course = record.course();
         let found = phases(&course);
         let names: Vec<(&str, u64)> = found
             .iter()
@@ -195,12 +211,8 @@ mod tests {
 
     #[test]
     fn drops_have_their_midpoint_and_width() {
-        let (steps, loss, distances) = course();
-        let course = Course {
-            steps: &steps,
-            loss: &loss,
-            distances: &distances,
-        };
+        let record = made_up();
+        let course = record.course();
         let found = drops(&course, &phases(&course));
         assert_eq!(found.len(), 2);
         assert!((found[1].midpoint - 550.0).abs() < 1e-9);

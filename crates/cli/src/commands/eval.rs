@@ -1,0 +1,250 @@
+//! `induct eval`: divergences on a fresh test set, with standard errors.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use induct::chain::{Address, Prior, Purpose};
+use induct::model::Model;
+use induct::probe::{Divergence, Moments, Positions, TestSet};
+use induct::strategy::Strategy;
+use induct::train::Recipe;
+use serde_json::{Map, Value, json};
+
+use super::{Threads, print, print_json};
+use crate::failure::Failure;
+use crate::recipes;
+use crate::run_folder::RunFolder;
+
+/// Measure a run's model, or the strategies alone, on sequences that no training has seen
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the run; with --strategies a recipe instead, "main" if not given
+    run: Option<String>,
+    /// Measure the strategies only: no model needed
+    #[arg(long)]
+    strategies: bool,
+    /// Override one key of the recipe, such as task.states=3 or seeds.eval=1
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Snapshot to use; the last one if not given
+    #[arg(long, value_name = "S", conflicts_with = "strategies")]
+    step: Option<u64>,
+    /// Number of sequences
+    #[arg(long, value_name = "N", default_value_t = 65_536,
+          value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+    sequences: u64,
+    /// Print {"model": {"kl_truth": x, "se": x, …}, "strategies": {"unigram": {…}, …}}
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Sequences that are held in memory at once.
+const CHUNK: u64 = 2048;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let (recipe, trained) = subject(arguments)?;
+    arguments.threads.start()?;
+    let prior = recipe.prior()?;
+    let trained = trained
+        .as_ref()
+        .map(|(model, params)| (model, params.as_slice()));
+    let measured = measure(&recipe, &prior, trained, arguments.sequences);
+    if arguments.json {
+        print_json(&measured.json(&recipe, arguments.sequences))
+    } else {
+        print(&measured.text(&recipe, arguments.sequences))
+    }
+}
+
+/// What is to be measured: the recipe, and the model with its parameters unless strategies alone are asked for.
+fn subject(arguments: &Arguments) -> Result<(Recipe, Option<(Model, Vec<f32>)>), Failure> {
+    if arguments.strategies {
+        let source = arguments.run.as_deref().unwrap_or("main");
+        // A run's folder is as good as its recipe.
+        let recipe = match RunFolder::open(&PathBuf::from(source)) {
+            Ok(folder) => folder.recipe(&arguments.set)?,
+            Err(_) => recipes::load(source, &arguments.set)?,
+        };
+        return Ok((recipe, None));
+    }
+    let Some(run) = &arguments.run else {
+        return Err(Failure::mistake(
+            "give the folder of a run (induct eval runs/main), or --strategies to measure those alone",
+        ));
+    };
+    let folder = RunFolder::open(&PathBuf::from(run))?;
+    let recipe = folder.recipe(&arguments.set)?;
+    let model = recipe.model()?;
+    let (_, params) = folder.snapshot(&model, arguments.step)?;
+    Ok((recipe, Some((model, params))))
+}
+
+/// Divergences from the truth and from strategies.
+struct Measured {
+    /// KL(truth ‖ model), if there is a model.
+    model: Option<Divergence>,
+    strategies: Vec<Row>,
+}
+
+/// One strategy's divergences.
+struct Row {
+    name: String,
+    /// KL(truth ‖ strategy)
+    truth: Divergence,
+    /// KL(strategy ‖ model)
+    to_model: Option<Divergence>,
+    effective_samples: Option<f64>,
+}
+
+fn measure(
+    recipe: &Recipe,
+    prior: &Prior,
+    trained: Option<(&Model, &[f32])>,
+    sequences: u64,
+) -> Measured {
+    let reference = Strategy::reference(prior);
+    let mut asked: Vec<(Strategy, Positions)> =
+        reference.into_iter().map(|s| (s, Positions::All)).collect();
+    let bayes = Strategy::bayes_unigram(prior)
+        .into_iter()
+        .chain([Strategy::bayes(prior)]);
+    asked.extend(bayes.map(|strategy| (strategy, Positions::Last)));
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed: recipe.seeds.eval,
+        step: 0,
+    };
+    let mut measured = Measured {
+        model: None,
+        strategies: Vec::new(),
+    };
+    let progress = ProgressBar::new(sequences);
+    for first in (0..sequences).step_by(CHUNK as usize) {
+        let chunk = first..(first + CHUNK).min(sequences);
+        let end = chunk.end;
+        let set = TestSet::draw(prior, address, chunk, recipe.task.length, &asked);
+        let to_model = trained.map(|(model, params)| set.divergences(model, params));
+        measured.take(&set, to_model.as_deref());
+        progress.set_position(end);
+    }
+    progress.finish_and_clear();
+    measured
+}
+
+impl Measured {
+    /// Takes in what was measured on one more piece of the test set.
+    fn take(&mut self, set: &TestSet, to_model: Option<&[Divergence]>) {
+        let merge = |own: &mut Option<Divergence>, more: Option<&Divergence>| match (own, more) {
+            (Some(own), Some(more)) => own.merge(more),
+            (own, more) => *own = more.copied(),
+        };
+        merge(&mut self.model, to_model.map(|divergences| &divergences[0]));
+        let truth = set.truth_divergences();
+        for (index, reference) in set.references().iter().enumerate().skip(1) {
+            let more = to_model.map(|divergences| &divergences[index]);
+            match self.strategies.get_mut(index - 1) {
+                None => self.strategies.push(Row {
+                    name: reference.name.clone(),
+                    truth: truth[index],
+                    to_model: more.copied(),
+                    effective_samples: reference.effective_samples,
+                }),
+                Some(row) => {
+                    row.truth.merge(&truth[index]);
+                    merge(&mut row.to_model, more);
+                    row.effective_samples = row
+                        .effective_samples
+                        .zip(reference.effective_samples)
+                        .map(|(a, b)| a.min(b));
+                }
+            }
+        }
+    }
+
+    fn json(&self, recipe: &Recipe, sequences: u64) -> Value {
+        let model = self.model.map(|divergence| {
+            let mut entry = Map::new();
+            put(&mut entry, "kl_truth", "se", &divergence);
+            entry
+        });
+        let strategies: Map<String, Value> = self
+            .strategies
+            .iter()
+            .map(|row| {
+                let mut entry = Map::new();
+                put(&mut entry, "kl_truth", "se", &row.truth);
+                if let Some(divergence) = &row.to_model {
+                    put(&mut entry, "kl_to_model", "kl_to_model_se", divergence);
+                }
+                if let Some(samples) = row.effective_samples {
+                    entry.insert("effective_samples".into(), json!(samples));
+                }
+                (row.name.clone(), Value::Object(entry))
+            })
+            .collect();
+        json!({
+            "sequences": sequences,
+            "states": recipe.task.states,
+            "ngram": recipe.task.ngram,
+            "length": recipe.task.length,
+            "model": model,
+            "strategies": strategies,
+        })
+    }
+
+    fn text(&self, recipe: &Recipe, sequences: u64) -> String {
+        let mut text = format!(
+            "{sequences} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n\
+             {:<14} {:>19} {:>19} {:>19}\n",
+            recipe.task.states,
+            recipe.task.ngram,
+            recipe.task.length,
+            "",
+            "KL(truth || it)",
+            "at all positions",
+            "KL(it || model)",
+        );
+        let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
+            Some(estimate) => format!("{:>9.5} ± {:.5}", estimate.mean, estimate.se),
+            None => String::new(),
+        };
+        let model = self.model.map(|kl| ("model", kl, None));
+        let rows = self
+            .strategies
+            .iter()
+            .map(|row| (row.name.as_str(), row.truth, row.to_model));
+        for (name, truth, to_model) in model.into_iter().chain(rows) {
+            let line = format!(
+                "{name:<14} {:>19} {:>19} {:>19}",
+                cell(Some(truth.last)),
+                cell(truth.all),
+                cell(to_model.map(|kl| kl.last)),
+            );
+            text += line.trim_end();
+            text.push('\n');
+        }
+        for row in &self.strategies {
+            if let Some(samples) = row.effective_samples {
+                text += &format!("\n{}: at least {samples:.0} effective samples\n", row.name);
+            }
+        }
+        text
+    }
+}
+
+/// Puts a divergence under `name`, with its standard error, and over all positions if it is known there.
+fn put(entry: &mut Map<String, Value>, name: &str, se: &str, divergence: &Divergence) {
+    let mut put_one = |suffix: &str, moments: &Moments| {
+        let estimate = moments.estimate();
+        entry.insert(format!("{name}{suffix}"), json!(estimate.mean));
+        entry.insert(format!("{se}{suffix}"), json!(estimate.se));
+    };
+    put_one("", &divergence.last);
+    if let Some(all) = &divergence.all {
+        put_one("_all", all);
+    }
+}

@@ -1,0 +1,50 @@
+//! One file a command.
+
+pub mod eval;
+pub mod predict;
+pub mod presets;
+pub mod sample;
+pub mod show;
+pub mod train;
+
+use std::io::{ErrorKind, Write};
+
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// Options of commands that compute.
+#[derive(Args)]
+pub struct Threads {
+    /// Number of threads; all cores if not given. Results are the same for any number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Threads {
+    /// Starts the thread pool.
+    pub fn start(&self) -> Result<usize, Failure> {
+        let threads = self.threads.map_or(0, usize::from);
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+        Ok(rayon::current_num_threads())
+    }
+}
+
+/// Prints to standard output; a reader that has gone away (`| head`) is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot print: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).expect("plain data");
+    print(&(text + "\n"))
+}

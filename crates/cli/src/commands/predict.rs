@@ -1,0 +1,114 @@
+//! `induct predict`: the model's next-symbol distribution beside every strategy's.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct::chain::{Prior, TokenBlock};
+use induct::model::Model;
+use induct::probe::log_softmax;
+use induct::strategy::{Scratch, Strategy};
+use serde_json::{Value, json};
+
+use super::{print, print_json};
+use crate::failure::Failure;
+use crate::run_folder::RunFolder;
+
+/// Predict the symbol after given ones: the model's distribution beside every strategy's
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the run
+    run: PathBuf,
+    /// Snapshot to use; the last one if not given
+    #[arg(long, value_name = "S")]
+    step: Option<u64>,
+    /// The symbols seen so far, such as 0,1,1,0
+    #[arg(long, value_name = "LIST")]
+    tokens: String,
+    /// Print {"model": […], "strategies": {"unigram": […], …}}
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = RunFolder::open(&arguments.run)?;
+    let recipe = folder.recipe(&[])?;
+    let model = recipe.model()?;
+    let tokens = read_tokens(&arguments.tokens, &model)?;
+    let (step, params) = folder.snapshot(&model, arguments.step)?;
+    let answer = predict(&model, &params, &tokens);
+    let strategies = predict_by_strategies(&recipe.prior()?, &tokens);
+    if arguments.json {
+        let strategies: serde_json::Map<String, Value> = strategies
+            .into_iter()
+            .map(|(name, row)| (name, json!(row)))
+            .collect();
+        let shown = json!({ "model": answer, "strategies": strategies, "step": step });
+        return print_json(&shown);
+    }
+    let mut text = format!("{:<14}", "next symbol");
+    for symbol in 0..model.states() {
+        text += &format!("{symbol:>8}");
+    }
+    text.push('\n');
+    let named = std::iter::once((format!("model @{step}"), answer));
+    for (name, row) in named.chain(strategies) {
+        let row: String = row.iter().map(|p| format!("{p:>8.4}")).collect();
+        text += &format!("{name:<14}{row}\n");
+    }
+    print(&text)
+}
+
+fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
+    let (states, length) = (model.states(), model.length());
+    let symbol = |text: &str| {
+        let text = text.trim();
+        let known = text
+            .parse()
+            .ok()
+            .filter(|&symbol: &u8| usize::from(symbol) < states);
+        known.ok_or_else(|| {
+            Failure::mistake(format!(
+                "--tokens has \"{text}\": symbols are whole numbers from 0 to {}, separated by commas",
+                states - 1
+            ))
+        })
+    };
+    let tokens = list
+        .split(',')
+        .map(symbol)
+        .collect::<Result<Vec<u8>, _>>()?;
+    if tokens.len() > length {
+        return Err(Failure::mistake(format!(
+            "--tokens has {} symbols: this model sees at most {length} (task.length)",
+            tokens.len()
+        )));
+    }
+    Ok(tokens)
+}
+
+fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Vec<f64> {
+    let mut work = model.work();
+    let block = TokenBlock::from_sequences(&[tokens]);
+    model.forward(params, block.rows(), &mut work);
+    let mut log_probs = vec![0.0; tokens.len() * model.states()];
+    log_softmax(work.logits(), 0, model.states(), &mut log_probs);
+    let last = &log_probs[(tokens.len() - 1) * model.states()..];
+    last.iter().map(|log_p| log_p.exp()).collect()
+}
+
+fn predict_by_strategies(prior: &Prior, tokens: &[u8]) -> Vec<(String, Vec<f64>)> {
+    let mut strategies = Strategy::reference(prior);
+    strategies.extend(Strategy::bayes_unigram(prior));
+    strategies.push(Strategy::bayes(prior));
+    let mut scratch = Scratch::default();
+    let last = tokens.len() - 1..tokens.len();
+    strategies
+        .iter()
+        .map(|strategy| {
+            let mut row = vec![0.0; prior.states()];
+            strategy.predict(tokens, None, last.clone(), &mut scratch, &mut row);
+            (strategy.name(), row)
+        })
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! `induct show`: a run's story.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct::probe::Instruments;
+
+use super::{print, print_json};
+use crate::failure::Failure;
+use crate::run_folder::RunFolder;
+use crate::story::Story;
+
+/// Tell a run's story: phases, losses against strategies, what the heads do, a small chart
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the run
+    run: PathBuf,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let folder = RunFolder::open(&arguments.run)?;
+    let recipe = folder.recipe(&[])?;
+    let history = folder.history()?;
+    let story = Story::new(&Instruments::new(&recipe)?, &history);
+    if arguments.json {
+        return print_json(&story.json());
+    }
+    if !folder.has_ended() {
+        print("This run has not ended: `induct train --resume` goes on with it.\n\n")?;
+    }
+    print(&story.text(&recipe))
+}
