@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::mixture::Mixture;
 use super::ngram::Ngram;
 use super::posterior_sample::PosteriorSample;
 use super::tables::Tables;
@@ -34,13 +35,15 @@ enum Method {
     Pool(Tables),
     PosteriorSample(PosteriorSample),
     PriorSample(Tables),
+    Mixture(Mixture),
 }
 
 impl Bayes {
     /// By the best method there is for the prior.
     ///
     /// Exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2; by 512 draws
-    /// from the posterior for other `dirichlet` priors; by 4096 draws from the prior for the rest.
+    /// from the posterior for other `dirichlet` priors; by 4096 draws from the prior for the rest. A `mixture`
+    /// does for each of its parts what is best there.
     pub fn new(prior: &Prior) -> Self {
         let method = match prior.law() {
             Law::Dirichlet(rows) if prior.states() == 2 && prior.ngram() == 2 => {
@@ -52,10 +55,18 @@ impl Bayes {
             }
             Law::Iid(rows) => Method::Counts(Ngram::with_alpha(1, rows.alpha())),
             Law::Pool(tables) => Method::Pool(Tables::new(tables)),
-            Law::DoublyStochastic
-            | Law::Interpolated { .. }
-            | Law::Symmetric { .. }
-            | Law::Mixture(_) => return Self::by_prior_sample(prior, PRIOR_TABLES, 0),
+            Law::Mixture(parts) => {
+                let mut before = 0.0;
+                let parts = parts.iter().map(|(cumulative, part)| {
+                    let weight = cumulative - before;
+                    before = *cumulative;
+                    (weight, Self::new(part))
+                });
+                Method::Mixture(Mixture::new(prior.states(), parts))
+            }
+            Law::DoublyStochastic | Law::Interpolated { .. } | Law::Symmetric { .. } => {
+                return Self::by_prior_sample(prior, PRIOR_TABLES, 0);
+            }
         };
         Self {
             states: prior.states(),
@@ -100,8 +111,9 @@ impl Bayes {
 
     /// Whether predictions are free of sampling error.
     pub fn is_exact(&self) -> bool {
-        match self.method {
+        match &self.method {
             Method::TwoState(_) | Method::Counts(_) | Method::Pool(_) => true,
+            Method::Mixture(mixture) => mixture.is_exact(),
             Method::PosteriorSample(_) | Method::PriorSample(_) => false,
         }
     }
@@ -126,6 +138,9 @@ impl Bayes {
             }
             Method::PosteriorSample(sample) => {
                 return sample.predict(tokens, positions, &mut scratch.posterior_sample, out);
+            }
+            Method::Mixture(mixture) => {
+                return mixture.predict(tokens, positions, scratch, out);
             }
             Method::PriorSample(tables) => {
                 return tables.predict(tokens, positions, &mut scratch.tables, out);
