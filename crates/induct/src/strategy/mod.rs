@@ -8,12 +8,13 @@
 //! | uniform | nothing | here |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
 //! | bayes-unigram | how stationary laws are distributed | `bayes_unigram` |
-//! | bayes | the prior over chains, the stationary start included | `bayes`, and its methods `two_state`, `posterior_sample`, `tables`, `mixture` |
+//! | bayes | the prior over chains, the stationary start included | `bayes`, and its methods `two_state`, `posterior_sample`, `doubly_stochastic`, `tables`, `mixture` |
 //! | oracle | the chain itself | here |
 
 mod bayes;
 mod bayes_unigram;
 mod complex;
+mod doubly_stochastic;
 mod mixture;
 mod ngram;
 mod posterior_sample;
@@ -159,6 +160,7 @@ pub struct Scratch {
     counts: Vec<u32>,
     two_state: two_state::Scratch,
     posterior_sample: posterior_sample::Scratch,
+    doubly_stochastic: doubly_stochastic::Scratch,
     tables: tables::Scratch,
     /// Predictions of a mixture's components.
     mixture: Vec<f64>,
