@@ -139,6 +139,8 @@ impl Scratch {
         for (weight, table) in self.weights.iter_mut().zip(self.tables.chunks_exact(cells)) {
             *weight *= table[entry];
         }
+        // Once the tables agree, thousands of symbols pass without resampling: only shares stay in range.
+        super::normalize(&mut self.weights);
     }
 
     fn effective_count(&self) -> f64 {
@@ -168,5 +170,43 @@ impl Scratch {
         }
         std::mem::swap(&mut self.tables, &mut self.drawn);
         self.weights.fill(1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::{PriorSpec, Sampler};
+
+    #[test]
+    fn weights_stay_in_range_while_tables_agree() {
+        let mut scratch = Scratch::default();
+        scratch.restart(&[0.5; 4 * 8], 4);
+        for _ in 0..5000 {
+            scratch.observe(1, 4);
+        }
+        assert_eq!(scratch.effective_count(), 8.0);
+    }
+
+    #[test]
+    fn long_sequences_reveal_the_table() {
+        let prior = Prior::new(&PriorSpec::DoublyStochastic {}, 3, 2).unwrap();
+        let address = Address {
+            purpose: Purpose::Test,
+            seed: 1,
+            step: 0,
+        };
+        let mut tokens = vec![0; 4000];
+        let mut sampler = Sampler::new(&prior);
+        let table = sampler.sequence(&prior, address, 0, &mut tokens);
+        let mut out = [0.0; 3];
+        let bayes = DoublyStochastic::new(&prior, 128, 0);
+        let last = tokens.len() - 1;
+        let effective = bayes.predict(&tokens, last..last + 1, &mut Scratch::default(), &mut out);
+        assert!(effective.least() > Some(64.0), "{effective:?}");
+        for (p, truth) in out.iter().zip(table.row(tokens[last] as usize)) {
+            // A row is seen some 1300 times: its frequencies are off by at most 0.5/√1300 = 0.014, one sigma.
+            assert!((p - truth).abs() < 4.0 * 0.014, "{p} {truth}");
+        }
     }
 }
