@@ -4,6 +4,7 @@ use induct::chain::{
     Address, Alpha, MixturePart, Prior, PriorSpec, Purpose, Sampler, TransitionTable, open_unit,
 };
 use induct::strategy::{Bayes, Ngram, Scratch, Strategy};
+use rayon::prelude::*;
 
 fn address(seed: u64) -> Address {
     Address {
@@ -135,6 +136,29 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
 }
 
 #[test]
+fn threads_change_nothing() {
+    let prior = prior(&dirichlet(&[1.0, 1.0, 1.0]), 3, 2);
+    let bayes = Strategy::bayes(&prior);
+    let sequence = |index: u64| {
+        let mut tokens = vec![0; 9];
+        Sampler::new(&prior).sequence(&prior, address(8), index, &mut tokens);
+        tokens
+    };
+    let predict = |scratch: &mut Scratch, index: u64| {
+        let mut out = vec![0.0; 27];
+        bayes.predict(&sequence(index), None, 0..9, scratch, &mut out);
+        out
+    };
+    let mut scratch = Scratch::default();
+    let serial: Vec<Vec<f64>> = (0..16).map(|index| predict(&mut scratch, index)).collect();
+    let parallel: Vec<Vec<f64>> = (0..16)
+        .into_par_iter()
+        .map_init(Scratch::default, predict)
+        .collect();
+    assert_eq!(serial, parallel);
+}
+
+#[test]
 fn effective_samples_are_reported_where_something_was_sampled() {
     for prior in all_priors() {
         let tokens = [0, 1, 1, 0, 0, 1];
@@ -214,27 +238,35 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 
 #[test]
 fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() {
-    let cases: [(&[f64], usize, &[u8]); 7] = [
-        (&[1.0, 1.0], 2, &[0, 1, 1, 1, 0, 1]),
-        (&[0.3, 2.0], 2, &[1, 0, 0, 1]),
-        (&[1.0, 1.0], 3, &[0, 1, 1, 0, 1, 1, 0, 1]),
-        (&[0.5, 0.5], 4, &[1, 0]),
-        (&[1.0, 1.0, 1.0], 2, &[0, 2, 1, 0, 2, 2]),
-        (&[0.2, 0.5, 3.0], 2, &[0, 2, 0]),
-        (&[1.0, 1.0, 1.0], 3, &[0]),
+    let mixed = [0, 2, 1, 0, 2, 1, 1, 0, 2, 0, 2, 1, 0, 1, 2, 0, 2, 1, 0, 0];
+    let cases: [(PriorSpec, usize, usize, &[u8]); 9] = [
+        (dirichlet(&[1.0, 1.0]), 2, 2, &[0, 1, 1, 1, 0, 1]),
+        (dirichlet(&[0.3, 2.0]), 2, 2, &[1, 0, 0, 1]),
+        (dirichlet(&[1.0, 1.0]), 2, 3, &[0, 1, 1, 0, 1, 1, 0, 1]),
+        (dirichlet(&[0.5, 0.5]), 2, 4, &[1, 0]),
+        (dirichlet(&[1.0, 1.0, 1.0]), 3, 2, &[0, 2, 1, 0, 2, 2]),
+        (dirichlet(&[0.2, 0.5, 3.0]), 3, 2, &[0, 2, 0]),
+        (dirichlet(&[1.0, 1.0, 1.0]), 3, 3, &[0]),
+        (PriorSpec::DoublyStochastic {}, 3, 2, &mixed),
+        (
+            PriorSpec::DoublyStochastic {},
+            2,
+            3,
+            &[0, 1, 0, 0, 0, 1, 0, 0, 0],
+        ),
     ];
-    for (alpha, ngram, tokens) in cases {
-        let prior = prior(&dirichlet(alpha), alpha.len(), ngram);
+    for (spec, states, ngram, tokens) in cases {
+        let prior = prior(&spec, states, ngram);
         let posterior = over_seeds(
             |seed| Bayes::by_posterior_sample(&prior, 1024, seed).unwrap(),
             tokens,
         );
         let from_prior = over_seeds(|seed| Bayes::by_prior_sample(&prior, 4096, seed), tokens);
-        let case = format!("α = {alpha:?}, n = {ngram}: {posterior:?} {from_prior:?}");
+        let case = format!("{spec:?}, n = {ngram}: {posterior:?} {from_prior:?}");
         assert!(posterior.1.max(from_prior.1) < 4e-3, "{case}");
         let error = posterior.1.hypot(from_prior.1);
         assert!((posterior.0 - from_prior.0).abs() < 4.0 * error, "{case}");
-        if (alpha.len(), ngram) == (2, 2) {
+        if (states, ngram) == (2, 2) {
             let exact = at_end(&Strategy::bayes(&prior), tokens)[0];
             assert!(
                 (posterior.0 - exact).abs() < 4.0 * posterior.1,
@@ -245,6 +277,26 @@ fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() 
                 "{case} {exact}"
             );
         }
+    }
+}
+
+#[test]
+fn a_mixture_agrees_with_sampling_it() {
+    let part = |weight: f64, prior: PriorSpec| MixturePart { weight, prior };
+    let iid = PriorSpec::Iid {
+        alpha: Alpha::Vector(vec![2.0, 0.5]),
+    };
+    let parts = vec![part(1.0, dirichlet(&[0.5, 1.0])), part(2.0, iid)];
+    let prior = prior(&PriorSpec::Mixture { parts }, 2, 2);
+    let exact = Strategy::bayes(&prior);
+    for tokens in [&[1][..], &[0, 0, 1, 0], &[1, 0, 1, 0, 1, 0, 1]] {
+        let sampled = over_seeds(|seed| Bayes::by_prior_sample(&prior, 4096, seed), tokens);
+        let expected = at_end(&exact, tokens)[0];
+        assert!(sampled.1 < 4e-3, "{sampled:?}");
+        assert!(
+            (sampled.0 - expected).abs() < 4.0 * sampled.1,
+            "{sampled:?} {expected}"
+        );
     }
 }
 

@@ -54,20 +54,8 @@ fn reject(rng: &mut Generator, states: usize, table: &mut [f64]) {
 fn hit_and_run(rng: &mut Generator, states: usize, table: &mut [f64], moves_per_cell: usize) {
     table.fill(1.0 / states as f64);
     for _ in 0..moves_per_cell * states * states {
-        let (top, bottom) = distinct_pair(rng, states);
-        let (left, right) = distinct_pair(rng, states);
-        let corners = [
-            top * states + left,
-            bottom * states + right,
-            top * states + right,
-            bottom * states + left,
-        ];
-        let room = |a: usize, b: usize| table[a].min(table[b]);
-        let (low, high) = (-room(corners[0], corners[1]), room(corners[2], corners[3]));
-        let shift = low + (high - low) * open_unit(rng);
-        for (corner, sign) in corners.into_iter().zip([1.0, 1.0, -1.0, -1.0]) {
-            // Rounding may reach an ulp below zero.
-            table[corner] = f64::max(0.0, table[corner] + sign * shift);
+        for (corner, value) in rectangle_move(rng, states, table) {
+            table[corner] = value;
         }
     }
     // Thousands of roundings leave row sums off by some 1e-15; a row is a distribution.
@@ -77,6 +65,33 @@ fn hit_and_run(rng: &mut Generator, states: usize, table: &mut [f64], moves_per_
             *entry /= sum;
         }
     }
+}
+
+/// One rectangle move: the four corners and what they would become, in the order + + − −.
+pub(crate) fn rectangle_move(
+    rng: &mut Generator,
+    states: usize,
+    table: &[f64],
+) -> [(usize, f64); 4] {
+    let (top, bottom) = distinct_pair(rng, states);
+    let (left, right) = distinct_pair(rng, states);
+    let corners = [
+        top * states + left,
+        bottom * states + right,
+        top * states + right,
+        bottom * states + left,
+    ];
+    let room = |a: usize, b: usize| table[a].min(table[b]);
+    let (low, high) = (-room(corners[0], corners[1]), room(corners[2], corners[3]));
+    let shift = low + (high - low) * open_unit(rng);
+    // Rounding may reach an ulp below zero.
+    let moved = |corner: usize, by: f64| (corner, f64::max(0.0, table[corner] + by));
+    [
+        moved(corners[0], shift),
+        moved(corners[1], shift),
+        moved(corners[2], -shift),
+        moved(corners[3], -shift),
+    ]
 }
 
 /// Two different indices below `count`, uniform over ordered pairs (up to 2⁻³² per pair).

@@ -11,6 +11,7 @@ mod stationary;
 mod stream;
 mod table;
 
+pub(crate) use birkhoff::rectangle_move;
 pub use prior::{Alpha, Law, MAX_CONTEXTS, MAX_POOL, MixturePart, Prior, PriorSpec, Rows};
 pub use source::{LANES, Sampler, TokenBlock};
 pub use stationary::{Reducible, StationarySolver};

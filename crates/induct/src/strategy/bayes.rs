@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use super::doubly_stochastic::DoublyStochastic;
+use super::mixture::Mixture;
 use super::ngram::Ngram;
 use super::posterior_sample::PosteriorSample;
 use super::tables::Tables;
@@ -12,10 +14,10 @@ use super::{EffectiveSamples, Scratch};
 use crate::chain::{Address, Law, Prior, Purpose};
 use crate::invalid::{Invalid, require};
 
-/// Tables drawn from a conjugate posterior. Their weights hardly differ, so few suffice.
+/// Tables that follow the posterior. Their weights hardly differ, so few suffice.
 const POSTERIOR_TABLES: usize = 512;
 
-/// Tables drawn from a prior without conjugate posterior: most of them lose their weight.
+/// Tables drawn from a prior and left where they are: most of them lose their weight.
 const PRIOR_TABLES: usize = 4096;
 
 /// The Bayes predictor of a prior, exact where there is a way, by weighted samples otherwise.
@@ -33,14 +35,18 @@ enum Method {
     /// All the tables there are.
     Pool(Tables),
     PosteriorSample(PosteriorSample),
+    DoublyStochastic(DoublyStochastic),
     PriorSample(Tables),
+    Mixture(Mixture),
 }
 
 impl Bayes {
     /// By the best method there is for the prior.
     ///
-    /// Exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2; by 512 draws
-    /// from the posterior for other `dirichlet` priors; by 4096 draws from the prior for the rest.
+    /// Exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2. By 512 draws
+    /// from the posterior for other `dirichlet` priors, and for `doubly-stochastic` with three states or
+    /// more. By 4096 draws from the prior for the rest, which have one dimension or two. A `mixture` does
+    /// for each of its parts what is best there.
     pub fn new(prior: &Prior) -> Self {
         let method = match prior.law() {
             Law::Dirichlet(rows) if prior.states() == 2 && prior.ngram() == 2 => {
@@ -52,10 +58,21 @@ impl Bayes {
             }
             Law::Iid(rows) => Method::Counts(Ngram::with_alpha(1, rows.alpha())),
             Law::Pool(tables) => Method::Pool(Tables::new(tables)),
-            Law::DoublyStochastic
-            | Law::Interpolated { .. }
-            | Law::Symmetric { .. }
-            | Law::Mixture(_) => return Self::by_prior_sample(prior, PRIOR_TABLES, 0),
+            Law::Mixture(parts) => {
+                let mut before = 0.0;
+                let parts = parts.iter().map(|(cumulative, part)| {
+                    let weight = cumulative - before;
+                    before = *cumulative;
+                    (weight, Self::new(part))
+                });
+                Method::Mixture(Mixture::new(prior.states(), parts))
+            }
+            Law::DoublyStochastic if prior.states() > 2 => {
+                Method::DoublyStochastic(DoublyStochastic::new(prior, POSTERIOR_TABLES, 0))
+            }
+            Law::DoublyStochastic | Law::Interpolated { .. } | Law::Symmetric { .. } => {
+                return Self::by_prior_sample(prior, PRIOR_TABLES, 0);
+            }
         };
         Self {
             states: prior.states(),
@@ -63,19 +80,27 @@ impl Bayes {
         }
     }
 
-    /// By `count` weighted draws from the conjugate posterior, which `dirichlet` priors have.
+    /// By `count` tables that follow the posterior, for `dirichlet` and `doubly-stochastic` priors.
     pub fn by_posterior_sample(prior: &Prior, count: usize, seed: u64) -> Result<Self, Invalid> {
         require(count > 0, "count", count, "at least 1 table")?;
-        let Law::Dirichlet(rows) = prior.law() else {
-            return Err(Invalid::new(
-                "method",
-                "\"posterior sample\"",
-                "only a dirichlet prior has a conjugate posterior; sample the prior instead",
-            ));
+        let method = match prior.law() {
+            Law::Dirichlet(rows) => {
+                Method::PosteriorSample(PosteriorSample::new(prior, rows, count, seed))
+            }
+            Law::DoublyStochastic => {
+                Method::DoublyStochastic(DoublyStochastic::new(prior, count, seed))
+            }
+            _ => {
+                return Err(Invalid::new(
+                    "method",
+                    "\"posterior sample\"",
+                    "only dirichlet and doubly-stochastic posteriors can be sampled",
+                ));
+            }
         };
         Ok(Self {
             states: prior.states(),
-            method: Method::PosteriorSample(PosteriorSample::new(prior, rows, count, seed)),
+            method,
         })
     }
 
@@ -100,9 +125,12 @@ impl Bayes {
 
     /// Whether predictions are free of sampling error.
     pub fn is_exact(&self) -> bool {
-        match self.method {
+        match &self.method {
             Method::TwoState(_) | Method::Counts(_) | Method::Pool(_) => true,
-            Method::PosteriorSample(_) | Method::PriorSample(_) => false,
+            Method::Mixture(mixture) => mixture.is_exact(),
+            Method::PosteriorSample(_) | Method::DoublyStochastic(_) | Method::PriorSample(_) => {
+                false
+            }
         }
     }
 
@@ -126,6 +154,12 @@ impl Bayes {
             }
             Method::PosteriorSample(sample) => {
                 return sample.predict(tokens, positions, &mut scratch.posterior_sample, out);
+            }
+            Method::DoublyStochastic(walkers) => {
+                return walkers.predict(tokens, positions, &mut scratch.doubly_stochastic, out);
+            }
+            Method::Mixture(mixture) => {
+                return mixture.predict(tokens, positions, scratch, out);
             }
             Method::PriorSample(tables) => {
                 return tables.predict(tokens, positions, &mut scratch.tables, out);

@@ -5,8 +5,10 @@
 //! is r = q / (p + q). Its density has a corner (for small α a pole) at r = ½, so each half has its own
 //! integral, over the ratio ρ of the smaller of p, q to the larger. For p = ρq, 0 < ρ < 1:
 //!
-//!     density of ρ  =  ρ^(α₁−1) / B(α₀, α₁)² · ∫ q^(α₀+α₁−1) (1−q)^(α₁−1) (1−ρq)^(α₀−1) dq,
-//!     r = 1 / (1 + ρ),     1 − r = ρ / (1 + ρ);
+//! ```text
+//! density of ρ  =  ρ^(α₁−1) / B(α₀, α₁)² · ∫ q^(α₀+α₁−1) (1−q)^(α₁−1) (1−ρq)^(α₀−1) dq,
+//! r = 1 / (1 + ρ),     1 − r = ρ / (1 + ρ);
+//! ```
 //!
 //! the other half is the same with the symbols exchanged. For α = 1 it gives the density 1 / (2 max(r, 1−r)²).
 

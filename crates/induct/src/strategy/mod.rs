@@ -8,12 +8,14 @@
 //! | uniform | nothing | here |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
 //! | bayes-unigram | how stationary laws are distributed | `bayes_unigram` |
-//! | bayes | the prior over chains, the stationary start included | `bayes`, and its methods `two_state`, `posterior_sample`, `tables` |
+//! | bayes | the prior over chains, the stationary start included | `bayes`, and its methods `two_state`, `posterior_sample`, `doubly_stochastic`, `tables`, `mixture` |
 //! | oracle | the chain itself | here |
 
 mod bayes;
 mod bayes_unigram;
 mod complex;
+mod doubly_stochastic;
+mod mixture;
 mod ngram;
 mod posterior_sample;
 mod tables;
@@ -158,7 +160,10 @@ pub struct Scratch {
     counts: Vec<u32>,
     two_state: two_state::Scratch,
     posterior_sample: posterior_sample::Scratch,
+    doubly_stochastic: doubly_stochastic::Scratch,
     tables: tables::Scratch,
+    /// Predictions of a mixture's components.
+    mixture: Vec<f64>,
 }
 
 /// The least effective sample size over a number of positions.
@@ -170,6 +175,12 @@ struct EffectiveSamples {
 impl EffectiveSamples {
     fn note(&mut self, count: f64) {
         self.least = Some(self.least.map_or(count, |least| least.min(count)));
+    }
+
+    fn merge(&mut self, other: Self) {
+        if let Some(count) = other.least {
+            self.note(count);
+        }
     }
 
     fn least(self) -> Option<f64> {

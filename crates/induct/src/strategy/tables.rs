@@ -228,6 +228,13 @@ mod tests {
         products.write_weights(&mut weights);
         assert!((weights[0] / weights[1] - 2.0).abs() < 1e-9, "{weights:?}");
         assert_eq!(weights[2], 0.0);
+        // One scaled, the other not.
+        products.start(&[1e-25, 1e-10]);
+        products.write_weights(&mut weights);
+        assert!(
+            (weights[0] / weights[1] * 1e15 - 1.0).abs() < 1e-12,
+            "{weights:?}"
+        );
         // The lagging one can still come back: 1e-200 behind, then 1e-200 ahead.
         products.start(&[1.0, 1.0]);
         for (first, second) in [(1e-100, 1.0), (1e-100, 1.0), (1.0, 1e-100), (1.0, 1e-100)] {

@@ -3,11 +3,15 @@
 //! Call the first symbol *home* and the other *away*, p = P(home → away), q = P(away → home). The chain
 //! starts from its stationary law, so the posterior is Beta(p) · Beta(q) times
 //!
-//!     π_home = q / (p + q) = 1 / (1 + p/q),
+//! ```text
+//! π_home = q / (p + q) = 1 / (1 + p/q),
+//! ```
 //!
 //! which ties the two rows together. Mellin's transform of 1/(1+x) pulls them apart again:
 //!
-//!     1 / (1 + p/q) = 1/(2πi) ∫ π/sin(πs) · p^(−s) q^s ds      along Re s = c, 0 < c < 1.
+//! ```text
+//! 1 / (1 + p/q) = 1/(2πi) ∫ π/sin(πs) · p^(−s) q^s ds      along Re s = c, 0 < c < 1.
+//! ```
 //!
 //! For a fixed s the factor p^(−s) q^s is conjugate to the Betas: it turns the concentration of *leaving
 //! home* from α into α − s, that of *coming home* from α into α + s. So every s on the line is an

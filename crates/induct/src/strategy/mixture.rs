@@ -1,0 +1,179 @@
+//! Bayes for a mixture of priors: a mixture of their Bayes predictors.
+//!
+//! Each component weighs what its prior weighs times the probability it has given to the symbols so far,
+//! which is a product of its own predictions. So every component keeps its own best method.
+
+use std::ops::Range;
+
+use super::bayes::Bayes;
+use super::{EffectiveSamples, Scratch, normalize};
+use crate::chain::StationarySolver;
+
+/// The predictor; see the head of this file.
+#[derive(Clone, Debug)]
+pub(super) struct Mixture {
+    states: usize,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    bayes: Bayes,
+    weight: f64,
+    /// ln(weight · P(x₀)) for every first symbol, [k].
+    ln_start: Vec<f64>,
+}
+
+impl Mixture {
+    /// Components with their prior weights; at least one.
+    pub fn new(states: usize, parts: impl Iterator<Item = (f64, Bayes)>) -> Self {
+        let mut scratch = Scratch::default();
+        let part = |(weight, bayes): (f64, Bayes)| {
+            let first = first_symbol_law(&bayes, states, &mut scratch);
+            let ln_start = first.iter().map(|p| libm::log(weight * p)).collect();
+            Part {
+                bayes,
+                weight,
+                ln_start,
+            }
+        };
+        Self {
+            states,
+            parts: parts.map(part).collect(),
+        }
+    }
+
+    pub fn is_exact(&self) -> bool {
+        self.parts.iter().all(|part| part.bayes.is_exact())
+    }
+
+    /// Writes the distributions at `positions` into `out` ([positions, k]).
+    ///
+    /// If all components rule out what was seen, they count by their prior weights. The effective sample
+    /// size is the least of the components', be their weight ever so small.
+    pub fn predict(
+        &self,
+        tokens: &[u8],
+        positions: Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) -> EffectiveSamples {
+        let (states, size) = (self.states, positions.end * self.states);
+        // Taken out, so that a mixture inside a mixture has one of its own. [parts, positions.end, k]
+        let mut rows = std::mem::take(&mut scratch.mixture);
+        rows.resize(self.parts.len() * size, 0.0);
+        let mut effective = EffectiveSamples::default();
+        for (part, rows) in self.parts.iter().zip(rows.chunks_exact_mut(size)) {
+            effective.merge(part.bayes.predict(tokens, 0..positions.end, scratch, rows));
+        }
+        let first = tokens[0] as usize;
+        let mut ln_weights: Vec<f64> = self.parts.iter().map(|part| part.ln_start[first]).collect();
+        for position in 0..positions.end {
+            if position > 0 {
+                let given = (position - 1) * states + tokens[position] as usize;
+                for (ln_weight, rows) in ln_weights.iter_mut().zip(rows.chunks_exact(size)) {
+                    *ln_weight += libm::log(rows[given]);
+                }
+            }
+            if position >= positions.start {
+                let out = &mut out[(position - positions.start) * states..][..states];
+                out.fill(0.0);
+                for (weight, rows) in self.weights(&ln_weights).zip(rows.chunks_exact(size)) {
+                    for (p, of_part) in out.iter_mut().zip(&rows[position * states..]) {
+                        *p += weight * of_part;
+                    }
+                }
+                normalize(out);
+            }
+        }
+        scratch.mixture = rows;
+        effective
+    }
+
+    /// Weights of the components, up to a common factor.
+    fn weights(&self, ln_weights: &[f64]) -> impl Iterator<Item = f64> {
+        let largest = ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.parts.iter().zip(ln_weights).map(move |(part, ln)| {
+            if largest > f64::NEG_INFINITY {
+                libm::exp(ln - largest)
+            } else {
+                part.weight
+            }
+        })
+    }
+}
+
+/// The law of the first symbol under a predictor's prior. Sequences are stationary, so the second symbol
+/// has it too: it is the law that the predictions after one symbol leave in place.
+fn first_symbol_law(bayes: &Bayes, states: usize, scratch: &mut Scratch) -> Vec<f64> {
+    let mut after = vec![0.0; states * states];
+    for (symbol, row) in after.chunks_exact_mut(states).enumerate() {
+        bayes.predict(&[symbol as u8], 0..1, scratch, row);
+    }
+    let mut law = vec![0.0; states];
+    if StationarySolver::default()
+        .solve(&after, states, &mut law)
+        .is_err()
+    {
+        // Symbols that never meet in one sequence leave their shares open.
+        law.fill(1.0 / states as f64);
+    }
+    law
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::{Alpha, MixturePart, Prior, PriorSpec};
+
+    fn dirichlet(alpha: [f64; 2]) -> PriorSpec {
+        PriorSpec::Dirichlet {
+            alpha: Alpha::Vector(alpha.to_vec()),
+        }
+    }
+
+    #[test]
+    fn the_first_symbol_has_the_mean_of_the_stationary_law() {
+        // α = (1, 2), so p = P(0→1) has density 2p and q = P(1→0) has 2(1−q): E[q/(p+q)] by a grid of midpoints.
+        let cells = 2000;
+        let middle = |index: usize| (index as f64 + 0.5) / cells as f64;
+        let mut expected = 0.0;
+        for (p, q) in (0..cells).flat_map(|i| (0..cells).map(move |j| (middle(i), middle(j)))) {
+            expected += 2.0 * p * 2.0 * (1.0 - q) * q / (p + q);
+        }
+        expected /= (cells * cells) as f64;
+        let bayes = Bayes::new(&Prior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap());
+        let law = first_symbol_law(&bayes, 2, &mut Scratch::default());
+        assert!((law[0] - expected).abs() < 1e-6, "{law:?} {expected}");
+    }
+
+    #[test]
+    fn a_mixture_of_pools_is_the_pool_of_both() {
+        let table = |stay: f64| vec![vec![stay, 1.0 - stay], vec![0.4, 0.6]];
+        let fixed = |stay: f64| PriorSpec::Fixed { table: table(stay) };
+        let part = |weight: f64, stay: f64| MixturePart {
+            weight,
+            prior: fixed(stay),
+        };
+        let spec = PriorSpec::Mixture {
+            parts: vec![part(3.0, 0.2), part(1.0, 0.9)],
+        };
+        let prior = Prior::new(&spec, 2, 2).unwrap();
+        let tables: Vec<_> = [0.2, 0.9]
+            .map(|stay| crate::chain::TransitionTable::from_rows(2, 2, &table(stay)).unwrap())
+            .to_vec();
+        let evidence = |tokens: &[u8]| {
+            3.0 * tables[0].log_likelihood(tokens).exp() + tables[1].log_likelihood(tokens).exp()
+        };
+        let tokens = [0, 0, 1, 0, 0, 0, 1];
+        let mut out = [0.0; 14];
+        let bayes = Bayes::new(&prior);
+        let effective = bayes.predict(&tokens, 0..7, &mut Scratch::default(), &mut out);
+        assert!(bayes.is_exact() && effective.least().is_none());
+        for (position, row) in out.chunks_exact(2).enumerate() {
+            let longer = [&tokens[..=position], &[1]].concat();
+            let expected = evidence(&longer) / evidence(&tokens[..=position]);
+            assert!((row[1] - expected).abs() < 1e-13, "{position}: {row:?}");
+        }
+    }
+}
