@@ -91,7 +91,10 @@ impl<'a> Story<'a> {
                 "odd_even",
                 "odd lags above even ones in the positional profile",
             ),
-            ("diagonal", "how diagonal layer 2's matching of symbols is"),
+            (
+                "matching_gap",
+                "layer 2, how much more an equal symbol attracts (score)",
+            ),
         ];
         text += "\nAlso, at the start and at the end\n";
         for (column, meaning) in others {

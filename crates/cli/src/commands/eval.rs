@@ -60,8 +60,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What is to be measured: the recipe, and the model with its parameters unless strategies alone are asked for.
-fn subject(arguments: &Arguments) -> Result<(Recipe, Option<(Model, Vec<f32>)>), Failure> {
+/// A model and its parameters.
+type Trained = (Model, Vec<f32>);
+
+/// What is to be measured: the recipe, and the model unless strategies alone are asked for.
+fn subject(arguments: &Arguments) -> Result<(Recipe, Option<Trained>), Failure> {
     if arguments.strategies {
         let source = arguments.run.as_deref().unwrap_or("main");
         // A run's folder is as good as its recipe.

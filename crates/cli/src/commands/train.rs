@@ -34,7 +34,7 @@ pub struct Arguments {
 }
 
 /// Time between two checkpoints: all that an interrupted run can lose.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {

@@ -103,23 +103,43 @@ pub fn odd_even_score(profile: &[f64]) -> Option<f64> {
     (size > 0.0).then(|| above.iter().sum::<f64>() / ODD_LAGS.len() as f64 / size)
 }
 
-/// How diagonal a square matrix is: (D − O) / (|D| + |O|), with D and O the means on and off the diagonal;
-/// between −1 and 1, 0 for a constant matrix.
-pub fn diagonal_dominance(matrix: &Matrix) -> f64 {
+/// Means on and off the diagonal of a square matrix.
+fn diagonal_means(matrix: &Matrix) -> (f64, f64) {
     let k = matrix.rows;
     let trace: f64 = (0..k).map(|i| matrix[(i, i)]).sum();
     let total: f64 = matrix.data.iter().sum();
-    let on = trace / k as f64;
-    let off = (total - trace) / (k * (k - 1)) as f64;
+    (trace / k as f64, (total - trace) / (k * (k - 1)) as f64)
+}
+
+/// How diagonal a square matrix is, whatever its size: (D − O) / (|D| + |O|), with D and O the means on and off
+/// the diagonal; between −1 and 1, 0 for a constant matrix.
+pub fn diagonal_dominance(matrix: &Matrix) -> f64 {
+    let (on, off) = diagonal_means(matrix);
     let size = on.abs() + off.abs();
     if size > 0.0 { (on - off) / size } else { 0.0 }
 }
 
-/// [`diagonal_dominance`] of the second layer's matching scores; of the best pair of heads. None where there is
-/// no such matrix (see [`circuits::matching_scores`]).
-pub fn matching_dominance(model: &Model, params: &[f32]) -> Option<f64> {
+/// How the second layer matches symbols.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matching {
+    /// Mean score on the diagonal minus mean score off it: how much more an equal symbol attracts.
+    pub gap: f64,
+    /// [`diagonal_dominance`].
+    pub dominance: f64,
+}
+
+/// The second layer's matching, of the pair of heads with the largest gap. None where no fixed matrix says it
+/// (see [`circuits::matching_scores`]).
+pub fn matching(model: &Model, params: &[f32]) -> Option<Matching> {
     let pairs = circuits::matching_scores(model, params)?;
-    pairs.iter().map(diagonal_dominance).reduce(f64::max)
+    let measured = pairs.iter().map(|matrix| {
+        let (on, off) = diagonal_means(matrix);
+        Matching {
+            gap: on - off,
+            dominance: diagonal_dominance(matrix),
+        }
+    });
+    measured.max_by(|a, b| a.gap.total_cmp(&b.gap))
 }
 
 #[cfg(test)]

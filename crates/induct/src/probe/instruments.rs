@@ -1,6 +1,6 @@
 //! Everything that is measured on a model while it trains.
 
-use super::heads::{head_scores, matching_dominance, odd_even_score, positional_profile};
+use super::heads::{head_scores, matching, odd_even_score, positional_profile};
 use super::history::{KL_TRUTH, STEP, kl_column};
 use super::test_set::{Positions, TestSet};
 use crate::chain::{Address, Alpha, LANES, Prior, PriorSpec, Purpose};
@@ -22,7 +22,13 @@ pub struct Instruments {
 const ATTENTION_SEQUENCES: usize = 32;
 
 /// Names of the measures of heads, in their order in a row.
-const HEAD_COLUMNS: [&str; 4] = ["previous_token", "induction", "odd_even", "diagonal"];
+const HEAD_COLUMNS: [&str; 5] = [
+    "previous_token",
+    "induction",
+    "odd_even",
+    "matching_gap",
+    "diagonal_dominance",
+];
 
 /// The priors of the test sets: the task's own, independent symbols, and no unigram signal.
 fn test_priors(recipe: &Recipe) -> Result<[(&'static str, Prior); 3], Invalid> {
@@ -122,12 +128,14 @@ impl Instruments {
         }
         let blocks = self.sets[0].1.blocks();
         let looked_at = &blocks[..blocks.len().min(ATTENTION_SEQUENCES / LANES)];
+        let matching = matching(model, params);
         let heads = head_scores(model, params, looked_at, &mut model.work());
         row.extend([
             heads.map(|scores| scores.previous_token),
             heads.and_then(|scores| scores.induction),
             positional_profile(model, params).and_then(|profile| odd_even_score(&profile)),
-            matching_dominance(model, params),
+            matching.map(|matching| matching.gap),
+            matching.map(|matching| matching.dominance),
         ]);
         row
     }

@@ -12,7 +12,7 @@ mod test_set;
 
 pub use estimate::{Estimate, Moments};
 pub use heads::{
-    HeadScores, diagonal_dominance, head_scores, matching_dominance, odd_even_score,
+    HeadScores, Matching, diagonal_dominance, head_scores, matching, odd_even_score,
     positional_profile,
 };
 pub use history::{History, KL_TRUTH, STEP, kl_column};

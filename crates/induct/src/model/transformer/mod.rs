@@ -1,0 +1,183 @@
+//! The transformer: its shape and parameters; the fast path is in [`pass`].
+//!
+//!     h⁰_i = E[x_i] (+ absolute position)
+//!     h′   = h + Attn(norm h) (W_O)          for every layer
+//!     h″   = h′ + MLP(norm h′)               if it has one
+//!     logits = norm(h) P
+//!
+//! `norm` is the identity unless `layer_norm` is set. Row vectors multiply matrices from the left; heads are
+//! contiguous blocks of columns.
+
+mod pass;
+
+use std::ops::Range;
+
+use super::layout::Layout;
+use super::ops::attention::RelativeTerm;
+use super::spec::{Positions, TransformerSpec};
+use crate::invalid::{Invalid, require};
+
+pub use pass::Work;
+
+/// A transformer's shape and the places of its parameters.
+#[derive(Clone, Debug)]
+pub struct Transformer {
+    pub(in crate::model) states: usize,
+    pub(in crate::model) length: usize,
+    pub(in crate::model) width: usize,
+    pub(in crate::model) relative: RelativeTerm,
+    /// [k, d]
+    pub(in crate::model) embed: Range<usize>,
+    /// [t, d], for absolute positions
+    pub(in crate::model) embed_positions: Option<Range<usize>>,
+    pub(in crate::model) layers: Vec<Layer>,
+    pub(in crate::model) final_norm: Option<Norm>,
+    /// [d, k]
+    pub(in crate::model) unembed: Range<usize>,
+    pub(in crate::model) layout: Layout,
+}
+
+/// Places of one layer's parameters.
+#[derive(Clone, Debug)]
+pub(in crate::model) struct Layer {
+    pub heads: usize,
+    pub norm: Option<Norm>,
+    /// [d, d] each
+    pub w_q: Range<usize>,
+    pub w_k: Range<usize>,
+    pub w_v: Range<usize>,
+    /// [d, d], when there are several heads
+    pub w_o: Option<Range<usize>>,
+    /// [t, d], for relative positions
+    pub v: Option<Range<usize>>,
+    pub mlp: Option<Mlp>,
+}
+
+/// Places of a normalisation's gain and bias, [d] each.
+#[derive(Clone, Debug)]
+pub(in crate::model) struct Norm {
+    pub gain: Range<usize>,
+    pub bias: Range<usize>,
+}
+
+/// Places of an MLP's parameters.
+#[derive(Clone, Debug)]
+pub(in crate::model) struct Mlp {
+    pub norm: Option<Norm>,
+    /// [d, 4d]
+    pub w_in: Range<usize>,
+    /// [4d]
+    pub b_in: Range<usize>,
+    /// [4d, d]
+    pub w_out: Range<usize>,
+    /// [d]
+    pub b_out: Range<usize>,
+}
+
+/// Hidden width of the MLP, in units of d.
+const MLP_FACTOR: usize = 4;
+
+const MAX_WIDTH: usize = 4096;
+const MAX_LAYERS: usize = 64;
+
+impl Transformer {
+    /// Checks the settings and lays out the parameters for k = `states` and t = `length`.
+    pub fn new(spec: &TransformerSpec, states: usize, length: usize) -> Result<Self, Invalid> {
+        require(
+            (1..=MAX_LAYERS).contains(&spec.layers),
+            "layers",
+            spec.layers,
+            &format!("a number of layers from 1 to {MAX_LAYERS}"),
+        )?;
+        require(
+            (1..=MAX_WIDTH).contains(&spec.width),
+            "width",
+            spec.width,
+            &format!("a width from 1 to {MAX_WIDTH}"),
+        )?;
+        require(
+            spec.init_std.is_finite() && spec.init_std >= 0.0,
+            "init_std",
+            spec.init_std,
+            "a number of at least 0",
+        )?;
+        let width = spec.width;
+        let heads = spec.heads.resolve(spec.layers, width)?;
+        let mut layout = Layout::default();
+        let embed = layout.push("embed.E".into(), &[states, width], false);
+        let embed_positions = (spec.positions == Positions::Absolute)
+            .then(|| layout.push("embed.positions".into(), &[length, width], false));
+        let layers = (0..spec.layers)
+            .map(|l| Layer {
+                heads: heads[l],
+                norm: norm(&mut layout, spec, &format!("layers.{l}.attn_norm")),
+                w_q: layout.push(format!("layers.{l}.W_Q"), &[width, width], true),
+                w_k: layout.push(format!("layers.{l}.W_K"), &[width, width], true),
+                w_v: layout.push(format!("layers.{l}.W_V"), &[width, width], true),
+                w_o: (heads[l] > 1)
+                    .then(|| layout.push(format!("layers.{l}.W_O"), &[width, width], true)),
+                v: spec
+                    .positions
+                    .is_relative()
+                    .then(|| layout.push(format!("layers.{l}.v"), &[length, width], false)),
+                mlp: spec.mlp.then(|| mlp(&mut layout, spec, l)),
+            })
+            .collect();
+        let final_norm = norm(&mut layout, spec, "final_norm");
+        let unembed = layout.push("unembed.P".into(), &[width, states], true);
+        Ok(Self {
+            states,
+            length,
+            width,
+            relative: match spec.positions {
+                Positions::RelativeKey => RelativeTerm::Key,
+                Positions::RelativeQuery => RelativeTerm::Query,
+                Positions::Absolute | Positions::None => RelativeTerm::Absent,
+            },
+            embed,
+            embed_positions,
+            layers,
+            final_norm,
+            unembed,
+            layout,
+        })
+    }
+
+    /// Number of layers, L.
+    pub fn layer_count(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Heads of layer `l`.
+    pub fn heads(&self, l: usize) -> usize {
+        self.layers[l].heads
+    }
+
+    /// Width of the residual stream, d.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Where relative positions enter.
+    pub fn relative(&self) -> RelativeTerm {
+        self.relative
+    }
+}
+
+fn norm(layout: &mut Layout, spec: &TransformerSpec, name: &str) -> Option<Norm> {
+    spec.layer_norm.then(|| Norm {
+        gain: layout.push(format!("{name}.gain"), &[spec.width], false),
+        bias: layout.push(format!("{name}.bias"), &[spec.width], false),
+    })
+}
+
+fn mlp(layout: &mut Layout, spec: &TransformerSpec, l: usize) -> Mlp {
+    let (d, wide) = (spec.width, MLP_FACTOR * spec.width);
+    Mlp {
+        norm: norm(layout, spec, &format!("layers.{l}.mlp_norm")),
+        w_in: layout.push(format!("layers.{l}.mlp.W_in"), &[d, wide], true),
+        b_in: layout.push(format!("layers.{l}.mlp.b_in"), &[wide], false),
+        w_out: layout.push(format!("layers.{l}.mlp.W_out"), &[wide, d], true),
+        b_out: layout.push(format!("layers.{l}.mlp.b_out"), &[d], false),
+    }
+}

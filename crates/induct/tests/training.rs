@@ -1,0 +1,143 @@
+//! Training: repeatable to the byte, on exactly the addressed batches, and able to go on from a saved state.
+
+use induct::chain::Sampler;
+use induct::model::twin;
+use induct::train::{Recipe, Trainer, batch_address, prior_at};
+
+const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
+
+/// A small task, with a batch that does not fill its last block.
+fn recipe(overrides: &[&str]) -> Recipe {
+    let small = ["task.length=12", "train.batch=13", "train.steps=40"];
+    let all: Vec<String> = small
+        .iter()
+        .chain(overrides)
+        .map(|s| (*s).to_owned())
+        .collect();
+    Recipe::from_toml("", &all).unwrap()
+}
+
+/// Weights and losses after `steps` steps over `threads` threads.
+fn run(recipe: &Recipe, threads: usize, steps: u64) -> (Vec<f32>, Vec<f64>) {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap();
+    pool.install(|| {
+        let mut trainer = Trainer::new(recipe).unwrap();
+        let losses = (0..steps).map(|_| trainer.advance().unwrap()).collect();
+        (trainer.params().to_vec(), losses)
+    })
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    for overrides in [["task.states=3"], [MINIMAL]] {
+        let recipe = recipe(&overrides);
+        let one = run(&recipe, 1, 10);
+        for threads in [2, 3, 5] {
+            assert_eq!(run(&recipe, threads, 10), one);
+        }
+    }
+}
+
+#[test]
+fn a_step_trains_on_its_addressed_batch() {
+    let recipe = recipe(&[
+        "task.states=3",
+        "train.curriculum=[{from=2, prior={kind=\"doubly-stochastic\"}}]",
+    ]);
+    let model = recipe.model().unwrap();
+    let stages = recipe.stages().unwrap();
+    let mut trainer = Trainer::new(&recipe).unwrap();
+    for step in 0..4 {
+        let params: Vec<f64> = trainer.params().iter().map(|&w| w.into()).collect();
+        let prior = prior_at(&stages, step);
+        let mut sampler = Sampler::new(prior);
+        let mut total = 0.0;
+        for index in 0..recipe.train.batch as u64 {
+            let mut tokens = vec![0; recipe.task.length + 1];
+            let table = sampler.sequence(prior, batch_address(&recipe, step), index, &mut tokens);
+            let column: f64 = table.rows().map(|row| row[0]).sum();
+            assert_eq!(
+                step >= 2,
+                (column - 1.0).abs() < 1e-9,
+                "the stage's prior is in force"
+            );
+            let (inputs, targets) = (&tokens[..recipe.task.length], &tokens[1..]);
+            total += recipe
+                .train
+                .loss
+                .naive(&twin::logits(&model, &params, inputs), targets)
+                .0;
+        }
+        let expected = total / (recipe.train.batch * recipe.task.length) as f64;
+        let loss = trainer.advance().unwrap();
+        assert!(
+            (loss - expected).abs() < 1e-5,
+            "step {step}: {loss}, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_saved_state_goes_on_as_if_nothing_had_happened() {
+    for optimizer in ["{kind=\"adamw\"}", "{kind=\"sgd\", lr=0.1, momentum=0.9}"] {
+        let recipe = recipe(&[
+            &format!("train.optimizer={optimizer}"),
+            "train.schedule={kind=\"cosine\", warmup=5}",
+            "train.freeze=[{group=\"layers.1\", from=3, until=12}]",
+        ]);
+        let (params, losses) = run(&recipe, 2, 20);
+        let mut first = Trainer::new(&recipe).unwrap();
+        (0..9).for_each(|_| drop(first.advance().unwrap()));
+        let mut second = Trainer::new(&recipe).unwrap();
+        assert!(second.restore(first.state()));
+        let rest: Vec<f64> = (9..20).map(|_| second.advance().unwrap()).collect();
+        assert_eq!((second.params(), &rest[..]), (&params[..], &losses[9..]));
+    }
+}
+
+#[test]
+fn a_foreign_state_is_refused() {
+    let state = Trainer::new(&recipe(&["model.width=4"])).unwrap().state();
+    assert!(!Trainer::new(&recipe(&[])).unwrap().restore(state));
+}
+
+#[test]
+fn training_lowers_the_loss_of_both_models_under_both_losses() {
+    for overrides in [
+        &["train.optimizer.lr=1e-2"][..],
+        &[
+            "train.optimizer.lr=1e-2",
+            "train.loss={kind=\"margin\", delta=1.0}",
+        ],
+        &[MINIMAL, "train.optimizer={kind=\"sgd\", lr=0.03}"],
+        &[
+            MINIMAL,
+            "train.optimizer={kind=\"sgd\", lr=0.01}",
+            "train.loss={kind=\"margin\", delta=5.0}",
+        ],
+    ] {
+        let recipe = recipe(overrides);
+        let (_, losses) = run(&recipe, 2, 120);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let (early, late) = (mean(&losses[..10]), mean(&losses[100..]));
+        assert!(late < early - 0.01, "{overrides:?}: {early} to {late}");
+    }
+}
+
+#[test]
+fn a_loss_that_is_no_number_stops_the_run_unchanged() {
+    let recipe = recipe(&["train.optimizer={kind=\"sgd\", lr=1e30}"]);
+    let mut trainer = Trainer::new(&recipe).unwrap();
+    let diverged = loop {
+        let before = (trainer.step(), trainer.params().to_vec());
+        if let Err(diverged) = trainer.advance() {
+            assert_eq!((trainer.step(), trainer.params().to_vec()), before);
+            break diverged;
+        }
+    };
+    assert!(!diverged.loss.is_finite());
+    assert_eq!(diverged.step, trainer.step());
+}
