@@ -90,7 +90,9 @@ fn a_saved_state_goes_on_as_if_nothing_had_happened() {
         ]);
         let (params, losses) = run(&recipe, 2, 20);
         let mut first = Trainer::new(&recipe).unwrap();
-        (0..9).for_each(|_| drop(first.advance().unwrap()));
+        for _ in 0..9 {
+            first.advance().unwrap();
+        }
         let mut second = Trainer::new(&recipe).unwrap();
         assert!(second.restore(first.state()));
         let rest: Vec<f64> = (9..20).map(|_| second.advance().unwrap()).collect();

@@ -28,7 +28,12 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Snapshot to use; the last one if not given
-    #[arg(long, value_name = "S", conflicts_with = "strategies")]
+    #[arg(
+        long,
+        value_name = "S",
+        allow_negative_numbers = true,
+        conflicts_with = "strategies"
+    )]
     step: Option<u64>,
     /// Number of sequences
     #[arg(long, value_name = "N", default_value_t = 65_536,

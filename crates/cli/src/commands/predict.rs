@@ -19,7 +19,7 @@ pub struct Arguments {
     /// Folder of the run
     run: PathBuf,
     /// Snapshot to use; the last one if not given
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     step: Option<u64>,
     /// The symbols seen so far, such as 0,1,1,0
     #[arg(long, value_name = "LIST")]

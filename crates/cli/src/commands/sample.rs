@@ -18,7 +18,12 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Which step; step 0 is the first, and leads from snapshot 0 to snapshot 1
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
     step: u64,
     /// Print {"tokens": [[…], …], "tables": [[[…], …], …]}, t+1 tokens a row
     #[arg(long)]

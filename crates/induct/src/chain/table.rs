@@ -36,7 +36,7 @@ pub struct TransitionTable {
     ngram: usize,
     /// [contexts, k]
     probs: Vec<f64>,
-    /// [contexts]
+    /// `[contexts]`
     stationary: Vec<f64>,
 }
 
@@ -100,8 +100,7 @@ impl TransitionTable {
         Ok(table)
     }
 
-    /// A table to be filled through [`row_mut`](Self::row_mut) and finished by [`settle`](Self::settle);
-    /// until then, uniform.
+    /// A uniform table, as room for [`Prior::draw`](super::Prior::draw).
     pub fn unset(states: usize, ngram: usize) -> Self {
         let contexts = states.pow(ngram as u32 - 1);
         Self {
@@ -172,7 +171,7 @@ impl TransitionTable {
             .sum()
     }
 
-    /// Writes the true distribution of the symbol after `seen` into `out` ([k]).
+    /// Writes the true distribution of the symbol after `seen` into `out` (`[k]`).
     ///
     /// While fewer than n−1 symbols have been seen, it follows from the stationary law; if that rules out
     /// what was seen, there is nothing to go by and the answer is uniform.

@@ -19,7 +19,7 @@ pub struct Minimal {
     pub(super) form: MinimalForm,
     /// [k, k]
     pub(super) w_k: Range<usize>,
-    /// [t]
+    /// `[t]`
     pub(super) v: Range<usize>,
     pub(super) layout: Layout,
 }
@@ -178,7 +178,7 @@ impl Minimal {
 /// Activations of one block, kept from the forward for the backward.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// One row of M, by lag, [t]
+    /// One row of M, by lag, `[t]`
     weights: Vec<f32>,
     /// y, [t, k]
     sums: Vec<Lane>,
@@ -186,6 +186,6 @@ pub struct Work {
     counts: Vec<Lane>,
     /// [k, k]
     d_counts: Vec<Lane>,
-    /// dy of one position, [k]
+    /// dy of one position, `[k]`
     d_sums: Vec<Lane>,
 }

@@ -126,7 +126,7 @@ impl Model {
         self.forward_recorded(params, inputs, work, None);
     }
 
-    /// The same, recording the attention of every layer and head on the way: [layer][head].
+    /// The same, recording the attention of every layer and head on the way: `[layer][head]`.
     ///
     /// The minimal model has no softmax to record and leaves the record empty.
     pub fn forward_recorded(

@@ -31,7 +31,7 @@ pub fn gradient(model: &Model, params: &[f64], inputs: &[u8], d_logits: &Matrix)
     }
 }
 
-/// Scores and pattern of every layer and head: [layer][head] of ([rows, rows], [rows, rows]).
+/// Scores and pattern of every layer and head: `[layer][head]` of two matrices [rows, rows].
 pub fn attention(model: &Model, params: &[f64], inputs: &[u8]) -> Vec<Vec<(Matrix, Matrix)>> {
     let Kind::Transformer(shape) = model.kind() else {
         return Vec::new();

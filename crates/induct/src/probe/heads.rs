@@ -63,7 +63,7 @@ pub fn head_scores(
     })
 }
 
-/// The first layer's positional profile: how position alone spreads attention over lags, [t], averaged over
+/// The first layer's positional profile: how position alone spreads attention over lags, `[t]`, averaged over
 /// symbols and heads. For the minimal model its weights v as they are.
 ///
 /// The transformer's is softmax over lags of the positional part of the score, as the layer computes it

@@ -36,7 +36,8 @@ pub struct Course<'a> {
     pub distances: &'a [(String, Vec<f64>)],
 }
 
-/// A nearest strategy must hold for this many records in a row to count: curves that cross flicker.
+/// A nearest strategy must hold for this many records in a row to count, since curves that cross flicker. Not
+/// so the first one: that is where the run starts, however soon it leaves.
 const SHORTEST_PHASE: usize = 3;
 
 /// Index of the nearest strategy at every record.
@@ -67,8 +68,8 @@ pub fn phases(course: &Course) -> Vec<Phase> {
         .collect()
 }
 
-/// Runs of equal values as (value, first, last), after runs shorter than [`SHORTEST_PHASE`] have been given
-/// to the run before them (or, at the start, after them), the shortest first.
+/// Runs of equal values as (value, first, last), after all but the first that are shorter than
+/// [`SHORTEST_PHASE`] have been given to the run before them, the shortest first.
 fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
     let mut runs: Vec<(usize, usize, usize)> = Vec::new();
     for (row, &value) in values.iter().enumerate() {
@@ -78,21 +79,14 @@ fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
         }
     }
     let length = |run: &(usize, usize, usize)| run.2 - run.1 + 1;
-    while runs.len() > 1 {
-        let shortest = (0..runs.len()).min_by_key(|&index| length(&runs[index]));
-        let Some(index) = shortest.filter(|&index| length(&runs[index]) < SHORTEST_PHASE) else {
-            break;
-        };
-        let (_, first, last) = runs.remove(index);
-        if index == 0 {
-            runs[0].1 = first;
-        } else {
-            runs[index - 1].2 = last;
-        }
+    while let Some(index) = (1..runs.len())
+        .min_by_key(|&index| length(&runs[index]))
+        .filter(|&index| length(&runs[index]) < SHORTEST_PHASE)
+    {
+        runs[index - 1].2 = runs.remove(index).2;
         // The neighbours may now be two runs of the same strategy.
-        if index > 0 && index < runs.len() && runs[index - 1].0 == runs[index].0 {
-            runs[index - 1].2 = runs[index].2;
-            runs.remove(index);
+        if index < runs.len() && runs[index - 1].0 == runs[index].0 {
+            runs[index - 1].2 = runs.remove(index).2;
         }
     }
     runs
@@ -218,6 +212,12 @@ mod tests {
         assert!((found[1].midpoint - 550.0).abs() < 1e-9);
         assert!((found[1].width - 80.0).abs() < 1e-9);
         assert!(found[0].width < 10.0);
+    }
+
+    #[test]
+    fn the_start_counts_however_short() {
+        assert_eq!(settled_runs(&[0, 1, 1, 1, 1]), [(0, 0, 0), (1, 1, 4)]);
+        assert_eq!(settled_runs(&[0, 1, 2, 2, 2, 1, 2]), [(0, 0, 1), (2, 2, 6)]);
     }
 
     #[test]

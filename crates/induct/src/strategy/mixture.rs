@@ -20,7 +20,7 @@ pub(super) struct Mixture {
 struct Part {
     bayes: Bayes,
     weight: f64,
-    /// ln(weight · P(x₀)) for every first symbol, [k].
+    /// ln(weight · P(x₀)) for every first symbol, `[k]`.
     ln_start: Vec<f64>,
 }
 

@@ -12,7 +12,7 @@ use crate::invalid::{Invalid, require};
 pub struct Ngram {
     m: usize,
     contexts: usize,
-    /// [k]
+    /// `[k]`
     alpha: Vec<f64>,
     alpha_sum: f64,
 }

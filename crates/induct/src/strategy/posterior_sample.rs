@@ -25,7 +25,7 @@ const LEAST_VARIATE: f64 = 1e-100;
 /// The predictor; see the head of this file.
 #[derive(Clone, Debug)]
 pub(super) struct PosteriorSample {
-    /// [k]
+    /// `[k]`
     alpha: Vec<f64>,
     order: usize,
     contexts: usize,
@@ -181,10 +181,10 @@ pub(super) struct Scratch {
     counts: Vec<f64>,
     /// One table's rows, [contexts, k].
     probs: Vec<f64>,
-    /// One table's stationary law, [contexts].
+    /// One table's stationary law, `[contexts]`.
     law: Vec<f64>,
     solver: StationarySolver,
-    /// Unweighted mean of the rows, [k].
+    /// Unweighted mean of the rows, `[k]`.
     plain: Vec<f64>,
 }
 

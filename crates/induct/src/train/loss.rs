@@ -37,7 +37,7 @@ impl Loss {
     }
 
     /// The loss summed over positions and the first `used` lanes; writes its gradient, times `scale`, into
-    /// `d_logits`. Shapes: logits, d_logits [rows, k]; targets [rows].
+    /// `d_logits`. Shapes: logits, d_logits [rows, k]; targets `[rows]`.
     pub fn evaluate(
         &self,
         logits: &[Lane],

@@ -60,7 +60,7 @@ pub struct Gradients<'a> {
     pub positions: &'a mut [Lane],
 }
 
-/// What makes a row of scores into a row of the pattern: p = e^(s − largest) · inverse_sum. [rows] each.
+/// What makes a row of scores into a row of the pattern: p = e^(s − largest) · inverse_sum. `[rows]` each.
 #[derive(Clone, Debug)]
 pub struct RowScales {
     /// Largest score of the row.
@@ -135,7 +135,7 @@ impl Head {
 
     /// Sets the head's columns of `out` ([rows, d]) and saves what the backward needs.
     ///
-    /// `row` is scratch, [rows]; `record`, if given, receives the scores and the pattern.
+    /// `row` is scratch, `[rows]`; `record`, if given, receives the scores and the pattern.
     pub fn forward(
         &self,
         inputs: &Inputs,

@@ -5,7 +5,7 @@ use crate::model::matrix::Matrix;
 
 const EPSILON: f64 = 1e-5;
 
-/// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias [d].
+/// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias `[d]`.
 pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
     let d = gain.len();
     for (x_row, y_row) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {

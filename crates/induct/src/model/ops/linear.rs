@@ -48,7 +48,7 @@ pub fn backward(
     }
 }
 
-/// Adds the bias b ([outer]) to every row of y.
+/// Adds the bias b (`[outer]`) to every row of y.
 pub fn add_bias(b: &[f32], y: &mut [Lane]) {
     for y_row in y.chunks_exact_mut(b.len()) {
         for (y_c, &b_c) in y_row.iter_mut().zip(b) {

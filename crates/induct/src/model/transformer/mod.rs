@@ -1,9 +1,11 @@
 //! The transformer: its shape and parameters; the fast path is in [`pass`].
 //!
-//!     h⁰_i = E[x_i] (+ absolute position)
-//!     h′   = h + Attn(norm h) (W_O)          for every layer
-//!     h″   = h′ + MLP(norm h′)               if it has one
-//!     logits = norm(h) P
+//! ```text
+//! h⁰_i = E[x_i] (+ absolute position)
+//! h′   = h + Attn(norm h) (W_O)          for every layer
+//! h″   = h′ + MLP(norm h′)               if it has one
+//! logits = norm(h) P
+//! ```
 //!
 //! `norm` is the identity unless `layer_norm` is set. Row vectors multiply matrices from the left; heads are
 //! contiguous blocks of columns.
@@ -53,7 +55,7 @@ pub(in crate::model) struct Layer {
     pub mlp: Option<Mlp>,
 }
 
-/// Places of a normalisation's gain and bias, [d] each.
+/// Places of a normalisation's gain and bias, `[d]` each.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct Norm {
     pub gain: Range<usize>,
@@ -70,7 +72,7 @@ pub(in crate::model) struct Mlp {
     pub b_in: Range<usize>,
     /// [4d, d]
     pub w_out: Range<usize>,
-    /// [d]
+    /// `[d]`
     pub b_out: Range<usize>,
 }
 

@@ -378,7 +378,7 @@ pub struct Work {
     /// [t, d]
     resid: Vec<Lane>,
     final_normed: Vec<Lane>,
-    /// [t]
+    /// `[t]`
     row: Vec<Lane>,
     /// [t, d]
     d_resid: Vec<Lane>,
