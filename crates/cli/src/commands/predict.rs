@@ -90,7 +90,7 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
 fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Vec<f64> {
     let mut work = model.work();
     let block = TokenBlock::from_sequences(&[tokens]);
-    model.forward(params, block.rows(), &mut work);
+    model.forward(&model.prepare(params), block.rows(), &mut work);
     let mut log_probs = vec![0.0; tokens.len() * model.states()];
     log_softmax(work.logits(), 0, model.states(), &mut log_probs);
     let last = &log_probs[(tokens.len() - 1) * model.states()..];

@@ -9,6 +9,18 @@ use crate::chain::LANES;
 #[repr(C, align(32))]
 pub struct Lane(pub [f32; LANES]);
 
+/// A lane-wise expression. A plain loop rather than a closure: closures are compiled apart and would lose the
+/// vector instructions that their caller was compiled for.
+macro_rules! each_lane {
+    (|$lane:ident| $value:expr) => {{
+        let mut out = [0.0; LANES];
+        for $lane in 0..LANES {
+            out[$lane] = $value;
+        }
+        Lane(out)
+    }};
+}
+
 impl Lane {
     /// Zero in every lane.
     pub const ZERO: Lane = Lane([0.0; LANES]);
@@ -19,22 +31,33 @@ impl Lane {
         Lane([value; LANES])
     }
 
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(f32, f32) -> f32) -> Self {
-        Lane(std::array::from_fn(|lane| f(self.0[lane], other.0[lane])))
-    }
-
     /// `f` of every lane.
     #[inline(always)]
     pub fn map(self, f: impl Fn(f32) -> f32) -> Self {
-        Lane(self.0.map(f))
+        each_lane!(|lane| f(self.0[lane]))
     }
 
     /// The larger of two numbers, lane by lane.
     #[inline(always)]
     pub fn max(self, other: Self) -> Self {
         // `f32::max` treats NaN in a way that costs instructions; scores that are NaN stay NaN later on.
-        self.zip(other, |a, b| if a > b { a } else { b })
+        each_lane!(|lane| if self.0[lane] > other.0[lane] {
+            self.0[lane]
+        } else {
+            other.0[lane]
+        })
+    }
+
+    /// One over every lane.
+    #[inline(always)]
+    pub fn inverse(self) -> Self {
+        each_lane!(|lane| 1.0 / self.0[lane])
+    }
+
+    /// self · factor + addend, rounded once if `FUSED`: only for code compiled for machines that can.
+    #[inline(always)]
+    pub fn times_plus<const FUSED: bool>(self, factor: Self, addend: Self) -> Self {
+        each_lane!(|lane| times_plus::<FUSED>(self.0[lane], factor.0[lane], addend.0[lane]))
     }
 
     /// Sum over the lanes, in a fixed order.
@@ -44,35 +67,56 @@ impl Lane {
     }
 
     /// e^x with relative error below 2·10⁻⁷; arguments are clamped to ±87, so the result is finite.
+    #[inline(always)]
+    pub fn exp(self) -> Self {
+        let below = each_lane!(|lane| if self.0[lane] > 87.0 {
+            87.0
+        } else {
+            self.0[lane]
+        });
+        below.exp_of_negative::<false>()
+    }
+
+    /// e^x for x ≤ 87, as [`Lane::exp`] without its upper clamp.
     ///
     /// x = n ln 2 + r with |r| ≤ ½ ln 2; e^r by a polynomial (the one of the Cephes library), 2ⁿ by its bits.
     #[inline(always)]
-    pub fn exp(self) -> Self {
+    pub fn exp_of_negative<const FUSED: bool>(self) -> Self {
         const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: adding it leaves the nearest integer in the low bits
-        self.map(|x| {
-            let x = if x > 87.0 { 87.0 } else { x };
-            let x = if x < -87.0 { -87.0 } else { x };
-            let shifted = x * std::f32::consts::LOG2_E + ROUND;
-            let n = shifted - ROUND;
-            let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
-            let mut p = 1.987_569_1e-4;
-            p = p * r + 1.398_2e-3;
-            p = p * r + 8.333_452e-3;
-            p = p * r + 4.166_579_6e-2;
-            p = p * r + 1.666_666_5e-1;
-            p = p * r + 0.5;
-            let fraction = p * r * r + r + 1.0;
-            let exponent = (shifted.to_bits() << 23).wrapping_add(0x3f80_0000);
-            fraction * f32::from_bits(exponent)
-        })
+        let fused = |a: Lane, b: Lane, c: f32| a.times_plus::<FUSED>(b, Lane::splat(c));
+        let x = each_lane!(|lane| if self.0[lane] < -87.0 {
+            -87.0
+        } else {
+            self.0[lane]
+        });
+        let shifted = fused(x, Lane::splat(std::f32::consts::LOG2_E), ROUND);
+        let n = shifted - Lane::splat(ROUND);
+        let r = n.times_plus::<FUSED>(Lane::splat(-0.693_359_4), x);
+        let r = n.times_plus::<FUSED>(Lane::splat(2.121_944_4e-4), r);
+        let mut p = fused(Lane::splat(1.987_569_1e-4), r, 1.398_2e-3);
+        p = fused(p, r, 8.333_452e-3);
+        p = fused(p, r, 4.166_579_6e-2);
+        p = fused(p, r, 1.666_666_5e-1);
+        p = fused(p, r, 0.5);
+        let fraction = p.times_plus::<FUSED>(r * r, r) + Lane::splat(1.0);
+        let power = each_lane!(|lane| {
+            let exponent = (shifted.0[lane].to_bits() << 23).wrapping_add(0x3f80_0000);
+            f32::from_bits(exponent)
+        });
+        fraction * power
     }
+}
+
+#[inline(always)]
+fn times_plus<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 impl Add for Lane {
     type Output = Lane;
     #[inline(always)]
     fn add(self, other: Lane) -> Lane {
-        self.zip(other, |a, b| a + b)
+        each_lane!(|lane| self.0[lane] + other.0[lane])
     }
 }
 
@@ -80,7 +124,7 @@ impl Sub for Lane {
     type Output = Lane;
     #[inline(always)]
     fn sub(self, other: Lane) -> Lane {
-        self.zip(other, |a, b| a - b)
+        each_lane!(|lane| self.0[lane] - other.0[lane])
     }
 }
 
@@ -88,7 +132,7 @@ impl Mul for Lane {
     type Output = Lane;
     #[inline(always)]
     fn mul(self, other: Lane) -> Lane {
-        self.zip(other, |a, b| a * b)
+        each_lane!(|lane| self.0[lane] * other.0[lane])
     }
 }
 
@@ -96,7 +140,7 @@ impl Mul<f32> for Lane {
     type Output = Lane;
     #[inline(always)]
     fn mul(self, factor: f32) -> Lane {
-        self.map(|a| a * factor)
+        each_lane!(|lane| self.0[lane] * factor)
     }
 }
 

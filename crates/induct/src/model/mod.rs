@@ -25,6 +25,9 @@ pub use spec::{
     TransformerStart,
 };
 pub use transformer::Transformer;
+pub use transformer::coordinates::Tables;
+
+use self::transformer::coordinates::Coordinates;
 
 use crate::chain::LANES;
 use crate::invalid::{Invalid, require};
@@ -34,6 +37,8 @@ use crate::invalid::{Invalid, require};
 pub struct Model {
     spec: ModelSpec,
     kind: Kind,
+    /// How a transformer works in coordinates, where that is possible and pays.
+    coordinates: Option<Coordinates>,
 }
 
 /// The two kinds of model.
@@ -48,10 +53,13 @@ pub enum Kind {
 impl Model {
     /// Checks the settings against the task and lays out the parameters.
     pub fn new(spec: &ModelSpec, states: usize, length: usize) -> Result<Self, Invalid> {
+        let mut coordinates = None;
         let kind = match spec {
             ModelSpec::Transformer(spec) => {
                 start::check(spec, states)?;
-                Kind::Transformer(Transformer::new(spec, states, length)?)
+                let shape = Transformer::new(spec, states, length)?;
+                coordinates = Coordinates::new(&shape);
+                Kind::Transformer(shape)
             }
             ModelSpec::Minimal(spec) => {
                 if let MinimalStart::Constant { w, v } = spec.start {
@@ -64,7 +72,15 @@ impl Model {
         Ok(Self {
             spec: spec.clone(),
             kind,
+            coordinates,
         })
+    }
+
+    /// The same model, computed in its residual stream even where coordinates would do: slower, with the same
+    /// results up to rounding.
+    pub fn in_residual_stream(mut self) -> Self {
+        self.coordinates = None;
+        self
     }
 
     /// Which kind it is, with its shape.
@@ -114,16 +130,46 @@ impl Model {
             used: 0,
             d_logits: logits.clone(),
             logits,
-            inner: match &self.kind {
-                Kind::Transformer(shape) => InnerWork::Transformer(Box::new(shape.work())),
-                Kind::Minimal(shape) => InnerWork::Minimal(shape.work()),
+            inner: match (&self.kind, &self.coordinates) {
+                (_, Some(plan)) => InnerWork::Coordinates(plan.work()),
+                (Kind::Transformer(shape), None) => InnerWork::Residual(Box::new(shape.work())),
+                (Kind::Minimal(shape), None) => InnerWork::Minimal(shape.work()),
             },
         }
     }
 
+    /// Makes parameters ready for forward and backward: what does not depend on the data is computed once.
+    pub fn prepare(&self, params: &[f32]) -> Prepared {
+        let mut prepared = match (&self.kind, &self.coordinates) {
+            (Kind::Transformer(shape), Some(plan)) => Prepared::Tables(plan.tables(shape.width)),
+            _ => Prepared::Parameters(vec![0.0; params.len()]),
+        };
+        self.prepare_again(params, &mut prepared);
+        prepared
+    }
+
+    /// The same, in the room of an earlier one.
+    pub fn prepare_again(&self, params: &[f32], prepared: &mut Prepared) {
+        match (&self.kind, &self.coordinates, prepared) {
+            (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
+                plan.prepare(shape, params, tables);
+            }
+            (_, None, Prepared::Parameters(copy)) => copy.copy_from_slice(params),
+            _ => panic!("{FOREIGN}"),
+        }
+    }
+
+    /// Length of the gradient that [`backward`](Self::backward) adds to.
+    pub fn gradient_len(&self) -> usize {
+        match &self.coordinates {
+            Some(plan) => plan.size(),
+            None => self.layout().len(),
+        }
+    }
+
     /// Computes the logits of every position of `inputs`, at most t rows of one symbol a lane, into `work`.
-    pub fn forward(&self, params: &[f32], inputs: &[[u8; LANES]], work: &mut Work) {
-        self.forward_recorded(params, inputs, work, None);
+    pub fn forward(&self, prepared: &Prepared, inputs: &[[u8; LANES]], work: &mut Work) {
+        self.forward_recorded(prepared, inputs, work, None);
     }
 
     /// The same, recording the attention of every layer and head on the way: `[layer][head]`.
@@ -131,44 +177,89 @@ impl Model {
     /// The minimal model has no softmax to record and leaves the record empty.
     pub fn forward_recorded(
         &self,
-        params: &[f32],
+        prepared: &Prepared,
         inputs: &[[u8; LANES]],
         work: &mut Work,
         record: Option<&mut Vec<Vec<AttnMap>>>,
     ) {
         work.used = inputs.len() * self.states();
         let logits = &mut work.logits[..work.used];
-        match (&self.kind, &mut work.inner) {
-            (Kind::Transformer(shape), InnerWork::Transformer(inner)) => {
+        match (&self.kind, &self.coordinates, prepared, &mut work.inner) {
+            (_, Some(plan), Prepared::Tables(tables), InnerWork::Coordinates(inner)) => {
+                plan.forward(tables, inputs, inner, logits, record);
+            }
+            (
+                Kind::Transformer(shape),
+                _,
+                Prepared::Parameters(params),
+                InnerWork::Residual(inner),
+            ) => {
                 shape.forward(params, inputs, inner, logits, record);
             }
-            (Kind::Minimal(shape), InnerWork::Minimal(inner)) => {
+            (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.forward(params, inputs, inner, logits);
             }
-            _ => panic!("a workspace belongs to the model that made it"),
+            _ => panic!("{FOREIGN}"),
         }
     }
 
-    /// Adds the gradient of every parameter to `grads`, by lane, from the gradient of the logits that the
-    /// caller has put into [`Work::logits_and_gradient`] after a forward on the same inputs.
+    /// Adds to `grads`, by lane, the gradient with respect to what was prepared, from the gradient of the logits
+    /// that the caller has put into [`Work::logits_and_gradient`] after a forward on the same inputs.
     pub fn backward(
         &self,
-        params: &[f32],
+        prepared: &Prepared,
         inputs: &[[u8; LANES]],
         work: &mut Work,
         grads: &mut [Lane],
     ) {
         let d_logits = &work.d_logits[..work.used];
-        match (&self.kind, &mut work.inner) {
-            (Kind::Transformer(shape), InnerWork::Transformer(inner)) => {
+        match (&self.kind, &self.coordinates, prepared, &mut work.inner) {
+            (_, Some(plan), Prepared::Tables(tables), InnerWork::Coordinates(inner)) => {
+                plan.backward(tables, inputs.len(), inner, d_logits, grads);
+            }
+            (
+                Kind::Transformer(shape),
+                _,
+                Prepared::Parameters(params),
+                InnerWork::Residual(inner),
+            ) => {
                 shape.backward(params, inputs, inner, d_logits, grads);
             }
-            (Kind::Minimal(shape), InnerWork::Minimal(inner)) => {
+            (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.backward(params, inputs, inner, d_logits, grads);
             }
-            _ => panic!("a workspace belongs to the model that made it"),
+            _ => panic!("{FOREIGN}"),
         }
     }
+
+    /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the parameters:
+    /// writes it into `grads`.
+    pub fn pull_back(
+        &self,
+        params: &[f32],
+        prepared: &Prepared,
+        gradient: &[f32],
+        grads: &mut [f32],
+    ) {
+        match (&self.kind, &self.coordinates, prepared) {
+            (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
+                plan.pull_back(shape, params, tables, gradient, grads);
+            }
+            _ => grads.copy_from_slice(gradient),
+        }
+    }
+}
+
+/// What a caller did wrong who hands a model the room of another.
+const FOREIGN: &str = "workspaces and prepared parameters belong to the model that made them";
+
+/// Parameters made ready for the fast path.
+#[derive(Clone, Debug)]
+pub enum Prepared {
+    /// As they are.
+    Parameters(Vec<f32>),
+    /// In coordinates.
+    Tables(Tables),
 }
 
 /// Activations of one block and scratch for its backward.
@@ -185,7 +276,8 @@ pub struct Work {
 
 #[derive(Clone, Debug)]
 enum InnerWork {
-    Transformer(Box<transformer::Work>),
+    Coordinates(transformer::coordinates::Work),
+    Residual(Box<transformer::Work>),
     Minimal(minimal::Work),
 }
 

@@ -30,10 +30,11 @@ pub fn head_scores(
     let layers = shape.layer_count().min(2);
     let mut sums: Vec<Vec<f64>> = (0..layers).map(|l| vec![0.0; shape.heads(l)]).collect();
     let mut counts = vec![0.0_f64; layers];
+    let prepared = model.prepare(params);
     let mut record: Vec<Vec<AttnMap>> = Vec::new();
     for block in blocks {
         let inputs = &block.rows()[..model.length()];
-        model.forward_recorded(params, inputs, work, Some(&mut record));
+        model.forward_recorded(&prepared, inputs, work, Some(&mut record));
         for lane in 0..block.used() {
             let tokens: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
             for i in 1..tokens.len() {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::estimate::Moments;
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
-use crate::model::{Lane, Model, Work};
+use crate::model::{Lane, Model, Prepared, Work};
 use crate::strategy::{Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
@@ -127,6 +127,7 @@ impl TestSet {
 
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, params: &[f32]) -> Vec<Divergence> {
+        let prepared = model.prepare(params);
         // Per block and sequence: [references] of (last, all).
         let by_block: Vec<Vec<Vec<(f64, f64)>>> = self
             .blocks
@@ -134,7 +135,7 @@ impl TestSet {
             .enumerate()
             .map_init(
                 || model.work(),
-                |work, (index, block)| self.block_divergences(model, params, index, block, work),
+                |work, (index, block)| self.block_divergences(model, &prepared, index, block, work),
             )
             .collect();
         let mut divergences = self.empty_divergences();
@@ -149,12 +150,12 @@ impl TestSet {
     fn block_divergences(
         &self,
         model: &Model,
-        params: &[f32],
+        prepared: &Prepared,
         index: usize,
         block: &TokenBlock,
         work: &mut Work,
     ) -> Vec<Vec<(f64, f64)>> {
-        model.forward(params, &block.rows()[..self.length], work);
+        model.forward(prepared, &block.rows()[..self.length], work);
         let mut log_probs = vec![0.0; self.length * self.states];
         (0..block.used())
             .map(|lane| {

@@ -10,7 +10,7 @@ use super::optimizer::Optimizer;
 use super::recipe::Recipe;
 use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
 use crate::invalid::Invalid;
-use crate::model::{Lane, Model, Work};
+use crate::model::{Lane, Model, Prepared, Work};
 
 /// Training failed: the loss is no longer a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -41,9 +41,11 @@ pub struct Trainer {
     optimizer: Optimizer,
     step: u64,
     params: Vec<f32>,
+    prepared: Prepared,
     grads: Vec<f32>,
-    /// [blocks, params]
+    /// Gradient with respect to what was prepared: of every block, [blocks, gradient_len], and their sum.
     block_grads: Vec<f32>,
+    summed: Vec<f32>,
     /// Loss of each block, summed over its sequences and positions.
     block_losses: Vec<f64>,
     workers: Vec<Worker>,
@@ -80,8 +82,9 @@ impl Trainer {
         let stages = recipe.stages()?;
         let optimizer = recipe.optimizer(&model)?;
         let blocks = recipe.train.batch.div_ceil(LANES);
-        let size = model.layout().len();
+        let size = model.gradient_len();
         let threads = rayon::current_num_threads().min(blocks);
+        let params = model.start(recipe.seeds.init);
         let worker = || Worker {
             sampler: Sampler::new(&stages[0].1),
             tokens: TokenBlock::new(recipe.task.length + 1),
@@ -89,8 +92,10 @@ impl Trainer {
             grads: vec![Lane::ZERO; size],
         };
         Ok(Self {
-            params: model.start(recipe.seeds.init),
-            grads: vec![0.0; size],
+            prepared: model.prepare(&params),
+            grads: vec![0.0; params.len()],
+            params,
+            summed: vec![0.0; size],
             block_grads: vec![0.0; blocks * size],
             block_losses: vec![0.0; blocks],
             workers: (0..threads).map(|_| worker()).collect(),
@@ -148,11 +153,12 @@ impl Trainer {
 
     /// Computes the loss and the gradient of the current step's batch.
     fn gradient(&mut self) -> f64 {
-        let (model, params, train) = (&self.model, &self.params, &self.recipe.train);
+        self.model.prepare_again(&self.params, &mut self.prepared);
+        let (model, prepared, train) = (&self.model, &self.prepared, &self.recipe.train);
         let (batch, length, loss) = (train.batch, self.recipe.task.length, train.loss);
         let address = batch_address(&self.recipe, self.step);
         let prior = prior_at(&self.stages, self.step);
-        let size = params.len();
+        let size = self.summed.len();
         let blocks = self.block_losses.len();
         let share = blocks.div_ceil(self.workers.len());
         let scale = 1.0 / (batch * length) as f64;
@@ -170,15 +176,16 @@ impl Trainer {
                         sampler, tokens, ..
                     } = worker;
                     sampler.block(prior, address, first as u64, used, tokens);
-                    *block_loss = worker.block(model, params, loss, scale as f32, block_grad);
+                    *block_loss = worker.block(model, prepared, loss, scale as f32, block_grad);
                 }
             });
-        self.grads.fill(0.0);
+        self.summed.fill(0.0);
         for block_grad in self.block_grads.chunks_exact(size) {
-            for (total, &part) in self.grads.iter_mut().zip(block_grad) {
+            for (total, &part) in self.summed.iter_mut().zip(block_grad) {
                 *total += part;
             }
         }
+        model.pull_back(&self.params, prepared, &self.summed, &mut self.grads);
         self.block_losses.iter().sum::<f64>() * scale
     }
 
@@ -209,18 +216,18 @@ impl Worker {
     fn block(
         &mut self,
         model: &Model,
-        params: &[f32],
+        prepared: &Prepared,
         loss: Loss,
         scale: f32,
         grad: &mut [f32],
     ) -> f64 {
         let rows = self.tokens.rows();
         let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-        model.forward(params, inputs, &mut self.work);
+        model.forward(prepared, inputs, &mut self.work);
         let (logits, d_logits) = self.work.logits_and_gradient();
         let total = loss.evaluate(logits, targets, self.tokens.used(), scale, d_logits);
         self.grads.fill(Lane::ZERO);
-        model.backward(params, inputs, &mut self.work, &mut self.grads);
+        model.backward(prepared, inputs, &mut self.work, &mut self.grads);
         for (sum, by_lane) in grad.iter_mut().zip(&self.grads) {
             *sum = by_lane.sum();
         }

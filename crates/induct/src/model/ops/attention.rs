@@ -90,6 +90,17 @@ pub struct AttnMap {
     pub attn_pattern: Vec<Lane>,
 }
 
+impl AttnMap {
+    /// Room for `rows` positions, all zero.
+    pub fn new(rows: usize) -> Self {
+        Self {
+            rows,
+            attn_scores: vec![Lane::ZERO; rows * rows],
+            attn_pattern: vec![Lane::ZERO; rows * rows],
+        }
+    }
+}
+
 impl Head {
     fn scale(&self) -> f32 {
         1.0 / (self.columns.len() as f32).sqrt()

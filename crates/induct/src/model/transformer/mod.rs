@@ -1,4 +1,5 @@
-//! The transformer: its shape and parameters; the fast path is in [`pass`].
+//! The transformer: its shape and parameters. Two fast paths compute the same: [`residual`] for every
+//! architecture, [`coordinates`] for those that need only a few numbers a position.
 //!
 //! ```text
 //! h⁰_i = E[x_i] (+ absolute position)
@@ -10,7 +11,8 @@
 //! `norm` is the identity unless `layer_norm` is set. Row vectors multiply matrices from the left; heads are
 //! contiguous blocks of columns.
 
-mod pass;
+pub mod coordinates;
+mod residual;
 
 use std::ops::Range;
 
@@ -19,7 +21,7 @@ use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
 
-pub use pass::Work;
+pub use residual::Work;
 
 /// A transformer's shape and the places of its parameters.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Forward and backward over one block of lanes, with the activations in between.
+//! Forward and backward over one block of lanes, in the residual stream: works for every architecture.
 
 use super::{Layer, MLP_FACTOR, Norm, Transformer};
 use crate::chain::LANES;
@@ -103,11 +103,7 @@ impl Transformer {
             };
             let mut maps = record.is_some().then(Vec::new);
             for (h, scales) in saved.scales.iter_mut().enumerate() {
-                let mut map = maps.is_some().then(|| AttnMap {
-                    rows,
-                    attn_scores: vec![Lane::ZERO; rows * rows],
-                    attn_pattern: vec![Lane::ZERO; rows * rows],
-                });
+                let mut map = maps.is_some().then(|| AttnMap::new(rows));
                 self.head(layer, h).forward(
                     &attention_inputs,
                     &mut work.row[..rows],

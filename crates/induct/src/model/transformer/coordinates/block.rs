@@ -1,0 +1,391 @@
+//! Forward and backward over one block of lanes, in coordinates.
+
+use super::kernel::{self, Gradients, Inputs, Meets, Saved, with_size};
+use super::{Coordinates, LayerPlan, Tables};
+use crate::chain::LANES;
+use crate::model::lane::Lane;
+use crate::model::ops::attention::AttnMap;
+
+/// Activations of one block and scratch for its backward.
+#[derive(Clone, Debug)]
+pub struct Work {
+    layers: Vec<LayerWork>,
+    /// Coordinates after the last layer, [t, last], and their gradient.
+    last: Vec<Lane>,
+    d_last: Vec<Lane>,
+    /// `[t]`
+    scores: Vec<Lane>,
+}
+
+#[derive(Clone, Debug)]
+struct LayerWork {
+    /// [t, padded]
+    y: Vec<Lane>,
+    dy: Vec<Lane>,
+    heads: Vec<HeadWork>,
+}
+
+#[derive(Clone, Debug)]
+struct HeadWork {
+    /// [t, padded]
+    w: Vec<Lane>,
+    c: Vec<Lane>,
+    dw: Vec<Lane>,
+    dc: Vec<Lane>,
+    /// `[t]`
+    largest: Vec<Lane>,
+    inverse_sum: Vec<Lane>,
+}
+
+impl Coordinates {
+    /// Room for a forward and a backward over one block.
+    pub fn work(&self) -> Work {
+        let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
+        let head = |padded: usize| HeadWork {
+            w: lanes(padded),
+            c: lanes(padded),
+            dw: lanes(padded),
+            dc: lanes(padded),
+            largest: lanes(1),
+            inverse_sum: lanes(1),
+        };
+        let layer = |plan: &LayerPlan| LayerWork {
+            y: lanes(plan.padded),
+            dy: lanes(plan.padded),
+            heads: plan.heads.iter().map(|_| head(plan.padded)).collect(),
+        };
+        Work {
+            layers: self.layers.iter().map(layer).collect(),
+            last: lanes(self.last),
+            d_last: lanes(self.last),
+            scores: lanes(1),
+        }
+    }
+
+    /// Writes the logits of every position into `logits` ([rows, k]).
+    pub fn forward(
+        &self,
+        tables: &Tables,
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        logits: &mut [Lane],
+        record: Option<&mut Vec<Vec<AttnMap>>>,
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            #[expect(
+                unsafe_code,
+                reason = "calls code compiled for instructions just detected"
+            )]
+            // SAFETY: this machine has AVX2 and FMA.
+            unsafe {
+                self.forward_avx2(tables, inputs, work, logits);
+            }
+            self.record(tables, inputs.len(), work, record);
+            return;
+        }
+        self.forward_portable::<false>(tables, inputs, work, logits);
+        self.record(tables, inputs.len(), work, record);
+    }
+
+    /// Adds the gradient of every table, by lane, given that of the logits of the last forward.
+    pub fn backward(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            #[expect(
+                unsafe_code,
+                reason = "calls code compiled for instructions just detected"
+            )]
+            // SAFETY: this machine has AVX2 and FMA.
+            unsafe {
+                self.backward_avx2(tables, rows, work, d_logits, grads);
+            }
+            return;
+        }
+        self.backward_portable::<false>(tables, rows, work, d_logits, grads);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn forward_avx2(
+        &self,
+        tables: &Tables,
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        logits: &mut [Lane],
+    ) {
+        self.forward_portable::<true>(tables, inputs, work, logits);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn backward_avx2(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        self.backward_portable::<true>(tables, rows, work, d_logits, grads);
+    }
+
+    #[inline(always)]
+    fn forward_portable<const FUSED: bool>(
+        &self,
+        tables: &Tables,
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        logits: &mut [Lane],
+    ) {
+        let rows = inputs.len();
+        let Work {
+            layers,
+            last,
+            scores,
+            ..
+        } = work;
+        self.one_hot(inputs, &mut layers[0].y);
+        for l in 0..self.layers.len() {
+            let plan = &self.layers[l];
+            let (done, rest) = layers.split_at_mut(l + 1);
+            let LayerWork { y, heads, .. } = &mut done[l];
+            for (places, head) in plan.heads.iter().zip(heads.iter_mut()) {
+                let asks = &tables.data[places.asks.clone()];
+                affine::<FUSED>(
+                    y,
+                    asks,
+                    (rows, plan.padded, plan.m, plan.padded),
+                    &mut head.w,
+                );
+                let inputs = Inputs {
+                    y,
+                    w: &head.w,
+                    positions: &tables.data[places.positions.clone()],
+                    meets: self.meets,
+                };
+                let (scores, largest) = (&mut scores[..rows], &mut head.largest);
+                let (inverse_sum, c) = (&mut head.inverse_sum, &mut head.c);
+                use kernel::forward;
+                with_size!(
+                    plan.padded,
+                    FUSED,
+                    forward(&inputs, scores, largest, inverse_sum, c)
+                );
+            }
+            // y′ = [y, c¹ … c^H]
+            let (next, stride) = match rest.first_mut() {
+                Some(next) => (&mut next.y, self.layers[l + 1].padded),
+                None => (&mut *last, self.last),
+            };
+            for i in 0..rows {
+                let row = &mut next[i * stride..][..stride];
+                let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
+                for (part, source) in row.chunks_exact_mut(plan.m).zip(sources) {
+                    part.copy_from_slice(&source[i * plan.padded..][..plan.m]);
+                }
+            }
+        }
+        let output = &tables.data[self.output.clone()];
+        affine::<FUSED>(
+            last,
+            output,
+            (rows, self.last, self.last, self.states),
+            logits,
+        );
+    }
+
+    #[inline(always)]
+    fn backward_portable<const FUSED: bool>(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        let Work {
+            layers,
+            last,
+            d_last,
+            ..
+        } = work;
+        d_last[..rows * self.last].fill(Lane::ZERO);
+        affine_backward::<FUSED>(
+            last,
+            &tables.data[self.output.clone()],
+            (rows, self.last, self.last, self.states),
+            d_logits,
+            d_last,
+            &mut grads[self.output.clone()],
+        );
+        for l in (0..self.layers.len()).rev() {
+            let plan = &self.layers[l];
+            let (done, rest) = layers.split_at_mut(l + 1);
+            let LayerWork { y, dy, heads } = &mut done[l];
+            let (d_next, stride) = match rest.first() {
+                Some(next) => (&next.dy, self.layers[l + 1].padded),
+                None => (&*d_last, self.last),
+            };
+            // y′ = [y, c¹ … c^H]
+            dy[..rows * plan.padded].fill(Lane::ZERO);
+            for i in 0..rows {
+                let row = &d_next[i * stride..][..stride];
+                let targets = std::iter::once(&mut *dy).chain(heads.iter_mut().map(|h| &mut h.dc));
+                for (part, target) in row.chunks_exact(plan.m).zip(targets) {
+                    target[i * plan.padded..][..plan.m].copy_from_slice(part);
+                }
+            }
+            for (places, head) in plan.heads.iter().zip(heads.iter_mut()) {
+                let inputs = Inputs {
+                    y,
+                    w: &head.w,
+                    positions: &tables.data[places.positions.clone()],
+                    meets: self.meets,
+                };
+                let saved = Saved {
+                    largest: &head.largest[..rows],
+                    inverse_sum: &head.inverse_sum,
+                    c: &head.c,
+                };
+                head.dw[..rows * plan.padded].fill(Lane::ZERO);
+                let mut own = Gradients {
+                    y: dy,
+                    w: &mut head.dw,
+                    positions: &mut grads[places.positions.clone()],
+                };
+                use kernel::backward;
+                with_size!(
+                    plan.padded,
+                    FUSED,
+                    backward(&inputs, &saved, &head.dc, &mut own)
+                );
+                affine_backward::<FUSED>(
+                    y,
+                    &tables.data[places.asks.clone()],
+                    (rows, plan.padded, plan.m, plan.padded),
+                    &head.dw,
+                    dy,
+                    &mut grads[places.asks.clone()],
+                );
+            }
+        }
+    }
+
+    /// y_i = onehot(x_i) without its first entry; padding is zero.
+    fn one_hot(&self, inputs: &[[u8; LANES]], y: &mut [Lane]) {
+        let padded = self.layers[0].padded;
+        for (symbols, row) in inputs.iter().zip(y.chunks_exact_mut(padded)) {
+            row.fill(Lane::ZERO);
+            for (lane, &symbol) in symbols.iter().enumerate() {
+                if symbol > 0 {
+                    row[symbol as usize - 1].0[lane] = 1.0;
+                }
+            }
+        }
+    }
+
+    /// Writes down what the forward just did, for probes: scores with the part that cancels, and patterns.
+    fn record(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &Work,
+        record: Option<&mut Vec<Vec<AttnMap>>>,
+    ) {
+        let Some(record) = record else { return };
+        record.clear();
+        for (plan, layer) in self.layers.iter().zip(&work.layers) {
+            let padded = plan.padded;
+            let maps = plan.heads.iter().zip(&layer.heads).map(|(places, head)| {
+                let mut map = AttnMap::new(rows);
+                let positions = &tables.data[places.positions.clone()];
+                let constant = &tables.data[places.constant.clone()];
+                for i in 0..rows {
+                    let y_i = &layer.y[i * padded..][..padded];
+                    let w_i = &head.w[i * padded..][..padded];
+                    let mut same = Lane::splat(constant[0]);
+                    y_i.iter()
+                        .zip(&constant[1..])
+                        .for_each(|(&y, &c)| same += y * c);
+                    for j in 0..=i {
+                        let y_j = &layer.y[j * padded..][..padded];
+                        let position = &positions[(i - j) * (1 + padded)..][..1 + padded];
+                        let mut s = Lane::splat(position[0]);
+                        for r in 0..padded {
+                            let met = if self.meets == Meets::Key {
+                                y_j[r]
+                            } else {
+                                y_i[r]
+                            };
+                            s += w_i[r] * y_j[r] + met * position[1 + r];
+                        }
+                        map.attn_scores[i * rows + j] = s + same;
+                        map.attn_pattern[i * rows + j] =
+                            (s - head.largest[i]).exp() * head.inverse_sum[i];
+                    }
+                }
+                map
+            });
+            record.push(maps.collect());
+        }
+    }
+}
+
+/// Sets out_i = table₀ + Σ_r<m y_ir table_{1+r}. Sizes: (rows, stride of y, m, width of table and out).
+#[inline(always)]
+fn affine<const FUSED: bool>(
+    y: &[Lane],
+    table: &[f32],
+    (rows, stride, m, width): (usize, usize, usize, usize),
+    out: &mut [Lane],
+) {
+    for i in 0..rows {
+        let (y_i, out_i) = (&y[i * stride..][..m], &mut out[i * width..][..width]);
+        for (o, &t) in out_i.iter_mut().zip(&table[..width]) {
+            *o = Lane::splat(t);
+        }
+        for (&y_ir, row) in y_i.iter().zip(table[width..].chunks_exact(width)) {
+            for (o, &t) in out_i.iter_mut().zip(row) {
+                *o = y_ir.times_plus::<FUSED>(Lane::splat(t), *o);
+            }
+        }
+    }
+}
+
+/// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
+/// dy_ir += dout_i · table_{1+r}
+#[inline(always)]
+fn affine_backward<const FUSED: bool>(
+    y: &[Lane],
+    table: &[f32],
+    (rows, stride, m, width): (usize, usize, usize, usize),
+    d_out: &[Lane],
+    dy: &mut [Lane],
+    d_table: &mut [Lane],
+) {
+    let (d_first, d_rest) = d_table.split_at_mut(width);
+    for i in 0..rows {
+        let d_out_i = &d_out[i * width..][..width];
+        let (y_i, dy_i) = (&y[i * stride..][..m], &mut dy[i * stride..][..m]);
+        for (sum, &d) in d_first.iter_mut().zip(d_out_i) {
+            *sum += d;
+        }
+        let tables = table[width..]
+            .chunks_exact(width)
+            .zip(d_rest.chunks_exact_mut(width));
+        for ((&y_ir, dy_ir), (row, d_row)) in y_i.iter().zip(dy_i).zip(tables) {
+            for ((&d, &t), sum) in d_out_i.iter().zip(row).zip(d_row) {
+                *sum = y_ir.times_plus::<FUSED>(d, *sum);
+                *dy_ir = d.times_plus::<FUSED>(Lane::splat(t), *dy_ir);
+            }
+        }
+    }
+}

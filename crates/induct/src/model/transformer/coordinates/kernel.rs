@@ -1,0 +1,217 @@
+//! Attention over coordinates: one head, one block of lanes.
+//!
+//! With y_j the M coordinates of position j, w_i what the query asks of them and T the positional table
+//! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr):
+//!
+//! - s_ij = T_δ0 + Σ_r (w_ir + T_δr) y_jr            (positions meet the key)
+//! - s_ij = T_δ0 + Σ_r w_ir y_jr + T_δr y_ir         (positions meet the query)
+//! - p_i = softmax_j≤i s_i,  c_ir = Σ_j p_ij y_jr
+//!
+//! No t×t matrix is kept: the backward computes p again from each row's largest score and sum.
+
+use crate::model::lane::Lane;
+
+/// Sizes with a kernel of their own; others are padded to the next one with coordinates that are zero.
+pub(super) const SIZES: [usize; 14] = [1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 18, 24, 32, 48];
+
+/// Calls `$function::<FUSED, M>` for the size `$m` out of [`SIZES`].
+macro_rules! with_size {
+    ($m:expr, $fused:ident, $function:ident($($argument:expr),* $(,)?)) => {
+        match $m {
+            1 => $function::<$fused, 1>($($argument),*),
+            2 => $function::<$fused, 2>($($argument),*),
+            3 => $function::<$fused, 3>($($argument),*),
+            4 => $function::<$fused, 4>($($argument),*),
+            5 => $function::<$fused, 5>($($argument),*),
+            6 => $function::<$fused, 6>($($argument),*),
+            8 => $function::<$fused, 8>($($argument),*),
+            9 => $function::<$fused, 9>($($argument),*),
+            12 => $function::<$fused, 12>($($argument),*),
+            16 => $function::<$fused, 16>($($argument),*),
+            18 => $function::<$fused, 18>($($argument),*),
+            24 => $function::<$fused, 24>($($argument),*),
+            32 => $function::<$fused, 32>($($argument),*),
+            48 => $function::<$fused, 48>($($argument),*),
+            size => unreachable!("no kernel for {size} coordinates"),
+        }
+    };
+}
+pub(super) use with_size;
+
+/// Whether positions meet the key or the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meets {
+    Key,
+    Query,
+}
+
+/// What a head reads: coordinates [rows, M], what queries ask [rows, M], positions [t, 1 + M].
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'a> {
+    pub y: &'a [Lane],
+    pub w: &'a [Lane],
+    pub positions: &'a [f32],
+    pub meets: Meets,
+}
+
+/// What the backward needs of the forward, `[rows]` each, and the averages c [rows, M].
+#[derive(Clone, Copy)]
+pub(super) struct Saved<'a> {
+    pub largest: &'a [Lane],
+    pub inverse_sum: &'a [Lane],
+    pub c: &'a [Lane],
+}
+
+/// The scores of row `i` at `j`.
+#[inline(always)]
+fn score<const FUSED: bool, const M: usize>(
+    w_i: &[Lane; M],
+    y_i: &[Lane; M],
+    y_j: &[Lane; M],
+    position: &[f32],
+    meets: Meets,
+) -> Lane {
+    let mut s = Lane::splat(position[0]);
+    for r in 0..M {
+        let slope = Lane::splat(position[1 + r]);
+        match meets {
+            Meets::Key => s = (w_i[r] + slope).times_plus::<FUSED>(y_j[r], s),
+            Meets::Query => {
+                s = w_i[r].times_plus::<FUSED>(y_j[r], s);
+                s = slope.times_plus::<FUSED>(y_i[r], s);
+            }
+        }
+    }
+    s
+}
+
+#[inline(always)]
+fn row<const M: usize>(buffer: &[Lane], index: usize) -> &[Lane; M] {
+    buffer[index * M..][..M].try_into().expect("M entries")
+}
+
+#[inline(always)]
+fn row_mut<const M: usize>(buffer: &mut [Lane], index: usize) -> &mut [Lane; M] {
+    (&mut buffer[index * M..][..M])
+        .try_into()
+        .expect("M entries")
+}
+
+/// Computes the averages c and what the backward needs. `scores` is scratch; after row i it holds that
+/// row's pattern, which `each_row` may look at.
+#[inline(always)]
+pub(super) fn forward<const FUSED: bool, const M: usize>(
+    inputs: &Inputs,
+    scores: &mut [Lane],
+    largest: &mut [Lane],
+    inverse_sum: &mut [Lane],
+    c: &mut [Lane],
+) {
+    let stride = 1 + M;
+    for i in 0..scores.len() {
+        let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+        let mut most = Lane::splat(f32::NEG_INFINITY);
+        let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
+        let positions = inputs.positions[..(i + 1) * stride]
+            .chunks_exact(stride)
+            .rev();
+        for ((slot, y_j), position) in scores[..=i].iter_mut().zip(keys).zip(positions) {
+            let y_j = y_j.try_into().expect("M entries");
+            let s = score::<FUSED, M>(w_i, y_i, y_j, position, inputs.meets);
+            *slot = s;
+            most = most.max(s);
+        }
+        let mut sum = Lane::ZERO;
+        let mut average = [Lane::ZERO; M];
+        let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
+        for (slot, y_j) in scores[..=i].iter().zip(keys) {
+            let weight = (*slot - most).exp_of_negative::<FUSED>();
+            sum += weight;
+            for r in 0..M {
+                average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
+            }
+        }
+        let inverse = sum.inverse();
+        largest[i] = most;
+        inverse_sum[i] = inverse;
+        *row_mut::<M>(c, i) = average.map(|a| a * inverse);
+    }
+}
+
+/// Gradients of what a head reads, added to: coordinates, what queries ask, positions by lane.
+pub(super) struct Gradients<'a> {
+    pub y: &'a mut [Lane],
+    pub w: &'a mut [Lane],
+    pub positions: &'a mut [Lane],
+}
+
+/// Adds the gradients, given that of the averages (`dc`, [rows, M]).
+///
+/// - c_i = Σ_j p_ij y_j  ⟹  dy_j += p_ij dc_i,  dp_ij = dc_i · y_j
+/// - p_i = softmax(s_i)  ⟹  ds_ij = p_ij (dp_ij − dc_i · c_i)
+/// - s_ij as above       ⟹  dT_δ0 += ds_ij, and each factor of a product gets ds_ij times the other
+#[inline(always)]
+pub(super) fn backward<const FUSED: bool, const M: usize>(
+    inputs: &Inputs,
+    saved: &Saved,
+    dc: &[Lane],
+    grads: &mut Gradients,
+) {
+    let stride = 1 + M;
+    for i in 0..saved.largest.len() {
+        let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+        let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(saved.c, i));
+        let (most, inverse) = (saved.largest[i], saved.inverse_sum[i]);
+        let mut centre = Lane::ZERO;
+        for r in 0..M {
+            centre = dc_i[r].times_plus::<FUSED>(c_i[r], centre);
+        }
+        let mut dw_i = [Lane::ZERO; M];
+        let mut dy_i = [Lane::ZERO; M];
+        let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
+        let d_keys = grads.y[..(i + 1) * M].chunks_exact_mut(M);
+        let positions = inputs.positions[..(i + 1) * stride]
+            .chunks_exact(stride)
+            .rev();
+        let d_positions = grads.positions[..(i + 1) * stride]
+            .chunks_exact_mut(stride)
+            .rev();
+        for (((y_j, dy_j), position), d_position) in
+            keys.zip(d_keys).zip(positions).zip(d_positions)
+        {
+            let y_j: &[Lane; M] = y_j.try_into().expect("M entries");
+            let s = score::<FUSED, M>(w_i, y_i, y_j, position, inputs.meets);
+            let p = (s - most).exp_of_negative::<FUSED>() * inverse;
+            let mut dp = Lane::ZERO - centre;
+            for r in 0..M {
+                dp = dc_i[r].times_plus::<FUSED>(y_j[r], dp);
+            }
+            let ds = p * dp;
+            d_position[0] += ds;
+            for r in 0..M {
+                let slope = Lane::splat(position[1 + r]);
+                let to_key = p.times_plus::<FUSED>(dc_i[r], dy_j[r]);
+                match inputs.meets {
+                    Meets::Key => {
+                        let through = ds * y_j[r];
+                        dw_i[r] += through;
+                        d_position[1 + r] += through;
+                        dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + slope, to_key);
+                    }
+                    Meets::Query => {
+                        dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
+                        d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
+                        dy_j[r] = ds.times_plus::<FUSED>(w_i[r], to_key);
+                        dy_i[r] = ds.times_plus::<FUSED>(slope, dy_i[r]);
+                    }
+                }
+            }
+        }
+        for (sum, part) in row_mut::<M>(grads.w, i).iter_mut().zip(dw_i) {
+            *sum += part;
+        }
+        for (sum, part) in row_mut::<M>(grads.y, i).iter_mut().zip(dy_i) {
+            *sum += part;
+        }
+    }
+}
