@@ -2,7 +2,7 @@
 
 use induct::chain::{Address, LANES, Prior, PriorSpec, Purpose, Sampler, TokenBlock, open_unit};
 use induct::model::{
-    AttnMap, Heads, Lane, Matrix, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec,
+    AttnRow, Heads, Lane, Matrix, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec,
     Positions, Prepared, TransformerSpec, TransformerStart, twin,
 };
 use induct::train::Loss;
@@ -72,7 +72,7 @@ fn tokens(states: usize, length: usize, used: usize) -> TokenBlock {
     block
 }
 
-const LOSSES: [Loss; 2] = [Loss::CrossEntropy, Loss::Margin { delta: 0.7 }];
+const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
 fn twin_loss(model: &Model, params: &[f64], sequence: &[u8], loss: Loss) -> (f64, Matrix) {
     let (inputs, targets) = (&sequence[..sequence.len() - 1], &sequence[1..]);
@@ -322,39 +322,39 @@ fn a_shorter_context_gives_the_same_outputs() {
 }
 
 #[test]
-fn recorded_attention_is_what_the_twin_computes() {
+fn probed_attention_is_what_the_twin_computes() {
     let (states, length) = (3, 8);
     let block = tokens(states, length, LANES);
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         let params = weights(&model, 1.0);
         let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-        let mut record: Vec<Vec<AttnMap>> = Vec::new();
-        let inputs = &block.rows()[..length];
-        model.forward_recorded(
-            &model.prepare(&single),
-            inputs,
-            &mut model.work(),
-            Some(&mut record),
-        );
         let exact = twin::attention(&model, &params, &block.lane(1)[..length]);
-        assert_eq!(record.len(), exact.len());
-        for (maps, exact_maps) in record.iter().zip(&exact) {
-            for (map, (scores, pattern)) in maps.iter().zip(exact_maps) {
-                for i in 0..length {
-                    let mut row_sum = 0.0;
-                    for j in 0..length {
-                        let got = map.attn_pattern[i * length + j].0[1];
-                        row_sum += got;
-                        assert!((f64::from(got) - pattern[(i, j)]).abs() < 1e-5, "{name}");
-                        if j <= i {
-                            let got = f64::from(map.attn_scores[i * length + j].0[1]);
-                            assert!((got - scores[(i, j)]).abs() < 1e-4, "{name}");
-                        }
-                    }
-                    assert!((row_sum - 1.0).abs() < 1e-5, "{name}");
+        let inputs = &block.rows()[..length];
+        for model in paths(&model) {
+            let mut rows = 0;
+            let mut compare = |row: AttnRow| {
+                rows += 1;
+                let (scores, pattern) = &exact[row.layer][row.head];
+                let i = row.position;
+                let mut row_sum = 0.0;
+                for j in 0..=i {
+                    let (score, mass) = (row.attn_scores[j].0[1], row.attn_pattern[j].0[1]);
+                    row_sum += mass;
+                    assert!((f64::from(score) - scores[(i, j)]).abs() < 1e-4, "{name}");
+                    assert!((f64::from(mass) - pattern[(i, j)]).abs() < 1e-5, "{name}");
                 }
-            }
+                assert!((row_sum - 1.0).abs() < 1e-5, "{name}");
+            };
+            let prepared = model.prepare(&single);
+            model.forward_probed(&prepared, inputs, &mut model.work(), Some(&mut compare));
+            assert_eq!(
+                rows,
+                exact
+                    .iter()
+                    .map(|heads| heads.len() * length)
+                    .sum::<usize>()
+            );
         }
     }
 }

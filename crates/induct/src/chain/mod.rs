@@ -14,6 +14,6 @@ mod table;
 pub(crate) use birkhoff::rectangle_move;
 pub use prior::{Alpha, Law, MAX_CONTEXTS, MAX_POOL, MixturePart, Prior, PriorSpec, Rows};
 pub use source::{LANES, Sampler, TokenBlock};
-pub use stationary::{Reducible, StationarySolver};
+pub use stationary::{NoLaw, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
 pub use table::{TransitionTable, context_index, contexts_with_prefix, slide};

@@ -11,7 +11,7 @@ use crate::invalid::{Invalid, require};
 
 /// Concentration of a Dirichlet: one number for every symbol, or one each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number, or a list of one a state")]
 pub enum Alpha {
     /// The same concentration for every symbol.
     Scalar(f64),
@@ -40,10 +40,10 @@ impl Alpha {
         )?;
         for &value in &alpha {
             require(
-                value.is_finite() && value > 0.0,
+                ALPHA.contains(&value),
                 "alpha",
                 value,
-                "a number above 0",
+                "a number above 0 (from 0.0001 to 10000)",
             )?;
         }
         Ok(alpha)
@@ -127,8 +127,12 @@ pub const MAX_CONTEXTS: usize = 1024;
 /// The largest pool.
 pub const MAX_POOL: usize = 1 << 20;
 
-/// The smallest probability a Dirichlet row is given, so that every drawn chain is irreducible.
-const SMALLEST_LOG_SHARE: f64 = -690.0;
+/// Logarithm of the smallest share a Dirichlet row is given (10⁻³⁵ or so, far below what a sequence can show), so
+/// that every drawn chain is irreducible and its stationary law can be solved for.
+const SMALLEST_LOG_SHARE: f64 = -80.0;
+
+/// Concentrations that can be told from their limits, and for which Bayes can be computed.
+const ALPHA: std::ops::RangeInclusive<f64> = 1e-4..=1e4;
 
 /// A prior that has been checked against its task and can draw tables.
 #[derive(Clone, Debug)]
@@ -289,10 +293,10 @@ impl Prior {
                 for (index, part) in parts.iter().enumerate() {
                     let name = format!("parts[{index}]");
                     require(
-                        part.weight.is_finite() && part.weight > 0.0,
+                        part.weight > 0.0 && part.weight <= 1e100,
                         &format!("{name}.weight"),
                         part.weight,
-                        "a number above 0",
+                        "a number above 0 (at most 1e100)",
                     )?;
                     let law = Self::prepare(&part.prior, states, ngram)
                         .map_err(|invalid| invalid.within("prior").within(&name))?;

@@ -152,12 +152,13 @@ impl Sampler {
 
 const FULL: f64 = 4_294_967_296.0; // 2³²
 
-/// Writes the first k−1 cumulative sums of `row` in units of 2⁻³².
+/// Writes the first k−1 cumulative sums of `row` in units of 2⁻³², rounded to the nearest: a sum that is
+/// one but for rounding leaves nothing to the symbols after it.
 fn cumulate(row: &[f64], steps: &mut [u64]) {
     let mut sum = 0.0;
     for (p, step) in row.iter().zip(steps) {
         sum += p;
-        *step = (sum * FULL) as u64;
+        *step = (sum * FULL).round() as u64;
     }
 }
 

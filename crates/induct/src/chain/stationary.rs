@@ -4,12 +4,20 @@
 //! nothing is ever subtracted, every component comes out with small *relative* error, however near to
 //! reducible the chain is. See docs of [`StationarySolver::solve`].
 
-/// The chain splits into several closed classes, so its stationary law is not unique.
+/// Why a chain has no stationary law to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the chain has {closed_classes} closed classes, so its stationary law is not unique")]
-pub struct Reducible {
-    /// How many sets of contexts, once entered, are never left.
-    pub closed_classes: usize,
+pub enum NoLaw {
+    /// The chain splits, so the law is not unique.
+    #[error("the chain has {closed_classes} closed classes, so its stationary law is not unique")]
+    Reducible {
+        /// How many sets of contexts, once entered, are never left.
+        closed_classes: usize,
+    },
+    /// Probabilities so small that products of them vanish.
+    #[error(
+        "its probabilities differ by too many orders of magnitude to solve for its stationary law"
+    )]
+    TooStiff,
 }
 
 /// Scratch space for solving π P = π, reused from table to table.
@@ -24,12 +32,7 @@ impl StationarySolver {
     ///
     /// A context is followed by the one that drops its oldest symbol and appends the new one. Contexts
     /// that the chain leaves for good get probability zero.
-    pub fn solve(
-        &mut self,
-        probs: &[f64],
-        states: usize,
-        law: &mut [f64],
-    ) -> Result<(), Reducible> {
+    pub fn solve(&mut self, probs: &[f64], states: usize, law: &mut [f64]) -> Result<(), NoLaw> {
         let contexts = law.len();
         debug_assert_eq!(probs.len(), contexts * states);
         self.fill_matrix(probs, states, contexts);
@@ -44,8 +47,9 @@ impl StationarySolver {
             inside.extend(class.iter().map(|&to| self.matrix[from * contexts + to]));
         }
         let mut inside_law = vec![0.0; class.len()];
-        let solved = eliminate(&mut inside, class.len(), &mut inside_law);
-        debug_assert!(solved, "a closed class is irreducible");
+        if !eliminate(&mut inside, class.len(), &mut inside_law) {
+            return Err(NoLaw::TooStiff);
+        }
         law.fill(0.0);
         for (&state, &mass) in class.iter().zip(&inside_law) {
             law[state] = mass;
@@ -65,8 +69,11 @@ impl StationarySolver {
     }
 }
 
+/// Above this, a law that is being built up is scaled down before it overflows.
+const LARGE: f64 = 1e100;
+
 /// Censors the states from the last to the second, then substitutes back. False if a state cannot reach
-/// any state before it, which leaves `law` unspecified.
+/// any state before it (or only with a probability that vanishes), which leaves `law` unspecified.
 fn eliminate(matrix: &mut [f64], size: usize, law: &mut [f64]) -> bool {
     for last in (1..size).rev() {
         let leaving: f64 = matrix[last * size..last * size + last].iter().sum();
@@ -90,15 +97,17 @@ fn eliminate(matrix: &mut [f64], size: usize, law: &mut [f64]) -> bool {
             .map(|from| law[from] * matrix[from * size + state])
             .sum();
         total += law[state];
+        if total > LARGE {
+            law[..=state].iter_mut().for_each(|mass| *mass /= total);
+            total = 1.0;
+        }
     }
-    for mass in law {
-        *mass /= total;
-    }
-    true
+    law.iter_mut().for_each(|mass| *mass /= total);
+    total.is_finite()
 }
 
 /// The states of the only closed class, in order.
-fn closed_class(matrix: &[f64], size: usize) -> Result<Vec<usize>, Reducible> {
+fn closed_class(matrix: &[f64], size: usize) -> Result<Vec<usize>, NoLaw> {
     let reachable: Vec<Vec<bool>> = (0..size).map(|from| reach(matrix, size, from)).collect();
     let recurrent =
         |state: usize| (0..size).all(|to| !reachable[state][to] || reachable[to][state]);
@@ -117,7 +126,7 @@ fn closed_class(matrix: &[f64], size: usize) -> Result<Vec<usize>, Reducible> {
     if closed_classes == 1 {
         Ok(class)
     } else {
-        Err(Reducible { closed_classes })
+        Err(NoLaw::Reducible { closed_classes })
     }
 }
 
@@ -141,7 +150,7 @@ fn reach(matrix: &[f64], size: usize, from: usize) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    fn solve(probs: &[f64], states: usize, contexts: usize) -> Result<Vec<f64>, Reducible> {
+    fn solve(probs: &[f64], states: usize, contexts: usize) -> Result<Vec<f64>, NoLaw> {
         let mut law = vec![0.0; contexts];
         StationarySolver::default().solve(probs, states, &mut law)?;
         Ok(law)
@@ -171,11 +180,29 @@ mod tests {
     }
 
     #[test]
+    fn masses_of_any_order_of_magnitude_are_found() {
+        // n = 3, and 0 almost never: nearly all mass is on the context (1, 1).
+        for rare in [1e-30, 1e-100, 1e-150] {
+            let law = solve([[rare, 1.0 - rare]; 4].as_flattened(), 2, 4).unwrap();
+            for (context, expected) in [rare * rare, rare, rare, 1.0].into_iter().enumerate() {
+                assert!(
+                    (law[context] / expected - 1.0).abs() < 1e-12,
+                    "{rare}: {law:?}"
+                );
+            }
+        }
+        // Beyond that there is an answer or an error, but no wrong law.
+        if let Ok(law) = solve([[1e-300, 1.0]; 4].as_flattened(), 2, 4) {
+            assert!((law[3] - 1.0).abs() < 1e-12, "{law:?}");
+        }
+    }
+
+    #[test]
     fn several_closed_classes_are_an_error() {
         let identity = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         assert_eq!(
             solve(identity.as_flattened(), 3, 3),
-            Err(Reducible { closed_classes: 3 })
+            Err(NoLaw::Reducible { closed_classes: 3 })
         );
     }
 }

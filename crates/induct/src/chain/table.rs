@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::stationary::{Reducible, StationarySolver};
+use super::stationary::{NoLaw, StationarySolver};
 use crate::invalid::{Invalid, require};
 
 /// Index of a context: its symbols read as a number in base k, the oldest most significant.
@@ -90,11 +90,11 @@ impl TransitionTable {
         }
         table
             .settle(&mut StationarySolver::default())
-            .map_err(|reducible| {
+            .map_err(|no_law| {
                 Invalid::new(
                     "table",
                     format!("{rows:?}"),
-                    format!("{reducible}; make one class reachable from the others"),
+                    format!("{no_law}; make its contexts reachable from one another"),
                 )
             })?;
         Ok(table)
@@ -112,7 +112,7 @@ impl TransitionTable {
     }
 
     /// Recomputes the stationary law after the rows have changed.
-    pub(super) fn settle(&mut self, solver: &mut StationarySolver) -> Result<(), Reducible> {
+    pub(super) fn settle(&mut self, solver: &mut StationarySolver) -> Result<(), NoLaw> {
         solver.solve(&self.probs, self.states, &mut self.stationary)
     }
 

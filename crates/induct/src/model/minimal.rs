@@ -40,11 +40,6 @@ impl Minimal {
         }
     }
 
-    /// How the positional weights enter.
-    pub fn form(&self) -> MinimalForm {
-        self.form
-    }
-
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let (t, k) = (self.length, self.states);

@@ -19,7 +19,7 @@ pub use lane::Lane;
 pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;
 pub use minimal::Minimal;
-pub use ops::attention::{AttnMap, RelativeTerm};
+pub use ops::attention::{AttnProbe, AttnRow, RelativeTerm};
 pub use spec::{
     Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec, Positions, TransformerSpec,
     TransformerStart,
@@ -30,7 +30,7 @@ pub use transformer::coordinates::Tables;
 use self::transformer::coordinates::Coordinates;
 
 use crate::chain::LANES;
-use crate::invalid::{Invalid, require};
+use crate::invalid::Invalid;
 
 /// A model for sequences of at most t = `length` symbols out of k = `states`.
 #[derive(Clone, Debug)]
@@ -56,16 +56,13 @@ impl Model {
         let mut coordinates = None;
         let kind = match spec {
             ModelSpec::Transformer(spec) => {
-                start::check(spec, states)?;
+                start::check_transformer(spec, states)?;
                 let shape = Transformer::new(spec, states, length)?;
                 coordinates = Coordinates::new(&shape);
                 Kind::Transformer(shape)
             }
             ModelSpec::Minimal(spec) => {
-                if let MinimalStart::Constant { w, v } = spec.start {
-                    require(w.is_finite(), "start.w", w, "a finite number")?;
-                    require(v.is_finite(), "start.v", v, "a finite number")?;
-                }
+                start::check_minimal(spec)?;
                 Kind::Minimal(Minimal::new(spec, states, length))
             }
         };
@@ -169,24 +166,24 @@ impl Model {
 
     /// Computes the logits of every position of `inputs`, at most t rows of one symbol a lane, into `work`.
     pub fn forward(&self, prepared: &Prepared, inputs: &[[u8; LANES]], work: &mut Work) {
-        self.forward_recorded(prepared, inputs, work, None);
+        self.forward_probed(prepared, inputs, work, None);
     }
 
-    /// The same, recording the attention of every layer and head on the way: `[layer][head]`.
+    /// The same, showing every row of every layer's and head's attention to `probe` on the way.
     ///
-    /// The minimal model has no softmax to record and leaves the record empty.
-    pub fn forward_recorded(
+    /// The minimal model has no softmax to show.
+    pub fn forward_probed(
         &self,
         prepared: &Prepared,
         inputs: &[[u8; LANES]],
         work: &mut Work,
-        record: Option<&mut Vec<Vec<AttnMap>>>,
+        probe: Option<AttnProbe>,
     ) {
         work.used = inputs.len() * self.states();
         let logits = &mut work.logits[..work.used];
         match (&self.kind, &self.coordinates, prepared, &mut work.inner) {
             (_, Some(plan), Prepared::Tables(tables), InnerWork::Coordinates(inner)) => {
-                plan.forward(tables, inputs, inner, logits, record);
+                plan.forward(tables, inputs, inner, logits, probe);
             }
             (
                 Kind::Transformer(shape),
@@ -194,7 +191,7 @@ impl Model {
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
             ) => {
-                shape.forward(params, inputs, inner, logits, record);
+                shape.forward(params, inputs, inner, logits, probe);
             }
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.forward(params, inputs, inner, logits);

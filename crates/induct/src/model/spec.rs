@@ -59,7 +59,10 @@ impl Default for TransformerSpec {
 
 /// Heads of a transformer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number of heads, or a list of one a layer"
+)]
 pub enum Heads {
     /// The same number in every layer.
     Every(usize),

@@ -5,7 +5,9 @@ use std::ops::Range;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::minimal::Minimal;
-use super::spec::{MinimalStart, Positions, TransformerSpec, TransformerStart};
+use super::spec::{
+    MinimalForm, MinimalSpec, MinimalStart, Positions, TransformerSpec, TransformerStart,
+};
 use super::transformer::Transformer;
 use crate::chain::{Address, Purpose};
 use crate::invalid::{Invalid, require};
@@ -22,7 +24,7 @@ pub(super) fn transformer(shape: &Transformer, spec: &TransformerSpec, seed: u64
 }
 
 /// Whether the start asked for fits the architecture.
-pub(super) fn check(spec: &TransformerSpec, states: usize) -> Result<(), Invalid> {
+pub(super) fn check_transformer(spec: &TransformerSpec, states: usize) -> Result<(), Invalid> {
     let TransformerStart::Bigram {
         sharpness,
         output_scale,
@@ -31,16 +33,16 @@ pub(super) fn check(spec: &TransformerSpec, states: usize) -> Result<(), Invalid
         return Ok(());
     };
     require(
-        sharpness.is_finite() && sharpness >= 0.0,
+        (0.0..=1e6).contains(&sharpness),
         "start.sharpness",
         sharpness,
-        "a number of at least 0",
+        "a number from 0 to 1000000",
     )?;
     require(
-        output_scale.is_finite(),
+        output_scale.abs() <= 1e6,
         "start.output_scale",
         output_scale,
-        "a finite number",
+        "a number from -1000000 to 1000000",
     )?;
     let one_head = spec
         .heads
@@ -57,6 +59,25 @@ pub(super) fn check(spec: &TransformerSpec, states: usize) -> Result<(), Invalid
              width of at least 3 * states = {}",
             3 * states
         ),
+    )
+}
+
+/// Whether the start asked for fits the form of a minimal model.
+pub(super) fn check_minimal(spec: &MinimalSpec) -> Result<(), Invalid> {
+    let counting = match spec.start {
+        MinimalStart::Constant { w, v } => {
+            let allowed = "a number from -1000000 to 1000000";
+            require(w.abs() <= 1e6, "start.w", w, allowed)?;
+            return require(v.abs() <= 1e6, "start.v", v, allowed);
+        }
+        MinimalStart::Unigram {} => "\"unigram\"",
+        MinimalStart::Bigram {} => "\"bigram\"",
+    };
+    require(
+        spec.form == MinimalForm::Linear,
+        "start.kind",
+        counting,
+        "it counts in the linear form only; set model.form = \"linear\"",
     )
 }
 

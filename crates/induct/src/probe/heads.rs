@@ -2,7 +2,7 @@
 
 use crate::chain::TokenBlock;
 use crate::model::circuits;
-use crate::model::{AttnMap, Kind, Matrix, Model, Work};
+use crate::model::{AttnRow, Kind, Matrix, Model, Work};
 
 /// Scores of the heads that make an induction circuit, each of the best head in its layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,31 +31,32 @@ pub fn head_scores(
     let mut sums: Vec<Vec<f64>> = (0..layers).map(|l| vec![0.0; shape.heads(l)]).collect();
     let mut counts = vec![0.0_f64; layers];
     let prepared = model.prepare(params);
-    let mut record: Vec<Vec<AttnMap>> = Vec::new();
     for block in blocks {
         let inputs = &block.rows()[..model.length()];
-        model.forward_recorded(&prepared, inputs, work, Some(&mut record));
-        for lane in 0..block.used() {
-            let tokens: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
-            for i in 1..tokens.len() {
-                let previous = [i - 1];
-                let after_same: Vec<usize> =
-                    (1..=i).filter(|&j| tokens[j - 1] == tokens[i]).collect();
-                for (l, targets) in [previous.as_slice(), &after_same].into_iter().enumerate() {
-                    if l >= layers || targets.is_empty() {
-                        continue;
-                    }
-                    counts[l] += 1.0;
-                    for (sum, map) in sums[l].iter_mut().zip(&record[l]) {
-                        let row = &map.attn_pattern[i * map.rows..];
-                        *sum += targets
-                            .iter()
-                            .map(|&j| f64::from(row[j].0[lane]))
-                            .sum::<f64>();
+        let mut look = |row: AttnRow| {
+            let i = row.position;
+            if row.layer >= layers || i == 0 {
+                return;
+            }
+            for lane in 0..block.used() {
+                let mass = |j: usize| f64::from(row.attn_pattern[j].0[lane]);
+                let (mut on_target, mut targets) = (0.0, 0);
+                if row.layer == 0 {
+                    (on_target, targets) = (mass(i - 1), 1);
+                } else {
+                    let current = inputs[i][lane];
+                    for j in (1..=i).filter(|&j| inputs[j - 1][lane] == current) {
+                        on_target += mass(j);
+                        targets += 1;
                     }
                 }
+                sums[row.layer][row.head] += on_target;
+                if row.head == 0 && targets > 0 {
+                    counts[row.layer] += 1.0;
+                }
             }
-        }
+        };
+        model.forward_probed(&prepared, inputs, work, Some(&mut look));
     }
     let best = |l: usize| sums[l].iter().copied().fold(0.0, f64::max) / counts[l].max(1.0);
     Some(HeadScores {

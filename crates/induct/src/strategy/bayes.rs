@@ -63,7 +63,7 @@ impl Bayes {
                 let parts = parts.iter().map(|(cumulative, part)| {
                     let weight = cumulative - before;
                     before = *cumulative;
-                    (weight, Self::new(part))
+                    (weight, part)
                 });
                 Method::Mixture(Mixture::new(prior.states(), parts))
             }

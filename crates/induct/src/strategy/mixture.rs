@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::bayes::Bayes;
 use super::{EffectiveSamples, Scratch, normalize};
-use crate::chain::StationarySolver;
+use crate::chain::{Law, Prior, StationarySolver};
 
 /// The predictor; see the head of this file.
 #[derive(Clone, Debug)]
@@ -26,10 +26,11 @@ struct Part {
 
 impl Mixture {
     /// Components with their prior weights; at least one.
-    pub fn new(states: usize, parts: impl Iterator<Item = (f64, Bayes)>) -> Self {
+    pub fn new<'a>(states: usize, parts: impl Iterator<Item = (f64, &'a Prior)>) -> Self {
         let mut scratch = Scratch::default();
-        let part = |(weight, bayes): (f64, Bayes)| {
-            let first = first_symbol_law(&bayes, states, &mut scratch);
+        let part = |(weight, prior): (f64, &Prior)| {
+            let bayes = Bayes::new(prior);
+            let first = first_symbol_law(prior, &bayes, &mut scratch);
             let ln_start = first.iter().map(|p| libm::log(weight * p)).collect();
             Part {
                 bayes,
@@ -103,19 +104,46 @@ impl Mixture {
     }
 }
 
-/// The law of the first symbol under a predictor's prior. Sequences are stationary, so the second symbol
-/// has it too: it is the law that the predictions after one symbol leave in place.
-fn first_symbol_law(bayes: &Bayes, states: usize, scratch: &mut Scratch) -> Vec<f64> {
+/// The law of the first symbol under a prior. For a pool, the mean over its chains. Elsewhere, sequences being
+/// stationary, the second symbol has it too: it is the law that the predictions after one symbol leave in place.
+fn first_symbol_law(prior: &Prior, bayes: &Bayes, scratch: &mut Scratch) -> Vec<f64> {
+    let states = prior.states();
+    let symbols = 0..states as u8;
+    match prior.law() {
+        Law::Pool(tables) => {
+            let mean = |symbol| {
+                let sum: f64 = tables
+                    .iter()
+                    .map(|table| table.start_probability(&[symbol]))
+                    .sum();
+                sum / tables.len() as f64
+            };
+            return symbols.map(mean).collect();
+        }
+        Law::Mixture(parts) => {
+            let mut law = vec![0.0; states];
+            let mut before = 0.0;
+            for (cumulative, part) in parts {
+                let own = first_symbol_law(part, &Bayes::new(part), scratch);
+                law.iter_mut()
+                    .zip(own)
+                    .for_each(|(sum, p)| *sum += (cumulative - before) * p);
+                before = *cumulative;
+            }
+            return law;
+        }
+        _ => {}
+    }
     let mut after = vec![0.0; states * states];
-    for (symbol, row) in after.chunks_exact_mut(states).enumerate() {
-        bayes.predict(&[symbol as u8], 0..1, scratch, row);
+    for (symbol, row) in symbols.zip(after.chunks_exact_mut(states)) {
+        bayes.predict(&[symbol], 0..1, scratch, row);
     }
     let mut law = vec![0.0; states];
     if StationarySolver::default()
         .solve(&after, states, &mut law)
         .is_err()
     {
-        // Symbols that never meet in one sequence leave their shares open.
+        // Every prior but a pool mixes all symbols; should rounding hide that, they count alike.
         law.fill(1.0 / states as f64);
     }
     law
@@ -124,7 +152,7 @@ fn first_symbol_law(bayes: &Bayes, states: usize, scratch: &mut Scratch) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::{Alpha, MixturePart, Prior, PriorSpec};
+    use crate::chain::{Alpha, MixturePart, PriorSpec};
 
     fn dirichlet(alpha: [f64; 2]) -> PriorSpec {
         PriorSpec::Dirichlet {
@@ -142,9 +170,36 @@ mod tests {
             expected += 2.0 * p * 2.0 * (1.0 - q) * q / (p + q);
         }
         expected /= (cells * cells) as f64;
-        let bayes = Bayes::new(&Prior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap());
-        let law = first_symbol_law(&bayes, 2, &mut Scratch::default());
+        let prior = Prior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap();
+        let law = first_symbol_law(&prior, &Bayes::new(&prior), &mut Scratch::default());
         assert!((law[0] - expected).abs() < 1e-6, "{law:?} {expected}");
+    }
+
+    #[test]
+    fn symbols_that_never_meet_keep_their_shares() {
+        // Three of four chains say 0 for ever, one says 1 for ever; beside them, fair coins.
+        let fixed = |rows: [[f64; 2]; 2]| PriorSpec::Fixed {
+            table: rows.map(|row| row.to_vec()).to_vec(),
+        };
+        let part = |weight: f64, prior: PriorSpec| MixturePart { weight, prior };
+        let constant = PriorSpec::Mixture {
+            parts: vec![
+                part(3.0, fixed([[1.0, 0.0], [1.0, 0.0]])),
+                part(1.0, fixed([[0.0, 1.0], [0.0, 1.0]])),
+            ],
+        };
+        let spec = PriorSpec::Mixture {
+            parts: vec![
+                part(1.0, constant),
+                part(1.0, fixed([[0.5, 0.5], [0.5, 0.5]])),
+            ],
+        };
+        let bayes = Bayes::new(&Prior::new(&spec, 2, 2).unwrap());
+        for (symbol, expected) in [(0, 0.8), (1, 2.0 / 3.0)] {
+            let mut row = [0.0; 2];
+            bayes.predict(&[symbol], 0..1, &mut Scratch::default(), &mut row);
+            assert!((row[symbol as usize] - expected).abs() < 1e-14, "{row:?}");
+        }
     }
 
     #[test]

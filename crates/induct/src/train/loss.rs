@@ -10,12 +10,11 @@ use crate::invalid::{Invalid, require};
 use crate::model::{Lane, Matrix};
 
 /// A loss, as a recipe writes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Loss {
     /// Negative log-likelihood of the next symbol, in nats.
-    #[default]
-    CrossEntropy,
+    CrossEntropy {},
     /// The multi-class hinge loss of the paper's theory.
     Margin {
         /// The margin Δ, above 0.
@@ -23,15 +22,21 @@ pub enum Loss {
     },
 }
 
+impl Default for Loss {
+    fn default() -> Self {
+        Loss::CrossEntropy {}
+    }
+}
+
 impl Loss {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         match self {
-            Loss::CrossEntropy => Ok(()),
+            Loss::CrossEntropy {} => Ok(()),
             Loss::Margin { delta } => require(
-                delta.is_finite() && *delta > 0.0,
+                *delta > 0.0 && *delta <= 1e6,
                 "delta",
                 delta,
-                "a number above 0",
+                "a number above 0 (at most 1000000)",
             ),
         }
     }
@@ -57,7 +62,7 @@ impl Loss {
             .zip(d_logits.chunks_exact_mut(states))
         {
             let values = match *self {
-                Loss::CrossEntropy => cross_entropy(f, y, df),
+                Loss::CrossEntropy {} => cross_entropy(f, y, df),
                 Loss::Margin { delta } => margin(f, y, delta as f32, df),
             };
             for slope in df.iter_mut() {
@@ -75,7 +80,7 @@ impl Loss {
         for (p, &y) in targets.iter().enumerate() {
             let (f, y) = (logits.row(p), y as usize);
             match *self {
-                Loss::CrossEntropy => {
+                Loss::CrossEntropy {} => {
                     let largest = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                     let sum: f64 = f.iter().map(|v| (v - largest).exp()).sum();
                     total += sum.ln() + largest - f[y];

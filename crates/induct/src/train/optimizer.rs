@@ -149,10 +149,10 @@ impl OptimizerSpec {
                 fraction("betas[0]", betas[0])?;
                 fraction("betas[1]", betas[1])?;
                 require(
-                    epsilon.is_finite() && epsilon > 0.0,
+                    (1e-30..=1.0).contains(&epsilon),
                     "epsilon",
                     epsilon,
-                    "a number above 0",
+                    "a number above 0 (from 1e-30 to 1)",
                 )
             }
         }
@@ -161,10 +161,10 @@ impl OptimizerSpec {
 
 fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
     require(
-        value.is_finite() && value >= 0.0,
+        (0.0..=1e30).contains(&value),
         field,
         value,
-        "a number of at least 0",
+        "a number of at least 0 (at most 1e30)",
     )
 }
 
@@ -186,8 +186,11 @@ impl Optimizer {
             }
         }
         for (index, freeze) in freezes.iter().enumerate() {
-            names_something(layout, "group", &freeze.group)
-                .map_err(|invalid| invalid.within(&format!("freeze[{index}]")))?;
+            let within = |invalid: Invalid| invalid.within(&format!("freeze[{index}]"));
+            names_something(layout, "group", &freeze.group).map_err(within)?;
+            let until = freeze.until.unwrap_or(u64::MAX);
+            let allowed = format!("a step after from = {}", freeze.from);
+            require(until > freeze.from, "until", until, &allowed).map_err(within)?;
         }
         let slots = layout
             .tensors()

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use super::loss::Loss;
 use super::optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
 use super::schedule::{RecordSpec, Schedule};
-use crate::chain::{Prior, PriorSpec};
+use crate::chain::{LANES, Prior, PriorSpec};
 use crate::invalid::{Invalid, require};
 use crate::model::{Model, ModelSpec};
 
@@ -160,6 +160,8 @@ pub enum RecipeError {
 
 /// Longest context.
 const MAX_LENGTH: usize = 1 << 16;
+/// Most memory that gradients or test sets may take, each, in GiB.
+const MAX_GIB: f64 = 4.0;
 /// Largest batch.
 const MAX_BATCH: usize = 1 << 20;
 
@@ -169,18 +171,12 @@ impl Recipe {
         let mut table: Table = text
             .parse()
             .map_err(|error: toml::de::Error| RecipeError::Syntax(error.to_string()))?;
+        spell_out_kinds(&mut table);
         for text in overrides {
             apply_override(&mut table, text)?;
         }
         spell_out_kinds(&mut table);
-        let recipe: Recipe =
-            serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
-                let message = error.inner().to_string();
-                RecipeError::Key {
-                    path: error.path().to_string(),
-                    message: message.trim().replace('\n', " "),
-                }
-            })?;
+        let recipe = deserialize(&table).map_err(|error| error.at_its_key(&table))?;
         recipe.check()?;
         Ok(recipe)
     }
@@ -192,6 +188,13 @@ impl Recipe {
 
     /// Checks every setting, alone and together.
     pub fn check(&self) -> Result<(), Invalid> {
+        let fit = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        require(
+            !self.name.is_empty() && !self.name.starts_with('.') && self.name.chars().all(fit),
+            "name",
+            format!("\"{}\"", self.name),
+            "letters, digits, '-', '_' and '.', not empty, and no '.' in front: it names a folder",
+        )?;
         self.prior()?;
         let model = self.model()?;
         self.optimizer(&model)?;
@@ -214,7 +217,38 @@ impl Recipe {
         .map_err(within_train)?;
         self.record
             .check()
-            .map_err(|invalid| invalid.within("record"))
+            .map_err(|invalid| invalid.within("record"))?;
+        self.check_memory(&model)
+    }
+
+    /// Refuses what no laptop could hold: gradients of all blocks, and predictions on the test sets.
+    fn check_memory(&self, model: &Model) -> Result<(), Invalid> {
+        let gib = |count: f64, bytes: f64| count * bytes / f64::from(1 << 30);
+        let size = model.gradient_len().max(model.layout().len()) as f64;
+        let blocks = self.train.batch.div_ceil(LANES) as f64;
+        let gradients = gib(blocks * size, 4.0) + gib(size, 8.0 * LANES as f64);
+        let task = &self.task;
+        let rows = self.record.test_sequences as f64 * task.length as f64;
+        // Three truths and n + 1 strategies, k probabilities and an entropy each.
+        let predictions = gib(
+            rows * (4 + task.ngram) as f64 * (task.states + 1) as f64,
+            8.0,
+        );
+        for (field, value, needed) in [
+            ("train.batch", self.train.batch, gradients),
+            (
+                "record.test_sequences",
+                self.record.test_sequences,
+                predictions,
+            ),
+        ] {
+            let allowed = format!(
+                "with this task and model it needs {needed:.1} GiB, and {MAX_GIB} are allowed; \
+                 make one of them smaller"
+            );
+            require(needed <= MAX_GIB, field, value, &allowed)?;
+        }
+        Ok(())
     }
 
     /// The task's prior, ready to draw.
@@ -272,6 +306,55 @@ impl Recipe {
     }
 }
 
+/// A recipe from its table, or where and why it is none.
+fn deserialize(table: &Table) -> Result<Recipe, RecipeError> {
+    serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
+        RecipeError::Key {
+            path: error.path().to_string(),
+            // The TOML reader repeats the path on lines of its own.
+            message: error
+                .inner()
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        }
+    })
+}
+
+impl RecipeError {
+    /// Settings with a kind are read as a whole, so an error inside one names the whole. The key that is to blame
+    /// is the one without which the error is another.
+    fn at_its_key(self, table: &Table) -> Self {
+        let RecipeError::Key { path, message } = &self else {
+            return self;
+        };
+        let without = |key: &str| {
+            let mut rest = table.clone();
+            let inner = path.split('.').try_fold(&mut rest, |place, part| {
+                place.get_mut(part).and_then(Value::as_table_mut)
+            })?;
+            let value = inner.remove(key)?;
+            (deserialize(&rest) != Err(self.clone())).then_some(value)
+        };
+        let place = path.split('.').try_fold(table, |place, part| {
+            place.get(part).and_then(Value::as_table)
+        });
+        let mut keys = place
+            .into_iter()
+            .flat_map(Table::keys)
+            .filter(|key| *key != "kind");
+        match keys.find_map(|key| Some((key, without(key)?))) {
+            Some((key, value)) if !message.contains(&format!("`{key}`")) => RecipeError::Key {
+                path: format!("{path}.{key} = {value}"),
+                message: message.clone(),
+            },
+            _ => self,
+        }
+    }
+}
+
 /// Sets one key of a table from `key.path=value`.
 fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
     let refuse = |message: String| RecipeError::Override {
@@ -305,6 +388,10 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
             .as_table_mut()
             .ok_or_else(|| refuse(format!("{key} is not a table")))?;
     }
+    // Settings of another kind do not belong to the new one.
+    if last == "kind" && place.get(last).is_some_and(|kind| *kind != value) {
+        place.clear();
+    }
     place.insert(last.to_owned(), value);
     Ok(())
 }
@@ -319,28 +406,51 @@ fn kind_table(kind: &str) -> Value {
     Value::Table(Table::from_iter([kind]))
 }
 
-/// Settings that are tables with a kind, and the kind they have if none is given.
-const KINDS: [(&[&str], &str); 5] = [
-    (&["task", "prior"], "dirichlet"),
-    (&["model"], "transformer"),
-    (&["train", "loss"], "cross-entropy"),
-    (&["train", "optimizer"], "adamw"),
-    (&["train", "schedule"], "constant"),
+/// Keys whose values are tables with a kind, wherever they stand.
+const WITH_KIND: [&str; 7] = [
+    "prior",
+    "of",
+    "model",
+    "start",
+    "loss",
+    "optimizer",
+    "schedule",
 ];
 
-/// Turns `loss = "margin"` into a table and gives tables without a kind the default one.
+/// The kind of the main settings, if none is given.
+const DEFAULT_KINDS: [(&str, &str, &str); 5] = [
+    ("task", "prior", "dirichlet"),
+    ("", "model", "transformer"),
+    ("train", "loss", "cross-entropy"),
+    ("train", "optimizer", "adamw"),
+    ("train", "schedule", "constant"),
+];
+
+/// Turns `loss = "margin"` into a table, and gives main settings without a kind the default one.
 fn spell_out_kinds(table: &mut Table) {
-    for (path, default) in KINDS {
-        let (last, outer) = path.split_last().expect("paths are not empty");
-        let place = outer.iter().try_fold(&mut *table, |place, key| {
-            place.get_mut(*key).and_then(Value::as_table_mut)
-        });
-        match place.and_then(|place| place.get_mut(*last)) {
-            Some(Value::Table(inner)) if !inner.contains_key("kind") => {
-                inner.insert("kind".into(), Value::String(default.into()));
-            }
-            Some(setting @ Value::String(_)) => {
-                *setting = kind_table(setting.as_str().unwrap_or_default());
+    spell_out_names(table);
+    for (outer, key, default) in DEFAULT_KINDS {
+        let place = match outer {
+            "" => Some(&mut *table),
+            _ => table.get_mut(outer).and_then(Value::as_table_mut),
+        };
+        let setting = place.and_then(|place| place.get_mut(key)?.as_table_mut());
+        if let Some(setting) = setting.filter(|setting| !setting.contains_key("kind")) {
+            setting.insert("kind".into(), Value::String(default.into()));
+        }
+    }
+}
+
+fn spell_out_names(table: &mut Table) {
+    for (key, value) in table.iter_mut() {
+        match value {
+            Value::String(kind) if WITH_KIND.contains(&key.as_str()) => *value = kind_table(kind),
+            Value::Table(inner) => spell_out_names(inner),
+            Value::Array(items) => {
+                items
+                    .iter_mut()
+                    .filter_map(Value::as_table_mut)
+                    .for_each(spell_out_names);
             }
             _ => {}
         }

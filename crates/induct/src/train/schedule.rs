@@ -5,12 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::invalid::{Invalid, require};
 
 /// How the learning rate changes over a run, as a recipe writes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
     /// Not at all.
-    #[default]
-    Constant,
+    Constant {},
     /// Grows linearly over the first steps, then stays.
     Warmup {
         /// Over how many steps.
@@ -27,6 +26,12 @@ pub enum Schedule {
     },
 }
 
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule::Constant {}
+    }
+}
+
 impl Schedule {
     pub(super) fn check(&self, steps: u64) -> Result<(), Invalid> {
         let fits = |field: &str, warmup: u64| {
@@ -34,7 +39,7 @@ impl Schedule {
             require(warmup <= steps, field, warmup, &allowed)
         };
         match *self {
-            Schedule::Constant => Ok(()),
+            Schedule::Constant {} => Ok(()),
             Schedule::Warmup { steps } => fits("steps", steps),
             Schedule::Cosine { warmup, floor } => {
                 fits("warmup", warmup)?;
@@ -58,7 +63,7 @@ impl Schedule {
             }
         };
         match *self {
-            Schedule::Constant => 1.0,
+            Schedule::Constant {} => 1.0,
             Schedule::Warmup { steps } => rise(steps),
             Schedule::Cosine { warmup, floor } => {
                 if step < warmup {
@@ -77,7 +82,7 @@ impl Schedule {
 pub struct RecordSpec {
     /// Steps between two rows of metrics.
     pub every: u64,
-    /// Number of snapshots, the first at step 0 and the last at the end.
+    /// Number of snapshots, the first at step 0 and the last at the end (one: at the end).
     pub snapshots: u64,
     /// How snapshots are spread over the steps.
     pub spacing: Spacing,
@@ -106,12 +111,21 @@ pub enum Spacing {
     Logarithmic,
 }
 
+/// The largest number of snapshots.
+const MAX_SNAPSHOTS: u64 = 100_000;
+
 /// The largest test set.
 const MAX_TEST_SEQUENCES: usize = 1 << 20;
 
 impl RecordSpec {
     pub(super) fn check(&self) -> Result<(), Invalid> {
         require(self.every >= 1, "every", self.every, "at least 1 step")?;
+        require(
+            (1..=MAX_SNAPSHOTS).contains(&self.snapshots),
+            "snapshots",
+            self.snapshots,
+            &format!("from 1 to {MAX_SNAPSHOTS}"),
+        )?;
         require(
             (1..=MAX_TEST_SEQUENCES).contains(&self.test_sequences),
             "test_sequences",

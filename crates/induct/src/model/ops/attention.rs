@@ -24,9 +24,13 @@ pub enum RelativeTerm {
     Absent,
 }
 
-/// One head's view of a layer: which columns of width-d buffers are its own.
+/// One head: its place, and which columns of width-d buffers are its own.
 #[derive(Clone, Debug)]
 pub struct Head {
+    /// Which layer it is in.
+    pub layer: usize,
+    /// Which head of the layer it is.
+    pub index: usize,
     /// Its columns; their number is the head's size m.
     pub columns: Range<usize>,
     /// Width d of the buffers.
@@ -79,27 +83,23 @@ impl RowScales {
     }
 }
 
-/// Scores and pattern of one head, kept for probes: [rows, rows], zero above the diagonal.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AttnMap {
-    /// Number of positions.
-    pub rows: usize,
+/// One row of one head's attention, shown to a probe as the forward computes it: the entries for j ≤ i.
+#[derive(Clone, Copy, Debug)]
+pub struct AttnRow<'a> {
+    /// Which layer.
+    pub layer: usize,
+    /// Which head of it.
+    pub head: usize,
+    /// The position that attends, i.
+    pub position: usize,
     /// Before the softmax.
-    pub attn_scores: Vec<Lane>,
+    pub attn_scores: &'a [Lane],
     /// After the softmax.
-    pub attn_pattern: Vec<Lane>,
+    pub attn_pattern: &'a [Lane],
 }
 
-impl AttnMap {
-    /// Room for `rows` positions, all zero.
-    pub fn new(rows: usize) -> Self {
-        Self {
-            rows,
-            attn_scores: vec![Lane::ZERO; rows * rows],
-            attn_pattern: vec![Lane::ZERO; rows * rows],
-        }
-    }
-}
+/// Whoever looks at attention.
+pub type AttnProbe<'a> = &'a mut dyn FnMut(AttnRow);
 
 impl Head {
     fn scale(&self) -> f32 {
@@ -146,21 +146,19 @@ impl Head {
 
     /// Sets the head's columns of `out` ([rows, d]) and saves what the backward needs.
     ///
-    /// `row` is scratch, `[rows]`; `record`, if given, receives the scores and the pattern.
+    /// `row` is scratch, `[rows]`; `probe`, if given, is shown each row.
     pub fn forward(
         &self,
         inputs: &Inputs,
         row: &mut [Lane],
         scales: &mut RowScales,
         out: &mut [Lane],
-        mut record: Option<&mut AttnMap>,
+        mut probe: Option<AttnProbe>,
     ) {
         let rows = row.len();
         for i in 0..rows {
             self.scores(inputs, i, row);
-            if let Some(map) = record.as_deref_mut() {
-                map.attn_scores[i * rows..][..=i].copy_from_slice(&row[..=i]);
-            }
+            let scores = probe.is_some().then(|| row[..=i].to_vec());
             let largest = row[1..=i]
                 .iter()
                 .fold(row[0], |most, &score| most.max(score));
@@ -180,10 +178,15 @@ impl Head {
             for o in out_i.iter_mut() {
                 *o = *o * inverse_sum;
             }
-            if let Some(map) = record.as_deref_mut() {
-                for (pattern, &weight) in map.attn_pattern[i * rows..].iter_mut().zip(&row[..=i]) {
-                    *pattern = weight * inverse_sum;
-                }
+            if let (Some(probe), Some(scores)) = (probe.as_deref_mut(), scores) {
+                let pattern: Vec<Lane> = row[..=i].iter().map(|&e| e * inverse_sum).collect();
+                probe(AttnRow {
+                    layer: self.layer,
+                    head: self.index,
+                    position: i,
+                    attn_scores: &scores,
+                    attn_pattern: &pattern,
+                });
             }
             scales.largest[i] = largest;
             scales.inverse_sum[i] = inverse_sum;

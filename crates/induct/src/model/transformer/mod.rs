@@ -100,10 +100,10 @@ impl Transformer {
             &format!("a width from 1 to {MAX_WIDTH}"),
         )?;
         require(
-            spec.init_std.is_finite() && spec.init_std >= 0.0,
+            (0.0..=1000.0).contains(&spec.init_std),
             "init_std",
             spec.init_std,
-            "a number of at least 0",
+            "a number from 0 to 1000",
         )?;
         let width = spec.width;
         let heads = spec.heads.resolve(spec.layers, width)?;
@@ -155,16 +155,6 @@ impl Transformer {
     /// Heads of layer `l`.
     pub fn heads(&self, l: usize) -> usize {
         self.layers[l].heads
-    }
-
-    /// Width of the residual stream, d.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Where relative positions enter.
-    pub fn relative(&self) -> RelativeTerm {
-        self.relative
     }
 }
 

@@ -3,14 +3,16 @@
 use super::{Layer, MLP_FACTOR, Norm, Transformer};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
-use crate::model::ops::attention::{AttnMap, Gradients, Head, Inputs, RowScales};
+use crate::model::ops::attention::{AttnProbe, Gradients, Head, Inputs, RowScales};
 use crate::model::ops::{gelu, layer_norm, linear};
 
 impl Transformer {
-    fn head(&self, layer: &Layer, h: usize) -> Head {
-        let size = self.width / layer.heads;
+    fn head(&self, layer: usize, index: usize) -> Head {
+        let size = self.width / self.layers[layer].heads;
         Head {
-            columns: h * size..(h + 1) * size,
+            layer,
+            index,
+            columns: index * size..(index + 1) * size,
             width: self.width,
             relative: self.relative,
         }
@@ -60,23 +62,19 @@ impl Transformer {
 
     /// Writes the logits of every position into `logits` ([rows, k]).
     ///
-    /// `inputs` are the tokens of one block, at most t rows. `record`, if given, receives every layer's and
-    /// head's attention.
+    /// `inputs` are the tokens of one block, at most t rows. `probe`, if given, is shown all attention.
     pub fn forward(
         &self,
         params: &[f32],
         inputs: &[[u8; LANES]],
         work: &mut Work,
         logits: &mut [Lane],
-        mut record: Option<&mut Vec<Vec<AttnMap>>>,
+        mut probe: Option<AttnProbe>,
     ) {
         let (rows, d) = (inputs.len(), self.width);
         let n = rows * d;
         self.embed(params, inputs, &mut work.resid[..n]);
-        if let Some(record) = record.as_deref_mut() {
-            record.clear();
-        }
-        for (layer, saved) in self.layers.iter().zip(&mut work.layers) {
+        for (l, (layer, saved)) in self.layers.iter().zip(&mut work.layers).enumerate() {
             let resid = &mut work.resid[..n];
             saved.input[..n].copy_from_slice(resid);
             let LayerWork {
@@ -101,22 +99,14 @@ impl Transformer {
                 values,
                 positions: layer.v.clone().map_or(&[], |v| &params[v]),
             };
-            let mut maps = record.is_some().then(Vec::new);
             for (h, scales) in saved.scales.iter_mut().enumerate() {
-                let mut map = maps.is_some().then(|| AttnMap::new(rows));
-                self.head(layer, h).forward(
+                self.head(l, h).forward(
                     &attention_inputs,
                     &mut work.row[..rows],
                     scales,
                     &mut mixed[..n],
-                    map.as_mut(),
+                    probe.as_mut().map(|probe| &mut **probe as AttnProbe),
                 );
-                if let Some(maps) = &mut maps {
-                    maps.extend(map);
-                }
-            }
-            if let (Some(record), Some(maps)) = (record.as_deref_mut(), maps) {
-                record.push(maps);
             }
             match &layer.w_o {
                 Some(w_o) => linear::add_forward(&mixed[..n], &params[w_o.clone()], d, d, resid),
@@ -186,7 +176,7 @@ impl Transformer {
                 linear::backward(source, p, d, k, d_logits, d_source, dp);
             },
         );
-        for (layer, saved) in self.layers.iter().zip(&work.layers).rev() {
+        for (l, (layer, saved)) in self.layers.iter().zip(&work.layers).enumerate().rev() {
             if let Some(mlp) = &layer.mlp {
                 let wide = MLP_FACTOR * d;
                 let (hidden, active) = (&saved.hidden[..rows * wide], &saved.active[..rows * wide]);
@@ -254,7 +244,7 @@ impl Transformer {
                 positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
             };
             for (h, scales) in saved.scales.iter().enumerate() {
-                self.head(layer, h).backward(
+                self.head(l, h).backward(
                     &attention_inputs,
                     scales,
                     &saved.mixed,

@@ -4,7 +4,7 @@ use super::kernel::{self, Gradients, Inputs, Meets, Saved, with_size};
 use super::{Coordinates, LayerPlan, Tables};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
-use crate::model::ops::attention::AttnMap;
+use crate::model::ops::attention::{AttnProbe, AttnRow};
 
 /// Activations of one block and scratch for its backward.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Coordinates {
         inputs: &[[u8; LANES]],
         work: &mut Work,
         logits: &mut [Lane],
-        record: Option<&mut Vec<Vec<AttnMap>>>,
+        probe: Option<AttnProbe>,
     ) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -81,11 +81,11 @@ impl Coordinates {
             unsafe {
                 self.forward_avx2(tables, inputs, work, logits);
             }
-            self.record(tables, inputs.len(), work, record);
+            self.show(tables, inputs.len(), work, probe);
             return;
         }
         self.forward_portable::<false>(tables, inputs, work, logits);
-        self.record(tables, inputs.len(), work, record);
+        self.show(tables, inputs.len(), work, probe);
     }
 
     /// Adds the gradient of every table, by lane, given that of the logits of the last forward.
@@ -292,49 +292,42 @@ impl Coordinates {
         }
     }
 
-    /// Writes down what the forward just did, for probes: scores with the part that cancels, and patterns.
-    fn record(
-        &self,
-        tables: &Tables,
-        rows: usize,
-        work: &Work,
-        record: Option<&mut Vec<Vec<AttnMap>>>,
-    ) {
-        let Some(record) = record else { return };
-        record.clear();
-        for (plan, layer) in self.layers.iter().zip(&work.layers) {
-            let padded = plan.padded;
-            let maps = plan.heads.iter().zip(&layer.heads).map(|(places, head)| {
-                let mut map = AttnMap::new(rows);
+    /// Shows what the forward just did: scores, with the part that cancels in the softmax, and pattern.
+    fn show(&self, tables: &Tables, rows: usize, work: &Work, probe: Option<AttnProbe>) {
+        let Some(probe) = probe else { return };
+        let mut attn_scores = vec![Lane::ZERO; rows];
+        let mut attn_pattern = vec![Lane::ZERO; rows];
+        for (l, (plan, layer)) in self.layers.iter().zip(&work.layers).enumerate() {
+            let (m, y) = (plan.padded, &layer.y);
+            for (h, (places, head)) in plan.heads.iter().zip(&layer.heads).enumerate() {
                 let positions = &tables.data[places.positions.clone()];
                 let constant = &tables.data[places.constant.clone()];
                 for i in 0..rows {
-                    let y_i = &layer.y[i * padded..][..padded];
-                    let w_i = &head.w[i * padded..][..padded];
-                    let mut same = Lane::splat(constant[0]);
+                    let (y_i, w_i) = (&y[i * m..][..m], &head.w[i * m..][..m]);
+                    let mut cancels = Lane::splat(constant[0]);
                     y_i.iter()
                         .zip(&constant[1..])
-                        .for_each(|(&y, &c)| same += y * c);
+                        .for_each(|(&y, &c)| cancels += y * c);
                     for j in 0..=i {
-                        let y_j = &layer.y[j * padded..][..padded];
-                        let position = &positions[(i - j) * (1 + padded)..][..1 + padded];
+                        let y_j = &y[j * m..][..m];
+                        let position = &positions[(i - j) * (1 + m)..][..1 + m];
+                        let met = if self.meets == Meets::Key { y_j } else { y_i };
                         let mut s = Lane::splat(position[0]);
-                        for r in 0..padded {
-                            let met = if self.meets == Meets::Key {
-                                y_j[r]
-                            } else {
-                                y_i[r]
-                            };
-                            s += w_i[r] * y_j[r] + met * position[1 + r];
+                        for r in 0..m {
+                            s += w_i[r] * y_j[r] + met[r] * position[1 + r];
                         }
-                        map.attn_scores[i * rows + j] = s + same;
-                        map.attn_pattern[i * rows + j] =
-                            (s - head.largest[i]).exp() * head.inverse_sum[i];
+                        attn_scores[j] = s + cancels;
+                        attn_pattern[j] = (s - head.largest[i]).exp() * head.inverse_sum[i];
                     }
+                    probe(AttnRow {
+                        layer: l,
+                        head: h,
+                        position: i,
+                        attn_scores: &attn_scores[..=i],
+                        attn_pattern: &attn_pattern[..=i],
+                    });
                 }
-                map
-            });
-            record.push(maps.collect());
+            }
         }
     }
 }
