@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("induct: {failure}");
+            commands::note(&format!("induct: {failure}"));
             failure.exit_code()
         }
     }

@@ -29,14 +29,15 @@ macro_rules! presets {
 /// All built-in recipes.
 pub const PRESETS: &[Preset] = presets! {
     "main": "two layers, two states: uniform, then unigram, then a sudden drop to bigram",
-    "three-states": "the same with three states",
+    "three-states": "three states, three heads a layer: the same phases, ends near bigram",
+    "three-states-one-head": "three states with the paper's single head, which ends farther from bigram",
     "trigram": "three heads a layer on trigrams: uniform, unigram, bigram, trigram",
     "one-layer": "one layer: never passes the unigram level",
     "minimal": "the paper's minimal model, two states",
     "minimal-three-states": "the paper's minimal model, three states",
     "construction": "the hand-made two-layer transformer that counts bigrams (no training)",
-    "construction-minimal-unigram": "the minimal model's weights that count symbols (no training)",
-    "construction-minimal-bigram": "the minimal model's weights that count transitions (no training)",
+    "construction-minimal-unigram": "the minimal model's weights that count symbols (no training; logits are raw counts)",
+    "construction-minimal-bigram": "the minimal model's weights that count transitions (no training; logits are raw counts)",
 };
 
 /// The preset called `name`.

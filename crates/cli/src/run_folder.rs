@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use induct::model::Model;
-use induct::probe::History;
+use induct::probe::{History, STEP};
 use induct::train::{Recipe, TrainState};
 
 use crate::failure::Failure;
@@ -26,43 +26,57 @@ const TEMPORARY: &str = ".induct-";
 /// A run's folder.
 pub struct RunFolder {
     path: PathBuf,
+    /// Held while training: the recipe's file, locked against a second trainer. The system lets go of it when the
+    /// process ends, however it ends.
+    lock: Option<fs::File>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All steps done.
+    Complete,
+    /// The loss became no number at this step.
+    Diverged(u64),
 }
 
 impl RunFolder {
-    /// Makes a folder for a new run of `recipe`.
+    /// Makes a folder for a new run of `recipe`, ready to train in.
     pub fn create(path: &Path, recipe: &Recipe) -> Result<Self, Failure> {
-        let folder = Self {
-            path: path.to_owned(),
-        };
+        let mut folder = Self::at(path);
         if folder.recipe_path().exists() {
             return Err(Failure::mistake(format!(
                 "{} already holds a run; add --resume to go on with it, or give another --out",
                 path.display()
             )));
         }
-        match fs::read_dir(path).map(Iterator::count) {
-            Ok(1..) => {
-                return Err(Failure::mistake(format!(
-                    "{} is not empty and holds no run; give another --out",
-                    path.display()
-                )));
-            }
-            Ok(0) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(cannot("use", path, &error, Failure::Mistake)),
+        if !is_empty_or_absent(path)? {
+            return Err(Failure::mistake(format!(
+                "{} is not empty and holds no run; give another --out",
+                path.display()
+            )));
         }
-        let snapshots = folder.snapshots_path();
-        fs::create_dir_all(&snapshots)
-            .map_err(|error| cannot("create", &snapshots, &error, Failure::Failed))?;
-        folder.write(&folder.recipe_path(), recipe.to_toml().as_bytes())?;
+        let make = |path: &Path| {
+            fs::create_dir_all(path)
+                .map_err(|error| cannot("create", path, &error, Failure::Failed))
+        };
+        make(path)?;
+        let filled = folder
+            .write(&folder.recipe_path(), recipe.to_toml().as_bytes())
+            .and_then(|()| make(&folder.snapshots_path()));
+        if filled.is_err() {
+            // Leave nothing that would look like somebody's work; what cannot be removed does no harm.
+            let _ = fs::remove_file(folder.recipe_path());
+            let _ = fs::remove_dir(path);
+        }
+        filled?;
+        folder.lock()?;
         Ok(folder)
     }
 
     /// Opens the folder of an earlier run.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let folder = Self {
-            path: path.to_owned(),
-        };
+        let folder = Self::at(path);
         if folder.recipe_path().is_file() {
             return Ok(folder);
         }
@@ -72,8 +86,43 @@ impl RunFolder {
         )))
     }
 
+    /// Opens the folder of an earlier run to train on in it. None if there is nothing to go on with.
+    pub fn reopen(path: &Path) -> Result<Option<Self>, Failure> {
+        if is_empty_or_absent(path)? {
+            return Ok(None);
+        }
+        let mut folder = Self::open(path)?;
+        folder.lock()?;
+        folder.clean();
+        Ok(Some(folder))
+    }
+
+    fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            lock: None,
+        }
+    }
+
+    fn lock(&mut self) -> Result<(), Failure> {
+        let path = self.recipe_path();
+        let file = fs::File::open(&path)
+            .map_err(|error| cannot("read", &path, &error, Failure::Mistake))?;
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => Err(Failure::mistake(format!(
+                "another process is training in {}; wait for it, or give another --out",
+                self.path.display()
+            ))),
+            // A file system without locks is no reason not to train.
+            Err(fs::TryLockError::Error(_)) | Ok(()) => {
+                self.lock = Some(file);
+                Ok(())
+            }
+        }
+    }
+
     /// Removes what an interrupted write may have left.
-    pub fn clean(&self) {
+    fn clean(&self) {
         for folder in [&self.path, &self.snapshots_path()] {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
@@ -122,21 +171,27 @@ impl RunFolder {
         recipes::read(&path, &text, overrides)
     }
 
-    /// Whether the run has ended.
-    pub fn has_ended(&self) -> bool {
-        self.summary_path().exists()
+    /// How the run ended, if it has.
+    pub fn ending(&self) -> Option<Ending> {
+        let text = fs::read_to_string(self.summary_path()).ok()?;
+        let summary: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Some(match summary["diverged_at"].as_u64() {
+            Some(step) => Ending::Diverged(step),
+            None => Ending::Complete,
+        })
     }
 
-    /// Saves the summary of an ended run; the checkpoint is no longer needed if it is `complete`.
-    pub fn save_summary(&self, summary: &serde_json::Value, complete: bool) -> Result<(), Failure> {
+    /// Saves the summary of an ended run; its checkpoint is no longer needed.
+    pub fn save_summary(&self, summary: &serde_json::Value) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(summary).expect("plain data");
         self.write(&self.summary_path(), (text + "\n").as_bytes())?;
-        if complete && self.checkpoint_path().exists() {
-            let path = self.checkpoint_path();
-            fs::remove_file(&path)
-                .map_err(|error| cannot("remove", &path, &error, Failure::Failed))?;
+        let path = self.checkpoint_path();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(cannot("remove", &path, &error, Failure::Failed))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Saves all recorded rows.
@@ -179,9 +234,13 @@ impl RunFolder {
             };
             let row: Result<Vec<Option<f64>>, _> = record.iter().map(number).collect();
             let line = record.position().map_or(0, csv::Position::line);
-            history.push(
-                row.map_err(|_| damaged(format!("line {line} has a cell that is no number")))?,
-            );
+            let row =
+                row.map_err(|_| damaged(format!("line {line} has a cell that is no number")))?;
+            history.push(row);
+        }
+        let steps = history.column(STEP).unwrap_or_default();
+        if steps.is_empty() || !steps.is_sorted_by(|a, b| a < b) {
+            return Err(damaged("it has no increasing steps".into()));
         }
         Ok(history)
     }
@@ -276,6 +335,14 @@ impl RunFolder {
             Ok(())
         };
         attempt().map_err(|error| cannot("write", path, &error, Failure::Failed))
+    }
+}
+
+fn is_empty_or_absent(path: &Path) -> Result<bool, Failure> {
+    match fs::read_dir(path).map(Iterator::count) {
+        Ok(entries) => Ok(entries == 0),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(cannot("use", path, &error, Failure::Mistake)),
     }
 }
 

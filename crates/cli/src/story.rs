@@ -1,6 +1,6 @@
 //! A run's story, from its records: phases, losses against strategies, what the heads do.
 
-use induct::probe::{History, Instruments, KL_TRUTH, kl_column};
+use induct::probe::{History, KL_TRUTH, TestSet, kl_column};
 use induct::train::Recipe;
 use serde_json::{Value, json};
 
@@ -14,9 +14,8 @@ pub struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    /// From the records and the test sets they were made on.
-    pub fn new(instruments: &Instruments, history: &'a History) -> Self {
-        let set = &instruments.sets()[0].1;
+    /// From the records and the in-distribution test set they were made on.
+    pub fn new(set: &TestSet, history: &'a History) -> Self {
         let divergences = set.truth_divergences();
         let strategies = set.references().iter().zip(divergences).skip(1);
         let strategies = strategies

@@ -1,6 +1,6 @@
 //! `induct eval`: divergences on a fresh test set, with standard errors.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use indicatif::ProgressBar;
@@ -11,7 +11,7 @@ use induct::strategy::Strategy;
 use induct::train::Recipe;
 use serde_json::{Map, Value, json};
 
-use super::{Threads, print, print_json};
+use super::{Threads, not_a_number, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
 use crate::run_folder::RunFolder;
@@ -51,13 +51,18 @@ const CHUNK: u64 = 2048;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (recipe, trained) = subject(arguments)?;
+    let (recipe, step, trained) = subject(arguments)?;
     arguments.threads.start()?;
     let prior = recipe.prior()?;
     let trained = trained
         .as_ref()
         .map(|(model, params)| (model, params.as_slice()));
     let measured = measure(&recipe, &prior, trained, arguments.sequences);
+    if let (Some(kl), Some(run)) = (measured.model, &arguments.run)
+        && !kl.last.estimate().mean.is_finite()
+    {
+        return Err(not_a_number(Path::new(run), step));
+    }
     if arguments.json {
         print_json(&measured.json(&recipe, arguments.sequences))
     } else {
@@ -68,27 +73,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// A model and its parameters.
 type Trained = (Model, Vec<f32>);
 
-/// What is to be measured: the recipe, and the model unless strategies alone are asked for.
-fn subject(arguments: &Arguments) -> Result<(Recipe, Option<Trained>), Failure> {
+/// What is to be measured: the recipe, and a step's model unless strategies alone are asked for.
+fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Failure> {
     if arguments.strategies {
         let source = arguments.run.as_deref().unwrap_or("main");
         // A run's folder is as good as its recipe.
-        let recipe = match RunFolder::open(&PathBuf::from(source)) {
+        let recipe = match RunFolder::open(Path::new(source)) {
             Ok(folder) => folder.recipe(&arguments.set)?,
             Err(_) => recipes::load(source, &arguments.set)?,
         };
-        return Ok((recipe, None));
+        return Ok((recipe, 0, None));
     }
     let Some(run) = &arguments.run else {
         return Err(Failure::mistake(
             "give the folder of a run (induct eval runs/main), or --strategies to measure those alone",
         ));
     };
-    let folder = RunFolder::open(&PathBuf::from(run))?;
+    let folder = RunFolder::open(Path::new(run))?;
     let recipe = folder.recipe(&arguments.set)?;
     let model = recipe.model()?;
-    let (_, params) = folder.snapshot(&model, arguments.step)?;
-    Ok((recipe, Some((model, params))))
+    let (step, params) = folder.snapshot(&model, arguments.step)?;
+    Ok((recipe, step, Some((model, params))))
 }
 
 /// Divergences from the truth and from strategies.

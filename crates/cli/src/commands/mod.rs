@@ -43,6 +43,19 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// The error for a snapshot whose outputs are no numbers.
+pub fn not_a_number(run: &std::path::Path, step: u64) -> Failure {
+    Failure::failed(format!(
+        "the model's output is not a number at step {step} of {}: the run diverged; try an earlier --step",
+        run.display()
+    ))
+}
+
+/// Tells the user something on standard error; if nobody listens there, that is no reason to stop.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 /// Prints a value as JSON.
 pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).expect("plain data");

@@ -9,7 +9,7 @@ use induct::probe::log_softmax;
 use induct::strategy::{Scratch, Strategy};
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{not_a_number, print, print_json};
 use crate::failure::Failure;
 use crate::run_folder::RunFolder;
 
@@ -37,6 +37,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let tokens = read_tokens(&arguments.tokens, &model)?;
     let (step, params) = folder.snapshot(&model, arguments.step)?;
     let answer = predict(&model, &params, &tokens);
+    if answer.iter().any(|p| !p.is_finite()) {
+        return Err(not_a_number(folder.path(), step));
+    }
     let strategies = predict_by_strategies(&recipe.prior()?, &tokens);
     if arguments.json {
         let strategies: serde_json::Map<String, Value> = strategies

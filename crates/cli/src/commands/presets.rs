@@ -5,20 +5,21 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::failure::Failure;
-use crate::recipes::{PRESETS, preset};
+use crate::recipes::{PRESETS, Preset, preset};
 
 /// List the built-in recipes, or print one to start your own from
 #[derive(Args)]
 pub struct Arguments {
     /// Print this preset's TOML
     name: Option<String>,
-    /// Print the list as JSON
+    /// Print it as JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let entry = |preset: &Preset| json!({ "name": preset.name, "about": preset.about, "toml": preset.toml });
     if let Some(name) = &arguments.name {
         let Some(preset) = preset(name) else {
             let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
@@ -27,13 +28,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 "{name}: no such preset; there are {known}"
             )));
         };
-        return print(preset.toml);
+        return if arguments.json {
+            print_json(&entry(preset))
+        } else {
+            print(preset.toml)
+        };
     }
     if arguments.json {
-        let list = PRESETS.iter().map(
-            |preset| json!({ "name": preset.name, "about": preset.about, "toml": preset.toml }),
-        );
-        return print_json(&json!({ "presets": list.collect::<Vec<_>>() }));
+        return print_json(&json!({ "presets": PRESETS.iter().map(entry).collect::<Vec<_>>() }));
     }
     let lines = PRESETS
         .iter()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::probe::Instruments;
+use induct::probe::in_distribution;
 
 use super::{print, print_json};
 use crate::failure::Failure;
@@ -25,12 +25,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = RunFolder::open(&arguments.run)?;
     let recipe = folder.recipe(&[])?;
     let history = folder.history()?;
-    let story = Story::new(&Instruments::new(&recipe)?, &history);
+    let story = Story::new(&in_distribution(&recipe)?, &history);
     if arguments.json {
         return print_json(&story.json());
     }
-    if !folder.has_ended() {
-        print("This run has not ended: `induct train --resume` goes on with it.\n\n")?;
+    if folder.ending().is_none() {
+        let path = arguments.run.display();
+        print(&format!(
+            "Not ended: `induct train {path}/recipe.toml --resume` goes on with it.\n\n"
+        ))?;
     }
     print(&story.text(&recipe))
 }

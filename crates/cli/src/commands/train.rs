@@ -1,18 +1,18 @@
 //! `induct train`: a run from its recipe to its folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use induct::probe::{History, Instruments};
-use induct::train::{Diverged, Trainer};
+use induct::probe::{History, Instruments, KL_TRUTH};
+use induct::train::{Diverged, Recipe, Trainer};
 use serde_json::{Value, json};
 
-use super::{Threads, print};
+use super::{Threads, note, print};
 use crate::failure::Failure;
 use crate::recipes;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{Ending, RunFolder};
 use crate::story::Story;
 
 /// Train a model and keep what is measured on the way
@@ -20,7 +20,8 @@ use crate::story::Story;
 pub struct Arguments {
     /// A recipe's file, or the name of a preset (see `induct presets`)
     recipe: String,
-    /// Override one key of the recipe, such as train.steps=100 or task.states=3
+    /// Override one key of the recipe, such as train.steps=100; may be given many times. The value is TOML, or a
+    /// plain word such as absolute
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Folder of the run; runs/NAME if not given
@@ -39,33 +40,58 @@ const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recipe = recipes::load(&arguments.recipe, &arguments.set)?;
-    let out = match &arguments.out {
-        Some(out) => out.clone(),
-        None => PathBuf::from("runs").join(&recipe.name),
-    };
+    let out = out_folder(arguments, &recipe);
     let threads = arguments.threads.start()?;
-    let folder = if arguments.resume && out.exists() {
-        let folder = RunFolder::open(&out)?;
-        if folder.recipe(&[])? != recipe {
-            return Err(Failure::mistake(format!(
-                "{} was made by another recipe than this one; resume it with its own \
-                 ({}/recipe.toml), or give another --out",
-                out.display(),
+    let mut earlier = None;
+    if arguments.resume {
+        earlier = RunFolder::reopen(&out)?;
+        match &earlier {
+            Some(folder) => check_same(folder, &recipe)?,
+            None => note(&format!(
+                "nothing to resume in {}: starting anew",
                 out.display()
-            )));
+            )),
         }
-        if folder.has_ended() {
-            return print(&format!(
-                "{} has already ended; see `induct show`\n",
-                out.display()
-            ));
-        }
-        folder
-    } else {
-        RunFolder::create(&out, &recipe)?
+    }
+    if let Some(ending) = earlier.as_ref().and_then(RunFolder::ending) {
+        let how = match ending {
+            Ending::Complete => "is complete".to_owned(),
+            Ending::Diverged(step) => {
+                format!("has ended: its loss became no number at step {step}")
+            }
+        };
+        return print(&format!("{} {how}; see `induct show`\n", out.display()));
+    }
+    // Whatever may be refused or not fit into memory comes before the folder.
+    let trainer = Trainer::new(&recipe)?;
+    let instruments = Instruments::new(&recipe)?;
+    let folder = match earlier {
+        Some(folder) => folder,
+        None => RunFolder::create(&out, &recipe)?,
     };
-    let mut session = Session::start(folder, Trainer::new(&recipe)?, threads)?;
-    session.run()
+    Session::start(folder, trainer, instruments, threads)?.run()
+}
+
+/// Where the run goes: `--out`, or runs/NAME; to resume a run by its own recipe.toml, the folder of that.
+fn out_folder(arguments: &Arguments, recipe: &Recipe) -> PathBuf {
+    let source = Path::new(&arguments.recipe);
+    let own_recipe = source.file_name().is_some_and(|name| name == "recipe.toml");
+    match (&arguments.out, source.parent()) {
+        (Some(out), _) => out.clone(),
+        (None, Some(folder)) if arguments.resume && own_recipe => folder.to_owned(),
+        _ => Path::new("runs").join(&recipe.name),
+    }
+}
+
+fn check_same(folder: &RunFolder, recipe: &Recipe) -> Result<(), Failure> {
+    if folder.recipe(&[])? == *recipe {
+        return Ok(());
+    }
+    let path = folder.path().display();
+    Err(Failure::mistake(format!(
+        "{path} was made by another recipe than this one; go on with it by \
+         `induct train {path}/recipe.toml --resume`, or give another --out"
+    )))
 }
 
 /// One sitting of training.
@@ -82,11 +108,14 @@ struct Session {
 }
 
 impl Session {
-    fn start(folder: RunFolder, mut trainer: Trainer, threads: usize) -> Result<Self, Failure> {
+    fn start(
+        folder: RunFolder,
+        mut trainer: Trainer,
+        instruments: Instruments,
+        threads: usize,
+    ) -> Result<Self, Failure> {
         let recipe = trainer.recipe().clone();
-        let instruments = Instruments::new(&recipe)?;
         let mut history = History::new(instruments.columns().to_vec());
-        folder.clean();
         let mut resumed_at = None;
         if let Some(state) = folder.checkpoint(trainer.model())? {
             let step = state.step;
@@ -98,6 +127,15 @@ impl Session {
             }
             history = folder.history()?;
             history.truncate_after(step);
+            let due = (0..=step).filter(|&step| recipe.record.records(step, recipe.train.steps));
+            if history.columns() != instruments.columns()
+                || history.steps() != due.collect::<Vec<_>>()
+            {
+                return Err(Failure::mistake(format!(
+                    "{}: its metrics.csv is not what this recipe records up to step {step}",
+                    folder.path().display()
+                )));
+            }
             resumed_at = Some(step);
         }
         Ok(Self {
@@ -137,7 +175,7 @@ impl Session {
         }
         self.progress.finish();
         self.folder.save_history(&self.history)?;
-        self.folder.save_summary(&self.summary(None), true)?;
+        self.folder.save_summary(&self.summary(None))?;
         self.report()
     }
 
@@ -151,19 +189,13 @@ impl Session {
         if recipe.record.records(step, recipe.train.steps) {
             let row = self.instruments.measure(model, params, step, loss);
             self.history.push(row);
-            self.progress.phase = self.nearest().unwrap_or_default();
+            self.progress.phase = self.history.nearest(self.instruments.strategies());
+            let kl = self.history.last(KL_TRUTH).unwrap_or(f64::NAN);
+            if !kl.is_finite() {
+                return self.give_up(&Diverged { step, loss: kl });
+            }
         }
         Ok(())
-    }
-
-    /// The strategy that the model is nearest to now.
-    fn nearest(&self) -> Option<String> {
-        let distance = |name: &String| self.history.last(&induct::probe::kl_column(name));
-        let names = self.instruments.strategies().iter();
-        names
-            .filter_map(|name| Some((distance(name)?, name)))
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| name.clone())
     }
 
     /// Rows first: a checkpoint promises that they are there.
@@ -176,11 +208,8 @@ impl Session {
     /// Keeps what there is of a run that came to nothing.
     fn give_up(&mut self, diverged: &Diverged) -> Result<(), Failure> {
         self.progress.finish();
-        let (model, params) = (self.trainer.model(), self.trainer.params());
-        self.folder.save_snapshot(model, diverged.step, params)?;
         self.folder.save_history(&self.history)?;
-        self.folder
-            .save_summary(&self.summary(Some(diverged)), true)?;
+        self.folder.save_summary(&self.summary(Some(diverged)))?;
         Err(Failure::failed(format!(
             "{diverged}; what was recorded before is in {}. A lower learning rate may help \
              (--set train.optimizer.lr={})",
@@ -199,7 +228,7 @@ impl Session {
             "resumed_at": self.resumed_at,
             "seconds": self.started.elapsed().as_secs_f64(),
         });
-        let story = Story::new(&self.instruments, &self.history).json();
+        let story = Story::new(&self.instruments.sets()[0].1, &self.history).json();
         if let (Value::Object(summary), Value::Object(story)) = (&mut summary, story) {
             summary.extend(story);
         }
@@ -234,7 +263,7 @@ struct Progress {
     first: u64,
     started: Instant,
     /// Nearest strategy at the last record.
-    phase: String,
+    phase: Option<String>,
 }
 
 impl Progress {
@@ -250,23 +279,26 @@ impl Progress {
             steps,
             first,
             started: Instant::now(),
-            phase: String::new(),
+            phase: None,
         }
     }
 
     fn step(&self, step: u64, loss: Option<f64>) {
         let loss = loss.unwrap_or(f64::NAN);
+        let near = self
+            .phase
+            .as_ref()
+            .map_or(String::new(), |phase| format!(", near {phase}"));
         if !self.bar.is_hidden() {
-            self.bar
-                .set_message(format!("loss {loss:.3}, near {}", self.phase));
+            self.bar.set_message(format!("loss {loss:.3}{near}"));
             self.bar.set_position(step);
         } else if step.is_multiple_of((self.steps / 10).max(1)) {
             let pace = self.started.elapsed().as_secs_f64() / (step - self.first) as f64;
             let left = pace * (self.steps - step) as f64;
-            eprintln!(
-                "{step}/{} steps, loss {loss:.3}, near {}, {left:.0} s left",
-                self.steps, self.phase
-            );
+            note(&format!(
+                "{step}/{} steps, loss {loss:.3}{near}, {left:.0} s left",
+                self.steps
+            ));
         }
     }
 

@@ -83,6 +83,16 @@ impl History {
         steps.into_iter().map(|step| step as u64).collect()
     }
 
+    /// The strategy, out of the given ones, that the model is nearest to in the last row.
+    pub fn nearest(&self, strategies: &[String]) -> Option<String> {
+        let distance = |name: &String| self.last(&kl_column(name));
+        strategies
+            .iter()
+            .filter_map(|name| Some((distance(name)?, name)))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, name)| name.clone())
+    }
+
     /// Phases and drops with respect to the given strategies. Strategies without a column are left out.
     pub fn phases(&self, strategies: &[String]) -> (Vec<Phase>, Vec<Drop>) {
         let distances: Vec<(String, Vec<f64>)> = strategies

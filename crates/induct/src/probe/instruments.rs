@@ -30,42 +30,49 @@ const HEAD_COLUMNS: [&str; 5] = [
     "diagonal_dominance",
 ];
 
-/// The priors of the test sets: the task's own, independent symbols, and no unigram signal.
-fn test_priors(recipe: &Recipe) -> Result<[(&'static str, Prior); 3], Invalid> {
-    let iid = PriorSpec::Iid {
-        alpha: Alpha::default(),
+/// The test set with the recipe's own prior, on which the strategies predict too; over the current thread pool.
+pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, Invalid> {
+    let prior = recipe.prior()?;
+    let strategies = Strategy::reference(&prior).into_iter();
+    let asked: Vec<(Strategy, Positions)> = strategies.map(|s| (s, Positions::All)).collect();
+    Ok(test_set(recipe, &prior, 0, &asked))
+}
+
+/// Test set number `index` of a recipe.
+fn test_set(
+    recipe: &Recipe,
+    prior: &Prior,
+    index: u64,
+    asked: &[(Strategy, Positions)],
+) -> TestSet {
+    let address = Address {
+        purpose: Purpose::Test,
+        seed: recipe.seeds.eval,
+        step: index,
     };
-    Ok([
-        ("in_distribution", recipe.prior()?),
-        ("iid", recipe.prior_of(&iid)?),
-        (
-            "doubly_stochastic",
-            recipe.prior_of(&PriorSpec::DoublyStochastic {})?,
-        ),
-    ])
+    let count = recipe.record.test_sequences as u64;
+    TestSet::draw(prior, address, 0..count, recipe.task.length, asked)
 }
 
 impl Instruments {
     /// Draws the recipe's test sets, over the current thread pool.
     pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
-        let count = recipe.record.test_sequences as u64;
-        let mut strategies = Vec::new();
-        let mut sets = Vec::new();
-        for (index, (name, prior)) in test_priors(recipe)?.into_iter().enumerate() {
-            let address = Address {
-                purpose: Purpose::Test,
-                seed: recipe.seeds.eval,
-                step: index as u64,
-            };
-            let mut asked = Vec::new();
-            if index == 0 {
-                let reference = Strategy::reference(&prior);
-                strategies = reference.iter().map(Strategy::name).collect();
-                asked = reference.into_iter().map(|s| (s, Positions::All)).collect();
-            }
-            let set = TestSet::draw(&prior, address, 0..count, recipe.task.length, &asked);
-            sets.push((name, set));
-        }
+        let iid = PriorSpec::Iid {
+            alpha: Alpha::default(),
+        };
+        let other = |spec, index| -> Result<TestSet, Invalid> {
+            Ok(test_set(recipe, &recipe.prior_of(&spec)?, index, &[]))
+        };
+        let sets = vec![
+            ("in_distribution", in_distribution(recipe)?),
+            ("iid", other(iid, 1)?),
+            (
+                "doubly_stochastic",
+                other(PriorSpec::DoublyStochastic {}, 2)?,
+            ),
+        ];
+        let references = sets[0].1.references().iter().skip(1);
+        let strategies: Vec<String> = references.map(|reference| reference.name.clone()).collect();
         let mut columns: Vec<String> = [STEP, "sequences", "train_loss"].map(String::from).into();
         for (index, (name, _)) in sets.iter().enumerate() {
             let prefix = if index == 0 {

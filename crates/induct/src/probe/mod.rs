@@ -16,6 +16,6 @@ pub use heads::{
     positional_profile,
 };
 pub use history::{History, KL_TRUTH, STEP, kl_column};
-pub use instruments::Instruments;
+pub use instruments::{Instruments, in_distribution};
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
 pub use test_set::{Divergence, Positions, Reference, TestSet, log_softmax};
