@@ -1,7 +1,10 @@
 //! Forward and backward over one block of lanes, in coordinates.
 
-use super::kernel::{self, Gradients, Inputs, Meets, Saved, with_size};
-use super::{Coordinates, LayerPlan, Tables};
+use std::f32::consts::LN_2;
+
+use super::kernel::{self, Gradients, Inputs, Saved, with_size};
+use super::one_hot::{self, with_states};
+use super::{Coordinates, LayerPlan, Meets, Tables};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
 use crate::model::ops::attention::{AttnProbe, AttnRow};
@@ -35,27 +38,30 @@ struct HeadWork {
     /// `[t]`
     largest: Vec<Lane>,
     inverse_sum: Vec<Lane>,
+    /// In the first layer.
+    one_hot: Option<one_hot::Work>,
 }
 
 impl Coordinates {
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
-        let head = |padded: usize| HeadWork {
+        let head = |l: usize, padded: usize| HeadWork {
             w: lanes(padded),
             c: lanes(padded),
             dw: lanes(padded),
             dc: lanes(padded),
             largest: lanes(1),
             inverse_sum: lanes(1),
+            one_hot: (l == 0).then(|| one_hot::Work::new(self.states, self.length)),
         };
-        let layer = |plan: &LayerPlan| LayerWork {
+        let layer = |(l, plan): (usize, &LayerPlan)| LayerWork {
             y: lanes(plan.padded),
             dy: lanes(plan.padded),
-            heads: plan.heads.iter().map(|_| head(plan.padded)).collect(),
+            heads: plan.heads.iter().map(|_| head(l, plan.padded)).collect(),
         };
         Work {
-            layers: self.layers.iter().map(layer).collect(),
+            layers: self.layers.iter().enumerate().map(layer).collect(),
             last: lanes(self.last),
             d_last: lanes(self.last),
             scores: lanes(1),
@@ -157,7 +163,7 @@ impl Coordinates {
             let plan = &self.layers[l];
             let (done, rest) = layers.split_at_mut(l + 1);
             let LayerWork { y, heads, .. } = &mut done[l];
-            for (places, head) in plan.heads.iter().zip(heads.iter_mut()) {
+            for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
                 let asks = &tables.data[places.asks.clone()];
                 affine::<FUSED>(
                     y,
@@ -165,20 +171,55 @@ impl Coordinates {
                     (rows, plan.padded, plan.m, plan.padded),
                     &mut head.w,
                 );
+                let gentle = FUSED && self.meets == Meets::Key && tables.gentle[l][h];
+                if let (true, Some(work)) = (gentle, &mut head.one_hot) {
+                    use one_hot::forward;
+                    let (factors, c) = (&tables.factors[h], &mut head.c);
+                    work.set_symbols(y, rows, plan.padded, self.states);
+                    with_states!(
+                        self.states,
+                        FUSED,
+                        forward(factors, work, rows, plan.padded, c)
+                    );
+                    continue;
+                }
                 let inputs = Inputs {
                     y,
                     w: &head.w,
                     positions: &tables.data[places.positions.clone()],
-                    meets: self.meets,
                 };
                 let (scores, largest) = (&mut scores[..rows], &mut head.largest);
-                let (inverse_sum, c) = (&mut head.inverse_sum, &mut head.c);
+                let (sums, c, m) = (&mut head.inverse_sum, &mut head.c, plan.padded);
                 use kernel::forward;
-                with_size!(
-                    plan.padded,
-                    FUSED,
-                    forward(&inputs, scores, largest, inverse_sum, c)
-                );
+                match (gentle, self.meets) {
+                    (true, _) => {
+                        with_size!(
+                            m,
+                            FUSED,
+                            true,
+                            true,
+                            forward(&inputs, scores, largest, sums, c)
+                        );
+                    }
+                    (false, Meets::Key) => {
+                        with_size!(
+                            m,
+                            FUSED,
+                            false,
+                            true,
+                            forward(&inputs, scores, largest, sums, c)
+                        );
+                    }
+                    (false, Meets::Query) => {
+                        with_size!(
+                            m,
+                            FUSED,
+                            false,
+                            false,
+                            forward(&inputs, scores, largest, sums, c)
+                        );
+                    }
+                }
             }
             // y′ = [y, c¹ … c^H]
             let (next, stride) = match rest.first_mut() {
@@ -243,30 +284,66 @@ impl Coordinates {
                     target[i * plan.padded..][..plan.m].copy_from_slice(part);
                 }
             }
-            for (places, head) in plan.heads.iter().zip(heads.iter_mut()) {
-                let inputs = Inputs {
-                    y,
-                    w: &head.w,
-                    positions: &tables.data[places.positions.clone()],
-                    meets: self.meets,
-                };
-                let saved = Saved {
-                    largest: &head.largest[..rows],
-                    inverse_sum: &head.inverse_sum,
-                    c: &head.c,
-                };
+            for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
                 head.dw[..rows * plan.padded].fill(Lane::ZERO);
-                let mut own = Gradients {
-                    y: dy,
-                    w: &mut head.dw,
-                    positions: &mut grads[places.positions.clone()],
-                };
-                use kernel::backward;
-                with_size!(
-                    plan.padded,
-                    FUSED,
-                    backward(&inputs, &saved, &head.dc, &mut own)
-                );
+                let gentle = FUSED && self.meets == Meets::Key && tables.gentle[l][h];
+                let d_positions = &mut grads[places.positions.clone()];
+                let (c, dc, m) = (&head.c, &head.dc, plan.padded);
+                if let (true, Some(work)) = (gentle, &mut head.one_hot) {
+                    use one_hot::backward;
+                    let (factors, dw) = (&tables.factors[h], &mut head.dw);
+                    with_states!(
+                        self.states,
+                        FUSED,
+                        backward(factors, work, rows, m, c, dc, dw, d_positions)
+                    );
+                } else {
+                    let inputs = Inputs {
+                        y,
+                        w: &head.w,
+                        positions: &tables.data[places.positions.clone()],
+                    };
+                    let saved = Saved {
+                        largest: &head.largest[..rows],
+                        inverse_sum: &head.inverse_sum,
+                        c,
+                    };
+                    let mut own = Gradients {
+                        y: dy,
+                        w: &mut head.dw,
+                        positions: d_positions,
+                    };
+                    use kernel::backward;
+                    match (gentle, self.meets) {
+                        (true, _) => {
+                            with_size!(
+                                m,
+                                FUSED,
+                                true,
+                                true,
+                                backward(&inputs, &saved, dc, &mut own)
+                            );
+                        }
+                        (false, Meets::Key) => {
+                            with_size!(
+                                m,
+                                FUSED,
+                                false,
+                                true,
+                                backward(&inputs, &saved, dc, &mut own)
+                            );
+                        }
+                        (false, Meets::Query) => {
+                            with_size!(
+                                m,
+                                FUSED,
+                                false,
+                                false,
+                                backward(&inputs, &saved, dc, &mut own)
+                            );
+                        }
+                    }
+                }
                 affine_backward::<FUSED>(
                     y,
                     &tables.data[places.asks.clone()],
@@ -308,6 +385,7 @@ impl Coordinates {
                     y_i.iter()
                         .zip(&constant[1..])
                         .for_each(|(&y, &c)| cancels += y * c);
+                    let mut most = Lane::splat(f32::NEG_INFINITY);
                     for j in 0..=i {
                         let y_j = &y[j * m..][..m];
                         let position = &positions[(i - j) * (1 + m)..][..1 + m];
@@ -316,9 +394,19 @@ impl Coordinates {
                         for r in 0..m {
                             s += w_i[r] * y_j[r] + met[r] * position[1 + r];
                         }
-                        attn_scores[j] = s + cancels;
-                        attn_pattern[j] = (s - head.largest[i]).exp() * head.inverse_sum[i];
+                        most = most.max(s);
+                        attn_scores[j] = s;
                     }
+                    let mut sum = Lane::ZERO;
+                    for j in 0..=i {
+                        attn_pattern[j] = (attn_scores[j] - most).exp2_clamped::<false>();
+                        sum += attn_pattern[j];
+                        attn_scores[j] = (attn_scores[j] + cancels) * LN_2;
+                    }
+                    let inverse = sum.inverse();
+                    attn_pattern[..=i]
+                        .iter_mut()
+                        .for_each(|p| *p = *p * inverse);
                     probe(AttnRow {
                         layer: l,
                         head: h,

@@ -1,49 +1,44 @@
 //! Attention over coordinates: one head, one block of lanes.
 //!
 //! With y_j the M coordinates of position j, w_i what the query asks of them and T the positional table
-//! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr):
+//! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), both in units of ln 2:
 //!
 //! - s_ij = T_δ0 + Σ_r (w_ir + T_δr) y_jr            (positions meet the key)
 //! - s_ij = T_δ0 + Σ_r w_ir y_jr + T_δr y_ir         (positions meet the query)
-//! - p_i = softmax_j≤i s_i,  c_ir = Σ_j p_ij y_jr
+//! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
-//! No t×t matrix is kept: the backward computes p again from each row's largest score and sum.
+//! No t×t matrix is kept: the backward computes 2^s again and needs of each row only its largest score and sum.
+//! `GENTLE` promises that no score is beyond ±100: then the largest score need not be known at all, and a row is
+//! done in one pass. `KEY` says that positions meet the key. Both are known to the compiler: a branch in the
+//! innermost loop would cost more than it decides.
+
+use std::f32::consts::LN_2;
 
 use crate::model::lane::Lane;
 
 /// Sizes with a kernel of their own; others are padded to the next one with coordinates that are zero.
-pub(super) const SIZES: [usize; 14] = [1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 18, 24, 32, 48];
+pub(super) const SIZES: [usize; 11] = [1, 2, 3, 4, 6, 8, 9, 12, 18, 24, 32];
 
-/// Calls `$function::<FUSED, M>` for the size `$m` out of [`SIZES`].
+/// Calls `$function::<FUSED, GENTLE, KEY, M>` for the size `$m` out of [`SIZES`].
 macro_rules! with_size {
-    ($m:expr, $fused:ident, $function:ident($($argument:expr),* $(,)?)) => {
+    ($m:expr, $fused:ident, $gentle:literal, $key:literal, $function:ident($($argument:expr),* $(,)?)) => {
         match $m {
-            1 => $function::<$fused, 1>($($argument),*),
-            2 => $function::<$fused, 2>($($argument),*),
-            3 => $function::<$fused, 3>($($argument),*),
-            4 => $function::<$fused, 4>($($argument),*),
-            5 => $function::<$fused, 5>($($argument),*),
-            6 => $function::<$fused, 6>($($argument),*),
-            8 => $function::<$fused, 8>($($argument),*),
-            9 => $function::<$fused, 9>($($argument),*),
-            12 => $function::<$fused, 12>($($argument),*),
-            16 => $function::<$fused, 16>($($argument),*),
-            18 => $function::<$fused, 18>($($argument),*),
-            24 => $function::<$fused, 24>($($argument),*),
-            32 => $function::<$fused, 32>($($argument),*),
-            48 => $function::<$fused, 48>($($argument),*),
+            1 => $function::<$fused, $gentle, $key, 1>($($argument),*),
+            2 => $function::<$fused, $gentle, $key, 2>($($argument),*),
+            3 => $function::<$fused, $gentle, $key, 3>($($argument),*),
+            4 => $function::<$fused, $gentle, $key, 4>($($argument),*),
+            6 => $function::<$fused, $gentle, $key, 6>($($argument),*),
+            8 => $function::<$fused, $gentle, $key, 8>($($argument),*),
+            9 => $function::<$fused, $gentle, $key, 9>($($argument),*),
+            12 => $function::<$fused, $gentle, $key, 12>($($argument),*),
+            18 => $function::<$fused, $gentle, $key, 18>($($argument),*),
+            24 => $function::<$fused, $gentle, $key, 24>($($argument),*),
+            32 => $function::<$fused, $gentle, $key, 32>($($argument),*),
             size => unreachable!("no kernel for {size} coordinates"),
         }
     };
 }
 pub(super) use with_size;
-
-/// Whether positions meet the key or the query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meets {
-    Key,
-    Query,
-}
 
 /// What a head reads: coordinates [rows, M], what queries ask [rows, M], positions [t, 1 + M].
 #[derive(Clone, Copy)]
@@ -51,7 +46,6 @@ pub(super) struct Inputs<'a> {
     pub y: &'a [Lane],
     pub w: &'a [Lane],
     pub positions: &'a [f32],
-    pub meets: Meets,
 }
 
 /// What the backward needs of the forward, `[rows]` each, and the averages c [rows, M].
@@ -64,22 +58,20 @@ pub(super) struct Saved<'a> {
 
 /// The scores of row `i` at `j`.
 #[inline(always)]
-fn score<const FUSED: bool, const M: usize>(
+fn score<const FUSED: bool, const KEY: bool, const M: usize>(
     w_i: &[Lane; M],
     y_i: &[Lane; M],
     y_j: &[Lane; M],
     position: &[f32],
-    meets: Meets,
 ) -> Lane {
     let mut s = Lane::splat(position[0]);
     for r in 0..M {
         let slope = Lane::splat(position[1 + r]);
-        match meets {
-            Meets::Key => s = (w_i[r] + slope).times_plus::<FUSED>(y_j[r], s),
-            Meets::Query => {
-                s = w_i[r].times_plus::<FUSED>(y_j[r], s);
-                s = slope.times_plus::<FUSED>(y_i[r], s);
-            }
+        if KEY {
+            s = (w_i[r] + slope).times_plus::<FUSED>(y_j[r], s);
+        } else {
+            s = w_i[r].times_plus::<FUSED>(y_j[r], s);
+            s = slope.times_plus::<FUSED>(y_i[r], s);
         }
     }
     s
@@ -97,10 +89,9 @@ fn row_mut<const M: usize>(buffer: &mut [Lane], index: usize) -> &mut [Lane; M] 
         .expect("M entries")
 }
 
-/// Computes the averages c and what the backward needs. `scores` is scratch; after row i it holds that
-/// row's pattern, which `each_row` may look at.
+/// Computes the averages c and what the backward needs. `scores` is scratch.
 #[inline(always)]
-pub(super) fn forward<const FUSED: bool, const M: usize>(
+pub(super) fn forward<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
     inputs: &Inputs,
     scores: &mut [Lane],
     largest: &mut [Lane],
@@ -110,31 +101,47 @@ pub(super) fn forward<const FUSED: bool, const M: usize>(
     let stride = 1 + M;
     for i in 0..scores.len() {
         let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
-        let mut most = Lane::splat(f32::NEG_INFINITY);
         let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
         let positions = inputs.positions[..(i + 1) * stride]
             .chunks_exact(stride)
             .rev();
-        for ((slot, y_j), position) in scores[..=i].iter_mut().zip(keys).zip(positions) {
-            let y_j = y_j.try_into().expect("M entries");
-            let s = score::<FUSED, M>(w_i, y_i, y_j, position, inputs.meets);
-            *slot = s;
-            most = most.max(s);
-        }
         let mut sum = Lane::ZERO;
         let mut average = [Lane::ZERO; M];
-        let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
-        for (slot, y_j) in scores[..=i].iter().zip(keys) {
-            let weight = (*slot - most).exp_of_negative::<FUSED>();
-            sum += weight;
-            for r in 0..M {
-                average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
+        let mut most = Lane::ZERO;
+        if GENTLE {
+            for (y_j, position) in keys.zip(positions) {
+                let y_j = y_j.try_into().expect("M entries");
+                let s = score::<FUSED, KEY, M>(w_i, y_i, y_j, position);
+                let weight = s.exp2_in_range::<FUSED>();
+                sum += weight;
+                for r in 0..M {
+                    average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
+                }
+            }
+        } else {
+            most = Lane::splat(f32::NEG_INFINITY);
+            for ((slot, y_j), position) in scores[..=i].iter_mut().zip(keys.clone()).zip(positions)
+            {
+                let y_j = y_j.try_into().expect("M entries");
+                let s = score::<FUSED, KEY, M>(w_i, y_i, y_j, position);
+                *slot = s;
+                most = most.max(s);
+            }
+            for (slot, y_j) in scores[..=i].iter().zip(keys) {
+                let weight = (*slot - most).exp2_clamped::<FUSED>();
+                sum += weight;
+                for r in 0..M {
+                    average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
+                }
             }
         }
         let inverse = sum.inverse();
         largest[i] = most;
         inverse_sum[i] = inverse;
-        *row_mut::<M>(c, i) = average.map(|a| a * inverse);
+        let c_i = row_mut::<M>(c, i);
+        for r in 0..M {
+            c_i[r] = average[r] * inverse;
+        }
     }
 }
 
@@ -147,11 +154,13 @@ pub(super) struct Gradients<'a> {
 
 /// Adds the gradients, given that of the averages (`dc`, [rows, M]).
 ///
-/// - c_i = Σ_j p_ij y_j  ⟹  dy_j += p_ij dc_i,  dp_ij = dc_i · y_j
-/// - p_i = softmax(s_i)  ⟹  ds_ij = p_ij (dp_ij − dc_i · c_i)
-/// - s_ij as above       ⟹  dT_δ0 += ds_ij, and each factor of a product gets ds_ij times the other
+/// - c_i = Σ_j p_ij y_j        ⟹  dy_j += p_ij dc_i,  dp_ij = dc_i · y_j
+/// - p_ij = 2^s_ij / Σ_l 2^s_il ⟹  ds_ij = ln 2 · p_ij (dp_ij − dc_i · c_i)
+/// - s_ij as above             ⟹  dT_δ0 += ds_ij, and each factor of a product gets ds_ij times the other
+///
+/// The factors ln 2 and one over the row's sum are put into copies of dc_i, outside the loop over j.
 #[inline(always)]
-pub(super) fn backward<const FUSED: bool, const M: usize>(
+pub(super) fn backward<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
     inputs: &Inputs,
     saved: &Saved,
     dc: &[Lane],
@@ -162,9 +171,13 @@ pub(super) fn backward<const FUSED: bool, const M: usize>(
         let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
         let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(saved.c, i));
         let (most, inverse) = (saved.largest[i], saved.inverse_sum[i]);
-        let mut centre = Lane::ZERO;
+        let mut to_value = [Lane::ZERO; M];
+        let mut to_score = [Lane::ZERO; M];
+        let mut below_centre = Lane::ZERO;
         for r in 0..M {
-            centre = dc_i[r].times_plus::<FUSED>(c_i[r], centre);
+            to_value[r] = dc_i[r] * inverse;
+            to_score[r] = to_value[r] * LN_2;
+            below_centre = below_centre - to_score[r] * c_i[r];
         }
         let mut dw_i = [Lane::ZERO; M];
         let mut dy_i = [Lane::ZERO; M];
@@ -180,30 +193,31 @@ pub(super) fn backward<const FUSED: bool, const M: usize>(
             keys.zip(d_keys).zip(positions).zip(d_positions)
         {
             let y_j: &[Lane; M] = y_j.try_into().expect("M entries");
-            let s = score::<FUSED, M>(w_i, y_i, y_j, position, inputs.meets);
-            let p = (s - most).exp_of_negative::<FUSED>() * inverse;
-            let mut dp = Lane::ZERO - centre;
+            let s = score::<FUSED, KEY, M>(w_i, y_i, y_j, position);
+            let weight = if GENTLE {
+                s.exp2_in_range::<FUSED>()
+            } else {
+                (s - most).exp2_clamped::<FUSED>()
+            };
+            let mut slope = below_centre;
             for r in 0..M {
-                dp = dc_i[r].times_plus::<FUSED>(y_j[r], dp);
+                slope = to_score[r].times_plus::<FUSED>(y_j[r], slope);
             }
-            let ds = p * dp;
+            let ds = weight * slope;
             d_position[0] += ds;
             for r in 0..M {
-                let slope = Lane::splat(position[1 + r]);
-                let to_key = p.times_plus::<FUSED>(dc_i[r], dy_j[r]);
-                match inputs.meets {
-                    Meets::Key => {
-                        let through = ds * y_j[r];
-                        dw_i[r] += through;
-                        d_position[1 + r] += through;
-                        dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + slope, to_key);
-                    }
-                    Meets::Query => {
-                        dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
-                        d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
-                        dy_j[r] = ds.times_plus::<FUSED>(w_i[r], to_key);
-                        dy_i[r] = ds.times_plus::<FUSED>(slope, dy_i[r]);
-                    }
+                let position_r = Lane::splat(position[1 + r]);
+                let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
+                if KEY {
+                    let through = ds * y_j[r];
+                    dw_i[r] += through;
+                    d_position[1 + r] += through;
+                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + position_r, dy_jr);
+                } else {
+                    dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
+                    d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
+                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r], dy_jr);
+                    dy_i[r] = ds.times_plus::<FUSED>(position_r, dy_i[r]);
                 }
             }
         }

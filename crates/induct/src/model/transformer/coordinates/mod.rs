@@ -15,6 +15,8 @@
 //!
 //! > w_i = asks₀ + y_i asks₁…,   s_ij = positions_δ0 + (w_i + positions_δ1…) · y_j,   δ = i − j.
 //!
+//! Both tables are kept in units of ln 2, because powers of two are cheaper than powers of e.
+//!
 //! (With relative-query positions it is A_Q instead of A_K in the second table, and y_i instead of y_j beside it.)
 //! The averages c_i = Σ_j p_ij y_j are m more coordinates: averages of numbers that sum to one sum to one. So the
 //! layer's output is again of that form, with y′ = [y, c¹ … c^H] and A′ = [A₀ + Σ_h A_V,₀ W_O; A₁…; A_V,₁… W_O …],
@@ -26,13 +28,16 @@
 mod block;
 mod dense;
 mod kernel;
+mod one_hot;
 
+use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
 use self::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
 };
-use self::kernel::{Meets, SIZES};
+use self::kernel::SIZES;
+use self::one_hot::Factors;
 use super::{Layer, Transformer};
 use crate::model::ops::attention::RelativeTerm;
 
@@ -51,6 +56,13 @@ pub struct Coordinates {
     output: Range<usize>,
     /// Length of all tables together.
     size: usize,
+}
+
+/// Whether positions meet the key or the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meets {
+    Key,
+    Query,
 }
 
 /// One layer in coordinates.
@@ -91,7 +103,14 @@ pub struct Tables {
     layers: Vec<LayerBasis>,
     /// After the last layer, [1 + last, d].
     last: Vec<f32>,
+    /// Whether no score of a head can be large, `[layer][head]`.
+    gentle: Vec<Vec<bool>>,
+    /// The first layer's heads, where their scores are gentle.
+    factors: Vec<Factors>,
 }
+
+/// Scores in units of ln 2 are gentle up to here: sums of their powers stay far from the ends of f32.
+const GENTLE: f32 = 100.0;
 
 impl Coordinates {
     /// The plan for `shape`, if coordinates are possible and no more work than the stream itself.
@@ -161,6 +180,16 @@ impl Coordinates {
                 })
                 .collect(),
             last: basis(self.last),
+            gentle: self
+                .layers
+                .iter()
+                .map(|plan| vec![false; plan.heads.len()])
+                .collect(),
+            factors: self.layers[0]
+                .heads
+                .iter()
+                .map(|_| Factors::new(self.states, self.length))
+                .collect(),
         }
     }
 
@@ -208,7 +237,7 @@ impl Coordinates {
     ) -> Vec<f32> {
         let (d, m, heads) = (shape.width, plan.m, layer.heads);
         let size = d / heads;
-        let scale = 1.0 / (size as f32).sqrt();
+        let scale = LOG2_E / (size as f32).sqrt();
         let basis = &mut tables.layers[l];
         let projections = [
             (&layer.w_q, &mut basis.q),
@@ -248,6 +277,15 @@ impl Coordinates {
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(table, positions, other, sizes, scale);
             }
+            let gentle = self.bound(plan, places, &tables.data) < GENTLE;
+            tables.gentle[l][h] = gentle;
+            if l == 0 && gentle {
+                let (asks, positions) = (
+                    &tables.data[places.asks.clone()],
+                    &tables.data[places.positions.clone()],
+                );
+                tables.factors[h].fill(asks, positions, plan.padded);
+            }
             // A′: the head's constant goes to row 0, its averages get rows of their own.
             let rows = (1 + m * (1 + h)) * d;
             match &layer.w_o {
@@ -268,6 +306,23 @@ impl Coordinates {
         }
         tables.layers[l].a = a;
         next
+    }
+
+    /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are at least
+    /// zero and sum to at most one, so a block contributes at most its largest factor.
+    fn bound(&self, plan: &LayerPlan, places: &HeadPlan, data: &[f32]) -> f32 {
+        let block = self.states - 1;
+        let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
+        let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
+        let mut asks = data[places.asks.clone()]
+            .chunks_exact(plan.padded)
+            .map(blocks);
+        let base = asks.next().unwrap_or(0.0);
+        let asks: Vec<f32> = asks.take(plan.m).collect();
+        let asked = base + asks.chunks_exact(block).map(largest).sum::<f32>();
+        let positions = data[places.positions.clone()].chunks_exact(1 + plan.padded);
+        let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
+        asked + placed.fold(0.0, f32::max)
     }
 
     /// Writes the gradient of every parameter into `grads`, given that of every table.
@@ -322,7 +377,7 @@ impl Coordinates {
     ) -> Vec<f32> {
         let (d, m) = (shape.width, plan.m);
         let size = d / layer.heads;
-        let scale = 1.0 / (size as f32).sqrt();
+        let scale = LOG2_E / (size as f32).sqrt();
         let [mut d_q, mut d_k, mut d_v] = [(); 3].map(|()| vec![0.0; (1 + m) * d]);
         let views = |data, column| View::new(data, d).from(0, column);
         for (h, places) in plan.heads.iter().enumerate() {
