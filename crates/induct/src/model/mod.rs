@@ -7,6 +7,7 @@
 pub mod circuits;
 mod lane;
 mod layout;
+pub mod level;
 mod matrix;
 mod minimal;
 pub mod ops;
@@ -71,6 +72,12 @@ impl Model {
             kind,
             coordinates,
         })
+    }
+
+    /// The same model, computed with no vector instructions but what every machine has.
+    pub fn portable(mut self) -> Self {
+        self.coordinates = self.coordinates.map(Coordinates::portable);
+        self
     }
 
     /// The same model, computed in its residual stream even where coordinates would do: slower, with the same

@@ -2,11 +2,12 @@
 
 use std::f32::consts::LN_2;
 
-use super::kernel::{self, Gradients, Inputs, Saved, with_size};
-use super::one_hot::{self, with_states};
+use super::kernel::{self, Gradients, Inputs, Saved, Way};
+use super::one_hot::{self, Averages};
 use super::{Coordinates, LayerPlan, Meets, Tables};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
+use crate::model::level::{Level, at_level};
 use crate::model::ops::attention::{AttnProbe, AttnRow};
 
 /// Activations of one block and scratch for its backward.
@@ -77,74 +78,11 @@ impl Coordinates {
         logits: &mut [Lane],
         probe: Option<AttnProbe>,
     ) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            #[expect(
-                unsafe_code,
-                reason = "calls code compiled for instructions just detected"
-            )]
-            // SAFETY: this machine has AVX2 and FMA.
-            unsafe {
-                self.forward_avx2(tables, inputs, work, logits);
-            }
-            self.show(tables, inputs.len(), work, probe);
-            return;
-        }
-        self.forward_portable::<false>(tables, inputs, work, logits);
+        self.forward_block(tables, inputs, work, logits);
         self.show(tables, inputs.len(), work, probe);
     }
 
-    /// Adds the gradient of every table, by lane, given that of the logits of the last forward.
-    pub fn backward(
-        &self,
-        tables: &Tables,
-        rows: usize,
-        work: &mut Work,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            #[expect(
-                unsafe_code,
-                reason = "calls code compiled for instructions just detected"
-            )]
-            // SAFETY: this machine has AVX2 and FMA.
-            unsafe {
-                self.backward_avx2(tables, rows, work, d_logits, grads);
-            }
-            return;
-        }
-        self.backward_portable::<false>(tables, rows, work, d_logits, grads);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn forward_avx2(
-        &self,
-        tables: &Tables,
-        inputs: &[[u8; LANES]],
-        work: &mut Work,
-        logits: &mut [Lane],
-    ) {
-        self.forward_portable::<true>(tables, inputs, work, logits);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn backward_avx2(
-        &self,
-        tables: &Tables,
-        rows: usize,
-        work: &mut Work,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        self.backward_portable::<true>(tables, rows, work, d_logits, grads);
-    }
-
-    #[inline(always)]
-    fn forward_portable<const FUSED: bool>(
+    fn forward_block(
         &self,
         tables: &Tables,
         inputs: &[[u8; LANES]],
@@ -165,22 +103,18 @@ impl Coordinates {
             let LayerWork { y, heads, .. } = &mut done[l];
             for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
                 let asks = &tables.data[places.asks.clone()];
-                affine::<FUSED>(
+                affine(
+                    self.level,
                     y,
                     asks,
                     (rows, plan.padded, plan.m, plan.padded),
                     &mut head.w,
                 );
-                let gentle = FUSED && self.meets == Meets::Key && tables.gentle[l][h];
-                if let (true, Some(work)) = (gentle, &mut head.one_hot) {
-                    use one_hot::forward;
-                    let (factors, c) = (&tables.factors[h], &mut head.c);
+                let way = self.way(tables, l, h);
+                if let (true, Some(work)) = (way.gentle, &mut head.one_hot) {
                     work.set_symbols(y, rows, plan.padded, self.states);
-                    with_states!(
-                        self.states,
-                        FUSED,
-                        forward(factors, work, rows, plan.padded, c)
-                    );
+                    let sizes = (rows, plan.padded);
+                    one_hot::forward(self.level, &tables.factors[h], work, sizes, &mut head.c);
                     continue;
                 }
                 let inputs = Inputs {
@@ -189,37 +123,14 @@ impl Coordinates {
                     positions: &tables.data[places.positions.clone()],
                 };
                 let (scores, largest) = (&mut scores[..rows], &mut head.largest);
-                let (sums, c, m) = (&mut head.inverse_sum, &mut head.c, plan.padded);
-                use kernel::forward;
-                match (gentle, self.meets) {
-                    (true, _) => {
-                        with_size!(
-                            m,
-                            FUSED,
-                            true,
-                            true,
-                            forward(&inputs, scores, largest, sums, c)
-                        );
-                    }
-                    (false, Meets::Key) => {
-                        with_size!(
-                            m,
-                            FUSED,
-                            false,
-                            true,
-                            forward(&inputs, scores, largest, sums, c)
-                        );
-                    }
-                    (false, Meets::Query) => {
-                        with_size!(
-                            m,
-                            FUSED,
-                            false,
-                            false,
-                            forward(&inputs, scores, largest, sums, c)
-                        );
-                    }
-                }
+                kernel::forward(
+                    way,
+                    &inputs,
+                    scores,
+                    largest,
+                    &mut head.inverse_sum,
+                    &mut head.c,
+                );
             }
             // y′ = [y, c¹ … c^H]
             let (next, stride) = match rest.first_mut() {
@@ -235,7 +146,8 @@ impl Coordinates {
             }
         }
         let output = &tables.data[self.output.clone()];
-        affine::<FUSED>(
+        affine(
+            self.level,
             last,
             output,
             (rows, self.last, self.last, self.states),
@@ -243,8 +155,8 @@ impl Coordinates {
         );
     }
 
-    #[inline(always)]
-    fn backward_portable<const FUSED: bool>(
+    /// Adds the gradient of every table, by lane, given that of the logits of the last forward.
+    pub fn backward(
         &self,
         tables: &Tables,
         rows: usize,
@@ -259,7 +171,8 @@ impl Coordinates {
             ..
         } = work;
         d_last[..rows * self.last].fill(Lane::ZERO);
-        affine_backward::<FUSED>(
+        affine_backward(
+            self.level,
             last,
             &tables.data[self.output.clone()],
             (rows, self.last, self.last, self.states),
@@ -286,17 +199,16 @@ impl Coordinates {
             }
             for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
                 head.dw[..rows * plan.padded].fill(Lane::ZERO);
-                let gentle = FUSED && self.meets == Meets::Key && tables.gentle[l][h];
+                let way = self.way(tables, l, h);
                 let d_positions = &mut grads[places.positions.clone()];
-                let (c, dc, m) = (&head.c, &head.dc, plan.padded);
-                if let (true, Some(work)) = (gentle, &mut head.one_hot) {
-                    use one_hot::backward;
-                    let (factors, dw) = (&tables.factors[h], &mut head.dw);
-                    with_states!(
-                        self.states,
-                        FUSED,
-                        backward(factors, work, rows, m, c, dc, dw, d_positions)
-                    );
+                if let (true, Some(work)) = (way.gentle, &mut head.one_hot) {
+                    let averages = Averages {
+                        c: &head.c,
+                        dc: &head.dc,
+                    };
+                    let (factors, sizes) = (&tables.factors[h], (rows, plan.padded));
+                    let dw = &mut head.dw;
+                    one_hot::backward(self.level, factors, work, sizes, averages, dw, d_positions);
                 } else {
                     let inputs = Inputs {
                         y,
@@ -306,45 +218,17 @@ impl Coordinates {
                     let saved = Saved {
                         largest: &head.largest[..rows],
                         inverse_sum: &head.inverse_sum,
-                        c,
+                        c: &head.c,
                     };
                     let mut own = Gradients {
                         y: dy,
                         w: &mut head.dw,
                         positions: d_positions,
                     };
-                    use kernel::backward;
-                    match (gentle, self.meets) {
-                        (true, _) => {
-                            with_size!(
-                                m,
-                                FUSED,
-                                true,
-                                true,
-                                backward(&inputs, &saved, dc, &mut own)
-                            );
-                        }
-                        (false, Meets::Key) => {
-                            with_size!(
-                                m,
-                                FUSED,
-                                false,
-                                true,
-                                backward(&inputs, &saved, dc, &mut own)
-                            );
-                        }
-                        (false, Meets::Query) => {
-                            with_size!(
-                                m,
-                                FUSED,
-                                false,
-                                false,
-                                backward(&inputs, &saved, dc, &mut own)
-                            );
-                        }
-                    }
+                    kernel::backward(way, &inputs, &saved, &head.dc, &mut own);
                 }
-                affine_backward::<FUSED>(
+                affine_backward(
+                    self.level,
                     y,
                     &tables.data[places.asks.clone()],
                     (rows, plan.padded, plan.m, plan.padded),
@@ -353,6 +237,17 @@ impl Coordinates {
                     &mut grads[places.asks.clone()],
                 );
             }
+        }
+    }
+
+    /// How head `h` of layer `l` computes its scores.
+    fn way(&self, tables: &Tables, l: usize, h: usize) -> Way {
+        let key = self.meets == Meets::Key;
+        Way {
+            level: self.level,
+            m: self.layers[l].padded,
+            gentle: key && tables.gentle[l][h],
+            key,
         }
     }
 
@@ -421,8 +316,28 @@ impl Coordinates {
 }
 
 /// Sets out_i = table₀ + Σ_r<m y_ir table_{1+r}. Sizes: (rows, stride of y, m, width of table and out).
+fn affine(
+    level: Level,
+    y: &[Lane],
+    table: &[f32],
+    sizes: (usize, usize, usize, usize),
+    out: &mut [Lane],
+) {
+    at_level!(
+        level,
+        affine_avx2(y, table, sizes, out),
+        affine_any::<false>(y, table, sizes, out)
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn affine_avx2(y: &[Lane], table: &[f32], sizes: (usize, usize, usize, usize), out: &mut [Lane]) {
+    affine_any::<true>(y, table, sizes, out);
+}
+
 #[inline(always)]
-fn affine<const FUSED: bool>(
+fn affine_any<const FUSED: bool>(
     y: &[Lane],
     table: &[f32],
     (rows, stride, m, width): (usize, usize, usize, usize),
@@ -443,8 +358,37 @@ fn affine<const FUSED: bool>(
 
 /// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
 /// dy_ir += dout_i · table_{1+r}
+fn affine_backward(
+    level: Level,
+    y: &[Lane],
+    table: &[f32],
+    sizes: (usize, usize, usize, usize),
+    d_out: &[Lane],
+    dy: &mut [Lane],
+    d_table: &mut [Lane],
+) {
+    at_level!(
+        level,
+        affine_backward_avx2(y, table, sizes, d_out, dy, d_table),
+        affine_backward_any::<false>(y, table, sizes, d_out, dy, d_table)
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn affine_backward_avx2(
+    y: &[Lane],
+    table: &[f32],
+    sizes: (usize, usize, usize, usize),
+    d_out: &[Lane],
+    dy: &mut [Lane],
+    d_table: &mut [Lane],
+) {
+    affine_backward_any::<true>(y, table, sizes, d_out, dy, d_table);
+}
+
 #[inline(always)]
-fn affine_backward<const FUSED: bool>(
+fn affine_backward_any<const FUSED: bool>(
     y: &[Lane],
     table: &[f32],
     (rows, stride, m, width): (usize, usize, usize, usize),

@@ -8,37 +8,46 @@
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
 //! No t×t matrix is kept: the backward computes 2^s again and needs of each row only its largest score and sum.
-//! `GENTLE` promises that no score is beyond ±100: then the largest score need not be known at all, and a row is
-//! done in one pass. `KEY` says that positions meet the key. Both are known to the compiler: a branch in the
+//! `gentle` promises that no score is beyond ±100: then the largest score need not be known at all, and a row is
+//! done in one pass. `key` says that positions meet the key. The compiler knows both, and M: a branch in the
 //! innermost loop would cost more than it decides.
 
 use std::f32::consts::LN_2;
 
 use crate::model::lane::Lane;
+use crate::model::level::{Level, at_level};
 
 /// Sizes with a kernel of their own; others are padded to the next one with coordinates that are zero.
-pub(super) const SIZES: [usize; 11] = [1, 2, 3, 4, 6, 8, 9, 12, 18, 24, 32];
+pub(super) const SIZES: [usize; 10] = [1, 2, 3, 4, 6, 8, 9, 12, 18, 24];
 
-/// Calls `$function::<FUSED, GENTLE, KEY, M>` for the size `$m` out of [`SIZES`].
+/// Calls `$function::<…, M>` for the size `$m` out of [`SIZES`].
 macro_rules! with_size {
-    ($m:expr, $fused:ident, $gentle:literal, $key:literal, $function:ident($($argument:expr),* $(,)?)) => {
+    ($m:expr, $function:ident::<$($flag:literal),*>($($argument:expr),* $(,)?)) => {
         match $m {
-            1 => $function::<$fused, $gentle, $key, 1>($($argument),*),
-            2 => $function::<$fused, $gentle, $key, 2>($($argument),*),
-            3 => $function::<$fused, $gentle, $key, 3>($($argument),*),
-            4 => $function::<$fused, $gentle, $key, 4>($($argument),*),
-            6 => $function::<$fused, $gentle, $key, 6>($($argument),*),
-            8 => $function::<$fused, $gentle, $key, 8>($($argument),*),
-            9 => $function::<$fused, $gentle, $key, 9>($($argument),*),
-            12 => $function::<$fused, $gentle, $key, 12>($($argument),*),
-            18 => $function::<$fused, $gentle, $key, 18>($($argument),*),
-            24 => $function::<$fused, $gentle, $key, 24>($($argument),*),
-            32 => $function::<$fused, $gentle, $key, 32>($($argument),*),
+            1 => $function::<$($flag,)* 1>($($argument),*),
+            2 => $function::<$($flag,)* 2>($($argument),*),
+            3 => $function::<$($flag,)* 3>($($argument),*),
+            4 => $function::<$($flag,)* 4>($($argument),*),
+            6 => $function::<$($flag,)* 6>($($argument),*),
+            8 => $function::<$($flag,)* 8>($($argument),*),
+            9 => $function::<$($flag,)* 9>($($argument),*),
+            12 => $function::<$($flag,)* 12>($($argument),*),
+            18 => $function::<$($flag,)* 18>($($argument),*),
+            24 => $function::<$($flag,)* 24>($($argument),*),
             size => unreachable!("no kernel for {size} coordinates"),
         }
     };
 }
-pub(super) use with_size;
+
+/// How a head's scores are to be computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub level: Level,
+    /// Coordinates, padded.
+    pub m: usize,
+    pub gentle: bool,
+    pub key: bool,
+}
 
 /// What a head reads: coordinates [rows, M], what queries ask [rows, M], positions [t, 1 + M].
 #[derive(Clone, Copy)]
@@ -90,8 +99,66 @@ fn row_mut<const M: usize>(buffer: &mut [Lane], index: usize) -> &mut [Lane; M] 
 }
 
 /// Computes the averages c and what the backward needs. `scores` is scratch.
+pub(super) fn forward(
+    way: Way,
+    inputs: &Inputs,
+    scores: &mut [Lane],
+    largest: &mut [Lane],
+    inverse_sum: &mut [Lane],
+    c: &mut [Lane],
+) {
+    // Gentle scores are worth a version of their own where it matters most.
+    match (way.gentle, way.key) {
+        (true, true) => at_level!(
+            way.level,
+            with_size!(
+                way.m,
+                forward_avx2::<true, true>(inputs, scores, largest, inverse_sum, c)
+            ),
+            with_size!(
+                way.m,
+                forward_any::<false, false, true>(inputs, scores, largest, inverse_sum, c)
+            )
+        ),
+        (false, true) => at_level!(
+            way.level,
+            with_size!(
+                way.m,
+                forward_avx2::<false, true>(inputs, scores, largest, inverse_sum, c)
+            ),
+            with_size!(
+                way.m,
+                forward_any::<false, false, true>(inputs, scores, largest, inverse_sum, c)
+            )
+        ),
+        (_, false) => at_level!(
+            way.level,
+            with_size!(
+                way.m,
+                forward_avx2::<false, false>(inputs, scores, largest, inverse_sum, c)
+            ),
+            with_size!(
+                way.m,
+                forward_any::<false, false, false>(inputs, scores, largest, inverse_sum, c)
+            )
+        ),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn forward_avx2<const GENTLE: bool, const KEY: bool, const M: usize>(
+    inputs: &Inputs,
+    scores: &mut [Lane],
+    largest: &mut [Lane],
+    inverse_sum: &mut [Lane],
+    c: &mut [Lane],
+) {
+    forward_any::<true, GENTLE, KEY, M>(inputs, scores, largest, inverse_sum, c);
+}
+
 #[inline(always)]
-pub(super) fn forward<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
+fn forward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
     inputs: &Inputs,
     scores: &mut [Lane],
     largest: &mut [Lane],
@@ -159,8 +226,60 @@ pub(super) struct Gradients<'a> {
 /// - s_ij as above             ⟹  dT_δ0 += ds_ij, and each factor of a product gets ds_ij times the other
 ///
 /// The factors ln 2 and one over the row's sum are put into copies of dc_i, outside the loop over j.
+pub(super) fn backward(
+    way: Way,
+    inputs: &Inputs,
+    saved: &Saved,
+    dc: &[Lane],
+    grads: &mut Gradients,
+) {
+    match (way.gentle, way.key) {
+        (true, true) => at_level!(
+            way.level,
+            with_size!(way.m, backward_avx2::<true, true>(inputs, saved, dc, grads)),
+            with_size!(
+                way.m,
+                backward_any::<false, false, true>(inputs, saved, dc, grads)
+            )
+        ),
+        (false, true) => at_level!(
+            way.level,
+            with_size!(
+                way.m,
+                backward_avx2::<false, true>(inputs, saved, dc, grads)
+            ),
+            with_size!(
+                way.m,
+                backward_any::<false, false, true>(inputs, saved, dc, grads)
+            )
+        ),
+        (_, false) => at_level!(
+            way.level,
+            with_size!(
+                way.m,
+                backward_avx2::<false, false>(inputs, saved, dc, grads)
+            ),
+            with_size!(
+                way.m,
+                backward_any::<false, false, false>(inputs, saved, dc, grads)
+            )
+        ),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn backward_avx2<const GENTLE: bool, const KEY: bool, const M: usize>(
+    inputs: &Inputs,
+    saved: &Saved,
+    dc: &[Lane],
+    grads: &mut Gradients,
+) {
+    backward_any::<true, GENTLE, KEY, M>(inputs, saved, dc, grads);
+}
+
 #[inline(always)]
-pub(super) fn backward<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
+fn backward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
     inputs: &Inputs,
     saved: &Saved,
     dc: &[Lane],

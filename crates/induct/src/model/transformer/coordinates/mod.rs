@@ -39,6 +39,7 @@ use self::dense::{
 use self::kernel::SIZES;
 use self::one_hot::Factors;
 use super::{Layer, Transformer};
+use crate::model::level::Level;
 use crate::model::ops::attention::RelativeTerm;
 
 pub use block::Work;
@@ -49,6 +50,7 @@ pub struct Coordinates {
     states: usize,
     length: usize,
     meets: Meets,
+    level: Level,
     layers: Vec<LayerPlan>,
     /// Coordinates after the last layer.
     last: usize,
@@ -152,11 +154,18 @@ impl Coordinates {
                 RelativeTerm::Query => Meets::Query,
                 RelativeTerm::Key | RelativeTerm::Absent => Meets::Key,
             },
+            level: Level::detect(),
             layers,
             last: m,
             output,
             size,
         })
+    }
+
+    /// The same plan without any vector instructions but what every machine has.
+    pub fn portable(mut self) -> Self {
+        self.level = Level::Portable;
+        self
     }
 
     /// Number of entries of all tables: the length of a gradient by table.

@@ -13,6 +13,7 @@
 use std::f32::consts::LN_2;
 
 use crate::model::lane::Lane;
+use crate::model::level::{Level, at_level};
 
 /// Rows (or lags) that are worked on side by side, so that their sums do not wait for one another.
 const SIDE_BY_SIDE: usize = 4;
@@ -21,7 +22,8 @@ const SIDE_BY_SIDE: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Factors {
     states: usize,
-    /// e(δ, b), [SIDE_BY_SIDE − 1 + t, k]: zeros for lags that would look ahead, then δ = 0, 1, …
+    /// e(δ, b), [t + 6, k]: zeros for three lags that would look ahead, then δ = 0, 1, …, then zeros for three lags
+    /// of rows beyond the last
     by_lag: Vec<f32>,
     /// g(a, b), [k, k]
     by_symbols: Vec<f32>,
@@ -32,7 +34,7 @@ impl Factors {
     pub fn new(states: usize, length: usize) -> Self {
         Self {
             states,
-            by_lag: vec![0.0; (SIDE_BY_SIDE - 1 + length) * states],
+            by_lag: vec![0.0; (length + 2 * (SIDE_BY_SIDE - 1)) * states],
             by_symbols: vec![1.0; states * states],
         }
     }
@@ -56,29 +58,31 @@ impl Factors {
     }
 }
 
-/// Activations: one-hot symbols z, and g(x_i, b) / Z_i, [t, k] each; sums N of one group of rows.
+/// Activations of the first layer.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
+    /// One-hot symbols, [3 + t, k], after zeros for keys before the first
     z: Vec<Lane>,
+    /// g(x_i, b) / Z_i, [t, k]
     shares: Vec<Lane>,
-    /// The gradient of ln N, [t, k].
+    /// What a score gets of the gradient, but for e: [t, k]
     slopes: Vec<Lane>,
 }
 
 impl Work {
     /// Room for k = `states` and t = `length`.
     pub fn new(states: usize, length: usize) -> Self {
-        let lanes = vec![Lane::ZERO; states * length];
+        let lanes = |rows: usize| vec![Lane::ZERO; states * rows];
         Self {
-            z: lanes.clone(),
-            shares: lanes.clone(),
-            slopes: lanes,
+            z: lanes(SIDE_BY_SIDE - 1 + length),
+            shares: lanes(length),
+            slopes: lanes(length),
         }
     }
 
     /// Sets z from the coordinates y ([rows, padded]), which leave out symbol 0.
     pub fn set_symbols(&mut self, y: &[Lane], rows: usize, padded: usize, states: usize) {
-        let z = self.z.chunks_exact_mut(states);
+        let z = self.z[(SIDE_BY_SIDE - 1) * states..].chunks_exact_mut(states);
         for (z_i, y_i) in z.zip(y.chunks_exact(padded)).take(rows) {
             let mut none = Lane::splat(1.0);
             for (z, &y) in z_i[1..].iter_mut().zip(y_i) {
@@ -90,26 +94,62 @@ impl Work {
     }
 }
 
-/// Calls `$function::<FUSED, K>` with the number of states, if it has a version of its own, else with 0.
+/// Calls `$function::<…, K>`: K symbols are summed side by side, all of them if they are few, else one after the
+/// other.
 macro_rules! with_states {
-    ($states:expr, $fused:ident, $function:ident($($argument:expr),* $(,)?)) => {
+    ($states:expr, $function:ident[$($flag:literal)?]($($argument:expr),* $(,)?)) => {
         match $states {
-            2 => $function::<$fused, 2>($($argument),*),
-            3 => $function::<$fused, 3>($($argument),*),
-            _ => $function::<$fused, 1>($($argument),*),
+            2 => $function::<$($flag,)? 2>($($argument),*),
+            3 => $function::<$($flag,)? 3>($($argument),*),
+            _ => $function::<$($flag,)? 1>($($argument),*),
         }
     };
 }
-pub(super) use with_states;
 
-/// Computes the averages c ([rows, padded]). K is the number of symbols summed side by side: all of them, or
-/// one after the other.
-#[inline(always)]
-pub(super) fn forward<const FUSED: bool, const K: usize>(
+/// The head's averages c and their gradient, [rows, padded].
+#[derive(Clone, Copy)]
+pub(super) struct Averages<'a> {
+    pub c: &'a [Lane],
+    pub dc: &'a [Lane],
+}
+
+/// Computes the averages c ([rows, padded]).
+pub(super) fn forward(
+    level: Level,
     factors: &Factors,
     work: &mut Work,
-    rows: usize,
-    padded: usize,
+    (rows, padded): (usize, usize),
+    c: &mut [Lane],
+) {
+    at_level!(
+        level,
+        with_states!(
+            factors.states,
+            forward_avx2[](factors, work, (rows, padded), c)
+        ),
+        with_states!(
+            factors.states,
+            forward_any[false](factors, work, (rows, padded), c)
+        )
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn forward_avx2<const K: usize>(
+    factors: &Factors,
+    work: &mut Work,
+    sizes: (usize, usize),
+    c: &mut [Lane],
+) {
+    forward_any::<true, K>(factors, work, sizes, c);
+}
+
+#[inline(always)]
+fn forward_any<const FUSED: bool, const K: usize>(
+    factors: &Factors,
+    work: &mut Work,
+    (rows, padded): (usize, usize),
     c: &mut [Lane],
 ) {
     let states = factors.states;
@@ -117,16 +157,16 @@ pub(super) fn forward<const FUSED: bool, const K: usize>(
         let here = SIDE_BY_SIDE.min(rows - first);
         for symbol in (0..states).step_by(K) {
             let mut sums = [[Lane::ZERO; K]; SIDE_BY_SIDE];
-            // Row first + s at key j has lag first + s − j, at index first + s − j + 3 of the padded table.
+            // Row first + s at key j has lag first + s − j: entry first + s − j + 3 of the padded table. Rows beyond
+            // the last are computed for nothing and dropped.
             for j in 0..first + here {
-                let z_j = &work.z[j * states + symbol..][..K];
-                let lags = &factors.by_lag[(first + SIDE_BY_SIDE - 1 - j) * states + symbol..];
+                let z_j = &work.z[(SIDE_BY_SIDE - 1 + j) * states + symbol..][..K];
+                let start = (first + SIDE_BY_SIDE - 1 - j) * states + symbol;
+                let lags = &factors.by_lag[start..][..(SIDE_BY_SIDE - 1) * states + K];
                 for s in 0..SIDE_BY_SIDE {
-                    // Rows beyond the last are computed for nothing and dropped; their lags may not exist.
-                    if let Some(e) = lags.get(s * states..s * states + K) {
-                        for b in 0..K {
-                            sums[s][b] = z_j[b].times_plus::<FUSED>(Lane::splat(e[b]), sums[s][b]);
-                        }
+                    for b in 0..K {
+                        let e = Lane::splat(lags[s * states + b]);
+                        sums[s][b] = z_j[b].times_plus::<FUSED>(e, sums[s][b]);
                     }
                 }
             }
@@ -138,7 +178,7 @@ pub(super) fn forward<const FUSED: bool, const K: usize>(
     }
     // `shares` holds N so far.
     for i in 0..rows {
-        let z_i = &work.z[i * states..][..states];
+        let z_i = &work.z[(SIDE_BY_SIDE - 1 + i) * states..][..states];
         let shares = &mut work.shares[i * states..][..states];
         let c_i = &mut c[i * padded..][..padded];
         let mut total = Lane::ZERO;
@@ -171,18 +211,52 @@ pub(super) fn forward<const FUSED: bool, const K: usize>(
 /// - c_ib = g N_ib / Z_i  ⟹  the score of any j with x_j = b has slope ln 2 · p_ij (dc_ib − dc_i · c_i)
 /// - summed over j: dw_ib = ln 2 · c_ib (dc_ib − dc_i · c_i)
 /// - summed over i and split by lag: e(δ, b) Σ_i slope_ib 1{x_{i−δ} = b}, slope_ib = ln 2 · g / Z (dc_ib − dc_i · c_i)
-#[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "buffers of one operation")]
-pub(super) fn backward<const FUSED: bool, const K: usize>(
+pub(super) fn backward(
+    level: Level,
     factors: &Factors,
     work: &mut Work,
-    rows: usize,
-    padded: usize,
-    c: &[Lane],
-    dc: &[Lane],
+    (rows, padded): (usize, usize),
+    averages: Averages,
     dw: &mut [Lane],
     d_positions: &mut [Lane],
 ) {
+    let sizes = (rows, padded);
+    at_level!(
+        level,
+        with_states!(
+            factors.states,
+            backward_avx2[](factors, work, sizes, averages, dw, d_positions)
+        ),
+        with_states!(
+            factors.states,
+            backward_any[false](factors, work, sizes, averages, dw, d_positions)
+        )
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn backward_avx2<const K: usize>(
+    factors: &Factors,
+    work: &mut Work,
+    sizes: (usize, usize),
+    averages: Averages,
+    dw: &mut [Lane],
+    d_positions: &mut [Lane],
+) {
+    backward_any::<true, K>(factors, work, sizes, averages, dw, d_positions);
+}
+
+#[inline(always)]
+fn backward_any<const FUSED: bool, const K: usize>(
+    factors: &Factors,
+    work: &mut Work,
+    (rows, padded): (usize, usize),
+    averages: Averages,
+    dw: &mut [Lane],
+    d_positions: &mut [Lane],
+) {
+    let Averages { c, dc } = averages;
     let states = factors.states;
     for i in 0..rows {
         let (c_i, dc_i) = (&c[i * padded..][..padded], &dc[i * padded..][..padded]);
@@ -203,13 +277,15 @@ pub(super) fn backward<const FUSED: bool, const K: usize>(
         let here = SIDE_BY_SIDE.min(rows - first);
         for symbol in (0..states).step_by(K) {
             let mut sums = [[Lane::ZERO; K]; SIDE_BY_SIDE];
-            // Lag first + s pairs row i with key i − first − s.
+            // Lag first + s pairs row i with key i − first − s: entry i − first − s + 3 of the padded symbols.
             for i in first..rows {
                 let slopes = &work.slopes[i * states + symbol..][..K];
-                for s in 0..here.min(i - first + 1) {
-                    let z = &work.z[(i - first - s) * states + symbol..][..K];
+                let keys =
+                    &work.z[(i - first) * states + symbol..][..(SIDE_BY_SIDE - 1) * states + K];
+                for s in 0..SIDE_BY_SIDE {
                     for b in 0..K {
-                        sums[s][b] = slopes[b].times_plus::<FUSED>(z[b], sums[s][b]);
+                        let z = keys[(SIDE_BY_SIDE - 1 - s) * states + b];
+                        sums[s][b] = slopes[b].times_plus::<FUSED>(z, sums[s][b]);
                     }
                 }
             }
