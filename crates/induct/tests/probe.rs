@@ -66,10 +66,10 @@ fn a_model_without_weights_is_the_uniform_strategy() {
     assert_eq!(names, ["oracle", "uniform", "unigram", "bigram", "bayes"]);
     // KL(truth ‖ model) is KL(truth ‖ uniform), in mean and in standard error.
     let (model_kl, uniform_kl) = (to_model[0].last.estimate(), of_truth[1].last.estimate());
-    assert!((model_kl.mean - uniform_kl.mean).abs() < 1e-12);
-    assert!((model_kl.se - uniform_kl.se).abs() < 1e-12);
-    assert!(to_model[1].last.estimate().mean.abs() < 1e-12);
-    assert_eq!(of_truth[0].last.estimate().mean, 0.0);
+    assert!((model_kl.mean - uniform_kl.mean).abs() < 1e-6);
+    assert!((model_kl.se - uniform_kl.se).abs() < 1e-6);
+    assert!(to_model[1].last.estimate().mean.abs() < 1e-6);
+    assert!(of_truth[0].last.estimate().mean.abs() < 1e-6);
     assert!(to_model[4].all.is_none() && to_model[3].all.is_some());
 }
 

@@ -52,12 +52,14 @@ const CHUNK: u64 = 2048;
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (recipe, step, trained) = subject(arguments)?;
-    arguments.threads.start()?;
     let prior = recipe.prior()?;
     let trained = trained
         .as_ref()
         .map(|(model, params)| (model, params.as_slice()));
-    let measured = measure(&recipe, &prior, trained, arguments.sequences);
+    let count = arguments.sequences;
+    let measured = arguments
+        .threads
+        .run(|| Ok(measure(&recipe, &prior, trained, count)))?;
     if let (Some(kl), Some(run)) = (measured.model, &arguments.run)
         && !kl.last.estimate().mean.is_finite()
     {

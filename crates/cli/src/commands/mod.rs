@@ -22,14 +22,16 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Starts the thread pool.
-    pub fn start(&self) -> Result<usize, Failure> {
-        let threads = self.threads.map_or(0, usize::from);
+    /// Does `work` on one of the threads, the others at its service.
+    pub fn run<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
         rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
-        Ok(rayon::current_num_threads())
+            .num_threads(self.threads.map_or(0, usize::from))
+            .build()
+            .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?
+            .install(work)
     }
 }
 

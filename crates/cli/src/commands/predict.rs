@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct::chain::{Prior, TokenBlock};
-use induct::model::Model;
+use induct::model::{Lane, Model};
 use induct::probe::log_softmax;
 use induct::strategy::{Scratch, Strategy};
 use serde_json::{Value, json};
@@ -94,10 +94,15 @@ fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Vec<f64> {
     let mut work = model.work();
     let block = TokenBlock::from_sequences(&[tokens]);
     model.forward(&model.prepare(params), block.rows(), &mut work);
-    let mut log_probs = vec![0.0; tokens.len() * model.states()];
-    log_softmax(work.logits(), 0, model.states(), &mut log_probs);
+    let mut log_probs = vec![Lane::ZERO; tokens.len() * model.states()];
+    log_softmax(work.logits(), model.states(), &mut log_probs);
     let last = &log_probs[(tokens.len() - 1) * model.states()..];
-    last.iter().map(|log_p| log_p.exp()).collect()
+    let probs: Vec<f64> = last
+        .iter()
+        .map(|log_p| f64::from(log_p.0[0]).exp())
+        .collect();
+    let sum: f64 = probs.iter().sum();
+    probs.iter().map(|p| p / sum).collect()
 }
 
 fn predict_by_strategies(prior: &Prior, tokens: &[u8]) -> Vec<(String, Vec<f64>)> {

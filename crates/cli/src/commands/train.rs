@@ -41,7 +41,6 @@ const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recipe = recipes::load(&arguments.recipe, &arguments.set)?;
     let out = out_folder(arguments, &recipe);
-    let threads = arguments.threads.start()?;
     let mut earlier = None;
     if arguments.resume {
         earlier = RunFolder::reopen(&out)?;
@@ -62,14 +61,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         return print(&format!("{} {how}; see `induct show`\n", out.display()));
     }
-    // Whatever may be refused or not fit into memory comes before the folder.
-    let trainer = Trainer::new(&recipe)?;
-    let instruments = Instruments::new(&recipe)?;
-    let folder = match earlier {
-        Some(folder) => folder,
-        None => RunFolder::create(&out, &recipe)?,
-    };
-    Session::start(folder, trainer, instruments, threads)?.run()
+    arguments.threads.run(|| {
+        // Whatever may be refused or not fit into memory comes before the folder.
+        let trainer = Trainer::new(&recipe)?;
+        let instruments = Instruments::new(&recipe)?;
+        let folder = match earlier {
+            Some(folder) => folder,
+            None => RunFolder::create(&out, &recipe)?,
+        };
+        Session::start(folder, trainer, instruments)?.run()
+    })
 }
 
 /// Where the run goes: `--out`, or runs/NAME; to resume a run by its own recipe.toml, the folder of that.
@@ -101,7 +102,6 @@ struct Session {
     instruments: Instruments,
     history: History,
     snapshot_steps: Vec<u64>,
-    threads: usize,
     started: Instant,
     resumed_at: Option<u64>,
     progress: Progress,
@@ -112,7 +112,6 @@ impl Session {
         folder: RunFolder,
         mut trainer: Trainer,
         instruments: Instruments,
-        threads: usize,
     ) -> Result<Self, Failure> {
         let recipe = trainer.recipe().clone();
         let mut history = History::new(instruments.columns().to_vec());
@@ -145,7 +144,6 @@ impl Session {
             trainer,
             instruments,
             history,
-            threads,
             started: Instant::now(),
             resumed_at,
         })
@@ -224,7 +222,7 @@ impl Session {
             "version": env!("CARGO_PKG_VERSION"),
             "steps": self.trainer.step(),
             "diverged_at": diverged.map(|diverged| diverged.step),
-            "threads": self.threads,
+            "threads": rayon::current_num_threads(),
             "resumed_at": self.resumed_at,
             "seconds": self.started.elapsed().as_secs_f64(),
         });

@@ -103,6 +103,47 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// Natural logarithm of positive normal numbers, with error below 2·10⁻⁷ times the larger of it and one.
+    ///
+    /// x = 2ⁿ m with m in [√½, √2); ln m by a polynomial in m − 1 (the one of the Cephes library).
+    #[inline(always)]
+    pub fn ln<const FUSED: bool>(self) -> Self {
+        const ROOT_HALF: u32 = 0x3f35_04f3;
+        // Bits above those of √½: the exponent n in the upper ones, the mantissa in the lower ones.
+        let n = each_lane!(|lane| {
+            let above = self.0[lane].to_bits().wrapping_sub(ROOT_HALF);
+            ((above as i32) >> 23) as f32
+        });
+        let m = each_lane!(|lane| {
+            let above = self.0[lane].to_bits().wrapping_sub(ROOT_HALF);
+            f32::from_bits((above & 0x007f_ffff) + ROOT_HALF)
+        });
+        let x = m - Lane::splat(1.0);
+        let mut p = Lane::splat(LN[0]);
+        for coefficient in &LN[1..] {
+            p = p.times_plus::<FUSED>(x, Lane::splat(*coefficient));
+        }
+        let square = x * x;
+        let tail = n.times_plus::<FUSED>(Lane::splat(-2.121_944_4e-4), p * x * square);
+        let tail = square.times_plus::<FUSED>(Lane::splat(-0.5), tail);
+        n.times_plus::<FUSED>(Lane::splat(0.693_359_4), x + tail)
+    }
+}
+
+/// Coefficients of (ln(1 + x) − x + x²/2) / x³, highest first, from `logf` of the Cephes library.
+const LN: [f32; 9] = [
+    7.037_683_6e-2,
+    -1.151_461e-1,
+    1.167_699_9e-1,
+    -1.242_014_1e-1,
+    1.424_932_3e-1,
+    -1.666_805_8e-1,
+    2.000_071_5e-1,
+    -2.499_999_4e-1,
+    3.333_333e-1,
+];
+
 /// 1.5 · 2²³: adding it to a number leaves the nearest integer in the low bits.
 const ROUND: f32 = 12_582_912.0;
 
@@ -193,6 +234,21 @@ mod tests {
                 (got / exact - 1.0).abs() < 3e-7,
                 "2^{x} = {got}, not {exact}"
             );
+        }
+    }
+
+    #[test]
+    fn logarithms_are_accurate_over_the_whole_range() {
+        for step in 0..=20_000 {
+            let x = ((f64::from(step) - 10_000.0) * 0.008_7).exp() as f32;
+            let exact = f64::from(x).ln();
+            for got in [Lane::splat(x).ln::<false>(), Lane::splat(x).ln::<true>()] {
+                let error = (f64::from(got.0[1]) - exact).abs();
+                assert!(
+                    error < 2e-7 * exact.abs().max(1.0),
+                    "ln({x}): off by {error:e}"
+                );
+            }
         }
     }
 

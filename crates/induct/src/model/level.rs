@@ -48,4 +48,4 @@ macro_rules! at_level {
         }
     };
 }
-pub(in crate::model) use at_level;
+pub(crate) use at_level;

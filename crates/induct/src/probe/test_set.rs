@@ -4,7 +4,8 @@ use rayon::prelude::*;
 
 use super::estimate::Moments;
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
-use crate::model::{Lane, Model, Prepared, Work};
+use crate::model::level::{Level, at_level};
+use crate::model::{Lane, Model};
 use crate::strategy::{Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
@@ -31,10 +32,10 @@ pub struct Reference {
     /// `oracle` for the truth, else the strategy's name.
     pub name: String,
     positions: Positions,
-    /// [sequences, positions, k]
-    probs: Vec<f64>,
-    /// Σ p ln p of every distribution, [sequences, positions]
-    neg_entropy: Vec<f64>,
+    /// [blocks, positions, k], one sequence a lane
+    probs: Vec<Lane>,
+    /// Σ p ln p of every distribution, [blocks, positions]
+    neg_entropy: Vec<Lane>,
     /// Smallest effective sample size met, if the predictor samples.
     pub effective_samples: Option<f64>,
 }
@@ -104,7 +105,7 @@ impl TestSet {
         for (block, answers) in drawn {
             blocks.push(block);
             for (reference, answer) in references.iter_mut().zip(answers) {
-                reference.take(answer, states);
+                reference.take(&answer, states, length);
             }
         }
         Self {
@@ -128,66 +129,55 @@ impl TestSet {
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, params: &[f32]) -> Vec<Divergence> {
         let prepared = model.prepare(params);
-        // Per block and sequence: [references] of (last, all).
-        let by_block: Vec<Vec<Vec<(f64, f64)>>> = self
+        let by_block: Vec<Vec<(Lane, Lane)>> = self
             .blocks
             .par_iter()
             .enumerate()
             .map_init(
-                || model.work(),
-                |work, (index, block)| self.block_divergences(model, &prepared, index, block, work),
+                || (model.work(), vec![Lane::ZERO; self.length * self.states]),
+                |(work, log_q), (index, block)| {
+                    model.forward(&prepared, &block.rows()[..self.length], work);
+                    log_softmax(work.logits(), self.states, log_q);
+                    let from = |reference: &Reference| {
+                        reference.divergence(index, self.length, self.states, log_q)
+                    };
+                    self.references.iter().map(from).collect()
+                },
             )
             .collect();
         let mut divergences = self.empty_divergences();
-        for sequence in by_block.iter().flatten() {
-            for (divergence, &(last, all)) in divergences.iter_mut().zip(sequence) {
-                divergence.push(last, all);
+        for (block, by_reference) in self.blocks.iter().zip(&by_block) {
+            for (divergence, &(last, all)) in divergences.iter_mut().zip(by_reference) {
+                divergence.push(last, all, block.used());
             }
         }
         divergences
     }
 
-    fn block_divergences(
-        &self,
-        model: &Model,
-        prepared: &Prepared,
-        index: usize,
-        block: &TokenBlock,
-        work: &mut Work,
-    ) -> Vec<Vec<(f64, f64)>> {
-        model.forward(prepared, &block.rows()[..self.length], work);
-        let mut log_probs = vec![0.0; self.length * self.states];
-        (0..block.used())
-            .map(|lane| {
-                log_softmax(work.logits(), lane, self.states, &mut log_probs);
-                let sequence = index * LANES + lane;
-                let from = |reference: &Reference| {
-                    reference.divergence(sequence, self.length, self.states, &log_probs)
-                };
-                self.references.iter().map(from).collect()
-            })
-            .collect()
-    }
-
     /// KL(truth ‖ reference) for every reference.
     pub fn truth_divergences(&self) -> Vec<Divergence> {
         let truth = &self.references[0];
-        let sequences = truth.neg_entropy.len() / self.length;
-        let (length, states) = (self.length, self.states);
         let mut divergences = self.empty_divergences();
         for (divergence, reference) in divergences.iter_mut().zip(&self.references) {
-            for sequence in 0..sequences {
-                let count = reference.positions.range(length).len();
-                let own = &reference.probs[sequence * count * states..][..count * states];
-                let log_probs: Vec<f64> = own.iter().map(|&p| libm::log(p)).collect();
+            let size = reference.positions.range(self.length).len() * self.states;
+            for (index, (block, probs)) in self
+                .blocks
+                .iter()
+                .zip(reference.probs.chunks_exact(size))
+                .enumerate()
+            {
+                let log_q: Vec<Lane> = probs.iter().map(|p| p.map(libm::logf)).collect();
                 let (last, all) = match reference.positions {
-                    Positions::All => truth.divergence(sequence, length, states, &log_probs),
+                    Positions::All => truth.divergence(index, self.length, self.states, &log_q),
                     Positions::Last => {
-                        let row = sequence * length + length - 1;
-                        (truth.position_divergence(row, states, &log_probs), f64::NAN)
+                        let row = (index + 1) * self.length - 1;
+                        (
+                            truth.position_divergence(row, self.states, &log_q),
+                            Lane::ZERO,
+                        )
                     }
                 };
-                divergence.push(last, all);
+                divergence.push(last, all, block.used());
             }
         }
         divergences
@@ -234,49 +224,65 @@ fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 impl Reference {
-    fn take(&mut self, answers: Answers, states: usize) {
-        let neg_entropy =
-            |row: &[f64]| row.iter().map(|&p| times_log(p, libm::log(p))).sum::<f64>();
-        self.neg_entropy
-            .extend(answers.probs.chunks_exact(states).map(neg_entropy));
-        self.probs.extend(answers.probs);
+    /// Takes in the answers on one more block, turned from sequences into lanes.
+    fn take(&mut self, answers: &Answers, states: usize, length: usize) {
+        let positions = self.positions.range(length).len();
+        let sequences = answers.probs.chunks_exact(positions * states);
+        let start = self.probs.len();
+        self.probs
+            .resize(start + positions * states, Lane::splat(1.0 / states as f32));
+        let entropies = self.neg_entropy.len();
+        self.neg_entropy.resize(entropies + positions, Lane::ZERO);
+        for (lane, sequence) in sequences.enumerate() {
+            for (slot, &p) in self.probs[start..].iter_mut().zip(sequence) {
+                slot.0[lane] = p as f32;
+            }
+            let rows = sequence.chunks_exact(states);
+            for (slot, row) in self.neg_entropy[entropies..].iter_mut().zip(rows) {
+                let sum: f64 = row.iter().map(|&p| times_log(p, libm::log(p))).sum();
+                slot.0[lane] = sum as f32;
+            }
+        }
         self.effective_samples = fewer(self.effective_samples, answers.effective_samples);
     }
 
-    /// KL(reference ‖ q) of one sequence, given ln q at all positions ([t, k]): at the last position, and
-    /// averaged over all (NaN if the reference has the last only).
+    /// KL(reference ‖ q) on one block, given ln q at all positions ([t, k]): at the last position, and averaged over
+    /// all (zero if the reference has the last only).
     fn divergence(
         &self,
-        sequence: usize,
+        block: usize,
         length: usize,
         states: usize,
-        log_q: &[f64],
-    ) -> (f64, f64) {
+        log_q: &[Lane],
+    ) -> (Lane, Lane) {
         match self.positions {
             Positions::Last => {
                 let last = &log_q[(length - 1) * states..];
-                (self.position_divergence(sequence, states, last), f64::NAN)
+                (self.position_divergence(block, states, last), Lane::ZERO)
             }
             Positions::All => {
-                let (mut sum, mut last) = (0.0, 0.0);
+                let (mut sum, mut last) = (Lane::ZERO, Lane::ZERO);
                 for (position, log_q) in log_q.chunks_exact(states).enumerate() {
-                    last = self.position_divergence(sequence * length + position, states, log_q);
+                    last = self.position_divergence(block * length + position, states, log_q);
                     sum += last;
                 }
-                (last, sum / length as f64)
+                (last, sum * (1.0 / length as f32))
             }
         }
     }
 
-    /// KL(p ‖ q) = Σ p ln p − Σ p ln q of one distribution.
-    fn position_divergence(&self, row: usize, states: usize, log_q: &[f64]) -> f64 {
+    /// KL(p ‖ q) = Σ p ln p − Σ p ln q of one row of distributions.
+    fn position_divergence(&self, row: usize, states: usize, log_q: &[Lane]) -> Lane {
         let p = &self.probs[row * states..][..states];
-        let cross: f64 = p
-            .iter()
-            .zip(log_q)
-            .map(|(&p, &log_q)| times_log(p, log_q))
-            .sum();
-        self.neg_entropy[row] - cross
+        let mut kl = self.neg_entropy[row];
+        for (p, log_q) in p.iter().zip(log_q) {
+            for lane in 0..LANES {
+                // Where p is zero, ln q may be −∞.
+                let product = p.0[lane] * log_q.0[lane];
+                kl.0[lane] -= if p.0[lane] == 0.0 { 0.0 } else { product };
+            }
+        }
+        kl
     }
 }
 
@@ -294,26 +300,46 @@ impl Divergence {
         }
     }
 
-    fn push(&mut self, last: f64, all: f64) {
-        self.last.push(last);
-        if let Some(moments) = &mut self.all {
-            moments.push(all);
+    /// Takes in the first `used` lanes.
+    fn push(&mut self, last: Lane, all: Lane, used: usize) {
+        for lane in 0..used {
+            self.last.push(f64::from(last.0[lane]));
+            if let Some(moments) = &mut self.all {
+                moments.push(f64::from(all.0[lane]));
+            }
         }
     }
 }
 
-/// ln softmax of one lane's logits at every position, in f64. Shapes: [positions, k] both.
-pub fn log_softmax(logits: &[Lane], lane: usize, states: usize, log_probs: &mut [f64]) {
+/// ln softmax of the logits at every position. Shapes: [positions, k] both.
+pub fn log_softmax(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
+    at_level!(
+        Level::detect(),
+        log_softmax_avx2(logits, states, log_probs),
+        log_softmax_any::<false>(logits, states, log_probs)
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn log_softmax_avx2(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
+    log_softmax_any::<true>(logits, states, log_probs);
+}
+
+#[inline(always)]
+fn log_softmax_any<const FUSED: bool>(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
     for (row, out) in logits
         .chunks_exact(states)
         .zip(log_probs.chunks_exact_mut(states))
     {
-        for (value, logit) in out.iter_mut().zip(row) {
-            *value = f64::from(logit.0[lane]);
+        let largest = row[1..].iter().fold(row[0], |most, &f| most.max(f));
+        let mut sum = Lane::ZERO;
+        for &f in row {
+            sum += (f - largest).exp();
         }
-        let largest = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = out.iter().map(|&f| libm::exp(f - largest)).sum();
-        let log_sum = largest + libm::log(sum);
-        out.iter_mut().for_each(|f| *f -= log_sum);
+        let log_sum = sum.ln::<FUSED>() + largest;
+        for (log_p, &f) in out.iter_mut().zip(row) {
+            *log_p = f - log_sum;
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::LANES;
 use crate::invalid::{Invalid, require};
+use crate::model::level::{Level, at_level};
 use crate::model::{Lane, Matrix};
 
 /// A loss, as a recipe writes it.
@@ -51,6 +52,22 @@ impl Loss {
         scale: f32,
         d_logits: &mut [Lane],
     ) -> f64 {
+        at_level!(
+            Level::detect(),
+            evaluate_avx2(self, logits, targets, used, scale, d_logits),
+            self.evaluate_any::<false>(logits, targets, used, scale, d_logits)
+        )
+    }
+
+    #[inline(always)]
+    fn evaluate_any<const FUSED: bool>(
+        &self,
+        logits: &[Lane],
+        targets: &[[u8; LANES]],
+        used: usize,
+        scale: f32,
+        d_logits: &mut [Lane],
+    ) -> f64 {
         let states = logits.len() / targets.len();
         let in_use = Lane(std::array::from_fn(
             |lane| if lane < used { scale } else { 0.0 },
@@ -62,7 +79,7 @@ impl Loss {
             .zip(d_logits.chunks_exact_mut(states))
         {
             let values = match *self {
-                Loss::CrossEntropy {} => cross_entropy(f, y, df),
+                Loss::CrossEntropy {} => cross_entropy::<FUSED>(f, y, df),
                 Loss::Margin { delta } => margin(f, y, delta as f32, df),
             };
             for slope in df.iter_mut() {
@@ -106,16 +123,30 @@ impl Loss {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn evaluate_avx2(
+    loss: &Loss,
+    logits: &[Lane],
+    targets: &[[u8; LANES]],
+    used: usize,
+    scale: f32,
+    d_logits: &mut [Lane],
+) -> f64 {
+    loss.evaluate_any::<true>(logits, targets, used, scale, d_logits)
+}
+
 /// One position: the loss by lane; the gradient into `df`.
-fn cross_entropy(f: &[Lane], y: &[u8; LANES], df: &mut [Lane]) -> Lane {
+#[inline(always)]
+fn cross_entropy<const FUSED: bool>(f: &[Lane], y: &[u8; LANES], df: &mut [Lane]) -> Lane {
     let largest = f[1..].iter().fold(f[0], |most, &value| most.max(value));
     let mut sum = Lane::ZERO;
     for (slope, &value) in df.iter_mut().zip(f) {
         *slope = (value - largest).exp();
         sum += *slope;
     }
-    let inverse = sum.map(|s| 1.0 / s);
-    let mut loss = sum.map(libm::logf) + largest;
+    let inverse = sum.inverse();
+    let mut loss = sum.ln::<FUSED>() + largest;
     for slope in df.iter_mut() {
         *slope = *slope * inverse;
     }
@@ -127,6 +158,7 @@ fn cross_entropy(f: &[Lane], y: &[u8; LANES], df: &mut [Lane]) -> Lane {
 }
 
 /// One position: the loss by lane; the gradient into `df`.
+#[inline(always)]
 fn margin(f: &[Lane], y: &[u8; LANES], delta: f32, df: &mut [Lane]) -> Lane {
     let share = 1.0 / f.len() as f32;
     df.fill(Lane::ZERO);
