@@ -149,10 +149,12 @@ fn in_coordinates(model: &Model) -> bool {
     matches!(model.prepare(&model.start(0)), Prepared::Tables(_))
 }
 
-/// The model as it computes by itself and, if that is in coordinates, in its residual stream.
+/// The model as it computes by itself and, if that is in coordinates, without special instructions and in its
+/// residual stream.
 fn paths(model: &Model) -> Vec<Model> {
     let mut paths = vec![model.clone()];
     if in_coordinates(model) {
+        paths.push(model.clone().portable());
         paths.push(model.clone().in_residual_stream());
     }
     paths
