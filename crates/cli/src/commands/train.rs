@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Some(folder) => folder,
             None => RunFolder::create(&out, &recipe)?,
         };
-        Session::start(folder, trainer, instruments)?.run()
+        Training::start(folder, trainer, instruments)?.run()
     })
 }
 
@@ -96,7 +96,7 @@ fn check_same(folder: &RunFolder, recipe: &Recipe) -> Result<(), Failure> {
 }
 
 /// One sitting of training.
-struct Session {
+struct Training {
     folder: RunFolder,
     trainer: Trainer,
     instruments: Instruments,
@@ -107,7 +107,7 @@ struct Session {
     progress: Progress,
 }
 
-impl Session {
+impl Training {
     fn start(
         folder: RunFolder,
         mut trainer: Trainer,

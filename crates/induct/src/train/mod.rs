@@ -3,11 +3,13 @@
 mod loss;
 mod optimizer;
 mod recipe;
+mod recipe_text;
 mod schedule;
 mod trainer;
 
 pub use loss::Loss;
 pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
-pub use recipe::{Recipe, RecipeError, Seeds, StageSpec, TaskSpec, TrainSpec};
+pub use recipe::{Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
+pub use recipe_text::RecipeError;
 pub use schedule::{RecordSpec, Schedule, Spacing};
 pub use trainer::{Diverged, TrainState, Trainer, batch_address, prior_at};

@@ -1,0 +1,326 @@
+//! What parameters look like in coordinates, and the way back for gradients: small dense products, once a step.
+
+use std::f32::consts::LOG2_E;
+
+use super::dense::{
+    View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
+};
+use super::one_hot::Factors;
+use super::{Coordinates, HeadPlan, LayerPlan, Meets};
+use crate::model::transformer::{Layer, Transformer};
+
+/// The affine bases of one layer: [1 + m, d] each.
+#[derive(Clone, Debug)]
+struct LayerBasis {
+    a: Vec<f32>,
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+}
+
+/// What one set of parameters looks like in coordinates.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    /// All tables, at the places that [`Coordinates`] says.
+    pub(super) data: Vec<f32>,
+    layers: Vec<LayerBasis>,
+    /// After the last layer, [1 + last, d].
+    last: Vec<f32>,
+    /// Whether no score of a head can be large, `[layer][head]`.
+    pub(super) gentle: Vec<Vec<bool>>,
+    /// The first layer's heads, where their scores are gentle.
+    pub(super) factors: Vec<Factors>,
+}
+
+/// Scores in units of ln 2 are gentle up to here: sums of their powers stay far from the ends of f32.
+const GENTLE: f32 = 100.0;
+
+impl Coordinates {
+    /// Room for tables.
+    pub fn tables(&self, width: usize) -> Tables {
+        let basis = |m: usize| vec![0.0; (1 + m) * width];
+        Tables {
+            data: vec![0.0; self.size],
+            layers: self
+                .layers
+                .iter()
+                .map(|plan| LayerBasis {
+                    a: basis(plan.m),
+                    q: basis(plan.m),
+                    k: basis(plan.m),
+                    v: basis(plan.m),
+                })
+                .collect(),
+            last: basis(self.last),
+            gentle: self
+                .layers
+                .iter()
+                .map(|plan| vec![false; plan.heads.len()])
+                .collect(),
+            factors: self.layers[0]
+                .heads
+                .iter()
+                .map(|_| Factors::new(self.states, self.length))
+                .collect(),
+        }
+    }
+
+    /// Computes the tables of `params`.
+    pub fn prepare(&self, shape: &Transformer, params: &[f32], tables: &mut Tables) {
+        let d = shape.width;
+        tables.data.fill(0.0);
+        // A₀ = E₀, A_c = E_c − E₀
+        let mut a = params[shape.embed.clone()].to_vec();
+        let (first, rest) = a.split_at_mut(d);
+        for row in rest.chunks_exact_mut(d) {
+            row.iter_mut()
+                .zip(first.iter())
+                .for_each(|(x, x0)| *x -= x0);
+        }
+        for (l, (layer, plan)) in shape.layers.iter().zip(&self.layers).enumerate() {
+            a = self.prepare_layer(shape, params, layer, plan, a, l, tables);
+        }
+        let p = View::new(&params[shape.unembed.clone()], self.states);
+        let output = ViewMut::new(&mut tables.data, self.states, self.output.start);
+        add_product(
+            output,
+            View::new(&a, d),
+            p,
+            (1 + self.last, d, self.states),
+            1.0,
+        );
+        tables.last = a;
+    }
+
+    /// Fills one layer's tables and returns the basis after it.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of them are plain parts of one formula"
+    )]
+    fn prepare_layer(
+        &self,
+        shape: &Transformer,
+        params: &[f32],
+        layer: &Layer,
+        plan: &LayerPlan,
+        a: Vec<f32>,
+        l: usize,
+        tables: &mut Tables,
+    ) -> Vec<f32> {
+        let (d, m, heads) = (shape.width, plan.m, layer.heads);
+        let size = d / heads;
+        let scale = LOG2_E / (size as f32).sqrt();
+        let basis = &mut tables.layers[l];
+        let projections = [
+            (&layer.w_q, &mut basis.q),
+            (&layer.w_k, &mut basis.k),
+            (&layer.w_v, &mut basis.v),
+        ];
+        for (weight, projected) in projections {
+            projected.fill(0.0);
+            let w = View::new(&params[weight.clone()], d);
+            add_product(
+                ViewMut::new(projected, d, 0),
+                View::new(&a, d),
+                w,
+                (1 + m, d, d),
+                1.0,
+            );
+        }
+        let (q, k, v) = (
+            View::new(&basis.q, d),
+            View::new(&basis.k, d),
+            View::new(&basis.v, d),
+        );
+        let mut next = vec![0.0; (1 + m * (1 + heads)) * d];
+        next[..a.len()].copy_from_slice(&a);
+        for (h, places) in plan.heads.iter().enumerate() {
+            let column = h * size;
+            let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
+            let asks = ViewMut::new(&mut tables.data, plan.padded, places.asks.start);
+            let sizes = (1 + m, size, m);
+            add_product_with_transposed(asks, q, k.from(1, 0), sizes, scale);
+            let constant = ViewMut::new(&mut tables.data, 1, places.constant.start);
+            add_product_with_transposed(constant, q, k, (1 + m, size, 1), scale);
+            if let Some(v) = &layer.v {
+                let positions = View::new(&params[v.clone()], d).from(0, column);
+                let table = ViewMut::new(&mut tables.data, 1 + plan.padded, places.positions.start);
+                let other = if self.meets == Meets::Key { k } else { q };
+                let sizes = (self.length, size, 1 + m);
+                add_product_with_transposed(table, positions, other, sizes, scale);
+            }
+            let gentle = self.bound(plan, places, &tables.data) < GENTLE;
+            tables.gentle[l][h] = gentle;
+            if l == 0 && gentle {
+                let (asks, positions) = (
+                    &tables.data[places.asks.clone()],
+                    &tables.data[places.positions.clone()],
+                );
+                tables.factors[h].fill(asks, positions, plan.padded);
+            }
+            // A′: the head's constant goes to row 0, its averages get rows of their own.
+            let rows = (1 + m * (1 + h)) * d;
+            match &layer.w_o {
+                Some(w_o) => {
+                    let w = View::new(&params[w_o.clone()], d).from(column, 0);
+                    add_product(ViewMut::new(&mut next, d, 0), v, w, (1, size, d), 1.0);
+                    let own = ViewMut::new(&mut next, d, rows);
+                    add_product(own, v.from(1, 0), w, (m, size, d), 1.0);
+                }
+                None => {
+                    next[..d]
+                        .iter_mut()
+                        .zip(&basis.v[..d])
+                        .for_each(|(x, v0)| *x += v0);
+                    next[rows..].copy_from_slice(&basis.v[d..]);
+                }
+            }
+        }
+        tables.layers[l].a = a;
+        next
+    }
+
+    /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are at least
+    /// zero and sum to at most one, so a block contributes at most its largest factor.
+    fn bound(&self, plan: &LayerPlan, places: &HeadPlan, data: &[f32]) -> f32 {
+        let block = self.states - 1;
+        let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
+        let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
+        let mut asks = data[places.asks.clone()]
+            .chunks_exact(plan.padded)
+            .map(blocks);
+        let base = asks.next().unwrap_or(0.0);
+        let asks: Vec<f32> = asks.take(plan.m).collect();
+        let asked = base + asks.chunks_exact(block).map(largest).sum::<f32>();
+        let positions = data[places.positions.clone()].chunks_exact(1 + plan.padded);
+        let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
+        asked + placed.fold(0.0, f32::max)
+    }
+
+    /// Writes the gradient of every parameter into `grads`, given that of every table.
+    pub fn pull_back(
+        &self,
+        shape: &Transformer,
+        params: &[f32],
+        tables: &Tables,
+        d_tables: &[f32],
+        grads: &mut [f32],
+    ) {
+        let (d, states) = (shape.width, self.states);
+        grads.fill(0.0);
+        // output = A P  ⟹  dA = doutput Pᵀ, dP = Aᵀ doutput
+        let d_output = View::new(&d_tables[self.output.clone()], states);
+        let sizes = (d, 1 + self.last, states);
+        let d_unembed = ViewMut::new(grads, states, shape.unembed.start);
+        add_transposed_product(d_unembed, View::new(&tables.last, d), d_output, sizes, 1.0);
+        let mut d_next = vec![0.0; (1 + self.last) * d];
+        let p = View::new(&params[shape.unembed.clone()], states);
+        let sizes = (1 + self.last, states, d);
+        add_product_with_transposed(ViewMut::new(&mut d_next, d, 0), d_output, p, sizes, 1.0);
+        for (l, layer) in shape.layers.iter().enumerate().rev() {
+            let (plan, basis) = (&self.layers[l], &tables.layers[l]);
+            d_next =
+                self.pull_back_layer(shape, params, layer, plan, basis, d_tables, &d_next, grads);
+        }
+        // A₀ = E₀, A_c = E_c − E₀  ⟹  dE_c = dA_c, dE₀ = dA₀ − Σ_c dA_c
+        let d_embed = &mut grads[shape.embed.clone()];
+        d_embed.copy_from_slice(&d_next);
+        let (first, rest) = d_embed.split_at_mut(d);
+        for row in rest.chunks_exact(d) {
+            first.iter_mut().zip(row).for_each(|(x0, x)| *x0 -= x);
+        }
+    }
+
+    /// Adds the gradients of one layer's parameters and returns that of its basis A.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of them are plain parts of one formula"
+    )]
+    fn pull_back_layer(
+        &self,
+        shape: &Transformer,
+        params: &[f32],
+        layer: &Layer,
+        plan: &LayerPlan,
+        basis: &LayerBasis,
+        d_tables: &[f32],
+        d_next: &[f32],
+        grads: &mut [f32],
+    ) -> Vec<f32> {
+        let (d, m) = (shape.width, plan.m);
+        let size = d / layer.heads;
+        let scale = LOG2_E / (size as f32).sqrt();
+        let [mut d_q, mut d_k, mut d_v] = [(); 3].map(|()| vec![0.0; (1 + m) * d]);
+        let views = |data, column| View::new(data, d).from(0, column);
+        for (h, places) in plan.heads.iter().enumerate() {
+            let column = h * size;
+            let (q, k) = (views(&basis.q, column), views(&basis.k, column));
+            // asks = A_Q A_K,₁…ᵀ / √m_h
+            let d_asks = View::new(&d_tables[places.asks.clone()], plan.padded);
+            let d_q_own = ViewMut::new(&mut d_q, d, column);
+            add_product(d_q_own, d_asks, k.from(1, 0), (1 + m, m, size), scale);
+            let d_k_own = ViewMut::new(&mut d_k, d, d + column);
+            add_transposed_product(d_k_own, d_asks, q, (m, 1 + m, size), scale);
+            // positions = v A_Kᵀ / √m_h (or A_Q)
+            if let Some(v) = &layer.v {
+                let positions = View::new(&params[v.clone()], d).from(0, column);
+                let d_table = View::new(&d_tables[places.positions.clone()], 1 + plan.padded);
+                let (other, d_other) = match self.meets {
+                    Meets::Key => (k, &mut d_k),
+                    Meets::Query => (q, &mut d_q),
+                };
+                let d_other = ViewMut::new(d_other, d, column);
+                add_transposed_product(
+                    d_other,
+                    d_table,
+                    positions,
+                    (1 + m, self.length, size),
+                    scale,
+                );
+                let d_positions = ViewMut::new(grads, d, v.start + column);
+                add_product(
+                    d_positions,
+                    d_table,
+                    other,
+                    (self.length, 1 + m, size),
+                    scale,
+                );
+            }
+            // A′₀ += A_V,₀ W_O, A′_own = A_V,₁… W_O
+            let rows = 1 + m * (1 + h);
+            let d_rows = View::new(d_next, d).from(rows, 0);
+            match &layer.w_o {
+                Some(w_o) => {
+                    let w = View::new(&params[w_o.clone()], d).from(column, 0);
+                    let v = views(&basis.v, column);
+                    let d_next = View::new(d_next, d);
+                    let d_first = ViewMut::new(&mut d_v, d, column);
+                    add_product_with_transposed(d_first, d_next, w, (1, d, size), 1.0);
+                    let d_rest = ViewMut::new(&mut d_v, d, d + column);
+                    add_product_with_transposed(d_rest, d_rows, w, (m, d, size), 1.0);
+                    let start = w_o.start + column * d;
+                    let d_w = ViewMut::new(grads, d, start);
+                    add_transposed_product(d_w, v, d_next, (size, 1, d), 1.0);
+                    let d_w = ViewMut::new(grads, d, start);
+                    add_transposed_product(d_w, v.from(1, 0), d_rows, (size, m, d), 1.0);
+                }
+                None => {
+                    d_v[..d].copy_from_slice(&d_next[..d]);
+                    d_v[d..].copy_from_slice(&d_rows.data[..m * d]);
+                }
+            }
+        }
+        // A_Q = A W_Q and so on; A itself goes on into A′.
+        let mut d_a = d_next[..(1 + m) * d].to_vec();
+        let a = View::new(&basis.a, d);
+        for (place, d_projected) in [(&layer.w_q, &d_q), (&layer.w_k, &d_k), (&layer.w_v, &d_v)] {
+            let d_projected = View::new(d_projected, d);
+            let w = View::new(&params[place.clone()], d);
+            let sizes = (1 + m, d, d);
+            add_product_with_transposed(ViewMut::new(&mut d_a, d, 0), d_projected, w, sizes, 1.0);
+            let d_w = ViewMut::new(grads, d, place.start);
+            add_transposed_product(d_w, a, d_projected, (d, 1 + m, d), 1.0);
+        }
+        d_a
+    }
+}
