@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{eval, predict, presets, sample, show, train};
+use commands::{bench, eval, predict, presets, sample, show, train};
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
@@ -30,6 +30,7 @@ enum Command {
     Predict(predict::Arguments),
     Eval(eval::Arguments),
     Sample(sample::Arguments),
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -335,6 +335,30 @@ fn the_construction_is_loaded_and_predicts_bigrams() {
 }
 
 #[test]
+fn bench_times_the_settings() {
+    let shown = json(&[
+        "bench",
+        "--only",
+        "main",
+        "--seconds",
+        "0.05",
+        "--threads",
+        "1",
+        "--json",
+    ]);
+    let main = &shown["settings"][0];
+    assert_eq!(
+        (main["name"].as_str(), main["threads"].as_u64()),
+        (Some("main"), Some(1))
+    );
+    assert!(main["ms_per_step"].as_f64().unwrap() > 0.0);
+    let shares = main["share_of_block"].as_object().unwrap();
+    let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    assert!(fail(2, &["bench", "--only", "mian"]).contains("many-states"));
+}
+
+#[test]
 fn presets_are_listed_and_can_be_copied() {
     let list = succeed(&["presets"]);
     assert!(list.contains("main ") && list.contains("trigram "));

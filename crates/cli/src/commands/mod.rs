@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod bench;
 pub mod eval;
 pub mod predict;
 pub mod presets;
