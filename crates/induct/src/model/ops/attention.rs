@@ -102,19 +102,23 @@ pub struct AttnRow<'a> {
 pub type AttnProbe<'a> = &'a mut dyn FnMut(AttnRow);
 
 impl Head {
+    #[inline(always)]
     fn scale(&self) -> f32 {
         1.0 / (self.columns.len() as f32).sqrt()
     }
 
+    #[inline(always)]
     fn row<'a, T>(&self, buffer: &'a [T], row: usize) -> &'a [T] {
         &buffer[row * self.width..][self.columns.clone()]
     }
 
+    #[inline(always)]
     fn row_mut<'a, T>(&self, buffer: &'a mut [T], row: usize) -> &'a mut [T] {
         &mut buffer[row * self.width..][self.columns.clone()]
     }
 
     /// Writes s_ij for all j ≤ i into `scores`.
+    #[inline(always)]
     fn scores(&self, inputs: &Inputs, i: usize, scores: &mut [Lane]) {
         let scale = self.scale();
         let query = self.row(inputs.queries, i);
@@ -147,6 +151,7 @@ impl Head {
     /// Sets the head's columns of `out` ([rows, d]) and saves what the backward needs.
     ///
     /// `row` is scratch, `[rows]`; `probe`, if given, is shown each row.
+    #[inline(always)]
     pub fn forward(
         &self,
         inputs: &Inputs,
@@ -199,6 +204,7 @@ impl Head {
     /// - p_i = softmax(s_i)     ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
     /// - s_ij = (q_i + r_{i−j}) · k_j / √m  ⟹  dq_i += ds k_j, dr_{i−j} += ds k_j, dk_j += ds (q_i + r_{i−j}),
     ///   all over √m; likewise with the roles of q and k exchanged.
+    #[inline(always)]
     pub fn backward(
         &self,
         inputs: &Inputs,
@@ -257,6 +263,7 @@ impl Head {
     }
 }
 
+#[inline(always)]
 fn dot(a: &[Lane], b: &[Lane]) -> Lane {
     a.iter()
         .zip(b)

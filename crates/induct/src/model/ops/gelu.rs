@@ -7,6 +7,7 @@ const ROOT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
 const CUBIC: f64 = 0.044_715;
 
 /// Sets y to gelu(x).
+#[inline(always)]
 pub fn forward(x: &[Lane], y: &mut [Lane]) {
     for (&x, y) in x.iter().zip(y) {
         *y = x * 0.5 * (Lane::splat(1.0) + tanh_inner(x));
@@ -14,6 +15,7 @@ pub fn forward(x: &[Lane], y: &mut [Lane]) {
 }
 
 /// dx = dy · dgelu/dx, with dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh² u) u′.
+#[inline(always)]
 pub fn backward(x: &[Lane], dy: &[Lane], dx: &mut [Lane]) {
     for ((&x, &dy), dx) in x.iter().zip(dy).zip(dx) {
         let one = Lane::splat(1.0);

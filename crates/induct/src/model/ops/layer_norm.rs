@@ -6,6 +6,7 @@ use crate::model::matrix::Matrix;
 const EPSILON: f64 = 1e-5;
 
 /// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias `[d]`.
+#[inline(always)]
 pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
     let d = gain.len();
     for (x_row, y_row) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
@@ -18,6 +19,7 @@ pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
 
 /// y = g x̂ + b  ⟹  dg += Σ dy x̂, db += Σ dy, and with h = g dy:
 /// dx += (h − mean(h) − x̂ mean(h x̂)) / √(var + ε).
+#[inline(always)]
 pub fn backward(
     x: &[Lane],
     gain: &[f32],
@@ -52,6 +54,7 @@ pub fn backward(
 }
 
 /// Mean and 1/√(var + ε) of one position.
+#[inline(always)]
 fn statistics(x_row: &[Lane]) -> (Lane, Lane) {
     let share = 1.0 / x_row.len() as f32;
     let mean = x_row.iter().fold(Lane::ZERO, |sum, &x| sum + x) * share;

@@ -3,6 +3,7 @@
 use super::{Layer, MLP_FACTOR, Norm, Transformer};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
+use crate::model::level::{Level, at_level};
 use crate::model::ops::attention::{AttnProbe, Gradients, Head, Inputs, RowScales};
 use crate::model::ops::{gelu, layer_norm, linear};
 
@@ -64,6 +65,35 @@ impl Transformer {
     ///
     /// `inputs` are the tokens of one block, at most t rows. `probe`, if given, is shown all attention.
     pub fn forward(
+        &self,
+        params: &[f32],
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        logits: &mut [Lane],
+        probe: Option<AttnProbe>,
+    ) {
+        at_level!(
+            Level::detect(),
+            self.forward_avx2(params, inputs, work, logits, probe),
+            self.forward_any(params, inputs, work, logits, probe)
+        );
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn forward_avx2(
+        &self,
+        params: &[f32],
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        logits: &mut [Lane],
+        probe: Option<AttnProbe>,
+    ) {
+        self.forward_any(params, inputs, work, logits, probe);
+    }
+
+    #[inline(always)]
+    fn forward_any(
         &self,
         params: &[f32],
         inputs: &[[u8; LANES]],
@@ -147,6 +177,35 @@ impl Transformer {
 
     /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
     pub fn backward(
+        &self,
+        params: &[f32],
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        at_level!(
+            Level::detect(),
+            self.backward_avx2(params, inputs, work, d_logits, grads),
+            self.backward_any(params, inputs, work, d_logits, grads)
+        );
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn backward_avx2(
+        &self,
+        params: &[f32],
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        self.backward_any(params, inputs, work, d_logits, grads);
+    }
+
+    #[inline(always)]
+    fn backward_any(
         &self,
         params: &[f32],
         inputs: &[[u8; LANES]],
@@ -312,6 +371,7 @@ impl Transformer {
     }
 }
 
+#[inline(always)]
 fn add(target: &mut [Lane], other: &[Lane]) {
     for (a, &b) in target.iter_mut().zip(other) {
         *a += b;
@@ -319,6 +379,7 @@ fn add(target: &mut [Lane], other: &[Lane]) {
 }
 
 /// What comes after the (optional) norm: x itself, or its normalised copy in `normed`.
+#[inline(always)]
 fn apply_norm<'a>(
     norm: &Option<Norm>,
     params: &[f32],
@@ -336,6 +397,7 @@ fn apply_norm<'a>(
 }
 
 /// Lets `add_gradient` add to the gradient of what came after the norm, and carries it on to `dx`.
+#[inline(always)]
 fn backward_through_norm(
     norm: &Option<Norm>,
     params: &[f32],
