@@ -390,7 +390,8 @@ fn a_loss_that_is_no_number_ends_the_run_and_keeps_what_there_is() {
     assert!(succeed(&["show", out]).contains("uniform"));
     let mut again = train_arguments("main", out, &sets);
     again.push("--resume");
-    assert!(succeed(&again).contains("no number at step"));
+    assert!(fail(1, &again).contains("no number at step"));
+    assert!(succeed(&["show", out]).contains("Diverged"));
     for command in [
         &["predict", out, "--tokens", "0,1"][..],
         &["eval", out, "--sequences", "9"],
@@ -450,6 +451,17 @@ fn a_run_goes_on_by_its_own_recipe() {
     let before = results(Path::new(&run));
     succeed(&["train", &format!("{run}/recipe.toml"), "--resume"]);
     assert_eq!(results(Path::new(&run)), before);
+    // From inside the folder, too.
+    let inside = Command::new(env!("CARGO_BIN_EXE_induct"))
+        .args(["train", "recipe.toml", "--resume"])
+        .current_dir(&run)
+        .output()
+        .unwrap();
+    assert!(
+        text(&inside.stdout).contains("is complete"),
+        "{}",
+        text(&inside.stderr)
+    );
 }
 
 #[test]

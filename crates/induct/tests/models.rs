@@ -199,13 +199,20 @@ fn assert_fast_matches_twin(
 ) {
     let (states, length, used) = sizes;
     let model = Model::new(spec, states, length).unwrap();
+    let name = format!("{name} (k, t, used) = {sizes:?}, weights up to {scale}");
     let params = weights(&model, scale);
-    let block = tokens(states, length, used);
-    for (model, loss) in paths(&model)
+    assert_matches_twin(&name, &model, &params, &tokens(states, length, used));
+}
+
+/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the twin's.
+fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenBlock) {
+    let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
+    let (used, length) = (block.used(), model.length());
+    for (model, loss) in paths(model)
         .iter()
         .flat_map(|path| LOSSES.map(|loss| (path, loss)))
     {
-        let (total, gradient) = fast(model, &params, &block, loss);
+        let (total, gradient) = fast(model, &params, block, loss);
         let mut exact_total = 0.0;
         let mut exact = vec![0.0; params.len()];
         for lane in 0..used {
@@ -218,7 +225,7 @@ fn assert_fast_matches_twin(
                 .zip(own)
                 .for_each(|(sum, part)| *sum += part);
         }
-        let context = format!("{name} {loss:?} (k, t, used) = {sizes:?}, weights up to {scale}");
+        let context = format!("{name} {loss:?}");
         assert!(
             (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
             "{context}: loss {total}, twin {exact_total}"
@@ -263,6 +270,41 @@ fn the_fast_path_matches_its_twin_at_large_weights() {
             ..TransformerSpec::default()
         });
         assert_fast_matches_twin("sharp", &spec, (3, 9, 8), 2.0);
+    }
+}
+
+/// Scores that favour an absent symbol strongly: shares of what is not there must not overflow.
+#[test]
+fn symbols_that_are_not_in_the_context_do_no_harm() {
+    let (states, length, width) = (3, 8, 8);
+    let spec = ModelSpec::Transformer(TransformerSpec {
+        layers: 1,
+        width,
+        ..TransformerSpec::default()
+    });
+    let model = Model::new(&spec, states, length).unwrap();
+    let block = TokenBlock::from_sequences(&[&[2; 9], &[2, 2, 1, 2, 2, 0, 2, 2, 2]]);
+    for strength in [5.0, 30.0, 60.0, 126.0, 180.0, 400.0] {
+        // E₀ = e₀, E₁ = e₀ + e₁, E₂ = e₀ − e₁; queries read e₀, keys read e₁.
+        let mut params = weights(&model, 0.01);
+        let place = |name: &str| model.layout().tensor(name).unwrap().range.start;
+        let (e, q, k) = (
+            place("embed.E"),
+            place("layers.0.W_Q"),
+            place("layers.0.W_K"),
+        );
+        for (index, value) in [
+            (0, 1.0),
+            (width, 1.0),
+            (width + 1, 1.0),
+            (2 * width, 1.0),
+            (2 * width + 1, -1.0),
+        ] {
+            params[e + index] = value;
+        }
+        params[q] = strength;
+        params[k + width] = 1.0;
+        assert_matches_twin("absent symbols", &model, &params, &block);
     }
 }
 

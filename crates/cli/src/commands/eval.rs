@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use induct::chain::{Address, Prior, Purpose};
+use induct::chain::{Address, LANES, Prior, Purpose};
 use induct::model::Model;
-use induct::probe::{Divergence, Moments, Positions, TestSet};
+use induct::probe::{Divergence, Moments, Positions, TestSet, fewer};
 use induct::strategy::Strategy;
 use induct::train::Recipe;
 use serde_json::{Map, Value, json};
@@ -46,8 +46,8 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Sequences that are held in memory at once.
-const CHUNK: u64 = 2048;
+/// Numbers that are held in memory at once, about: predictions on a piece of the test set.
+const CHUNK: usize = 1 << 25;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -138,8 +138,10 @@ fn measure(
         strategies: Vec::new(),
     };
     let progress = ProgressBar::new(sequences);
-    for first in (0..sequences).step_by(CHUNK as usize) {
-        let chunk = first..(first + CHUNK).min(sequences);
+    let numbers = recipe.task.length * (recipe.task.states + 1) * (asked.len() + 1);
+    let chunk = (CHUNK / numbers).clamp(LANES, 2048).next_multiple_of(LANES);
+    for first in (0..sequences).step_by(chunk) {
+        let chunk = first..(first + chunk as u64).min(sequences);
         let end = chunk.end;
         let set = TestSet::draw(prior, address, chunk, recipe.task.length, &asked);
         let to_model = trained.map(|(model, params)| set.divergences(model, params));
@@ -171,10 +173,8 @@ impl Measured {
                 Some(row) => {
                     row.truth.merge(&truth[index]);
                     merge(&mut row.to_model, more);
-                    row.effective_samples = row
-                        .effective_samples
-                        .zip(reference.effective_samples)
-                        .map(|(a, b)| a.min(b));
+                    row.effective_samples =
+                        fewer(row.effective_samples, reference.effective_samples);
                 }
             }
         }

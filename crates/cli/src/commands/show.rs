@@ -7,7 +7,7 @@ use induct::probe::in_distribution;
 
 use super::{print, print_json};
 use crate::failure::Failure;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{Ending, RunFolder};
 use crate::story::Story;
 
 /// Tell a run's story: phases, losses against strategies, what the heads do, a small chart
@@ -29,11 +29,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return print_json(&story.json());
     }
-    if folder.ending().is_none() {
-        let path = arguments.run.display();
-        print(&format!(
-            "Not ended: `induct train {path}/recipe.toml --resume` goes on with it.\n\n"
-        ))?;
+    let path = arguments.run.display();
+    match folder.ending() {
+        Some(Ending::Complete) => {}
+        Some(Ending::Diverged(step)) => {
+            print(&format!(
+                "Diverged: the loss became no number at step {step}.\n\n"
+            ))?;
+        }
+        None => {
+            print(&format!(
+                "Not ended: `induct train {path}/recipe.toml --resume` goes on with it.\n\n"
+            ))?;
+        }
     }
     print(&story.text(&recipe))
 }

@@ -52,14 +52,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             )),
         }
     }
-    if let Some(ending) = earlier.as_ref().and_then(RunFolder::ending) {
-        let how = match ending {
-            Ending::Complete => "is complete".to_owned(),
-            Ending::Diverged(step) => {
-                format!("has ended: its loss became no number at step {step}")
-            }
-        };
-        return print(&format!("{} {how}; see `induct show`\n", out.display()));
+    match earlier.as_ref().and_then(RunFolder::ending) {
+        None => {}
+        Some(Ending::Complete) => {
+            return print(&format!(
+                "{} is complete; see `induct show`\n",
+                out.display()
+            ));
+        }
+        Some(Ending::Diverged(step)) => {
+            return Err(Failure::failed(format!(
+                "{} has ended: its loss became no number at step {step}",
+                out.display()
+            )));
+        }
     }
     arguments.threads.run(|| {
         // Whatever may be refused or not fit into memory comes before the folder.
@@ -79,7 +85,7 @@ fn out_folder(arguments: &Arguments, recipe: &Recipe) -> PathBuf {
     let own_recipe = source.file_name().is_some_and(|name| name == "recipe.toml");
     match (&arguments.out, source.parent()) {
         (Some(out), _) => out.clone(),
-        (None, Some(folder)) if arguments.resume && own_recipe => folder.to_owned(),
+        (None, Some(folder)) if arguments.resume && own_recipe => Path::new(".").join(folder),
         _ => Path::new("runs").join(&recipe.name),
     }
 }
@@ -223,6 +229,7 @@ impl Training {
             "steps": self.trainer.step(),
             "diverged_at": diverged.map(|diverged| diverged.step),
             "threads": rayon::current_num_threads(),
+            "instructions": induct::model::instructions(),
             "resumed_at": self.resumed_at,
             "seconds": self.started.elapsed().as_secs_f64(),
         });

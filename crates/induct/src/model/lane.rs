@@ -127,7 +127,8 @@ impl Lane {
         let square = x * x;
         let tail = n.times_plus::<FUSED>(Lane::splat(-2.121_944_4e-4), p * x * square);
         let tail = square.times_plus::<FUSED>(Lane::splat(-0.5), tail);
-        n.times_plus::<FUSED>(Lane::splat(0.693_359_4), x + tail)
+        // What is not a number stays so, though its bits look like one's.
+        n.times_plus::<FUSED>(Lane::splat(0.693_359_4), x + tail) + self * 0.0
     }
 }
 
@@ -249,6 +250,14 @@ mod tests {
                     "ln({x}): off by {error:e}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        let nan = Lane::splat(f32::NAN);
+        for result in [nan.exp(), nan.exp2_in_range::<true>(), nan.ln::<false>()] {
+            assert!(result.0[0].is_nan());
         }
     }
 

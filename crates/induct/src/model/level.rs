@@ -3,6 +3,16 @@
 //! Hot loops are written once, over [`Lane`](super::Lane)s, and compiled twice: for any machine, and for AVX2 with fused
 //! multiply-add. The choice is made when the program runs.
 
+/// The name of the instructions that this machine's fast paths use. Results are the same to the byte on machines
+/// where it is the same.
+pub fn instructions() -> &'static str {
+    match Level::detect() {
+        Level::Portable => "portable",
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2(_) => "avx2+fma",
+    }
+}
+
 /// A set of instructions that this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
@@ -29,7 +39,7 @@ impl Level {
     }
 }
 
-/// Calls one of two versions of a function: `$avx2`, compiled with those instructions, or `$portable`.
+/// Calls one of two versions of a function: `$avx2`, which may need AVX2 and FMA and nothing beyond, or `$portable`.
 macro_rules! at_level {
     ($level:expr, $avx2:expr, $portable:expr) => {
         match $level {

@@ -1,13 +1,13 @@
 //! Models: their parameters, forward and backward.
 //!
 //! [`Model`] is the fast path: blocks of [`LANES`] sequences at a time, f32, scratch
-//! from the caller. [`twin`] computes the same in f64, one sequence at a time, by the formulas. Each operation
-//! has both, in one file under [`ops`].
+//! from the caller. [`twin`] computes the same in f64, one sequence at a time, by the formulas. Operations in the
+//! residual stream have both in one file, under [`ops`].
 
 pub mod circuits;
 mod lane;
 mod layout;
-pub mod level;
+pub(crate) mod level;
 mod matrix;
 mod minimal;
 pub mod ops;
@@ -18,6 +18,7 @@ pub mod twin;
 
 pub use lane::Lane;
 pub use layout::{Layout, Tensor};
+pub use level::instructions;
 pub use matrix::Matrix;
 pub use minimal::Minimal;
 pub use ops::attention::{AttnProbe, AttnRow, RelativeTerm};

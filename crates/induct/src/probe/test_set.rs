@@ -50,7 +50,7 @@ pub struct Divergence {
 }
 
 impl TestSet {
-    /// Draws `count` sequences of length t+1 and lets the truth and `strategies` predict on them, over the
+    /// Draws the sequences with the given numbers, of length t+1, and lets the truth and `strategies` predict on them, over the
     /// current thread pool. The first of the references is the truth.
     pub fn draw(
         prior: &Prior,
@@ -216,7 +216,7 @@ impl Answers {
 }
 
 /// The smaller of two numbers that may be missing.
-fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         _ => a.or(b),

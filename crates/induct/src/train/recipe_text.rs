@@ -122,10 +122,12 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
         .ok()
         .and_then(|mut parsed| parsed.remove("value"))
         .or_else(|| is_word(value).then(|| Value::String(value.to_owned())))
-        .ok_or_else(|| refuse("the value is neither TOML nor a plain word".into()))?;
+        .ok_or_else(|| refuse("the value is neither TOML (whole numbers end at 9223372036854775807) nor a plain word".into()))?;
     let mut keys: Vec<&str> = path.trim().split('.').collect();
-    let last = keys.pop().filter(|key| !key.is_empty());
-    let last = last.ok_or_else(|| refuse("the key is empty".into()))?;
+    let last = keys
+        .pop()
+        .filter(|last| !last.is_empty() && keys.iter().all(|key| !key.is_empty()));
+    let last = last.ok_or_else(|| refuse("a part of the key is empty".into()))?;
     let mut place = table;
     for key in keys {
         let inner = place

@@ -40,7 +40,7 @@ struct HeadWork {
     largest: Vec<Lane>,
     inverse_sum: Vec<Lane>,
     /// In the first layer.
-    one_hot: Option<one_hot::Work>,
+    convolution: Option<one_hot::Work>,
 }
 
 impl Coordinates {
@@ -54,7 +54,7 @@ impl Coordinates {
             dc: lanes(padded),
             largest: lanes(1),
             inverse_sum: lanes(1),
-            one_hot: (l == 0).then(|| one_hot::Work::new(self.states, self.length)),
+            convolution: (l == 0).then(|| one_hot::Work::new(self.states, self.length)),
         };
         let layer = |(l, plan): (usize, &LayerPlan)| LayerWork {
             y: lanes(plan.padded),
@@ -96,7 +96,7 @@ impl Coordinates {
             scores,
             ..
         } = work;
-        self.one_hot(inputs, &mut layers[0].y);
+        self.set_inputs(inputs, &mut layers[0].y);
         for l in 0..self.layers.len() {
             let plan = &self.layers[l];
             let (done, rest) = layers.split_at_mut(l + 1);
@@ -111,7 +111,7 @@ impl Coordinates {
                     &mut head.w,
                 );
                 let way = self.way(tables, l, h);
-                if let (true, Some(work)) = (way.gentle, &mut head.one_hot) {
+                if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
                     work.set_symbols(y, rows, plan.padded, self.states);
                     let sizes = (rows, plan.padded);
                     one_hot::forward(self.level, &tables.factors[h], work, sizes, &mut head.c);
@@ -201,7 +201,7 @@ impl Coordinates {
                 head.dw[..rows * plan.padded].fill(Lane::ZERO);
                 let way = self.way(tables, l, h);
                 let d_positions = &mut grads[places.positions.clone()];
-                if let (true, Some(work)) = (way.gentle, &mut head.one_hot) {
+                if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
                     let averages = Averages {
                         c: &head.c,
                         dc: &head.dc,
@@ -242,17 +242,16 @@ impl Coordinates {
 
     /// How head `h` of layer `l` computes its scores.
     fn way(&self, tables: &Tables, l: usize, h: usize) -> Way {
-        let key = self.meets == Meets::Key;
         Way {
             level: self.level,
             m: self.layers[l].padded,
-            gentle: key && tables.gentle[l][h],
-            key,
+            gentle: tables.gentle[l][h],
+            key: self.meets == Meets::Key,
         }
     }
 
     /// y_i = onehot(x_i) without its first entry; padding is zero.
-    fn one_hot(&self, inputs: &[[u8; LANES]], y: &mut [Lane]) {
+    fn set_inputs(&self, inputs: &[[u8; LANES]], y: &mut [Lane]) {
         let padded = self.layers[0].padded;
         for (symbols, row) in inputs.iter().zip(y.chunks_exact_mut(padded)) {
             row.fill(Lane::ZERO);

@@ -8,7 +8,7 @@
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
 //! No t×t matrix is kept: the backward computes 2^s again and needs of each row only its largest score and sum.
-//! `gentle` promises that no score is beyond ±100: then the largest score need not be known at all, and a row is
+//! `gentle` promises that no score is beyond ±40: then the largest score need not be known at all, and a row is
 //! done in one pass. `key` says that positions meet the key. The compiler knows both, and M: a branch in the
 //! innermost loop would cost more than it decides.
 
@@ -107,7 +107,7 @@ pub(super) fn forward(
     inverse_sum: &mut [Lane],
     c: &mut [Lane],
 ) {
-    // Gentle scores are worth a version of their own where it matters most.
+    // Only the widest instructions have a version for gentle scores: others gain less from it.
     match (way.gentle, way.key) {
         (true, true) => at_level!(
             way.level,

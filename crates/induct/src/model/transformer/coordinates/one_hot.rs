@@ -22,8 +22,8 @@ const SIDE_BY_SIDE: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Factors {
     states: usize,
-    /// e(δ, b), [t + 6, k]: zeros for three lags that would look ahead, then δ = 0, 1, …, then zeros for three lags
-    /// of rows beyond the last
+    /// e(δ, b), [t + 2 (SIDE_BY_SIDE − 1), k]: zeros for lags that would look ahead, then δ = 0, 1, …, then zeros for
+    /// lags of rows beyond the last
     by_lag: Vec<f32>,
     /// g(a, b), [k, k]
     by_symbols: Vec<f32>,
@@ -61,7 +61,7 @@ impl Factors {
 /// Activations of the first layer.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
-    /// One-hot symbols, [3 + t, k], after zeros for keys before the first
+    /// One-hot symbols, [SIDE_BY_SIDE − 1 + t, k], after zeros for keys before the first
     z: Vec<Lane>,
     /// g(x_i, b) / Z_i, [t, k]
     shares: Vec<Lane>,

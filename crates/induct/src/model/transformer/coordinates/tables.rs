@@ -26,14 +26,15 @@ pub struct Tables {
     layers: Vec<LayerBasis>,
     /// After the last layer, [1 + last, d].
     last: Vec<f32>,
-    /// Whether no score of a head can be large, `[layer][head]`.
+    /// Whether a head's positions meet the key and none of its scores can be large, `[layer][head]`.
     pub(super) gentle: Vec<Vec<bool>>,
     /// The first layer's heads, where their scores are gentle.
     pub(super) factors: Vec<Factors>,
 }
 
-/// Scores in units of ln 2 are gentle up to here: sums of their powers stay far from the ends of f32.
-const GENTLE: f32 = 100.0;
+/// Scores in units of ln 2 are gentle up to here. In the one-hot layer's backward a share g(x_i, b) / Z_i of a symbol
+/// that is not in the context can reach twice that exponent; both stay far from the ends of f32.
+const GENTLE: f32 = 40.0;
 
 impl Coordinates {
     /// Room for tables.
@@ -149,7 +150,8 @@ impl Coordinates {
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(table, positions, other, sizes, scale);
             }
-            let gentle = self.bound(plan, places, &tables.data) < GENTLE;
+            let gentle =
+                self.meets == Meets::Key && self.bound(plan, places, &tables.data) < GENTLE;
             tables.gentle[l][h] = gentle;
             if l == 0 && gentle {
                 let (asks, positions) = (
@@ -255,13 +257,13 @@ impl Coordinates {
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k) = (views(&basis.q, column), views(&basis.k, column));
-            // asks = A_Q A_K,₁…ᵀ / √m_h
+            // asks = A_Q A_K,₁…ᵀ log₂ e / √d_head
             let d_asks = View::new(&d_tables[places.asks.clone()], plan.padded);
             let d_q_own = ViewMut::new(&mut d_q, d, column);
             add_product(d_q_own, d_asks, k.from(1, 0), (1 + m, m, size), scale);
             let d_k_own = ViewMut::new(&mut d_k, d, d + column);
             add_transposed_product(d_k_own, d_asks, q, (m, 1 + m, size), scale);
-            // positions = v A_Kᵀ / √m_h (or A_Q)
+            // positions = v A_Kᵀ log₂ e / √d_head (or A_Q)
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
                 let d_table = View::new(&d_tables[places.positions.clone()], 1 + plan.padded);
