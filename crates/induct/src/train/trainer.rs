@@ -3,6 +3,8 @@
 //! Blocks are shared out over threads; each block's gradient is kept apart and they are added in the order
 //! of blocks, so that a run gives the same bytes for any number of threads.
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 
 use super::loss::Loss;
@@ -48,7 +50,9 @@ pub struct Trainer {
     summed: Vec<f32>,
     /// Loss of each block, summed over its sequences and positions.
     block_losses: Vec<f64>,
-    workers: Vec<Worker>,
+    /// Idle ones, made as threads ask for them. A block takes one for its time, so that a thread that wakes late
+    /// leaves its blocks to the others.
+    workers: Mutex<Vec<Worker>>,
 }
 
 /// What one thread needs.
@@ -83,14 +87,7 @@ impl Trainer {
         let optimizer = recipe.optimizer(&model)?;
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.gradient_len();
-        let threads = rayon::current_num_threads().min(blocks);
         let params = model.start(recipe.seeds.init);
-        let worker = || Worker {
-            sampler: Sampler::new(&stages[0].1),
-            tokens: TokenBlock::new(recipe.task.length + 1),
-            work: model.work(),
-            grads: vec![Lane::ZERO; size],
-        };
         Ok(Self {
             prepared: model.prepare(&params),
             grads: vec![0.0; params.len()],
@@ -98,7 +95,7 @@ impl Trainer {
             summed: vec![0.0; size],
             block_grads: vec![0.0; blocks * size],
             block_losses: vec![0.0; blocks],
-            workers: (0..threads).map(|_| worker()).collect(),
+            workers: Mutex::new(Vec::new()),
             recipe: recipe.clone(),
             model,
             stages,
@@ -159,25 +156,24 @@ impl Trainer {
         let address = batch_address(&self.recipe, self.step);
         let prior = prior_at(&self.stages, self.step);
         let size = self.summed.len();
-        let blocks = self.block_losses.len();
-        let share = blocks.div_ceil(self.workers.len());
         let scale = 1.0 / (batch * length) as f64;
-        self.workers
+        let workers = &self.workers;
+        self.block_losses
             .par_iter_mut()
-            .zip(self.block_losses.par_chunks_mut(share))
-            .zip(self.block_grads.par_chunks_mut(share * size))
+            .zip(self.block_grads.par_chunks_mut(size))
+            .with_max_len(1)
             .enumerate()
-            .for_each(|(index, ((worker, losses), grads))| {
-                let own = losses.iter_mut().zip(grads.chunks_exact_mut(size));
-                for (offset, (block_loss, block_grad)) in own.enumerate() {
-                    let first = (index * share + offset) * LANES;
-                    let used = (batch - first).min(LANES);
-                    let Worker {
-                        sampler, tokens, ..
-                    } = worker;
-                    sampler.block(prior, address, first as u64, used, tokens);
-                    *block_loss = worker.block(model, prepared, loss, scale as f32, block_grad);
-                }
+            .for_each(|(index, (block_loss, block_grad))| {
+                let idle = workers.lock().expect(UNPOISONED).pop();
+                let mut worker = idle.unwrap_or_else(|| Worker::new(model, prior));
+                let first = index * LANES;
+                let used = (batch - first).min(LANES);
+                let Worker {
+                    sampler, tokens, ..
+                } = &mut worker;
+                sampler.block(prior, address, first as u64, used, tokens);
+                *block_loss = worker.block(model, prepared, loss, scale as f32, block_grad);
+                workers.lock().expect(UNPOISONED).push(worker);
             });
         self.summed.fill(0.0);
         for block_grad in self.block_grads.chunks_exact(size) {
@@ -211,7 +207,19 @@ impl Trainer {
     }
 }
 
+/// Why a lock on the workers cannot fail.
+const UNPOISONED: &str = "nothing panics while it holds the lock";
+
 impl Worker {
+    fn new(model: &Model, prior: &Prior) -> Self {
+        Self {
+            sampler: Sampler::new(prior),
+            tokens: TokenBlock::new(model.length() + 1),
+            work: model.work(),
+            grads: vec![Lane::ZERO; model.gradient_len()],
+        }
+    }
+
     /// Loss of the block in `tokens`, summed; its gradient, times `scale`, into `grad`.
     fn block(
         &mut self,
