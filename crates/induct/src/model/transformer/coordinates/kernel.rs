@@ -107,42 +107,35 @@ pub(super) fn forward(
     inverse_sum: &mut [Lane],
     c: &mut [Lane],
 ) {
-    // Only the widest instructions have a version for gentle scores: others gain less from it.
-    match (way.gentle, way.key) {
-        (true, true) => at_level!(
-            way.level,
-            with_size!(
+    at_level!(
+        way.level,
+        // Scores are gentle only where positions meet the key.
+        match (way.gentle, way.key) {
+            (true, _) => with_size!(
                 way.m,
                 forward_avx2::<true, true>(inputs, scores, largest, inverse_sum, c)
             ),
-            with_size!(
-                way.m,
-                forward_any::<false, false, true>(inputs, scores, largest, inverse_sum, c)
-            )
-        ),
-        (false, true) => at_level!(
-            way.level,
-            with_size!(
+            (false, true) => with_size!(
                 way.m,
                 forward_avx2::<false, true>(inputs, scores, largest, inverse_sum, c)
             ),
-            with_size!(
-                way.m,
-                forward_any::<false, false, true>(inputs, scores, largest, inverse_sum, c)
-            )
-        ),
-        (_, false) => at_level!(
-            way.level,
-            with_size!(
+            (false, false) => with_size!(
                 way.m,
                 forward_avx2::<false, false>(inputs, scores, largest, inverse_sum, c)
             ),
-            with_size!(
+        },
+        // Only the widest instructions have a version for gentle scores: others gain less from it.
+        match way.key {
+            true => with_size!(
+                way.m,
+                forward_any::<false, false, true>(inputs, scores, largest, inverse_sum, c)
+            ),
+            false => with_size!(
                 way.m,
                 forward_any::<false, false, false>(inputs, scores, largest, inverse_sum, c)
-            )
-        ),
-    }
+            ),
+        }
+    );
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -233,38 +226,32 @@ pub(super) fn backward(
     dc: &[Lane],
     grads: &mut Gradients,
 ) {
-    match (way.gentle, way.key) {
-        (true, true) => at_level!(
-            way.level,
-            with_size!(way.m, backward_avx2::<true, true>(inputs, saved, dc, grads)),
-            with_size!(
-                way.m,
-                backward_any::<false, false, true>(inputs, saved, dc, grads)
-            )
-        ),
-        (false, true) => at_level!(
-            way.level,
-            with_size!(
+    at_level!(
+        way.level,
+        // Scores are gentle only where positions meet the key.
+        match (way.gentle, way.key) {
+            (true, _) => with_size!(way.m, backward_avx2::<true, true>(inputs, saved, dc, grads)),
+            (false, true) => with_size!(
                 way.m,
                 backward_avx2::<false, true>(inputs, saved, dc, grads)
             ),
-            with_size!(
-                way.m,
-                backward_any::<false, false, true>(inputs, saved, dc, grads)
-            )
-        ),
-        (_, false) => at_level!(
-            way.level,
-            with_size!(
+            (false, false) => with_size!(
                 way.m,
                 backward_avx2::<false, false>(inputs, saved, dc, grads)
             ),
-            with_size!(
+        },
+        // Only the widest instructions have a version for gentle scores: others gain less from it.
+        match way.key {
+            true => with_size!(
+                way.m,
+                backward_any::<false, false, true>(inputs, saved, dc, grads)
+            ),
+            false => with_size!(
                 way.m,
                 backward_any::<false, false, false>(inputs, saved, dc, grads)
-            )
-        ),
-    }
+            ),
+        }
+    );
 }
 
 #[cfg(target_arch = "x86_64")]
