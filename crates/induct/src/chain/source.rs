@@ -5,7 +5,7 @@ use rand_core::Rng;
 use super::prior::Prior;
 use super::stationary::StationarySolver;
 use super::stream::{Address, Generator};
-use super::table::{TransitionTable, slide};
+use super::table::{TransitionTable, context_symbols, slide};
 
 /// Sequences that sit side by side in one block: the width of every inner loop.
 pub const LANES: usize = 8;
@@ -136,9 +136,11 @@ impl Sampler {
         }
         // The first n−1 symbols are a context drawn from the stationary law, oldest symbol first.
         let mut context = pick_context(self.table.stationary(), rng.next_u32());
-        for position in 0..order.min(count) {
-            let place = states.pow((order - 1 - position) as u32);
-            put(position, (context / place % states) as u8);
+        for (position, symbol) in context_symbols(context, states, order)
+            .take(count)
+            .enumerate()
+        {
+            put(position, symbol);
         }
         for position in order..count {
             let steps = &self.thresholds[context * (states - 1)..][..states - 1];

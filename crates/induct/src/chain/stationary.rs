@@ -4,6 +4,8 @@
 //! nothing is ever subtracted, every component comes out with small *relative* error, however near to
 //! reducible the chain is. See docs of [`StationarySolver::solve`].
 
+use super::table::slide;
+
 /// Why a chain has no stationary law to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLaw {
@@ -62,7 +64,7 @@ impl StationarySolver {
         self.matrix.resize(contexts * contexts, 0.0);
         for context in 0..contexts {
             for symbol in 0..states {
-                let next = (context * states + symbol) % contexts;
+                let next = slide(context, symbol as u8, states, contexts);
                 self.matrix[context * contexts + next] += probs[context * states + symbol];
             }
         }

@@ -7,8 +7,7 @@ use crate::invalid::{Invalid, require};
 
 /// Index of a context: its symbols read as a number in base k, the oldest most significant.
 ///
-/// This is the one place that fixes the order; everything that counts, samples or looks up contexts
-/// uses it or [`slide`].
+/// This and the functions beside it fix the order; everything that counts, samples or looks up contexts uses them.
 pub fn context_index(symbols: &[u8], states: usize) -> usize {
     symbols
         .iter()
@@ -18,6 +17,12 @@ pub fn context_index(symbols: &[u8], states: usize) -> usize {
 /// Index of the context that follows `context` (one of `contexts`) when `symbol` is appended.
 pub fn slide(context: usize, symbol: u8, states: usize, contexts: usize) -> usize {
     (context * states + symbol as usize) % contexts
+}
+
+/// The symbols of `context`, the oldest first: the inverse of [`context_index`] for `order` symbols.
+pub fn context_symbols(context: usize, states: usize, order: usize) -> impl Iterator<Item = u8> {
+    let places = (0..order as u32).rev().map(move |place| states.pow(place));
+    places.map(move |place| (context / place % states) as u8)
 }
 
 /// The contexts (of `order` symbols) that begin with `prefix`. They stand side by side, because the oldest
@@ -214,6 +219,7 @@ mod tests {
     #[test]
     fn the_oldest_symbol_is_most_significant() {
         assert_eq!(context_index(&[2, 0, 1], 3), 2 * 9 + 1);
+        assert!(context_symbols(19, 3, 3).eq([2, 0, 1]));
         // Appending 2 to (2, 0, 1) leaves (0, 1, 2).
         assert_eq!(slide(19, 2, 3, 27), context_index(&[0, 1, 2], 3));
     }

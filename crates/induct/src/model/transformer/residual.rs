@@ -216,10 +216,7 @@ impl Transformer {
         let (rows, d, k) = (inputs.len(), self.width, self.states);
         let n = rows * d;
         work.d_resid[..n].fill(Lane::ZERO);
-        let source = match self.final_norm {
-            Some(_) => &work.final_normed[..n],
-            None => &work.resid[..n],
-        };
+        let source = after_norm(&self.final_norm, &work.resid[..n], &work.final_normed[..n]);
         backward_through_norm(
             &self.final_norm,
             params,
@@ -254,10 +251,7 @@ impl Transformer {
                 );
                 gelu::backward(hidden, d_active, d_hidden);
                 linear::bias_backward(d_hidden, &mut grads[mlp.b_in.clone()]);
-                let source = match mlp.norm {
-                    Some(_) => &saved.mlp_normed[..n],
-                    None => &saved.middle[..n],
-                };
+                let source = after_norm(&mlp.norm, &saved.middle[..n], &saved.mlp_normed[..n]);
                 backward_through_norm(
                     &mlp.norm,
                     params,
@@ -312,10 +306,7 @@ impl Transformer {
                     &mut attention_grads,
                 );
             }
-            let source = match layer.norm {
-                Some(_) => &saved.normed[..n],
-                None => &saved.input[..n],
-            };
+            let source = after_norm(&layer.norm, &saved.input[..n], &saved.normed[..n]);
             let projections = [
                 (&layer.w_q, &work.d_queries),
                 (&layer.w_k, &work.d_keys),
@@ -394,6 +385,11 @@ fn apply_norm<'a>(
             normed
         }
     }
+}
+
+/// What the forward read after the (optional) norm.
+fn after_norm<'a>(norm: &Option<Norm>, x: &'a [Lane], normed: &'a [Lane]) -> &'a [Lane] {
+    if norm.is_some() { normed } else { x }
 }
 
 /// Lets `add_gradient` add to the gradient of what came after the norm, and carries it on to `dx`.

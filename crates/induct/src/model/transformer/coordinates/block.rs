@@ -102,14 +102,6 @@ impl Coordinates {
             let (done, rest) = layers.split_at_mut(l + 1);
             let LayerWork { y, heads, .. } = &mut done[l];
             for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-                let asks = &tables.data[places.asks.clone()];
-                affine(
-                    self.level,
-                    y,
-                    asks,
-                    (rows, plan.padded, plan.m, plan.padded),
-                    &mut head.w,
-                );
                 let way = self.way(tables, l, h);
                 if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
                     work.set_symbols(y, rows, plan.padded, self.states);
@@ -117,6 +109,9 @@ impl Coordinates {
                     one_hot::forward(self.level, &tables.factors[h], work, sizes, &mut head.c);
                     continue;
                 }
+                let asks = &tables.data[places.asks.clone()];
+                let sizes = (rows, plan.padded, plan.m, plan.padded);
+                affine(self.level, y, asks, sizes, &mut head.w);
                 let inputs = Inputs {
                     y,
                     w: &head.w,
@@ -270,11 +265,15 @@ impl Coordinates {
         let mut attn_pattern = vec![Lane::ZERO; rows];
         for (l, (plan, layer)) in self.layers.iter().zip(&work.layers).enumerate() {
             let (m, y) = (plan.padded, &layer.y);
-            for (h, (places, head)) in plan.heads.iter().zip(&layer.heads).enumerate() {
+            let mut w = vec![Lane::ZERO; rows * m];
+            for (h, places) in plan.heads.iter().enumerate() {
+                // The first layer's convolutions do not leave it behind.
+                let asks = &tables.data[places.asks.clone()];
+                affine(self.level, y, asks, (rows, m, plan.m, m), &mut w);
                 let positions = &tables.data[places.positions.clone()];
                 let constant = &tables.data[places.constant.clone()];
                 for i in 0..rows {
-                    let (y_i, w_i) = (&y[i * m..][..m], &head.w[i * m..][..m]);
+                    let (y_i, w_i) = (&y[i * m..][..m], &w[i * m..][..m]);
                     let mut cancels = Lane::splat(constant[0]);
                     y_i.iter()
                         .zip(&constant[1..])
