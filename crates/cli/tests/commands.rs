@@ -1,0 +1,294 @@
+//! The commands beside training as a user runs them, and what mistakes get.
+
+mod program;
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use program::{fail, json, small_run, succeed};
+
+#[test]
+fn sample_shows_sequences_and_tables() {
+    let sample = |step: &str| {
+        json(&[
+            "sample",
+            "trigram",
+            "--step",
+            step,
+            "--json",
+            "--set",
+            "train.batch=3",
+        ])
+    };
+    let shown = sample("7");
+    let tokens = shown["tokens"].as_array().unwrap();
+    assert_eq!(tokens.len(), 3);
+    assert!(
+        tokens
+            .iter()
+            .all(|row| row.as_array().unwrap().len() == 101)
+    );
+    let tables = shown["tables"].as_array().unwrap();
+    assert_eq!(tables.len(), 3);
+    assert_eq!(tables[0].as_array().unwrap().len(), 4);
+    for row in tables[0].as_array().unwrap() {
+        let sum: f64 = row
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|p| p.as_f64().unwrap())
+            .sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+    }
+    assert_eq!(sample("7"), shown);
+    assert_ne!(sample("8"), shown);
+}
+
+#[test]
+fn predict_sets_the_model_beside_the_strategies() {
+    let folder = TempDir::new().unwrap();
+    let run = small_run(&folder);
+    let shown = json(&[
+        "predict", &run, "--tokens", "0,1,1,0", "--step", "0", "--json",
+    ]);
+    let row = |value: &Value| -> Vec<f64> {
+        let row = value.as_array().expect("a distribution");
+        row.iter().map(|p| p.as_f64().unwrap()).collect()
+    };
+    assert!((row(&shown["model"]).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let strategies = &shown["strategies"];
+    assert_eq!(row(&strategies["uniform"]), [0.5, 0.5]);
+    assert_eq!(row(&strategies["unigram"]), [0.5, 0.5]);
+    // After 0 came a 1, once: (0 + 1) / (1 + 2) and (1 + 1) / (1 + 2).
+    assert_eq!(row(&strategies["bigram"]), [1.0 / 3.0, 2.0 / 3.0]);
+    for name in ["bayes", "bayes-unigram"] {
+        assert!((row(&strategies[name]).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+    assert!(succeed(&["predict", &run, "--tokens", "1"]).contains("model @30"));
+}
+
+#[test]
+fn eval_gives_divergences_with_errors() {
+    let folder = TempDir::new().unwrap();
+    let run = small_run(&folder);
+    let shown = json(&["eval", &run, "--sequences", "300", "--json"]);
+    for field in ["kl_truth", "se", "kl_truth_all", "se_all"] {
+        assert!(shown["model"][field].as_f64().unwrap() > 0.0, "{field}");
+    }
+    for strategy in ["uniform", "unigram", "bigram", "bayes", "bayes-unigram"] {
+        for field in ["kl_truth", "se", "kl_to_model", "kl_to_model_se"] {
+            assert!(
+                shown["strategies"][strategy][field].is_f64(),
+                "{strategy} {field}"
+            );
+        }
+    }
+    // An override changes the task that the model is measured on.
+    let other = [
+        "eval",
+        &run,
+        "--sequences",
+        "300",
+        "--json",
+        "--set",
+        "task.prior=iid",
+    ];
+    assert_ne!(json(&other)["model"], shown["model"]);
+}
+
+/// The README's numbers for the strategies, within four standard errors of a smaller sample.
+#[test]
+fn strategies_have_the_divergences_that_the_readme_tells() {
+    let readme = include_str!("../../../README.md");
+    let quoted = |name: &str| -> f64 {
+        let line = readme
+            .lines()
+            .find(|line| line.starts_with(&format!("{name:<14} ")));
+        let cell = line
+            .expect(name)
+            .split_whitespace()
+            .nth(1)
+            .expect("a number");
+        cell.parse().expect("a number")
+    };
+    let shown = json(&[
+        "eval",
+        "--strategies",
+        "--json",
+        "--sequences",
+        "8192",
+        "--set",
+        "seeds.eval=1",
+    ]);
+    assert_eq!(shown["model"], Value::Null);
+    for name in ["uniform", "unigram", "bigram", "bayes-unigram", "bayes"] {
+        let measured = &shown["strategies"][name];
+        let (kl, se) = (
+            measured["kl_truth"].as_f64().unwrap(),
+            measured["se"].as_f64().unwrap(),
+        );
+        assert!((kl - quoted(name)).abs() < 4.0 * se, "{name}: {kl} ± {se}");
+    }
+}
+
+#[test]
+fn the_construction_is_loaded_and_predicts_bigrams() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("run");
+    let out = out.to_str().unwrap();
+    succeed(&[
+        "train",
+        "construction",
+        "--out",
+        out,
+        "--set",
+        "record.test_sequences=64",
+    ]);
+    let shown = json(&["eval", out, "--json", "--sequences", "1000"]);
+    let kl = |value: &Value| value["kl_truth"].as_f64().unwrap();
+    let (model, strategies) = (kl(&shown["model"]), &shown["strategies"]);
+    assert!(model < 0.5 * kl(&strategies["unigram"]), "{shown}");
+}
+
+#[test]
+fn bench_times_the_settings() {
+    let shown = json(&[
+        "bench",
+        "--only",
+        "main",
+        "--seconds",
+        "0.05",
+        "--threads",
+        "1",
+        "--json",
+    ]);
+    let main = &shown["settings"][0];
+    assert_eq!(
+        (main["name"].as_str(), main["threads"].as_u64()),
+        (Some("main"), Some(1))
+    );
+    assert!(main["ms_per_step"].as_f64().unwrap() > 0.0);
+    let shares = main["share_of_block"].as_object().unwrap();
+    let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    assert!(fail(2, &["bench", "--only", "mian"]).contains("many-states"));
+}
+
+#[test]
+fn presets_are_listed_and_can_be_copied() {
+    let list = succeed(&["presets"]);
+    assert!(list.contains("main ") && list.contains("trigram "));
+    let folder = TempDir::new().unwrap();
+    let copy = folder.path().join("mine.toml");
+    fs::write(&copy, succeed(&["presets", "main"])).unwrap();
+    let copy = copy.to_str().unwrap();
+    assert_eq!(
+        json(&["sample", copy, "--json"]),
+        json(&["sample", "main", "--json"])
+    );
+    assert!(fail(2, &["presets", "mian"]).contains("main"));
+}
+
+#[test]
+fn mistakes_get_one_sentence_and_code_2() {
+    let folder = TempDir::new().unwrap();
+    let run = small_run(&folder);
+    let not_empty = folder.path().join("other");
+    fs::create_dir(&not_empty).unwrap();
+    fs::write(not_empty.join("notes.txt"), "mine").unwrap();
+    let (other, absent) = (not_empty.to_str().unwrap(), folder.path().join("absent"));
+    let absent = absent.to_str().unwrap();
+    for (arguments, expected) in [
+        (
+            &["train", "nonsense"][..],
+            &["nonsense", "no such preset", "main"][..],
+        ),
+        (
+            &["train", "main", "--out", &run],
+            &["already holds a run", "--resume"],
+        ),
+        (&["train", "main", "--out", other], &["not empty", "--out"]),
+        (
+            &["train", "main", "--out", &run, "--resume"],
+            &["another recipe"],
+        ),
+        (
+            &["train", "main", "--set", "task.states=1"],
+            &["task.states = 1", "from 2"],
+        ),
+        (&["train", "main", "--threads", "0"], &["--threads", "0"]),
+        (&["show", absent], &["not a run", "recipe.toml"]),
+        (&["show", other], &["not a run"]),
+        (
+            &["predict", &run, "--tokens", "0,2"],
+            &["--tokens", "\"2\"", "from 0 to 1"],
+        ),
+        (&["predict", &run, "--tokens", ""], &["--tokens", "\"\""]),
+        (&["predict", &run, "--tokens", "0,x"], &["\"x\""]),
+        (
+            &["predict", &run, "--tokens", &["0"; 17].join(",")],
+            &["17 symbols", "at most 16"],
+        ),
+        (
+            &["predict", &run, "--tokens", "0", "--step", "77"],
+            &["--step 77", "nearest: 30"],
+        ),
+        (&["eval"], &["--strategies"]),
+        (
+            &["eval", &run, "--set", "model.width=4"],
+            &["embed.E", "needs"],
+        ),
+        (
+            &["eval", "--strategies", "--set", "task.prior.p=1"],
+            &["task.prior", "`p`"],
+        ),
+        (&["sample", "main", "--step", "-1"], &["--step"]),
+    ] {
+        let message = fail(2, arguments);
+        for part in expected {
+            assert!(message.contains(part), "{arguments:?}: {message}");
+        }
+    }
+    assert_eq!(fs::read_dir(&not_empty).unwrap().count(), 1);
+}
+
+#[test]
+fn damaged_and_foreign_files_are_named() {
+    let folder = TempDir::new().unwrap();
+    let run = small_run(&folder);
+    let last = format!("{run}/snapshots/step-000030.safetensors");
+    let whole = fs::read(&last).unwrap();
+    for damaged in [
+        &whole[..whole.len() / 2],
+        &whole[..3],
+        b"",
+        b"not tensors at all",
+    ] {
+        fs::write(&last, damaged).unwrap();
+        let message = fail(2, &["predict", &run, "--tokens", "0"]);
+        assert!(
+            message.contains("step-000030") && message.contains("truncated"),
+            "{message}"
+        );
+    }
+    let metrics = format!("{run}/metrics.csv");
+    for damaged in [
+        "",
+        "step,kl_truth\n0,abc\n",
+        "step,kl_truth\n0\n",
+        "step\n20\n0\n",
+        "a,b\n1,2\n",
+    ] {
+        fs::write(&metrics, damaged).unwrap();
+        assert!(
+            fail(2, &["show", &run]).contains("metrics.csv"),
+            "{damaged}"
+        );
+    }
+    fs::remove_file(&metrics).unwrap();
+    assert!(fail(2, &["show", &run]).contains("metrics.csv"));
+    fs::write(format!("{run}/recipe.toml"), "[task]\nstatse = 3\n").unwrap();
+    assert!(fail(2, &["show", &run]).contains("statse"));
+}
