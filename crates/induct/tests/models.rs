@@ -1,5 +1,7 @@
 //! Every architecture: gradients against finite differences, the fast path against its f64 twin, causality.
 
+use std::ops::Range;
+
 use induct::chain::{Address, LANES, Prior, PriorSpec, Purpose, Sampler, TokenBlock, open_unit};
 use induct::model::{
     AttnRow, Heads, Lane, Matrix, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec,
@@ -133,11 +135,12 @@ fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, 
     let rows = block.rows();
     let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
     let prepared = model.prepare(&params);
-    model.forward(&prepared, inputs, &mut work);
-    let (logits, d_logits) = work.logits_and_gradient();
-    let total = loss.evaluate(logits, targets, block.used(), 1.0, d_logits);
     let mut by_lane = vec![Lane::ZERO; model.gradient_len()];
-    model.backward(&prepared, inputs, &mut work, &mut by_lane);
+    let mut total = 0.0;
+    let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+        total += loss.evaluate(logits, &targets[rows], block.used(), 1.0, d_logits);
+    };
+    model.gradient(&prepared, inputs, &mut work, &mut evaluate, &mut by_lane);
     let summed: Vec<f32> = by_lane.iter().map(|g| g.sum()).collect();
     let mut grads = vec![0.0; params.len()];
     model.pull_back(&params, &prepared, &summed, &mut grads);
@@ -149,13 +152,12 @@ fn in_coordinates(model: &Model) -> bool {
     matches!(model.prepare(&model.start(0)), Prepared::Tables(_))
 }
 
-/// The model as it computes by itself and, if that is in coordinates, without special instructions and in its
-/// residual stream.
+/// The model with every set of instructions that this machine has and, if it works in coordinates, in its residual
+/// stream as well.
 fn paths(model: &Model) -> Vec<Model> {
-    let mut paths = vec![model.clone()];
+    let mut paths = model.at_all_levels();
     if in_coordinates(model) {
-        paths.push(model.clone().portable());
-        paths.push(model.clone().in_residual_stream());
+        paths.extend(model.clone().in_residual_stream().at_all_levels());
     }
     paths
 }
@@ -391,7 +393,9 @@ fn probed_attention_is_what_the_twin_computes() {
                 assert!((row_sum - 1.0).abs() < 1e-5, "{name}");
             };
             let prepared = model.prepare(&single);
-            model.forward_probed(&prepared, inputs, &mut model.work(), Some(&mut compare));
+            let mut work = model.work();
+            model.forward(&prepared, inputs, &mut work);
+            model.show_attention(&prepared, inputs, &work, &mut compare);
             assert_eq!(
                 rows,
                 exact

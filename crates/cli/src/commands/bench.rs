@@ -1,5 +1,6 @@
 //! `induct bench`: how long a step takes, and where the time goes.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -210,20 +211,26 @@ impl Split {
             let (inputs, targets) = (&tokens.rows()[..recipe.task.length], &tokens.rows()[1..]);
             model.forward(&prepared, inputs, &mut work);
             let forwarded = Instant::now();
-            let (logits, d_logits) = work.logits_and_gradient();
-            recipe
-                .train
-                .loss
-                .evaluate(logits, targets, LANES, 1.0, d_logits);
-            let lost = Instant::now();
-            model.backward(&prepared, inputs, &mut work, &mut grads);
-            for (total, (from, to)) in spent.iter_mut().zip([
-                (start, sampled),
-                (sampled, forwarded),
-                (forwarded, lost),
-                (lost, Instant::now()),
+            let mut lost = Duration::ZERO;
+            let mut loss = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+                let start = Instant::now();
+                let targets = &targets[rows];
+                recipe
+                    .train
+                    .loss
+                    .evaluate(logits, targets, LANES, 1.0, d_logits);
+                lost += start.elapsed();
+            };
+            model.gradient(&prepared, inputs, &mut work, &mut loss, &mut grads);
+            let all = forwarded.elapsed();
+            let forward = forwarded - sampled;
+            for (total, part) in spent.iter_mut().zip([
+                sampled - start,
+                forward,
+                lost,
+                all.saturating_sub(forward + lost),
             ]) {
-                *total += to - from;
+                *total += part;
             }
             step += 1;
         }

@@ -2,6 +2,7 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
+use super::level::leveled;
 use crate::chain::LANES;
 
 /// [`LANES`] numbers, one a sequence. Plain loops over the array become vector instructions.
@@ -37,15 +38,10 @@ impl Lane {
         each_lane!(|lane| f(self.0[lane]))
     }
 
-    /// The larger of two numbers, lane by lane.
+    /// The larger of two numbers, lane by lane; of a number and something else, the number.
     #[inline(always)]
     pub fn max(self, other: Self) -> Self {
-        // `f32::max` treats NaN in a way that costs instructions; scores that are NaN stay NaN later on.
-        each_lane!(|lane| if self.0[lane] > other.0[lane] {
-            self.0[lane]
-        } else {
-            other.0[lane]
-        })
+        each_lane!(|lane| self.0[lane].max(other.0[lane]))
     }
 
     /// One over every lane.
@@ -54,10 +50,27 @@ impl Lane {
         each_lane!(|lane| 1.0 / self.0[lane])
     }
 
+    /// One over the square root of every lane.
+    #[inline(always)]
+    pub fn inverse_root(self) -> Self {
+        each_lane!(|lane| 1.0 / self.0[lane].sqrt())
+    }
+
     /// self · factor + addend, rounded once if `FUSED`: only for code compiled for machines that can.
     #[inline(always)]
     pub fn times_plus<const FUSED: bool>(self, factor: Self, addend: Self) -> Self {
         each_lane!(|lane| times_plus::<FUSED>(self.0[lane], factor.0[lane], addend.0[lane]))
+    }
+
+    /// One in the lanes whose symbol is the given one, else zero.
+    #[inline(always)]
+    pub fn is(symbols: &[u8; LANES], symbol: usize) -> Self {
+        let symbol = symbol as u32;
+        each_lane!(|lane| if u32::from(symbols[lane]) == symbol {
+            1.0
+        } else {
+            0.0
+        })
     }
 
     /// Sum over the lanes, in a fixed order.
@@ -70,7 +83,7 @@ impl Lane {
     ///
     /// x = n ln 2 + r; e^x = 2^(n + r log₂ e).
     #[inline(always)]
-    pub fn exp(self) -> Self {
+    pub fn exp<const FUSED: bool>(self) -> Self {
         let x = each_lane!(|lane| if self.0[lane] > 87.0 {
             87.0
         } else {
@@ -80,8 +93,9 @@ impl Lane {
         let shifted = x * std::f32::consts::LOG2_E + Lane::splat(ROUND);
         let n = shifted - Lane::splat(ROUND);
         // ln 2 in two parts: n times the first is exact.
-        let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
-        power::<false>(shifted, r * std::f32::consts::LOG2_E)
+        let r = n.times_plus::<FUSED>(Lane::splat(-0.693_359_4), x);
+        let r = n.times_plus::<FUSED>(Lane::splat(2.121_944_4e-4), r);
+        power::<FUSED>(shifted, r * std::f32::consts::LOG2_E)
     }
 
     /// 2^x for x ≤ 126; anything below −126 counts as that. Relative error below 3·10⁻⁷.
@@ -93,6 +107,23 @@ impl Lane {
             self.0[lane]
         });
         x.exp2_in_range::<FUSED>()
+    }
+
+    /// 2^x for |x| ≤ 126, of two at once: neither waits for the other. Relative error below 3·10⁻⁷.
+    #[inline(always)]
+    pub fn exp2_pair_in_range<const FUSED: bool>([a, b]: [Self; 2]) -> [Self; 2] {
+        let shifted = [a + Lane::splat(ROUND), b + Lane::splat(ROUND)];
+        let f = [
+            a - (shifted[0] - Lane::splat(ROUND)),
+            b - (shifted[1] - Lane::splat(ROUND)),
+        ];
+        let mut p = [Lane::splat(EXP2[5]); 2];
+        for coefficient in EXP2[..5].iter().rev() {
+            for u in 0..2 {
+                p[u] = p[u].times_plus::<FUSED>(f[u], Lane::splat(*coefficient));
+            }
+        }
+        [scaled(p[0], shifted[0]), scaled(p[1], shifted[1])]
     }
 
     /// 2^x for |x| ≤ 126. Relative error below 3·10⁻⁷.
@@ -132,6 +163,20 @@ impl Lane {
     }
 }
 
+leveled!(
+    /// One-hot symbols of every position: [rows, k] from `[rows]`.
+    pub fn one_hot(rows: &[[u8; LANES]], states: usize, out: &mut [Lane]) = one_hot_any
+);
+
+#[inline(always)]
+fn one_hot_any<const FUSED: bool>(rows: &[[u8; LANES]], states: usize, out: &mut [Lane]) {
+    for (row, symbols) in out.chunks_exact_mut(states).zip(rows) {
+        for (symbol, z) in row.iter_mut().enumerate() {
+            *z = Lane::is(symbols, symbol);
+        }
+    }
+}
+
 /// Coefficients of (ln(1 + x) − x + x²/2) / x³, highest first, from `logf` of the Cephes library.
 const LN: [f32; 9] = [
     7.037_683_6e-2,
@@ -155,6 +200,12 @@ fn power<const FUSED: bool>(shifted: Lane, f: Lane) -> Lane {
     for coefficient in EXP2[..5].iter().rev() {
         p = p.times_plus::<FUSED>(f, Lane::splat(*coefficient));
     }
+    scaled(p, shifted)
+}
+
+/// p · 2ⁿ, with n in the low bits of `shifted`.
+#[inline(always)]
+fn scaled(p: Lane, shifted: Lane) -> Lane {
     each_lane!(|lane| {
         let exponent = shifted.0[lane].to_bits() << 23;
         f32::from_bits(p.0[lane].to_bits().wrapping_add(exponent))
@@ -223,7 +274,7 @@ mod tests {
     fn exponentials_are_accurate_over_their_whole_range() {
         for step in 0..=40_000 {
             let x = (step as f32 - 20_000.0) * 0.004_3;
-            let got = f64::from(Lane::splat(x).exp().0[3]);
+            let got = f64::from(Lane::splat(x).exp::<true>().0[3]);
             let exact = f64::from(x).exp();
             assert!(
                 (got / exact - 1.0).abs() < 4e-7,
@@ -256,15 +307,19 @@ mod tests {
     #[test]
     fn what_is_not_a_number_stays_so() {
         let nan = Lane::splat(f32::NAN);
-        for result in [nan.exp(), nan.exp2_in_range::<true>(), nan.ln::<false>()] {
+        for result in [
+            nan.exp::<false>(),
+            nan.exp2_in_range::<true>(),
+            nan.ln::<false>(),
+        ] {
             assert!(result.0[0].is_nan());
         }
     }
 
     #[test]
     fn exp_stays_finite_beyond_its_range() {
-        assert!(Lane::splat(-1e30).exp().0[0] < 1e-37);
-        assert!(Lane::splat(1e30).exp().0[0].is_finite());
+        assert!(Lane::splat(-1e30).exp::<false>().0[0] < 1e-37);
+        assert!(Lane::splat(1e30).exp::<true>().0[0].is_finite());
         assert!(Lane::splat(-1e30).exp2_clamped::<false>().0[0] < 1e-37);
     }
 }

@@ -1,13 +1,15 @@
 //! The minimal model: f(E) = mask(E W_k (M E)ᵀ) E, with M_ij = v_{i−j} (or its softmax over j ≤ i).
 //!
-//! In words: y_j = Σ_{s≤j} M_js onehot(x_s) says what stood before position j; position p sums the symbols
+//! In words: y_j = Σ_{s≤j} M_js z_s, with z_s = onehot(x_s), says what stood before position j; position p sums the symbols
 //! x_j of all j ≤ p, each weighted by W_k[x_p] · y_j. With the running sum
-//! S_p[c, i] = Σ_{j≤p} y_j[c] 1{x_j = i} that is f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]: no t×t×t work.
+//! S_p[c, i] = Σ_{j≤p} y_j[c] z_j[i] that is f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]: no t×t×t work.
 
 use std::ops::Range;
 
-use super::lane::Lane;
+use super::lane::{Lane, one_hot};
 use super::layout::Layout;
+use super::level::{Level, leveled};
+use super::ops::convolution::{Padded, convolve, correlate};
 use super::spec::{MinimalForm, MinimalSpec};
 use crate::chain::LANES;
 
@@ -43,38 +45,85 @@ impl Minimal {
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let (t, k) = (self.length, self.states);
+        let lanes = |size: usize| vec![Lane::ZERO; size];
         Work {
             weights: vec![0.0; t],
-            sums: vec![Lane::ZERO; t * k],
-            counts: vec![Lane::ZERO; t * k * k],
-            d_counts: vec![Lane::ZERO; k * k],
-            d_sums: vec![Lane::ZERO; k],
+            kernel: Padded::new(t, k - 1, 0.0),
+            z: lanes(t * k),
+            others: Padded::new(t, k - 1, Lane::ZERO),
+            convolved: lanes(t * (k - 1)),
+            y: lanes(t * k),
+            counts: lanes(t * k * k),
+            d_counts: lanes(k * k),
+            dy: lanes(t * k),
+            d_others: Padded::new(t, k - 1, Lane::ZERO),
         }
     }
 
     /// Writes the logits of every position into `logits` ([rows, k]).
     pub fn forward(
         &self,
+        level: Level,
         params: &[f32],
         inputs: &[[u8; LANES]],
         work: &mut Work,
         logits: &mut [Lane],
     ) {
-        let (rows, k) = (inputs.len(), self.states);
-        let (w_k, v) = (&params[self.w_k.clone()], &params[self.v.clone()]);
-        // y_j[c] = Σ_{s≤j} M_js 1{x_s = c}
+        one_hot(level, inputs, self.states, &mut work.z);
+        let v = &params[self.v.clone()];
+        match self.form {
+            MinimalForm::Linear => self.sums_by_convolution(level, v, inputs.len(), work),
+            MinimalForm::Softmax => sums_by_softmax(level, self, v, inputs.len(), work),
+        }
+        count(level, self, params, inputs.len(), work, logits);
+    }
+
+    /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
+    pub fn backward(
+        &self,
+        level: Level,
+        params: &[f32],
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        let (rows, v) = (inputs.len(), &params[self.v.clone()]);
+        count_backward(level, self, params, rows, work, d_logits, grads);
+        let d_v = &mut grads[self.v.clone()];
+        match self.form {
+            MinimalForm::Linear => self.convolution_backward(level, rows, work, d_v),
+            MinimalForm::Softmax => softmax_backward(level, self, v, rows, work, d_v),
+        }
+    }
+
+    /// y_j[c] = Σ_{s≤j} M_js z_s[c], with M_j = softmax(v).
+    #[inline(always)]
+    fn sums_by_softmax_any<const FUSED: bool>(&self, v: &[f32], rows: usize, work: &mut Work) {
+        let k = self.states;
         for j in 0..rows {
-            self.lag_weights(&v[..=j], &mut work.weights);
-            let y = &mut work.sums[j * k..][..k];
+            softmax(&v[..=j], &mut work.weights);
+            let y = &mut work.y[j * k..][..k];
             y.fill(Lane::ZERO);
-            for s in 0..=j {
-                let weight = work.weights[j - s];
-                for lane in 0..LANES {
-                    y[inputs[s][lane] as usize].0[lane] += weight;
+            let weights = work.weights[..=j].iter().rev();
+            for (z, &weight) in work.z.chunks_exact(k).zip(weights) {
+                for c in 0..k {
+                    y[c] = z[c].times_plus::<FUSED>(Lane::splat(weight), y[c]);
                 }
             }
         }
-        // S_p[c, i] = S_{p−1}[c, i] + y_p[c] 1{x_p = i}, then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]
+    }
+
+    /// S_p[c, i] = S_{p−1}[c, i] + y_p[c] z_p[i], then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]
+    #[inline(always)]
+    fn count_any<const FUSED: bool>(
+        &self,
+        params: &[f32],
+        rows: usize,
+        work: &mut Work,
+        logits: &mut [Lane],
+    ) {
+        let (k, w_k) = (self.states, &params[self.w_k.clone()]);
         for p in 0..rows {
             if p > 0 {
                 work.counts
@@ -83,104 +132,216 @@ impl Minimal {
                 work.counts[..k * k].fill(Lane::ZERO);
             }
             let counts = &mut work.counts[p * k * k..][..k * k];
+            let (z, y) = (&work.z[p * k..][..k], &work.y[p * k..][..k]);
             let f = &mut logits[p * k..][..k];
             f.fill(Lane::ZERO);
-            for lane in 0..LANES {
-                let symbol = inputs[p][lane] as usize;
-                for c in 0..k {
-                    counts[c * k + symbol].0[lane] += work.sums[p * k + c].0[lane];
-                    for i in 0..k {
-                        f[i].0[lane] += w_k[symbol * k + c] * counts[c * k + i].0[lane];
-                    }
+            for (c, row) in counts.chunks_exact_mut(k).enumerate() {
+                let weight = chosen::<FUSED>(z, w_k, c);
+                for i in 0..k {
+                    row[i] = y[c].times_plus::<FUSED>(z[i], row[i]);
+                    f[i] = weight.times_plus::<FUSED>(row[i], f[i]);
                 }
             }
         }
     }
 
-    /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
-    pub fn backward(
+    /// y_j[c] = Σ_{s≤j} v_{j−s} z_s[c] is a convolution. All c together give the running sum of v, so that symbol 0 needs none
+    /// of its own.
+    fn sums_by_convolution(&self, level: Level, v: &[f32], rows: usize, work: &mut Work) {
+        let (k, m) = (self.states, self.states - 1);
+        for (lag, &weight) in work.kernel.rows_mut().chunks_exact_mut(m).zip(v) {
+            lag.fill(weight);
+        }
+        let others = work.others.rows_mut().chunks_exact_mut(m);
+        for (others, z) in others.zip(work.z.chunks_exact(k)).take(rows) {
+            others.copy_from_slice(&z[1..]);
+        }
+        let (kernel, others) = (&work.kernel, &work.others);
+        convolve(level, kernel, others, rows, &mut work.convolved);
+        let mut total = 0.0;
+        let each = work
+            .y
+            .chunks_exact_mut(k)
+            .zip(work.convolved.chunks_exact(m));
+        for ((y, sums), &weight) in each.zip(&v[..rows]) {
+            total += weight;
+            let mut rest = Lane::splat(total);
+            for (y, &sum) in y[1..].iter_mut().zip(sums) {
+                *y = sum;
+                rest = rest - sum;
+            }
+            y[0] = rest;
+        }
+    }
+
+    /// f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]  ⟹  dW_k[x_p, c] += Σ_i g[i] S_p[c, i], dS_p[c, i] = W_k[x_p, c] g[i]
+    #[inline(always)]
+    fn count_backward_any<const FUSED: bool>(
         &self,
         params: &[f32],
-        inputs: &[[u8; LANES]],
+        rows: usize,
         work: &mut Work,
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
-        let (rows, k) = (inputs.len(), self.states);
-        let (w_k, v) = (&params[self.w_k.clone()], &params[self.v.clone()]);
+        let (k, w_k) = (self.states, &params[self.w_k.clone()]);
         work.d_counts.fill(Lane::ZERO);
         for p in (0..rows).rev() {
             let g = &d_logits[p * k..][..k];
-            // f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]  ⟹  dW_k[x_p, c] += Σ_i g[i] S_p[c, i], dS_p[c, i] = W_k[x_p, c] g[i]
-            let counts = &work.counts[p * k * k..][..k * k];
+            let (z, dy) = (&work.z[p * k..][..k], &mut work.dy[p * k..][..k]);
             let d_w_k = &mut grads[self.w_k.clone()];
-            for lane in 0..LANES {
-                let symbol = inputs[p][lane] as usize;
-                for c in 0..k {
-                    let mut through_w = 0.0;
-                    for i in 0..k {
-                        through_w += g[i].0[lane] * counts[c * k + i].0[lane];
-                        work.d_counts[c * k + i].0[lane] += w_k[symbol * k + c] * g[i].0[lane];
-                    }
-                    d_w_k[symbol * k + c].0[lane] += through_w;
+            let counts = work.counts[p * k * k..][..k * k].chunks_exact(k);
+            for (c, (row, d_row)) in counts.zip(work.d_counts.chunks_exact_mut(k)).enumerate() {
+                let weight = chosen::<FUSED>(z, w_k, c);
+                let (mut through_w, mut through_y) = (Lane::ZERO, Lane::ZERO);
+                for i in 0..k {
+                    through_w = g[i].times_plus::<FUSED>(row[i], through_w);
+                    d_row[i] = weight.times_plus::<FUSED>(g[i], d_row[i]);
                     // S_q[c, x_p] holds y_p[c] for every q ≥ p, and d_counts is their sum
-                    work.d_sums[c].0[lane] = work.d_counts[c * k + symbol].0[lane];
+                    through_y = z[i].times_plus::<FUSED>(d_row[i], through_y);
                 }
-            }
-            // y_p[c] = Σ_s M_ps 1{x_s = c}  ⟹  dM_ps = dy_p[x_s]
-            let d_v = &mut grads[self.v.clone()];
-            match self.form {
-                // M_ps = v_{p−s}
-                MinimalForm::Linear => {
-                    for s in 0..=p {
-                        for lane in 0..LANES {
-                            let d_m = work.d_sums[inputs[s][lane] as usize].0[lane];
-                            d_v[p - s].0[lane] += d_m;
-                        }
-                    }
+                for a in 0..k {
+                    d_w_k[a * k + c] = z[a].times_plus::<FUSED>(through_w, d_w_k[a * k + c]);
                 }
-                // M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), and the sum is dy_p · y_p
-                MinimalForm::Softmax => {
-                    self.lag_weights(&v[..=p], &mut work.weights);
-                    let y = &work.sums[p * k..][..k];
-                    let products = work.d_sums.iter().zip(y).map(|(&dy, &y)| dy * y);
-                    let centre = products.fold(Lane::ZERO, |sum, product| sum + product);
-                    for s in 0..=p {
-                        for lane in 0..LANES {
-                            let d_m = work.d_sums[inputs[s][lane] as usize].0[lane];
-                            d_v[p - s].0[lane] += work.weights[p - s] * (d_m - centre.0[lane]);
-                        }
-                    }
-                }
+                dy[c] = through_y;
             }
         }
     }
 
-    /// Writes one row of M, by lag: the weights themselves, or their softmax.
-    fn lag_weights(&self, v: &[f32], row: &mut [f32]) {
-        let row = &mut row[..v.len()];
-        row.copy_from_slice(v);
-        if self.form == MinimalForm::Softmax {
-            let largest = v.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            row.iter_mut()
-                .for_each(|weight| *weight = libm::expf(*weight - largest));
-            let sum: f32 = row.iter().sum();
-            row.iter_mut().for_each(|weight| *weight /= sum);
+    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: a correlation, where z_s[0] = 1 − Σ_c≥1 z_s[c].
+    fn convolution_backward(&self, level: Level, rows: usize, work: &mut Work, d_v: &mut [Lane]) {
+        let (k, m) = (self.states, self.states - 1);
+        let mut below = Lane::ZERO;
+        let d_others = work.d_others.rows_mut().chunks_exact_mut(m).take(rows);
+        let each = d_others.zip(work.dy.chunks_exact(k)).zip(d_v.iter_mut());
+        for ((d_others, dy), d_v) in each.rev() {
+            below += dy[0];
+            *d_v += below;
+            for (d, &dy_c) in d_others.iter_mut().zip(&dy[1..]) {
+                *d = dy_c - dy[0];
+            }
+        }
+        work.d_others.end_after(rows, Lane::ZERO);
+        let (d_others, others) = (&work.d_others, &work.others);
+        correlate(level, d_others, others, rows, &mut work.convolved);
+        for (d_v, sums) in d_v
+            .iter_mut()
+            .zip(work.convolved.chunks_exact(m))
+            .take(rows)
+        {
+            for &sum in sums {
+                *d_v += sum;
+            }
+        }
+    }
+
+    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and the sum is dy_p · y_p
+    #[inline(always)]
+    fn softmax_backward_any<const FUSED: bool>(
+        &self,
+        v: &[f32],
+        rows: usize,
+        work: &mut Work,
+        d_v: &mut [Lane],
+    ) {
+        let k = self.states;
+        for p in 0..rows {
+            softmax(&v[..=p], &mut work.weights);
+            let (y, dy) = (&work.y[p * k..][..k], &work.dy[p * k..][..k]);
+            let mut below_centre = Lane::ZERO;
+            for c in 0..k {
+                below_centre = below_centre - dy[c] * y[c];
+            }
+            let lags = d_v[..=p].iter_mut().zip(&work.weights).rev();
+            for ((d_v, &weight), z) in lags.zip(work.z.chunks_exact(k)) {
+                let mut d_m = below_centre;
+                for c in 0..k {
+                    d_m = z[c].times_plus::<FUSED>(dy[c], d_m);
+                }
+                *d_v = d_m.times_plus::<FUSED>(Lane::splat(weight), *d_v);
+            }
         }
     }
 }
+
+/// W_k[x_p, c], by lane.
+#[inline(always)]
+fn chosen<const FUSED: bool>(z: &[Lane], w_k: &[f32], c: usize) -> Lane {
+    let mut weight = Lane::ZERO;
+    for (&z, row) in z.iter().zip(w_k.chunks_exact(z.len())) {
+        weight = z.times_plus::<FUSED>(Lane::splat(row[c]), weight);
+    }
+    weight
+}
+
+/// Writes one row of M, by lag: the softmax of v.
+#[inline(always)]
+fn softmax(v: &[f32], row: &mut [f32]) {
+    let row = &mut row[..v.len()];
+    let largest = v.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    for (weight, &v) in row.iter_mut().zip(v) {
+        *weight = libm::expf(v - largest);
+    }
+    let sum: f32 = row.iter().sum();
+    for weight in row {
+        *weight /= sum;
+    }
+}
+
+leveled!(fn sums_by_softmax(shape: &Minimal, v: &[f32], rows: usize, work: &mut Work) =
+    Minimal::sums_by_softmax_any);
+
+leveled!(
+    fn count(
+        shape: &Minimal,
+        params: &[f32],
+        rows: usize,
+        work: &mut Work,
+        logits: &mut [Lane],
+    ) = Minimal::count_any
+);
+
+leveled!(
+    fn count_backward(
+        shape: &Minimal,
+        params: &[f32],
+        rows: usize,
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) = Minimal::count_backward_any
+);
+
+leveled!(
+    fn softmax_backward(
+        shape: &Minimal,
+        v: &[f32],
+        rows: usize,
+        work: &mut Work,
+        d_v: &mut [Lane],
+    ) = Minimal::softmax_backward_any
+);
 
 /// Activations of one block, kept from the forward for the backward.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// One row of M, by lag, `[t]`
     weights: Vec<f32>,
-    /// y, [t, k]
-    sums: Vec<Lane>,
+    /// v, once for every symbol but the first, [t, k − 1]
+    kernel: Padded<f32>,
+    /// One-hot symbols, [t, k], and the same without the first, [t, k − 1]
+    z: Vec<Lane>,
+    others: Padded<Lane>,
+    /// [t, k − 1]
+    convolved: Vec<Lane>,
+    /// [t, k]
+    y: Vec<Lane>,
     /// S, [t, k, k]
     counts: Vec<Lane>,
     /// [k, k]
     d_counts: Vec<Lane>,
-    /// dy of one position, `[k]`
-    d_sums: Vec<Lane>,
+    /// [t, k]
+    dy: Vec<Lane>,
+    /// [t, k − 1]
+    d_others: Padded<Lane>,
 }

@@ -29,7 +29,10 @@ pub use spec::{
 pub use transformer::Transformer;
 pub use transformer::coordinates::Tables;
 
+use self::level::Level;
 use self::transformer::coordinates::Coordinates;
+
+use std::ops::Range;
 
 use crate::chain::LANES;
 use crate::invalid::Invalid;
@@ -41,6 +44,7 @@ pub struct Model {
     kind: Kind,
     /// How a transformer works in coordinates, where that is possible and pays.
     coordinates: Option<Coordinates>,
+    level: Level,
 }
 
 /// The two kinds of model.
@@ -72,13 +76,18 @@ impl Model {
             spec: spec.clone(),
             kind,
             coordinates,
+            level: Level::detect(),
         })
     }
 
-    /// The same model, computed with no vector instructions but what every machine has.
-    pub fn portable(mut self) -> Self {
-        self.coordinates = self.coordinates.map(Coordinates::portable);
-        self
+    /// The same model once for every set of vector instructions that this machine has, the best first.
+    pub fn at_all_levels(&self) -> Vec<Self> {
+        let at = |level| Self {
+            coordinates: self.coordinates.clone().map(|plan| plan.at(level)),
+            level,
+            ..self.clone()
+        };
+        Level::all().into_iter().map(at).collect()
     }
 
     /// The same model, computed in its residual stream even where coordinates would do: slower, with the same
@@ -132,7 +141,7 @@ impl Model {
     pub fn work(&self) -> Work {
         let logits = vec![Lane::ZERO; self.length() * self.states()];
         Work {
-            used: 0,
+            used: 0..0,
             d_logits: logits.clone(),
             logits,
             inner: match (&self.kind, &self.coordinates) {
@@ -159,7 +168,10 @@ impl Model {
             (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
                 plan.prepare(shape, params, tables);
             }
-            (_, None, Prepared::Parameters(copy)) => copy.copy_from_slice(params),
+            (Kind::Transformer(shape), None, Prepared::Parameters(copy)) => {
+                shape.prepare(params, copy);
+            }
+            (Kind::Minimal(_), None, Prepared::Parameters(copy)) => copy.copy_from_slice(params),
             _ => panic!("{FOREIGN}"),
         }
     }
@@ -174,53 +186,82 @@ impl Model {
 
     /// Computes the logits of every position of `inputs`, at most t rows of one symbol a lane, into `work`.
     pub fn forward(&self, prepared: &Prepared, inputs: &[[u8; LANES]], work: &mut Work) {
-        self.forward_probed(prepared, inputs, work, None);
+        self.forward_from(prepared, inputs, 0, work);
     }
 
-    /// The same, showing every row of every layer's and head's attention to `probe` on the way.
-    ///
-    /// The minimal model has no softmax to show.
-    pub fn forward_probed(
+    /// The same for the last position only, which is less work.
+    pub fn forward_last(&self, prepared: &Prepared, inputs: &[[u8; LANES]], work: &mut Work) {
+        self.forward_from(prepared, inputs, inputs.len() - 1, work);
+    }
+
+    /// The logits from position `first` on.
+    fn forward_from(
         &self,
         prepared: &Prepared,
         inputs: &[[u8; LANES]],
+        first: usize,
         work: &mut Work,
-        probe: Option<AttnProbe>,
     ) {
-        work.used = inputs.len() * self.states();
-        let logits = &mut work.logits[..work.used];
+        work.used = first * self.states()..inputs.len() * self.states();
+        let logits = &mut work.logits[..work.used.end];
         match (&self.kind, &self.coordinates, prepared, &mut work.inner) {
             (_, Some(plan), Prepared::Tables(tables), InnerWork::Coordinates(inner)) => {
-                plan.forward(tables, inputs, inner, logits, probe);
+                plan.forward(tables, inputs, first, inner, logits);
             }
             (
                 Kind::Transformer(shape),
                 _,
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
-            ) => {
-                shape.forward(params, inputs, inner, logits, probe);
-            }
+            ) => shape.forward(self.level, params, inputs, inner, logits),
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
-                shape.forward(params, inputs, inner, logits);
+                shape.forward(self.level, params, inputs, inner, logits);
             }
             _ => panic!("{FOREIGN}"),
         }
     }
 
-    /// Adds to `grads`, by lane, the gradient with respect to what was prepared, from the gradient of the logits
-    /// that the caller has put into [`Work::logits_and_gradient`] after a forward on the same inputs.
-    pub fn backward(
+    /// Shows every row of every layer's and head's attention in the last [`forward`](Self::forward), on `inputs`, to `probe`.
+    ///
+    /// The minimal model has no softmax to show.
+    pub fn show_attention(
+        &self,
+        prepared: &Prepared,
+        inputs: &[[u8; LANES]],
+        work: &Work,
+        probe: AttnProbe,
+    ) {
+        match (&self.kind, &self.coordinates, prepared, &work.inner) {
+            (_, Some(plan), Prepared::Tables(tables), InnerWork::Coordinates(inner)) => {
+                plan.show(tables, inputs.len(), inner, probe);
+            }
+            (
+                Kind::Transformer(shape),
+                _,
+                Prepared::Parameters(params),
+                InnerWork::Residual(inner),
+            ) => shape.show(params, inputs.len(), inner, probe),
+            (Kind::Minimal(_), ..) => {}
+            _ => panic!("{FOREIGN}"),
+        }
+    }
+
+    /// Forward, loss and backward over one block: adds to `grads`, by lane, the gradient with respect to what was
+    /// prepared. `loss` is shown the logits of some rows at a time and answers with their gradient; every row comes once.
+    pub fn gradient(
         &self,
         prepared: &Prepared,
         inputs: &[[u8; LANES]],
         work: &mut Work,
+        loss: LossRows,
         grads: &mut [Lane],
     ) {
-        let d_logits = &work.d_logits[..work.used];
+        let used = inputs.len() * self.states();
+        work.used = 0..used;
+        let logits = (&mut work.logits[..used], &mut work.d_logits[..used]);
         match (&self.kind, &self.coordinates, prepared, &mut work.inner) {
             (_, Some(plan), Prepared::Tables(tables), InnerWork::Coordinates(inner)) => {
-                plan.backward(tables, inputs.len(), inner, d_logits, grads);
+                plan.gradient(tables, inputs, inner, logits, loss, grads);
             }
             (
                 Kind::Transformer(shape),
@@ -228,10 +269,14 @@ impl Model {
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
             ) => {
-                shape.backward(params, inputs, inner, d_logits, grads);
+                shape.forward(self.level, params, inputs, inner, logits.0);
+                loss(0..inputs.len(), logits.0, logits.1);
+                shape.backward(self.level, params, inputs, inner, logits.1, grads);
             }
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
-                shape.backward(params, inputs, inner, d_logits, grads);
+                shape.forward(self.level, params, inputs, inner, logits.0);
+                loss(0..inputs.len(), logits.0, logits.1);
+                shape.backward(self.level, params, inputs, inner, logits.1, grads);
             }
             _ => panic!("{FOREIGN}"),
         }
@@ -250,10 +295,17 @@ impl Model {
             (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
                 plan.pull_back(shape, params, tables, gradient, grads);
             }
+            (Kind::Transformer(shape), None, _) => {
+                grads.copy_from_slice(gradient);
+                shape.scale(grads);
+            }
             _ => grads.copy_from_slice(gradient),
         }
     }
 }
+
+/// Whoever turns logits of some rows ([rows, k]) into their gradient.
+pub type LossRows<'a> = &'a mut dyn FnMut(Range<usize>, &[Lane], &mut [Lane]);
 
 /// What a caller did wrong who hands a model the room of another.
 const FOREIGN: &str = "workspaces and prepared parameters belong to the model that made them";
@@ -270,8 +322,8 @@ pub enum Prepared {
 /// Activations of one block and scratch for its backward.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Length in use of the two buffers below: rows of the last forward times k.
-    used: usize,
+    /// What is in use of the two buffers below: rows of the last forward times k.
+    used: Range<usize>,
     /// [t, k]
     logits: Vec<Lane>,
     /// [t, k]
@@ -287,13 +339,8 @@ enum InnerWork {
 }
 
 impl Work {
-    /// The logits of the last forward, [rows, k].
+    /// The logits that the last forward computed, [rows, k].
     pub fn logits(&self) -> &[Lane] {
-        &self.logits[..self.used]
-    }
-
-    /// The logits of the last forward and room for their gradient, [rows, k] each.
-    pub fn logits_and_gradient(&mut self) -> (&[Lane], &mut [Lane]) {
-        (&self.logits[..self.used], &mut self.d_logits[..self.used])
+        &self.logits[self.used.clone()]
     }
 }

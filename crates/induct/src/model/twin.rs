@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::matrix::Matrix;
 use super::minimal::Minimal;
-use super::ops::attention::{Naive, naive_softmax, naive_softmax_backward};
+use super::ops::attention::naive::{Naive, naive_softmax, naive_softmax_backward};
 use super::ops::{gelu, layer_norm, linear};
 use super::spec::MinimalForm;
 use super::transformer::{Layer, Norm, Transformer};

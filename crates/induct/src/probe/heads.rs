@@ -56,7 +56,8 @@ pub fn head_scores(
                 }
             }
         };
-        model.forward_probed(&prepared, inputs, work, Some(&mut look));
+        model.forward(&prepared, inputs, work);
+        model.show_attention(&prepared, inputs, work, &mut look);
     }
     let best = |l: usize| sums[l].iter().copied().fold(0.0, f64::max) / counts[l].max(1.0);
     Some(HeadScores {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::estimate::Moments;
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
-use crate::model::level::{Level, at_level};
+use crate::model::level::{Level, leveled};
 use crate::model::{Lane, Model};
 use crate::strategy::{Scratch, Strategy};
 
@@ -313,18 +313,12 @@ impl Divergence {
 
 /// ln softmax of the logits at every position. Shapes: [positions, k] both.
 pub fn log_softmax(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
-    at_level!(
-        Level::detect(),
-        log_softmax_avx2(logits, states, log_probs),
-        log_softmax_any::<false>(logits, states, log_probs)
-    );
+    log_softmax_at(Level::detect(), logits, states, log_probs);
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn log_softmax_avx2(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
-    log_softmax_any::<true>(logits, states, log_probs);
-}
+leveled!(
+    fn log_softmax_at(logits: &[Lane], states: usize, log_probs: &mut [Lane]) = log_softmax_any
+);
 
 #[inline(always)]
 fn log_softmax_any<const FUSED: bool>(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
@@ -335,7 +329,7 @@ fn log_softmax_any<const FUSED: bool>(logits: &[Lane], states: usize, log_probs:
         let largest = row[1..].iter().fold(row[0], |most, &f| most.max(f));
         let mut sum = Lane::ZERO;
         for &f in row {
-            sum += (f - largest).exp();
+            sum += (f - largest).exp::<FUSED>();
         }
         let log_sum = sum.ln::<FUSED>() + largest;
         for (log_p, &f) in out.iter_mut().zip(row) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::LANES;
 use crate::invalid::{Invalid, require};
-use crate::model::level::{Level, at_level};
+use crate::model::level::{Level, leveled};
 use crate::model::{Lane, Matrix};
 
 /// A loss, as a recipe writes it.
@@ -52,10 +52,14 @@ impl Loss {
         scale: f32,
         d_logits: &mut [Lane],
     ) -> f64 {
-        at_level!(
+        evaluate_block(
             Level::detect(),
-            evaluate_avx2(self, logits, targets, used, scale, d_logits),
-            self.evaluate_any::<false>(logits, targets, used, scale, d_logits)
+            self,
+            logits,
+            targets,
+            used,
+            scale,
+            d_logits,
         )
     }
 
@@ -123,18 +127,16 @@ impl Loss {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn evaluate_avx2(
-    loss: &Loss,
-    logits: &[Lane],
-    targets: &[[u8; LANES]],
-    used: usize,
-    scale: f32,
-    d_logits: &mut [Lane],
-) -> f64 {
-    loss.evaluate_any::<true>(logits, targets, used, scale, d_logits)
-}
+leveled!(
+    fn evaluate_block(
+        loss: &Loss,
+        logits: &[Lane],
+        targets: &[[u8; LANES]],
+        used: usize,
+        scale: f32,
+        d_logits: &mut [Lane],
+    ) -> f64 = Loss::evaluate_any
+);
 
 /// One position: the loss by lane; the gradient into `df`.
 #[inline(always)]
@@ -142,17 +144,15 @@ fn cross_entropy<const FUSED: bool>(f: &[Lane], y: &[u8; LANES], df: &mut [Lane]
     let largest = f[1..].iter().fold(f[0], |most, &value| most.max(value));
     let mut sum = Lane::ZERO;
     for (slope, &value) in df.iter_mut().zip(f) {
-        *slope = (value - largest).exp();
+        *slope = (value - largest).exp::<FUSED>();
         sum += *slope;
     }
     let inverse = sum.inverse();
     let mut loss = sum.ln::<FUSED>() + largest;
-    for slope in df.iter_mut() {
-        *slope = *slope * inverse;
-    }
-    for (lane, &symbol) in y.iter().enumerate() {
-        df[symbol as usize].0[lane] -= 1.0;
-        loss.0[lane] -= f[symbol as usize].0[lane];
+    for (symbol, (slope, &value)) in df.iter_mut().zip(f).enumerate() {
+        let hit = Lane::is(y, symbol);
+        *slope = *slope * inverse - hit;
+        loss = loss - hit * value;
     }
     loss
 }

@@ -231,11 +231,17 @@ impl Worker {
     ) -> f64 {
         let rows = self.tokens.rows();
         let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-        model.forward(prepared, inputs, &mut self.work);
-        let (logits, d_logits) = self.work.logits_and_gradient();
-        let total = loss.evaluate(logits, targets, self.tokens.used(), scale, d_logits);
+        let (mut total, used) = (0.0, self.tokens.used());
         self.grads.fill(Lane::ZERO);
-        model.backward(prepared, inputs, &mut self.work, &mut self.grads);
+        model.gradient(
+            prepared,
+            inputs,
+            &mut self.work,
+            &mut |rows, logits, d_logits| {
+                total += loss.evaluate(logits, &targets[rows], used, scale, d_logits);
+            },
+            &mut self.grads,
+        );
         for (sum, by_lane) in grad.iter_mut().zip(&self.grads) {
             *sum = by_lane.sum();
         }

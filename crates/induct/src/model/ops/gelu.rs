@@ -1,42 +1,47 @@
 //! y = ½ x (1 + tanh u), u = √(2/π) (x + 0.044715 x³): the Gaussian error linear unit, tanh form.
 
 use crate::model::lane::Lane;
+use crate::model::level::leveled;
 use crate::model::matrix::Matrix;
 
 const ROOT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
-const CUBIC: f64 = 0.044_715;
+const CUBIC_TERM: f64 = 0.044_715;
+const CUBIC: f32 = CUBIC_TERM as f32;
 
-/// Sets y to gelu(x).
+leveled!(
+    /// Sets y to gelu(x), and x to the slope dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh² u) u′ there, for the backward.
+    pub fn forward(x: &mut [Lane], y: &mut [Lane]) = forward_any
+);
+
 #[inline(always)]
-pub fn forward(x: &[Lane], y: &mut [Lane]) {
-    for (&x, y) in x.iter().zip(y) {
-        *y = x * 0.5 * (Lane::splat(1.0) + tanh_inner(x));
+fn forward_any<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
+    let one = Lane::splat(1.0);
+    for (x, y) in x.iter_mut().zip(y) {
+        let square = *x * *x;
+        let u = *x * square.times_plus::<FUSED>(Lane::splat(LINEAR * CUBIC), Lane::splat(LINEAR));
+        let du = square.times_plus::<FUSED>(Lane::splat(3.0 * LINEAR * CUBIC), Lane::splat(LINEAR));
+        // ½ (1 + tanh u) = 1 − r and ½ (1 − tanh² u) = 2 r (1 − r), with r = 1 / (1 + e^2u)
+        let r = (one + (u * 2.0).exp::<FUSED>()).inverse();
+        let upper = one - r;
+        *y = *x * upper;
+        *x = (*x * du).times_plus::<FUSED>(r * upper * 2.0, upper);
     }
 }
 
-/// dx = dy · dgelu/dx, with dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh² u) u′.
-#[inline(always)]
-pub fn backward(x: &[Lane], dy: &[Lane], dx: &mut [Lane]) {
-    for ((&x, &dy), dx) in x.iter().zip(dy).zip(dx) {
-        let one = Lane::splat(1.0);
-        let th = tanh_inner(x);
-        let du = (one + x * x * (3.0 * CUBIC as f32)) * ROOT_2_OVER_PI as f32;
-        *dx = dy * ((one + th) * 0.5 + x * 0.5 * (one - th * th) * du);
+/// dx = dy · slope.
+pub fn backward(slope: &[Lane], dy: &[Lane], dx: &mut [Lane]) {
+    for ((&slope, &dy), dx) in slope.iter().zip(dy).zip(dx) {
+        *dx = dy * slope;
     }
 }
 
-/// tanh u of the inner cubic; tanh u = 1 − 2 / (e^{2u} + 1).
-#[inline(always)]
-fn tanh_inner(x: Lane) -> Lane {
-    let u = (x + x * x * x * CUBIC as f32) * ROOT_2_OVER_PI as f32;
-    Lane::splat(1.0) - ((u * 2.0).exp() + Lane::splat(1.0)).map(|e| 2.0 / e)
-}
+const LINEAR: f32 = ROOT_2_OVER_PI as f32;
 
 /// gelu in f64.
 pub fn naive_forward(x: &Matrix) -> Matrix {
     Matrix::from_fn(x.rows, x.cols, |i, j| {
         let x = x[(i, j)];
-        0.5 * x * (1.0 + (ROOT_2_OVER_PI * (x + CUBIC * x.powi(3))).tanh())
+        0.5 * x * (1.0 + (ROOT_2_OVER_PI * (x + CUBIC_TERM * x.powi(3))).tanh())
     })
 }
 
@@ -44,8 +49,8 @@ pub fn naive_forward(x: &Matrix) -> Matrix {
 pub fn naive_backward(x: &Matrix, dy: &Matrix) -> Matrix {
     Matrix::from_fn(x.rows, x.cols, |i, j| {
         let (x, dy) = (x[(i, j)], dy[(i, j)]);
-        let th = (ROOT_2_OVER_PI * (x + CUBIC * x.powi(3))).tanh();
-        let du = ROOT_2_OVER_PI * (1.0 + 3.0 * CUBIC * x * x);
+        let th = (ROOT_2_OVER_PI * (x + CUBIC_TERM * x.powi(3))).tanh();
+        let du = ROOT_2_OVER_PI * (1.0 + 3.0 * CUBIC_TERM * x * x);
         dy * (0.5 * (1.0 + th) + 0.5 * x * (1.0 - th * th) * du)
     })
 }
@@ -53,6 +58,7 @@ pub fn naive_backward(x: &Matrix, dy: &Matrix) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::level::Level;
 
     #[test]
     fn lanes_match_the_twin_and_the_twin_its_differences() {
@@ -64,10 +70,9 @@ mod tests {
             let difference =
                 (naive_forward(&at(x + h)).data[0] - naive_forward(&at(x - h)).data[0]) / (2.0 * h);
             assert!((slope.data[0] - difference).abs() < 1e-9, "slope at {x}");
-            let lane = Lane::splat(x as f32);
-            let (mut y, mut dx) = ([Lane::ZERO], [Lane::ZERO]);
-            forward(&[lane], &mut y);
-            backward(&[lane], &[Lane::splat(1.0)], &mut dx);
+            let (mut lane, mut y, mut dx) = ([Lane::splat(x as f32)], [Lane::ZERO], [Lane::ZERO]);
+            forward(Level::detect(), &mut lane, &mut y);
+            backward(&lane, &[Lane::splat(1.0)], &mut dx);
             assert!((f64::from(y[0].0[2]) - value.data[0]).abs() < 1e-6 * (1.0 + x.abs()));
             assert!((f64::from(dx[0].0[2]) - slope.data[0]).abs() < 1e-6);
         }

@@ -1,13 +1,18 @@
 //! y = g · x̂ + b with x̂ = (x − mean) / √(var + ε), mean and variance over the features of a position.
 
 use crate::model::lane::Lane;
+use crate::model::level::leveled;
 use crate::model::matrix::Matrix;
 
 const EPSILON: f64 = 1e-5;
 
-/// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias `[d]`.
+leveled!(
+    /// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias `[d]`.
+    pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) = forward_any
+);
+
 #[inline(always)]
-pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
+fn forward_any<const FUSED: bool>(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
     let d = gain.len();
     for (x_row, y_row) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
         let (mean, inverse) = statistics(x_row);
@@ -17,10 +22,21 @@ pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
     }
 }
 
-/// y = g x̂ + b  ⟹  dg += Σ dy x̂, db += Σ dy, and with h = g dy:
-/// dx += (h − mean(h) − x̂ mean(h x̂)) / √(var + ε).
+leveled!(
+    /// y = g x̂ + b  ⟹  dg += Σ dy x̂, db += Σ dy, and with h = g dy:
+    /// dx += (h − mean(h) − x̂ mean(h x̂)) / √(var + ε).
+    pub fn backward(
+        x: &[Lane],
+        gain: &[f32],
+        dy: &[Lane],
+        dx: &mut [Lane],
+        d_gain: &mut [Lane],
+        d_bias: &mut [Lane],
+    ) = backward_any
+);
+
 #[inline(always)]
-pub fn backward(
+fn backward_any<const FUSED: bool>(
     x: &[Lane],
     gain: &[f32],
     dy: &[Lane],
@@ -62,7 +78,10 @@ fn statistics(x_row: &[Lane]) -> (Lane, Lane) {
         .iter()
         .fold(Lane::ZERO, |sum, &x| sum + (x - mean) * (x - mean))
         * share;
-    (mean, variance.map(|v| 1.0 / (v + EPSILON as f32).sqrt()))
+    (
+        mean,
+        (variance + Lane::splat(EPSILON as f32)).inverse_root(),
+    )
 }
 
 /// Normalisation in f64.

@@ -1,107 +1,228 @@
 //! y_i = x_i W (+ b): a row vector times a matrix, at every position.
+//!
+//! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ, of lanes with plain numbers, and xᵀ dy, of lanes
+//! with lanes. Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
 
 use crate::model::lane::Lane;
+use crate::model::level::leveled;
 use crate::model::matrix::Matrix;
 
-/// Outputs that are summed side by side in registers.
-const OUTPUTS: usize = 8;
+/// Sides of a tile: its 8 sums keep both multipliers of a core busy and leave registers for what is multiplied.
+const TALL: usize = 2;
+const BROAD: usize = 4;
 
-/// Rows whose gradients are added to dW together, so that it is read and written less often.
-const ROWS: usize = 4;
-
-/// Adds x W to y. Shapes: x [rows, inner], W [inner, outer], y [rows, outer].
-#[inline(always)]
-pub fn add_forward(x: &[Lane], w: &[f32], inner: usize, outer: usize, y: &mut [Lane]) {
-    for (x_row, y_row) in x.chunks_exact(inner).zip(y.chunks_exact_mut(outer)) {
-        let mut blocks = y_row.chunks_exact_mut(OUTPUTS);
-        let mut start = 0;
-        for block in &mut blocks {
-            let mut sums = [Lane::ZERO; OUTPUTS];
-            for (&x_a, w_row) in x_row.iter().zip(w.chunks_exact(outer)) {
-                let w_row = &w_row[start..][..OUTPUTS];
-                for c in 0..OUTPUTS {
-                    sums[c] += x_a * w_row[c];
-                }
-            }
-            for c in 0..OUTPUTS {
-                block[c] += sums[c];
-            }
-            start += OUTPUTS;
+/// Calls `$tile::<FUSED, n>` along `0..$count`, with tiles of [`BROAD`] and, for what is left, 2 and 1.
+macro_rules! along {
+    ($count:expr, |$start:ident| $tile:ident::<$($flag:tt),*>($($argument:expr),* $(,)?)) => {
+        let mut $start = 0;
+        while $start + BROAD <= $count {
+            $tile::<$($flag,)* BROAD>($($argument),*);
+            $start += BROAD;
         }
-        for (c, y_c) in blocks.into_remainder().iter_mut().enumerate() {
-            for (&x_a, w_row) in x_row.iter().zip(w.chunks_exact(outer)) {
-                *y_c += x_a * w_row[start + c];
+        if $start + 2 <= $count {
+            $tile::<$($flag,)* 2>($($argument),*);
+            $start += 2;
+        }
+        if $start < $count {
+            $tile::<$($flag,)* 1>($($argument),*);
+        }
+    };
+}
+
+leveled!(
+    /// Adds x W to y.
+    pub fn add_forward(x: &[Lane], w: &[f32], inner: usize, outer: usize, y: &mut [Lane]) = forward_any
+);
+
+leveled!(
+    /// y += x W  ⟹  dx += dy Wᵀ.
+    pub fn input_backward(w: &[f32], inner: usize, outer: usize, dy: &[Lane], dx: &mut [Lane]) =
+        input_backward_any
+);
+
+leveled!(
+    /// y += x W  ⟹  dW += xᵀ dy.
+    pub fn weight_backward(
+        x: &[Lane],
+        inner: usize,
+        outer: usize,
+        dy: &[Lane],
+        dw: &mut [Lane],
+    ) = weight_backward_any
+);
+
+#[inline(always)]
+fn forward_any<const FUSED: bool>(
+    x: &[Lane],
+    w: &[f32],
+    inner: usize,
+    outer: usize,
+    y: &mut [Lane],
+) {
+    let mut x_rows = x.chunks_exact(TALL * inner);
+    let mut y_rows = y.chunks_exact_mut(TALL * outer);
+    for (x, y) in (&mut x_rows).zip(&mut y_rows) {
+        along!(outer, |c| forward_tile::<FUSED, TALL>(
+            x, w, inner, outer, c, y
+        ));
+    }
+    let (x, y) = (x_rows.remainder(), y_rows.into_remainder());
+    for (x, y) in x.chunks_exact(inner).zip(y.chunks_exact_mut(outer)) {
+        along!(outer, |c| forward_tile::<FUSED, 1>(
+            x, w, inner, outer, c, y
+        ));
+    }
+}
+
+/// y[R, column..column + C] += x[R, inner] W[inner, column..column + C]
+#[inline(always)]
+fn forward_tile<const FUSED: bool, const R: usize, const C: usize>(
+    x: &[Lane],
+    w: &[f32],
+    inner: usize,
+    outer: usize,
+    column: usize,
+    y: &mut [Lane],
+) {
+    let mut sums = [[Lane::ZERO; C]; R];
+    let x_rows: [&[Lane]; R] = rows(x, 0, inner);
+    for (a, w_row) in w.chunks_exact(outer).take(inner).enumerate() {
+        let w_row = &w_row[column..][..C];
+        for r in 0..R {
+            for c in 0..C {
+                sums[r][c] = x_rows[r][a].times_plus::<FUSED>(Lane::splat(w_row[c]), sums[r][c]);
             }
+        }
+    }
+    for r in 0..R {
+        let y_row = &mut y[r * outer + column..][..C];
+        for c in 0..C {
+            y_row[c] += sums[r][c];
         }
     }
 }
 
-/// Sets y to x W.
 #[inline(always)]
-pub fn forward(x: &[Lane], w: &[f32], inner: usize, outer: usize, y: &mut [Lane]) {
-    y.fill(Lane::ZERO);
-    add_forward(x, w, inner, outer, y);
-}
-
-/// y += x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy. Shapes: dy [rows, outer], dx [rows, inner], dW [inner, outer].
-#[inline(always)]
-pub fn backward(
-    x: &[Lane],
+fn input_backward_any<const FUSED: bool>(
     w: &[f32],
     inner: usize,
     outer: usize,
     dy: &[Lane],
     dx: &mut [Lane],
-    dw: &mut [Lane],
 ) {
-    let rows = x.len() / inner;
-    let whole = rows - rows % ROWS;
-    for row in (0..whole).step_by(ROWS) {
-        let (x, dx) = (&x[row * inner..], &mut dx[row * inner..]);
-        rows_backward::<ROWS>(x, w, inner, outer, &dy[row * outer..], dx, dw);
+    let mut dy_rows = dy.chunks_exact(TALL * outer);
+    let mut dx_rows = dx.chunks_exact_mut(TALL * inner);
+    for (dy, dx) in (&mut dy_rows).zip(&mut dx_rows) {
+        along!(inner, |a| input_tile::<FUSED, TALL>(
+            dy, w, inner, outer, a, dx
+        ));
     }
-    for row in whole..rows {
-        let (x, dx) = (&x[row * inner..], &mut dx[row * inner..]);
-        rows_backward::<1>(x, w, inner, outer, &dy[row * outer..], dx, dw);
+    let (dy, dx) = (dy_rows.remainder(), dx_rows.into_remainder());
+    for (dy, dx) in dy.chunks_exact(outer).zip(dx.chunks_exact_mut(inner)) {
+        along!(inner, |a| input_tile::<FUSED, 1>(
+            dy, w, inner, outer, a, dx
+        ));
     }
 }
 
-/// The gradients of the first R rows.
 #[inline(always)]
-fn rows_backward<const R: usize>(
+fn weight_backward_any<const FUSED: bool>(
     x: &[Lane],
-    w: &[f32],
     inner: usize,
     outer: usize,
     dy: &[Lane],
-    dx: &mut [Lane],
     dw: &mut [Lane],
 ) {
-    let dy = &dy[..R * outer];
-    for a in 0..inner {
-        let (w_row, dw_row) = (&w[a * outer..][..outer], &mut dw[a * outer..][..outer]);
-        let mut x_a = [Lane::ZERO; R];
-        let mut dx_a = [Lane::ZERO; R];
-        for row in 0..R {
-            x_a[row] = x[row * inner + a];
-        }
-        for c in 0..outer {
-            let mut sum = dw_row[c];
-            for row in 0..R {
-                let dy_c = dy[row * outer + c];
-                sum += x_a[row] * dy_c;
-                dx_a[row] += dy_c * w_row[c];
+    let whole = inner - inner % TALL;
+    for a in (0..whole).step_by(TALL) {
+        along!(outer, |c| weight_tile::<FUSED, TALL>(
+            x,
+            dy,
+            inner,
+            outer,
+            (a, c),
+            dw
+        ));
+    }
+    for a in whole..inner {
+        along!(outer, |c| weight_tile::<FUSED, 1>(
+            x,
+            dy,
+            inner,
+            outer,
+            (a, c),
+            dw
+        ));
+    }
+}
+
+/// dx[R, first..first + A] += dy[R, outer] W[first..first + A, outer]ᵀ
+#[inline(always)]
+fn input_tile<const FUSED: bool, const R: usize, const A: usize>(
+    dy: &[Lane],
+    w: &[f32],
+    inner: usize,
+    outer: usize,
+    first: usize,
+    dx: &mut [Lane],
+) {
+    let mut sums = [[Lane::ZERO; A]; R];
+    let dy_rows: [&[Lane]; R] = rows(dy, 0, outer);
+    let w_rows: [&[f32]; A] = rows(w, first, outer);
+    for c in 0..outer {
+        for r in 0..R {
+            for a in 0..A {
+                sums[r][a] =
+                    dy_rows[r][c].times_plus::<FUSED>(Lane::splat(w_rows[a][c]), sums[r][a]);
             }
-            dw_row[c] = sum;
-        }
-        for row in 0..R {
-            dx[row * inner + a] += dx_a[row];
         }
     }
+    for r in 0..R {
+        let dx_row = &mut dx[r * inner + first..][..A];
+        for a in 0..A {
+            dx_row[a] += sums[r][a];
+        }
+    }
+}
+
+/// dW[first..first + A, column..column + C] += x[·, first..first + A]ᵀ dy[·, column..column + C]
+#[inline(always)]
+fn weight_tile<const FUSED: bool, const A: usize, const C: usize>(
+    x: &[Lane],
+    dy: &[Lane],
+    inner: usize,
+    outer: usize,
+    (first, column): (usize, usize),
+    dw: &mut [Lane],
+) {
+    let mut sums = [[Lane::ZERO; C]; A];
+    for (x_row, dy_row) in x.chunks_exact(inner).zip(dy.chunks_exact(outer)) {
+        let (x_row, dy_row) = (&x_row[first..][..A], &dy_row[column..][..C]);
+        for a in 0..A {
+            for c in 0..C {
+                sums[a][c] = x_row[a].times_plus::<FUSED>(dy_row[c], sums[a][c]);
+            }
+        }
+    }
+    for a in 0..A {
+        let dw_row = &mut dw[(first + a) * outer + column..][..C];
+        for c in 0..C {
+            dw_row[c] += sums[a][c];
+        }
+    }
+}
+
+/// N rows from `first` on, `width` long. (By a loop: `array::from_fn` would be a call.)
+#[inline(always)]
+fn rows<T, const N: usize>(data: &[T], first: usize, width: usize) -> [&[T]; N] {
+    let mut rows = [&data[..0]; N];
+    for n in 0..N {
+        rows[n] = &data[(first + n) * width..][..width];
+    }
+    rows
 }
 
 /// Adds the bias b (`[outer]`) to every row of y.
-#[inline(always)]
 pub fn add_bias(b: &[f32], y: &mut [Lane]) {
     for y_row in y.chunks_exact_mut(b.len()) {
         for (y_c, &b_c) in y_row.iter_mut().zip(b) {
@@ -111,7 +232,6 @@ pub fn add_bias(b: &[f32], y: &mut [Lane]) {
 }
 
 /// y_i += b  ⟹  db += Σ_i dy_i.
-#[inline(always)]
 pub fn bias_backward(dy: &[Lane], db: &mut [Lane]) {
     for dy_row in dy.chunks_exact(db.len()) {
         for (db_c, &dy_c) in db.iter_mut().zip(dy_row) {

@@ -5,6 +5,7 @@
 //! shared by all lanes; gradients of parameters are kept by lane and summed once a block.
 
 pub mod attention;
+pub(crate) mod convolution;
 pub mod gelu;
 pub mod layer_norm;
 pub mod linear;

@@ -1,21 +1,70 @@
 //! Forward and backward over one block of lanes, in the residual stream: works for every architecture.
 
+use std::f32::consts::LOG2_E;
+use std::ops::Range;
+
 use super::{Layer, MLP_FACTOR, Norm, Transformer};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
-use crate::model::level::{Level, at_level};
-use crate::model::ops::attention::{AttnProbe, Gradients, Head, Inputs, RowScales};
+use crate::model::level::Level;
+use crate::model::ops::attention::fast::{self, Columns, GROUP, Gradients, Group, Inputs};
+use crate::model::ops::attention::{AttnProbe, RelativeTerm};
 use crate::model::ops::{gelu, layer_norm, linear};
 
 impl Transformer {
-    fn head(&self, layer: usize, index: usize) -> Head {
-        let size = self.width / self.layers[layer].heads;
-        Head {
-            layer,
-            index,
-            columns: index * size..(index + 1) * size,
-            width: self.width,
+    /// What head `h` of a layer reads.
+    fn head<'a>(
+        &self,
+        layer: &Layer,
+        h: usize,
+        params: &'a [f32],
+        (queries, keys, values): (&'a [Lane], &'a [Lane], &'a [Lane]),
+    ) -> Inputs<'a> {
+        let size = self.width / layer.heads;
+        let columns = Columns {
+            stride: self.width,
+            offset: h * size,
+            size,
+        };
+        Inputs {
+            queries,
+            keys,
+            values,
+            asking: queries,
+            columns,
             relative: self.relative,
+            positions: layer.v.clone().map_or(&[], |v| &params[v]),
+            lag_columns: columns,
+            bias: false,
+        }
+    }
+
+    /// What the parameters are multiplied by before they are used: where, and by how much. Scores are computed in units of
+    /// ln 2 and without the division by √d_head, which the queries (and positions beside them) have in them already.
+    fn scales(&self) -> impl Iterator<Item = (Range<usize>, f32)> {
+        self.layers.iter().flat_map(|layer| {
+            let scale = LOG2_E / ((self.width / layer.heads) as f32).sqrt();
+            let beside = layer
+                .v
+                .clone()
+                .filter(|_| self.relative == RelativeTerm::Key);
+            [Some(layer.w_q.clone()), beside]
+                .into_iter()
+                .flatten()
+                .map(move |place| (place, scale))
+        })
+    }
+
+    /// Writes the parameters as the forward reads them into `prepared`.
+    pub fn prepare(&self, params: &[f32], prepared: &mut [f32]) {
+        prepared.copy_from_slice(params);
+        self.scale(prepared);
+    }
+
+    /// Multiplies what is scaled: parameters before they are used, and their gradients afterwards.
+    pub fn scale(&self, values: &mut [f32]) {
+        for (place, scale) in self.scales() {
+            values[place].iter_mut().for_each(|value| *value *= scale);
         }
     }
 
@@ -40,16 +89,13 @@ impl Transformer {
                 mlp_normed: stream(),
                 hidden: hidden(layer),
                 active: hidden(layer),
-                scales: (0..layer.heads)
-                    .map(|_| RowScales::new(self.length))
-                    .collect(),
             })
             .collect();
         Work {
             layers,
             resid: stream(),
             final_normed: stream(),
-            row: vec![Lane::ZERO; self.length],
+            group: Group::new(self.length),
             d_resid: stream(),
             d_normed: stream(),
             d_queries: stream(),
@@ -63,48 +109,19 @@ impl Transformer {
 
     /// Writes the logits of every position into `logits` ([rows, k]).
     ///
-    /// `inputs` are the tokens of one block, at most t rows. `probe`, if given, is shown all attention.
+    /// `inputs` are the tokens of one block, at most t rows.
     pub fn forward(
         &self,
+        level: Level,
         params: &[f32],
         inputs: &[[u8; LANES]],
         work: &mut Work,
         logits: &mut [Lane],
-        probe: Option<AttnProbe>,
-    ) {
-        at_level!(
-            Level::detect(),
-            self.forward_avx2(params, inputs, work, logits, probe),
-            self.forward_any(params, inputs, work, logits, probe)
-        );
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn forward_avx2(
-        &self,
-        params: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Work,
-        logits: &mut [Lane],
-        probe: Option<AttnProbe>,
-    ) {
-        self.forward_any(params, inputs, work, logits, probe);
-    }
-
-    #[inline(always)]
-    fn forward_any(
-        &self,
-        params: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Work,
-        logits: &mut [Lane],
-        mut probe: Option<AttnProbe>,
     ) {
         let (rows, d) = (inputs.len(), self.width);
         let n = rows * d;
         self.embed(params, inputs, &mut work.resid[..n]);
-        for (l, (layer, saved)) in self.layers.iter().zip(&mut work.layers).enumerate() {
+        for (layer, saved) in self.layers.iter().zip(&mut work.layers) {
             let resid = &mut work.resid[..n];
             saved.input[..n].copy_from_slice(resid);
             let LayerWork {
@@ -115,36 +132,44 @@ impl Transformer {
                 mixed,
                 ..
             } = saved;
-            let source = apply_norm(&layer.norm, params, &saved.input[..n], &mut normed[..n]);
+            let source = apply_norm(
+                level,
+                &layer.norm,
+                params,
+                &saved.input[..n],
+                &mut normed[..n],
+            );
             for (weight, target) in [
                 (&layer.w_q, &mut *queries),
                 (&layer.w_k, keys),
                 (&layer.w_v, values),
             ] {
-                linear::forward(source, &params[weight.clone()], d, d, &mut target[..n]);
-            }
-            let attention_inputs = Inputs {
-                queries,
-                keys,
-                values,
-                positions: layer.v.clone().map_or(&[], |v| &params[v]),
-            };
-            for (h, scales) in saved.scales.iter_mut().enumerate() {
-                self.head(l, h).forward(
-                    &attention_inputs,
-                    &mut work.row[..rows],
-                    scales,
-                    &mut mixed[..n],
-                    probe.as_mut().map(|probe| &mut **probe as AttnProbe),
+                linear_forward(
+                    level,
+                    source,
+                    &params[weight.clone()],
+                    d,
+                    d,
+                    &mut target[..n],
                 );
             }
+            for h in 0..layer.heads {
+                let head = self.head(layer, h, params, (queries, keys, values));
+                for first in (0..rows).step_by(GROUP) {
+                    let group = first..(first + GROUP).min(rows);
+                    fast::forward(level, &head, group, &mut work.group, mixed);
+                }
+            }
             match &layer.w_o {
-                Some(w_o) => linear::add_forward(&mixed[..n], &params[w_o.clone()], d, d, resid),
+                Some(w_o) => {
+                    linear::add_forward(level, &mixed[..n], &params[w_o.clone()], d, d, resid)
+                }
                 None => add(resid, &mixed[..n]),
             }
             if let Some(mlp) = &layer.mlp {
                 saved.middle[..n].copy_from_slice(resid);
                 let source = apply_norm(
+                    level,
                     &mlp.norm,
                     params,
                     &saved.middle[..n],
@@ -152,21 +177,23 @@ impl Transformer {
                 );
                 let wide = MLP_FACTOR * d;
                 let hidden = &mut saved.hidden[..rows * wide];
-                linear::forward(source, &params[mlp.w_in.clone()], d, wide, hidden);
+                linear_forward(level, source, &params[mlp.w_in.clone()], d, wide, hidden);
                 linear::add_bias(&params[mlp.b_in.clone()], hidden);
                 let active = &mut saved.active[..rows * wide];
-                gelu::forward(hidden, active);
-                linear::add_forward(active, &params[mlp.w_out.clone()], wide, d, resid);
+                gelu::forward(level, hidden, active);
+                linear::add_forward(level, active, &params[mlp.w_out.clone()], wide, d, resid);
                 linear::add_bias(&params[mlp.b_out.clone()], resid);
             }
         }
         let source = apply_norm(
+            level,
             &self.final_norm,
             params,
             &work.resid[..n],
             &mut work.final_normed[..n],
         );
-        linear::forward(
+        linear_forward(
+            level,
             source,
             &params[self.unembed.clone()],
             d,
@@ -175,38 +202,21 @@ impl Transformer {
         );
     }
 
+    /// Shows the attention of the last forward.
+    pub fn show(&self, params: &[f32], rows: usize, work: &Work, probe: AttnProbe) {
+        for (l, (layer, saved)) in self.layers.iter().zip(&work.layers).enumerate() {
+            for h in 0..layer.heads {
+                let rows_of = (&saved.queries[..], &saved.keys[..], &saved.values[..]);
+                let inputs = self.head(layer, h, params, rows_of);
+                fast::show(&inputs, rows, (l, h), |_| Lane::ZERO, probe);
+            }
+        }
+    }
+
     /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
     pub fn backward(
         &self,
-        params: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Work,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        at_level!(
-            Level::detect(),
-            self.backward_avx2(params, inputs, work, d_logits, grads),
-            self.backward_any(params, inputs, work, d_logits, grads)
-        );
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,fma")]
-    fn backward_avx2(
-        &self,
-        params: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Work,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        self.backward_any(params, inputs, work, d_logits, grads);
-    }
-
-    #[inline(always)]
-    fn backward_any(
-        &self,
+        level: Level,
         params: &[f32],
         inputs: &[[u8; LANES]],
         work: &mut Work,
@@ -216,115 +226,95 @@ impl Transformer {
         let (rows, d, k) = (inputs.len(), self.width, self.states);
         let n = rows * d;
         work.d_resid[..n].fill(Lane::ZERO);
+        let (d_normed, d_resid) = (&mut work.d_normed[..n], &mut work.d_resid[..n]);
         let source = after_norm(&self.final_norm, &work.resid[..n], &work.final_normed[..n]);
-        backward_through_norm(
+        let d_source = gradient_after_norm(&self.final_norm, d_normed, d_resid);
+        let p = &params[self.unembed.clone()];
+        let dp = &mut grads[self.unembed.clone()];
+        linear_backward(level, source, p, d, k, d_logits, d_source, dp);
+        norm_backward(
+            level,
             &self.final_norm,
             params,
             &work.resid[..n],
-            &mut work.d_normed[..n],
-            &mut work.d_resid[..n],
+            d_normed,
+            d_resid,
             grads,
-            |d_source, grads| {
-                let (p, dp) = (
-                    &params[self.unembed.clone()],
-                    &mut grads[self.unembed.clone()],
-                );
-                linear::backward(source, p, d, k, d_logits, d_source, dp);
-            },
         );
-        for (l, (layer, saved)) in self.layers.iter().zip(&work.layers).enumerate().rev() {
+        for (layer, saved) in self.layers.iter().zip(&work.layers).rev() {
             if let Some(mlp) = &layer.mlp {
                 let wide = MLP_FACTOR * d;
                 let (hidden, active) = (&saved.hidden[..rows * wide], &saved.active[..rows * wide]);
                 let d_hidden = &mut work.d_hidden[..rows * wide];
                 let d_active = &mut work.d_active[..rows * wide];
-                linear::bias_backward(&work.d_resid[..n], &mut grads[mlp.b_out.clone()]);
+                linear::bias_backward(d_resid, &mut grads[mlp.b_out.clone()]);
                 d_active.fill(Lane::ZERO);
-                linear::backward(
-                    active,
-                    &params[mlp.w_out.clone()],
-                    wide,
-                    d,
-                    &work.d_resid[..n],
-                    d_active,
-                    &mut grads[mlp.w_out.clone()],
-                );
+                let (w, dw) = (&params[mlp.w_out.clone()], &mut grads[mlp.w_out.clone()]);
+                linear_backward(level, active, w, wide, d, d_resid, d_active, dw);
                 gelu::backward(hidden, d_active, d_hidden);
                 linear::bias_backward(d_hidden, &mut grads[mlp.b_in.clone()]);
                 let source = after_norm(&mlp.norm, &saved.middle[..n], &saved.mlp_normed[..n]);
-                backward_through_norm(
+                let d_source = gradient_after_norm(&mlp.norm, d_normed, d_resid);
+                let (w, dw) = (&params[mlp.w_in.clone()], &mut grads[mlp.w_in.clone()]);
+                linear_backward(level, source, w, d, wide, d_hidden, d_source, dw);
+                norm_backward(
+                    level,
                     &mlp.norm,
                     params,
                     &saved.middle[..n],
-                    &mut work.d_normed[..n],
-                    &mut work.d_resid[..n],
+                    d_normed,
+                    d_resid,
                     grads,
-                    |d_source, grads| {
-                        let (w, dw) = (&params[mlp.w_in.clone()], &mut grads[mlp.w_in.clone()]);
-                        linear::backward(source, w, d, wide, d_hidden, d_source, dw);
-                    },
                 );
             }
             let d_mixed = &mut work.d_mixed[..n];
             match &layer.w_o {
                 Some(w_o) => {
                     d_mixed.fill(Lane::ZERO);
-                    linear::backward(
-                        &saved.mixed[..n],
-                        &params[w_o.clone()],
-                        d,
-                        d,
-                        &work.d_resid[..n],
-                        d_mixed,
-                        &mut grads[w_o.clone()],
-                    );
+                    let (w, dw) = (&params[w_o.clone()], &mut grads[w_o.clone()]);
+                    linear_backward(level, &saved.mixed[..n], w, d, d, d_resid, d_mixed, dw);
                 }
-                None => d_mixed.copy_from_slice(&work.d_resid[..n]),
+                None => d_mixed.copy_from_slice(d_resid),
             }
-            for buffer in [&mut work.d_queries, &mut work.d_keys, &mut work.d_values] {
+            for buffer in [&mut work.d_keys, &mut work.d_values] {
                 buffer[..n].fill(Lane::ZERO);
             }
-            let attention_inputs = Inputs {
-                queries: &saved.queries,
-                keys: &saved.keys,
-                values: &saved.values,
-                positions: layer.v.clone().map_or(&[], |v| &params[v]),
-            };
             let mut attention_grads = Gradients {
                 queries: &mut work.d_queries,
                 keys: &mut work.d_keys,
-                values: &mut work.d_values,
+                values: Some(&mut work.d_values),
+                asking: None,
                 positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
             };
-            for (h, scales) in saved.scales.iter().enumerate() {
-                self.head(l, h).backward(
-                    &attention_inputs,
-                    scales,
-                    &saved.mixed,
-                    d_mixed,
-                    &mut work.row[..rows],
-                    &mut attention_grads,
-                );
+            let (mixed, heads) = (&saved.mixed, layer.heads);
+            for h in 0..heads {
+                let rows_of = (&saved.queries[..], &saved.keys[..], &saved.values[..]);
+                let head = self.head(layer, h, params, rows_of);
+                for first in (0..rows).step_by(GROUP) {
+                    let (part, group) = (first..(first + GROUP).min(rows), &mut work.group);
+                    fast::weights(level, &head, part.clone(), group);
+                    let own = &mut attention_grads;
+                    fast::backward(level, &head, part, group, mixed, d_mixed, own);
+                }
             }
             let source = after_norm(&layer.norm, &saved.input[..n], &saved.normed[..n]);
-            let projections = [
+            let d_source = gradient_after_norm(&layer.norm, d_normed, d_resid);
+            for (weight, d_projected) in [
                 (&layer.w_q, &work.d_queries),
                 (&layer.w_k, &work.d_keys),
                 (&layer.w_v, &work.d_values),
-            ];
-            backward_through_norm(
+            ] {
+                let (w, dw) = (&params[weight.clone()], &mut grads[weight.clone()]);
+                linear_backward(level, source, w, d, d, &d_projected[..n], d_source, dw);
+            }
+            norm_backward(
+                level,
                 &layer.norm,
                 params,
                 &saved.input[..n],
-                &mut work.d_normed[..n],
-                &mut work.d_resid[..n],
+                d_normed,
+                d_resid,
                 grads,
-                |d_source, grads| {
-                    for (weight, d_projected) in projections {
-                        let (w, dw) = (&params[weight.clone()], &mut grads[weight.clone()]);
-                        linear::backward(source, w, d, d, &d_projected[..n], d_source, dw);
-                    }
-                },
             );
         }
         self.embed_backward(inputs, &work.d_resid[..n], grads);
@@ -362,7 +352,31 @@ impl Transformer {
     }
 }
 
-#[inline(always)]
+/// Sets y to x W.
+fn linear_forward(level: Level, x: &[Lane], w: &[f32], inner: usize, outer: usize, y: &mut [Lane]) {
+    y.fill(Lane::ZERO);
+    linear::add_forward(level, x, w, inner, outer, y);
+}
+
+/// y += x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is a buffer or a size of its own"
+)]
+fn linear_backward(
+    level: Level,
+    x: &[Lane],
+    w: &[f32],
+    inner: usize,
+    outer: usize,
+    dy: &[Lane],
+    dx: &mut [Lane],
+    dw: &mut [Lane],
+) {
+    linear::input_backward(level, w, inner, outer, dy, dx);
+    linear::weight_backward(level, x, inner, outer, dy, dw);
+}
+
 fn add(target: &mut [Lane], other: &[Lane]) {
     for (a, &b) in target.iter_mut().zip(other) {
         *a += b;
@@ -370,8 +384,8 @@ fn add(target: &mut [Lane], other: &[Lane]) {
 }
 
 /// What comes after the (optional) norm: x itself, or its normalised copy in `normed`.
-#[inline(always)]
 fn apply_norm<'a>(
+    level: Level,
     norm: &Option<Norm>,
     params: &[f32],
     x: &'a [Lane],
@@ -381,7 +395,7 @@ fn apply_norm<'a>(
         None => x,
         Some(norm) => {
             let (gain, bias) = (&params[norm.gain.clone()], &params[norm.bias.clone()]);
-            layer_norm::forward(x, gain, bias, normed);
+            layer_norm::forward(level, x, gain, bias, normed);
             normed
         }
     }
@@ -392,26 +406,33 @@ fn after_norm<'a>(norm: &Option<Norm>, x: &'a [Lane], normed: &'a [Lane]) -> &'a
     if norm.is_some() { normed } else { x }
 }
 
-/// Lets `add_gradient` add to the gradient of what came after the norm, and carries it on to `dx`.
-#[inline(always)]
-fn backward_through_norm(
+/// Where the gradient of what came after the (optional) norm is added up: in dx itself, or apart.
+fn gradient_after_norm<'a>(
+    norm: &Option<Norm>,
+    d_normed: &'a mut [Lane],
+    dx: &'a mut [Lane],
+) -> &'a mut [Lane] {
+    if norm.is_none() {
+        return dx;
+    }
+    d_normed.fill(Lane::ZERO);
+    d_normed
+}
+
+/// Carries the gradient of what came after the (optional) norm on to `dx`.
+fn norm_backward(
+    level: Level,
     norm: &Option<Norm>,
     params: &[f32],
     x: &[Lane],
-    d_normed: &mut [Lane],
+    d_normed: &[Lane],
     dx: &mut [Lane],
     grads: &mut [Lane],
-    add_gradient: impl FnOnce(&mut [Lane], &mut [Lane]),
 ) {
-    match norm {
-        None => add_gradient(dx, grads),
-        Some(norm) => {
-            d_normed.fill(Lane::ZERO);
-            add_gradient(d_normed, grads);
-            let gain = &params[norm.gain.clone()];
-            let (d_gain, d_bias) = grads[norm.gain.start..norm.bias.end].split_at_mut(gain.len());
-            layer_norm::backward(x, gain, d_normed, dx, d_gain, d_bias);
-        }
+    if let Some(norm) = norm {
+        let gain = &params[norm.gain.clone()];
+        let (d_gain, d_bias) = grads[norm.gain.start..norm.bias.end].split_at_mut(gain.len());
+        layer_norm::backward(level, x, gain, d_normed, dx, d_gain, d_bias);
     }
 }
 
@@ -422,8 +443,7 @@ pub struct Work {
     /// [t, d]
     resid: Vec<Lane>,
     final_normed: Vec<Lane>,
-    /// `[t]`
-    row: Vec<Lane>,
+    group: Group,
     /// [t, d]
     d_resid: Vec<Lane>,
     d_normed: Vec<Lane>,
@@ -451,6 +471,4 @@ struct LayerWork {
     /// [t, 4d]
     hidden: Vec<Lane>,
     active: Vec<Lane>,
-    /// One a head.
-    scales: Vec<RowScales>,
 }

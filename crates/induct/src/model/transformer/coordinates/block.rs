@@ -1,29 +1,44 @@
 //! Forward and backward over one block of lanes, in coordinates.
+//!
+//! The last layer goes by small groups of rows: forward, loss and backward of a group follow one another, because
+//! a row's logits depend on nothing that later rows do. So the exponentials of its attention are computed once, and never leave
+//! the cache. Layers below compute theirs again in the backward (the first one has none as a rule, see [`one_hot`]).
 
-use std::f32::consts::LN_2;
+use std::ops::Range;
 
-use super::kernel::{self, Gradients, Inputs, Saved, Way};
-use super::one_hot::{self, Averages};
-use super::{Coordinates, LayerPlan, Meets, Tables};
+use super::narrow::{self, MOST, Way};
+use super::one_hot::{self, Symbols};
+use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
 use crate::chain::LANES;
-use crate::model::lane::Lane;
-use crate::model::level::{Level, at_level};
-use crate::model::ops::attention::{AttnProbe, AttnRow};
+use crate::model::LossRows;
+use crate::model::lane::{Lane, one_hot};
+use crate::model::level::Level;
+use crate::model::ops::attention::fast::{self, Columns};
+use crate::model::ops::attention::{AttnProbe, RelativeTerm};
+use crate::model::ops::{convolution::Padded, linear};
+
+/// Rows of a layer that go forward, and backward, together.
+fn group_size(m: usize) -> usize {
+    if m <= MOST {
+        narrow::GROUP
+    } else {
+        fast::GROUP
+    }
+}
 
 /// Activations of one block and scratch for its backward.
 #[derive(Clone, Debug)]
 pub struct Work {
+    symbols: Symbols,
     layers: Vec<LayerWork>,
     /// Coordinates after the last layer, [t, last], and their gradient.
     last: Vec<Lane>,
     d_last: Vec<Lane>,
-    /// `[t]`
-    scores: Vec<Lane>,
 }
 
 #[derive(Clone, Debug)]
 struct LayerWork {
-    /// [t, padded]
+    /// [t, m]
     y: Vec<Lane>,
     dy: Vec<Lane>,
     heads: Vec<HeadWork>,
@@ -31,207 +46,357 @@ struct LayerWork {
 
 #[derive(Clone, Debug)]
 struct HeadWork {
-    /// [t, padded]
+    /// [t, m]
     w: Vec<Lane>,
     c: Vec<Lane>,
     dw: Vec<Lane>,
     dc: Vec<Lane>,
-    /// `[t]`
-    largest: Vec<Lane>,
-    inverse_sum: Vec<Lane>,
+    group: Group,
     /// In the first layer.
     convolution: Option<one_hot::Work>,
+}
+
+/// The rows that a head is working on.
+#[derive(Clone, Debug)]
+enum Group {
+    Narrow(narrow::Group),
+    Wide(fast::Group),
 }
 
 impl Coordinates {
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
-        let head = |l: usize, padded: usize| HeadWork {
-            w: lanes(padded),
-            c: lanes(padded),
-            dw: lanes(padded),
-            dc: lanes(padded),
-            largest: lanes(1),
-            inverse_sum: lanes(1),
+        let head = |l: usize, m: usize| HeadWork {
+            w: lanes(m),
+            c: lanes(m),
+            dw: lanes(m),
+            dc: lanes(m),
+            group: match m <= MOST {
+                true => Group::Narrow(narrow::Group::new(self.length)),
+                false => Group::Wide(fast::Group::new(self.length)),
+            },
             convolution: (l == 0).then(|| one_hot::Work::new(self.states, self.length)),
         };
         let layer = |(l, plan): (usize, &LayerPlan)| LayerWork {
-            y: lanes(plan.padded),
-            dy: lanes(plan.padded),
-            heads: plan.heads.iter().map(|_| head(l, plan.padded)).collect(),
+            y: lanes(plan.m),
+            dy: lanes(plan.m),
+            heads: plan.heads.iter().map(|_| head(l, plan.m)).collect(),
         };
         Work {
+            symbols: Padded::new(self.length, self.states, Lane::ZERO),
             layers: self.layers.iter().enumerate().map(layer).collect(),
             last: lanes(self.last),
             d_last: lanes(self.last),
-            scores: lanes(1),
         }
     }
 
-    /// Writes the logits of every position into `logits` ([rows, k]).
+    /// Writes the logits of the positions from `first` on into their rows of `logits` ([rows, k]).
     pub fn forward(
         &self,
         tables: &Tables,
         inputs: &[[u8; LANES]],
+        first: usize,
         work: &mut Work,
         logits: &mut [Lane],
-        probe: Option<AttnProbe>,
     ) {
-        self.forward_block(tables, inputs, work, logits);
-        self.show(tables, inputs.len(), work, probe);
+        self.forward_below(tables, inputs, work);
+        self.forward_layer(tables, self.layers.len() - 1, first..inputs.len(), work);
+        self.output(tables, first..inputs.len(), work, logits);
     }
 
-    fn forward_block(
+    /// Forward, loss and backward: adds the gradient of every table, by lane. `loss` is shown logits as they come and
+    /// answers with their gradient; both are [rows, k].
+    pub fn gradient(
         &self,
         tables: &Tables,
         inputs: &[[u8; LANES]],
         work: &mut Work,
-        logits: &mut [Lane],
-    ) {
-        let rows = inputs.len();
-        let Work {
-            layers,
-            last,
-            scores,
-            ..
-        } = work;
-        self.set_inputs(inputs, &mut layers[0].y);
-        for l in 0..self.layers.len() {
-            let plan = &self.layers[l];
-            let (done, rest) = layers.split_at_mut(l + 1);
-            let LayerWork { y, heads, .. } = &mut done[l];
-            for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-                let way = self.way(tables, l, h);
-                if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
-                    work.set_symbols(y, rows, plan.padded, self.states);
-                    let sizes = (rows, plan.padded);
-                    one_hot::forward(self.level, &tables.factors[h], work, sizes, &mut head.c);
-                    continue;
-                }
-                let asks = &tables.data[places.asks.clone()];
-                let sizes = (rows, plan.padded, plan.m, plan.padded);
-                affine(self.level, y, asks, sizes, &mut head.w);
-                let inputs = Inputs {
-                    y,
-                    w: &head.w,
-                    positions: &tables.data[places.positions.clone()],
-                };
-                let (scores, largest) = (&mut scores[..rows], &mut head.largest);
-                kernel::forward(
-                    way,
-                    &inputs,
-                    scores,
-                    largest,
-                    &mut head.inverse_sum,
-                    &mut head.c,
-                );
-            }
-            // y′ = [y, c¹ … c^H]
-            let (next, stride) = match rest.first_mut() {
-                Some(next) => (&mut next.y, self.layers[l + 1].padded),
-                None => (&mut *last, self.last),
-            };
-            for i in 0..rows {
-                let row = &mut next[i * stride..][..stride];
-                let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
-                for (part, source) in row.chunks_exact_mut(plan.m).zip(sources) {
-                    part.copy_from_slice(&source[i * plan.padded..][..plan.m]);
-                }
-            }
-        }
-        let output = &tables.data[self.output.clone()];
-        affine(
-            self.level,
-            last,
-            output,
-            (rows, self.last, self.last, self.states),
-            logits,
-        );
-    }
-
-    /// Adds the gradient of every table, by lane, given that of the logits of the last forward.
-    pub fn backward(
-        &self,
-        tables: &Tables,
-        rows: usize,
-        work: &mut Work,
-        d_logits: &[Lane],
+        (logits, d_logits): (&mut [Lane], &mut [Lane]),
+        loss: LossRows,
         grads: &mut [Lane],
     ) {
+        let (rows, states, top) = (inputs.len(), self.states, self.layers.len() - 1);
+        self.forward_below(tables, inputs, work);
+        for layer in &mut work.layers {
+            layer.dy.fill(Lane::ZERO);
+        }
+        // The first layer works on all rows at once.
+        let size = match top {
+            0 => rows,
+            _ => group_size(self.layers[top].m),
+        };
+        for first in (0..rows).step_by(size) {
+            let group = first..(first + size).min(rows);
+            self.forward_layer(tables, top, group.clone(), work);
+            self.output(tables, group.clone(), work, logits);
+            let own = group.start * states..group.end * states;
+            loss(
+                group.clone(),
+                &logits[own.clone()],
+                &mut d_logits[own.clone()],
+            );
+            let places = group.start * self.last..group.end * self.last;
+            work.d_last[places.clone()].fill(Lane::ZERO);
+            affine_backward(
+                self.level,
+                &work.last[places.clone()],
+                &tables.data[self.output.clone()],
+                (self.last, states),
+                &d_logits[own],
+                Some(&mut work.d_last[places]),
+                &mut grads[self.output.clone()],
+            );
+            self.backward_layer(tables, top, group, work, grads);
+        }
+        for l in (0..top).rev() {
+            self.backward_layer(tables, l, 0..rows, work, grads);
+        }
+    }
+
+    /// The coordinates of the inputs, and all layers but the last.
+    fn forward_below(&self, tables: &Tables, inputs: &[[u8; LANES]], work: &mut Work) {
         let Work {
+            symbols, layers, ..
+        } = work;
+        one_hot(self.level, inputs, self.states, symbols.rows_mut());
+        // y_i = onehot(x_i) without its first entry
+        let symbols = symbols.chunks_exact(self.states).take(inputs.len());
+        for (z_i, y_i) in symbols.zip(layers[0].y.chunks_exact_mut(self.states - 1)) {
+            y_i.copy_from_slice(&z_i[1..]);
+        }
+        for l in 0..self.layers.len() - 1 {
+            self.forward_layer(tables, l, 0..inputs.len(), work);
+        }
+    }
+
+    /// Some rows of layer `l`, and with them the coordinates after it.
+    fn forward_layer(&self, tables: &Tables, l: usize, rows: Range<usize>, work: &mut Work) {
+        let (plan, m) = (&self.layers[l], self.layers[l].m);
+        let Work {
+            symbols,
             layers,
             last,
+            ..
+        } = work;
+        let (done, rest) = layers.split_at_mut(l + 1);
+        let LayerWork { y, heads, .. } = &mut done[l];
+        for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
+            let way = self.way(tables, l, h);
+            if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
+                let (factors, c) = (&tables.factors[h], &mut head.c);
+                one_hot::forward(self.level, factors, symbols, rows.end, work, c);
+                continue;
+            }
+            let asks = &tables.data[places.asks.clone()];
+            let part = rows.start * m..rows.end * m;
+            affine(
+                self.level,
+                &y[part.clone()],
+                asks,
+                (m, m),
+                &mut head.w[part],
+            );
+            for group in groups(rows.clone(), group_size(m)) {
+                self.forward_group(way, tables, places, y, head, group);
+            }
+        }
+        // y′ = [y, c¹ … c^H]
+        let (next, stride) = match rest.first_mut() {
+            Some(next) => (&mut next.y, self.layers[l + 1].m),
+            None => (last, self.last),
+        };
+        for i in rows {
+            let row = &mut next[i * stride..][..stride];
+            let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
+            for (part, source) in row.chunks_exact_mut(m).zip(sources) {
+                part.copy_from_slice(&source[i * m..][..m]);
+            }
+        }
+    }
+
+    /// Logits of some rows, from the coordinates after the last layer.
+    fn output(&self, tables: &Tables, rows: Range<usize>, work: &Work, logits: &mut [Lane]) {
+        let last = &work.last[rows.start * self.last..rows.end * self.last];
+        let logits = &mut logits[rows.start * self.states..rows.end * self.states];
+        let table = &tables.data[self.output.clone()];
+        affine(self.level, last, table, (self.last, self.states), logits);
+    }
+
+    /// The gradients of some rows of layer `l`, given that of the coordinates after it. Where the rows are one group, its
+    /// forward must have come just before.
+    fn backward_layer(
+        &self,
+        tables: &Tables,
+        l: usize,
+        rows: Range<usize>,
+        work: &mut Work,
+        grads: &mut [Lane],
+    ) {
+        let (plan, m) = (&self.layers[l], self.layers[l].m);
+        let Work {
+            symbols,
+            layers,
             d_last,
             ..
         } = work;
-        d_last[..rows * self.last].fill(Lane::ZERO);
-        affine_backward(
-            self.level,
-            last,
-            &tables.data[self.output.clone()],
-            (rows, self.last, self.last, self.states),
-            d_logits,
-            d_last,
-            &mut grads[self.output.clone()],
-        );
-        for l in (0..self.layers.len()).rev() {
-            let plan = &self.layers[l];
-            let (done, rest) = layers.split_at_mut(l + 1);
-            let LayerWork { y, dy, heads } = &mut done[l];
-            let (d_next, stride) = match rest.first() {
-                Some(next) => (&next.dy, self.layers[l + 1].padded),
-                None => (&*d_last, self.last),
-            };
-            // y′ = [y, c¹ … c^H]
-            dy[..rows * plan.padded].fill(Lane::ZERO);
-            for i in 0..rows {
-                let row = &d_next[i * stride..][..stride];
-                let targets = std::iter::once(&mut *dy).chain(heads.iter_mut().map(|h| &mut h.dc));
-                for (part, target) in row.chunks_exact(plan.m).zip(targets) {
-                    target[i * plan.padded..][..plan.m].copy_from_slice(part);
-                }
+        let (done, rest) = layers.split_at_mut(l + 1);
+        let LayerWork { y, dy, heads } = &mut done[l];
+        let (d_next, stride) = match rest.first() {
+            Some(next) => (&next.dy, self.layers[l + 1].m),
+            None => (&*d_last, self.last),
+        };
+        // y′ = [y, c¹ … c^H]
+        for i in rows.clone() {
+            let (own, averages) = d_next[i * stride..][..stride].split_at(m);
+            for (sum, &part) in dy[i * m..][..m].iter_mut().zip(own) {
+                *sum += part;
             }
-            for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-                head.dw[..rows * plan.padded].fill(Lane::ZERO);
-                let way = self.way(tables, l, h);
-                let d_positions = &mut grads[places.positions.clone()];
-                if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
-                    let averages = Averages {
-                        c: &head.c,
-                        dc: &head.dc,
-                    };
-                    let (factors, sizes) = (&tables.factors[h], (rows, plan.padded));
-                    let dw = &mut head.dw;
-                    one_hot::backward(self.level, factors, work, sizes, averages, dw, d_positions);
-                } else {
-                    let inputs = Inputs {
-                        y,
-                        w: &head.w,
-                        positions: &tables.data[places.positions.clone()],
-                    };
-                    let saved = Saved {
-                        largest: &head.largest[..rows],
-                        inverse_sum: &head.inverse_sum,
-                        c: &head.c,
-                    };
-                    let mut own = Gradients {
-                        y: dy,
-                        w: &mut head.dw,
-                        positions: d_positions,
-                    };
-                    kernel::backward(way, &inputs, &saved, &head.dc, &mut own);
-                }
-                affine_backward(
-                    self.level,
-                    y,
-                    &tables.data[places.asks.clone()],
-                    (rows, plan.padded, plan.m, plan.padded),
-                    &head.dw,
-                    dy,
-                    &mut grads[places.asks.clone()],
+            for (head, part) in heads.iter_mut().zip(averages.chunks_exact(m)) {
+                head.dc[i * m..][..m].copy_from_slice(part);
+            }
+        }
+        let part = rows.start * m..rows.end * m;
+        for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
+            let way = self.way(tables, l, h);
+            let d_positions = &mut grads[places.positions.clone()];
+            if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
+                let (factors, c, dc) = (&tables.factors[h], &head.c, &head.dc);
+                let (level, dw) = (self.level, &mut head.dw);
+                one_hot::backward(
+                    level,
+                    factors,
+                    symbols,
+                    rows.end,
+                    work,
+                    (c, dc),
+                    dw,
+                    d_positions,
                 );
+            } else {
+                for group in groups(rows.clone(), group_size(m)) {
+                    if group != rows {
+                        self.forward_group(way, tables, places, y, head, group.clone());
+                    }
+                    self.backward_group(way, tables, places, y, head, group, dy, d_positions);
+                }
             }
+            // The inputs of the first layer are data.
+            let dy = (l > 0).then_some(&mut dy[part.clone()]);
+            affine_backward(
+                self.level,
+                &y[part.clone()],
+                &tables.data[places.asks.clone()],
+                (m, m),
+                &head.dw[part.clone()],
+                dy,
+                &mut grads[places.asks.clone()],
+            );
+        }
+    }
+
+    /// Averages and weights of one group of rows.
+    fn forward_group(
+        &self,
+        way: Way,
+        tables: &Tables,
+        places: &HeadPlan,
+        y: &[Lane],
+        head: &mut HeadWork,
+        rows: Range<usize>,
+    ) {
+        let positions = &tables.data[places.positions.clone()];
+        let HeadWork { w, c, group, .. } = head;
+        match group {
+            Group::Narrow(group) => {
+                let inputs = narrow::Inputs { y, w, positions };
+                narrow::forward(way, &inputs, rows, group, c);
+            }
+            Group::Wide(group) => {
+                let inputs = self.wide(way.m, y, w, positions);
+                fast::forward(self.level, &inputs, rows, group, c);
+            }
+        }
+    }
+
+    /// Gradients of one group of rows, right after its forward.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all that one head reads and adds to"
+    )]
+    fn backward_group(
+        &self,
+        way: Way,
+        tables: &Tables,
+        places: &HeadPlan,
+        y: &[Lane],
+        head: &mut HeadWork,
+        rows: Range<usize>,
+        dy: &mut [Lane],
+        d_positions: &mut [Lane],
+    ) {
+        let positions = &tables.data[places.positions.clone()];
+        let HeadWork {
+            w,
+            c,
+            dw,
+            dc,
+            group,
+            ..
+        } = head;
+        match group {
+            Group::Narrow(group) => {
+                let inputs = narrow::Inputs { y, w, positions };
+                let mut own = narrow::Gradients {
+                    y: dy,
+                    w: dw,
+                    positions: d_positions,
+                };
+                narrow::backward(way, &inputs, rows, group, (c, dc), &mut own);
+            }
+            Group::Wide(group) => {
+                let inputs = self.wide(way.m, y, w, positions);
+                let mut own = fast::Gradients {
+                    queries: dw,
+                    keys: dy,
+                    values: None,
+                    asking: None,
+                    positions: d_positions,
+                };
+                fast::backward(self.level, &inputs, rows, group, c, dc, &mut own);
+            }
+        }
+    }
+
+    /// A head as attention of any size: its coordinates are keys and values at once.
+    fn wide<'a>(
+        &self,
+        m: usize,
+        y: &'a [Lane],
+        w: &'a [Lane],
+        positions: &'a [f32],
+    ) -> fast::Inputs<'a> {
+        fast::Inputs {
+            queries: w,
+            keys: y,
+            values: y,
+            asking: y,
+            columns: Columns {
+                stride: m,
+                offset: 0,
+                size: m,
+            },
+            relative: match self.meets {
+                Meets::Key => RelativeTerm::Key,
+                Meets::Query => RelativeTerm::Query,
+            },
+            positions,
+            lag_columns: Columns {
+                stride: 1 + m,
+                offset: 1,
+                size: m,
+            },
+            bias: true,
         }
     }
 
@@ -239,176 +404,69 @@ impl Coordinates {
     fn way(&self, tables: &Tables, l: usize, h: usize) -> Way {
         Way {
             level: self.level,
-            m: self.layers[l].padded,
+            m: self.layers[l].m,
             gentle: tables.gentle[l][h],
             key: self.meets == Meets::Key,
         }
     }
 
-    /// y_i = onehot(x_i) without its first entry; padding is zero.
-    fn set_inputs(&self, inputs: &[[u8; LANES]], y: &mut [Lane]) {
-        let padded = self.layers[0].padded;
-        for (symbols, row) in inputs.iter().zip(y.chunks_exact_mut(padded)) {
-            row.fill(Lane::ZERO);
-            for (lane, &symbol) in symbols.iter().enumerate() {
-                if symbol > 0 {
-                    row[symbol as usize - 1].0[lane] = 1.0;
-                }
-            }
-        }
-    }
-
-    /// Shows what the forward just did: scores, with the part that cancels in the softmax, and pattern.
-    fn show(&self, tables: &Tables, rows: usize, work: &Work, probe: Option<AttnProbe>) {
-        let Some(probe) = probe else { return };
-        let mut attn_scores = vec![Lane::ZERO; rows];
-        let mut attn_pattern = vec![Lane::ZERO; rows];
+    /// Shows what the last forward of `rows` rows did: scores, with the part that cancels in the softmax, and pattern.
+    pub fn show(&self, tables: &Tables, rows: usize, work: &Work, probe: AttnProbe) {
         for (l, (plan, layer)) in self.layers.iter().zip(&work.layers).enumerate() {
-            let (m, y) = (plan.padded, &layer.y);
+            let (m, y) = (plan.m, &layer.y);
             let mut w = vec![Lane::ZERO; rows * m];
             for (h, places) in plan.heads.iter().enumerate() {
                 // The first layer's convolutions do not leave it behind.
                 let asks = &tables.data[places.asks.clone()];
-                affine(self.level, y, asks, (rows, m, plan.m, m), &mut w);
-                let positions = &tables.data[places.positions.clone()];
+                affine(self.level, &y[..rows * m], asks, (m, m), &mut w);
                 let constant = &tables.data[places.constant.clone()];
-                for i in 0..rows {
-                    let (y_i, w_i) = (&y[i * m..][..m], &w[i * m..][..m]);
-                    let mut cancels = Lane::splat(constant[0]);
-                    y_i.iter()
-                        .zip(&constant[1..])
-                        .for_each(|(&y, &c)| cancels += y * c);
-                    let mut most = Lane::splat(f32::NEG_INFINITY);
-                    for j in 0..=i {
-                        let y_j = &y[j * m..][..m];
-                        let position = &positions[(i - j) * (1 + m)..][..1 + m];
-                        let met = if self.meets == Meets::Key { y_j } else { y_i };
-                        let mut s = Lane::splat(position[0]);
-                        for r in 0..m {
-                            s += w_i[r] * y_j[r] + met[r] * position[1 + r];
-                        }
-                        most = most.max(s);
-                        attn_scores[j] = s;
+                let cancels = |i: usize| {
+                    let mut sum = Lane::splat(constant[0]);
+                    for (&y, &c) in y[i * m..][..m].iter().zip(&constant[1..]) {
+                        sum += y * c;
                     }
-                    let mut sum = Lane::ZERO;
-                    for j in 0..=i {
-                        attn_pattern[j] = (attn_scores[j] - most).exp2_clamped::<false>();
-                        sum += attn_pattern[j];
-                        attn_scores[j] = (attn_scores[j] + cancels) * LN_2;
-                    }
-                    let inverse = sum.inverse();
-                    attn_pattern[..=i]
-                        .iter_mut()
-                        .for_each(|p| *p = *p * inverse);
-                    probe(AttnRow {
-                        layer: l,
-                        head: h,
-                        position: i,
-                        attn_scores: &attn_scores[..=i],
-                        attn_pattern: &attn_pattern[..=i],
-                    });
-                }
+                    sum
+                };
+                let inputs = self.wide(m, y, &w, &tables.data[places.positions.clone()]);
+                fast::show(&inputs, rows, (l, h), cancels, probe);
             }
         }
     }
 }
 
-/// Sets out_i = table₀ + Σ_r<m y_ir table_{1+r}. Sizes: (rows, stride of y, m, width of table and out).
-fn affine(
-    level: Level,
-    y: &[Lane],
-    table: &[f32],
-    sizes: (usize, usize, usize, usize),
-    out: &mut [Lane],
-) {
-    at_level!(
-        level,
-        affine_avx2(y, table, sizes, out),
-        affine_any::<false>(y, table, sizes, out)
-    );
+/// Rows in groups of at most `size`.
+fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(size)
+        .map(move |first| first..(first + size).min(end))
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn affine_avx2(y: &[Lane], table: &[f32], sizes: (usize, usize, usize, usize), out: &mut [Lane]) {
-    affine_any::<true>(y, table, sizes, out);
-}
-
-#[inline(always)]
-fn affine_any<const FUSED: bool>(
-    y: &[Lane],
-    table: &[f32],
-    (rows, stride, m, width): (usize, usize, usize, usize),
-    out: &mut [Lane],
-) {
-    for i in 0..rows {
-        let (y_i, out_i) = (&y[i * stride..][..m], &mut out[i * width..][..width]);
-        for (o, &t) in out_i.iter_mut().zip(&table[..width]) {
+/// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
+fn affine(level: Level, y: &[Lane], table: &[f32], (m, width): (usize, usize), out: &mut [Lane]) {
+    let (first, rest) = table.split_at(width);
+    for row in out.chunks_exact_mut(width) {
+        for (o, &t) in row.iter_mut().zip(first) {
             *o = Lane::splat(t);
         }
-        for (&y_ir, row) in y_i.iter().zip(table[width..].chunks_exact(width)) {
-            for (o, &t) in out_i.iter_mut().zip(row) {
-                *o = y_ir.times_plus::<FUSED>(Lane::splat(t), *o);
-            }
-        }
     }
+    linear::add_forward(level, y, rest, m, width, out);
 }
 
 /// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
-/// dy_ir += dout_i · table_{1+r}
+/// dy_ir += dout_i · table_{1+r} (if asked for)
 fn affine_backward(
     level: Level,
     y: &[Lane],
     table: &[f32],
-    sizes: (usize, usize, usize, usize),
+    (m, width): (usize, usize),
     d_out: &[Lane],
-    dy: &mut [Lane],
-    d_table: &mut [Lane],
-) {
-    at_level!(
-        level,
-        affine_backward_avx2(y, table, sizes, d_out, dy, d_table),
-        affine_backward_any::<false>(y, table, sizes, d_out, dy, d_table)
-    );
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn affine_backward_avx2(
-    y: &[Lane],
-    table: &[f32],
-    sizes: (usize, usize, usize, usize),
-    d_out: &[Lane],
-    dy: &mut [Lane],
-    d_table: &mut [Lane],
-) {
-    affine_backward_any::<true>(y, table, sizes, d_out, dy, d_table);
-}
-
-#[inline(always)]
-fn affine_backward_any<const FUSED: bool>(
-    y: &[Lane],
-    table: &[f32],
-    (rows, stride, m, width): (usize, usize, usize, usize),
-    d_out: &[Lane],
-    dy: &mut [Lane],
+    dy: Option<&mut [Lane]>,
     d_table: &mut [Lane],
 ) {
     let (d_first, d_rest) = d_table.split_at_mut(width);
-    for i in 0..rows {
-        let d_out_i = &d_out[i * width..][..width];
-        let (y_i, dy_i) = (&y[i * stride..][..m], &mut dy[i * stride..][..m]);
-        for (sum, &d) in d_first.iter_mut().zip(d_out_i) {
-            *sum += d;
-        }
-        let tables = table[width..]
-            .chunks_exact(width)
-            .zip(d_rest.chunks_exact_mut(width));
-        for ((&y_ir, dy_ir), (row, d_row)) in y_i.iter().zip(dy_i).zip(tables) {
-            for ((&d, &t), sum) in d_out_i.iter().zip(row).zip(d_row) {
-                *sum = y_ir.times_plus::<FUSED>(d, *sum);
-                *dy_ir = d.times_plus::<FUSED>(Lane::splat(t), *dy_ir);
-            }
-        }
+    linear::bias_backward(d_out, d_first);
+    linear::weight_backward(level, y, m, width, d_out, d_rest);
+    if let Some(dy) = dy {
+        linear::input_backward(level, &table[width..], m, width, d_out, dy);
     }
 }

@@ -27,13 +27,12 @@
 
 mod block;
 mod dense;
-mod kernel;
+mod narrow;
 mod one_hot;
 mod tables;
 
 use std::ops::Range;
 
-use self::kernel::SIZES;
 use super::{Layer, Transformer};
 use crate::model::level::Level;
 use crate::model::ops::attention::RelativeTerm;
@@ -69,19 +68,17 @@ enum Meets {
 struct LayerPlan {
     /// Coordinates a position, m.
     m: usize,
-    /// The same, padded to a size that has a kernel.
-    padded: usize,
     heads: Vec<HeadPlan>,
 }
 
 /// Places of a head's tables.
 #[derive(Clone, Debug)]
 struct HeadPlan {
-    /// [1 + padded, padded]
+    /// [1 + m, m]
     asks: Range<usize>,
-    /// [t, 1 + padded]
+    /// [t, 1 + m]
     positions: Range<usize>,
-    /// `[1 + padded]`: the part of a score that does not depend on j; for recorded scores only.
+    /// `[1 + m]`: the part of a score that does not depend on j; for recorded scores only.
     constant: Range<usize>,
 }
 
@@ -100,16 +97,14 @@ impl Coordinates {
         let mut m = shape.states - 1;
         let (mut pair_work, mut layers) = (0, Vec::new());
         for layer in &shape.layers {
-            let padded = *SIZES.iter().find(|&&size| size >= m)?;
-            pair_work += layer.heads * padded;
+            pair_work += layer.heads * m;
             let heads = (0..layer.heads).map(|_| HeadPlan {
-                asks: take((1 + padded) * padded),
-                positions: take(shape.length * (1 + padded)),
-                constant: take(1 + padded),
+                asks: take((1 + m) * m),
+                positions: take(shape.length * (1 + m)),
+                constant: take(1 + m),
             });
             layers.push(LayerPlan {
                 m,
-                padded,
                 heads: heads.collect(),
             });
             m *= 1 + layer.heads;
@@ -133,10 +128,9 @@ impl Coordinates {
         })
     }
 
-    /// The same plan without any vector instructions but what every machine has.
-    pub fn portable(mut self) -> Self {
-        self.level = Level::Portable;
-        self
+    /// The same plan with other vector instructions.
+    pub fn at(self, level: Level) -> Self {
+        Self { level, ..self }
     }
 
     /// Number of entries of all tables: the length of a gradient by table.

@@ -138,14 +138,14 @@ impl Coordinates {
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
-            let asks = ViewMut::new(&mut tables.data, plan.padded, places.asks.start);
+            let asks = ViewMut::new(&mut tables.data, plan.m, places.asks.start);
             let sizes = (1 + m, size, m);
             add_product_with_transposed(asks, q, k.from(1, 0), sizes, scale);
             let constant = ViewMut::new(&mut tables.data, 1, places.constant.start);
             add_product_with_transposed(constant, q, k, (1 + m, size, 1), scale);
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
-                let table = ViewMut::new(&mut tables.data, 1 + plan.padded, places.positions.start);
+                let table = ViewMut::new(&mut tables.data, 1 + plan.m, places.positions.start);
                 let other = if self.meets == Meets::Key { k } else { q };
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(table, positions, other, sizes, scale);
@@ -158,7 +158,7 @@ impl Coordinates {
                     &tables.data[places.asks.clone()],
                     &tables.data[places.positions.clone()],
                 );
-                tables.factors[h].fill(asks, positions, plan.padded);
+                tables.factors[h].fill(asks, positions);
             }
             // A′: the head's constant goes to row 0, its averages get rows of their own.
             let rows = (1 + m * (1 + h)) * d;
@@ -188,13 +188,11 @@ impl Coordinates {
         let block = self.states - 1;
         let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
         let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
-        let mut asks = data[places.asks.clone()]
-            .chunks_exact(plan.padded)
-            .map(blocks);
+        let mut asks = data[places.asks.clone()].chunks_exact(plan.m).map(blocks);
         let base = asks.next().unwrap_or(0.0);
         let asks: Vec<f32> = asks.take(plan.m).collect();
         let asked = base + asks.chunks_exact(block).map(largest).sum::<f32>();
-        let positions = data[places.positions.clone()].chunks_exact(1 + plan.padded);
+        let positions = data[places.positions.clone()].chunks_exact(1 + plan.m);
         let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
         asked + placed.fold(0.0, f32::max)
     }
@@ -258,7 +256,7 @@ impl Coordinates {
             let column = h * size;
             let (q, k) = (views(&basis.q, column), views(&basis.k, column));
             // asks = A_Q A_K,₁…ᵀ log₂ e / √d_head
-            let d_asks = View::new(&d_tables[places.asks.clone()], plan.padded);
+            let d_asks = View::new(&d_tables[places.asks.clone()], plan.m);
             let d_q_own = ViewMut::new(&mut d_q, d, column);
             add_product(d_q_own, d_asks, k.from(1, 0), (1 + m, m, size), scale);
             let d_k_own = ViewMut::new(&mut d_k, d, d + column);
@@ -266,7 +264,7 @@ impl Coordinates {
             // positions = v A_Kᵀ log₂ e / √d_head (or A_Q)
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
-                let d_table = View::new(&d_tables[places.positions.clone()], 1 + plan.padded);
+                let d_table = View::new(&d_tables[places.positions.clone()], 1 + plan.m);
                 let (other, d_other) = match self.meets {
                     Meets::Key => (k, &mut d_k),
                     Meets::Query => (q, &mut d_q),

@@ -1,0 +1,42 @@
+//! Causal attention with a table of relative positions, for one head:
+//!
+//! - s_ij = (q_i + r_{i−j}) · k_j / √m   (`RelativeTerm::Key`),
+//! - s_ij = q_i · (k_j + r_{i−j}) / √m   (`RelativeTerm::Query`),
+//! - s_ij = q_i · k_j / √m               (`RelativeTerm::Absent`), for j ≤ i;
+//! - p_ij = softmax_j s_ij, and out_i = Σ_j p_ij u_j.
+//!
+//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever kept; [`naive`] is its twin.
+
+pub mod fast;
+pub mod naive;
+
+use crate::model::lane::Lane;
+
+/// Where the positional vector r_{i−j} enters a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelativeTerm {
+    /// Added to the query.
+    Key,
+    /// Added to the key.
+    Query,
+    /// Nowhere.
+    Absent,
+}
+
+/// One row of one head's attention, shown to a probe as the forward computes it: the entries for j ≤ i.
+#[derive(Clone, Copy, Debug)]
+pub struct AttnRow<'a> {
+    /// Which layer.
+    pub layer: usize,
+    /// Which head of it.
+    pub head: usize,
+    /// The position that attends, i.
+    pub position: usize,
+    /// Before the softmax.
+    pub attn_scores: &'a [Lane],
+    /// After the softmax.
+    pub attn_pattern: &'a [Lane],
+}
+
+/// Whoever looks at attention.
+pub type AttnProbe<'a> = &'a mut dyn FnMut(AttnRow);

@@ -1,0 +1,129 @@
+//! One head in f64, by the formulas.
+
+use super::RelativeTerm;
+use crate::model::matrix::Matrix;
+
+/// One head in f64, with its whole pattern kept. Queries, keys, values [rows, m]; positions [t, m].
+pub struct Naive {
+    relative: RelativeTerm,
+    queries: Matrix,
+    keys: Matrix,
+    values: Matrix,
+    positions: Matrix,
+    /// Before the softmax, [rows, rows].
+    pub attn_scores: Matrix,
+    /// After it.
+    pub attn_pattern: Matrix,
+}
+
+/// Gradients of a naive head's inputs.
+pub struct NaiveGradients {
+    /// Of the queries.
+    pub queries: Matrix,
+    /// Of the keys.
+    pub keys: Matrix,
+    /// Of the values.
+    pub values: Matrix,
+    /// Of the positional vectors.
+    pub positions: Matrix,
+}
+
+impl Naive {
+    /// Computes scores and pattern by the formulas at the top of this file.
+    pub fn new(
+        relative: RelativeTerm,
+        queries: Matrix,
+        keys: Matrix,
+        values: Matrix,
+        positions: Matrix,
+    ) -> Self {
+        let (rows, size) = (queries.rows, queries.cols);
+        let attn_scores = Matrix::from_fn(rows, rows, |i, j| {
+            if j > i {
+                return f64::NEG_INFINITY;
+            }
+            let product = |m: usize| match relative {
+                RelativeTerm::Key => (queries[(i, m)] + positions[(i - j, m)]) * keys[(j, m)],
+                RelativeTerm::Query => queries[(i, m)] * (keys[(j, m)] + positions[(i - j, m)]),
+                RelativeTerm::Absent => queries[(i, m)] * keys[(j, m)],
+            };
+            (0..size).map(product).sum::<f64>() / (size as f64).sqrt()
+        });
+        let attn_pattern = naive_softmax(&attn_scores);
+        Self {
+            relative,
+            queries,
+            keys,
+            values,
+            positions,
+            attn_scores,
+            attn_pattern,
+        }
+    }
+
+    /// out_i = Σ_j p_ij u_j
+    pub fn output(&self) -> Matrix {
+        self.attn_pattern.times(&self.values)
+    }
+
+    /// Gradients of the inputs, given that of the output.
+    pub fn backward(&self, d_out: &Matrix) -> NaiveGradients {
+        let (rows, size) = (self.queries.rows, self.queries.cols);
+        let values = self.attn_pattern.transposed().times(d_out);
+        let d_pattern = d_out.times(&self.values.transposed());
+        let d_scores = naive_softmax_backward(&self.attn_pattern, &d_pattern);
+        let mut queries = Matrix::zeros(rows, size);
+        let mut keys = Matrix::zeros(rows, size);
+        let mut positions = Matrix::zeros(self.positions.rows, self.positions.cols);
+        for i in 0..rows {
+            for j in 0..=i {
+                let ds = d_scores[(i, j)] / (size as f64).sqrt();
+                for m in 0..size {
+                    let (q, k) = (self.queries[(i, m)], self.keys[(j, m)]);
+                    let (mut to_q, mut to_k) = (k, q);
+                    match self.relative {
+                        RelativeTerm::Key => {
+                            to_k += self.positions[(i - j, m)];
+                            positions[(i - j, m)] += ds * k;
+                        }
+                        RelativeTerm::Query => {
+                            to_q += self.positions[(i - j, m)];
+                            positions[(i - j, m)] += ds * q;
+                        }
+                        RelativeTerm::Absent => {}
+                    }
+                    queries[(i, m)] += ds * to_q;
+                    keys[(j, m)] += ds * to_k;
+                }
+            }
+        }
+        NaiveGradients {
+            queries,
+            keys,
+            values,
+            positions,
+        }
+    }
+}
+
+/// Softmax of every row; −∞ gives zero.
+pub fn naive_softmax(scores: &Matrix) -> Matrix {
+    let mut pattern = scores.clone();
+    for row in pattern.data.chunks_exact_mut(scores.cols) {
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        row.iter_mut().for_each(|s| *s = (*s - largest).exp());
+        let sum: f64 = row.iter().sum();
+        row.iter_mut().for_each(|s| *s /= sum);
+    }
+    pattern
+}
+
+/// p = softmax(s)  ⟹  ds_j = p_j (dp_j − Σ_l p_l dp_l), row by row.
+pub fn naive_softmax_backward(pattern: &Matrix, d_pattern: &Matrix) -> Matrix {
+    Matrix::from_fn(pattern.rows, pattern.cols, |i, j| {
+        let centre: f64 = (0..pattern.cols)
+            .map(|l| pattern[(i, l)] * d_pattern[(i, l)])
+            .sum();
+        pattern[(i, j)] * (d_pattern[(i, j)] - centre)
+    })
+}

@@ -1,0 +1,313 @@
+//! Attention over at most four coordinates: one head, one block of lanes, a few rows at a time.
+//!
+//! With y_j the M coordinates of position j, w_i what the query asks of them and T the positional table
+//! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), both in units of ln 2:
+//!
+//! - s_ij = T_δ0 + Σ_r (w_ir + T_δr) y_jr            (positions meet the key)
+//! - s_ij = T_δ0 + Σ_r w_ir y_jr + T_δr y_ir         (positions meet the query)
+//! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
+//!
+//! All that belongs to a row stays in registers. `gentle` promises that no score is beyond ±40: then the largest score
+//! need not be known, and a row is done in one pass. `key` says that positions meet the key. The compiler knows both,
+//! and M: a branch in the innermost loop would cost more than it decides.
+
+use std::f32::consts::LN_2;
+use std::ops::Range;
+
+use crate::model::lane::Lane;
+use crate::model::level::{Level, leveled};
+
+/// The most coordinates that this is for.
+pub(super) const MOST: usize = 4;
+
+/// Calls `$function::<GENTLE, KEY, M>` for a [`Way`]. Scores are gentle only where positions meet the key.
+macro_rules! on_way {
+    ($way:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match ($way.m, $way.gentle, $way.key) {
+            (1, true, _) => $function::<true, true, 1>($way.level, $($argument),*),
+            (2, true, _) => $function::<true, true, 2>($way.level, $($argument),*),
+            (3, true, _) => $function::<true, true, 3>($way.level, $($argument),*),
+            (4, true, _) => $function::<true, true, 4>($way.level, $($argument),*),
+            (1, false, true) => $function::<false, true, 1>($way.level, $($argument),*),
+            (2, false, true) => $function::<false, true, 2>($way.level, $($argument),*),
+            (3, false, true) => $function::<false, true, 3>($way.level, $($argument),*),
+            (4, false, true) => $function::<false, true, 4>($way.level, $($argument),*),
+            (1, false, false) => $function::<false, false, 1>($way.level, $($argument),*),
+            (2, false, false) => $function::<false, false, 2>($way.level, $($argument),*),
+            (3, false, false) => $function::<false, false, 3>($way.level, $($argument),*),
+            (4, false, false) => $function::<false, false, 4>($way.level, $($argument),*),
+            (m, ..) => unreachable!("{m} coordinates are not few"),
+        }
+    };
+}
+
+/// How a head's scores are to be computed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub level: Level,
+    /// Coordinates.
+    pub m: usize,
+    pub gentle: bool,
+    pub key: bool,
+}
+
+/// What a head reads: coordinates [rows, M], what queries ask [rows, M], positions [t, 1 + M].
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'a> {
+    pub y: &'a [Lane],
+    pub w: &'a [Lane],
+    pub positions: &'a [f32],
+}
+
+/// Rows that a group may have.
+pub(super) const GROUP: usize = 4;
+
+/// What a group of rows leaves behind: weights 2^s, [GROUP, t], and one over their sums.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    length: usize,
+    weights: Vec<Lane>,
+    inverse: [Lane; GROUP],
+}
+
+impl Group {
+    /// Room for rows of contexts up to t = `length`.
+    pub fn new(length: usize) -> Self {
+        Self {
+            length,
+            weights: vec![Lane::ZERO; GROUP * length],
+            inverse: [Lane::ZERO; GROUP],
+        }
+    }
+}
+
+/// Gradients of what a head reads, added to (what queries ask: set): coordinates, what queries ask, positions by lane.
+pub(super) struct Gradients<'a> {
+    pub y: &'a mut [Lane],
+    pub w: &'a mut [Lane],
+    pub positions: &'a mut [Lane],
+}
+
+/// Computes the averages c of some rows, and leaves their weights in `group`.
+pub(super) fn forward(
+    way: Way,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &mut Group,
+    c: &mut [Lane],
+) {
+    on_way!(way, forward_at(inputs, rows, group, c));
+}
+
+/// Adds the gradients of some rows, right after their [`forward`], given that of the averages (`dc`).
+///
+/// - c_i = Σ_j p_ij y_j         ⟹  dy_j += p_ij dc_i,  dp_ij = dc_i · y_j
+/// - p_ij = 2^s_ij / Σ_l 2^s_il ⟹  ds_ij = ln 2 · p_ij (dp_ij − dc_i · c_i)
+/// - s_ij as above              ⟹  dT_δ0 += ds_ij, and each factor of a product gets ds_ij times the other
+///
+/// The factors ln 2 and one over the row's sum are put into copies of dc_i, outside the loop over j.
+pub(super) fn backward(
+    way: Way,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &Group,
+    (c, dc): (&[Lane], &[Lane]),
+    grads: &mut Gradients,
+) {
+    on_way!(way, backward_at(inputs, rows, group, c, dc, grads));
+}
+
+leveled!(
+    fn forward_at[GENTLE: bool, KEY: bool, M: usize](
+        inputs: &Inputs,
+        rows: Range<usize>,
+        group: &mut Group,
+        c: &mut [Lane],
+    ) = forward_any
+);
+
+leveled!(
+    fn backward_at[GENTLE: bool, KEY: bool, M: usize](
+        inputs: &Inputs,
+        rows: Range<usize>,
+        group: &Group,
+        c: &[Lane],
+        dc: &[Lane],
+        grads: &mut Gradients,
+    ) = backward_any
+);
+
+#[inline(always)]
+fn row<const M: usize>(buffer: &[Lane], index: usize) -> &[Lane; M] {
+    buffer[index * M..][..M].try_into().expect("M entries")
+}
+
+#[inline(always)]
+fn row_mut<const M: usize>(buffer: &mut [Lane], index: usize) -> &mut [Lane; M] {
+    (&mut buffer[index * M..][..M])
+        .try_into()
+        .expect("M entries")
+}
+
+/// The scores of row i at C keys side by side, the last of which has the lag of the first row of `positions`.
+#[inline(always)]
+fn scores<const FUSED: bool, const KEY: bool, const M: usize, const C: usize>(
+    w_i: &[Lane; M],
+    y_i: &[Lane; M],
+    keys: &[Lane],
+    positions: &[f32],
+) -> [Lane; C] {
+    let mut s = [Lane::ZERO; C];
+    for u in 0..C {
+        let position = &positions[(C - 1 - u) * (1 + M)..][..1 + M];
+        let y_j = row::<M>(keys, u);
+        s[u] = Lane::splat(position[0]);
+        for r in 0..M {
+            let slope = Lane::splat(position[1 + r]);
+            if KEY {
+                s[u] = (w_i[r] + slope).times_plus::<FUSED>(y_j[r], s[u]);
+            } else {
+                s[u] = w_i[r].times_plus::<FUSED>(y_j[r], s[u]);
+                s[u] = slope.times_plus::<FUSED>(y_i[r], s[u]);
+            }
+        }
+    }
+    s
+}
+
+/// Keys whose exponentials are computed side by side, so that one need not wait for the other.
+const KEYS: usize = 2;
+
+#[inline(always)]
+fn forward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &mut Group,
+    c: &mut [Lane],
+) {
+    let all_weights = group.weights.chunks_exact_mut(group.length);
+    for (i, (weights, inverse)) in rows.zip(all_weights.zip(&mut group.inverse)) {
+        let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+        let (weights, keys) = (&mut weights[..=i], &inputs.y[..(i + 1) * M]);
+        let mut sum = Lane::ZERO;
+        let mut average = [Lane::ZERO; M];
+        if GENTLE {
+            let odd = weights.len() % KEYS;
+            if odd == 1 {
+                let position = &inputs.positions[i * (1 + M)..][..1 + M];
+                let [s] = scores::<FUSED, KEY, M, 1>(w_i, y_i, keys, position);
+                weights[0] = s.exp2_in_range::<FUSED>();
+                sum = weights[0];
+                for r in 0..M {
+                    average[r] = weights[0] * keys[r];
+                }
+            }
+            let positions = &inputs.positions[..(i + 1 - odd) * (1 + M)];
+            let pairs = weights[odd..].chunks_exact_mut(KEYS);
+            let pairs = pairs.zip(keys[odd * M..].chunks_exact(KEYS * M));
+            for ((weights, keys), positions) in
+                pairs.zip(positions.chunks_exact(KEYS * (1 + M)).rev())
+            {
+                let s = scores::<FUSED, KEY, M, KEYS>(w_i, y_i, keys, positions);
+                let two = Lane::exp2_pair_in_range::<FUSED>(s);
+                for u in 0..KEYS {
+                    weights[u] = two[u];
+                    sum += two[u];
+                    for r in 0..M {
+                        average[r] = two[u].times_plus::<FUSED>(keys[u * M + r], average[r]);
+                    }
+                }
+            }
+        } else {
+            let positions = inputs.positions[..(i + 1) * (1 + M)].chunks_exact(1 + M);
+            let mut most = Lane::splat(f32::NEG_INFINITY);
+            let each = weights.iter_mut().zip(keys.chunks_exact(M));
+            for ((weight, key), position) in each.zip(positions.rev()) {
+                let [s] = scores::<FUSED, KEY, M, 1>(w_i, y_i, key, position);
+                *weight = s;
+                most = most.max(s);
+            }
+            for (weight, y_j) in weights.iter_mut().zip(keys.chunks_exact(M)) {
+                *weight = (*weight - most).exp2_clamped::<FUSED>();
+                sum += *weight;
+                for r in 0..M {
+                    average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
+                }
+            }
+        }
+        *inverse = sum.inverse();
+        let c_i = row_mut::<M>(c, i);
+        for r in 0..M {
+            c_i[r] = average[r] * *inverse;
+        }
+    }
+}
+
+#[inline(always)]
+fn backward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &Group,
+    c: &[Lane],
+    dc: &[Lane],
+    grads: &mut Gradients,
+) {
+    let stride = 1 + M;
+    let all_weights = group.weights.chunks_exact(group.length);
+    for (i, (weights, &inverse)) in rows.zip(all_weights.zip(&group.inverse)) {
+        let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+        let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(c, i));
+        let mut to_value = [Lane::ZERO; M];
+        let mut to_score = [Lane::ZERO; M];
+        let mut below_centre = Lane::ZERO;
+        for r in 0..M {
+            to_value[r] = dc_i[r] * inverse;
+            to_score[r] = to_value[r] * LN_2;
+            below_centre = below_centre - to_score[r] * c_i[r];
+        }
+        let mut dw_i = [Lane::ZERO; M];
+        let mut dy_i = [Lane::ZERO; M];
+        let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
+        let d_keys = grads.y[..(i + 1) * M].chunks_exact_mut(M);
+        let positions = inputs.positions[..(i + 1) * stride]
+            .chunks_exact(stride)
+            .rev();
+        let d_positions = grads.positions[..(i + 1) * stride]
+            .chunks_exact_mut(stride)
+            .rev();
+        for ((((y_j, dy_j), position), d_position), &weight) in keys
+            .zip(d_keys)
+            .zip(positions)
+            .zip(d_positions)
+            .zip(weights)
+        {
+            let mut slope = below_centre;
+            for r in 0..M {
+                slope = to_score[r].times_plus::<FUSED>(y_j[r], slope);
+            }
+            let ds = weight * slope;
+            d_position[0] += ds;
+            for r in 0..M {
+                let position_r = Lane::splat(position[1 + r]);
+                let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
+                if KEY {
+                    let through = ds * y_j[r];
+                    dw_i[r] += through;
+                    d_position[1 + r] += through;
+                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + position_r, dy_jr);
+                } else {
+                    dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
+                    d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
+                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r], dy_jr);
+                    dy_i[r] = ds.times_plus::<FUSED>(position_r, dy_i[r]);
+                }
+            }
+        }
+        *row_mut::<M>(grads.w, i) = dw_i;
+        if !KEY {
+            for (sum, part) in row_mut::<M>(grads.y, i).iter_mut().zip(dy_i) {
+                *sum += part;
+            }
+        }
+    }
+}
