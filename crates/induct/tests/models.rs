@@ -134,7 +134,7 @@ fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, 
     let mut work = model.work();
     let rows = block.rows();
     let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-    let prepared = model.prepare(&params);
+    let mut prepared = model.prepare(&params);
     let mut by_lane = vec![Lane::ZERO; model.gradient_len()];
     let mut total = 0.0;
     let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
@@ -143,7 +143,7 @@ fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, 
     model.gradient(&prepared, inputs, &mut work, &mut evaluate, &mut by_lane);
     let summed: Vec<f32> = by_lane.iter().map(|g| g.sum()).collect();
     let mut grads = vec![0.0; params.len()];
-    model.pull_back(&params, &prepared, &summed, &mut grads);
+    model.pull_back(&params, &mut prepared, &summed, &mut grads);
     (total, grads.iter().map(|&g| g.into()).collect())
 }
 

@@ -3,7 +3,8 @@
 use induct::chain::{Address, Prior, PriorSpec, Purpose};
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
 use induct::probe::{
-    Instruments, Positions, TestSet, head_scores, matching, odd_even_score, positional_profile,
+    Draw, Instruments, Positions, TestSet, head_scores, matching, odd_even_score,
+    positional_profile,
 };
 use induct::strategy::Strategy;
 use induct::train::Recipe;
@@ -20,7 +21,13 @@ fn test_set(states: usize, length: usize, count: u64) -> TestSet {
         .map(|strategy| (strategy, Positions::All))
         .chain([(Strategy::bayes(&prior), Positions::Last)])
         .collect();
-    TestSet::draw(&prior, address, 0..count, length, &asked)
+    let draw = Draw {
+        address,
+        sequences: 0..count,
+        length,
+        thorough: count,
+    };
+    TestSet::draw(&prior, &draw, &asked)
 }
 
 fn construction(states: usize, length: usize) -> Model {

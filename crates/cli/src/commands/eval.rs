@@ -6,7 +6,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use induct::chain::{Address, LANES, Prior, Purpose};
 use induct::model::Model;
-use induct::probe::{Divergence, Moments, Positions, TestSet, fewer};
+use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
 use induct::strategy::Strategy;
 use induct::train::Recipe;
 use serde_json::{Map, Value, json};
@@ -141,9 +141,14 @@ fn measure(
     let numbers = recipe.task.length * (recipe.task.states + 1) * (asked.len() + 1);
     let chunk = (CHUNK / numbers).clamp(LANES, 2048).next_multiple_of(LANES);
     for first in (0..sequences).step_by(chunk) {
-        let chunk = first..(first + chunk as u64).min(sequences);
-        let end = chunk.end;
-        let set = TestSet::draw(prior, address, chunk, recipe.task.length, &asked);
+        let end = (first + chunk as u64).min(sequences);
+        let draw = Draw {
+            address,
+            sequences: first..end,
+            length: recipe.task.length,
+            thorough: sequences,
+        };
+        let set = TestSet::draw(prior, &draw, &asked);
         let to_model = trained.map(|(model, params)| set.divergences(model, params));
         measured.take(&set, to_model.as_deref());
         progress.set_position(end);

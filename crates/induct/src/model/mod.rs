@@ -287,7 +287,7 @@ impl Model {
     pub fn pull_back(
         &self,
         params: &[f32],
-        prepared: &Prepared,
+        prepared: &mut Prepared,
         gradient: &[f32],
         grads: &mut [f32],
     ) {

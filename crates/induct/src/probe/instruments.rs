@@ -2,7 +2,7 @@
 
 use super::heads::{head_scores, matching, odd_even_score, positional_profile};
 use super::history::{KL_TRUTH, STEP, kl_column};
-use super::test_set::{Positions, TestSet};
+use super::test_set::{Draw, Positions, TestSet};
 use crate::chain::{Address, Alpha, LANES, Prior, PriorSpec, Purpose};
 use crate::invalid::Invalid;
 use crate::model::Model;
@@ -20,6 +20,10 @@ pub struct Instruments {
 
 /// Sequences whose attention is looked at: the first of the in-distribution set.
 const ATTENTION_SEQUENCES: usize = 32;
+
+/// Sequences of each set that are measured at all positions, the first ones: the rest, at the last position only, costs a
+/// fraction of that.
+const THOROUGH_SEQUENCES: u64 = 128;
 
 /// Names of the measures of heads, in their order in a row.
 const HEAD_COLUMNS: [&str; 5] = [
@@ -50,8 +54,13 @@ fn test_set(
         seed: recipe.seeds.eval,
         step: index,
     };
-    let count = recipe.record.test_sequences as u64;
-    TestSet::draw(prior, address, 0..count, recipe.task.length, asked)
+    let draw = Draw {
+        address,
+        sequences: 0..recipe.record.test_sequences as u64,
+        length: recipe.task.length,
+        thorough: THOROUGH_SEQUENCES,
+    };
+    TestSet::draw(prior, &draw, asked)
 }
 
 impl Instruments {

@@ -18,4 +18,4 @@ pub use heads::{
 pub use history::{History, KL_TRUTH, STEP, kl_column};
 pub use instruments::{Instruments, in_distribution};
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
-pub use test_set::{Divergence, Positions, Reference, TestSet, fewer, log_softmax};
+pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer, log_softmax};

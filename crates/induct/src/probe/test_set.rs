@@ -1,5 +1,7 @@
 //! Test sets: sequences with the predictions of the truth and of strategies, and a model's distance to them.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::estimate::Moments;
@@ -23,6 +25,8 @@ pub struct TestSet {
     length: usize,
     states: usize,
     blocks: Vec<TokenBlock>,
+    /// How many of the blocks, from the first on, are measured at all positions.
+    thorough: usize,
     references: Vec<Reference>,
 }
 
@@ -31,13 +35,21 @@ pub struct TestSet {
 pub struct Reference {
     /// `oracle` for the truth, else the strategy's name.
     pub name: String,
-    positions: Positions,
-    /// [blocks, positions, k], one sequence a lane
-    probs: Vec<Lane>,
-    /// Σ p ln p of every distribution, [blocks, positions]
-    neg_entropy: Vec<Lane>,
+    /// At the last position of every block.
+    last: Answers,
+    /// At all positions of the thorough blocks, if it was asked for them.
+    all: Option<Answers>,
     /// Smallest effective sample size met, if the predictor samples.
     pub effective_samples: Option<f64>,
+}
+
+/// Distributions, one sequence a lane.
+#[derive(Clone, Debug, Default)]
+struct Answers {
+    /// [rows, k]
+    probs: Vec<Lane>,
+    /// Σ p ln p, `[rows]`
+    neg_entropy: Vec<Lane>,
 }
 
 /// Divergences from a reference, averaged over sequences.
@@ -45,49 +57,63 @@ pub struct Reference {
 pub struct Divergence {
     /// At the last position.
     pub last: Moments,
-    /// Averaged over all positions of a sequence, if the reference has them.
+    /// Averaged over all positions of a sequence, where both have them.
     pub all: Option<Moments>,
 }
 
+/// What is drawn for a test set.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    /// Where its sequences come from.
+    pub address: Address,
+    /// Their numbers.
+    pub sequences: Range<u64>,
+    /// t: they have one symbol more.
+    pub length: usize,
+    /// How many of them, from the first on and up to the end of a block, are measured at all positions.
+    pub thorough: u64,
+}
+
 impl TestSet {
-    /// Draws the sequences with the given numbers, of length t+1, and lets the truth and `strategies` predict on them, over the
-    /// current thread pool. The first of the references is the truth.
-    pub fn draw(
-        prior: &Prior,
-        address: Address,
-        sequences: std::ops::Range<u64>,
-        length: usize,
-        strategies: &[(Strategy, Positions)],
-    ) -> Self {
-        let states = prior.states();
+    /// Draws sequences, and lets the truth and `strategies` predict on them, over the current thread pool. The first of
+    /// the references is the truth.
+    pub fn draw(prior: &Prior, draw: &Draw, strategies: &[(Strategy, Positions)]) -> Self {
+        let (states, length) = (prior.states(), draw.length);
         let truth = (Strategy::oracle(prior), Positions::All);
         let asked: Vec<&(Strategy, Positions)> =
             std::iter::once(&truth).chain(strategies).collect();
-        let starts: Vec<u64> = sequences.clone().step_by(LANES).collect();
-        // A block's answers: for every strategy its predictions, sequence by sequence, and sample size.
-        let drawn: Vec<(TokenBlock, Vec<Answers>)> = starts
+        let starts: Vec<u64> = draw.sequences.clone().step_by(LANES).collect();
+        let thorough = draw
+            .thorough
+            .div_ceil(LANES as u64)
+            .min(starts.len() as u64) as usize;
+        // A block, and for every strategy its predictions, sequence by sequence, with the sample size.
+        let drawn: Vec<(TokenBlock, Vec<Predictions>)> = starts
             .into_par_iter()
+            .enumerate()
             .map_init(
                 || (Sampler::new(prior), Scratch::default()),
-                |(sampler, scratch), first| {
+                |(sampler, scratch), (block, first)| {
                     let mut lanes = Vec::new();
-                    let mut answers = vec![Answers::default(); asked.len()];
-                    for index in first..(first + LANES as u64).min(sequences.end) {
+                    let mut predictions = vec![Predictions::default(); asked.len()];
+                    for index in first..(first + LANES as u64).min(draw.sequences.end) {
                         let mut tokens = vec![0; length + 1];
-                        let table = sampler.sequence(prior, address, index, &mut tokens);
-                        for ((strategy, positions), answer) in asked.iter().zip(&mut answers) {
-                            let range = positions.range(length);
-                            let start = answer.probs.len();
-                            answer.probs.resize(start + range.len() * states, 0.0);
-                            let out = &mut answer.probs[start..];
+                        let table = sampler.sequence(prior, draw.address, index, &mut tokens);
+                        for ((strategy, positions), own) in asked.iter().zip(&mut predictions) {
+                            let everywhere = block < thorough && *positions == Positions::All;
+                            let range = if everywhere { 0 } else { length - 1 }..length;
+                            own.everywhere = everywhere;
+                            let start = own.probs.len();
+                            own.probs.resize(start + range.len() * states, 0.0);
+                            let out = &mut own.probs[start..];
                             let samples =
                                 strategy.predict(&tokens, Some(table), range, scratch, out);
-                            answer.note(samples);
+                            own.effective_samples = fewer(own.effective_samples, samples);
                         }
                         lanes.push(tokens);
                     }
                     let lanes: Vec<&[u8]> = lanes.iter().map(Vec::as_slice).collect();
-                    (TokenBlock::from_sequences(&lanes), answers)
+                    (TokenBlock::from_sequences(&lanes), predictions)
                 },
             )
             .collect();
@@ -95,23 +121,23 @@ impl TestSet {
             .iter()
             .map(|(strategy, positions)| Reference {
                 name: strategy.name(),
-                positions: *positions,
-                probs: Vec::new(),
-                neg_entropy: Vec::new(),
+                last: Answers::default(),
+                all: (thorough > 0 && *positions == Positions::All).then(Answers::default),
                 effective_samples: None,
             })
             .collect();
         let mut blocks = Vec::with_capacity(drawn.len());
-        for (block, answers) in drawn {
-            blocks.push(block);
-            for (reference, answer) in references.iter_mut().zip(answers) {
-                reference.take(&answer, states, length);
+        for (block, predictions) in drawn {
+            for (reference, own) in references.iter_mut().zip(predictions) {
+                reference.take(&own, states, block.used());
             }
+            blocks.push(block);
         }
         Self {
             length,
             states,
             blocks,
+            thorough,
             references,
         }
     }
@@ -129,17 +155,29 @@ impl TestSet {
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, params: &[f32]) -> Vec<Divergence> {
         let prepared = model.prepare(params);
-        let by_block: Vec<Vec<(Lane, Lane)>> = self
+        let (length, states) = (self.length, self.states);
+        let by_block: Vec<Vec<(Lane, Option<Lane>)>> = self
             .blocks
             .par_iter()
             .enumerate()
             .map_init(
-                || (model.work(), vec![Lane::ZERO; self.length * self.states]),
+                || (model.work(), vec![Lane::ZERO; length * states]),
                 |(work, log_q), (index, block)| {
-                    model.forward(&prepared, &block.rows()[..self.length], work);
-                    log_softmax(work.logits(), self.states, log_q);
+                    let inputs = &block.rows()[..length];
+                    if index < self.thorough {
+                        model.forward(&prepared, inputs, work);
+                    } else {
+                        model.forward_last(&prepared, inputs, work);
+                    }
+                    let log_q = &mut log_q[..work.logits().len()];
+                    log_softmax(work.logits(), states, log_q);
+                    let last = &log_q[log_q.len() - states..];
                     let from = |reference: &Reference| {
-                        reference.divergence(index, self.length, self.states, log_q)
+                        let all = reference.all.as_ref().filter(|_| index < self.thorough);
+                        (
+                            reference.last.divergence(index, last),
+                            all.map(|all| all.mean_divergence(index * length, states, log_q)),
+                        )
                     };
                     self.references.iter().map(from).collect()
                 },
@@ -156,26 +194,22 @@ impl TestSet {
 
     /// KL(truth ‖ reference) for every reference.
     pub fn truth_divergences(&self) -> Vec<Divergence> {
-        let truth = &self.references[0];
+        let (truth, states) = (&self.references[0], self.states);
         let mut divergences = self.empty_divergences();
         for (divergence, reference) in divergences.iter_mut().zip(&self.references) {
-            let size = reference.positions.range(self.length).len() * self.states;
-            for (index, (block, probs)) in self
-                .blocks
-                .iter()
-                .zip(reference.probs.chunks_exact(size))
-                .enumerate()
-            {
-                let log_q: Vec<Lane> = probs.iter().map(|p| p.map(libm::logf)).collect();
-                let (last, all) = match reference.positions {
-                    Positions::All => truth.divergence(index, self.length, self.states, &log_q),
-                    Positions::Last => {
-                        let row = (index + 1) * self.length - 1;
-                        (
-                            truth.position_divergence(row, self.states, &log_q),
-                            Lane::ZERO,
-                        )
+            let log_last = reference.last.logarithms();
+            let log_all = reference.all.as_ref().map(Answers::logarithms);
+            for (index, block) in self.blocks.iter().enumerate() {
+                let last = truth
+                    .last
+                    .divergence(index, &log_last[index * states..][..states]);
+                let all = match (&truth.all, &log_all) {
+                    (Some(truth), Some(log_all)) if index < self.thorough => {
+                        let first = index * self.length;
+                        let log_q = &log_all[first * states..][..self.length * states];
+                        Some(truth.mean_divergence(first, states, log_q))
                     }
+                    _ => None,
                 };
                 divergence.push(last, all, block.used());
             }
@@ -184,35 +218,21 @@ impl TestSet {
     }
 
     fn empty_divergences(&self) -> Vec<Divergence> {
-        let all = |positions| (positions == Positions::All).then(Moments::default);
         let empty = |reference: &Reference| Divergence {
             last: Moments::default(),
-            all: all(reference.positions),
+            all: reference.all.as_ref().map(|_| Moments::default()),
         };
         self.references.iter().map(empty).collect()
     }
 }
 
-impl Positions {
-    fn range(self, length: usize) -> std::ops::Range<usize> {
-        match self {
-            Positions::All => 0..length,
-            Positions::Last => length - 1..length,
-        }
-    }
-}
-
-/// One strategy's answers on a block.
+/// One strategy's predictions on a block, sequence by sequence.
 #[derive(Clone, Debug, Default)]
-struct Answers {
+struct Predictions {
     probs: Vec<f64>,
+    /// Whether they are for all positions.
+    everywhere: bool,
     effective_samples: Option<f64>,
-}
-
-impl Answers {
-    fn note(&mut self, samples: Option<f64>) {
-        self.effective_samples = fewer(self.effective_samples, samples);
-    }
 }
 
 /// The smaller of two numbers that may be missing.
@@ -224,16 +244,28 @@ pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 impl Reference {
-    /// Takes in the answers on one more block, turned from sequences into lanes.
-    fn take(&mut self, answers: &Answers, states: usize, length: usize) {
-        let positions = self.positions.range(length).len();
-        let sequences = answers.probs.chunks_exact(positions * states);
-        let start = self.probs.len();
-        self.probs
-            .resize(start + positions * states, Lane::splat(1.0 / states as f32));
-        let entropies = self.neg_entropy.len();
-        self.neg_entropy.resize(entropies + positions, Lane::ZERO);
+    /// Takes in the predictions on one more block of `used` sequences: at the last position, or at all of them.
+    fn take(&mut self, predictions: &Predictions, states: usize, used: usize) {
+        let size = predictions.probs.len() / used;
+        let sequences = predictions.probs.chunks_exact(size);
+        self.last
+            .take(sequences.clone().map(|all| &all[size - states..]), states);
+        if let (Some(all), true) = (&mut self.all, predictions.everywhere) {
+            all.take(sequences, states);
+        }
+        self.effective_samples = fewer(self.effective_samples, predictions.effective_samples);
+    }
+}
+
+impl Answers {
+    /// Takes in the distributions of a block, turned from sequences into lanes.
+    fn take<'a>(&mut self, sequences: impl Iterator<Item = &'a [f64]>, states: usize) {
+        let (start, entropies) = (self.probs.len(), self.neg_entropy.len());
         for (lane, sequence) in sequences.enumerate() {
+            self.probs
+                .resize(start + sequence.len(), Lane::splat(1.0 / states as f32));
+            self.neg_entropy
+                .resize(entropies + sequence.len() / states, Lane::ZERO);
             for (slot, &p) in self.probs[start..].iter_mut().zip(sequence) {
                 slot.0[lane] = p as f32;
             }
@@ -243,36 +275,15 @@ impl Reference {
                 slot.0[lane] = sum as f32;
             }
         }
-        self.effective_samples = fewer(self.effective_samples, answers.effective_samples);
     }
 
-    /// KL(reference ‖ q) on one block, given ln q at all positions ([t, k]): at the last position, and averaged over
-    /// all (zero if the reference has the last only).
-    fn divergence(
-        &self,
-        block: usize,
-        length: usize,
-        states: usize,
-        log_q: &[Lane],
-    ) -> (Lane, Lane) {
-        match self.positions {
-            Positions::Last => {
-                let last = &log_q[(length - 1) * states..];
-                (self.position_divergence(block, states, last), Lane::ZERO)
-            }
-            Positions::All => {
-                let (mut sum, mut last) = (Lane::ZERO, Lane::ZERO);
-                for (position, log_q) in log_q.chunks_exact(states).enumerate() {
-                    last = self.position_divergence(block * length + position, states, log_q);
-                    sum += last;
-                }
-                (last, sum * (1.0 / length as f32))
-            }
-        }
+    fn logarithms(&self) -> Vec<Lane> {
+        self.probs.iter().map(|p| p.map(libm::logf)).collect()
     }
 
-    /// KL(p ‖ q) = Σ p ln p − Σ p ln q of one row of distributions.
-    fn position_divergence(&self, row: usize, states: usize, log_q: &[Lane]) -> Lane {
+    /// KL(p ‖ q) = Σ p ln p − Σ p ln q of one row, given ln q (`[k]`).
+    fn divergence(&self, row: usize, log_q: &[Lane]) -> Lane {
+        let states = log_q.len();
         let p = &self.probs[row * states..][..states];
         let mut kl = self.neg_entropy[row];
         for (p, log_q) in p.iter().zip(log_q) {
@@ -283,6 +294,15 @@ impl Reference {
             }
         }
         kl
+    }
+
+    /// The mean of that over rows from `first` on, given ln q ([rows, k]).
+    fn mean_divergence(&self, first: usize, states: usize, log_q: &[Lane]) -> Lane {
+        let mut sum = Lane::ZERO;
+        for (row, log_q) in log_q.chunks_exact(states).enumerate() {
+            sum += self.divergence(first + row, log_q);
+        }
+        sum * (states as f32 / log_q.len() as f32)
     }
 }
 
@@ -301,10 +321,10 @@ impl Divergence {
     }
 
     /// Takes in the first `used` lanes.
-    fn push(&mut self, last: Lane, all: Lane, used: usize) {
+    fn push(&mut self, last: Lane, all: Option<Lane>, used: usize) {
         for lane in 0..used {
             self.last.push(f64::from(last.0[lane]));
-            if let Some(moments) = &mut self.all {
+            if let (Some(moments), Some(all)) = (&mut self.all, all) {
                 moments.push(f64::from(all.0[lane]));
             }
         }

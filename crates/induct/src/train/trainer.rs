@@ -38,10 +38,15 @@ pub struct TrainState {
 /// A model in training.
 pub struct Trainer {
     recipe: Recipe,
-    model: Model,
-    stages: Vec<(u64, Prior)>,
-    optimizer: Optimizer,
     step: u64,
+    learner: Learner,
+    feed: Feed,
+}
+
+/// What learns: the weights and all that moves them.
+struct Learner {
+    model: Model,
+    optimizer: Optimizer,
     params: Vec<f32>,
     prepared: Prepared,
     grads: Vec<f32>,
@@ -55,12 +60,21 @@ pub struct Trainer {
     workers: Mutex<Vec<Worker>>,
 }
 
-/// What one thread needs.
+/// What one thread needs to learn from a block.
 struct Worker {
-    sampler: Sampler,
-    tokens: TokenBlock,
     work: Work,
     grads: Vec<Lane>,
+}
+
+/// What is learned from: this step's batch, and the next one's, which is drawn while the weights move.
+struct Feed {
+    stages: Vec<(u64, Prior)>,
+    batch: Vec<TokenBlock>,
+    /// The step that `batch` is for, once it is drawn.
+    drawn_for: Option<u64>,
+    next: Vec<TokenBlock>,
+    /// Idle ones.
+    samplers: Mutex<Vec<Sampler>>,
 }
 
 /// The address of the batch that step `step` trains on.
@@ -88,19 +102,28 @@ impl Trainer {
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.gradient_len();
         let params = model.start(recipe.seeds.init);
+        let batch = vec![TokenBlock::new(recipe.task.length + 1); blocks];
         Ok(Self {
-            prepared: model.prepare(&params),
-            grads: vec![0.0; params.len()],
-            params,
-            summed: vec![0.0; size],
-            block_grads: vec![0.0; blocks * size],
-            block_losses: vec![0.0; blocks],
-            workers: Mutex::new(Vec::new()),
             recipe: recipe.clone(),
-            model,
-            stages,
-            optimizer,
             step: 0,
+            learner: Learner {
+                prepared: model.prepare(&params),
+                grads: vec![0.0; params.len()],
+                params,
+                summed: vec![0.0; size],
+                block_grads: vec![0.0; blocks * size],
+                block_losses: vec![0.0; blocks],
+                workers: Mutex::new(Vec::new()),
+                model,
+                optimizer,
+            },
+            feed: Feed {
+                stages,
+                next: batch.clone(),
+                batch,
+                drawn_for: None,
+                samplers: Mutex::new(Vec::new()),
+            },
         })
     }
 
@@ -111,12 +134,12 @@ impl Trainer {
 
     /// The model.
     pub fn model(&self) -> &Model {
-        &self.model
+        &self.learner.model
     }
 
     /// The weights as they are now.
     pub fn params(&self) -> &[f32] {
-        &self.params
+        &self.learner.params
     }
 
     /// Steps done.
@@ -133,112 +156,169 @@ impl Trainer {
     ///
     /// The loss is of the weights before the step. If it is not finite, nothing is changed.
     pub fn advance(&mut self) -> Result<f64, Diverged> {
-        let loss = self.gradient();
-        if !loss.is_finite() || !self.grads.iter().all(|g| g.is_finite()) {
-            return Err(Diverged {
-                step: self.step,
-                loss: if loss.is_finite() { f64::NAN } else { loss },
-            });
+        let Self {
+            recipe,
+            step,
+            learner,
+            feed,
+        } = self;
+        if feed.drawn_for != Some(*step) {
+            draw(recipe, &feed.stages, *step, &feed.samplers, &mut feed.batch);
+            feed.drawn_for = Some(*step);
         }
-        let steps = self.recipe.train.steps;
-        let factor = self.recipe.train.schedule.factor(self.step, steps);
-        self.optimizer
-            .update(self.step, factor, &self.grads, &mut self.params);
-        self.step += 1;
+        let loss = learner.look(recipe, &feed.batch);
+        // While one thread moves the weights, the others need not wait.
+        let (stages, samplers, next) = (&feed.stages, &feed.samplers, &mut feed.next);
+        let (moved, ()) = rayon::join(
+            || learner.learn(recipe, *step, loss),
+            || draw(recipe, stages, *step + 1, samplers, next),
+        );
+        moved?;
+        *step += 1;
+        std::mem::swap(&mut feed.batch, &mut feed.next);
+        feed.drawn_for = Some(*step);
         Ok(loss)
-    }
-
-    /// Computes the loss and the gradient of the current step's batch.
-    fn gradient(&mut self) -> f64 {
-        self.model.prepare_again(&self.params, &mut self.prepared);
-        let (model, prepared, train) = (&self.model, &self.prepared, &self.recipe.train);
-        let (batch, length, loss) = (train.batch, self.recipe.task.length, train.loss);
-        let address = batch_address(&self.recipe, self.step);
-        let prior = prior_at(&self.stages, self.step);
-        let size = self.summed.len();
-        let scale = 1.0 / (batch * length) as f64;
-        let workers = &self.workers;
-        self.block_losses
-            .par_iter_mut()
-            .zip(self.block_grads.par_chunks_mut(size))
-            .with_max_len(1)
-            .enumerate()
-            .for_each(|(index, (block_loss, block_grad))| {
-                let idle = workers.lock().expect(UNPOISONED).pop();
-                let mut worker = idle.unwrap_or_else(|| Worker::new(model, prior));
-                let first = index * LANES;
-                let used = (batch - first).min(LANES);
-                let Worker {
-                    sampler, tokens, ..
-                } = &mut worker;
-                sampler.block(prior, address, first as u64, used, tokens);
-                *block_loss = worker.block(model, prepared, loss, scale as f32, block_grad);
-                workers.lock().expect(UNPOISONED).push(worker);
-            });
-        self.summed.fill(0.0);
-        for block_grad in self.block_grads.chunks_exact(size) {
-            for (total, &part) in self.summed.iter_mut().zip(block_grad) {
-                *total += part;
-            }
-        }
-        model.pull_back(&self.params, prepared, &self.summed, &mut self.grads);
-        self.block_losses.iter().sum::<f64>() * scale
     }
 
     /// What is needed to go on from here.
     pub fn state(&self) -> TrainState {
         TrainState {
             step: self.step,
-            params: self.params.clone(),
-            moments: self.optimizer.moments().to_vec(),
+            params: self.learner.params.clone(),
+            moments: self.learner.optimizer.moments().to_vec(),
         }
     }
 
     /// Goes on from a saved state. False, and nothing changed, if it does not fit this recipe.
     pub fn restore(&mut self, state: TrainState) -> bool {
-        if state.params.len() != self.params.len()
-            || !self.optimizer.restore(state.step, state.moments)
+        let learner = &mut self.learner;
+        if state.params.len() != learner.params.len()
+            || !learner.optimizer.restore(state.step, state.moments)
         {
             return false;
         }
         self.step = state.step;
-        self.params = state.params;
+        learner.params = state.params;
+        let Learner {
+            model,
+            params,
+            prepared,
+            ..
+        } = learner;
+        model.prepare_again(params, prepared);
         true
     }
+}
+
+impl Learner {
+    /// Gradients of all blocks of a batch; returns its loss, averaged over sequences and positions.
+    fn look(&mut self, recipe: &Recipe, batch: &[TokenBlock]) -> f64 {
+        let (model, prepared, workers) = (&self.model, &self.prepared, &self.workers);
+        let (loss, scale) = (recipe.train.loss, scale(recipe));
+        self.block_losses
+            .par_iter_mut()
+            .zip(self.block_grads.par_chunks_mut(self.summed.len()))
+            .zip(batch)
+            .with_max_len(1)
+            .for_each(|((block_loss, block_grad), tokens)| {
+                let idle = workers.lock().expect(UNPOISONED).pop();
+                let mut worker = idle.unwrap_or_else(|| Worker::new(model));
+                *block_loss = worker.look(model, prepared, tokens, loss, scale as f32, block_grad);
+                workers.lock().expect(UNPOISONED).push(worker);
+            });
+        self.block_losses.iter().sum::<f64>() * scale
+    }
+
+    /// Moves the weights by the gradients of step `step`. If anything is not finite, they stay.
+    fn learn(&mut self, recipe: &Recipe, step: u64, loss: f64) -> Result<(), Diverged> {
+        self.summed.fill(0.0);
+        for block_grad in self.block_grads.chunks_exact(self.summed.len()) {
+            for (total, &part) in self.summed.iter_mut().zip(block_grad) {
+                *total += part;
+            }
+        }
+        let Self {
+            model,
+            params,
+            prepared,
+            grads,
+            summed,
+            ..
+        } = self;
+        model.pull_back(params, prepared, summed, grads);
+        if !loss.is_finite() || !grads.iter().all(|g| g.is_finite()) {
+            return Err(Diverged {
+                step,
+                loss: if loss.is_finite() { f64::NAN } else { loss },
+            });
+        }
+        let factor = recipe.train.schedule.factor(step, recipe.train.steps);
+        self.optimizer.update(step, factor, grads, params);
+        model.prepare_again(params, prepared);
+        Ok(())
+    }
+}
+
+/// One over the number of predictions in a batch.
+fn scale(recipe: &Recipe) -> f64 {
+    1.0 / (recipe.train.batch * recipe.task.length) as f64
+}
+
+/// Draws the batch of step `step`.
+fn draw(
+    recipe: &Recipe,
+    stages: &[(u64, Prior)],
+    step: u64,
+    samplers: &Mutex<Vec<Sampler>>,
+    batch: &mut [TokenBlock],
+) {
+    let (address, prior) = (batch_address(recipe, step), prior_at(stages, step));
+    let size = recipe.train.batch;
+    batch
+        .par_iter_mut()
+        .with_max_len(1)
+        .enumerate()
+        .for_each(|(index, tokens)| {
+            let idle = samplers.lock().expect(UNPOISONED).pop();
+            let mut sampler = idle.unwrap_or_else(|| Sampler::new(prior));
+            let first = index * LANES;
+            let used = (size - first).min(LANES);
+            sampler.block(prior, address, first as u64, used, tokens);
+            samplers.lock().expect(UNPOISONED).push(sampler);
+        });
 }
 
 /// Why a lock on the workers cannot fail.
 const UNPOISONED: &str = "nothing panics while it holds the lock";
 
 impl Worker {
-    fn new(model: &Model, prior: &Prior) -> Self {
+    fn new(model: &Model) -> Self {
         Self {
-            sampler: Sampler::new(prior),
-            tokens: TokenBlock::new(model.length() + 1),
             work: model.work(),
             grads: vec![Lane::ZERO; model.gradient_len()],
         }
     }
 
-    /// Loss of the block in `tokens`, summed; its gradient, times `scale`, into `grad`.
-    fn block(
+    /// Loss of a block, summed; its gradient, times `scale`, into `grad`.
+    fn look(
         &mut self,
         model: &Model,
         prepared: &Prepared,
+        tokens: &TokenBlock,
         loss: Loss,
         scale: f32,
         grad: &mut [f32],
     ) -> f64 {
-        let rows = self.tokens.rows();
+        let rows = tokens.rows();
         let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-        let (mut total, used) = (0.0, self.tokens.used());
+        let mut total = 0.0;
         self.grads.fill(Lane::ZERO);
         model.gradient(
             prepared,
             inputs,
             &mut self.work,
             &mut |rows, logits, d_logits| {
-                total += loss.evaluate(logits, &targets[rows], used, scale, d_logits);
+                total += loss.evaluate(logits, &targets[rows], tokens.used(), scale, d_logits);
             },
             &mut self.grads,
         );

@@ -97,7 +97,7 @@ pub struct Group {
     /// [GROUP, t]
     weights: Vec<Lane>,
     slopes: Vec<Lane>,
-    inverse: [Lane; GROUP],
+    inverse: Vec<Lane>,
 }
 
 impl Group {
@@ -107,7 +107,7 @@ impl Group {
             length,
             weights: vec![Lane::ZERO; GROUP * length],
             slopes: vec![Lane::ZERO; GROUP * length],
-            inverse: [Lane::ZERO; GROUP],
+            inverse: vec![Lane::ZERO; GROUP],
         }
     }
 }

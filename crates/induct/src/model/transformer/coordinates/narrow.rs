@@ -67,7 +67,7 @@ pub(super) const GROUP: usize = 4;
 pub(super) struct Group {
     length: usize,
     weights: Vec<Lane>,
-    inverse: [Lane; GROUP],
+    inverse: Vec<Lane>,
 }
 
 impl Group {
@@ -76,7 +76,7 @@ impl Group {
         Self {
             length,
             weights: vec![Lane::ZERO; GROUP * length],
-            inverse: [Lane::ZERO; GROUP],
+            inverse: vec![Lane::ZERO; GROUP],
         }
     }
 }

@@ -7,29 +7,32 @@ use super::dense::{
 };
 use super::one_hot::Factors;
 use super::{Coordinates, HeadPlan, LayerPlan, Meets};
-use crate::model::transformer::{Layer, Transformer};
+use crate::model::transformer::Transformer;
 
-/// The affine bases of one layer: [1 + m, d] each.
-#[derive(Clone, Debug)]
-struct LayerBasis {
-    a: Vec<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-}
-
-/// What one set of parameters looks like in coordinates.
+/// What one set of parameters looks like in coordinates, with room for the way back.
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// All tables, at the places that [`Coordinates`] says.
     pub(super) data: Vec<f32>,
-    layers: Vec<LayerBasis>,
-    /// After the last layer, [1 + last, d].
-    last: Vec<f32>,
+    /// The affine basis A below every layer and after the last: [1 + m, d] each.
+    bases: Vec<Vec<f32>>,
+    /// The same after W_Q, W_K and W_V, in every layer.
+    projected: Vec<Projected>,
     /// Whether a head's positions meet the key and none of its scores can be large, `[layer][head]`.
     pub(super) gentle: Vec<Vec<bool>>,
     /// The first layer's heads, where their scores are gentle.
     pub(super) factors: Vec<Factors>,
+    /// Gradients of `bases` and `projected`.
+    d_bases: Vec<Vec<f32>>,
+    d_projected: Vec<Projected>,
+}
+
+/// A basis after W_Q, W_K and W_V, [1 + m, d] each.
+#[derive(Clone, Debug)]
+struct Projected {
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
 }
 
 /// Scores in units of ln 2 are gentle up to here. In the one-hot layer's backward a share g(x_i, b) / Z_i of a symbol
@@ -40,19 +43,21 @@ impl Coordinates {
     /// Room for tables.
     pub fn tables(&self, width: usize) -> Tables {
         let basis = |m: usize| vec![0.0; (1 + m) * width];
+        let sizes = self.layers.iter().map(|plan| plan.m);
+        let bases: Vec<Vec<f32>> = sizes.clone().chain([self.last]).map(basis).collect();
+        let projected: Vec<Projected> = sizes
+            .map(|m| Projected {
+                q: basis(m),
+                k: basis(m),
+                v: basis(m),
+            })
+            .collect();
         Tables {
             data: vec![0.0; self.size],
-            layers: self
-                .layers
-                .iter()
-                .map(|plan| LayerBasis {
-                    a: basis(plan.m),
-                    q: basis(plan.m),
-                    k: basis(plan.m),
-                    v: basis(plan.m),
-                })
-                .collect(),
-            last: basis(self.last),
+            d_bases: bases.clone(),
+            bases,
+            d_projected: projected.clone(),
+            projected,
             gentle: self
                 .layers
                 .iter()
@@ -71,47 +76,32 @@ impl Coordinates {
         let d = shape.width;
         tables.data.fill(0.0);
         // A₀ = E₀, A_c = E_c − E₀
-        let mut a = params[shape.embed.clone()].to_vec();
+        let a = &mut tables.bases[0];
+        a.copy_from_slice(&params[shape.embed.clone()]);
         let (first, rest) = a.split_at_mut(d);
         for row in rest.chunks_exact_mut(d) {
             row.iter_mut()
                 .zip(first.iter())
                 .for_each(|(x, x0)| *x -= x0);
         }
-        for (l, (layer, plan)) in shape.layers.iter().zip(&self.layers).enumerate() {
-            a = self.prepare_layer(shape, params, layer, plan, a, l, tables);
+        for l in 0..self.layers.len() {
+            self.prepare_layer(shape, params, l, tables);
         }
+        let a = View::new(&tables.bases[self.layers.len()], d);
         let p = View::new(&params[shape.unembed.clone()], self.states);
         let output = ViewMut::new(&mut tables.data, self.states, self.output.start);
-        add_product(
-            output,
-            View::new(&a, d),
-            p,
-            (1 + self.last, d, self.states),
-            1.0,
-        );
-        tables.last = a;
+        add_product(output, a, p, (1 + self.last, d, self.states), 1.0);
     }
 
-    /// Fills one layer's tables and returns the basis after it.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of them are plain parts of one formula"
-    )]
-    fn prepare_layer(
-        &self,
-        shape: &Transformer,
-        params: &[f32],
-        layer: &Layer,
-        plan: &LayerPlan,
-        a: Vec<f32>,
-        l: usize,
-        tables: &mut Tables,
-    ) -> Vec<f32> {
+    /// Fills one layer's tables and the basis after it.
+    fn prepare_layer(&self, shape: &Transformer, params: &[f32], l: usize, tables: &mut Tables) {
+        let (layer, plan) = (&shape.layers[l], &self.layers[l]);
         let (d, m, heads) = (shape.width, plan.m, layer.heads);
         let size = d / heads;
         let scale = LOG2_E / (size as f32).sqrt();
-        let basis = &mut tables.layers[l];
+        let (below, above) = tables.bases.split_at_mut(l + 1);
+        let (a, next) = (&below[l], &mut above[0]);
+        let basis = &mut tables.projected[l];
         let projections = [
             (&layer.w_q, &mut basis.q),
             (&layer.w_k, &mut basis.k),
@@ -122,7 +112,7 @@ impl Coordinates {
             let w = View::new(&params[weight.clone()], d);
             add_product(
                 ViewMut::new(projected, d, 0),
-                View::new(&a, d),
+                View::new(a, d),
                 w,
                 (1 + m, d, d),
                 1.0,
@@ -133,8 +123,8 @@ impl Coordinates {
             View::new(&basis.k, d),
             View::new(&basis.v, d),
         );
-        let mut next = vec![0.0; (1 + m * (1 + heads)) * d];
-        next[..a.len()].copy_from_slice(&a);
+        next[..a.len()].copy_from_slice(a);
+        next[a.len()..].fill(0.0);
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
@@ -165,8 +155,8 @@ impl Coordinates {
             match &layer.w_o {
                 Some(w_o) => {
                     let w = View::new(&params[w_o.clone()], d).from(column, 0);
-                    add_product(ViewMut::new(&mut next, d, 0), v, w, (1, size, d), 1.0);
-                    let own = ViewMut::new(&mut next, d, rows);
+                    add_product(ViewMut::new(next, d, 0), v, w, (1, size, d), 1.0);
+                    let own = ViewMut::new(next, d, rows);
                     add_product(own, v.from(1, 0), w, (m, size, d), 1.0);
                 }
                 None => {
@@ -178,8 +168,6 @@ impl Coordinates {
                 }
             }
         }
-        tables.layers[l].a = a;
-        next
     }
 
     /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are at least
@@ -188,10 +176,13 @@ impl Coordinates {
         let block = self.states - 1;
         let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
         let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
-        let mut asks = data[places.asks.clone()].chunks_exact(plan.m).map(blocks);
-        let base = asks.next().unwrap_or(0.0);
-        let asks: Vec<f32> = asks.take(plan.m).collect();
-        let asked = base + asks.chunks_exact(block).map(largest).sum::<f32>();
+        let (base, asks) = data[places.asks.clone()].split_at(plan.m);
+        // What a block of the query adds is at most what its most demanding symbol does.
+        let demanding = asks.chunks_exact(plan.m * block).map(|rows| {
+            let of_rows = rows.chunks_exact(plan.m).map(blocks);
+            of_rows.fold(0.0, f32::max)
+        });
+        let asked = blocks(base) + demanding.sum::<f32>();
         let positions = data[places.positions.clone()].chunks_exact(1 + plan.m);
         let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
         asked + placed.fold(0.0, f32::max)
@@ -202,72 +193,77 @@ impl Coordinates {
         &self,
         shape: &Transformer,
         params: &[f32],
-        tables: &Tables,
+        tables: &mut Tables,
         d_tables: &[f32],
         grads: &mut [f32],
     ) {
-        let (d, states) = (shape.width, self.states);
+        let (d, states, top) = (shape.width, self.states, self.layers.len());
         grads.fill(0.0);
         // output = A P  ⟹  dA = doutput Pᵀ, dP = Aᵀ doutput
         let d_output = View::new(&d_tables[self.output.clone()], states);
         let sizes = (d, 1 + self.last, states);
         let d_unembed = ViewMut::new(grads, states, shape.unembed.start);
-        add_transposed_product(d_unembed, View::new(&tables.last, d), d_output, sizes, 1.0);
-        let mut d_next = vec![0.0; (1 + self.last) * d];
+        let last = View::new(&tables.bases[top], d);
+        add_transposed_product(d_unembed, last, d_output, sizes, 1.0);
+        let d_last = &mut tables.d_bases[top];
+        d_last.fill(0.0);
         let p = View::new(&params[shape.unembed.clone()], states);
         let sizes = (1 + self.last, states, d);
-        add_product_with_transposed(ViewMut::new(&mut d_next, d, 0), d_output, p, sizes, 1.0);
-        for (l, layer) in shape.layers.iter().enumerate().rev() {
-            let (plan, basis) = (&self.layers[l], &tables.layers[l]);
-            d_next =
-                self.pull_back_layer(shape, params, layer, plan, basis, d_tables, &d_next, grads);
+        add_product_with_transposed(ViewMut::new(d_last, d, 0), d_output, p, sizes, 1.0);
+        for l in (0..top).rev() {
+            self.pull_back_layer(shape, params, l, tables, d_tables, grads);
         }
         // A₀ = E₀, A_c = E_c − E₀  ⟹  dE_c = dA_c, dE₀ = dA₀ − Σ_c dA_c
         let d_embed = &mut grads[shape.embed.clone()];
-        d_embed.copy_from_slice(&d_next);
+        d_embed.copy_from_slice(&tables.d_bases[0]);
         let (first, rest) = d_embed.split_at_mut(d);
         for row in rest.chunks_exact(d) {
             first.iter_mut().zip(row).for_each(|(x0, x)| *x0 -= x);
         }
     }
 
-    /// Adds the gradients of one layer's parameters and returns that of its basis A.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of them are plain parts of one formula"
-    )]
+    /// Adds the gradients of one layer's parameters, and sets that of the basis below it.
     fn pull_back_layer(
         &self,
         shape: &Transformer,
         params: &[f32],
-        layer: &Layer,
-        plan: &LayerPlan,
-        basis: &LayerBasis,
+        l: usize,
+        tables: &mut Tables,
         d_tables: &[f32],
-        d_next: &[f32],
         grads: &mut [f32],
-    ) -> Vec<f32> {
+    ) {
+        let (layer, plan) = (&shape.layers[l], &self.layers[l]);
         let (d, m) = (shape.width, plan.m);
         let size = d / layer.heads;
         let scale = LOG2_E / (size as f32).sqrt();
-        let [mut d_q, mut d_k, mut d_v] = [(); 3].map(|()| vec![0.0; (1 + m) * d]);
+        let (basis, a) = (&tables.projected[l], &tables.bases[l]);
+        let (d_below, d_above) = tables.d_bases.split_at_mut(l + 1);
+        let (d_a, d_next) = (&mut d_below[l], &d_above[0][..]);
+        let Projected {
+            q: d_q,
+            k: d_k,
+            v: d_v,
+        } = &mut tables.d_projected[l];
+        for gradient in [&mut *d_q, &mut *d_k, &mut *d_v] {
+            gradient.fill(0.0);
+        }
         let views = |data, column| View::new(data, d).from(0, column);
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k) = (views(&basis.q, column), views(&basis.k, column));
             // asks = A_Q A_K,₁…ᵀ log₂ e / √d_head
             let d_asks = View::new(&d_tables[places.asks.clone()], plan.m);
-            let d_q_own = ViewMut::new(&mut d_q, d, column);
+            let d_q_own = ViewMut::new(d_q, d, column);
             add_product(d_q_own, d_asks, k.from(1, 0), (1 + m, m, size), scale);
-            let d_k_own = ViewMut::new(&mut d_k, d, d + column);
+            let d_k_own = ViewMut::new(d_k, d, d + column);
             add_transposed_product(d_k_own, d_asks, q, (m, 1 + m, size), scale);
             // positions = v A_Kᵀ log₂ e / √d_head (or A_Q)
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
                 let d_table = View::new(&d_tables[places.positions.clone()], 1 + plan.m);
                 let (other, d_other) = match self.meets {
-                    Meets::Key => (k, &mut d_k),
-                    Meets::Query => (q, &mut d_q),
+                    Meets::Key => (k, &mut *d_k),
+                    Meets::Query => (q, &mut *d_q),
                 };
                 let d_other = ViewMut::new(d_other, d, column);
                 add_transposed_product(
@@ -294,9 +290,9 @@ impl Coordinates {
                     let w = View::new(&params[w_o.clone()], d).from(column, 0);
                     let v = views(&basis.v, column);
                     let d_next = View::new(d_next, d);
-                    let d_first = ViewMut::new(&mut d_v, d, column);
+                    let d_first = ViewMut::new(d_v, d, column);
                     add_product_with_transposed(d_first, d_next, w, (1, d, size), 1.0);
-                    let d_rest = ViewMut::new(&mut d_v, d, d + column);
+                    let d_rest = ViewMut::new(d_v, d, d + column);
                     add_product_with_transposed(d_rest, d_rows, w, (m, d, size), 1.0);
                     let start = w_o.start + column * d;
                     let d_w = ViewMut::new(grads, d, start);
@@ -311,16 +307,15 @@ impl Coordinates {
             }
         }
         // A_Q = A W_Q and so on; A itself goes on into A′.
-        let mut d_a = d_next[..(1 + m) * d].to_vec();
-        let a = View::new(&basis.a, d);
-        for (place, d_projected) in [(&layer.w_q, &d_q), (&layer.w_k, &d_k), (&layer.w_v, &d_v)] {
+        d_a.copy_from_slice(&d_next[..(1 + m) * d]);
+        let a = View::new(a, d);
+        for (place, d_projected) in [(&layer.w_q, d_q), (&layer.w_k, d_k), (&layer.w_v, d_v)] {
             let d_projected = View::new(d_projected, d);
             let w = View::new(&params[place.clone()], d);
             let sizes = (1 + m, d, d);
-            add_product_with_transposed(ViewMut::new(&mut d_a, d, 0), d_projected, w, sizes, 1.0);
+            add_product_with_transposed(ViewMut::new(d_a, d, 0), d_projected, w, sizes, 1.0);
             let d_w = ViewMut::new(grads, d, place.start);
             add_transposed_product(d_w, a, d_projected, (d, 1 + m, d), 1.0);
         }
-        d_a
     }
 }
