@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::lane::{Lane, one_hot};
 use super::layout::Layout;
 use super::level::{Level, leveled};
-use super::ops::convolution::{Padded, convolve, correlate};
+use super::ops::convolution::{Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
 use crate::chain::LANES;
 
@@ -48,15 +48,15 @@ impl Minimal {
         let lanes = |size: usize| vec![Lane::ZERO; size];
         Work {
             weights: vec![0.0; t],
-            kernel: Padded::new(t, k - 1, 0.0),
+            kernel: Planes::new(t, k - 1, 0.0),
             z: lanes(t * k),
-            others: Padded::new(t, k - 1, Lane::ZERO),
-            convolved: lanes(t * (k - 1)),
+            others: Planes::new(t, k - 1, Lane::ZERO),
+            convolved: Planes::new(t, k - 1, Lane::ZERO),
             y: lanes(t * k),
             counts: lanes(t * k * k),
             d_counts: lanes(k * k),
             dy: lanes(t * k),
-            d_others: Padded::new(t, k - 1, Lane::ZERO),
+            d_others: Planes::new(t, k - 1, Lane::ZERO),
         }
     }
 
@@ -72,7 +72,7 @@ impl Minimal {
         one_hot(level, inputs, self.states, &mut work.z);
         let v = &params[self.v.clone()];
         match self.form {
-            MinimalForm::Linear => self.sums_by_convolution(level, v, inputs.len(), work),
+            MinimalForm::Linear => self.sums_by_convolution(level, v, inputs, work),
             MinimalForm::Softmax => sums_by_softmax(level, self, v, inputs.len(), work),
         }
         count(level, self, params, inputs.len(), work, logits);
@@ -147,30 +147,34 @@ impl Minimal {
 
     /// y_j[c] = Σ_{s≤j} v_{j−s} z_s[c] is a convolution. All c together give the running sum of v, so that symbol 0 needs none
     /// of its own.
-    fn sums_by_convolution(&self, level: Level, v: &[f32], rows: usize, work: &mut Work) {
+    fn sums_by_convolution(
+        &self,
+        level: Level,
+        v: &[f32],
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+    ) {
         let (k, m) = (self.states, self.states - 1);
-        for (lag, &weight) in work.kernel.rows_mut().chunks_exact_mut(m).zip(v) {
-            lag.fill(weight);
+        for r in 0..m {
+            work.kernel.column_mut(r).copy_from_slice(v);
         }
-        let others = work.others.rows_mut().chunks_exact_mut(m);
-        for (others, z) in others.zip(work.z.chunks_exact(k)).take(rows) {
-            others.copy_from_slice(&z[1..]);
-        }
+        set_symbols(inputs, 1, &mut work.others);
         let (kernel, others) = (&work.kernel, &work.others);
-        convolve(level, kernel, others, rows, &mut work.convolved);
+        convolve(level, kernel, others, inputs.len(), &mut work.convolved);
         let mut total = 0.0;
-        let each = work
+        for (j, (y, &weight)) in work
             .y
             .chunks_exact_mut(k)
-            .zip(work.convolved.chunks_exact(m));
-        for ((y, sums), &weight) in each.zip(&v[..rows]) {
+            .zip(v)
+            .take(inputs.len())
+            .enumerate()
+        {
             total += weight;
-            let mut rest = Lane::splat(total);
-            for (y, &sum) in y[1..].iter_mut().zip(sums) {
-                *y = sum;
-                rest = rest - sum;
+            y[0] = Lane::splat(total);
+            for r in 0..m {
+                y[1 + r] = work.convolved.column(r)[j];
+                y[0] = y[0] - y[1 + r];
             }
-            y[0] = rest;
         }
     }
 
@@ -212,24 +216,18 @@ impl Minimal {
     fn convolution_backward(&self, level: Level, rows: usize, work: &mut Work, d_v: &mut [Lane]) {
         let (k, m) = (self.states, self.states - 1);
         let mut below = Lane::ZERO;
-        let d_others = work.d_others.rows_mut().chunks_exact_mut(m).take(rows);
-        let each = d_others.zip(work.dy.chunks_exact(k)).zip(d_v.iter_mut());
-        for ((d_others, dy), d_v) in each.rev() {
+        for (p, dy) in work.dy.chunks_exact(k).take(rows).enumerate().rev() {
             below += dy[0];
-            *d_v += below;
-            for (d, &dy_c) in d_others.iter_mut().zip(&dy[1..]) {
-                *d = dy_c - dy[0];
+            d_v[p] += below;
+            for r in 0..m {
+                work.d_others.column_mut(r)[p] = dy[1 + r] - dy[0];
             }
         }
         work.d_others.end_after(rows, Lane::ZERO);
         let (d_others, others) = (&work.d_others, &work.others);
         correlate(level, d_others, others, rows, &mut work.convolved);
-        for (d_v, sums) in d_v
-            .iter_mut()
-            .zip(work.convolved.chunks_exact(m))
-            .take(rows)
-        {
-            for &sum in sums {
+        for r in 0..m {
+            for (d_v, &sum) in d_v.iter_mut().zip(work.convolved.column(r)).take(rows) {
                 *d_v += sum;
             }
         }
@@ -327,13 +325,13 @@ leveled!(
 pub struct Work {
     /// One row of M, by lag, `[t]`
     weights: Vec<f32>,
-    /// v, once for every symbol but the first, [t, k − 1]
-    kernel: Padded<f32>,
-    /// One-hot symbols, [t, k], and the same without the first, [t, k − 1]
+    /// v, once for every symbol but the first: k − 1 planes of t
+    kernel: Planes<f32>,
+    /// One-hot symbols, [t, k], and the same without the first: k − 1 planes of t
     z: Vec<Lane>,
-    others: Padded<Lane>,
-    /// [t, k − 1]
-    convolved: Vec<Lane>,
+    others: Planes<Lane>,
+    /// k − 1 planes of t
+    convolved: Planes<Lane>,
     /// [t, k]
     y: Vec<Lane>,
     /// S, [t, k, k]
@@ -342,6 +340,6 @@ pub struct Work {
     d_counts: Vec<Lane>,
     /// [t, k]
     dy: Vec<Lane>,
-    /// [t, k − 1]
-    d_others: Padded<Lane>,
+    /// k − 1 planes of t
+    d_others: Planes<Lane>,
 }

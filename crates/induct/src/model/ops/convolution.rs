@@ -1,204 +1,186 @@
-//! Causal convolution of sequences with a kernel each, side by side as columns:
+//! Causal convolution of sequences with a kernel each:
 //!
 //! > n_ib = Σ_j≤i e(i−j, b) z_jb   ⟹   de(δ, b) = Σ_i dn_ib z_{i−δ,b}
 //!
-//! Both go in tiles of [`SIDE`] × [`SIDE`] pairs, which have only 2 [`SIDE`] − 1 lags between them, by two columns.
-//! [`Padded`] buffers have zeros around them, so that no tile is cut off at an edge.
+//! Every column b is a plane of its own, and goes in tiles of [`TALL`] rows (or lags) by [`BROAD`] keys (or rows), which have
+//! only [`LAGS`] lags between them. Planes have zeros around them, so that no tile is cut off at an edge.
 
-use std::ops::Deref;
-
+use crate::chain::LANES;
 use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::model::level::{Level, leveled};
 
-/// Rows, and keys or lags, that are worked on together.
-const SIDE: usize = 4;
+const TALL: usize = 8;
+const BROAD: usize = 4;
+const LAGS: usize = TALL + BROAD - 1;
 
-/// Rows of zeros before and after what a buffer holds.
-const PAD: usize = SIDE - 1;
+/// Zeros before the first and after the last row of a plane.
+const PAD: usize = TALL;
 
-/// Rows of `columns` numbers each, with zeros before the first and after the last.
+/// Columns of `rows` numbers each, one after the other, with zeros around them.
 #[derive(Clone, Debug)]
-pub struct Padded<T> {
-    columns: usize,
+pub struct Planes<T> {
+    rows: usize,
     data: Vec<T>,
 }
 
-impl<T: Clone + Copy> Padded<T> {
-    /// `rows` rows of zeros.
+impl<T: Copy> Planes<T> {
+    /// Planes of zeros.
     pub fn new(rows: usize, columns: usize, zero: T) -> Self {
         Self {
-            columns,
+            rows,
             data: vec![zero; (rows + 2 * PAD) * columns],
         }
     }
 
-    /// From the first row on.
-    #[inline(always)]
-    pub fn rows_mut(&mut self) -> &mut [T] {
-        &mut self.data[PAD * self.columns..]
+    /// One column with all its padding, row 0 being at [`PAD`].
+    fn padded(&self, column: usize) -> &[T] {
+        &self.data[column * (self.rows + 2 * PAD)..][..self.rows + 2 * PAD]
+    }
+
+    fn padded_mut(&mut self, column: usize) -> &mut [T] {
+        &mut self.data[column * (self.rows + 2 * PAD)..][..self.rows + 2 * PAD]
+    }
+
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        self.data.len() / (self.rows + 2 * PAD)
+    }
+
+    /// One column.
+    pub fn column(&self, column: usize) -> &[T] {
+        &self.padded(column)[PAD..][..self.rows]
+    }
+
+    /// One column.
+    pub fn column_mut(&mut self, column: usize) -> &mut [T] {
+        let rows = self.rows;
+        &mut self.padded_mut(column)[PAD..][..rows]
     }
 
     /// Puts zeros after the first `rows` rows.
-    #[inline(always)]
     pub fn end_after(&mut self, rows: usize, zero: T) {
-        self.data[(PAD + rows) * self.columns..][..PAD * self.columns].fill(zero);
+        for column in 0..self.columns() {
+            self.padded_mut(column)[PAD + rows..][..PAD].fill(zero);
+        }
     }
 }
 
-/// The rows themselves.
-impl<T> Deref for Padded<T> {
-    type Target = [T];
+/// Sets the planes to indicators of the symbols from `first` on: one where a sequence has it, else zero.
+pub fn set_symbols(inputs: &[[u8; LANES]], first: usize, planes: &mut Planes<Lane>) {
+    for column in 0..planes.columns() {
+        let plane = planes.column_mut(column);
+        for (z, symbols) in plane.iter_mut().zip(inputs) {
+            *z = Lane::is(symbols, first + column);
+        }
+    }
+}
 
-    #[inline(always)]
-    fn deref(&self) -> &[T] {
-        &self.data[PAD * self.columns..]
+/// Sets `out` to the first `rows` rows of the convolutions of z with e; what it holds behind them is of no use.
+pub fn convolve(
+    level: Level,
+    e: &Planes<f32>,
+    z: &Planes<Lane>,
+    rows: usize,
+    out: &mut Planes<Lane>,
+) {
+    for column in 0..z.columns() {
+        let (e, z) = (e.padded(column), z.padded(column));
+        convolve_plane(level, e, z, rows, out.padded_mut(column));
+    }
+}
+
+/// Sets `de`, by lane, to the gradient of e, given that of the convolutions, which must end after `rows`.
+pub fn correlate(
+    level: Level,
+    dn: &Planes<Lane>,
+    z: &Planes<Lane>,
+    rows: usize,
+    de: &mut Planes<Lane>,
+) {
+    for column in 0..z.columns() {
+        let (dn, z) = (dn.padded(column), z.padded(column));
+        correlate_plane(level, dn, z, rows, de.padded_mut(column));
     }
 }
 
 leveled!(
-    /// Sets `out` ([rows, columns]) to the convolutions of z with e.
-    pub fn convolve(e: &Padded<f32>, z: &Padded<Lane>, rows: usize, out: &mut [Lane]) = convolve_any
+    fn convolve_plane(e: &[f32], z: &[Lane], rows: usize, out: &mut [Lane]) = convolve_any
 );
+
+#[inline(always)]
+fn convolve_any<const FUSED: bool>(e: &[f32], z: &[Lane], rows: usize, out: &mut [Lane]) {
+    for first in (0..rows).step_by(TALL) {
+        let mut sums = [Lane::ZERO; TALL];
+        for j in (0..first + TALL).step_by(BROAD) {
+            // Row first + s and key j + u are first − j + s − u apart: entry s − u + BROAD − 1 of `lags`.
+            let keys: &[Lane; BROAD] = window(z, PAD + j);
+            let lags: &[f32; LAGS] = window(e, PAD + first + 1 - j - BROAD);
+            for u in 0..BROAD {
+                for s in 0..TALL {
+                    let factor = Lane::splat(lags[s + BROAD - 1 - u]);
+                    sums[s] = keys[u].times_plus::<FUSED>(factor, sums[s]);
+                }
+            }
+        }
+        out[PAD + first..][..TALL].copy_from_slice(&sums);
+    }
+}
 
 leveled!(
-    /// Sets `de` ([rows, columns], by lane) to the gradient of e, given that of the convolutions, which must end after `rows`.
-    pub fn correlate(dn: &Padded<Lane>, z: &Padded<Lane>, rows: usize, de: &mut [Lane]) = correlate_any
+    fn correlate_plane(dn: &[Lane], z: &[Lane], rows: usize, de: &mut [Lane]) = correlate_any
 );
 
 #[inline(always)]
-fn convolve_any<const FUSED: bool>(
-    e: &Padded<f32>,
-    z: &Padded<Lane>,
-    rows: usize,
-    out: &mut [Lane],
-) {
-    let columns = z.columns;
-    for first in (0..rows).step_by(SIDE) {
-        let mut column = 0;
-        while column + 2 <= columns {
-            convolve_tile::<FUSED, 2>(e, z, rows, (first, column), out);
-            column += 2;
-        }
-        if column < columns {
-            convolve_tile::<FUSED, 1>(e, z, rows, (first, column), out);
-        }
-    }
-}
-
-/// Rows from `first` on, K columns.
-#[inline(always)]
-fn convolve_tile<const FUSED: bool, const K: usize>(
-    e: &Padded<f32>,
-    z: &Padded<Lane>,
-    rows: usize,
-    (first, column): (usize, usize),
-    out: &mut [Lane],
-) {
-    let columns = z.columns;
-    let mut sums = [[Lane::ZERO; K]; SIDE];
-    for j in (0..=first).step_by(SIDE) {
-        // Row first + s and key j + u are first − j + s − u apart.
-        let keys = &z.data[(PAD + j) * columns + column..][..PAD * columns + K];
-        let lags = &e.data[(first - j) * columns + column..][..2 * PAD * columns + K];
-        for u in 0..SIDE {
-            for s in 0..SIDE {
-                for b in 0..K {
-                    let factor = Lane::splat(lags[(PAD + s - u) * columns + b]);
-                    sums[s][b] = keys[u * columns + b].times_plus::<FUSED>(factor, sums[s][b]);
+fn correlate_any<const FUSED: bool>(dn: &[Lane], z: &[Lane], rows: usize, de: &mut [Lane]) {
+    for first in (0..rows).step_by(TALL) {
+        let mut sums = [Lane::ZERO; TALL];
+        for i in (first..rows).step_by(BROAD) {
+            // Row i + u and lag first + s meet at key i − first + u − s: entry u − s + TALL − 1 of `keys`.
+            let slopes: &[Lane; BROAD] = window(dn, PAD + i);
+            let keys: &[Lane; LAGS] = window(z, PAD + i - first + 1 - TALL);
+            for u in 0..BROAD {
+                for s in 0..TALL {
+                    sums[s] = slopes[u].times_plus::<FUSED>(keys[u + TALL - 1 - s], sums[s]);
                 }
             }
         }
-    }
-    for s in 0..SIDE.min(rows - first) {
-        out[(first + s) * columns + column..][..K].copy_from_slice(&sums[s]);
+        de[PAD + first..][..TALL].copy_from_slice(&sums);
     }
 }
 
+/// N entries from `start` on.
 #[inline(always)]
-fn correlate_any<const FUSED: bool>(
-    dn: &Padded<Lane>,
-    z: &Padded<Lane>,
-    rows: usize,
-    de: &mut [Lane],
-) {
-    let columns = z.columns;
-    for first in (0..rows).step_by(SIDE) {
-        let mut column = 0;
-        while column + 2 <= columns {
-            correlate_tile::<FUSED, 2>(dn, z, rows, (first, column), de);
-            column += 2;
-        }
-        if column < columns {
-            correlate_tile::<FUSED, 1>(dn, z, rows, (first, column), de);
-        }
-    }
-}
-
-/// Lags from `first` on, K columns.
-#[inline(always)]
-fn correlate_tile<const FUSED: bool, const K: usize>(
-    dn: &Padded<Lane>,
-    z: &Padded<Lane>,
-    rows: usize,
-    (first, column): (usize, usize),
-    de: &mut [Lane],
-) {
-    let columns = z.columns;
-    let mut sums = [[Lane::ZERO; K]; SIDE];
-    for i in (first..rows).step_by(SIDE) {
-        // Row i + u and lag first + s meet at key i − first + u − s.
-        let slopes = &dn.data[(PAD + i) * columns + column..][..PAD * columns + K];
-        let keys = &z.data[(i - first) * columns + column..][..2 * PAD * columns + K];
-        for u in 0..SIDE {
-            for s in 0..SIDE {
-                for b in 0..K {
-                    let key = keys[(PAD + u - s) * columns + b];
-                    sums[s][b] = slopes[u * columns + b].times_plus::<FUSED>(key, sums[s][b]);
-                }
-            }
-        }
-    }
-    for s in 0..SIDE.min(rows - first) {
-        de[(first + s) * columns + column..][..K].copy_from_slice(&sums[s]);
-    }
+fn window<T, const N: usize>(data: &[T], start: usize) -> &[T; N] {
+    data[start..][..N].try_into().expect("N entries")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::level::Level;
 
     #[test]
     fn tiles_match_the_sums_that_they_stand_for() {
-        let length = 11;
-        for columns in [1, 2, 3, 5] {
-            let value = |index: usize| ((index * 37 % 19) as f32 - 9.0) / 8.0;
-            let mut e = Padded::new(length, columns, 0.0);
-            let mut z = Padded::new(length, columns, Lane::ZERO);
-            let mut dn = z.clone();
-            for index in 0..length * columns {
-                e.rows_mut()[index] = value(index);
-                z.rows_mut()[index] = Lane::splat(value(index + 5));
-                dn.rows_mut()[index] = Lane::splat(value(index + 11));
-            }
-            let mut out = vec![Lane::ZERO; length * columns];
-            let mut de = out.clone();
+        let (length, columns) = (21, 2);
+        let value = |index: usize| ((index * 37 % 19) as f32 - 9.0) / 8.0;
+        let mut e = Planes::new(length, columns, 0.0);
+        let mut z = Planes::new(length, columns, Lane::ZERO);
+        let (mut dn, mut out, mut de) = (z.clone(), z.clone(), z.clone());
+        for level in Level::all() {
             for rows in 1..=length {
-                dn.end_after(rows, Lane::ZERO);
-                convolve(Level::detect(), &e, &z, rows, &mut out);
-                correlate(Level::detect(), &dn, &z, rows, &mut de);
-                for (at, b) in (0..rows).flat_map(|at| (0..columns).map(move |b| (at, b))) {
-                    let n: f32 = (0..=at)
-                        .map(|j| e[(at - j) * columns + b] * z[j * columns + b].0[0])
-                        .sum();
-                    let d: f32 = (at..rows)
-                        .map(|i| dn[i * columns + b].0[0] * z[(i - at) * columns + b].0[0])
-                        .sum();
-                    assert!((out[at * columns + b].0[3] - n).abs() < 1e-5);
-                    assert!((de[at * columns + b].0[3] - d).abs() < 1e-5);
+                for (b, at) in (0..columns).flat_map(|b| (0..length).map(move |at| (b, at))) {
+                    e.column_mut(b)[at] = value(at + 3 * b);
+                    z.column_mut(b)[at] = Lane::splat(value(at + 5 * b + 1));
+                    dn.column_mut(b)[at] = Lane::splat(value(at + 7 * b + 2));
                 }
-                for index in 0..length * columns {
-                    dn.rows_mut()[index] = Lane::splat(value(index + 11));
+                dn.end_after(rows, Lane::ZERO);
+                convolve(level, &e, &z, rows, &mut out);
+                correlate(level, &dn, &z, rows, &mut de);
+                for (b, at) in (0..columns).flat_map(|b| (0..rows).map(move |at| (b, at))) {
+                    let (e, z, dn) = (e.column(b), z.column(b), dn.column(b));
+                    let n: f32 = (0..=at).map(|j| e[at - j] * z[j].0[0]).sum();
+                    let d: f32 = (at..rows).map(|i| dn[i].0[0] * z[i - at].0[0]).sum();
+                    assert!((out.column(b)[at].0[3] - n).abs() < 1e-5, "{rows} {at}");
+                    assert!((de.column(b)[at].0[3] - d).abs() < 1e-5, "{rows} {at}");
                 }
             }
         }

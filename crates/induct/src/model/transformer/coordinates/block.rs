@@ -11,11 +11,12 @@ use super::one_hot::{self, Symbols};
 use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
 use crate::chain::LANES;
 use crate::model::LossRows;
-use crate::model::lane::{Lane, one_hot};
+use crate::model::lane::Lane;
 use crate::model::level::Level;
 use crate::model::ops::attention::fast::{self, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
-use crate::model::ops::{convolution::Padded, linear};
+use crate::model::ops::convolution::{Planes, set_symbols};
+use crate::model::ops::linear;
 
 /// Rows of a layer that go forward, and backward, together.
 fn group_size(m: usize) -> usize {
@@ -84,7 +85,7 @@ impl Coordinates {
             heads: plan.heads.iter().map(|_| head(l, plan.m)).collect(),
         };
         Work {
-            symbols: Padded::new(self.length, self.states, Lane::ZERO),
+            symbols: Planes::new(self.length, self.states, Lane::ZERO),
             layers: self.layers.iter().enumerate().map(layer).collect(),
             last: lanes(self.last),
             d_last: lanes(self.last),
@@ -159,11 +160,14 @@ impl Coordinates {
         let Work {
             symbols, layers, ..
         } = work;
-        one_hot(self.level, inputs, self.states, symbols.rows_mut());
+        set_symbols(inputs, 0, symbols);
         // y_i = onehot(x_i) without its first entry
-        let symbols = symbols.chunks_exact(self.states).take(inputs.len());
-        for (z_i, y_i) in symbols.zip(layers[0].y.chunks_exact_mut(self.states - 1)) {
-            y_i.copy_from_slice(&z_i[1..]);
+        let m = self.states - 1;
+        for r in 0..m {
+            let plane = symbols.column(1 + r)[..inputs.len()].iter();
+            for (y_i, &z) in layers[0].y.chunks_exact_mut(m).zip(plane) {
+                y_i[r] = z;
+            }
         }
         for l in 0..self.layers.len() - 1 {
             self.forward_layer(tables, l, 0..inputs.len(), work);
@@ -206,11 +210,12 @@ impl Coordinates {
             Some(next) => (&mut next.y, self.layers[l + 1].m),
             None => (last, self.last),
         };
-        for i in rows {
-            let row = &mut next[i * stride..][..stride];
-            let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
-            for (part, source) in row.chunks_exact_mut(m).zip(sources) {
-                part.copy_from_slice(&source[i * m..][..m]);
+        let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
+        for (part, source) in sources.enumerate() {
+            for r in 0..m {
+                for i in rows.clone() {
+                    next[i * stride + part * m + r] = source[i * m + r];
+                }
             }
         }
     }
@@ -247,13 +252,14 @@ impl Coordinates {
             None => (&*d_last, self.last),
         };
         // y′ = [y, c¹ … c^H]
-        for i in rows.clone() {
-            let (own, averages) = d_next[i * stride..][..stride].split_at(m);
-            for (sum, &part) in dy[i * m..][..m].iter_mut().zip(own) {
-                *sum += part;
+        for r in 0..m {
+            for i in rows.clone() {
+                dy[i * m + r] += d_next[i * stride + r];
             }
-            for (head, part) in heads.iter_mut().zip(averages.chunks_exact(m)) {
-                head.dc[i * m..][..m].copy_from_slice(part);
+            for (h, head) in heads.iter_mut().enumerate() {
+                for i in rows.clone() {
+                    head.dc[i * m + r] = d_next[i * stride + (1 + h) * m + r];
+                }
             }
         }
         let part = rows.start * m..rows.end * m;

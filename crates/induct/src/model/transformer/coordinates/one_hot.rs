@@ -14,14 +14,14 @@ use std::f32::consts::LN_2;
 
 use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
-use crate::model::ops::convolution::{Padded, convolve, correlate};
+use crate::model::ops::convolution::{Planes, convolve, correlate};
 
 /// e and g of one head.
 #[derive(Clone, Debug)]
 pub(super) struct Factors {
     states: usize,
-    /// e(δ, b), [t, k]
-    by_lag: Padded<f32>,
+    /// e(δ, b), k planes of t
+    by_lag: Planes<f32>,
     /// g(a, b), [k, k]
     by_symbols: Vec<f32>,
 }
@@ -31,7 +31,7 @@ impl Factors {
     pub fn new(states: usize, length: usize) -> Self {
         Self {
             states,
-            by_lag: Padded::new(length, states, 0.0),
+            by_lag: Planes::new(length, states, 0.0),
             by_symbols: vec![1.0; states * states],
         }
     }
@@ -39,10 +39,10 @@ impl Factors {
     /// Computes both from the head's tables, `asks` [k, k−1] and `positions` [t, k].
     pub fn fill(&mut self, asks: &[f32], positions: &[f32]) {
         let states = self.states;
-        let lags = self.by_lag.rows_mut().chunks_exact_mut(states);
-        for (row, position) in lags.zip(positions.chunks_exact(states)) {
-            row[0] = libm::exp2f(position[0]);
-            for (e, slope) in row[1..].iter_mut().zip(&position[1..]) {
+        for b in 0..states {
+            let rows = positions.chunks_exact(states);
+            for (e, position) in self.by_lag.column_mut(b).iter_mut().zip(rows) {
+                let slope = if b == 0 { 0.0 } else { position[b] };
                 *e = libm::exp2f(position[0] + slope);
             }
         }
@@ -59,28 +59,28 @@ impl Factors {
     }
 }
 
-/// One-hot symbols, [t, k], that all heads share.
-pub(super) type Symbols = Padded<Lane>;
+/// One-hot symbols, k planes of t, that all heads share.
+pub(super) type Symbols = Planes<Lane>;
 
 /// Activations of one head.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
-    /// g(x_i, b) / Z_i, [t, k]
-    shares: Vec<Lane>,
-    /// What a score gets of the gradient, but for e: [t, k]
-    slopes: Padded<Lane>,
-    /// Their sums by lag, [t, k]
-    by_lag: Vec<Lane>,
+    /// g(x_i, b) / Z_i, k planes of t
+    shares: Planes<Lane>,
+    /// What a score gets of the gradient, but for e: k planes of t
+    slopes: Planes<Lane>,
+    /// Their sums by lag, k planes of t
+    by_lag: Planes<Lane>,
 }
 
 impl Work {
     /// Room for k = `states` and t = `length`.
     pub fn new(states: usize, length: usize) -> Self {
-        let lanes = vec![Lane::ZERO; states * length];
+        let planes = Planes::new(length, states, Lane::ZERO);
         Self {
-            shares: lanes.clone(),
-            slopes: Padded::new(length, states, Lane::ZERO),
-            by_lag: lanes,
+            shares: planes.clone(),
+            slopes: planes.clone(),
+            by_lag: planes,
         }
     }
 }
@@ -117,29 +117,32 @@ fn averages_any<const FUSED: bool>(
     work: &mut Work,
     c: &mut [Lane],
 ) {
-    let states = factors.states;
-    let each = work.shares.chunks_exact_mut(states);
-    let each = each.zip(symbols.chunks_exact(states));
-    for ((shares, z_i), c_i) in each.zip(c.chunks_exact_mut(states - 1)).take(rows) {
-        let mut total = Lane::ZERO;
-        for b in 0..states {
+    let (states, m) = (factors.states, factors.states - 1);
+    let total = &mut work.slopes.column_mut(0)[..rows];
+    total.fill(Lane::ZERO);
+    for b in 0..states {
+        let shares = &mut work.shares.column_mut(b)[..rows];
+        for i in 0..rows {
             let mut g = Lane::ZERO;
-            for (a, &z) in z_i.iter().enumerate() {
+            for a in 0..states {
                 let factor = Lane::splat(factors.by_symbols[a * states + b]);
-                g = z.times_plus::<FUSED>(factor, g);
+                g = symbols.column(a)[i].times_plus::<FUSED>(factor, g);
             }
-            let mass = g * shares[b];
-            total += mass;
+            let mass = g * shares[i];
+            total[i] += mass;
             if b > 0 {
-                c_i[b - 1] = mass;
+                c[i * m + b - 1] = mass;
             }
-            shares[b] = g;
+            shares[i] = g;
         }
-        let inverse = total.inverse();
-        for share in shares {
+    }
+    for i in 0..rows {
+        let inverse = total[i].inverse();
+        for b in 0..states {
+            let share = &mut work.shares.column_mut(b)[i];
             *share = *share * inverse;
         }
-        for mass in c_i {
+        for mass in &mut c[i * m..][..m] {
             *mass = *mass * inverse;
         }
     }
@@ -165,12 +168,11 @@ pub(super) fn backward(
     slopes(level, factors.states, rows, work, c, dc, dw);
     work.slopes.end_after(rows, Lane::ZERO);
     correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
-    let each = work.by_lag.chunks_exact(factors.states);
-    let each = each.zip(factors.by_lag.chunks_exact(factors.states));
-    let positions = d_positions.chunks_exact_mut(factors.states);
-    for ((sums, e), d_position) in each.zip(positions).take(rows) {
-        for b in 0..factors.states {
-            let ds = sums[b] * e[b];
+    for b in 0..factors.states {
+        let each = work.by_lag.column(b).iter().zip(factors.by_lag.column(b));
+        let positions = d_positions.chunks_exact_mut(factors.states);
+        for ((&sum, &e), d_position) in each.zip(positions).take(rows) {
+            let ds = sum * e;
             d_position[0] += ds;
             if b > 0 {
                 d_position[b] += ds;
@@ -200,21 +202,20 @@ fn slopes_any<const FUSED: bool>(
     dw: &mut [Lane],
 ) {
     let m = states - 1;
-    let all_slopes = work.slopes.rows_mut();
     for i in 0..rows {
         let (c_i, dc_i) = (&c[i * m..][..m], &dc[i * m..][..m]);
         let mut centre = Lane::ZERO;
         for r in 0..m {
             centre = c_i[r].times_plus::<FUSED>(dc_i[r], centre);
         }
-        let shares = &work.shares[i * states..][..states];
-        let slopes = &mut all_slopes[i * states..][..states];
         let dw_i = &mut dw[i * m..][..m];
-        slopes[0] = shares[0] * (Lane::ZERO - centre) * LN_2;
-        for r in 0..m {
-            let slope = (dc_i[r] - centre) * LN_2;
-            slopes[1 + r] = shares[1 + r] * slope;
-            dw_i[r] = c_i[r] * slope;
+        for b in 0..states {
+            let own = if b == 0 { Lane::ZERO } else { dc_i[b - 1] };
+            let slope = (own - centre) * LN_2;
+            work.slopes.column_mut(b)[i] = work.shares.column(b)[i] * slope;
+            if b > 0 {
+                dw_i[b - 1] = c_i[b - 1] * slope;
+            }
         }
     }
 }
