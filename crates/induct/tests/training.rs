@@ -2,7 +2,7 @@
 
 use induct::chain::Sampler;
 use induct::model::twin;
-use induct::train::{Recipe, Trainer, batch_address, prior_at};
+use induct::train::{OptimizerSpec, Recipe, Trainer, batch_address, prior_at};
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
 
@@ -142,4 +142,90 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
     };
     assert!(!diverged.loss.is_finite());
     assert_eq!(diverged.step, trainer.step());
+}
+
+/// A run by the f64 twin: the same batches, loss and AdamW, one sequence at a time.
+fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
+    let OptimizerSpec::Adamw {
+        lr,
+        betas,
+        epsilon,
+        weight_decay,
+    } = recipe.train.optimizer
+    else {
+        panic!("AdamW is the default");
+    };
+    let (model, prior) = (recipe.model().unwrap(), recipe.prior().unwrap());
+    let mut params: Vec<f64> = model
+        .start(recipe.seeds.init)
+        .iter()
+        .map(|&w| w.into())
+        .collect();
+    let mut moments = vec![[0.0; 2]; params.len()];
+    let mut sampler = Sampler::new(&prior);
+    let (length, scale) = (
+        recipe.task.length,
+        1.0 / (recipe.train.batch * recipe.task.length) as f64,
+    );
+    let step_of = |step: u64, params: &mut [f64]| {
+        let mut gradient = vec![0.0; params.len()];
+        let mut loss = 0.0;
+        for index in 0..recipe.train.batch as u64 {
+            let mut tokens = vec![0; length + 1];
+            sampler.sequence(&prior, batch_address(recipe, step), index, &mut tokens);
+            let logits = twin::logits(&model, params, &tokens[..length]);
+            let (value, slope) = recipe.train.loss.naive(&logits, &tokens[1..]);
+            loss += scale * value;
+            let own = twin::gradient(&model, params, &tokens[..length], &slope);
+            gradient
+                .iter_mut()
+                .zip(own)
+                .for_each(|(sum, part)| *sum += scale * part);
+        }
+        let factor = recipe.train.schedule.factor(step, recipe.train.steps);
+        let correction = betas.map(|beta| 1.0 - beta.powi(step as i32 + 1));
+        for tensor in model.layout().tensors() {
+            let decay = if tensor.decays { weight_decay } else { 0.0 };
+            for index in tensor.range.clone() {
+                let (g, moment) = (gradient[index], &mut moments[index]);
+                moment[0] = betas[0] * moment[0] + (1.0 - betas[0]) * g;
+                moment[1] = betas[1] * moment[1] + (1.0 - betas[1]) * g * g;
+                let root = (moment[1] / correction[1]).sqrt() + epsilon;
+                params[index] -=
+                    lr * factor * (decay * params[index] + moment[0] / correction[0] / root);
+            }
+        }
+        loss
+    };
+    let mut step_of = step_of;
+    (0..steps).map(|step| step_of(step, &mut params)).collect()
+}
+
+#[test]
+fn training_follows_the_twin_for_two_hundred_steps() {
+    for overrides in [
+        vec!["model.width=6"],
+        vec!["task.states=3", "model.heads=2", "model.width=12"],
+        vec![
+            "model.layers=1",
+            "model.mlp=true",
+            "model.positions=absolute",
+            "model.width=4",
+        ],
+    ] {
+        let lively = ["train.steps=200", "train.optimizer.lr=1e-2"];
+        let recipe = recipe(&[&overrides[..], &lively[..]].concat());
+        let (_, fast) = run(&recipe, 2, 200);
+        let exact = twin_losses(&recipe, 200);
+        for (step, (fast, exact)) in fast.iter().zip(&exact).enumerate() {
+            assert!(
+                (fast / exact - 1.0).abs() < 1e-3,
+                "{overrides:?} step {step}: {fast}, twin {exact}"
+            );
+        }
+        assert!(
+            exact[199] < exact[0] - 0.01,
+            "{overrides:?} learned nothing"
+        );
+    }
 }

@@ -7,7 +7,7 @@ use super::{Layer, MLP_FACTOR, Norm, Transformer};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
 use crate::model::level::Level;
-use crate::model::ops::attention::fast::{self, Columns, GROUP, Gradients, Group, Inputs};
+use crate::model::ops::attention::fast::{self, Asking, Columns, GROUP, Gradients, Group, Inputs};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
 use crate::model::ops::{gelu, layer_norm, linear};
 
@@ -30,7 +30,7 @@ impl Transformer {
             queries,
             keys,
             values,
-            asking: queries,
+            asking: Asking::Query,
             columns,
             relative: self.relative,
             positions: layer.v.clone().map_or(&[], |v| &params[v]),
@@ -283,7 +283,6 @@ impl Transformer {
                 queries: &mut work.d_queries,
                 keys: &mut work.d_keys,
                 values: Some(&mut work.d_values),
-                asking: None,
                 positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
             };
             let (mixed, heads) = (&saved.mixed, layer.heads);

@@ -59,9 +59,9 @@ pub struct Inputs<'a> {
     pub keys: &'a [Lane],
     /// Values.
     pub values: &'a [Lane],
-    /// What positions meet if they meet the query: as a rule the queries.
-    pub asking: &'a [Lane],
-    /// The head's place in rows of those four.
+    /// Which of a row's numbers positions meet, if they meet the query.
+    pub asking: Asking,
+    /// The head's place in rows of those three.
     pub columns: Columns,
     /// What positions meet.
     pub relative: RelativeTerm,
@@ -73,6 +73,25 @@ pub struct Inputs<'a> {
     pub bias: bool,
 }
 
+/// Which of a row's numbers positions meet, if they meet the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// Its query.
+    Query,
+    /// Its own key: coordinates are asked for as they are.
+    Key,
+}
+
+impl<'a> Inputs<'a> {
+    #[inline(always)]
+    fn asking(&self) -> &'a [Lane] {
+        match self.asking {
+            Asking::Query => self.queries,
+            Asking::Key => self.keys,
+        }
+    }
+}
+
 /// Gradients of what a head reads.
 pub struct Gradients<'a> {
     /// Of the queries: set.
@@ -81,8 +100,6 @@ pub struct Gradients<'a> {
     pub keys: &'a mut [Lane],
     /// Of the values: added to; where there is none, that of the keys is, for keys that are their own values.
     pub values: Option<&'a mut [Lane]>,
-    /// Of what positions meet if they meet the query: added to; where there is none, that of the queries is.
-    pub asking: Option<&'a mut [Lane]>,
     /// Of the positions, by lane: added to.
     pub positions: &'a mut [Lane],
 }
@@ -287,7 +304,7 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
                 }
             }
         } else {
-            let p: [&[Lane]; R] = columns.rows(inputs.asking, i);
+            let p: [&[Lane]; R] = columns.rows(inputs.asking(), i);
             for m in 0..columns.size {
                 for a in 0..R {
                     for b in 0..C {
@@ -389,10 +406,10 @@ fn backward_any<const FUSED: bool>(
     if inputs.relative == RelativeTerm::Key {
         slopes.sum_by_lag::<FUSED, true>(inputs.keys, columns, inputs, grads.positions);
     } else {
-        slopes.sum_by_lag::<FUSED, false>(inputs.asking, columns, inputs, grads.positions);
-        let d_asking = match &mut grads.asking {
-            Some(asking) => &mut **asking,
-            None => &mut *grads.queries,
+        slopes.sum_by_lag::<FUSED, false>(inputs.asking(), columns, inputs, grads.positions);
+        let d_asking = match inputs.asking {
+            Asking::Query => &mut *grads.queries,
+            Asking::Key => &mut *grads.keys,
         };
         slopes.sum_lags_over_keys::<FUSED>(inputs, d_asking);
     }

@@ -13,7 +13,7 @@ use crate::chain::LANES;
 use crate::model::LossRows;
 use crate::model::lane::Lane;
 use crate::model::level::Level;
-use crate::model::ops::attention::fast::{self, Columns};
+use crate::model::ops::attention::fast::{self, Asking, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
 use crate::model::ops::convolution::{Planes, set_symbols};
 use crate::model::ops::linear;
@@ -366,7 +366,6 @@ impl Coordinates {
                     queries: dw,
                     keys: dy,
                     values: None,
-                    asking: None,
                     positions: d_positions,
                 };
                 fast::backward(self.level, &inputs, rows, group, c, dc, &mut own);
@@ -386,7 +385,7 @@ impl Coordinates {
             queries: w,
             keys: y,
             values: y,
-            asking: y,
+            asking: Asking::Key,
             columns: Columns {
                 stride: m,
                 offset: 0,

@@ -1,0 +1,86 @@
+//! Models of every architecture, with weights and sequences to try them on.
+
+use induct::chain::{Address, Prior, PriorSpec, Purpose, Sampler, TokenBlock, open_unit};
+use induct::model::{
+    Heads, MinimalForm, MinimalSpec, Model, ModelSpec, Positions, Prepared, TransformerSpec,
+};
+
+/// Transformers that together use every parameter group, every kind of position and uneven sizes.
+pub fn architectures() -> Vec<(String, ModelSpec)> {
+    let mut specs = Vec::new();
+    let positions = [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::Absolute,
+        Positions::None,
+    ];
+    for positions in positions {
+        for (layers, heads, mlp, layer_norm) in [
+            (1, Heads::Every(1), false, false),
+            (2, Heads::Every(1), false, false),
+            (2, Heads::PerLayer(vec![3, 1]), true, false),
+            (2, Heads::Every(2), false, true),
+            (3, Heads::PerLayer(vec![1, 2, 3]), true, true),
+        ] {
+            specs.push(ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads,
+                width: 6,
+                positions,
+                mlp,
+                layer_norm,
+                ..TransformerSpec::default()
+            }));
+        }
+    }
+    for form in [MinimalForm::Linear, MinimalForm::Softmax] {
+        specs.push(ModelSpec::Minimal(MinimalSpec {
+            form,
+            ..MinimalSpec::default()
+        }));
+    }
+    specs
+        .into_iter()
+        .map(|spec| (format!("{spec:?}"), spec))
+        .collect()
+}
+
+/// Weights away from any special point: normal-sized, gains and biases included.
+pub fn weights(model: &Model, scale: f64) -> Vec<f64> {
+    let mut rng = Address {
+        purpose: Purpose::Init,
+        seed: 5,
+        step: 0,
+    }
+    .generator(0);
+    (0..model.layout().len())
+        .map(|_| f64::from((scale * (2.0 * open_unit(&mut rng) - 1.0)) as f32))
+        .collect()
+}
+
+pub fn tokens(states: usize, length: usize, used: usize) -> TokenBlock {
+    let prior = Prior::new(&PriorSpec::default(), states, 2).unwrap();
+    let address = Address {
+        purpose: Purpose::Test,
+        seed: 0,
+        step: 0,
+    };
+    let mut block = TokenBlock::new(length + 1);
+    Sampler::new(&prior).block(&prior, address, 0, used, &mut block);
+    block
+}
+
+/// Whether the model works in coordinates.
+pub fn in_coordinates(model: &Model) -> bool {
+    matches!(model.prepare(&model.start(0)), Prepared::Tables(_))
+}
+
+/// The model with every set of instructions that this machine has and, if it works in coordinates, in its residual
+/// stream as well.
+pub fn paths(model: &Model) -> Vec<Model> {
+    let mut paths = model.at_all_levels();
+    if in_coordinates(model) {
+        paths.extend(model.clone().in_residual_stream().at_all_levels());
+    }
+    paths
+}

@@ -1,0 +1,312 @@
+//! The fast path against its f64 twin, and the twin against finite differences.
+
+mod architectures;
+
+use std::ops::Range;
+
+use architectures::{architectures, in_coordinates, paths, tokens, weights};
+use induct::chain::{LANES, TokenBlock};
+use induct::model::{
+    Heads, Lane, Matrix, Model, ModelSpec, Positions, TransformerSpec, TransformerStart, twin,
+};
+use induct::train::Loss;
+
+const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
+
+fn twin_loss(model: &Model, params: &[f64], sequence: &[u8], loss: Loss) -> (f64, Matrix) {
+    let (inputs, targets) = (&sequence[..sequence.len() - 1], &sequence[1..]);
+    loss.naive(&twin::logits(model, params, inputs), targets)
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let squares = a.iter().zip(b).map(|(x, y)| (x - y).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    a.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[test]
+fn twin_gradients_match_finite_differences() {
+    let (states, length) = (3, 7);
+    let block = tokens(states, length, LANES);
+    for (name, spec) in architectures() {
+        let model = Model::new(&spec, states, length).unwrap();
+        let params = weights(&model, 1.0);
+        let sequence = block.lane(2);
+        for loss in LOSSES {
+            let (_, d_logits) = twin_loss(&model, &params, &sequence, loss);
+            let gradient = twin::gradient(&model, &params, &sequence[..length], &d_logits);
+            let difference: Vec<f64> = (0..params.len())
+                .map(|index| {
+                    // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
+                    let h = 1e-3;
+                    let at = |steps: f64| {
+                        let mut moved = params.clone();
+                        moved[index] += steps * h;
+                        twin_loss(&model, &moved, &sequence, loss).0
+                    };
+                    (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * h)
+                })
+                .collect();
+            for tensor in model.layout().tensors() {
+                let range = tensor.range.clone();
+                let (exact, measured) = (&gradient[range.clone()], &difference[range]);
+                let error = distance(exact, measured);
+                assert!(
+                    error < 1e-6 * norm(measured).max(1e-3),
+                    "{name} {loss:?} {}: off by {error:e} of {:e}",
+                    tensor.name,
+                    norm(measured)
+                );
+            }
+        }
+    }
+}
+
+/// Loss and gradient of the first `used` lanes by the fast path.
+fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
+    let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
+    let mut work = model.work();
+    let rows = block.rows();
+    let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
+    let mut prepared = model.prepare(&params);
+    let mut by_lane = vec![Lane::ZERO; model.gradient_len()];
+    let mut total = 0.0;
+    let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+        total += loss.evaluate(logits, &targets[rows], block.used(), 1.0, d_logits);
+    };
+    model.gradient(&prepared, inputs, &mut work, &mut evaluate, &mut by_lane);
+    let summed: Vec<f32> = by_lane.iter().map(|g| g.sum()).collect();
+    let mut grads = vec![0.0; params.len()];
+    model.pull_back(&params, &mut prepared, &summed, &mut grads);
+    (total, grads.iter().map(|&g| g.into()).collect())
+}
+
+#[test]
+fn coordinates_are_used_where_they_pay() {
+    let new = |spec: TransformerSpec, states| {
+        Model::new(&ModelSpec::Transformer(spec), states, 9).unwrap()
+    };
+    let default = TransformerSpec::default;
+    assert!(in_coordinates(&new(default(), 2)));
+    let heads = Heads::Every(4);
+    assert!(in_coordinates(&new(
+        TransformerSpec { heads, ..default() },
+        2
+    )));
+    assert!(!in_coordinates(&new(default(), 50)));
+    for spec in [
+        TransformerSpec {
+            mlp: true,
+            ..default()
+        },
+        TransformerSpec {
+            layer_norm: true,
+            ..default()
+        },
+        TransformerSpec {
+            positions: Positions::Absolute,
+            ..default()
+        },
+    ] {
+        assert!(!in_coordinates(&new(spec, 2)));
+    }
+}
+
+fn assert_fast_matches_twin(
+    name: &str,
+    spec: &ModelSpec,
+    sizes: (usize, usize, usize),
+    scale: f64,
+) {
+    let (states, length, used) = sizes;
+    let model = Model::new(spec, states, length).unwrap();
+    let name = format!("{name} (k, t, used) = {sizes:?}, weights up to {scale}");
+    let params = weights(&model, scale);
+    assert_matches_twin(&name, &model, &params, &tokens(states, length, used));
+}
+
+/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the twin's.
+fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenBlock) {
+    let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
+    let (used, length) = (block.used(), model.length());
+    for (model, loss) in paths(model)
+        .iter()
+        .flat_map(|path| LOSSES.map(|loss| (path, loss)))
+    {
+        let (total, gradient) = fast(model, &params, block, loss);
+        let mut exact_total = 0.0;
+        let mut exact = vec![0.0; params.len()];
+        for lane in 0..used {
+            let sequence = block.lane(lane);
+            let (value, d_logits) = twin_loss(model, &params, &sequence, loss);
+            exact_total += value;
+            let own = twin::gradient(model, &params, &sequence[..length], &d_logits);
+            exact
+                .iter_mut()
+                .zip(own)
+                .for_each(|(sum, part)| *sum += part);
+        }
+        let context = format!("{name} {loss:?}");
+        assert!(
+            (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
+            "{context}: loss {total}, twin {exact_total}"
+        );
+        // Some groups have next to no gradient (W_Q when t = 1 or attention is saturated): it is a difference
+        // of large numbers, and is held against one percent of the whole gradient instead.
+        let floor = 1e-2 * norm(&exact);
+        for tensor in model.layout().tensors() {
+            let range = tensor.range.clone();
+            let error = distance(&gradient[range.clone()], &exact[range.clone()]);
+            assert!(
+                error < 1e-4 * norm(&exact[range]).max(floor),
+                "{context} {}: off by {error:e} of {:e}, whole {:e}",
+                tensor.name,
+                norm(&exact[tensor.range.clone()]),
+                norm(&exact)
+            );
+        }
+    }
+}
+
+#[test]
+fn the_fast_path_matches_its_twin() {
+    for (name, spec) in architectures() {
+        for sizes in [(2, 1, 8), (3, 2, 3), (2, 7, 8), (10, 8, 8), (3, 9, 5)] {
+            assert_fast_matches_twin(&name, &spec, sizes, 0.5);
+        }
+        assert_fast_matches_twin(&name, &spec, (2, 12, 7), 0.02);
+    }
+}
+
+#[test]
+fn the_fast_path_matches_its_twin_at_large_weights() {
+    for positions in [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::Absolute,
+    ] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            width: 4,
+            positions,
+            ..TransformerSpec::default()
+        });
+        assert_fast_matches_twin("sharp", &spec, (3, 9, 8), 2.0);
+    }
+}
+
+/// Scores that favour an absent symbol strongly: shares of what is not there must not overflow.
+#[test]
+fn symbols_that_are_not_in_the_context_do_no_harm() {
+    let (states, length, width) = (3, 8, 8);
+    let spec = ModelSpec::Transformer(TransformerSpec {
+        layers: 1,
+        width,
+        ..TransformerSpec::default()
+    });
+    let model = Model::new(&spec, states, length).unwrap();
+    let block = TokenBlock::from_sequences(&[&[2; 9], &[2, 2, 1, 2, 2, 0, 2, 2, 2]]);
+    for strength in [5.0, 30.0, 60.0, 126.0, 180.0, 400.0] {
+        // E₀ = e₀, E₁ = e₀ + e₁, E₂ = e₀ − e₁; queries read e₀, keys read e₁.
+        let mut params = weights(&model, 0.01);
+        let place = |name: &str| model.layout().tensor(name).unwrap().range.start;
+        let (e, q, k) = (
+            place("embed.E"),
+            place("layers.0.W_Q"),
+            place("layers.0.W_K"),
+        );
+        for (index, value) in [
+            (0, 1.0),
+            (width, 1.0),
+            (width + 1, 1.0),
+            (2 * width, 1.0),
+            (2 * width + 1, -1.0),
+        ] {
+            params[e + index] = value;
+        }
+        params[q] = strength;
+        params[k + width] = 1.0;
+        assert_matches_twin("absent symbols", &model, &params, &block);
+    }
+}
+
+/// Sizes that fill several groups of rows, blocks of keys and tiles, and leave something over.
+#[test]
+fn the_fast_path_matches_its_twin_at_larger_sizes() {
+    let spec = |positions, layers, heads, width| {
+        ModelSpec::Transformer(TransformerSpec {
+            layers,
+            heads,
+            width,
+            positions,
+            ..TransformerSpec::default()
+        })
+    };
+    for positions in [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::None,
+    ] {
+        let one = Heads::Every(1);
+        for (spec, states, length) in [
+            (spec(positions, 2, one.clone(), 16), 2, 41),
+            (spec(positions, 2, Heads::Every(3), 24), 2, 40),
+            (spec(positions, 2, one.clone(), 32), 10, 37),
+            (spec(positions, 3, one, 24), 3, 35),
+        ] {
+            assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
+            let name = format!("{positions:?}");
+            assert_fast_matches_twin(&name, &spec, (states, length, LANES), 0.4);
+        }
+    }
+}
+
+/// The construction's scores are a thousand apart, its contexts long, its symbols many: nothing overflows.
+#[test]
+fn sharp_attention_stays_finite_and_exact() {
+    for (states, length) in [(2, 2000), (50, 100)] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            width: 3 * states,
+            start: TransformerStart::Bigram {
+                sharpness: 1000.0,
+                output_scale: 1.0,
+            },
+            ..TransformerSpec::default()
+        });
+        let model = Model::new(&spec, states, length).unwrap();
+        let single = model.start(0);
+        let params: Vec<f64> = single.iter().map(|&w| w.into()).collect();
+        let block = tokens(states, length, LANES);
+        let exact = twin::logits(&model, &params, &block.lane(5)[..length]);
+        for model in paths(&model) {
+            let mut work = model.work();
+            model.forward(&model.prepare(&single), &block.rows()[..length], &mut work);
+            for (logit, exact) in work.logits().iter().zip(&exact.data) {
+                assert!((f64::from(logit.0[5]) - exact).abs() < 1e-4);
+            }
+            let (loss, gradient) = fast(&model, &params, &block, Loss::CrossEntropy {});
+            assert!(loss.is_finite() && gradient.iter().all(|g| g.is_finite()));
+        }
+    }
+}
+
+/// The last position alone is what the whole forward says of it.
+#[test]
+fn the_last_position_alone_is_the_same() {
+    let (states, length) = (3, 19);
+    let block = tokens(states, length, LANES);
+    for (name, spec) in architectures() {
+        let model = Model::new(&spec, states, length).unwrap();
+        let params: Vec<f32> = weights(&model, 1.0).iter().map(|&w| w as f32).collect();
+        let (prepared, mut work) = (model.prepare(&params), model.work());
+        for rows in [1, 2, 18, 19] {
+            let inputs = &block.rows()[..rows];
+            model.forward(&prepared, inputs, &mut work);
+            let whole = work.logits().to_vec();
+            model.forward_last(&prepared, inputs, &mut work);
+            assert_eq!(work.logits(), &whole[(rows - 1) * states..], "{name}");
+        }
+    }
+}
