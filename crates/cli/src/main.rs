@@ -7,12 +7,13 @@ mod recipes;
 mod run_folder;
 mod story;
 mod tensors;
+mod training;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, eval, predict, presets, sample, show, train};
+use commands::{bench, eval, predict, presets, sample, show, sweep, train};
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
@@ -26,6 +27,7 @@ struct Arguments {
 enum Command {
     Presets(presets::Arguments),
     Train(train::Arguments),
+    Sweep(sweep::Arguments),
     Show(show::Arguments),
     Predict(predict::Arguments),
     Eval(eval::Arguments),
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let result = match &arguments.command {
         Command::Presets(arguments) => presets::run(arguments),
         Command::Train(arguments) => train::run(arguments),
+        Command::Sweep(arguments) => sweep::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),

@@ -181,6 +181,15 @@ impl RunFolder {
         })
     }
 
+    /// The summary of an ended run.
+    pub fn summary(&self) -> Result<serde_json::Value, Failure> {
+        let path = self.summary_path();
+        let text = fs::read_to_string(&path)
+            .map_err(|error| cannot("read", &path, &error, Failure::Mistake))?;
+        serde_json::from_str(&text)
+            .map_err(|error| Failure::mistake(format!("{}: {error}", path.display())))
+    }
+
     /// Saves the summary of an ended run; its checkpoint is no longer needed.
     pub fn save_summary(&self, summary: &serde_json::Value) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(summary).expect("plain data");

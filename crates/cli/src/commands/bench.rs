@@ -1,27 +1,28 @@
-//! `induct bench`: how long a step takes, and where the time goes.
+//! `induct bench`: how long a step takes, where the time goes, and how cost grows.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use induct::chain::{LANES, Sampler, TokenBlock};
-use induct::model::Lane;
+use induct::model::{Lane, peak_multiplications};
+use induct::probe::Instruments;
 use induct::train::{Recipe, Trainer, batch_address};
 use serde_json::{Value, json};
 
 use super::{Threads, note, print, print_json};
 use crate::failure::Failure;
 
-/// Measure how long a training step takes at standard settings, and where the time goes
+/// Measure how long a training step takes at standard settings, where the time goes, and how cost grows with size
 #[derive(Args)]
 pub struct Arguments {
-    /// One setting only
+    /// One setting only, or `growth`
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Time spent on each setting, in seconds
+    /// Time spent on each setting, in seconds (a sixth of it on each point of growth)
     #[arg(long, value_name = "S", default_value_t = 2.0)]
     seconds: f64,
-    /// Print {"settings": [{"name": "main", "ms_per_step": x, "threads": n, …}, …]}
+    /// Print {"settings": [{"name": "main", "ms_per_step": x, "threads": n, …}, …], "growth": […], …}
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -62,19 +63,27 @@ const SETTINGS: [(&str, &[&str]); 6] = [
     ),
 ];
 
+/// What grows, from the main setting: a key and its values, in order.
+const GROWTH: [(&str, &str, &[usize]); 6] = [
+    ("t", "task.length", &[100, 200, 400, 800, 1600]),
+    ("k", "task.states", &[2, 4, 8, 16, 32]),
+    ("d", "model.width", &[16, 32, 64, 128]),
+    ("batch", "train.batch", &[16, 64, 256, 1024]),
+    ("layers", "model.layers", &[1, 2, 3, 4]),
+    ("heads", "model.heads", &[1, 2, 4, 8]),
+];
+
+const GROWTH_NAME: &str = "growth";
+
 /// Steps in one stretch of timing: the fastest stretch is the least disturbed one.
-const STRETCH: u32 = 20;
+const STRETCH: Duration = Duration::from_millis(10);
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let chosen: Vec<_> = SETTINGS
-        .iter()
-        .filter(|(name, _)| arguments.only.as_deref().is_none_or(|only| only == *name))
-        .collect();
-    if chosen.is_empty() {
-        let names: Vec<&str> = SETTINGS.iter().map(|(name, _)| *name).collect();
-        let only = arguments.only.as_deref().unwrap_or_default();
-        let known = names.join(", ");
+    let only = arguments.only.as_deref();
+    let names = SETTINGS.iter().map(|(name, _)| *name).chain([GROWTH_NAME]);
+    if let Some(only) = only.filter(|only| !names.clone().any(|name| name == *only)) {
+        let known = names.collect::<Vec<_>>().join(", ");
         return Err(Failure::mistake(format!(
             "--only {only}: no such setting; there are {known}"
         )));
@@ -87,76 +96,169 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let budget = Duration::from_secs_f64(arguments.seconds);
-    let mut measured = Vec::new();
-    for (name, overrides) in chosen {
+    let wanted = |name: &str| only.is_none_or(|only| only == name);
+    let peak = peak_multiplications();
+    let mut settings = Vec::new();
+    for (name, overrides) in SETTINGS.iter().filter(|(name, _)| wanted(name)) {
         note(&format!("{name} …"));
-        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-        let recipe = Recipe::from_toml("train.steps = 1000000000", &overrides)?;
-        let timing = arguments
-            .threads
-            .run(|| Timing::of_steps(&recipe, budget))?;
-        measured.push((
-            *name,
-            recipe.train.batch,
-            timing,
-            Split::of_a_block(&recipe, budget)?,
-        ));
+        let recipe = recipe(overrides)?;
+        settings.push(Setting {
+            name,
+            batch: recipe.train.batch,
+            timing: arguments
+                .threads
+                .run(|| Timing::of_steps(&recipe, budget))?,
+            split: Split::of_a_step(&recipe, budget / 2)?,
+            multiplications: recipe.model()?.multiplications(),
+        });
+    }
+    let mut growth = Vec::new();
+    for (letter, key, values) in GROWTH.iter().filter(|_| wanted(GROWTH_NAME)) {
+        note(&format!("growth with {letter} …"));
+        for value in *values {
+            let recipe = recipe(&[&format!("{key}={value}")])?;
+            let measure = || Timing::of_steps(&recipe, budget / 6);
+            growth.push(Point {
+                letter,
+                value: *value,
+                timing: arguments.threads.run(measure)?,
+                peak_memory_mib: peak_memory_mib(),
+            });
+        }
     }
     if arguments.json {
-        let settings: Vec<Value> = measured
-            .iter()
-            .map(|(name, batch, timing, split)| {
-                json!({
-                    "name": name,
-                    "ms_per_step": timing.median,
-                    "ms_per_step_best": timing.best,
-                    "steps_per_second": 1e3 / timing.median,
-                    "sequences_per_second": 1e3 * *batch as f64 / timing.median,
-                    "threads": timing.threads,
-                    "share_of_block": {
-                        "sampling": split.sampling,
-                        "forward": split.forward,
-                        "loss": split.loss,
-                        "backward": split.backward,
-                    },
-                })
-            })
-            .collect();
-        let peak = peak_memory_mib();
-        return print_json(&json!({ "settings": settings, "peak_memory_mib": peak }));
+        return print_json(&json!({
+            "settings": settings.iter().map(|setting| setting.json(peak)).collect::<Vec<_>>(),
+            "growth": growth.iter().map(Point::json).collect::<Vec<_>>(),
+            "peak_gflops_per_core": 2e-9 * peak,
+            "instructions": induct::model::instructions(),
+            "peak_memory_mib": peak_memory_mib(),
+        }));
     }
-    let mut text = format!(
-        "{:<14} {:>8} {:>8} {:>11} {:>8} {:>9} {:>8} {:>6} {:>9}\n",
-        "setting",
-        "ms/step",
-        "best",
-        "sequences/s",
-        "threads",
-        "sampling",
-        "forward",
-        "loss",
-        "backward"
-    );
-    for (name, batch, timing, split) in &measured {
-        text += &format!(
-            "{name:<14} {:>8.3} {:>8.3} {:>11.0} {:>8} {:>8.0}% {:>7.0}% {:>5.0}% {:>8.0}%\n",
-            timing.median,
-            timing.best,
-            1e3 * *batch as f64 / timing.median,
-            timing.threads,
-            100.0 * split.sampling,
-            100.0 * split.forward,
-            100.0 * split.loss,
-            100.0 * split.backward,
-        );
+    let mut text = String::new();
+    if !settings.is_empty() {
+        text += &table(&settings, peak);
     }
-    if let Some(peak) = peak_memory_mib() {
-        text += &format!("\npeak memory {peak:.0} MiB\n");
+    if !growth.is_empty() {
+        text += &growth_table(&growth);
+    }
+    if let Some(memory) = peak_memory_mib() {
+        text += &format!("\npeak memory of all this {memory:.0} MiB\n");
     }
     print(&text)
 }
 
-/// Milliseconds a step, over stretches of [`STRETCH`] steps.
+fn recipe(overrides: &[&str]) -> Result<Recipe, Failure> {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    Ok(Recipe::from_toml("train.steps = 1000000000", &overrides)?)
+}
+
+/// What was measured of one setting.
+struct Setting {
+    name: &'static str,
+    batch: usize,
+    timing: Timing,
+    split: Split,
+    /// Of one sequence.
+    multiplications: f64,
+}
+
+impl Setting {
+    fn sequences_per_second(&self) -> f64 {
+        1e3 * self.batch as f64 / self.timing.median
+    }
+
+    /// Multiplications a second, as a share of what the threads in use could do at best.
+    fn share_of_peak(&self, peak: f64) -> f64 {
+        let done = self.multiplications * self.sequences_per_second();
+        done / (peak * self.timing.threads as f64)
+    }
+
+    fn json(&self, peak: f64) -> Value {
+        json!({
+            "name": self.name,
+            "ms_per_step": self.timing.median,
+            "ms_per_step_best": self.timing.best,
+            "steps_per_second": 1e3 / self.timing.median,
+            "sequences_per_second": self.sequences_per_second(),
+            "threads": self.timing.threads,
+            "share_of_peak": self.share_of_peak(peak),
+            "share_of_step": Value::from_iter(Split::NAMES.into_iter().zip(self.split.shares())),
+            "ms_per_record_one_thread": 1e3 * self.split.record.as_secs_f64(),
+        })
+    }
+}
+
+fn table(settings: &[Setting], peak: f64) -> String {
+    let threads = settings[0].timing.threads;
+    let mut text = format!(
+        "{threads} threads, {} instructions; measured peak {:.0} GFLOP/s a core\n\n{:<14} {:>8} {:>8} {:>9} {:>11} {:>7} |",
+        induct::model::instructions(),
+        2e-9 * peak,
+        "setting",
+        "ms/step",
+        "best",
+        "steps/s",
+        "sequences/s",
+        "of peak",
+    );
+    for name in Split::NAMES {
+        text += &format!(" {name:>9}");
+    }
+    text += " |    record\n";
+    for setting in settings {
+        text += &format!(
+            "{:<14} {:>8.3} {:>8.3} {:>9.0} {:>11.0} {:>6.0}% |",
+            setting.name,
+            setting.timing.median,
+            setting.timing.best,
+            1e3 / setting.timing.median,
+            setting.sequences_per_second(),
+            100.0 * setting.share_of_peak(peak),
+        );
+        for share in setting.split.shares() {
+            text += &format!(" {:>8.0}%", 100.0 * share);
+        }
+        text += &format!(" | {:>6.1} ms\n", 1e3 * setting.split.record.as_secs_f64());
+    }
+    text + "\nShares are of a step on one thread; a record measures the model on all test sets, also on one thread.\n"
+}
+
+/// One point of a growth table.
+struct Point {
+    letter: &'static str,
+    value: usize,
+    timing: Timing,
+    peak_memory_mib: Option<f64>,
+}
+
+impl Point {
+    fn json(&self) -> Value {
+        json!({
+            "of": self.letter,
+            "value": self.value,
+            "ms_per_step": self.timing.median,
+            "ms_per_step_best": self.timing.best,
+            "peak_memory_mib": self.peak_memory_mib,
+        })
+    }
+}
+
+fn growth_table(points: &[Point]) -> String {
+    let mut text = String::from(
+        "\nGrowth from the main setting (k = 2, t = 100, d = 16, 2 layers, 1 head, batch 64), ms/step\n",
+    );
+    for group in points.chunk_by(|a, b| a.letter == b.letter) {
+        text += &format!("  {:<6}", group[0].letter);
+        for point in group {
+            text += &format!(" {:>5}: {:<8.3}", point.value, point.timing.median);
+        }
+        text += "\n";
+    }
+    text
+}
+
+/// Milliseconds a step, over stretches of about [`STRETCH`].
 struct Timing {
     median: f64,
     best: f64,
@@ -166,16 +268,24 @@ struct Timing {
 impl Timing {
     fn of_steps(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
         let mut trainer = Trainer::new(recipe)?;
+        let mut advance = || {
+            trainer
+                .advance()
+                .map_err(|diverged| Failure::failed(diverged.to_string()))
+        };
+        advance()?;
+        let first = Instant::now();
+        advance()?;
+        let steps =
+            (STRETCH.as_secs_f64() / first.elapsed().as_secs_f64()).clamp(1.0, 100.0) as u32;
         let mut stretches = Vec::new();
         let started = Instant::now();
         while started.elapsed() < budget || stretches.len() < 3 {
             let stretch = Instant::now();
-            for _ in 0..STRETCH {
-                trainer
-                    .advance()
-                    .map_err(|diverged| Failure::failed(diverged.to_string()))?;
+            for _ in 0..steps {
+                advance()?;
             }
-            stretches.push(1e3 * stretch.elapsed().as_secs_f64() / f64::from(STRETCH));
+            stretches.push(1e3 * stretch.elapsed().as_secs_f64() / f64::from(steps));
         }
         stretches.sort_by(f64::total_cmp);
         Ok(Self {
@@ -186,61 +296,86 @@ impl Timing {
     }
 }
 
-/// Shares of the time that one block takes on one thread.
+/// Where the time of a step goes, on one thread, and that of a record.
 struct Split {
-    sampling: f64,
-    forward: f64,
-    loss: f64,
-    backward: f64,
+    /// In the order of [`Split::NAMES`].
+    parts: [Duration; 5],
+    record: Duration,
 }
 
 impl Split {
-    fn of_a_block(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
+    const NAMES: [&str; 5] = ["sampling", "forward", "loss", "backward", "optimiser"];
+
+    fn shares(&self) -> [f64; 5] {
+        let all: Duration = self.parts.iter().sum();
+        self.parts
+            .map(|part| part.as_secs_f64() / all.as_secs_f64())
+    }
+
+    fn of_a_step(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let pool =
+            pool.map_err(|error| Failure::failed(format!("cannot start a thread: {error}")))?;
+        pool.install(|| Self::on_this_thread(recipe, budget))
+    }
+
+    fn on_this_thread(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
         let (model, prior) = (recipe.model()?, recipe.prior()?);
-        let prepared = model.prepare(&model.start(recipe.seeds.init));
+        let mut params = model.start(recipe.seeds.init);
+        let mut prepared = model.prepare(&params);
         let (mut sampler, mut work) = (Sampler::new(&prior), model.work());
         let mut tokens = TokenBlock::new(recipe.task.length + 1);
-        let mut grads = vec![Lane::ZERO; model.gradient_len()];
-        let mut spent = [Duration::ZERO; 4];
+        let mut by_lane = vec![Lane::ZERO; model.gradient_len()];
+        let mut optimizer = recipe.optimizer(&model)?;
+        let (mut summed, mut grads) = (vec![0.0; by_lane.len()], vec![0.0; params.len()]);
+        let blocks = recipe.train.batch.div_ceil(LANES) as u64;
+        let mut parts = [Duration::ZERO; 5];
         let started = Instant::now();
         let mut step = 0;
-        while step < 3 || started.elapsed() < budget / 4 {
-            let start = Instant::now();
-            sampler.block(&prior, batch_address(recipe, step), 0, LANES, &mut tokens);
-            let sampled = Instant::now();
-            let (inputs, targets) = (&tokens.rows()[..recipe.task.length], &tokens.rows()[1..]);
-            model.forward(&prepared, inputs, &mut work);
-            let forwarded = Instant::now();
-            let mut lost = Duration::ZERO;
-            let mut loss = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+        while step < 2 || started.elapsed() < budget {
+            let address = batch_address(recipe, step);
+            by_lane.fill(Lane::ZERO);
+            for block in 0..blocks {
                 let start = Instant::now();
-                let targets = &targets[rows];
-                recipe
-                    .train
-                    .loss
-                    .evaluate(logits, targets, LANES, 1.0, d_logits);
-                lost += start.elapsed();
-            };
-            model.gradient(&prepared, inputs, &mut work, &mut loss, &mut grads);
-            let all = forwarded.elapsed();
-            let forward = forwarded - sampled;
-            for (total, part) in spent.iter_mut().zip([
-                sampled - start,
-                forward,
-                lost,
-                all.saturating_sub(forward + lost),
-            ]) {
-                *total += part;
+                sampler.block(&prior, address, block * LANES as u64, LANES, &mut tokens);
+                let sampled = Instant::now();
+                let (inputs, targets) = (&tokens.rows()[..recipe.task.length], &tokens.rows()[1..]);
+                model.forward(&prepared, inputs, &mut work);
+                let forwarded = Instant::now();
+                let mut lost = Duration::ZERO;
+                let mut loss = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+                    let start = Instant::now();
+                    let (loss, targets) = (recipe.train.loss, &targets[rows]);
+                    loss.evaluate(logits, targets, LANES, 1e-4, d_logits);
+                    lost += start.elapsed();
+                };
+                model.gradient(&prepared, inputs, &mut work, &mut loss, &mut by_lane);
+                // The gradient contains a forward of its own.
+                let forward = forwarded - sampled;
+                let backward = forwarded.elapsed().saturating_sub(forward + lost);
+                for (part, more) in parts
+                    .iter_mut()
+                    .zip([sampled - start, forward, lost, backward])
+                {
+                    *part += more;
+                }
             }
+            let start = Instant::now();
+            for (sum, by_lane) in summed.iter_mut().zip(&by_lane) {
+                *sum = by_lane.sum();
+            }
+            model.pull_back(&params, &mut prepared, &summed, &mut grads);
+            optimizer.update(step, 1.0, &grads, &mut params);
+            model.prepare_again(&params, &mut prepared);
+            parts[4] += start.elapsed();
             step += 1;
         }
-        let all: f64 = spent.iter().map(Duration::as_secs_f64).sum();
-        let [sampling, forward, loss, backward] = spent.map(|part| part.as_secs_f64() / all);
+        let instruments = Instruments::new(recipe)?;
+        let start = Instant::now();
+        instruments.measure(&model, &params, step, None);
         Ok(Self {
-            sampling,
-            forward,
-            loss,
-            backward,
+            parts,
+            record: start.elapsed(),
         })
     }
 }

@@ -6,6 +6,7 @@ pub mod predict;
 pub mod presets;
 pub mod sample;
 pub mod show;
+pub mod sweep;
 pub mod train;
 
 use std::io::{ErrorKind, Write};

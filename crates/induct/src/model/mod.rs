@@ -5,6 +5,7 @@
 //! residual stream have both in one file, under [`ops`].
 
 pub mod circuits;
+mod effort;
 mod lane;
 mod layout;
 pub(crate) mod level;
@@ -16,6 +17,7 @@ mod start;
 mod transformer;
 pub mod twin;
 
+pub use effort::peak_multiplications;
 pub use lane::Lane;
 pub use layout::{Layout, Tensor};
 pub use level::instructions;

@@ -133,6 +133,11 @@ impl Coordinates {
         Self { level, ..self }
     }
 
+    /// Coordinates and heads of every layer.
+    pub fn sizes(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.layers.iter().map(|plan| (plan.m, plan.heads.len()))
+    }
+
     /// Number of entries of all tables: the length of a gradient by table.
     pub fn size(&self) -> usize {
         self.size

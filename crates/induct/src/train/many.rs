@@ -1,0 +1,85 @@
+//! Many runs at once, over all cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+/// Does `work` for runs 0 … `count` − 1 on as many threads as the current pool has, and returns what it gave, in order.
+///
+/// A run alone on its thread wastes nothing on waiting for others, so as many runs as fill all threads evenly go side by
+/// side, one thread each; those that are left over share the threads out among them. Whatever is parallel inside
+/// `work` uses its run's own threads. Results do not depend on any of this.
+pub fn many<T: Send>(
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Result<Vec<T>, ThreadPoolBuildError> {
+    let threads = rayon::current_num_threads();
+    let even = count / threads * threads;
+    let mut results = side_by_side(0..even, &vec![1; threads.min(even)], &work)?;
+    let left = count - even;
+    // As even a share as possible for each.
+    let shares: Vec<usize> = (0..left)
+        .map(|index| threads / left + usize::from(index < threads % left))
+        .collect();
+    results.extend(side_by_side(even..count, &shares, &work)?);
+    Ok(results)
+}
+
+/// Does the runs on pools of the given sizes, each pool taking the next run when it is free.
+fn side_by_side<T: Send>(
+    runs: std::ops::Range<usize>,
+    sizes: &[usize],
+    work: &(impl Fn(usize) -> T + Sync),
+) -> Result<Vec<T>, ThreadPoolBuildError> {
+    let pools: Vec<ThreadPool> = sizes
+        .iter()
+        .map(|&size| ThreadPoolBuilder::new().num_threads(size).build())
+        .collect::<Result<_, _>>()?;
+    let next = AtomicUsize::new(runs.start);
+    let done = Mutex::new(Vec::with_capacity(runs.len()));
+    std::thread::scope(|scope| {
+        for pool in &pools {
+            scope.spawn(|| {
+                loop {
+                    let run = next.fetch_add(1, Ordering::Relaxed);
+                    if run >= runs.end {
+                        break;
+                    }
+                    let result = pool.install(|| work(run));
+                    done.lock()
+                        .expect("nothing panics while it holds the lock")
+                        .push((run, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("a panic has spread already");
+    done.sort_by_key(|(run, _)| *run);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_is_done_once_and_on_its_share_of_threads() {
+        for threads in 1..=4 {
+            let pool = ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            for count in 0..=9 {
+                let results = pool
+                    .install(|| many(count, |run| (run, rayon::current_num_threads())).unwrap());
+                let runs: Vec<usize> = results.iter().map(|(run, _)| *run).collect();
+                assert_eq!(runs, (0..count).collect::<Vec<_>>());
+                let even = count / threads * threads;
+                assert!(results[..even].iter().all(|(_, own)| *own == 1));
+                let left: usize = results[even..].iter().map(|(_, own)| own).sum();
+                assert_eq!(left, if even == count { 0 } else { threads });
+            }
+        }
+    }
+}
