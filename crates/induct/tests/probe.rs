@@ -48,7 +48,7 @@ fn the_construction_is_an_induction_head_in_every_measure() {
     let model = construction(states, length);
     let params = model.start(0);
     let set = test_set(states, length, 20);
-    let scores = head_scores(&model, &params, set.blocks(), &mut model.work()).unwrap();
+    let scores = head_scores(&model, &model.prepare(&params), set.blocks()).unwrap();
     assert!(scores.previous_token > 0.999, "{scores:?}");
     // Position 0 looks like its own follower: where x₀ is the current symbol, a share goes there.
     assert!(scores.induction.unwrap() > 0.9, "{scores:?}");
@@ -67,7 +67,7 @@ fn a_model_without_weights_is_the_uniform_strategy() {
     });
     let model = Model::new(&spec, states, length).unwrap();
     let set = test_set(states, length, 21);
-    let to_model = set.divergences(&model, &model.start(0));
+    let to_model = set.divergences(&model, &model.prepare(&model.start(0)));
     let of_truth = set.truth_divergences();
     let names: Vec<&str> = set.references().iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names, ["oracle", "uniform", "unigram", "bigram", "bayes"]);
@@ -126,7 +126,7 @@ fn divergences_are_what_the_definition_says() {
             }
         }
     }
-    let measured = set.divergences(&model, &params)[3];
+    let measured = set.divergences(&model, &model.prepare(&params))[3];
     assert!((measured.last.estimate().mean - last).abs() < 1e-5);
     assert!((measured.all.unwrap().estimate().mean - all).abs() < 1e-5);
 }

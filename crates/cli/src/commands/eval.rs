@@ -149,7 +149,8 @@ fn measure(
             thorough: sequences,
         };
         let set = TestSet::draw(prior, &draw, &asked);
-        let to_model = trained.map(|(model, params)| set.divergences(model, params));
+        let to_model =
+            trained.map(|(model, params)| set.divergences(model, &model.prepare(params)));
         measured.take(&set, to_model.as_deref());
         progress.set_position(end);
     }

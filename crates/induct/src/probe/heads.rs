@@ -1,8 +1,10 @@
 //! What attention heads do, read from patterns that the real forward recorded.
 
-use crate::chain::TokenBlock;
+use rayon::prelude::*;
+
+use crate::chain::{LANES, TokenBlock};
 use crate::model::circuits;
-use crate::model::{AttnRow, Kind, Matrix, Model, Work};
+use crate::model::{AttnRow, Kind, Matrix, Model, Prepared};
 
 /// Scores of the heads that make an induction circuit, each of the best head in its layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,12 +16,12 @@ pub struct HeadScores {
     pub induction: Option<f64>,
 }
 
-/// Measures the heads of a transformer on some blocks. None for the minimal model and for t = 1.
+/// Measures the heads of a transformer on some blocks, over the current thread pool. None for the minimal model and for
+/// t = 1.
 pub fn head_scores(
     model: &Model,
-    params: &[f32],
+    prepared: &Prepared,
     blocks: &[TokenBlock],
-    work: &mut Work,
 ) -> Option<HeadScores> {
     let Kind::Transformer(shape) = model.kind() else {
         return None;
@@ -28,42 +30,73 @@ pub fn head_scores(
         return None;
     }
     let layers = shape.layer_count().min(2);
-    let mut sums: Vec<Vec<f64>> = (0..layers).map(|l| vec![0.0; shape.heads(l)]).collect();
-    let mut counts = vec![0.0_f64; layers];
-    let prepared = model.prepare(params);
-    for block in blocks {
-        let inputs = &block.rows()[..model.length()];
-        let mut look = |row: AttnRow| {
-            let i = row.position;
-            if row.layer >= layers || i == 0 {
-                return;
-            }
-            for lane in 0..block.used() {
-                let mass = |j: usize| f64::from(row.attn_pattern[j].0[lane]);
-                let (mut on_target, mut targets) = (0.0, 0);
-                if row.layer == 0 {
-                    (on_target, targets) = (mass(i - 1), 1);
-                } else {
-                    let current = inputs[i][lane];
-                    for j in (1..=i).filter(|&j| inputs[j - 1][lane] == current) {
-                        on_target += mass(j);
-                        targets += 1;
-                    }
-                }
-                sums[row.layer][row.head] += on_target;
-                if row.head == 0 && targets > 0 {
-                    counts[row.layer] += 1.0;
-                }
-            }
-        };
-        model.forward(&prepared, inputs, work);
-        model.show_attention(&prepared, inputs, work, &mut look);
-    }
-    let best = |l: usize| sums[l].iter().copied().fold(0.0, f64::max) / counts[l].max(1.0);
+    let masses: Vec<Vec<Masses>> = blocks
+        .par_iter()
+        .map(|block| masses(model, prepared, block, layers))
+        .collect();
+    // The best head of a layer, over all blocks.
+    let best = |l: usize| {
+        let rows: f64 = masses.iter().map(|by_layer| by_layer[l].rows).sum();
+        let of_head = |h: usize| masses.iter().map(|by_layer| by_layer[l].on_target[h]).sum();
+        let most = (0..shape.heads(l)).map(of_head).fold(0.0, f64::max);
+        most / rows.max(1.0)
+    };
     Some(HeadScores {
         previous_token: best(0),
         induction: (layers > 1).then(|| best(1)),
     })
+}
+
+/// Attention of one layer on what its heads are expected to look at.
+struct Masses {
+    /// Summed over rows and sequences, one a head.
+    on_target: Vec<f64>,
+    /// Rows that have anything to look at.
+    rows: f64,
+}
+
+/// The masses of the first layers on one block.
+fn masses(model: &Model, prepared: &Prepared, block: &TokenBlock, layers: usize) -> Vec<Masses> {
+    let Kind::Transformer(shape) = model.kind() else {
+        return Vec::new();
+    };
+    let mut masses: Vec<Masses> = (0..layers)
+        .map(|l| Masses {
+            on_target: vec![0.0; shape.heads(l)],
+            rows: 0.0,
+        })
+        .collect();
+    let inputs = &block.rows()[..model.length()];
+    let mut look = |row: AttnRow| {
+        let i = row.position;
+        if row.layer >= layers || i == 0 {
+            return;
+        }
+        // Layer 1: the previous position. Layer 2: positions whose predecessor equals the current symbol.
+        let (mut mass, mut targets) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+        if row.layer == 0 {
+            (mass, targets) = (row.attn_pattern[i - 1].0, [1.0; LANES]);
+        } else {
+            for (before, pattern) in inputs.iter().zip(&row.attn_pattern[1..]) {
+                for lane in 0..LANES {
+                    let hit = f32::from(u8::from(before[lane] == inputs[i][lane]));
+                    mass[lane] += hit * pattern.0[lane];
+                    targets[lane] += hit;
+                }
+            }
+        }
+        let own = &mut masses[row.layer];
+        for lane in 0..block.used() {
+            own.on_target[row.head] += f64::from(mass[lane]);
+            if row.head == 0 && targets[lane] > 0.0 {
+                own.rows += 1.0;
+            }
+        }
+    };
+    let mut work = model.work();
+    model.forward(prepared, inputs, &mut work);
+    model.show_attention(prepared, inputs, &work, &mut look);
+    masses
 }
 
 /// The first layer's positional profile: how position alone spreads attention over lags, `[t]`, averaged over

@@ -1,5 +1,7 @@
 //! Everything that is measured on a model while it trains.
 
+use rayon::prelude::*;
+
 use super::heads::{head_scores, matching, odd_even_score, positional_profile};
 use super::history::{KL_TRUTH, STEP, kl_column};
 use super::test_set::{Draw, Positions, TestSet};
@@ -21,8 +23,8 @@ pub struct Instruments {
 /// Sequences whose attention is looked at: the first of the in-distribution set.
 const ATTENTION_SEQUENCES: usize = 32;
 
-/// Sequences of each set that are measured at all positions, the first ones: the rest, at the last position only, costs a
-/// fraction of that.
+/// Sequences of the in-distribution set that are measured at all positions, the first ones: the others, at the last
+/// position only, cost a fraction of that.
 const THOROUGH_SEQUENCES: u64 = 128;
 
 /// Names of the measures of heads, in their order in a row.
@@ -43,6 +45,8 @@ pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, Invalid> {
 }
 
 /// Test set number `index` of a recipe.
+///
+/// Only the first one is measured at all positions.
 fn test_set(
     recipe: &Recipe,
     prior: &Prior,
@@ -58,7 +62,7 @@ fn test_set(
         address,
         sequences: 0..recipe.record.test_sequences as u64,
         length: recipe.task.length,
-        thorough: THOROUGH_SEQUENCES,
+        thorough: if index == 0 { THOROUGH_SEQUENCES } else { 0 },
     };
     TestSet::draw(prior, &draw, asked)
 }
@@ -90,8 +94,8 @@ impl Instruments {
                 format!("{name}.")
             };
             columns.push(format!("{prefix}{KL_TRUTH}"));
-            columns.push(format!("{prefix}{KL_TRUTH}_all"));
             if index == 0 {
+                columns.push(format!("{KL_TRUTH}_all"));
                 for strategy in &strategies {
                     columns.push(kl_column(strategy));
                     columns.push(format!("{}_all", kl_column(strategy)));
@@ -136,16 +140,26 @@ impl Instruments {
             Some((step * self.batch as u64) as f64),
             train_loss,
         ];
-        for (_, set) in &self.sets {
-            for divergence in set.divergences(model, params) {
-                row.push(Some(divergence.last.estimate().mean));
-                row.push(divergence.all.map(|all| all.estimate().mean));
-            }
-        }
         let blocks = self.sets[0].1.blocks();
         let looked_at = &blocks[..blocks.len().min(ATTENTION_SEQUENCES / LANES)];
+        let prepared = model.prepare(params);
+        let (divergences, heads) = rayon::join(
+            || {
+                let sets = self.sets.par_iter();
+                let divergences = sets.map(|(_, set)| set.divergences(model, &prepared));
+                divergences.collect::<Vec<_>>()
+            },
+            || head_scores(model, &prepared, looked_at),
+        );
+        for (index, of_set) in divergences.iter().enumerate() {
+            for divergence in of_set {
+                row.push(Some(divergence.last.estimate().mean));
+                if index == 0 {
+                    row.push(divergence.all.map(|all| all.estimate().mean));
+                }
+            }
+        }
         let matching = matching(model, params);
-        let heads = head_scores(model, params, looked_at, &mut model.work());
         row.extend([
             heads.map(|scores| scores.previous_token),
             heads.and_then(|scores| scores.induction),

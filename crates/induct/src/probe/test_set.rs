@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::estimate::Moments;
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
 use crate::model::level::{Level, leveled};
-use crate::model::{Lane, Model};
+use crate::model::{Lane, Model, Prepared};
 use crate::strategy::{Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
@@ -153,21 +153,22 @@ impl TestSet {
     }
 
     /// KL(reference ‖ model) for every reference, over the current thread pool.
-    pub fn divergences(&self, model: &Model, params: &[f32]) -> Vec<Divergence> {
-        let prepared = model.prepare(params);
+    pub fn divergences(&self, model: &Model, prepared: &Prepared) -> Vec<Divergence> {
         let (length, states) = (self.length, self.states);
         let by_block: Vec<Vec<(Lane, Option<Lane>)>> = self
             .blocks
             .par_iter()
             .enumerate()
+            // Room for a model is worth using a few times.
+            .with_min_len(16)
             .map_init(
                 || (model.work(), vec![Lane::ZERO; length * states]),
                 |(work, log_q), (index, block)| {
                     let inputs = &block.rows()[..length];
                     if index < self.thorough {
-                        model.forward(&prepared, inputs, work);
+                        model.forward(prepared, inputs, work);
                     } else {
-                        model.forward_last(&prepared, inputs, work);
+                        model.forward_last(prepared, inputs, work);
                     }
                     let log_q = &mut log_q[..work.logits().len()];
                     log_softmax(work.logits(), states, log_q);

@@ -1,4 +1,4 @@
-//! Attention over at most four coordinates: one head, one block of lanes, a few rows at a time.
+//! Attention over at most eight coordinates: one head, one block of lanes, a few rows at a time.
 //!
 //! With y_j the M coordinates of position j, w_i what the query asks of them and T the positional table
 //! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), both in units of ln 2:
@@ -18,25 +18,28 @@ use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
 
 /// The most coordinates that this is for.
-pub(super) const MOST: usize = 4;
+pub(super) const MOST: usize = 8;
 
 /// Calls `$function::<GENTLE, KEY, M>` for a [`Way`]. Scores are gentle only where positions meet the key.
 macro_rules! on_way {
     ($way:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        match ($way.m, $way.gentle, $way.key) {
-            (1, true, _) => $function::<true, true, 1>($way.level, $($argument),*),
-            (2, true, _) => $function::<true, true, 2>($way.level, $($argument),*),
-            (3, true, _) => $function::<true, true, 3>($way.level, $($argument),*),
-            (4, true, _) => $function::<true, true, 4>($way.level, $($argument),*),
-            (1, false, true) => $function::<false, true, 1>($way.level, $($argument),*),
-            (2, false, true) => $function::<false, true, 2>($way.level, $($argument),*),
-            (3, false, true) => $function::<false, true, 3>($way.level, $($argument),*),
-            (4, false, true) => $function::<false, true, 4>($way.level, $($argument),*),
-            (1, false, false) => $function::<false, false, 1>($way.level, $($argument),*),
-            (2, false, false) => $function::<false, false, 2>($way.level, $($argument),*),
-            (3, false, false) => $function::<false, false, 3>($way.level, $($argument),*),
-            (4, false, false) => $function::<false, false, 4>($way.level, $($argument),*),
-            (m, ..) => unreachable!("{m} coordinates are not few"),
+        match $way.m {
+            1 => on_way!(@1 $way, $function($($argument),*)),
+            2 => on_way!(@2 $way, $function($($argument),*)),
+            3 => on_way!(@3 $way, $function($($argument),*)),
+            4 => on_way!(@4 $way, $function($($argument),*)),
+            5 => on_way!(@5 $way, $function($($argument),*)),
+            6 => on_way!(@6 $way, $function($($argument),*)),
+            7 => on_way!(@7 $way, $function($($argument),*)),
+            8 => on_way!(@8 $way, $function($($argument),*)),
+            m => unreachable!("{m} coordinates are not few"),
+        }
+    };
+    (@$m:literal $way:expr, $function:ident($($argument:expr),*)) => {
+        match ($way.gentle, $way.key) {
+            (true, _) => $function::<true, true, $m>($way.level, $($argument),*),
+            (false, true) => $function::<false, true, $m>($way.level, $($argument),*),
+            (false, false) => $function::<false, false, $m>($way.level, $($argument),*),
         }
     };
 }
