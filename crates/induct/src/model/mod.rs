@@ -242,7 +242,7 @@ impl Model {
                 _,
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
-            ) => shape.show(params, inputs.len(), inner, probe),
+            ) => shape.show(self.level, params, inputs.len(), inner, probe),
             (Kind::Minimal(_), ..) => {}
             _ => panic!("{FOREIGN}"),
         }

@@ -203,12 +203,12 @@ impl Transformer {
     }
 
     /// Shows the attention of the last forward.
-    pub fn show(&self, params: &[f32], rows: usize, work: &Work, probe: AttnProbe) {
+    pub fn show(&self, level: Level, params: &[f32], rows: usize, work: &Work, probe: AttnProbe) {
         for (l, (layer, saved)) in self.layers.iter().zip(&work.layers).enumerate() {
             for h in 0..layer.heads {
                 let rows_of = (&saved.queries[..], &saved.keys[..], &saved.values[..]);
                 let inputs = self.head(layer, h, params, rows_of);
-                fast::show(&inputs, rows, (l, h), |_| Lane::ZERO, probe);
+                fast::show(level, &inputs, rows, (l, h), |_| Lane::ZERO, probe);
             }
         }
     }

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::model::level::{Level, leveled};
 
 /// Which numbers of a wider row belong to a head: `size` of them from `offset` on, rows being `stride` apart.
 #[derive(Clone, Copy, Debug)]
@@ -772,27 +772,42 @@ fn add_columns<
 /// Shows every row of a head's attention to `probe`, by the very passes of the forward; `constant` is a part of every score of
 /// row i that does not depend on j and that the queries lack, in units of ln 2.
 pub fn show(
+    level: Level,
     inputs: &Inputs,
     rows: usize,
     (layer, head): (usize, usize),
     constant: impl Fn(usize) -> Lane,
     probe: AttnProbe,
 ) {
-    let mut row = vec![Lane::ZERO; rows];
+    let mut group = Group::new(rows);
+    let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
-        scores_of_rows::<false, 1>(inputs, i, &(0..rows), rows, &mut row);
-        let constant = constant(i);
-        let attn_scores: Vec<Lane> = row[..=i].iter().map(|&s| (s + constant) * LN_2).collect();
-        let inverse = exponentials::<false>(&mut row[..=i]).inverse();
-        row[..=i]
-            .iter_mut()
+        scores(level, inputs, i, &mut group);
+        let (constant, row) = (constant(i), &mut group.weights[..=i]);
+        for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
+            *shown = (score + constant) * LN_2;
+        }
+        weights(level, inputs, i..i + 1, &mut group);
+        let (inverse, row) = (group.inverse[0], &mut group.weights[..=i]);
+        row.iter_mut()
             .for_each(|weight| *weight = *weight * inverse);
         probe(AttnRow {
             layer,
             head,
             position: i,
-            attn_scores: &attn_scores,
-            attn_pattern: &row[..=i],
+            attn_scores: &attn_scores[..=i],
+            attn_pattern: row,
         });
     }
+}
+
+leveled!(
+    /// The scores of one row, into the group's first row of weights.
+    fn scores(inputs: &Inputs, i: usize, group: &mut Group) = scores_any
+);
+
+#[inline(always)]
+fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut Group) {
+    let length = group.length;
+    scores_of_rows::<FUSED, 1>(inputs, i, &(0..i + 1), length, &mut group.weights);
 }

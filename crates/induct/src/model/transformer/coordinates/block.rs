@@ -433,7 +433,7 @@ impl Coordinates {
                     sum
                 };
                 let inputs = self.wide(m, y, &w, &tables.data[places.positions.clone()]);
-                fast::show(&inputs, rows, (l, h), cancels, probe);
+                fast::show(self.level, &inputs, rows, (l, h), cancels, probe);
             }
         }
     }

@@ -118,32 +118,39 @@ fn averages_any<const FUSED: bool>(
     c: &mut [Lane],
 ) {
     let (states, m) = (factors.states, factors.states - 1);
-    let total = &mut work.slopes.column_mut(0)[..rows];
+    let Work {
+        shares,
+        slopes: g,
+        by_lag: total,
+    } = work;
+    // The backward's room holds g and Z meanwhile.
+    let total = &mut total.column_mut(0)[..rows];
     total.fill(Lane::ZERO);
     for b in 0..states {
-        let shares = &mut work.shares.column_mut(b)[..rows];
-        for i in 0..rows {
-            let mut g = Lane::ZERO;
-            for a in 0..states {
-                let factor = Lane::splat(factors.by_symbols[a * states + b]);
-                g = symbols.column(a)[i].times_plus::<FUSED>(factor, g);
+        let g = &mut g.column_mut(b)[..rows];
+        g.fill(Lane::ZERO);
+        for a in 0..states {
+            let factor = Lane::splat(factors.by_symbols[a * states + b]);
+            for (g, &z) in g.iter_mut().zip(symbols.column(a)) {
+                *g = z.times_plus::<FUSED>(factor, *g);
             }
-            let mass = g * shares[i];
-            total[i] += mass;
-            if b > 0 {
-                c[i * m + b - 1] = mass;
-            }
-            shares[i] = g;
+        }
+        let each = g.iter().zip(shares.column(b)).zip(total.iter_mut());
+        for ((&g, &n), total) in each {
+            *total = g.times_plus::<FUSED>(n, *total);
         }
     }
-    for i in 0..rows {
-        let inverse = total[i].inverse();
-        for b in 0..states {
-            let share = &mut work.shares.column_mut(b)[i];
-            *share = *share * inverse;
-        }
-        for mass in &mut c[i * m..][..m] {
-            *mass = *mass * inverse;
+    for total in total.iter_mut() {
+        *total = total.inverse();
+    }
+    for b in 0..states {
+        let each = g.column(b).iter().zip(total.iter());
+        for (i, ((&g, &inverse), share)) in each.zip(shares.column_mut(b)).enumerate() {
+            let n = *share;
+            *share = g * inverse;
+            if b > 0 {
+                c[i * m + b - 1] = n * *share;
+            }
         }
     }
 }
