@@ -170,10 +170,14 @@ fn bench_times_the_settings() {
         (Some("main"), Some(1))
     );
     assert!(main["ms_per_step"].as_f64().unwrap() > 0.0);
-    let shares = main["share_of_block"].as_object().unwrap();
+    let shares = main["share_of_step"].as_object().unwrap();
     let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-9);
+    assert!(main["share_of_peak"].as_f64().unwrap() > 0.0);
     assert!(fail(2, &["bench", "--only", "mian"]).contains("many-states"));
+    let growth = json(&["bench", "--only", "growth", "--seconds", "0.001", "--json"]);
+    let points = growth["growth"].as_array().unwrap();
+    assert!(points.iter().any(|p| p["of"] == "t" && p["value"] == 1600));
 }
 
 #[test]

@@ -208,3 +208,61 @@ fn a_run_goes_on_by_its_own_recipe() {
         text(&inside.stderr)
     );
 }
+
+/// Arguments of a small sweep.
+fn sweep_arguments(out: &str) -> Vec<&str> {
+    let mut arguments = vec!["sweep", "main", "--seeds", "2", "--out", out];
+    for set in &SMALL {
+        arguments.extend(["--set", set]);
+    }
+    arguments
+}
+
+#[test]
+fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("sweep");
+    let out = out.to_str().unwrap();
+    let mut arguments = sweep_arguments(out);
+    arguments.extend(["--vary", "train.optimizer.lr=1e-3;1e30", "--json"]);
+    let first = json(&arguments);
+    let runs = first["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 4);
+    assert!(runs[0]["kl_truth"].is_f64() && runs[0]["diverged_at"].is_null());
+    assert!(runs[3]["diverged_at"].is_u64(), "{}", runs[3]);
+    // The same run alone.
+    let alone = folder.path().join("alone");
+    let mut sets = SMALL.to_vec();
+    sets.extend(["seeds.init=1", "seeds.data=1"]);
+    succeed(&train_arguments("main", alone.to_str().unwrap(), &sets));
+    let in_sweep = Path::new(out).join("run-001");
+    assert_eq!(
+        fs::read(in_sweep.join("metrics.csv")).unwrap(),
+        fs::read(alone.join("metrics.csv")).unwrap()
+    );
+    // What is there is not trained again.
+    let before = fs::metadata(in_sweep.join("summary.json"))
+        .unwrap()
+        .modified();
+    let second = json(&arguments);
+    assert_eq!(first, second);
+    let after = fs::metadata(in_sweep.join("summary.json"))
+        .unwrap()
+        .modified();
+    assert_eq!(before.unwrap(), after.unwrap());
+    let table = succeed(&sweep_arguments(&format!("{out}-2")));
+    assert!(table.contains("2 seeds, KL"), "{table}");
+}
+
+#[test]
+fn a_sweep_over_nothing_or_into_another_one_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("sweep");
+    let out = out.to_str().unwrap();
+    assert!(fail(2, &["sweep", "main", "--vary", "lr"]).contains("KEY.PATH=VALUE"));
+    assert!(fail(2, &["sweep", "main", "--vary", "train.rate=1;2"]).contains("train.rate"));
+    succeed(&sweep_arguments(out));
+    let mut other = sweep_arguments(out);
+    other.extend(["--set", "train.batch=8"]);
+    assert!(fail(2, &other).contains("another recipe"));
+}

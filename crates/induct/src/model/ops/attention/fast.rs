@@ -206,7 +206,11 @@ fn forward_any<const FUSED: bool>(
         columns.row_mut(out, i).fill(Lane::ZERO);
     }
     for block in blocks(&rows, columns) {
-        weights.sum_over_keys::<FUSED>(&block, inputs.values, columns, out);
+        let values = Source {
+            data: inputs.values,
+            columns,
+        };
+        weights.sum_over_keys::<FUSED>(&block, values, out);
     }
     for (i, &inverse) in rows.zip(&group.inverse) {
         for sum in columns.row_mut(out, i) {
@@ -380,13 +384,14 @@ fn backward_any<const FUSED: bool>(
         }
         let pattern = Triangle::new(&group.weights, length, &rows);
         let slopes = Triangle::new(&group.slopes, length, &rows);
-        slopes.sum_over_keys::<FUSED>(&block, inputs.keys, columns, grads.queries);
-        slopes.sum_over_rows::<FUSED>(&block, inputs.queries, columns, grads.keys);
+        let source = |data| Source { data, columns };
+        slopes.sum_over_keys::<FUSED>(&block, source(inputs.keys), grads.queries);
+        slopes.sum_over_rows::<FUSED>(&block, source(inputs.queries), grads.keys);
         let d_values = match &mut grads.values {
             Some(values) => &mut **values,
             None => &mut *grads.keys,
         };
-        pattern.sum_over_rows::<FUSED>(&block, d_out, columns, d_values);
+        pattern.sum_over_rows::<FUSED>(&block, source(d_out), d_values);
         if inputs.relative == RelativeTerm::Key {
             slopes.sum_lags_over_rows::<FUSED>(&block, inputs, grads.keys);
         }
@@ -404,9 +409,17 @@ fn backward_any<const FUSED: bool>(
         }
     }
     if inputs.relative == RelativeTerm::Key {
-        slopes.sum_by_lag::<FUSED, true>(inputs.keys, columns, inputs, grads.positions);
+        let source = Source {
+            data: inputs.keys,
+            columns,
+        };
+        slopes.sum_by_lag::<FUSED, true>(source, inputs.lag_columns, grads.positions);
     } else {
-        slopes.sum_by_lag::<FUSED, false>(inputs.asking(), columns, inputs, grads.positions);
+        let source = Source {
+            data: inputs.asking(),
+            columns,
+        };
+        slopes.sum_by_lag::<FUSED, false>(source, inputs.lag_columns, grads.positions);
         let d_asking = match inputs.asking {
             Asking::Query => &mut *grads.queries,
             Asking::Key => &mut *grads.keys,
@@ -483,6 +496,9 @@ struct Triangle<'a> {
     count: usize,
 }
 
+/// Entries that are not side by side in a triangle, brought together: one a row of the group.
+type Packed = [Lane; GROUP];
+
 impl<'a> Triangle<'a> {
     #[inline(always)]
     fn new(entries: &'a [Lane], length: usize, rows: &Range<usize>) -> Self {
@@ -494,37 +510,34 @@ impl<'a> Triangle<'a> {
         }
     }
 
+    /// Entries from `start` on, `step` apart: down a column, or along a diagonal.
+    #[inline(always)]
+    fn packed(self, start: usize, step: usize, count: usize) -> Packed {
+        let mut packed = [Lane::ZERO; GROUP];
+        let entries = self.entries[start..].iter().step_by(step);
+        for (slot, &entry) in packed.iter_mut().zip(entries.take(count)) {
+            *slot = entry;
+        }
+        packed
+    }
+
     /// out_i += Σ_j entries_ij source_j over the keys of a block, for every row.
     #[inline(always)]
     fn sum_over_keys<const FUSED: bool>(
         self,
         block: &Range<usize>,
-        source: &[Lane],
-        columns: Columns,
+        source: Source<Lane>,
         out: &mut [Lane],
     ) {
-        let source = Source {
-            data: source,
-            columns,
-        };
+        let columns = source.columns;
         for a in (0..self.count).step_by(PAIR) {
-            let seen = block
-                .end
-                .min(self.first + self.count)
-                .saturating_sub(block.start);
-            let from = a * self.length + block.start;
-            let terms = Terms {
-                count: seen,
-                step: 1,
-                first: block.start,
-            };
+            let row = |a: usize| &self.entries[a * self.length..][block.clone()];
+            let (i, keys) = (self.first + a, block.start);
             if a + 1 < self.count {
-                let weights = [&self.entries[from..], &self.entries[from + self.length..]];
-                let rows = [self.first + a, self.first + a + 1];
-                add_sums::<FUSED, false, Lane, 2>(weights, terms, source, columns, rows, out);
+                let weights = [row(a), row(a + 1)];
+                add_sums::<FUSED, false, Lane, 2>(weights, keys, source, columns, [i, i + 1], out);
             } else {
-                let (weights, rows) = ([&self.entries[from..]], [self.first + a]);
-                add_sums::<FUSED, false, Lane, 1>(weights, terms, source, columns, rows, out);
+                add_sums::<FUSED, false, Lane, 1>([row(a)], keys, source, columns, [i], out);
             }
         }
     }
@@ -534,26 +547,19 @@ impl<'a> Triangle<'a> {
     fn sum_over_rows<const FUSED: bool>(
         self,
         block: &Range<usize>,
-        source: &[Lane],
-        columns: Columns,
+        source: Source<Lane>,
         out: &mut [Lane],
     ) {
-        let source = Source {
-            data: source,
-            columns,
-        };
-        let terms = Terms {
-            count: self.count,
-            step: self.length,
-            first: self.first,
-        };
+        let (columns, first, count) = (source.columns, self.first, self.count);
         for j in block.clone().step_by(PAIR) {
+            let one = self.packed(j, self.length, count);
             if j + 1 < block.end {
-                let weights = [&self.entries[j..], &self.entries[j + 1..]];
-                add_sums::<FUSED, false, Lane, 2>(weights, terms, source, columns, [j, j + 1], out);
+                let other = self.packed(j + 1, self.length, count);
+                let weights = [&one[..count], &other[..count]];
+                add_sums::<FUSED, false, Lane, 2>(weights, first, source, columns, [j, j + 1], out);
             } else {
-                let weights = [&self.entries[j..]];
-                add_sums::<FUSED, false, Lane, 1>(weights, terms, source, columns, [j], out);
+                let weights = [&one[..count]];
+                add_sums::<FUSED, false, Lane, 1>(weights, first, source, columns, [j], out);
             }
         }
     }
@@ -570,86 +576,59 @@ impl<'a> Triangle<'a> {
             data: inputs.positions,
             columns: inputs.lag_columns,
         };
-        let columns = inputs.columns;
+        let (columns, count) = (inputs.columns, self.count);
         // Up to the group's first row, all rows see both keys of a pair; the later of the two has the smaller lags.
         let common = block.end.min(self.first + 1).max(block.start);
         let whole = block.start + (common - block.start) / 2 * 2;
         for j in (block.start..whole).step_by(PAIR) {
-            let weights = [&self.entries[j + 1..], &self.entries[j..]];
-            let lag = self.first - j - 1;
-            let terms = Terms {
-                count: self.count,
-                step: self.length,
-                first: lag,
-            };
-            add_sums::<FUSED, true, f32, 2>(weights, terms, source, columns, [j + 1, j], out);
+            let later = self.packed(j + 1, self.length, count);
+            let earlier = self.packed(j, self.length, count);
+            let (weights, lag) = ([&later[..count], &earlier[..count]], self.first - j - 1);
+            add_sums::<FUSED, true, f32, 2>(weights, lag, source, columns, [j + 1, j], out);
         }
         for j in whole..block.end {
             // Rows before key j do not see it.
             let unseen = j.saturating_sub(self.first);
-            let lag = self.first + unseen - j;
-            let count = self.count - unseen;
-            let terms = Terms {
-                count,
-                step: self.length,
-                first: lag,
-            };
-            let weights = [&self.entries[unseen * self.length + j..]];
-            add_sums::<FUSED, true, f32, 1>(weights, terms, source, columns, [j], out);
+            let (lag, count) = (self.first + unseen - j, count - unseen);
+            let packed = self.packed(unseen * self.length + j, self.length, count);
+            add_sums::<FUSED, true, f32, 1>([&packed[..count]], lag, source, columns, [j], out);
         }
     }
 
     /// dr_δ += Σ_i entries_{i,i−δ} source over the group's rows, for every lag: the source is that of key i − δ if `KEY`, else
-    /// that of row i.
+    /// that of row i. `places` are the lags' in `out`.
     #[inline(always)]
     fn sum_by_lag<const FUSED: bool, const KEY: bool>(
         self,
-        source: &[Lane],
-        columns: Columns,
-        inputs: &Inputs,
+        source: Source<Lane>,
+        places: Columns,
         out: &mut [Lane],
     ) {
-        let source = Source {
-            data: source,
-            columns,
-        };
-        let (places, step) = (inputs.lag_columns, self.length + 1);
+        let (count, step) = (self.count, self.length + 1);
         // All rows have the lags up to the first row's longest; the longer of two has the earlier keys.
         let whole = (self.first + 1) / PAIR * PAIR;
         for lag in (0..whole).step_by(PAIR) {
             let key = self.first - lag - 1;
-            let weights = [&self.entries[key..], &self.entries[key + 1..]];
+            let longer = self.packed(key, step, count);
+            let shorter = self.packed(key + 1, step, count);
+            let (weights, rows) = ([&longer[..count], &shorter[..count]], [lag + 1, lag]);
             let first = if KEY { key } else { self.first };
-            let terms = Terms {
-                count: self.count,
-                step,
-                first,
-            };
-            add_sums::<FUSED, KEY, Lane, 2>(weights, terms, source, places, [lag + 1, lag], out);
+            add_sums::<FUSED, KEY, Lane, 2>(weights, first, source, places, rows, out);
         }
         for lag in whole..self.first + self.count {
             let without = lag.saturating_sub(self.first);
-            let row = self.first + without;
-            let weights = [&self.entries[without * self.length + row - lag..]];
+            let (row, count) = (self.first + without, count - without);
+            let packed = self.packed(without * self.length + row - lag, step, count);
             let first = if KEY { row - lag } else { row };
-            let terms = Terms {
-                count: self.count - without,
-                step,
-                first,
-            };
-            add_sums::<FUSED, KEY, Lane, 1>(weights, terms, source, places, [lag], out);
+            add_sums::<FUSED, KEY, Lane, 1>([&packed[..count]], first, source, places, [lag], out);
         }
     }
 
     /// out_i += Σ_j entries_ij r_{i−j}, for every row.
     #[inline(always)]
     fn sum_lags_over_keys<const FUSED: bool>(self, inputs: &Inputs, out: &mut [Lane]) {
-        for (a, entries) in self
-            .entries
-            .chunks(self.length)
-            .take(self.count)
-            .enumerate()
-        {
+        let rows = self.entries.chunks(self.length).take(self.count);
+        for (a, entries) in rows.enumerate() {
             let i = self.first + a;
             let out_row = inputs.columns.row_mut(out, i);
             for (j, &entry) in entries[..=i].iter().enumerate() {
@@ -667,14 +646,6 @@ impl<'a> Triangle<'a> {
 struct Source<'a, T> {
     data: &'a [T],
     columns: Columns,
-}
-
-/// The terms of a sum: how many, how far apart their weights are, and the row of the source that the first one takes.
-#[derive(Clone, Copy)]
-struct Terms {
-    count: usize,
-    step: usize,
-    first: usize,
 }
 
 /// A number that all lanes may share.
@@ -696,12 +667,12 @@ impl Number for f32 {
     }
 }
 
-/// Adds to R rows of `out` a sum each: Σ_n weights_r[n · step] source[first + n], one row of the source later for the second
-/// if `DIAGONAL`.
+/// Adds to R rows of `out` a sum each: Σ_n weights_r[n] source[first + n], one row of the source later for the second if
+/// `DIAGONAL`.
 #[inline(always)]
 fn add_sums<const FUSED: bool, const DIAGONAL: bool, T: Number, const R: usize>(
     weights: [&[Lane]; R],
-    terms: Terms,
+    first: usize,
     source: Source<T>,
     columns: Columns,
     rows: [usize; R],
@@ -719,11 +690,11 @@ fn add_sums<const FUSED: bool, const DIAGONAL: bool, T: Number, const R: usize>(
         };
         let place = part(columns);
         start += match columns.size - start {
-            1 => add_columns::<FUSED, DIAGONAL, T, R, 1>(weights, terms, source, place, rows, out),
+            1 => add_columns::<FUSED, DIAGONAL, T, R, 1>(weights, first, source, place, rows, out),
             2 | 3 => {
-                add_columns::<FUSED, DIAGONAL, T, R, 2>(weights, terms, source, place, rows, out)
+                add_columns::<FUSED, DIAGONAL, T, R, 2>(weights, first, source, place, rows, out)
             }
-            _ => add_columns::<FUSED, DIAGONAL, T, R, 4>(weights, terms, source, place, rows, out),
+            _ => add_columns::<FUSED, DIAGONAL, T, R, 4>(weights, first, source, place, rows, out),
         };
     }
 }
@@ -738,28 +709,33 @@ fn add_columns<
     const N: usize,
 >(
     weights: [&[Lane]; R],
-    terms: Terms,
+    first: usize,
     source: Source<T>,
     columns: Columns,
     rows: [usize; R],
     out: &mut [Lane],
 ) -> usize {
     let columns = Columns { size: N, ..columns };
-    let from = Columns {
-        size: N,
-        ..source.columns
-    };
     let mut sums = [[Lane::ZERO; N]; R];
     for r in 0..R {
         sums[r].copy_from_slice(columns.row(out, rows[r]));
     }
-    for n in 0..terms.count {
-        for r in 0..R {
-            let shift = if DIAGONAL { r } else { 0 };
-            let term = from.row(source.data, terms.first + n + shift);
-            let weight = weights[r][n * terms.step];
+    // All of one length, so that nothing is checked inside the loop; the second of one is the first again.
+    let Columns { stride, offset, .. } = source.columns;
+    let terms = &source.data[first * stride..];
+    let shift = if DIAGONAL { (R - 1) * stride } else { 0 };
+    let pairs = weights[0].iter().zip(weights[R - 1]);
+    let terms = terms
+        .chunks_exact(stride)
+        .zip(terms[shift..].chunks_exact(stride));
+    for ((&one, &other), (row, shifted)) in pairs.zip(terms) {
+        let (row, shifted) = (&row[offset..][..N], &shifted[offset..][..N]);
+        for c in 0..N {
+            sums[0][c] = one.times_plus::<FUSED>(row[c].lane(), sums[0][c]);
+        }
+        if R == PAIR {
             for c in 0..N {
-                sums[r][c] = weight.times_plus::<FUSED>(term[c].lane(), sums[r][c]);
+                sums[R - 1][c] = other.times_plus::<FUSED>(shifted[c].lane(), sums[R - 1][c]);
             }
         }
     }

@@ -1,0 +1,221 @@
+"""Whether a peer computes what Induct computes: the same predictions, the same steps, the same sequences."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tensors
+from environments import WORK, Failure, PeerProgram, output_of
+from settings import BATCH, Setting, Sgd
+
+PROMPTS = 3
+REPLAYED_STEPS = 20
+SAMPLES = 4096
+TRAINED_STEPS = 400
+TRAINED_LR = 1e-2
+"""Ten times the setting's rate: heads turn sharp early, so that predictions depend on every weight."""
+
+PROBABILITY_TOLERANCE = 1e-5
+LOSS_TOLERANCE = 1e-4
+MOVE_TOLERANCE = 0.01
+"""Of a tensor's movement over the replay. AdamW divides by a gradient's size, rounding errors of small gradients included."""
+STANDARD_ERRORS = 5.0
+
+Tokens = list[list[int]]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What Induct says of one setting."""
+
+    setting: Setting
+    folder: Path
+    prompts: Tokens
+    predictions: dict[tuple[int, int], list[float]]
+    """Next-symbol probabilities by prompt and number of symbols seen."""
+    losses: list[float]
+    start: Path
+    after: Path
+    samples: Tokens
+
+
+def sampled(induct: Path, setting: Setting, step: int, batch: int = BATCH) -> Tokens:
+    """The batch that a step of Induct trains on."""
+    overrides = [part for text in [*setting.overrides(), f"train.batch={batch}"] for part in ("--set", text)]
+    command = [str(induct), "sample", "main", "--json", "--step", str(step), *overrides]
+    return json.loads(output_of(command))["tokens"]
+
+
+def trained(induct: Path, setting: Setting, folder: Path, extra: Sequence[str]) -> Path:
+    """Trains the setting in a new folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    overrides = [part for text in [*setting.overrides(), *extra] for part in ("--set", text)]
+    output_of([str(induct), "train", "main", "--out", str(folder), *overrides])
+    return folder
+
+
+def snapshot(run: Path, step: int) -> Path:
+    return run / "snapshots" / f"step-{step:06}.safetensors"
+
+
+def reference(induct: Path, setting: Setting) -> Reference:
+    """Asks Induct, and leaves the questions for the peers beside the weights."""
+    folder = WORK / "check" / setting.name
+    folder.mkdir(parents=True, exist_ok=True)
+    brief = ["record.snapshots=2", "record.test_sequences=64"]
+    replayed = trained(
+        induct, setting, folder / "replayed", [*brief, f"train.steps={REPLAYED_STEPS}", "record.every=1"]
+    )
+    rate = setting.optimizer.lr if isinstance(setting.optimizer, Sgd) else TRAINED_LR
+    sharp = trained(
+        induct, setting, folder / "sharp", [*brief, f"train.steps={TRAINED_STEPS}", f"train.optimizer.lr={rate}"]
+    )
+    with (replayed / "metrics.csv").open(newline="") as file:
+        losses = [float(row["train_loss"]) for row in csv.DictReader(file) if row["train_loss"]]
+    # A step that neither run has trained on.
+    prompts = [row[:-1] for row in sampled(induct, setting, step=TRAINED_STEPS, batch=PROMPTS)]
+    lengths = (1, 2, setting.length // 2, setting.length)
+    predictions = {
+        (index, length): predicted(induct, sharp, prompt[:length])
+        for index, prompt in enumerate(prompts)
+        for length in lengths
+    }
+    asked = Reference(
+        setting=setting,
+        folder=folder,
+        prompts=prompts,
+        predictions=predictions,
+        losses=losses,
+        start=snapshot(replayed, 0),
+        after=snapshot(replayed, REPLAYED_STEPS),
+        samples=sampled(induct, setting, step=0, batch=SAMPLES),
+    )
+    questions = {
+        "prompts": prompts,
+        "batches": [sampled(induct, setting, step) for step in range(REPLAYED_STEPS)],
+        "start": str(asked.start),
+        "trained": str(snapshot(sharp, TRAINED_STEPS)),
+        "samples": SAMPLES,
+    }
+    (folder / "questions.json").write_text(json.dumps(questions))
+    return asked
+
+
+def predicted(induct: Path, run: Path, prompt: list[int]) -> list[float]:
+    tokens = ",".join(map(str, prompt))
+    return json.loads(output_of([str(induct), "predict", str(run), "--tokens", tokens, "--json"]))["model"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far a peer is from Induct."""
+
+    probability: float
+    """Largest difference of a probability."""
+    loss: float
+    """Largest difference of a loss over the replayed steps."""
+    movement: float
+    """Largest distance of a tensor after the replay, as a share of how far it moved."""
+    sampling: float
+    """Largest difference of a mean over sequences, in standard errors."""
+
+    def __str__(self) -> str:
+        return (
+            f"probabilities within {self.probability:.1e}, losses of {REPLAYED_STEPS} steps within {self.loss:.1e}, "
+            f"movement of weights within {self.movement:.1e}, sampled statistics within {self.sampling:.1f} standard errors"
+        )
+
+    def excesses(self) -> list[str]:
+        """What is farther apart than rounding and chance allow."""
+        limits = {
+            "probability": PROBABILITY_TOLERANCE,
+            "loss": LOSS_TOLERANCE,
+            "movement": MOVE_TOLERANCE,
+            "sampling": STANDARD_ERRORS,
+        }
+        # `not <=` also catches what is no number.
+        return [
+            f"{name} {getattr(self, name):.3g} > {limit:g}"
+            for name, limit in limits.items()
+            if not getattr(self, name) <= limit
+        ]
+
+
+def check(peer: PeerProgram, asked: Reference, threads: int) -> Agreement:
+    """Compares the peer's answers with Induct's; raises where they differ."""
+    (asked.folder / "answers.json").unlink(missing_ok=True)
+    output_of(
+        peer.command("--setting", asked.setting.name, "--threads", str(threads), "--check", str(asked.folder))
+    )
+    answers = json.loads((asked.folder / "answers.json").read_text())
+    agreement = Agreement(
+        probability=max(
+            abs(ours - theirs)
+            for (prompt, length), row in asked.predictions.items()
+            for ours, theirs in zip(row, answers["probabilities"][prompt][length - 1], strict=True)
+        ),
+        loss=max(abs(ours - theirs) for ours, theirs in zip(asked.losses, answers["losses"], strict=True)),
+        movement=movement_error(asked, answers["after"]),
+        sampling=sampling_error(asked.samples, answers["samples"]),
+    )
+    excesses = agreement.excesses()
+    if excesses:
+        raise Failure(
+            f"{peer.name} computes something else than Induct at {asked.setting.name}: {'; '.join(excesses)}"
+        )
+    return agreement
+
+
+def movement_error(asked: Reference, after: dict[str, list[float]]) -> float:
+    """Distance of the replayed weights, as a share of the movement, of the worst tensor."""
+    start, ours = tensors.read(asked.start), tensors.read(asked.after)
+    if set(after) != set(ours):
+        raise Failure(f"the tensors differ: {sorted(after)} against {sorted(ours)}")
+    return max(
+        math.dist(ours[name].values, after[name]) / math.dist(ours[name].values, start[name].values) for name in ours
+    )
+
+
+def sampling_error(ours: Tokens, theirs: Tokens) -> float:
+    """Largest difference of means of what tells chains, orders and starts apart, in standard errors."""
+    mine, other = statistics_of(ours), statistics_of(theirs)
+    return max(deviation(mine[name], other[name]) for name in mine)
+
+
+def statistics_of(sequences: Tokens) -> dict[str, list[float]]:
+    """Numbers of every sequence, by name."""
+
+    def share(sequence: list[int], lags: Sequence[int]) -> float:
+        """How often a symbol equals those at all of the lags before it."""
+        first = max(lags)
+        hits = sum(all(sequence[i] == sequence[i - lag] for lag in lags) for i in range(first, len(sequence)))
+        return hits / (len(sequence) - first)
+
+    values: dict[str, list[float]] = {}
+    for sequence in sequences:
+        numbers = {
+            "first symbol": float(sequence[0] == 0),
+            "first repeats": float(sequence[0] == sequence[1]),
+            "first and last": float(sequence[0] == sequence[-1]),
+            "zeros": sequence.count(0) / len(sequence),
+            "repeats": share(sequence, [1]),
+            "repeats at two": share(sequence, [2]),
+            "repeats twice": share(sequence, [1, 2]),
+        }
+        for name, number in numbers.items():
+            values.setdefault(name, []).append(number)
+            values.setdefault(f"{name}, squared", []).append(number**2)
+    return values
+
+
+def deviation(one: list[float], other: list[float]) -> float:
+    """Difference of two means in standard errors."""
+    error = math.sqrt(statistics.variance(one) / len(one) + statistics.variance(other) / len(other))
+    return abs(statistics.fmean(one) - statistics.fmean(other)) / error

@@ -1,0 +1,80 @@
+"""The programs that are compared: Induct's binary and one virtual environment a peer."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WORK = ROOT / "target" / "peers"
+PEERS = ("jax", "torch")
+
+
+class Failure(Exception):
+    """Something the reader can act on."""
+
+
+@dataclass(frozen=True)
+class PeerProgram:
+    """A peer's script with the interpreter of its environment."""
+
+    name: str
+    python: Path
+
+    def command(self, *arguments: str) -> list[str]:
+        return [str(self.python), str(HERE / f"{self.name}_peer.py"), *arguments]
+
+
+def output_of(command: list[str]) -> str:
+    """Runs a program to its end; its standard output."""
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if finished.returncode != 0:
+        last_lines = "\n".join(finished.stderr.strip().splitlines()[-8:])
+        raise Failure(f"`{' '.join(command)}` failed with exit code {finished.returncode}:\n{last_lines}")
+    return finished.stdout
+
+
+def build_induct() -> Path:
+    """Builds the release binary."""
+    if shutil.which("cargo") is None:
+        raise Failure("cargo is not on the path; install Rust first (see README.md for the version)")
+    finished = subprocess.run(["cargo", "build", "--release", "--locked"], cwd=ROOT)
+    if finished.returncode != 0:
+        raise Failure("`cargo build --release --locked` failed; its messages are above")
+    binary = ROOT / "target" / "release" / ("induct.exe" if sys.platform == "win32" else "induct")
+    if not binary.exists():
+        raise Failure(f"no program at {binary.relative_to(ROOT)}; unset CARGO_TARGET_DIR and try again")
+    return binary
+
+
+def rust_version() -> str:
+    """The compiler's version number."""
+    return output_of(["rustc", "--version"]).split()[1]
+
+
+def prepare_peer(name: str) -> PeerProgram:
+    """The peer's environment, made anew where its pinned requirements have changed."""
+    requirements = HERE / f"requirements-{name}.txt"
+    folder = WORK / name
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    stamp = folder / "installed.txt"
+    wanted = requirements.read_text()
+    if not (stamp.exists() and stamp.read_text() == wanted):
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"installing {name} into {folder.relative_to(ROOT)} ...", flush=True)
+        create = subprocess.run([sys.executable, "-m", "venv", str(folder)])
+        if create.returncode != 0:
+            raise Failure(f"could not make a virtual environment in {folder.relative_to(ROOT)}: see above")
+        install = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)])
+        if install.returncode != 0:
+            raise Failure(
+                f"pip could not install {requirements.relative_to(ROOT)} (its messages are above): check that pip "
+                f"reaches a package index and that the pinned versions exist for Python "
+                f"{sys.version_info.major}.{sys.version_info.minor}, or leave this peer out with --peers"
+            )
+        stamp.write_text(wanted)
+    return PeerProgram(name, python)

@@ -1,0 +1,214 @@
+"""Induct's training step in JAX, in the fastest form found for a CPU: one compiled scan over steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import peer
+
+# XLA sizes its thread pool by the cores it may use, when it is loaded.
+CHOSEN = peer.arguments(__doc__) if __name__ == "__main__" else None
+if CHOSEN is not None:
+    peer.keep_to_cores(CHOSEN.threads)
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from jax import lax  # noqa: E402
+
+from settings import BATCH, STRETCH, AdamW, Setting, Sgd  # noqa: E402
+
+Weights = dict[str, jax.Array]
+State = tuple[Weights, Any]
+"""The weights and what the optimiser remembers."""
+
+
+# --- sequences ---
+
+
+def stationary_law(chain: jax.Array) -> jax.Array:
+    """Stationary laws [c, B] of chains [c, c, B], by elimination without subtraction (GTH)."""
+    contexts = chain.shape[0]
+    for last in range(contexts - 1, 0, -1):
+        leaving = chain[last, :last]
+        entering = chain[:last, last] / leaving.sum(0)
+        chain = chain.at[:last, last].set(entering)
+        chain = chain.at[:last, :last].add(entering[:, None] * leaving[None])
+    law = jnp.ones_like(chain[:1, 0])
+    for context in range(1, contexts):
+        law = jnp.concatenate([law, (law * chain[:context, context]).sum(0, keepdims=True)])
+    return law / law.sum(0)
+
+
+def sample(setting: Setting, key: jax.Array, count: int) -> jax.Array:
+    """Sequences [count, t+1], each from its own Dirichlet chain, started from the stationary law."""
+    k, contexts = setting.states, setting.contexts
+    table_key, start_key, step_key = jax.random.split(key, 3)
+    # Exponentials over their sum are Dirichlet(1, ..., 1), and much cheaper than gamma variates.
+    table = jax.random.exponential(table_key, (contexts, k, count))
+    table = table / table.sum(1, keepdims=True)
+    context = jnp.arange(contexts)
+    successor = (context[:, None] * k + jnp.arange(k)) % contexts
+    chain = jnp.zeros((contexts, contexts, count)).at[context[:, None], successor].set(table)
+    start_below = jnp.cumsum(stationary_law(chain), 0)[:-1]
+    start = (jax.random.uniform(start_key, (count,)) > start_below).sum(0)
+    below = jnp.cumsum(table, 1)[:, :-1]
+
+    def step(now: jax.Array, uniform: jax.Array) -> tuple[jax.Array, jax.Array]:
+        # A sum over masked rows: XLA vectorises it, a gather it does not.
+        row = jnp.where(now == context[:, None, None], below, 0.0).sum(0)
+        symbol = (uniform > row).sum(0)
+        return (now * k + symbol) % contexts, symbol
+
+    first = setting.ngram - 1
+    _, symbols = lax.scan(step, start, jax.random.uniform(step_key, (setting.length + 1 - first, count)))
+    digits = [start // k**power % k for power in reversed(range(first))]
+    return jnp.concatenate([jnp.stack(digits), symbols]).T
+
+
+# --- models ---
+
+
+def lags(length: int) -> np.ndarray:
+    """i - j for positions i, j [t, t]; negative ahead of i."""
+    return np.arange(length)[:, None] - np.arange(length)
+
+
+def attention(setting: Setting, weights: Weights, layer: str, resid: jax.Array) -> jax.Array:
+    """What a layer's heads write: softmax over j <= i of (q_i + v_{i-j}) . k_j / sqrt(d_head)."""
+    batch, length, width = resid.shape
+    heads, size = setting.heads, setting.head_width
+
+    def by_head(matrix: str) -> jax.Array:
+        return (resid @ weights[layer + matrix]).reshape(batch, length, heads, size).transpose(0, 2, 1, 3)
+
+    queries, keys, values = by_head("W_Q"), by_head("W_K"), by_head("W_V")
+    keys = keys * size**-0.5
+    scores = jnp.einsum("bhid,bhjd->bhij", queries, keys)
+    lag = lags(length)
+    if setting.positions == "relative-key":
+        table = weights[layer + "v"].reshape(length, heads, size).transpose(1, 0, 2)
+        by_lag = table[:, np.maximum(lag.T, 0)]
+        # One matrix product for every head and every j, with the operands already in its order.
+        positional = jnp.einsum("hjbd,hjid->hjbi", keys.transpose(1, 2, 0, 3), by_lag)
+        scores = scores + positional.transpose(2, 0, 3, 1)
+    pattern = jax.nn.softmax(jnp.where(lag >= 0, scores, -jnp.inf))
+    mixed = jnp.einsum("bhij,bhjd->bhid", pattern, values)
+    mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, width)
+    return mixed @ weights[layer + "W_O"] if heads > 1 else mixed
+
+
+def transformer(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
+    """Logits [B, t, k]."""
+    resid = jax.nn.one_hot(inputs, setting.states) @ weights["embed.E"]
+    if setting.positions == "absolute":
+        resid = resid + weights["embed.positions"]
+    for index in range(setting.layers):
+        layer = f"layers.{index}."
+        resid = resid + attention(setting, weights, layer, resid)
+        if setting.mlp:
+            hidden = jax.nn.gelu(resid @ weights[layer + "mlp.W_in"] + weights[layer + "mlp.b_in"])
+            resid = resid + hidden @ weights[layer + "mlp.W_out"] + weights[layer + "mlp.b_out"]
+    return resid @ weights["unembed.P"]
+
+
+def minimal(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
+    """Logits [B, t, k] of mask(E W_k (M E)^T) E with M_ij = v_{i-j}."""
+    symbols = jax.nn.one_hot(inputs, setting.states)
+    lag = lags(setting.length)
+    positional = jnp.where(lag >= 0, weights["v"][np.maximum(lag, 0)], 0.0)
+    before = jnp.einsum("js,bsc->bjc", positional, symbols)
+    # The masked sum over j is a running sum of k x k tables: cheaper than t x t scores a sequence, and as a
+    # product with a triangle of ones cheaper than cumsum.
+    pairs = before[..., :, None] * symbols[..., None, :]
+    counts = jnp.einsum("pj,bjci->bpci", np.tri(setting.length, dtype=np.float32), pairs)
+    return jnp.einsum("bpc,bpci->bpi", symbols @ weights["W_k"], counts)
+
+
+def logits(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
+    """Logits [B, t, k] of the setting's model."""
+    model = minimal if setting.kind == "minimal" else transformer
+    return model(setting, weights, inputs)
+
+
+def loss(setting: Setting, weights: Weights, tokens: jax.Array) -> jax.Array:
+    """Mean cross-entropy over positions and sequences."""
+    scores = logits(setting, weights, tokens[:, :-1])
+    targets = jax.nn.one_hot(tokens[:, 1:], setting.states)
+    return (jax.nn.logsumexp(scores, -1) - (scores * targets).sum(-1)).mean()
+
+
+# --- training ---
+
+
+def start(setting: Setting, weights: peer.Weights) -> State:
+    """The state before the first step."""
+    params = {name: jnp.asarray(values) for name, values in weights.items()}
+    if isinstance(setting.optimizer, Sgd):
+        return params, ()
+    return params, (jax.tree.map(jnp.zeros_like, params), jax.tree.map(jnp.zeros_like, params), jnp.float32(0))
+
+
+def adamw(rule: AdamW, state: State, grads: Weights) -> State:
+    weights, (first, second, count) = state
+    (beta_1, beta_2), count = rule.betas, count + 1
+    first = jax.tree.map(lambda m, g: beta_1 * m + (1 - beta_1) * g, first, grads)
+    second = jax.tree.map(lambda s, g: beta_2 * s + (1 - beta_2) * g * g, second, grads)
+    step_size = rule.lr / (1 - beta_1**count)
+    root = lax.rsqrt(1 - beta_2**count)
+
+    def moved(name: str) -> jax.Array:
+        shrink = 1 - rule.lr * rule.weight_decay if rule.decays(name) else 1.0
+        return shrink * weights[name] - step_size * first[name] / (jnp.sqrt(second[name]) * root + rule.epsilon)
+
+    return {name: moved(name) for name in weights}, (first, second, count)
+
+
+def train_step(setting: Setting, state: State, tokens: jax.Array) -> tuple[State, jax.Array]:
+    """One step on one batch [B, t+1]; the loss is of the weights before it."""
+    value, grads = jax.value_and_grad(partial(loss, setting))(state[0], tokens)
+    rule = setting.optimizer
+    if isinstance(rule, Sgd):
+        return (jax.tree.map(lambda w, g: w - rule.lr * g, state[0], grads), ()), value
+    return adamw(rule, state, grads), value
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def train_stretch(setting: Setting, state: State, key: jax.Array) -> tuple[State, jax.Array, jax.Array]:
+    """Samples the batches of a stretch side by side, then steps through them."""
+    next_key, key = jax.random.split(key)
+    tokens = sample(setting, key, STRETCH * BATCH).reshape(STRETCH, BATCH, -1)
+    state, losses = lax.scan(partial(train_step, setting), state, tokens)
+    return state, next_key, losses
+
+
+class JaxPeer(peer.Peer):
+    name = "jax"
+    version = jax.__version__
+
+    def probabilities(self, weights: peer.Weights, inputs: np.ndarray) -> np.ndarray:
+        return np.asarray(jax.nn.softmax(logits(self.setting, start(self.setting, weights)[0], inputs)))
+
+    def replay(self, weights: peer.Weights, batches: np.ndarray) -> tuple[np.ndarray, peer.Weights]:
+        replay = jax.jit(partial(lax.scan, partial(train_step, self.setting)))
+        (after, _), losses = replay(start(self.setting, weights), batches)
+        return np.asarray(losses), {name: np.asarray(values) for name, values in after.items()}
+
+    def sample(self, count: int) -> np.ndarray:
+        return np.asarray(jax.jit(sample, static_argnums=(0, 2))(self.setting, jax.random.key(1), count))
+
+    def forms(self, weights: peer.Weights) -> Mapping[str, Callable[[], None]]:
+        state, key = start(self.setting, weights), jax.random.key(0)
+
+        def stretch() -> None:
+            nonlocal state, key
+            state, key, losses = train_stretch(self.setting, state, key)
+            jax.block_until_ready((state, losses))
+
+        return {"scan": stretch}
+
+
+if __name__ == "__main__":
+    peer.run(JaxPeer, CHOSEN)

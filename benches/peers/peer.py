@@ -1,0 +1,183 @@
+"""What the peers share: their command line, the timing of stretches, the answers to a check."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import tensors
+from settings import BATCH, SETTINGS, STRETCH, Setting
+
+Weights = dict[str, np.ndarray]
+"""Parameters under the names that Induct's snapshots give them."""
+
+WARM_UP_STRETCHES = 1
+LEAST_STRETCHES = 3
+INIT_STD = 0.02
+MINIMAL_START = 0.01
+"""v of the minimal model before training; its W_k starts at zero."""
+
+
+class Peer(ABC):
+    """One setting's training step in another framework."""
+
+    name: str
+    version: str
+
+    def __init__(self, setting: Setting, threads: int) -> None:
+        self.setting = setting
+        self.threads = threads
+
+    @abstractmethod
+    def probabilities(self, weights: Weights, inputs: np.ndarray) -> np.ndarray:
+        """Next-symbol probabilities [B, t, k] after every one of the inputs [B, t]."""
+
+    @abstractmethod
+    def replay(self, weights: Weights, batches: np.ndarray) -> tuple[np.ndarray, Weights]:
+        """Trains on given batches [steps, B, t+1]; the loss of each step, and the weights after the last."""
+
+    @abstractmethod
+    def sample(self, count: int) -> np.ndarray:
+        """Fresh sequences [count, t+1], each from a chain of its own."""
+
+    @abstractmethod
+    def forms(self, weights: Weights) -> Mapping[str, Callable[[], None]]:
+        """Ways to run the step, by name: each call samples and trains one stretch and waits for its end."""
+
+
+def initial_weights(setting: Setting) -> Weights:
+    """Weights to start timing from: the shapes and the scale of Induct's."""
+    k, t, d = setting.states, setting.length, setting.width
+    if setting.kind == "minimal":
+        return {
+            "W_k": np.zeros((k, k), np.float32),
+            "v": np.full(t, MINIMAL_START, np.float32),
+        }
+    shapes: dict[str, tuple[int, ...]] = {"embed.E": (k, d)}
+    if setting.positions == "absolute":
+        shapes["embed.positions"] = (t, d)
+    for layer in range(setting.layers):
+        names = ["W_Q", "W_K", "W_V"] + (["W_O"] if setting.heads > 1 else [])
+        shapes |= {f"layers.{layer}.{name}": (d, d) for name in names}
+        if setting.positions == "relative-key":
+            shapes[f"layers.{layer}.v"] = (t, d)
+        if setting.mlp:
+            shapes[f"layers.{layer}.mlp.W_in"] = (d, 4 * d)
+            shapes[f"layers.{layer}.mlp.b_in"] = (4 * d,)
+            shapes[f"layers.{layer}.mlp.W_out"] = (4 * d, d)
+            shapes[f"layers.{layer}.mlp.b_out"] = (d,)
+    shapes["unembed.P"] = (d, k)
+    generator = np.random.default_rng(0)
+    return {
+        name: np.zeros(shape, np.float32)
+        if ".b_" in name
+        else INIT_STD * generator.standard_normal(shape, np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def read_weights(path: Path) -> Weights:
+    """A snapshot of Induct."""
+    return {
+        name: np.asarray(tensor.values, np.float32).reshape(tensor.shape)
+        for name, tensor in tensors.read(path).items()
+    }
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds a step, one number a stretch."""
+
+    stretches: list[float]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.stretches)
+
+
+def time_stretches(stretch: Callable[[], None], seconds: float) -> Timing:
+    """Runs stretches for the given time, after those that compile and warm up."""
+    for _ in range(WARM_UP_STRETCHES):
+        stretch()
+    measured: list[float] = []
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds or len(measured) < LEAST_STRETCHES:
+        begin = time.perf_counter()
+        stretch()
+        measured.append(1e3 * (time.perf_counter() - begin) / STRETCH)
+    return Timing(measured)
+
+
+def measure(peer: Peer, seconds: float) -> dict[str, object]:
+    """Times every form; reports the fastest."""
+    forms = peer.forms(initial_weights(peer.setting))
+    timings = {name: time_stretches(stretch, seconds) for name, stretch in forms.items()}
+    fastest = min(timings, key=lambda name: timings[name].median)
+    timing = timings[fastest]
+    return {
+        "peer": peer.name,
+        "version": peer.version,
+        "setting": peer.setting.name,
+        "threads": peer.threads,
+        "form": fastest,
+        "forms": {name: timing.median for name, timing in timings.items()},
+        "ms_per_step": timing.median,
+        "best": min(timing.stretches),
+        "stretches": timing.stretches,
+    }
+
+
+def answer(peer: Peer, folder: Path) -> None:
+    """Answers `questions.json` of a check: what the peer predicts, how it trains, what it samples."""
+    questions = json.loads((folder / "questions.json").read_text())
+    prompts = np.asarray(questions["prompts"], np.int32)
+    batches = np.asarray(questions["batches"], np.int32)
+    losses, after = peer.replay(read_weights(Path(questions["start"])), batches)
+    answers = {
+        "probabilities": peer.probabilities(read_weights(Path(questions["trained"])), prompts).tolist(),
+        "losses": losses.tolist(),
+        "after": {name: values.ravel().tolist() for name, values in after.items()},
+        "samples": peer.sample(questions["samples"]).tolist(),
+    }
+    (folder / "answers.json").write_text(json.dumps(answers))
+
+
+def keep_to_cores(threads: int) -> None:
+    """Leaves this process only as many cores as threads, where the system allows it."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[:threads])
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The command line of a peer."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--setting", choices=SETTINGS, default="main", help="what is trained (main)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="time spent on each form (3)")
+    parser.add_argument("--threads", type=int, default=2, help="cores to use (2)")
+    parser.add_argument("--json", action="store_true", help="print every stretch, as JSON")
+    parser.add_argument("--check", type=Path, metavar="DIR", help="answer DIR/questions.json instead of timing")
+    return parser.parse_args()
+
+
+def run(create: Callable[[Setting, int], Peer], chosen: argparse.Namespace) -> None:
+    """Does what the command line asks for."""
+    peer = create(SETTINGS[chosen.setting], chosen.threads)
+    if chosen.check is not None:
+        answer(peer, chosen.check)
+        return
+    measured = measure(peer, chosen.seconds)
+    if chosen.json:
+        print(json.dumps(measured))
+        return
+    forms = ", ".join(f"{name} {ms:.3f}" for name, ms in measured["forms"].items())
+    print(f"{peer.name} {peer.version}, {peer.setting.name}, {BATCH} sequences a step: ms a step: {forms}")

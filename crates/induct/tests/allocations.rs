@@ -1,0 +1,93 @@
+//! A step allocates nothing once the first ones have made room, and that room is small.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use induct::train::{Recipe, Trainer};
+
+/// The system's allocator, counting.
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+const STEPS: usize = 10;
+
+/// Only one test counts at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[expect(unsafe_code, reason = "an allocator can be written in no other way")]
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn steps_allocate_nothing() {
+    let _alone = ALONE.lock().unwrap();
+    for overrides in [
+        vec![],
+        vec!["task.states=10", "model.width=32"],
+        vec!["model.mlp=true", "model.layer_norm=true"],
+        vec![
+            "model.kind=minimal",
+            "train.optimizer={kind=\"sgd\", lr=2e-3}",
+        ],
+    ] {
+        let overrides: Vec<String> = overrides
+            .iter()
+            .map(|text: &&str| (*text).to_owned())
+            .collect();
+        let recipe = Recipe::from_toml("task.length = 20", &overrides).unwrap();
+        // One thread: whether a second one has made its room yet is a matter of luck.
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
+        let allocations = pool.install(|| {
+            let mut trainer = Trainer::new(&recipe).unwrap();
+            for _ in 0..3 {
+                trainer.advance().unwrap();
+            }
+            let before = COUNT.load(Ordering::Relaxed);
+            for _ in 0..STEPS {
+                trainer.advance().unwrap();
+            }
+            COUNT.load(Ordering::Relaxed) - before
+        });
+        // The thread pool's own bookkeeping allocates now and then, less than once a step.
+        assert!(allocations < STEPS, "{overrides:?}: {allocations}");
+    }
+}
+
+/// What a thread keeps of a block is rows of a fixed number of lanes: it grows like t, not like t², and has nothing to do with
+/// the batch.
+#[test]
+fn room_for_a_block_grows_in_proportion_to_the_length() {
+    let _alone = ALONE.lock().unwrap();
+    let room = |length: usize, overrides: &[String]| {
+        let recipe = Recipe::from_toml(&format!("task.length = {length}"), overrides).unwrap();
+        let model = recipe.model().unwrap();
+        let before = BYTES.load(Ordering::Relaxed);
+        drop(model.work());
+        BYTES.load(Ordering::Relaxed) - before
+    };
+    for overrides in ["model.width=16", "task.states=10", "model.mlp=true"] {
+        let overrides = [overrides.to_owned()];
+        let (short, long) = (room(200, &overrides), room(1600, &overrides));
+        assert!(long < 9 * short, "{overrides:?}: {short} -> {long} bytes");
+        assert!(long < 64 << 20, "{overrides:?}: {long} bytes");
+    }
+}
