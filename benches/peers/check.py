@@ -25,7 +25,7 @@ TRAINED_LR = 1e-2
 PROBABILITY_TOLERANCE = 1e-5
 LOSS_TOLERANCE = 1e-4
 MOVE_TOLERANCE = 0.01
-"""Of a tensor's movement over the replay. AdamW divides by a gradient's size, rounding errors of small gradients included."""
+"""Of a tensor's movement over the replay: AdamW divides by the gradient's size, so small ones show their rounding."""
 STANDARD_ERRORS = 5.0
 
 Tokens = list[list[int]]
@@ -149,7 +149,7 @@ class Agreement:
 
 
 def check(peer: PeerProgram, asked: Reference, threads: int) -> Agreement:
-    """Compares the peer's answers with Induct's; raises where they differ."""
+    """Compares the peer's answers, in all of its forms, with Induct's; raises where they differ."""
     (asked.folder / "answers.json").unlink(missing_ok=True)
     output_of(
         peer.command("--setting", asked.setting.name, "--threads", str(threads), "--check", str(asked.folder))
@@ -161,8 +161,12 @@ def check(peer: PeerProgram, asked: Reference, threads: int) -> Agreement:
             for (prompt, length), row in asked.predictions.items()
             for ours, theirs in zip(row, answers["probabilities"][prompt][length - 1], strict=True)
         ),
-        loss=max(abs(ours - theirs) for ours, theirs in zip(asked.losses, answers["losses"], strict=True)),
-        movement=movement_error(asked, answers["after"]),
+        loss=max(
+            abs(ours - theirs)
+            for replay in answers["replays"].values()
+            for ours, theirs in zip(asked.losses, replay["losses"], strict=True)
+        ),
+        movement=max(movement_error(asked, replay["after"]) for replay in answers["replays"].values()),
         sampling=sampling_error(asked.samples, answers["samples"]),
     )
     excesses = agreement.excesses()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,12 +17,16 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
+from jax.sharding import NamedSharding, PartitionSpec  # noqa: E402
 
 from settings import BATCH, STRETCH, AdamW, Setting, Sgd  # noqa: E402
 
 Weights = dict[str, jax.Array]
 State = tuple[Weights, Any]
 """The weights and what the optimiser remembers."""
+
+AXIS = "sequences"
+"""What devices share out among themselves."""
 
 
 # --- sequences ---
@@ -166,48 +170,90 @@ def adamw(rule: AdamW, state: State, grads: Weights) -> State:
     return {name: moved(name) for name in weights}, (first, second, count)
 
 
-def train_step(setting: Setting, state: State, tokens: jax.Array) -> tuple[State, jax.Array]:
-    """One step on one batch [B, t+1]; the loss is of the weights before it."""
+def train_step(setting: Setting, axis: str | None, state: State, tokens: jax.Array) -> tuple[State, jax.Array]:
+    """One step on one batch [B, t+1], or on one device's part of it; the loss is of the weights before the step."""
     value, grads = jax.value_and_grad(partial(loss, setting))(state[0], tokens)
+    if axis is not None:
+        value, grads = lax.pmean((value, grads), axis)
     rule = setting.optimizer
     if isinstance(rule, Sgd):
         return (jax.tree.map(lambda w, g: w - rule.lr * g, state[0], grads), ()), value
     return adamw(rule, state, grads), value
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def train_stretch(setting: Setting, state: State, key: jax.Array) -> tuple[State, jax.Array, jax.Array]:
+def train_on(setting: Setting, axis: str | None, state: State, batches: jax.Array) -> tuple[State, jax.Array]:
+    """Steps through batches [steps, B, t+1]."""
+    return lax.scan(partial(train_step, setting, axis), state, batches)
+
+
+def train_stretch(
+    setting: Setting, axis: str | None, batch: int, state: State, key: jax.Array
+) -> tuple[State, jax.Array, jax.Array]:
     """Samples the batches of a stretch side by side, then steps through them."""
     next_key, key = jax.random.split(key)
-    tokens = sample(setting, key, STRETCH * BATCH).reshape(STRETCH, BATCH, -1)
-    state, losses = lax.scan(partial(train_step, setting), state, tokens)
+    if axis is not None:
+        key = jax.random.fold_in(key, lax.axis_index(axis))
+    state, losses = train_on(setting, axis, state, sample(setting, key, STRETCH * batch).reshape(STRETCH, batch, -1))
     return state, next_key, losses
 
 
 class JaxPeer(peer.Peer):
+    """One device with a pool of threads, or one device a thread with a part of the batch each."""
+
     name = "jax"
     version = jax.__version__
+
+    def __init__(self, setting: Setting, threads: int) -> None:
+        super().__init__(setting, threads)
+        jax.config.update("jax_num_cpu_devices", threads)
+
+    def forms(self) -> tuple[str, ...]:
+        divides = self.threads > 1 and BATCH % self.threads == 0
+        return ("scan", "sharded scan") if divides else ("scan",)
 
     def probabilities(self, weights: peer.Weights, inputs: np.ndarray) -> np.ndarray:
         return np.asarray(jax.nn.softmax(logits(self.setting, start(self.setting, weights)[0], inputs)))
 
-    def replay(self, weights: peer.Weights, batches: np.ndarray) -> tuple[np.ndarray, peer.Weights]:
-        replay = jax.jit(partial(lax.scan, partial(train_step, self.setting)))
-        (after, _), losses = replay(start(self.setting, weights), batches)
+    def replay(self, form: str, weights: peer.Weights, batches: np.ndarray) -> tuple[np.ndarray, peer.Weights]:
+        state, tokens = start(self.setting, weights), jnp.asarray(batches)
+        if form == "scan":
+            train = jax.jit(partial(train_on, self.setting, None))
+        else:
+            parts = PartitionSpec(None, AXIS)
+            train = self.over_devices(partial(train_on, self.setting, AXIS), (PartitionSpec(), parts))
+            tokens = jax.device_put(tokens, NamedSharding(self.mesh(), parts))
+        (after, _), losses = train(state, tokens)
         return np.asarray(losses), {name: np.asarray(values) for name, values in after.items()}
+
+    def stretch(self, form: str, weights: peer.Weights) -> Callable[[], None]:
+        state, key = start(self.setting, weights), jax.random.key(0)
+        if form == "scan":
+            train = jax.jit(partial(train_stretch, self.setting, None, BATCH), donate_argnums=0)
+        else:
+            part = partial(train_stretch, self.setting, AXIS, BATCH // self.threads)
+            train = self.over_devices(part, (PartitionSpec(), PartitionSpec()))
+            # Where later calls find them: elsewhere, the second call would compile again.
+            state, key = jax.device_put((state, key), NamedSharding(self.mesh(), PartitionSpec()))
+
+        def stretch() -> None:
+            nonlocal state, key
+            state, key, losses = train(state, key)
+            jax.block_until_ready((state, losses))
+
+        return stretch
 
     def sample(self, count: int) -> np.ndarray:
         return np.asarray(jax.jit(sample, static_argnums=(0, 2))(self.setting, jax.random.key(1), count))
 
-    def forms(self, weights: peer.Weights) -> Mapping[str, Callable[[], None]]:
-        state, key = start(self.setting, weights), jax.random.key(0)
+    def mesh(self) -> jax.sharding.Mesh:
+        return jax.make_mesh((self.threads,), (AXIS,))
 
-        def stretch() -> None:
-            nonlocal state, key
-            state, key, losses = train_stretch(self.setting, state, key)
-            jax.block_until_ready((state, losses))
-
-        return {"scan": stretch}
+    def over_devices(self, function: Callable[..., Any], inputs: tuple[PartitionSpec, ...]) -> Callable[..., Any]:
+        """Runs a function on every device; what it gives back must be the same on all of them."""
+        mapped = jax.shard_map(
+            function, mesh=self.mesh(), in_specs=inputs, out_specs=PartitionSpec(), check_vma=False
+        )
+        return jax.jit(mapped, donate_argnums=0)
 
 
 if __name__ == "__main__":

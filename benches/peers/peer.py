@@ -8,7 +8,7 @@ import os
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,16 +42,20 @@ class Peer(ABC):
         """Next-symbol probabilities [B, t, k] after every one of the inputs [B, t]."""
 
     @abstractmethod
-    def replay(self, weights: Weights, batches: np.ndarray) -> tuple[np.ndarray, Weights]:
+    def forms(self) -> tuple[str, ...]:
+        """Ways to run the training step, by name."""
+
+    @abstractmethod
+    def replay(self, form: str, weights: Weights, batches: np.ndarray) -> tuple[np.ndarray, Weights]:
         """Trains on given batches [steps, B, t+1]; the loss of each step, and the weights after the last."""
+
+    @abstractmethod
+    def stretch(self, form: str, weights: Weights) -> Callable[[], None]:
+        """What samples and trains one stretch at every call, and waits for its end."""
 
     @abstractmethod
     def sample(self, count: int) -> np.ndarray:
         """Fresh sequences [count, t+1], each from a chain of its own."""
-
-    @abstractmethod
-    def forms(self, weights: Weights) -> Mapping[str, Callable[[], None]]:
-        """Ways to run the step, by name: each call samples and trains one stretch and waits for its end."""
 
 
 def initial_weights(setting: Setting) -> Weights:
@@ -119,8 +123,8 @@ def time_stretches(stretch: Callable[[], None], seconds: float) -> Timing:
 
 def measure(peer: Peer, seconds: float) -> dict[str, object]:
     """Times every form; reports the fastest."""
-    forms = peer.forms(initial_weights(peer.setting))
-    timings = {name: time_stretches(stretch, seconds) for name, stretch in forms.items()}
+    weights = initial_weights(peer.setting)
+    timings = {form: time_stretches(peer.stretch(form, weights), seconds) for form in peer.forms()}
     fastest = min(timings, key=lambda name: timings[name].median)
     timing = timings[fastest]
     return {
@@ -141,11 +145,15 @@ def answer(peer: Peer, folder: Path) -> None:
     questions = json.loads((folder / "questions.json").read_text())
     prompts = np.asarray(questions["prompts"], np.int32)
     batches = np.asarray(questions["batches"], np.int32)
-    losses, after = peer.replay(read_weights(Path(questions["start"])), batches)
+    start, trained = (read_weights(Path(questions[name])) for name in ("start", "trained"))
+    replays = {}
+    for form in peer.forms():
+        losses, after = peer.replay(form, start, batches)
+        weights = {name: values.ravel().tolist() for name, values in after.items()}
+        replays[form] = {"losses": losses.tolist(), "after": weights}
     answers = {
-        "probabilities": peer.probabilities(read_weights(Path(questions["trained"])), prompts).tolist(),
-        "losses": losses.tolist(),
-        "after": {name: values.ravel().tolist() for name, values in after.items()},
+        "probabilities": peer.probabilities(trained, prompts).tolist(),
+        "replays": replays,
         "samples": peer.sample(questions["samples"]).tolist(),
     }
     (folder / "answers.json").write_text(json.dumps(answers))

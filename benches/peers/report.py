@@ -12,7 +12,6 @@ from html import escape
 from pathlib import Path
 
 BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
-SEVERAL_FORMS = ("torch",)
 
 
 @dataclass(frozen=True)
@@ -132,17 +131,16 @@ def section(rows: Sequence[Row], provenance: Provenance) -> str:
             "![How many times longer each peer takes than Induct](peers.svg)",
             "",
             f"`{provenance.command}` on {provenance.cpu}, {provenance.cores} cores; {provenance.threads} threads each,",
-            f"{provenance.rounds} rounds of {provenance.seconds:g} s{others}; {versions}. All numbers: [peers.json](peers.json).",
+            f"{provenance.rounds} rounds of {provenance.seconds:g} s{others}; {versions}.",
+            "All numbers: [peers.json](peers.json).",
             "",
         ]
     )
 
 
 def form_note(row: Row, peer: str) -> str:
-    """Which form was fastest, for a peer that has several."""
-    if peer not in SEVERAL_FORMS:
-        return ""
-    return " " + "/".join(sorted(set(row.forms[peer])))
+    """Which form was fastest; several, where rounds differ."""
+    return " " + " or ".join(sorted(set(row.forms[peer])))
 
 
 # --- the figure ---
@@ -188,11 +186,7 @@ def svg(rows: Sequence[Row]) -> str:
 
 
 def document(parts: Sequence[str], height: float, peers: Sequence[str]) -> str:
-    used = [(peer, COLOURS[peer]) for peer in peers]
-    light, dark = (
-        "".join(f"text.{peer},circle.{peer}{{fill:{colour[ground]}}}line.{peer}{{stroke:{colour[ground]}}}" for peer, colour in used)
-        for ground in (0, 1)
-    )
+    light, dark = ("".join(coloured(peer, COLOURS[peer][ground]) for peer in peers) for ground in (0, 1))
     style = (
         "text{font:13px system-ui,sans-serif;fill:#1f2328}text.title{font-weight:600}text.faint{fill:#59636e;font-size:12px}"
         ".grid{stroke:#d1d9e0}.grid.one{stroke:#59636e}.spread{stroke-width:2}"
@@ -210,6 +204,11 @@ def document(parts: Sequence[str], height: float, peers: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def coloured(peer: str, colour: str) -> str:
+    """Style of one peer's marks."""
+    return f"text.{peer},circle.{peer}{{fill:{colour}}}line.{peer}{{stroke:{colour}}}"
 
 
 def ticks(low: float, high: float) -> list[float]:

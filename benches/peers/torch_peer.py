@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -181,22 +181,21 @@ class TorchPeer(peer.Peer):
         model = Minimal(self.setting) if self.setting.kind == "minimal" else Transformer(self.setting)
         return torch.softmax(model(parameters(weights), torch.tensor(inputs, dtype=torch.long)), -1).detach().numpy()
 
-    def replay(self, weights: peer.Weights, batches: np.ndarray) -> tuple[np.ndarray, peer.Weights]:
-        training = Training(self.setting, weights, loss_of(self.setting))
+    def forms(self) -> tuple[str, ...]:
+        return ("eager", "compiled")
+
+    def training(self, form: str, weights: peer.Weights) -> Training:
+        loss = loss_of(self.setting)
+        return Training(self.setting, weights, loss if form == "eager" else torch.compile(loss, dynamic=False))
+
+    def replay(self, form: str, weights: peer.Weights, batches: np.ndarray) -> tuple[np.ndarray, peer.Weights]:
+        training = self.training(form, weights)
         losses = [training.step(tokens) for tokens in torch.tensor(batches, dtype=torch.long)]
         after = {name: tensor.detach().numpy() for name, tensor in training.weights.items()}
         return torch.stack(losses).numpy(), after
 
-    def sample(self, count: int) -> np.ndarray:
-        return sample(self.setting, count).numpy()
-
-    def forms(self, weights: peer.Weights) -> Mapping[str, Callable[[], None]]:
-        loss = loss_of(self.setting)
-        compiled = torch.compile(loss, dynamic=False)
-        return {"eager": self._stretch(weights, loss), "compiled": self._stretch(weights, compiled)}
-
-    def _stretch(self, weights: peer.Weights, loss: Loss) -> Callable[[], None]:
-        training = Training(self.setting, weights, loss)
+    def stretch(self, form: str, weights: peer.Weights) -> Callable[[], None]:
+        training = self.training(form, weights)
 
         def stretch() -> None:
             # The batches of a stretch are drawn side by side: t small operations for all of them.
@@ -204,6 +203,9 @@ class TorchPeer(peer.Peer):
                 training.step(tokens)
 
         return stretch
+
+    def sample(self, count: int) -> np.ndarray:
+        return sample(self.setting, count).numpy()
 
 
 if __name__ == "__main__":

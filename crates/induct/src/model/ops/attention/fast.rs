@@ -386,14 +386,22 @@ fn backward_any<const FUSED: bool>(
         let slopes = Triangle::new(&group.slopes, length, &rows);
         let source = |data| Source { data, columns };
         slopes.sum_over_keys::<FUSED>(&block, source(inputs.keys), grads.queries);
-        slopes.sum_over_rows::<FUSED>(&block, source(inputs.queries), grads.keys);
-        let d_values = match &mut grads.values {
-            Some(values) => &mut **values,
-            None => &mut *grads.keys,
-        };
-        pattern.sum_over_rows::<FUSED>(&block, source(d_out), d_values);
-        if inputs.relative == RelativeTerm::Key {
-            slopes.sum_lags_over_rows::<FUSED>(&block, inputs, grads.keys);
+        match (&mut grads.values, inputs.relative) {
+            (None, RelativeTerm::Key) => {
+                slopes
+                    .sum_asked_over_rows::<FUSED, true>(pattern, &block, inputs, d_out, grads.keys);
+            }
+            (Some(values), RelativeTerm::Key) => {
+                slopes.sum_asked_over_rows::<FUSED, false>(
+                    pattern, &block, inputs, d_out, grads.keys,
+                );
+                pattern.sum_over_rows::<FUSED>(&block, source(d_out), values);
+            }
+            (values, _) => {
+                slopes.sum_over_rows::<FUSED>(&block, source(inputs.queries), grads.keys);
+                let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
+                pattern.sum_over_rows::<FUSED>(&block, source(d_out), values);
+            }
         }
     }
     if inputs.relative == RelativeTerm::Absent {
@@ -564,34 +572,66 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// out_j += Σ_i entries_ij r_{i−j} over the group's rows, for every key of a block.
+    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) over the group's rows, for every key of a block; where keys are their `OWN` values,
+    /// + Σ_i pattern_ij dout_i in the same go.
     #[inline(always)]
-    fn sum_lags_over_rows<const FUSED: bool>(
+    fn sum_asked_over_rows<const FUSED: bool, const OWN: bool>(
         self,
+        pattern: Self,
         block: &Range<usize>,
         inputs: &Inputs,
+        d_out: &[Lane],
         out: &mut [Lane],
     ) {
-        let source = Source {
-            data: inputs.positions,
-            columns: inputs.lag_columns,
-        };
-        let (columns, count) = (inputs.columns, self.count);
+        let (columns, count, length) = (inputs.columns, self.count, self.length);
         // Up to the group's first row, all rows see both keys of a pair; the later of the two has the smaller lags.
         let common = block.end.min(self.first + 1).max(block.start);
         let whole = block.start + (common - block.start) / 2 * 2;
         for j in (block.start..whole).step_by(PAIR) {
-            let later = self.packed(j + 1, self.length, count);
-            let earlier = self.packed(j, self.length, count);
-            let (weights, lag) = ([&later[..count], &earlier[..count]], self.first - j - 1);
-            add_sums::<FUSED, true, f32, 2>(weights, lag, source, columns, [j + 1, j], out);
+            let asked = Asked {
+                slopes: [
+                    self.packed(j + 1, length, count),
+                    self.packed(j, length, count),
+                ],
+                pattern: [
+                    pattern.packed(j + 1, length, count),
+                    pattern.packed(j, length, count),
+                ],
+                count,
+                row: self.first,
+                lag: self.first - j - 1,
+            };
+            let mut start = 0;
+            while start < columns.size {
+                start += match columns.size - start {
+                    1 => asked.add_columns::<FUSED, OWN, 1>(inputs, start, d_out, [j + 1, j], out),
+                    2 | 3 => {
+                        asked.add_columns::<FUSED, OWN, 2>(inputs, start, d_out, [j + 1, j], out)
+                    }
+                    _ => asked.add_columns::<FUSED, OWN, 4>(inputs, start, d_out, [j + 1, j], out),
+                };
+            }
         }
+        let lags = Source {
+            data: inputs.positions,
+            columns: inputs.lag_columns,
+        };
         for j in whole..block.end {
             // Rows before key j do not see it.
             let unseen = j.saturating_sub(self.first);
-            let (lag, count) = (self.first + unseen - j, count - unseen);
-            let packed = self.packed(unseen * self.length + j, self.length, count);
-            add_sums::<FUSED, true, f32, 1>([&packed[..count]], lag, source, columns, [j], out);
+            let (row, count) = (self.first + unseen, count - unseen);
+            let from = unseen * length + j;
+            let slopes = self.packed(from, length, count);
+            let slopes = [&slopes[..count]];
+            let source = |data| Source { data, columns };
+            let queries = source(inputs.queries);
+            add_sums::<FUSED, false, Lane, 1>(slopes, row, queries, columns, [j], out);
+            add_sums::<FUSED, true, f32, 1>(slopes, row - j, lags, columns, [j], out);
+            if OWN {
+                let pattern = pattern.packed(from, length, count);
+                let pattern = [&pattern[..count]];
+                add_sums::<FUSED, false, Lane, 1>(pattern, row, source(d_out), columns, [j], out);
+            }
         }
     }
 
@@ -638,6 +678,59 @@ impl<'a> Triangle<'a> {
                 }
             }
         }
+    }
+}
+
+/// What the rows of a group ask of two neighbouring keys, the later one first.
+struct Asked {
+    slopes: [Packed; 2],
+    pattern: [Packed; 2],
+    count: usize,
+    /// The group's first row, and its lag to the later key.
+    row: usize,
+    lag: usize,
+}
+
+impl Asked {
+    /// Adds slopes_i (q_i + r) and, if `OWN`, pattern_i dout_i, summed over rows, to N columns from `start` on of two rows of
+    /// `out`; returns N.
+    #[inline(always)]
+    fn add_columns<const FUSED: bool, const OWN: bool, const N: usize>(
+        &self,
+        inputs: &Inputs,
+        start: usize,
+        d_out: &[Lane],
+        rows: [usize; 2],
+        out: &mut [Lane],
+    ) -> usize {
+        let part = |columns: Columns| Columns {
+            offset: columns.offset + start,
+            size: N,
+            ..columns
+        };
+        let (columns, lag_columns) = (part(inputs.columns), part(inputs.lag_columns));
+        let mut sums = [[Lane::ZERO; N]; 2];
+        for r in 0..2 {
+            sums[r].copy_from_slice(columns.row(out, rows[r]));
+        }
+        for n in 0..self.count {
+            let q = columns.row(inputs.queries, self.row + n);
+            let d = columns.row(d_out, self.row + n);
+            for r in 0..2 {
+                let lag = lag_columns.row(inputs.positions, self.lag + n + r);
+                for c in 0..N {
+                    let asks = q[c] + Lane::splat(lag[c]);
+                    sums[r][c] = self.slopes[r][n].times_plus::<FUSED>(asks, sums[r][c]);
+                    if OWN {
+                        sums[r][c] = self.pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
+                    }
+                }
+            }
+        }
+        for r in 0..2 {
+            columns.row_mut(out, rows[r]).copy_from_slice(&sums[r]);
+        }
+        N
     }
 }
 
