@@ -178,7 +178,7 @@ impl Model {
         }
     }
 
-    /// Length of the gradient that [`backward`](Self::backward) adds to.
+    /// Length of the gradient that [`gradient`](Self::gradient) adds to.
     pub fn gradient_len(&self) -> usize {
         match &self.coordinates {
             Some(plan) => plan.size(),
