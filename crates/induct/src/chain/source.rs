@@ -68,6 +68,8 @@ pub struct Sampler {
     table: TransitionTable,
     /// Cumulative probabilities in units of 2⁻³², [contexts, k−1].
     thresholds: Vec<u64>,
+    /// The context that symbol 0 leads to, `[contexts]`; symbol s leads s further.
+    successors: Vec<usize>,
 }
 
 impl Sampler {
@@ -77,6 +79,9 @@ impl Sampler {
         Self {
             solver: StationarySolver::default(),
             thresholds: vec![0; table.contexts() * (prior.states() - 1)],
+            successors: (0..table.contexts())
+                .map(|context| slide(context, 0, prior.states(), table.contexts()))
+                .collect(),
             table,
         }
     }
@@ -126,7 +131,6 @@ impl Sampler {
     /// Walks the current table from its stationary law, for `count` symbols.
     fn walk(&mut self, rng: &mut Generator, count: usize, mut put: impl FnMut(usize, u8)) {
         let (states, order) = (self.table.states(), self.table.ngram() - 1);
-        let contexts = self.table.contexts();
         for (row, steps) in self
             .table
             .rows()
@@ -143,11 +147,16 @@ impl Sampler {
             put(position, symbol);
         }
         for position in order..count {
-            let steps = &self.thresholds[context * (states - 1)..][..states - 1];
             let u = u64::from(rng.next_u32());
-            let symbol = steps.iter().filter(|&&step| step <= u).count() as u8;
+            let symbol = match states {
+                2 => u8::from(self.thresholds[context] <= u),
+                _ => {
+                    let steps = &self.thresholds[context * (states - 1)..][..states - 1];
+                    steps.iter().filter(|&&step| step <= u).count() as u8
+                }
+            };
             put(position, symbol);
-            context = slide(context, symbol, states, contexts);
+            context = self.successors[context] + usize::from(symbol);
         }
     }
 }

@@ -63,7 +63,7 @@ pub(super) struct Inputs<'a> {
 }
 
 /// Rows that a group may have.
-pub(super) const GROUP: usize = 4;
+pub(super) const GROUP: usize = 8;
 
 /// What a group of rows leaves behind: weights 2^s, [GROUP, t], and one over their sums.
 #[derive(Clone, Debug)]
