@@ -61,8 +61,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcomes = arguments.threads.run(|| {
         let train = |index: usize| {
             let run = &runs[index];
-            let outcome = train(run, &out.join(&run.name), &|| {
-                bar.set_position(1 + steps.fetch_add(1, Ordering::Relaxed));
+            let outcome = train(run, &out.join(&run.name), &|more| {
+                bar.set_position(more + steps.fetch_add(more, Ordering::Relaxed));
             });
             let count = 1 + done.fetch_add(1, Ordering::Relaxed);
             if bar.is_hidden() {
@@ -126,20 +126,18 @@ fn bar(runs: &[Run]) -> ProgressBar {
     ProgressBar::new(steps).with_style(style)
 }
 
-/// Trains one run to its end, from where it stands, and returns its summary.
-fn train(run: &Run, path: &Path, step_done: &dyn Fn()) -> Result<Value, Failure> {
+/// Trains one run to its end, from where it stands, and returns its summary. `advance` is told of steps that are done.
+fn train(run: &Run, path: &Path, advance: &dyn Fn(u64)) -> Result<Value, Failure> {
     let earlier = RunFolder::reopen(path)?;
     if let Some(folder) = &earlier {
         check_same(folder, &run.recipe)?;
     }
     let ended = earlier.as_ref().and_then(RunFolder::ending);
-    let skipped = match ended {
-        Some(Ending::Complete) => run.recipe.train.steps,
-        Some(Ending::Diverged(step)) => step,
-        None => 0,
-    };
-    (0..skipped).for_each(|_| step_done());
-    if let (Some(folder), Some(_)) = (&earlier, ended) {
+    if let (Some(folder), Some(ending)) = (&earlier, ended) {
+        advance(match ending {
+            Ending::Complete => run.recipe.train.steps,
+            Ending::Diverged(step) => step,
+        });
         return folder.summary();
     }
     let trainer = Trainer::new(&run.recipe)?;
@@ -149,14 +147,13 @@ fn train(run: &Run, path: &Path, step_done: &dyn Fn()) -> Result<Value, Failure>
         None => RunFolder::create(path, &run.recipe)?,
     };
     let mut training = Training::start(folder, trainer, instruments)?;
-    (0..training.trainer().step()).for_each(|_| step_done());
+    advance(training.trainer().step());
+    let result = training.run(|_| advance(1));
     // A run that diverges says so in its summary; the others go on.
-    let result = training.run(|_| step_done());
-    match RunFolder::open(path)?.ending() {
-        Some(_) => RunFolder::open(path)?.summary(),
-        None => Err(result
-            .err()
-            .unwrap_or_else(|| Failure::failed(format!("{}: the run has no end", path.display())))),
+    let folder = RunFolder::open(path)?;
+    match (folder.ending(), result) {
+        (None, Err(failure)) => Err(failure),
+        _ => folder.summary(),
     }
 }
 

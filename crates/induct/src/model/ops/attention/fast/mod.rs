@@ -142,34 +142,6 @@ fn block_size(columns: Columns) -> usize {
     (CACHED_LANES / columns.size).max(8) & !1
 }
 
-/// Calls `$tile::<…, R, C, L>(…)` for all keys of a block that rows i … i + R − 1 see. The arguments may use the names given for
-/// the first row of a tile, its first key, and its row's number within the R.
-macro_rules! over_tiles {
-    ($r:ident, $i:expr, $block:expr, |$row:ident, $key:ident, $a:ident|
-        $tile:ident::<$($flag:ident),*>($($argument:expr),* $(,)?)) => {
-        let (i, block) = ($i, $block);
-        let ($row, $a) = (i, 0);
-        let common = block.end.min(i + 1);
-        if $r == PAIR {
-            let whole = block.start + (common.max(block.start) - block.start) / 2 * 2;
-            for $key in (block.start..whole).step_by(2) {
-                $tile::<$($flag,)* 2, 2, 3>($($argument),*);
-            }
-            for $key in whole..common {
-                $tile::<$($flag,)* 2, 1, 2>($($argument),*);
-            }
-            if block.contains(&(i + 1)) {
-                let ($row, $key, $a) = (i + 1, i + 1, 1);
-                $tile::<$($flag,)* 1, 1, 1>($($argument),*);
-            }
-        } else {
-            for $key in block.start..common {
-                $tile::<$($flag,)* 1, 1, 1>($($argument),*);
-            }
-        }
-    };
-}
-
 leveled!(
     /// Sets the rows of `out` (laid out as the values), and leaves their weights in `group`.
     pub fn forward(inputs: &Inputs, rows: Range<usize>, group: &mut Group, out: &mut [Lane]) = forward_any
@@ -260,12 +232,24 @@ fn scores_of_rows<const FUSED: bool, const R: usize>(
     length: usize,
     scores: &mut [Lane],
 ) {
-    over_tiles!(R, i, block, |row, key, a| score_tile::<FUSED>(
-        inputs,
-        (row, key),
-        length,
-        &mut scores[a * length..]
-    ));
+    let common = block.end.min(i + 1).max(block.start);
+    if R == PAIR {
+        let whole = block.start + (common - block.start) / 2 * 2;
+        for j in (block.start..whole).step_by(2) {
+            score_tile::<FUSED, 2, 2, 3>(inputs, (i, j), length, scores);
+        }
+        for j in whole..common {
+            score_tile::<FUSED, 2, 1, 2>(inputs, (i, j), length, scores);
+        }
+        if block.contains(&(i + 1)) {
+            let second = &mut scores[length..];
+            score_tile::<FUSED, 1, 1, 1>(inputs, (i + 1, i + 1), length, second);
+        }
+    } else {
+        for j in block.start..common {
+            score_tile::<FUSED, 1, 1, 1>(inputs, (i, j), length, scores);
+        }
+    }
 }
 
 /// The scores of rows i … i + R − 1 at keys j … j + C − 1, none of them later than i. L = R + C − 1 is the number of
