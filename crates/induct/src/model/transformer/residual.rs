@@ -31,6 +31,7 @@ impl Transformer {
             keys,
             values,
             asking: Asking::Query,
+            data: 0,
             columns,
             relative: self.relative,
             positions: layer.v.clone().map_or(&[], |v| &params[v]),

@@ -386,6 +386,7 @@ impl Coordinates {
             keys: y,
             values: y,
             asking: Asking::Key,
+            data: self.states - 1,
             columns: Columns {
                 stride: m,
                 offset: 0,
@@ -410,6 +411,7 @@ impl Coordinates {
         Way {
             level: self.level,
             m: self.layers[l].m,
+            data: self.states - 1,
             gentle: tables.gentle[l][h],
             key: self.meets == Meets::Key,
         }

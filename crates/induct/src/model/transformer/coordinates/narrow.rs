@@ -22,16 +22,16 @@ pub(super) const MOST: usize = 8;
 
 /// Calls `$function::<GENTLE, KEY, M>` for a [`Way`]. Scores are gentle only where positions meet the key.
 macro_rules! on_way {
-    ($way:expr, $function:ident($($argument:expr),* $(,)?)) => {
+    ($way:expr, $function:ident $arguments:tt) => {
         match $way.m {
-            1 => on_way!(@1 $way, $function($($argument),*)),
-            2 => on_way!(@2 $way, $function($($argument),*)),
-            3 => on_way!(@3 $way, $function($($argument),*)),
-            4 => on_way!(@4 $way, $function($($argument),*)),
-            5 => on_way!(@5 $way, $function($($argument),*)),
-            6 => on_way!(@6 $way, $function($($argument),*)),
-            7 => on_way!(@7 $way, $function($($argument),*)),
-            8 => on_way!(@8 $way, $function($($argument),*)),
+            1 => on_way!(@1 $way, $function $arguments),
+            2 => on_way!(@2 $way, $function $arguments),
+            3 => on_way!(@3 $way, $function $arguments),
+            4 => on_way!(@4 $way, $function $arguments),
+            5 => on_way!(@5 $way, $function $arguments),
+            6 => on_way!(@6 $way, $function $arguments),
+            7 => on_way!(@7 $way, $function $arguments),
+            8 => on_way!(@8 $way, $function $arguments),
             m => unreachable!("{m} coordinates are not few"),
         }
     };
@@ -44,12 +44,40 @@ macro_rules! on_way {
     };
 }
 
+/// Calls `$function::<KEY, M, DATA>` for a [`Way`]: DATA is the number of coordinates that are data, which need no gradient,
+/// or a smaller one. Half of them are where one head stands on the symbols; one is at least.
+macro_rules! on_way_back {
+    ($way:expr, $function:ident $arguments:tt) => {
+        match ($way.m, $way.data) {
+            (1, _) => on_way_back!(@1 1 $way, $function $arguments),
+            (2, _) => on_way_back!(@2 1 $way, $function $arguments),
+            (3, _) => on_way_back!(@3 1 $way, $function $arguments),
+            (4, 1) => on_way_back!(@4 1 $way, $function $arguments),
+            (4, _) => on_way_back!(@4 2 $way, $function $arguments),
+            (5, _) => on_way_back!(@5 1 $way, $function $arguments),
+            (6, 1 | 2) => on_way_back!(@6 1 $way, $function $arguments),
+            (6, _) => on_way_back!(@6 3 $way, $function $arguments),
+            (7, _) => on_way_back!(@7 1 $way, $function $arguments),
+            (8, 1..=3) => on_way_back!(@8 1 $way, $function $arguments),
+            (8, _) => on_way_back!(@8 4 $way, $function $arguments),
+            (m, _) => unreachable!("{m} coordinates are not few"),
+        }
+    };
+    (@$m:literal $data:literal $way:expr, $function:ident($($argument:expr),*)) => {
+        match $way.key {
+            true => $function::<true, $m, $data>($way.level, $($argument),*),
+            false => $function::<false, $m, $data>($way.level, $($argument),*),
+        }
+    };
+}
+
 /// How a head's scores are to be computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub level: Level,
-    /// Coordinates.
+    /// Coordinates, and how many of them, the first ones, are data.
     pub m: usize,
+    pub data: usize,
     pub gentle: bool,
     pub key: bool,
 }
@@ -85,6 +113,7 @@ impl Group {
 }
 
 /// Gradients of what a head reads, added to (what queries ask: set): coordinates, what queries ask, positions by lane.
+/// Those of coordinates that are data are of no use.
 pub(super) struct Gradients<'a> {
     pub y: &'a mut [Lane],
     pub w: &'a mut [Lane],
@@ -117,7 +146,7 @@ pub(super) fn backward(
     (c, dc): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
-    on_way!(way, backward_at(inputs, rows, group, c, dc, grads));
+    on_way_back!(way, backward_at(inputs, rows, group, c, dc, grads));
 }
 
 leveled!(
@@ -130,7 +159,7 @@ leveled!(
 );
 
 leveled!(
-    fn backward_at[GENTLE: bool, KEY: bool, M: usize](
+    fn backward_at[KEY: bool, M: usize, DATA: usize](
         inputs: &Inputs,
         rows: Range<usize>,
         group: &Group,
@@ -247,7 +276,7 @@ fn forward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: 
 }
 
 #[inline(always)]
-fn backward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
+fn backward_any<const FUSED: bool, const KEY: bool, const M: usize, const DATA: usize>(
     inputs: &Inputs,
     rows: Range<usize>,
     group: &Group,
@@ -291,16 +320,21 @@ fn backward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M:
             let ds = weight * slope;
             d_position[0] += ds;
             for r in 0..M {
-                let position_r = Lane::splat(position[1 + r]);
-                let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
                 if KEY {
                     let through = ds * y_j[r];
                     dw_i[r] += through;
                     d_position[1 + r] += through;
-                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + position_r, dy_jr);
                 } else {
                     dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
                     d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
+                }
+            }
+            for r in DATA..M {
+                let position_r = Lane::splat(position[1 + r]);
+                let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
+                if KEY {
+                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + position_r, dy_jr);
+                } else {
                     dy_j[r] = ds.times_plus::<FUSED>(w_i[r], dy_jr);
                     dy_i[r] = ds.times_plus::<FUSED>(position_r, dy_i[r]);
                 }

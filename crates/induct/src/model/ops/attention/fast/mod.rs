@@ -3,7 +3,8 @@
 //! The work goes by small groups of rows. A group's forward leaves its weights 2^s behind, and its backward uses them at
 //! once; whoever runs the backward later runs the forward of the group again. A group goes through its keys in blocks
 //! that stay in the fastest cache while all its rows use them. Within both, every pass is a product of small matrices in
-//! tiles of two rows by two keys (sums in registers), because a machine loads two vectors in the time of two multiplications:
+//! tiles of four rows by two keys, or of two rows by up to five columns: as many sums as registers hold, because a machine
+//! loads two vectors in the time of two multiplications:
 //!
 //! - scores:   s_ij = bias_δ + (q_i + r_δ) · k_j and its variants, in units of ln 2
 //! - averages: out_i = Σ_j p_ij u_j
@@ -32,6 +33,26 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// All but the first `count`.
+    #[inline(always)]
+    fn without(self, count: usize) -> Self {
+        Self {
+            offset: self.offset + count,
+            size: self.size - count,
+            ..self
+        }
+    }
+
+    /// N of them, from `start` on.
+    #[inline(always)]
+    fn part<const N: usize>(self, start: usize) -> Self {
+        Self {
+            offset: self.offset + start,
+            size: N,
+            ..self
+        }
+    }
+
     #[inline(always)]
     fn row<T>(self, data: &[T], row: usize) -> &[T] {
         &data[row * self.stride + self.offset..][..self.size]
@@ -64,6 +85,8 @@ pub struct Inputs<'a> {
     pub values: &'a [Lane],
     /// Which of a row's numbers positions meet, if they meet the query.
     pub asking: Asking,
+    /// How many numbers of a key (and value), the first ones, are data: they need no gradient.
+    pub data: usize,
     /// The head's place in rows of those three.
     pub columns: Columns,
     /// What positions meet.
@@ -99,7 +122,7 @@ impl<'a> Inputs<'a> {
 pub struct Gradients<'a> {
     /// Of the queries: set.
     pub queries: &'a mut [Lane],
-    /// Of the keys: added to.
+    /// Of the keys, where they are not data: added to.
     pub keys: &'a mut [Lane],
     /// Of the values: added to; where there is none, that of the keys is, for keys that are their own values.
     pub values: Option<&'a mut [Lane]>,
@@ -132,7 +155,8 @@ impl Group {
     }
 }
 
-/// Rows that share what they load.
+/// Rows that share what they load in passes over pairs, and in sums.
+const ROWS: usize = 4;
 const PAIR: usize = 2;
 
 /// Keys of a block, so that it stays in the fastest cache: an even number.
@@ -198,19 +222,58 @@ fn forward_any<const FUSED: bool>(
 fn weights_any<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut Group) {
     let length = group.length;
     for block in blocks(&rows, inputs.columns) {
-        let weights = group.weights.chunks_mut(PAIR * length);
-        for (i, weights) in rows.clone().step_by(PAIR).zip(weights) {
-            match rows.end - i {
-                1 => scores_of_rows::<FUSED, 1>(inputs, i, &block, length, weights),
-                _ => scores_of_rows::<FUSED, 2>(inputs, i, &block, length, weights),
+        for (first, count) in tiles_of_rows(&rows) {
+            let scores = &mut group.weights[(first - rows.start) * length..];
+            match count {
+                ROWS => {
+                    let end = block.end.min(first + ROWS);
+                    let whole = end.max(block.start) - end.saturating_sub(block.start) % 2;
+                    for j in (block.start..whole).step_by(2) {
+                        score_tile::<FUSED, ROWS, 2, 5>(inputs, (first, j), length, scores);
+                    }
+                    for j in whole..end {
+                        score_tile::<FUSED, ROWS, 1, 4>(inputs, (first, j), length, scores);
+                    }
+                }
+                _ => scores_of_row::<FUSED>(inputs, first, &block, length, scores),
             }
         }
     }
     let weights = group.weights.chunks_mut(length).zip(&mut group.inverse);
     for (i, (row, inverse)) in rows.clone().zip(weights) {
         *inverse = exponentials::<FUSED>(&mut row[..=i]).inverse();
-        // What a row does not see, its pair may.
+        // What a row does not see, others of the group may.
         row[i + 1..rows.end].fill(Lane::ZERO);
+    }
+}
+
+/// Rows of a group in tiles of [`ROWS`], and one by one where they are not enough: (first row, how many).
+#[inline(always)]
+fn tiles_of_rows(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let whole = rows.start + rows.len() / ROWS * ROWS;
+    let tiles = (rows.start..whole).step_by(ROWS).map(|first| (first, ROWS));
+    tiles.chain((whole..rows.end).map(|first| (first, 1)))
+}
+
+/// Keys that go together where there is one row only.
+const KEYS: usize = 8;
+
+/// The scores of row i in a block of keys.
+#[inline(always)]
+fn scores_of_row<const FUSED: bool>(
+    inputs: &Inputs,
+    i: usize,
+    block: &Range<usize>,
+    length: usize,
+    scores: &mut [Lane],
+) {
+    let end = block.end.min(i + 1);
+    let whole = end.max(block.start) - end.saturating_sub(block.start) % KEYS;
+    for j in (block.start..whole).step_by(KEYS) {
+        score_tile::<FUSED, 1, KEYS, KEYS>(inputs, (i, j), length, scores);
+    }
+    for j in whole..end {
+        score_tile::<FUSED, 1, 1, 1>(inputs, (i, j), length, scores);
     }
 }
 
@@ -223,37 +286,8 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
         .map(move |start| start..(start + size).min(end))
 }
 
-/// The scores of rows i … i + R − 1 in a block of keys, one row of `scores` each.
-#[inline(always)]
-fn scores_of_rows<const FUSED: bool, const R: usize>(
-    inputs: &Inputs,
-    i: usize,
-    block: &Range<usize>,
-    length: usize,
-    scores: &mut [Lane],
-) {
-    let common = block.end.min(i + 1).max(block.start);
-    if R == PAIR {
-        let whole = block.start + (common - block.start) / 2 * 2;
-        for j in (block.start..whole).step_by(2) {
-            score_tile::<FUSED, 2, 2, 3>(inputs, (i, j), length, scores);
-        }
-        for j in whole..common {
-            score_tile::<FUSED, 2, 1, 2>(inputs, (i, j), length, scores);
-        }
-        if block.contains(&(i + 1)) {
-            let second = &mut scores[length..];
-            score_tile::<FUSED, 1, 1, 1>(inputs, (i + 1, i + 1), length, second);
-        }
-    } else {
-        for j in block.start..common {
-            score_tile::<FUSED, 1, 1, 1>(inputs, (i, j), length, scores);
-        }
-    }
-}
-
-/// The scores of rows i … i + R − 1 at keys j … j + C − 1, none of them later than i. L = R + C − 1 is the number of
-/// lags they have: row a and key b are i − j + a − b apart.
+/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of lags they have: row a and key b
+/// are i − j + a − b apart. The score of a row at a key that it does not see is of no use.
 #[inline(always)]
 fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
     inputs: &Inputs,
@@ -264,7 +298,6 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
     let columns = inputs.columns;
     let q: [&[Lane]; R] = columns.rows(inputs.queries, i);
     let k: [&[Lane]; C] = columns.rows(inputs.keys, j);
-    let first = i - j + 1 - C;
     let mut sums = [[Lane::ZERO; C]; R];
     if inputs.relative == RelativeTerm::Absent {
         for m in 0..columns.size {
@@ -275,12 +308,16 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
             }
         }
     } else {
-        let lags: [&[f32]; L] = lags(inputs, first);
+        let lag = |n: usize| (i + 1 + n).saturating_sub(j + C);
+        let mut lags = [&inputs.positions[..0]; L];
+        for n in 0..L {
+            lags[n] = inputs.lag_columns.row(inputs.positions, lag(n));
+        }
         if inputs.bias {
+            let Columns { stride, offset, .. } = inputs.lag_columns;
             for a in 0..R {
                 for b in 0..C {
-                    let lag = inputs.lag_columns.stride * (first + a + C - 1 - b);
-                    let bias = inputs.positions[lag + inputs.lag_columns.offset - 1];
+                    let bias = inputs.positions[lag(a + C - 1 - b) * stride + offset - 1];
                     sums[a][b] = Lane::splat(bias);
                 }
             }
@@ -310,12 +347,6 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
     for a in 0..R {
         scores[a * length + j..][..C].copy_from_slice(&sums[a]);
     }
-}
-
-/// The positional vectors of L lags from `first` on.
-#[inline(always)]
-fn lags<'a, const L: usize>(inputs: &Inputs<'a>, first: usize) -> [&'a [f32]; L] {
-    inputs.lag_columns.rows(inputs.positions, first)
 }
 
 /// Makes a row of scores into weights 2^(s − largest), and returns their sum.
@@ -360,13 +391,21 @@ fn backward_any<const FUSED: bool>(
         columns.row_mut(grads.queries, i).fill(Lane::ZERO);
     }
     for block in blocks(&rows, columns) {
-        let pairs = group.weights.chunks(PAIR * length);
-        let pairs = pairs.zip(group.slopes.chunks_mut(PAIR * length));
-        for (a, (pattern, slopes)) in (0..rows.len()).step_by(PAIR).zip(pairs) {
-            let (i, below) = (rows.start + a, &below_centres[a..]);
-            match rows.len() - a {
-                1 => slopes_of_rows::<FUSED, 1>(inputs, d_out, below, i, &block, pattern, slopes),
-                _ => slopes_of_rows::<FUSED, 2>(inputs, d_out, below, i, &block, pattern, slopes),
+        for (first, count) in tiles_of_rows(&rows) {
+            let a = first - rows.start;
+            let (pattern, slopes) = (
+                &group.weights[a * length..],
+                &mut group.slopes[a * length..],
+            );
+            let below = &below_centres[a..];
+            let place = (first, length);
+            match count {
+                ROWS => slopes_of_rows::<FUSED, ROWS, 2>(
+                    inputs, d_out, below, place, &block, pattern, slopes,
+                ),
+                _ => slopes_of_rows::<FUSED, 1, KEYS>(
+                    inputs, d_out, below, place, &block, pattern, slopes,
+                ),
             }
         }
         let pattern = Triangle::new(&group.weights, length, &rows);
@@ -382,12 +421,17 @@ fn backward_any<const FUSED: bool>(
                 slopes.sum_asked_over_rows::<FUSED, false>(
                     pattern, &block, inputs, d_out, grads.keys,
                 );
-                pattern.sum_over_rows::<FUSED>(&block, source(d_out), values);
+                pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
             }
             (values, _) => {
-                slopes.sum_over_rows::<FUSED>(&block, source(inputs.queries), grads.keys);
+                slopes.sum_over_rows::<FUSED>(
+                    &block,
+                    inputs.data,
+                    source(inputs.queries),
+                    grads.keys,
+                );
                 let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
-                pattern.sum_over_rows::<FUSED>(&block, source(d_out), values);
+                pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
             }
         }
     }
@@ -395,58 +439,54 @@ fn backward_any<const FUSED: bool>(
         return;
     }
     let slopes = Triangle::new(&group.slopes, length, &rows);
-    if inputs.bias {
-        for (i, slopes) in rows.clone().zip(group.slopes.chunks(length)) {
-            let lags = grads.positions.chunks_mut(inputs.lag_columns.stride);
-            for (lag, &ds) in lags.zip(slopes[..=i].iter().rev()) {
-                lag[inputs.lag_columns.offset - 1] += ds;
-            }
-        }
-    }
     if inputs.relative == RelativeTerm::Key {
         let source = Source {
             data: inputs.keys,
             columns,
         };
-        slopes.sum_by_lag::<FUSED, true>(source, inputs.lag_columns, grads.positions);
+        slopes.sum_by_lag::<FUSED, true>(inputs, source, grads.positions);
     } else {
         let source = Source {
             data: inputs.asking(),
             columns,
         };
-        slopes.sum_by_lag::<FUSED, false>(source, inputs.lag_columns, grads.positions);
-        let d_asking = match inputs.asking {
-            Asking::Query => &mut *grads.queries,
-            Asking::Key => &mut *grads.keys,
+        slopes.sum_by_lag::<FUSED, false>(inputs, source, grads.positions);
+        let (d_asking, data) = match inputs.asking {
+            Asking::Query => (&mut *grads.queries, 0),
+            Asking::Key => (&mut *grads.keys, inputs.data),
         };
-        slopes.sum_lags_over_keys::<FUSED>(inputs, d_asking);
+        slopes.sum_lags_over_keys::<FUSED>(inputs, data, d_asking);
     }
 }
 
-/// The slopes of rows i … i + R − 1 in a block of keys.
+/// The slopes of R rows in a block of keys, C keys at a time; `place` is (first row, row length).
 #[inline(always)]
-fn slopes_of_rows<const FUSED: bool, const R: usize>(
+fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,
     d_out: &[Lane],
     below: &[Lane],
-    i: usize,
+    (i, length): (usize, usize),
     block: &Range<usize>,
     pattern: &[Lane],
     slopes: &mut [Lane],
 ) {
-    let (columns, length) = (inputs.columns, slopes.len() / PAIR);
+    let columns = inputs.columns;
     let d_rows: [&[Lane]; R] = columns.rows(d_out, i);
     let mut below_centre = [Lane::ZERO; R];
     below_centre.copy_from_slice(&below[..R]);
-    // Rows have no weight where they do not see: what is behind the last of a pair matters to others of the group.
-    let whole = block.start + block.len() / 2 * 2;
-    for j in (block.start..whole).step_by(2) {
+    // Rows have no weight where they do not see.
+    let end = block.end.min(i + R).max(block.start);
+    let whole = end - (end - block.start) % C;
+    for j in (block.start..whole).step_by(C) {
         let values = columns.rows(inputs.values, j);
-        slope_tile::<FUSED, R, 2>(d_rows, values, below_centre, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, C>(d_rows, values, below_centre, pattern, (length, j), slopes);
     }
-    for j in whole..block.end {
+    for j in whole..end {
         let values = columns.rows(inputs.values, j);
         slope_tile::<FUSED, R, 1>(d_rows, values, below_centre, pattern, (length, j), slopes);
+    }
+    for a in 0..R {
+        slopes[a * length..][end..block.end].fill(Lane::ZERO);
     }
 }
 
@@ -520,5 +560,5 @@ leveled!(
 #[inline(always)]
 fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut Group) {
     let length = group.length;
-    scores_of_rows::<FUSED, 1>(inputs, i, &(0..i + 1), length, &mut group.weights);
+    scores_of_row::<FUSED>(inputs, i, &(0..i + 1), length, &mut group.weights);
 }

@@ -5,6 +5,39 @@ use std::ops::Range;
 use super::{Columns, GROUP, Inputs, PAIR};
 use crate::model::lane::Lane;
 
+/// Runs `$body` for tiles of columns: `$start` is the first of $N columns, at most five.
+macro_rules! in_tiles {
+    ($size:expr, |$start:ident, $N:ident| $body:expr) => {{
+        let (size, mut $start) = ($size, 0);
+        while $start < size {
+            let width = tile_width(size - $start);
+            match width {
+                1 => in_tiles!(@1 $N $body),
+                2 => in_tiles!(@2 $N $body),
+                3 => in_tiles!(@3 $N $body),
+                4 => in_tiles!(@4 $N $body),
+                _ => in_tiles!(@5 $N $body),
+            }
+            $start += width;
+        }
+    }};
+    (@$n:literal $N:ident $body:expr) => {{
+        const $N: usize = $n;
+        $body
+    }};
+}
+
+/// How many of the columns that are left go next: so that none is left alone, as long as that can be.
+#[inline(always)]
+fn tile_width(left: usize) -> usize {
+    match left {
+        0..=5 => left,
+        6 => 3,
+        _ if left % 4 == 0 || left == 7 => 4,
+        _ => 5,
+    }
+}
+
 /// Weights (or their slopes) of a group of rows at all keys, zero where a row does not see a key, and the sums that they weigh.
 #[derive(Clone, Copy)]
 pub(super) struct Triangle<'a> {
@@ -51,26 +84,32 @@ impl<'a> Triangle<'a> {
     ) {
         let columns = source.columns;
         for a in (0..self.count).step_by(PAIR) {
-            let row = |a: usize| &self.entries[a * self.length..][block.clone()];
-            let (i, keys) = (self.first + a, block.start);
+            let i = self.first + a;
+            // A pair sees no more.
+            let keys = block.start..block.end.min(i + PAIR).max(block.start);
+            let row = |a: usize| &self.entries[a * self.length..][keys.clone()];
+            let start = keys.start;
             if a + 1 < self.count {
                 let weights = [row(a), row(a + 1)];
-                add_sums::<FUSED, false, Lane, 2>(weights, keys, source, columns, [i, i + 1], out);
+                add_sums::<FUSED, false, Lane, 2>(weights, start, source, columns, [i, i + 1], out);
             } else {
-                add_sums::<FUSED, false, Lane, 1>([row(a)], keys, source, columns, [i], out);
+                add_sums::<FUSED, false, Lane, 1>([row(a)], start, source, columns, [i], out);
             }
         }
     }
 
-    /// out_j += Σ_i entries_ij source_i over the group's rows, for every key of a block.
+    /// out_j += Σ_i entries_ij source_i over the group's rows, for every key of a block and all columns but the first `data`.
     #[inline(always)]
     pub fn sum_over_rows<const FUSED: bool>(
         self,
         block: &Range<usize>,
+        data: usize,
         source: Source<Lane>,
         out: &mut [Lane],
     ) {
-        let (columns, first, count) = (source.columns, self.first, self.count);
+        let (first, count) = (self.first, self.count);
+        let columns = source.columns.without(data);
+        let source = Source { columns, ..source };
         for j in block.clone().step_by(PAIR) {
             let one = self.packed(j, self.length, count);
             if j + 1 < block.end {
@@ -84,8 +123,8 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) over the group's rows, for every key of a block; where keys are their `OWN` values,
-    /// + Σ_i pattern_ij dout_i in the same go.
+    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) over the group's rows, for every key of a block and all columns but those that are data;
+    /// where keys are their `OWN` values, + Σ_i pattern_ij dout_i in the same go.
     #[inline(always)]
     pub fn sum_asked_over_rows<const FUSED: bool, const OWN: bool>(
         self,
@@ -95,96 +134,107 @@ impl<'a> Triangle<'a> {
         d_out: &[Lane],
         out: &mut [Lane],
     ) {
-        let (columns, count, length) = (inputs.columns, self.count, self.length);
-        // Up to the group's first row, all rows see both keys of a pair; the later of the two has the smaller lags.
-        let common = block.end.min(self.first + 1).max(block.start);
-        let whole = block.start + (common - block.start) / 2 * 2;
-        for j in (block.start..whole).step_by(PAIR) {
-            let asked = Asked {
-                slopes: [
-                    self.packed(j + 1, length, count),
-                    self.packed(j, length, count),
-                ],
-                pattern: [
-                    pattern.packed(j + 1, length, count),
-                    pattern.packed(j, length, count),
-                ],
-                count,
-                row: self.first,
-                lag: self.first - j - 1,
-            };
-            let mut start = 0;
-            while start < columns.size {
-                start += match columns.size - start {
-                    1 => asked.add_columns::<FUSED, OWN, 1>(inputs, start, d_out, [j + 1, j], out),
-                    2 | 3 => {
-                        asked.add_columns::<FUSED, OWN, 2>(inputs, start, d_out, [j + 1, j], out)
-                    }
-                    _ => asked.add_columns::<FUSED, OWN, 4>(inputs, start, d_out, [j + 1, j], out),
-                };
-            }
-        }
-        let lags = Source {
-            data: inputs.positions,
-            columns: inputs.lag_columns,
+        let asked = Asked {
+            places: inputs.columns.without(inputs.data),
+            lags: inputs.lag_columns.without(inputs.data),
+            inputs,
+            d_out,
         };
-        for j in whole..block.end {
-            // Rows before key j do not see it.
-            let unseen = j.saturating_sub(self.first);
-            let (row, count) = (self.first + unseen, count - unseen);
-            let from = unseen * length + j;
-            let slopes = self.packed(from, length, count);
-            let slopes = [&slopes[..count]];
-            let source = |data| Source { data, columns };
-            let queries = source(inputs.queries);
-            add_sums::<FUSED, false, Lane, 1>(slopes, row, queries, columns, [j], out);
-            add_sums::<FUSED, true, f32, 1>(slopes, row - j, lags, columns, [j], out);
-            if OWN {
-                let pattern = pattern.packed(from, length, count);
-                let pattern = [&pattern[..count]];
-                add_sums::<FUSED, false, Lane, 1>(pattern, row, source(d_out), columns, [j], out);
+        let (first, count, length) = (self.first, self.count, self.length);
+        for j in block.clone().step_by(PAIR) {
+            // Rows before a key do not see it.
+            let from = j.saturating_sub(first);
+            if j + 1 == block.end {
+                let slopes = [&self.packed(j, length, count)[from..count]];
+                let pattern = [&pattern.packed(j, length, count)[from..count]];
+                asked.add::<FUSED, OWN, 1>(slopes, pattern, first + from, [j], out);
+                continue;
             }
+            let packed = |triangle: Self, j: usize| triangle.packed(j, length, count);
+            // The later of two keys has the smaller lags.
+            let slopes = [packed(self, j + 1), packed(self, j)];
+            let pattern = [packed(pattern, j + 1), packed(pattern, j)];
+            let mut both = from;
+            if j >= first {
+                let (slopes, pattern) = (&slopes[1][from..=from], &pattern[1][from..=from]);
+                asked.add::<FUSED, OWN, 1>([slopes], [pattern], j, [j], out);
+                both += 1;
+            }
+            let slopes = [&slopes[0][both..count], &slopes[1][both..count]];
+            let pattern = [&pattern[0][both..count], &pattern[1][both..count]];
+            asked.add::<FUSED, OWN, 2>(slopes, pattern, first + both, [j + 1, j], out);
         }
     }
 
     /// dr_δ += Σ_i entries_{i,i−δ} source over the group's rows, for every lag: the source is that of key i − δ if `KEY`, else
-    /// that of row i. `places` are the lags' in `out`.
+    /// that of row i; and dbias_δ += Σ_i entries_{i,i−δ}, where there is one.
     #[inline(always)]
     pub fn sum_by_lag<const FUSED: bool, const KEY: bool>(
         self,
+        inputs: &Inputs,
         source: Source<Lane>,
-        places: Columns,
         out: &mut [Lane],
     ) {
-        let (count, step) = (self.count, self.length + 1);
-        // All rows have the lags up to the first row's longest; the longer of two has the earlier keys.
-        let whole = (self.first + 1) / PAIR * PAIR;
-        for lag in (0..whole).step_by(PAIR) {
-            let key = self.first - lag - 1;
-            let longer = self.packed(key, step, count);
-            let shorter = self.packed(key + 1, step, count);
-            let (weights, rows) = ([&longer[..count], &shorter[..count]], [lag + 1, lag]);
-            let first = if KEY { key } else { self.first };
-            add_sums::<FUSED, KEY, Lane, 2>(weights, first, source, places, rows, out);
-        }
-        for lag in whole..self.first + self.count {
-            let without = lag.saturating_sub(self.first);
-            let (row, count) = (self.first + without, count - without);
-            let packed = self.packed(without * self.length + row - lag, step, count);
-            let first = if KEY { row - lag } else { row };
-            add_sums::<FUSED, KEY, Lane, 1>([&packed[..count]], first, source, places, [lag], out);
+        let (first, step, places) = (self.first, self.length + 1, inputs.lag_columns);
+        let end = first + self.count;
+        for lag in (0..end).step_by(PAIR) {
+            // Rows before a lag do not have it.
+            let row = first.max(lag);
+            let along = |row: usize, lag: usize| {
+                self.packed((row - first) * self.length + row - lag, step, end - row)
+            };
+            let shorter = along(row, lag);
+            let mut shorter = &shorter[..end - row];
+            if inputs.bias {
+                let bias = &mut out[lag * places.stride + places.offset - 1];
+                for &entry in shorter {
+                    *bias += entry;
+                }
+            }
+            if lag + 1 == end {
+                let start = if KEY { row - lag } else { row };
+                add_sums::<FUSED, KEY, Lane, 1>([shorter], start, source, places, [lag], out);
+                continue;
+            }
+            // The longer of two lags has the earlier keys.
+            let both = first.max(lag + 1);
+            let longer = along(both, lag + 1);
+            let longer = &longer[..end - both];
+            if inputs.bias {
+                let bias = &mut out[(lag + 1) * places.stride + places.offset - 1];
+                for &entry in longer {
+                    *bias += entry;
+                }
+            }
+            if row < both {
+                let start = if KEY { 0 } else { row };
+                add_sums::<FUSED, KEY, Lane, 1>([&shorter[..1]], start, source, places, [lag], out);
+                shorter = &shorter[1..];
+            }
+            let start = if KEY { both - lag - 1 } else { both };
+            let lags = [lag + 1, lag];
+            add_sums::<FUSED, KEY, Lane, 2>([longer, shorter], start, source, places, lags, out);
         }
     }
 
     /// out_i += Σ_j entries_ij r_{i−j}, for every row.
     #[inline(always)]
-    pub fn sum_lags_over_keys<const FUSED: bool>(self, inputs: &Inputs, out: &mut [Lane]) {
+    pub fn sum_lags_over_keys<const FUSED: bool>(
+        self,
+        inputs: &Inputs,
+        data: usize,
+        out: &mut [Lane],
+    ) {
+        let (columns, lag_columns) = (
+            inputs.columns.without(data),
+            inputs.lag_columns.without(data),
+        );
         let rows = self.entries.chunks(self.length).take(self.count);
         for (a, entries) in rows.enumerate() {
             let i = self.first + a;
-            let out_row = inputs.columns.row_mut(out, i);
+            let out_row = columns.row_mut(out, i);
             for (j, &entry) in entries[..=i].iter().enumerate() {
-                let lag = inputs.lag_columns.row(inputs.positions, i - j);
+                let lag = lag_columns.row(inputs.positions, i - j);
                 for (sum, &r) in out_row.iter_mut().zip(lag) {
                     *sum = entry.times_plus::<FUSED>(Lane::splat(r), *sum);
                 }
@@ -193,56 +243,64 @@ impl<'a> Triangle<'a> {
     }
 }
 
-/// What the rows of a group ask of two neighbouring keys, the later one first.
-struct Asked {
-    slopes: [Packed; 2],
-    pattern: [Packed; 2],
-    count: usize,
-    /// The group's first row, and its lag to the later key.
-    row: usize,
-    lag: usize,
+/// What rows ask of keys, and what is asked for: all columns but those that are data.
+struct Asked<'a> {
+    places: Columns,
+    lags: Columns,
+    inputs: &'a Inputs<'a>,
+    d_out: &'a [Lane],
 }
 
-impl Asked {
-    /// Adds slopes_i (q_i + r) and, if `OWN`, pattern_i dout_i, summed over rows, to N columns from `start` on of two rows of
-    /// `out`; returns N.
+impl Asked<'_> {
+    /// Adds Σ_n slopes[n] (q + r) of the rows from `row` on to the rows `keys` of `out`, the latest key first, and, if `OWN`, Σ_n pattern[n] dout.
     #[inline(always)]
-    fn add_columns<const FUSED: bool, const OWN: bool, const N: usize>(
+    fn add<const FUSED: bool, const OWN: bool, const R: usize>(
         &self,
-        inputs: &Inputs,
-        start: usize,
-        d_out: &[Lane],
-        rows: [usize; 2],
+        slopes: [&[Lane]; R],
+        pattern: [&[Lane]; R],
+        row: usize,
+        keys: [usize; R],
         out: &mut [Lane],
-    ) -> usize {
-        let part = |columns: Columns| Columns {
-            offset: columns.offset + start,
-            size: N,
-            ..columns
-        };
-        let (columns, lag_columns) = (part(inputs.columns), part(inputs.lag_columns));
-        let mut sums = [[Lane::ZERO; N]; 2];
-        for r in 0..2 {
-            sums[r].copy_from_slice(columns.row(out, rows[r]));
+    ) {
+        in_tiles!(self.places.size, |start, N| {
+            self.add_columns::<FUSED, OWN, R, N>(slopes, pattern, row, keys, start, out)
+        });
+    }
+
+    /// The same for N columns from `start` on.
+    #[inline(always)]
+    fn add_columns<const FUSED: bool, const OWN: bool, const R: usize, const N: usize>(
+        &self,
+        slopes: [&[Lane]; R],
+        pattern: [&[Lane]; R],
+        row: usize,
+        keys: [usize; R],
+        start: usize,
+        out: &mut [Lane],
+    ) {
+        let (columns, lags) = (self.places.part::<N>(start), self.lags.part::<N>(start));
+        let mut sums = [[Lane::ZERO; N]; R];
+        for r in 0..R {
+            sums[r].copy_from_slice(columns.row(out, keys[r]));
         }
-        for n in 0..self.count {
-            let q = columns.row(inputs.queries, self.row + n);
-            let d = columns.row(d_out, self.row + n);
-            for r in 0..2 {
-                let lag = lag_columns.row(inputs.positions, self.lag + n + r);
+        let first_lag = row - keys[0];
+        for n in 0..slopes[0].len() {
+            let q = columns.row(self.inputs.queries, row + n);
+            let d = columns.row(self.d_out, row + n);
+            for r in 0..R {
+                let lag = lags.row(self.inputs.positions, first_lag + n + r);
                 for c in 0..N {
                     let asks = q[c] + Lane::splat(lag[c]);
-                    sums[r][c] = self.slopes[r][n].times_plus::<FUSED>(asks, sums[r][c]);
+                    sums[r][c] = slopes[r][n].times_plus::<FUSED>(asks, sums[r][c]);
                     if OWN {
-                        sums[r][c] = self.pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
+                        sums[r][c] = pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
                     }
                 }
             }
         }
-        for r in 0..2 {
-            columns.row_mut(out, rows[r]).copy_from_slice(&sums[r]);
+        for r in 0..R {
+            columns.row_mut(out, keys[r]).copy_from_slice(&sums[r]);
         }
-        N
     }
 }
 
@@ -283,28 +341,17 @@ fn add_sums<const FUSED: bool, const DIAGONAL: bool, T: Number, const R: usize>(
     rows: [usize; R],
     out: &mut [Lane],
 ) {
-    let mut start = 0;
-    while start < columns.size {
-        let part = |columns: Columns| Columns {
-            offset: columns.offset + start,
-            ..columns
-        };
+    in_tiles!(columns.size, |start, N| {
         let source = Source {
-            columns: part(source.columns),
+            columns: source.columns.part::<N>(start),
             ..source
         };
-        let place = part(columns);
-        start += match columns.size - start {
-            1 => add_columns::<FUSED, DIAGONAL, T, R, 1>(weights, first, source, place, rows, out),
-            2 | 3 => {
-                add_columns::<FUSED, DIAGONAL, T, R, 2>(weights, first, source, place, rows, out)
-            }
-            _ => add_columns::<FUSED, DIAGONAL, T, R, 4>(weights, first, source, place, rows, out),
-        };
-    }
+        let place = columns.part::<N>(start);
+        add_columns::<FUSED, DIAGONAL, T, R, N>(weights, first, source, place, rows, out)
+    });
 }
 
-/// The same for N columns; returns N.
+/// The same for N columns.
 #[inline(always)]
 fn add_columns<
     const FUSED: bool,
@@ -319,8 +366,7 @@ fn add_columns<
     columns: Columns,
     rows: [usize; R],
     out: &mut [Lane],
-) -> usize {
-    let columns = Columns { size: N, ..columns };
+) {
     let mut sums = [[Lane::ZERO; N]; R];
     for r in 0..R {
         sums[r].copy_from_slice(columns.row(out, rows[r]));
@@ -347,5 +393,4 @@ fn add_columns<
     for r in 0..R {
         columns.row_mut(out, rows[r]).copy_from_slice(&sums[r]);
     }
-    N
 }
