@@ -96,7 +96,7 @@ impl Transformer {
             layers,
             resid: stream(),
             final_normed: stream(),
-            group: Group::new(self.length),
+            group: Group::new(self.length, self.width),
             d_resid: stream(),
             d_normed: stream(),
             d_queries: stream(),
@@ -156,6 +156,7 @@ impl Transformer {
             }
             for h in 0..layer.heads {
                 let head = self.head(layer, h, params, (queries, keys, values));
+                work.group.turn_to(&head);
                 for first in (0..rows).step_by(GROUP) {
                     let group = first..(first + GROUP).min(rows);
                     fast::forward(level, &head, group, &mut work.group, mixed);
@@ -290,6 +291,7 @@ impl Transformer {
             for h in 0..heads {
                 let rows_of = (&saved.queries[..], &saved.keys[..], &saved.values[..]);
                 let head = self.head(layer, h, params, rows_of);
+                work.group.turn_to(&head);
                 for first in (0..rows).step_by(GROUP) {
                     let (part, group) = (first..(first + GROUP).min(rows), &mut work.group);
                     fast::weights(level, &head, part.clone(), group);

@@ -32,9 +32,6 @@ fn group_size(m: usize) -> usize {
 pub struct Work {
     symbols: Symbols,
     layers: Vec<LayerWork>,
-    /// Coordinates after the last layer, [t, last], and their gradient.
-    last: Vec<Lane>,
-    d_last: Vec<Lane>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +72,7 @@ impl Coordinates {
             dc: lanes(m),
             group: match m <= MOST {
                 true => Group::Narrow(narrow::Group::new(self.length)),
-                false => Group::Wide(fast::Group::new(self.length)),
+                false => Group::Wide(fast::Group::new(self.length, m)),
             },
             convolution: (l == 0).then(|| one_hot::Work::new(self.states, self.length)),
         };
@@ -87,8 +84,6 @@ impl Coordinates {
         Work {
             symbols: Planes::new(self.length, self.states, Lane::ZERO),
             layers: self.layers.iter().enumerate().map(layer).collect(),
-            last: lanes(self.last),
-            d_last: lanes(self.last),
         }
     }
 
@@ -137,17 +132,7 @@ impl Coordinates {
                 &logits[own.clone()],
                 &mut d_logits[own.clone()],
             );
-            let places = group.start * self.last..group.end * self.last;
-            work.d_last[places.clone()].fill(Lane::ZERO);
-            affine_backward(
-                self.level,
-                &work.last[places.clone()],
-                &tables.data[self.output.clone()],
-                (self.last, states),
-                &d_logits[own],
-                Some(&mut work.d_last[places]),
-                &mut grads[self.output.clone()],
-            );
+            self.output_backward(tables, group.clone(), work, &d_logits[own], grads);
             self.backward_layer(tables, top, group, work, grads);
         }
         for l in (0..top).rev() {
@@ -157,9 +142,7 @@ impl Coordinates {
 
     /// The coordinates of the inputs, and all layers but the last.
     fn forward_below(&self, tables: &Tables, inputs: &[[u8; LANES]], work: &mut Work) {
-        let Work {
-            symbols, layers, ..
-        } = work;
+        let Work { symbols, layers } = work;
         set_symbols(inputs, 0, symbols);
         // y_i = onehot(x_i) without its first entry
         let m = self.states - 1;
@@ -167,6 +150,14 @@ impl Coordinates {
             let plane = symbols.column(1 + r)[..inputs.len()].iter();
             for (y_i, &z) in layers[0].y.chunks_exact_mut(m).zip(plane) {
                 y_i[r] = z;
+            }
+        }
+        for (plan, layer) in self.layers.iter().zip(layers) {
+            for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
+                if let Group::Wide(group) = &mut head.group {
+                    let positions = &tables.data[places.positions.clone()];
+                    group.turn_to(&self.wide(plan.m, &layer.y, &head.w, positions));
+                }
             }
         }
         for l in 0..self.layers.len() - 1 {
@@ -177,12 +168,7 @@ impl Coordinates {
     /// Some rows of layer `l`, and with them the coordinates after it.
     fn forward_layer(&self, tables: &Tables, l: usize, rows: Range<usize>, work: &mut Work) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
-        let Work {
-            symbols,
-            layers,
-            last,
-            ..
-        } = work;
+        let Work { symbols, layers } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
         let LayerWork { y, heads, .. } = &mut done[l];
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
@@ -205,30 +191,69 @@ impl Coordinates {
                 self.forward_group(way, tables, places, y, head, group);
             }
         }
-        // y′ = [y, c¹ … c^H]
-        let (next, stride) = match rest.first_mut() {
-            Some(next) => (&mut next.y, self.layers[l + 1].m),
-            None => (last, self.last),
+        // y′ = [y, c¹ … c^H]; what is after the last layer stays where it is.
+        let Some(next) = rest.first_mut() else {
+            return;
         };
+        let stride = self.layers[l + 1].m;
         let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
         for (part, source) in sources.enumerate() {
             for r in 0..m {
                 for i in rows.clone() {
-                    next[i * stride + part * m + r] = source[i * m + r];
+                    next.y[i * stride + part * m + r] = source[i * m + r];
                 }
             }
         }
     }
 
-    /// Logits of some rows, from the coordinates after the last layer.
+    /// Logits of some rows: logits_i = table₀ + [y, c¹ … c^H]_i · table₁…, with y and c of the last layer.
     fn output(&self, tables: &Tables, rows: Range<usize>, work: &Work, logits: &mut [Lane]) {
-        let last = &work.last[rows.start * self.last..rows.end * self.last];
-        let logits = &mut logits[rows.start * self.states..rows.end * self.states];
-        let table = &tables.data[self.output.clone()];
-        affine(self.level, last, table, (self.last, self.states), logits);
+        let (states, m) = (self.states, self.layers[self.layers.len() - 1].m);
+        let top = work.layers.last().expect("at least one layer");
+        let logits = &mut logits[rows.start * states..rows.end * states];
+        let (first, rest) = tables.data[self.output.clone()].split_at(states);
+        set_rows(first, logits);
+        let sources = std::iter::once(&top.y).chain(top.heads.iter().map(|head| &head.c));
+        for (source, table) in sources.zip(rest.chunks_exact(m * states)) {
+            let source = &source[rows.start * m..rows.end * m];
+            linear::add_forward(self.level, source, table, m, states, logits);
+        }
     }
 
-    /// The gradients of some rows of layer `l`, given that of the coordinates after it. Where the rows are one group, its
+    /// Carries the gradient of some rows' logits on to y and c of the last layer: added to the one, set in the others.
+    fn output_backward(
+        &self,
+        tables: &Tables,
+        rows: Range<usize>,
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        let (level, states, m) = (
+            self.level,
+            self.states,
+            self.layers[self.layers.len() - 1].m,
+        );
+        let LayerWork { y, dy, heads } = work.layers.last_mut().expect("at least one layer");
+        let rest = &tables.data[self.output.clone()][states..];
+        let (d_first, d_rest) = grads[self.output.clone()].split_at_mut(states);
+        linear::bias_backward(d_logits, d_first);
+        let own = rows.start * m..rows.end * m;
+        let parts = heads.iter_mut().map(|head| {
+            head.dc[own.clone()].fill(Lane::ZERO);
+            (&head.c, &mut head.dc)
+        });
+        let parts = std::iter::once((&*y, dy)).chain(parts);
+        let tables = rest.chunks_exact(m * states);
+        for ((part, d_part), (table, d_table)) in
+            parts.zip(tables.zip(d_rest.chunks_exact_mut(m * states)))
+        {
+            linear::weight_backward(level, &part[own.clone()], m, states, d_logits, d_table);
+            linear::input_backward(level, table, m, states, d_logits, &mut d_part[own.clone()]);
+        }
+    }
+
+    /// The gradients of some rows of layer `l`, given that of the coordinates after it (of the last layer: its dy and dc). Where the rows are one group, its
     /// forward must have come just before.
     fn backward_layer(
         &self,
@@ -239,26 +264,20 @@ impl Coordinates {
         grads: &mut [Lane],
     ) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
-        let Work {
-            symbols,
-            layers,
-            d_last,
-            ..
-        } = work;
+        let Work { symbols, layers } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
         let LayerWork { y, dy, heads } = &mut done[l];
-        let (d_next, stride) = match rest.first() {
-            Some(next) => (&next.dy, self.layers[l + 1].m),
-            None => (&*d_last, self.last),
-        };
         // y′ = [y, c¹ … c^H]
-        for r in 0..m {
-            for i in rows.clone() {
-                dy[i * m + r] += d_next[i * stride + r];
-            }
-            for (h, head) in heads.iter_mut().enumerate() {
+        if let Some(next) = rest.first() {
+            let stride = self.layers[l + 1].m;
+            for r in 0..m {
                 for i in rows.clone() {
-                    head.dc[i * m + r] = d_next[i * stride + (1 + h) * m + r];
+                    dy[i * m + r] += next.dy[i * stride + r];
+                }
+                for (h, head) in heads.iter_mut().enumerate() {
+                    for i in rows.clone() {
+                        head.dc[i * m + r] = next.dy[i * stride + (1 + h) * m + r];
+                    }
                 }
             }
         }
@@ -448,14 +467,19 @@ fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |first| first..(first + size).min(end))
 }
 
+/// Sets every row to the same numbers.
+fn set_rows(row: &[f32], out: &mut [Lane]) {
+    for out_row in out.chunks_exact_mut(row.len()) {
+        for (o, &number) in out_row.iter_mut().zip(row) {
+            *o = Lane::splat(number);
+        }
+    }
+}
+
 /// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
 fn affine(level: Level, y: &[Lane], table: &[f32], (m, width): (usize, usize), out: &mut [Lane]) {
     let (first, rest) = table.split_at(width);
-    for row in out.chunks_exact_mut(width) {
-        for (o, &t) in row.iter_mut().zip(first) {
-            *o = Lane::splat(t);
-        }
-    }
+    set_rows(first, out);
     linear::add_forward(level, y, rest, m, width, out);
 }
 

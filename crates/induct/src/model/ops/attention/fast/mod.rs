@@ -11,11 +11,13 @@
 //! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
 //! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, which many rows add to.
 
+mod pairs;
 mod sums;
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
+use self::pairs::{Lags, scores_any, slopes_any, weights_any};
 use self::sums::{Source, Triangle};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::model::lane::Lane;
@@ -141,16 +143,29 @@ pub struct Group {
     weights: Vec<Lane>,
     slopes: Vec<Lane>,
     inverse: Vec<Lane>,
+    lags: Lags,
+    /// Rows of a tile, side by side: [size, ROWS]
+    tile: [Vec<Lane>; 2],
 }
 
 impl Group {
-    /// Room for rows of contexts up to t = `length`.
-    pub fn new(length: usize) -> Self {
+    /// Room for rows of contexts up to t = `length`, of heads of up to `size` numbers.
+    pub fn new(length: usize, size: usize) -> Self {
+        let tile = vec![Lane::ZERO; ROWS * size];
         Self {
             length,
+            lags: Lags::new(length, size),
+            tile: [tile.clone(), tile],
             weights: vec![Lane::ZERO; GROUP * length],
             slopes: vec![Lane::ZERO; GROUP * length],
             inverse: vec![Lane::ZERO; GROUP],
+        }
+    }
+
+    /// Turns to a head: must come before the first group of its rows.
+    pub fn turn_to(&mut self, inputs: &Inputs) {
+        if inputs.relative != RelativeTerm::Absent {
+            self.lags.read(inputs);
         }
     }
 }
@@ -218,65 +233,6 @@ fn forward_any<const FUSED: bool>(
     }
 }
 
-#[inline(always)]
-fn weights_any<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut Group) {
-    let length = group.length;
-    for block in blocks(&rows, inputs.columns) {
-        for (first, count) in tiles_of_rows(&rows) {
-            let scores = &mut group.weights[(first - rows.start) * length..];
-            match count {
-                ROWS => {
-                    let end = block.end.min(first + ROWS);
-                    let whole = end.max(block.start) - end.saturating_sub(block.start) % 2;
-                    for j in (block.start..whole).step_by(2) {
-                        score_tile::<FUSED, ROWS, 2, 5>(inputs, (first, j), length, scores);
-                    }
-                    for j in whole..end {
-                        score_tile::<FUSED, ROWS, 1, 4>(inputs, (first, j), length, scores);
-                    }
-                }
-                _ => scores_of_row::<FUSED>(inputs, first, &block, length, scores),
-            }
-        }
-    }
-    let weights = group.weights.chunks_mut(length).zip(&mut group.inverse);
-    for (i, (row, inverse)) in rows.clone().zip(weights) {
-        *inverse = exponentials::<FUSED>(&mut row[..=i]).inverse();
-        // What a row does not see, others of the group may.
-        row[i + 1..rows.end].fill(Lane::ZERO);
-    }
-}
-
-/// Rows of a group in tiles of [`ROWS`], and one by one where they are not enough: (first row, how many).
-#[inline(always)]
-fn tiles_of_rows(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let whole = rows.start + rows.len() / ROWS * ROWS;
-    let tiles = (rows.start..whole).step_by(ROWS).map(|first| (first, ROWS));
-    tiles.chain((whole..rows.end).map(|first| (first, 1)))
-}
-
-/// Keys that go together where there is one row only.
-const KEYS: usize = 8;
-
-/// The scores of row i in a block of keys.
-#[inline(always)]
-fn scores_of_row<const FUSED: bool>(
-    inputs: &Inputs,
-    i: usize,
-    block: &Range<usize>,
-    length: usize,
-    scores: &mut [Lane],
-) {
-    let end = block.end.min(i + 1);
-    let whole = end.max(block.start) - end.saturating_sub(block.start) % KEYS;
-    for j in (block.start..whole).step_by(KEYS) {
-        score_tile::<FUSED, 1, KEYS, KEYS>(inputs, (i, j), length, scores);
-    }
-    for j in whole..end {
-        score_tile::<FUSED, 1, 1, 1>(inputs, (i, j), length, scores);
-    }
-}
-
 /// Blocks of the keys that some rows see.
 #[inline(always)]
 fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<usize>> + use<> {
@@ -284,84 +240,6 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
     (0..end)
         .step_by(size)
         .map(move |start| start..(start + size).min(end))
-}
-
-/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of lags they have: row a and key b
-/// are i − j + a − b apart. The score of a row at a key that it does not see is of no use.
-#[inline(always)]
-fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
-    inputs: &Inputs,
-    (i, j): (usize, usize),
-    length: usize,
-    scores: &mut [Lane],
-) {
-    let columns = inputs.columns;
-    let q: [&[Lane]; R] = columns.rows(inputs.queries, i);
-    let k: [&[Lane]; C] = columns.rows(inputs.keys, j);
-    let mut sums = [[Lane::ZERO; C]; R];
-    if inputs.relative == RelativeTerm::Absent {
-        for m in 0..columns.size {
-            for a in 0..R {
-                for b in 0..C {
-                    sums[a][b] = q[a][m].times_plus::<FUSED>(k[b][m], sums[a][b]);
-                }
-            }
-        }
-    } else {
-        let lag = |n: usize| (i + 1 + n).saturating_sub(j + C);
-        let mut lags = [&inputs.positions[..0]; L];
-        for n in 0..L {
-            lags[n] = inputs.lag_columns.row(inputs.positions, lag(n));
-        }
-        if inputs.bias {
-            let Columns { stride, offset, .. } = inputs.lag_columns;
-            for a in 0..R {
-                for b in 0..C {
-                    let bias = inputs.positions[lag(a + C - 1 - b) * stride + offset - 1];
-                    sums[a][b] = Lane::splat(bias);
-                }
-            }
-        }
-        if inputs.relative == RelativeTerm::Key {
-            for m in 0..columns.size {
-                for a in 0..R {
-                    for b in 0..C {
-                        let asks = q[a][m] + Lane::splat(lags[a + C - 1 - b][m]);
-                        sums[a][b] = asks.times_plus::<FUSED>(k[b][m], sums[a][b]);
-                    }
-                }
-            }
-        } else {
-            let p: [&[Lane]; R] = columns.rows(inputs.asking(), i);
-            for m in 0..columns.size {
-                for a in 0..R {
-                    for b in 0..C {
-                        let position = Lane::splat(lags[a + C - 1 - b][m]);
-                        sums[a][b] = q[a][m].times_plus::<FUSED>(k[b][m], sums[a][b]);
-                        sums[a][b] = p[a][m].times_plus::<FUSED>(position, sums[a][b]);
-                    }
-                }
-            }
-        }
-    }
-    for a in 0..R {
-        scores[a * length + j..][..C].copy_from_slice(&sums[a]);
-    }
-}
-
-/// Makes a row of scores into weights 2^(s − largest), and returns their sum.
-#[inline(always)]
-fn exponentials<const FUSED: bool>(row: &mut [Lane]) -> Lane {
-    let mut most = row[0];
-    for &score in row.iter() {
-        most = most.max(score);
-    }
-    let mut sum = Lane::ZERO;
-    for score in row {
-        *score = (*score - most).exp2_clamped::<FUSED>();
-        sum += *score;
-    }
-    sum
 }
 
 /// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
@@ -391,23 +269,7 @@ fn backward_any<const FUSED: bool>(
         columns.row_mut(grads.queries, i).fill(Lane::ZERO);
     }
     for block in blocks(&rows, columns) {
-        for (first, count) in tiles_of_rows(&rows) {
-            let a = first - rows.start;
-            let (pattern, slopes) = (
-                &group.weights[a * length..],
-                &mut group.slopes[a * length..],
-            );
-            let below = &below_centres[a..];
-            let place = (first, length);
-            match count {
-                ROWS => slopes_of_rows::<FUSED, ROWS, 2>(
-                    inputs, d_out, below, place, &block, pattern, slopes,
-                ),
-                _ => slopes_of_rows::<FUSED, 1, KEYS>(
-                    inputs, d_out, below, place, &block, pattern, slopes,
-                ),
-            }
-        }
+        slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
         let pattern = Triangle::new(&group.weights, length, &rows);
         let slopes = Triangle::new(&group.slopes, length, &rows);
         let source = |data| Source { data, columns };
@@ -459,67 +321,6 @@ fn backward_any<const FUSED: bool>(
     }
 }
 
-/// The slopes of R rows in a block of keys, C keys at a time; `place` is (first row, row length).
-#[inline(always)]
-fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
-    inputs: &Inputs,
-    d_out: &[Lane],
-    below: &[Lane],
-    (i, length): (usize, usize),
-    block: &Range<usize>,
-    pattern: &[Lane],
-    slopes: &mut [Lane],
-) {
-    let columns = inputs.columns;
-    let d_rows: [&[Lane]; R] = columns.rows(d_out, i);
-    let mut below_centre = [Lane::ZERO; R];
-    below_centre.copy_from_slice(&below[..R]);
-    // Rows have no weight where they do not see.
-    let end = block.end.min(i + R).max(block.start);
-    let whole = end - (end - block.start) % C;
-    for j in (block.start..whole).step_by(C) {
-        let values = columns.rows(inputs.values, j);
-        slope_tile::<FUSED, R, C>(d_rows, values, below_centre, pattern, (length, j), slopes);
-    }
-    for j in whole..end {
-        let values = columns.rows(inputs.values, j);
-        slope_tile::<FUSED, R, 1>(d_rows, values, below_centre, pattern, (length, j), slopes);
-    }
-    for a in 0..R {
-        slopes[a * length..][end..block.end].fill(Lane::ZERO);
-    }
-}
-
-/// ds of R rows at keys j … j + C − 1: ln 2 · p_ij (dout_i · u_j − dout_i · out_i). `place` is (row length, j).
-#[inline(always)]
-fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
-    d_rows: [&[Lane]; R],
-    values: [&[Lane]; C],
-    below_centre: [Lane; R],
-    pattern: &[Lane],
-    (length, j): (usize, usize),
-    slopes: &mut [Lane],
-) {
-    let mut sums = [[Lane::ZERO; C]; R];
-    for a in 0..R {
-        sums[a] = [below_centre[a]; C];
-    }
-    for m in 0..d_rows[0].len() {
-        for a in 0..R {
-            for b in 0..C {
-                sums[a][b] = d_rows[a][m].times_plus::<FUSED>(values[b][m], sums[a][b]);
-            }
-        }
-    }
-    for a in 0..R {
-        let p = &pattern[a * length + j..][..C];
-        let ds = &mut slopes[a * length + j..][..C];
-        for b in 0..C {
-            ds[b] = p[b] * sums[a][b] * LN_2;
-        }
-    }
-}
-
 /// Shows every row of a head's attention to `probe`, by the very passes of the forward; `constant` is a part of every score of
 /// row i that does not depend on j and that the queries lack, in units of ln 2.
 pub fn show(
@@ -530,7 +331,8 @@ pub fn show(
     constant: impl Fn(usize) -> Lane,
     probe: AttnProbe,
 ) {
-    let mut group = Group::new(rows);
+    let mut group = Group::new(rows, inputs.columns.size);
+    group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
         scores(level, inputs, i, &mut group);
@@ -556,9 +358,3 @@ leveled!(
     /// The scores of one row, into the group's first row of weights.
     fn scores(inputs: &Inputs, i: usize, group: &mut Group) = scores_any
 );
-
-#[inline(always)]
-fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut Group) {
-    let length = group.length;
-    scores_of_row::<FUSED>(inputs, i, &(0..i + 1), length, &mut group.weights);
-}

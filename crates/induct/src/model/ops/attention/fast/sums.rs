@@ -52,6 +52,8 @@ pub(super) struct Triangle<'a> {
 /// Entries that are not side by side in a triangle, brought together: one a row of the group.
 type Packed = [Lane; GROUP];
 
+const UNPACKED: Packed = [Lane::ZERO; GROUP];
+
 impl<'a> Triangle<'a> {
     #[inline(always)]
     pub fn new(entries: &'a [Lane], length: usize, rows: &Range<usize>) -> Self {
@@ -63,13 +65,19 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// Entries from `start` on, `step` apart: down a column, or along a diagonal.
+    /// Packs `count` entries from `start` on, `step` apart: down a column, or along a diagonal.
     #[inline(always)]
-    fn packed(self, start: usize, step: usize, count: usize) -> Packed {
-        let mut packed = [Lane::ZERO; GROUP];
-        let entries = self.entries[start..].iter().step_by(step);
-        for (slot, &entry) in packed.iter_mut().zip(entries.take(count)) {
-            *slot = entry;
+    fn pack<'p>(
+        self,
+        start: usize,
+        step: usize,
+        count: usize,
+        packed: &'p mut Packed,
+    ) -> &'p [Lane] {
+        let packed = &mut packed[..count];
+        let entries = &self.entries[start..];
+        for n in 0..count {
+            packed[n] = entries[n * step];
         }
         packed
     }
@@ -110,15 +118,15 @@ impl<'a> Triangle<'a> {
         let (first, count) = (self.first, self.count);
         let columns = source.columns.without(data);
         let source = Source { columns, ..source };
+        let (mut one, mut other) = (UNPACKED, UNPACKED);
         for j in block.clone().step_by(PAIR) {
-            let one = self.packed(j, self.length, count);
+            let one = self.pack(j, self.length, count, &mut one);
             if j + 1 < block.end {
-                let other = self.packed(j + 1, self.length, count);
-                let weights = [&one[..count], &other[..count]];
+                let other = self.pack(j + 1, self.length, count, &mut other);
+                let weights = [one, other];
                 add_sums::<FUSED, false, Lane, 2>(weights, first, source, columns, [j, j + 1], out);
             } else {
-                let weights = [&one[..count]];
-                add_sums::<FUSED, false, Lane, 1>(weights, first, source, columns, [j], out);
+                add_sums::<FUSED, false, Lane, 1>([one], first, source, columns, [j], out);
             }
         }
     }
@@ -140,29 +148,28 @@ impl<'a> Triangle<'a> {
             inputs,
             d_out,
         };
-        let (first, count, length) = (self.first, self.count, self.length);
+        let (first, end, length) = (self.first, self.first + self.count, self.length);
+        let mut packed = [UNPACKED; 4];
+        let [a, b, c, d] = &mut packed;
         for j in block.clone().step_by(PAIR) {
-            // Rows before a key do not see it.
-            let from = j.saturating_sub(first);
+            // Rows before a key do not see it; the later of two keys has the smaller lags.
+            let row = first.max(j);
+            let start = (row - first) * length + j;
+            let mut slopes = self.pack(start, length, end - row, a);
+            let mut weights = pattern.pack(start, length, end - row, b);
             if j + 1 == block.end {
-                let slopes = [&self.packed(j, length, count)[from..count]];
-                let pattern = [&pattern.packed(j, length, count)[from..count]];
-                asked.add::<FUSED, OWN, 1>(slopes, pattern, first + from, [j], out);
+                asked.add::<FUSED, OWN, 1>([slopes], [weights], row, [j], out);
                 continue;
             }
-            let packed = |triangle: Self, j: usize| triangle.packed(j, length, count);
-            // The later of two keys has the smaller lags.
-            let slopes = [packed(self, j + 1), packed(self, j)];
-            let pattern = [packed(pattern, j + 1), packed(pattern, j)];
-            let mut both = from;
-            if j >= first {
-                let (slopes, pattern) = (&slopes[1][from..=from], &pattern[1][from..=from]);
-                asked.add::<FUSED, OWN, 1>([slopes], [pattern], j, [j], out);
-                both += 1;
+            let both = first.max(j + 1);
+            if row < both {
+                asked.add::<FUSED, OWN, 1>([&slopes[..1]], [&weights[..1]], j, [j], out);
+                (slopes, weights) = (&slopes[1..], &weights[1..]);
             }
-            let slopes = [&slopes[0][both..count], &slopes[1][both..count]];
-            let pattern = [&pattern[0][both..count], &pattern[1][both..count]];
-            asked.add::<FUSED, OWN, 2>(slopes, pattern, first + both, [j + 1, j], out);
+            let start = (both - first) * length + j + 1;
+            let slopes = [self.pack(start, length, end - both, c), slopes];
+            let weights = [pattern.pack(start, length, end - both, d), weights];
+            asked.add::<FUSED, OWN, 2>(slopes, weights, both, [j + 1, j], out);
         }
     }
 
@@ -177,14 +184,12 @@ impl<'a> Triangle<'a> {
     ) {
         let (first, step, places) = (self.first, self.length + 1, inputs.lag_columns);
         let end = first + self.count;
+        let (mut one, mut other) = (UNPACKED, UNPACKED);
         for lag in (0..end).step_by(PAIR) {
             // Rows before a lag do not have it.
             let row = first.max(lag);
-            let along = |row: usize, lag: usize| {
-                self.packed((row - first) * self.length + row - lag, step, end - row)
-            };
-            let shorter = along(row, lag);
-            let mut shorter = &shorter[..end - row];
+            let start = (row - first) * self.length + row - lag;
+            let mut shorter = self.pack(start, step, end - row, &mut one);
             if inputs.bias {
                 let bias = &mut out[lag * places.stride + places.offset - 1];
                 for &entry in shorter {
@@ -198,8 +203,8 @@ impl<'a> Triangle<'a> {
             }
             // The longer of two lags has the earlier keys.
             let both = first.max(lag + 1);
-            let longer = along(both, lag + 1);
-            let longer = &longer[..end - both];
+            let start = (both - first) * self.length + both - lag - 1;
+            let longer = self.pack(start, step, end - both, &mut other);
             if inputs.bias {
                 let bias = &mut out[(lag + 1) * places.stride + places.offset - 1];
                 for &entry in longer {
@@ -283,14 +288,18 @@ impl Asked<'_> {
         for r in 0..R {
             sums[r].copy_from_slice(columns.row(out, keys[r]));
         }
-        let first_lag = row - keys[0];
-        for n in 0..slopes[0].len() {
+        // All of one length, so that it is checked once; the second of one is the first again.
+        let count = slopes[0].len();
+        let slopes = [&slopes[0][..count], &slopes[R - 1][..count]];
+        let pattern = [&pattern[0][..count], &pattern[R - 1][..count]];
+        let lag = row - keys[0];
+        for n in 0..count {
             let q = columns.row(self.inputs.queries, row + n);
             let d = columns.row(self.d_out, row + n);
             for r in 0..R {
-                let lag = lags.row(self.inputs.positions, first_lag + n + r);
+                let position = lags.row(self.inputs.positions, lag + n + r);
                 for c in 0..N {
-                    let asks = q[c] + Lane::splat(lag[c]);
+                    let asks = q[c] + Lane::splat(position[c]);
                     sums[r][c] = slopes[r][n].times_plus::<FUSED>(asks, sums[r][c]);
                     if OWN {
                         sums[r][c] = pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
@@ -371,22 +380,21 @@ fn add_columns<
     for r in 0..R {
         sums[r].copy_from_slice(columns.row(out, rows[r]));
     }
-    // All of one length, so that nothing is checked inside the loop; the second of one is the first again.
-    let Columns { stride, offset, .. } = source.columns;
-    let terms = &source.data[first * stride..];
-    let shift = if DIAGONAL { (R - 1) * stride } else { 0 };
-    let pairs = weights[0].iter().zip(weights[R - 1]);
-    let terms = terms
-        .chunks_exact(stride)
-        .zip(terms[shift..].chunks_exact(stride));
-    for ((&one, &other), (row, shifted)) in pairs.zip(terms) {
-        let (row, shifted) = (&row[offset..][..N], &shifted[offset..][..N]);
+    // All of one length, so that it is checked once; the second of one is the first again.
+    let count = weights[0].len();
+    let (one, other) = (&weights[0][..count], &weights[R - 1][..count]);
+    for n in 0..count {
+        let row = source.columns.row(source.data, first + n);
         for c in 0..N {
-            sums[0][c] = one.times_plus::<FUSED>(row[c].lane(), sums[0][c]);
+            sums[0][c] = one[n].times_plus::<FUSED>(row[c].lane(), sums[0][c]);
         }
         if R == PAIR {
+            let row = match DIAGONAL {
+                true => source.columns.row(source.data, first + n + 1),
+                false => row,
+            };
             for c in 0..N {
-                sums[R - 1][c] = other.times_plus::<FUSED>(shifted[c].lane(), sums[R - 1][c]);
+                sums[R - 1][c] = other[n].times_plus::<FUSED>(row[c].lane(), sums[R - 1][c]);
             }
         }
     }

@@ -1,0 +1,327 @@
+//! Passes over pairs of a row and a key: scores, weights and slopes.
+//!
+//! A tile of rows goes through the keys two at a time. What its innermost loop reads lies side by side: the tile's own rows
+//! are brought together first, and the positional table is kept by coordinate rather than by lag.
+
+use std::f32::consts::LN_2;
+use std::ops::Range;
+
+use super::{Columns, GROUP, Group, Inputs, ROWS, RelativeTerm, blocks};
+use crate::model::lane::Lane;
+
+/// Keys that go together: with a tile of rows, and with one row only.
+const FEW: usize = 2;
+const MANY: usize = 8;
+
+/// The positional table of a head by coordinate, [1 + size, AHEAD + t]: its first row has the biases.
+#[derive(Clone, Debug)]
+pub(super) struct Lags {
+    width: usize,
+    data: Vec<f32>,
+}
+
+/// Room for lags below zero, of keys that only some rows of a tile see; what is there does not matter.
+const AHEAD: usize = ROWS;
+
+impl Lags {
+    /// Room for lags below t = `length`.
+    pub fn new(length: usize, size: usize) -> Self {
+        let width = AHEAD + length;
+        Self {
+            width,
+            data: vec![0.0; (1 + size) * width],
+        }
+    }
+
+    /// Reads the table of a head.
+    pub fn read(&mut self, inputs: &Inputs) {
+        let Columns {
+            stride,
+            offset,
+            size,
+        } = inputs.lag_columns;
+        for (lag, row) in inputs.positions.chunks_exact(stride).enumerate() {
+            if inputs.bias {
+                self.data[AHEAD + lag] = row[offset - 1];
+            }
+            for (m, &slope) in row[offset..][..size].iter().enumerate() {
+                self.data[(1 + m) * self.width + AHEAD + lag] = slope;
+            }
+        }
+    }
+
+    /// The numbers of coordinate m at L lags from `first` − AHEAD on; m = 0 are the biases.
+    #[inline(always)]
+    fn window<const L: usize>(&self, m: usize, first: usize) -> &[f32; L] {
+        self.data[m * self.width + first..][..L]
+            .try_into()
+            .expect("L lags")
+    }
+}
+
+/// Leaves the weights of a group's rows, and one over their sums.
+#[inline(always)]
+pub(super) fn weights_any<const FUSED: bool>(
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &mut Group,
+) {
+    for block in blocks(&rows, inputs.columns) {
+        for (first, count) in tiles(&rows) {
+            match count {
+                ROWS => {
+                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, &rows, first, &block, group)
+                }
+                _ => scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, first, &block, group),
+            }
+        }
+    }
+    let weights = group.weights.chunks_mut(group.length);
+    for (i, (row, inverse)) in rows.clone().zip(weights.zip(&mut group.inverse)) {
+        *inverse = exponentials::<FUSED>(&mut row[..=i]).inverse();
+        // What a row does not see, others of the group may.
+        row[i + 1..rows.end].fill(Lane::ZERO);
+    }
+}
+
+/// Leaves the scores of row i in the group's first row.
+#[inline(always)]
+pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut Group) {
+    let (rows, block) = (i..i + 1, 0..i + 1);
+    scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, i, &block, group);
+}
+
+/// Rows of a group in tiles of [`ROWS`], and one by one where they are not enough: (first row, how many).
+#[inline(always)]
+fn tiles(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let whole = rows.start + rows.len() / ROWS * ROWS;
+    let tiles = (rows.start..whole).step_by(ROWS).map(|first| (first, ROWS));
+    tiles.chain((whole..rows.end).map(|first| (first, 1)))
+}
+
+/// Brings R rows from `first` on together: [size, R].
+#[inline(always)]
+fn bring_together<const R: usize>(
+    columns: Columns,
+    data: &[Lane],
+    first: usize,
+    tile: &mut [Lane],
+) {
+    for a in 0..R {
+        for (slot, &number) in tile[a..]
+            .iter_mut()
+            .step_by(R)
+            .zip(columns.row(data, first + a))
+        {
+            *slot = number;
+        }
+    }
+}
+
+/// The scores of rows i … i + R − 1 in a block of keys, C keys at a time; L = R + C − 1, and L1 = R.
+#[inline(always)]
+fn scores_of_rows<
+    const FUSED: bool,
+    const R: usize,
+    const C: usize,
+    const L: usize,
+    const L1: usize,
+>(
+    inputs: &Inputs,
+    rows: &Range<usize>,
+    i: usize,
+    block: &Range<usize>,
+    group: &mut Group,
+) {
+    let Group {
+        weights,
+        length,
+        lags,
+        tile: [asks, asking],
+        ..
+    } = group;
+    let scores = &mut weights[(i - rows.start) * *length..];
+    bring_together::<R>(inputs.columns, inputs.queries, i, asks);
+    if inputs.relative == RelativeTerm::Query {
+        bring_together::<R>(inputs.columns, inputs.asking(), i, asking);
+    }
+    let end = block.end.min(i + R).max(block.start);
+    let whole = end - (end - block.start) % C;
+    for j in (block.start..whole).step_by(C) {
+        let sums = score_tile::<FUSED, R, C, L>(inputs, (i, j), asks, asking, lags);
+        for a in 0..R {
+            scores[a * *length + j..][..C].copy_from_slice(&sums[a]);
+        }
+    }
+    for j in whole..end {
+        let sums = score_tile::<FUSED, R, 1, L1>(inputs, (i, j), asks, asking, lags);
+        for a in 0..R {
+            scores[a * *length + j] = sums[a][0];
+        }
+    }
+}
+
+/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of lags they have: row a and key b
+/// are i − j + a − b apart. The score of a row at a key that it does not see is of no use.
+#[inline(always)]
+fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
+    inputs: &Inputs,
+    (i, j): (usize, usize),
+    asks: &[Lane],
+    asking: &[Lane],
+    lags: &Lags,
+) -> [[Lane; C]; R] {
+    let size = inputs.columns.size;
+    let k: [&[Lane]; C] = inputs.columns.rows(inputs.keys, j);
+    let first = AHEAD + i + 1 - j - C;
+    let mut sums = [[Lane::ZERO; C]; R];
+    if inputs.bias {
+        let biases: &[f32; L] = lags.window(0, first);
+        for a in 0..R {
+            for b in 0..C {
+                sums[a][b] = Lane::splat(biases[a + C - 1 - b]);
+            }
+        }
+    }
+    match inputs.relative {
+        RelativeTerm::Absent => {
+            for m in 0..size {
+                let q: &[Lane; R] = of_tile(asks, m);
+                for a in 0..R {
+                    for b in 0..C {
+                        sums[a][b] = q[a].times_plus::<FUSED>(k[b][m], sums[a][b]);
+                    }
+                }
+            }
+        }
+        RelativeTerm::Key => {
+            for m in 0..size {
+                let q: &[Lane; R] = of_tile(asks, m);
+                let slopes: &[f32; L] = lags.window(1 + m, first);
+                for a in 0..R {
+                    for b in 0..C {
+                        let asks = q[a] + Lane::splat(slopes[a + C - 1 - b]);
+                        sums[a][b] = asks.times_plus::<FUSED>(k[b][m], sums[a][b]);
+                    }
+                }
+            }
+        }
+        RelativeTerm::Query => {
+            for m in 0..size {
+                let (q, p): (&[Lane; R], &[Lane; R]) = (of_tile(asks, m), of_tile(asking, m));
+                let slopes: &[f32; L] = lags.window(1 + m, first);
+                for a in 0..R {
+                    for b in 0..C {
+                        let slope = Lane::splat(slopes[a + C - 1 - b]);
+                        sums[a][b] = q[a].times_plus::<FUSED>(k[b][m], sums[a][b]);
+                        sums[a][b] = p[a].times_plus::<FUSED>(slope, sums[a][b]);
+                    }
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// Coordinate m of the rows of a tile.
+#[inline(always)]
+fn of_tile<const R: usize>(tile: &[Lane], m: usize) -> &[Lane; R] {
+    tile[m * R..][..R].try_into().expect("R rows")
+}
+
+/// Makes a row of scores into weights 2^(s − largest), and returns their sum.
+#[inline(always)]
+fn exponentials<const FUSED: bool>(row: &mut [Lane]) -> Lane {
+    let mut most = row[0];
+    for &score in row.iter() {
+        most = most.max(score);
+    }
+    let mut sum = Lane::ZERO;
+    for score in row {
+        *score = (*score - most).exp2_clamped::<FUSED>();
+        sum += *score;
+    }
+    sum
+}
+
+/// Leaves the slopes of a group's rows in a block of keys, given −dout_i · out_i of every row (`below_centres`).
+#[inline(always)]
+pub(super) fn slopes_any<const FUSED: bool>(
+    inputs: &Inputs,
+    rows: &Range<usize>,
+    block: &Range<usize>,
+    d_out: &[Lane],
+    below_centres: &[Lane; GROUP],
+    group: &mut Group,
+) {
+    for (first, count) in tiles(rows) {
+        let below = &below_centres[first - rows.start..];
+        match count {
+            ROWS => {
+                slopes_of_rows::<FUSED, ROWS, FEW>(inputs, rows, first, block, d_out, below, group);
+            }
+            _ => slopes_of_rows::<FUSED, 1, MANY>(inputs, rows, first, block, d_out, below, group),
+        }
+    }
+}
+
+/// The slopes of rows i … i + R − 1 in a block of keys, C keys at a time.
+#[inline(always)]
+fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
+    inputs: &Inputs,
+    rows: &Range<usize>,
+    i: usize,
+    block: &Range<usize>,
+    d_out: &[Lane],
+    below: &[Lane],
+    group: &mut Group,
+) {
+    let (length, offset) = (group.length, (i - rows.start) * group.length);
+    let (pattern, slopes) = (&group.weights[offset..], &mut group.slopes[offset..]);
+    let d_rows = &mut group.tile[0];
+    bring_together::<R>(inputs.columns, d_out, i, d_rows);
+    // Rows have no weight where they do not see.
+    let end = block.end.min(i + R).max(block.start);
+    let whole = end - (end - block.start) % C;
+    for j in (block.start..whole).step_by(C) {
+        slope_tile::<FUSED, R, C>(inputs, d_rows, below, pattern, (length, j), slopes);
+    }
+    for j in whole..end {
+        slope_tile::<FUSED, R, 1>(inputs, d_rows, below, pattern, (length, j), slopes);
+    }
+    for a in 0..R {
+        slopes[a * length..][end..block.end].fill(Lane::ZERO);
+    }
+}
+
+/// ds of R rows at keys j … j + C − 1: ln 2 · p_ij (dout_i · u_j − dout_i · out_i). `place` is (row length, j).
+#[inline(always)]
+fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
+    inputs: &Inputs,
+    d_rows: &[Lane],
+    below: &[Lane],
+    pattern: &[Lane],
+    (length, j): (usize, usize),
+    slopes: &mut [Lane],
+) {
+    let values: [&[Lane]; C] = inputs.columns.rows(inputs.values, j);
+    let mut sums = [[Lane::ZERO; C]; R];
+    for a in 0..R {
+        sums[a] = [below[a]; C];
+    }
+    for m in 0..inputs.columns.size {
+        let d: &[Lane; R] = of_tile(d_rows, m);
+        for a in 0..R {
+            for b in 0..C {
+                sums[a][b] = d[a].times_plus::<FUSED>(values[b][m], sums[a][b]);
+            }
+        }
+    }
+    for a in 0..R {
+        let p = &pattern[a * length + j..][..C];
+        let ds = &mut slopes[a * length + j..][..C];
+        for b in 0..C {
+            ds[b] = p[b] * sums[a][b] * LN_2;
+        }
+    }
+}
