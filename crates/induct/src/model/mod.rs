@@ -32,6 +32,7 @@ pub use transformer::Transformer;
 pub use transformer::coordinates::Tables;
 
 use self::level::Level;
+use self::transformer::Pass;
 use self::transformer::coordinates::Coordinates;
 
 use std::ops::Range;
@@ -215,11 +216,21 @@ impl Model {
                 _,
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
-            ) => shape.forward(self.level, params, inputs, inner, logits),
+            ) => self
+                .pass(shape, params)
+                .forward(inputs, first, inner, logits),
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.forward(self.level, params, inputs, inner, logits);
             }
             _ => panic!("{FOREIGN}"),
+        }
+    }
+
+    fn pass<'a>(&self, shape: &'a Transformer, params: &'a [f32]) -> Pass<'a> {
+        Pass {
+            shape,
+            params,
+            level: self.level,
         }
     }
 
@@ -242,7 +253,7 @@ impl Model {
                 _,
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
-            ) => shape.show(self.level, params, inputs.len(), inner, probe),
+            ) => self.pass(shape, params).show(inputs.len(), inner, probe),
             (Kind::Minimal(_), ..) => {}
             _ => panic!("{FOREIGN}"),
         }
@@ -270,11 +281,9 @@ impl Model {
                 _,
                 Prepared::Parameters(params),
                 InnerWork::Residual(inner),
-            ) => {
-                shape.forward(self.level, params, inputs, inner, logits.0);
-                loss(0..inputs.len(), logits.0, logits.1);
-                shape.backward(self.level, params, inputs, inner, logits.1, grads);
-            }
+            ) => self
+                .pass(shape, params)
+                .gradient(inputs, inner, logits, loss, grads),
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.forward(self.level, params, inputs, inner, logits.0);
                 loss(0..inputs.len(), logits.0, logits.1);

@@ -4,7 +4,7 @@
 //! with lanes. Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
 
 use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::model::level::{Level, leveled};
 use crate::model::matrix::Matrix;
 
 /// Sides of a tile: its 8 sums keep both multipliers of a core busy and leave registers for what is multiplied.
@@ -220,6 +220,29 @@ fn rows<T, const N: usize>(data: &[T], first: usize, width: usize) -> [&[T]; N] 
         rows[n] = &data[(first + n) * width..][..width];
     }
     rows
+}
+
+/// y += x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy.
+pub fn backward(
+    level: Level,
+    x: &[Lane],
+    w: &[f32],
+    (inner, outer): (usize, usize),
+    dy: &[Lane],
+    dx: &mut [Lane],
+    dw: &mut [Lane],
+) {
+    input_backward(level, w, inner, outer, dy, dx);
+    weight_backward(level, x, inner, outer, dy, dw);
+}
+
+/// Sets every row of y to b (`[outer]`).
+pub fn set_rows(b: &[f32], y: &mut [Lane]) {
+    for y_row in y.chunks_exact_mut(b.len()) {
+        for (y_c, &b_c) in y_row.iter_mut().zip(b) {
+            *y_c = Lane::splat(b_c);
+        }
+    }
 }
 
 /// Adds the bias b (`[outer]`) to every row of y.

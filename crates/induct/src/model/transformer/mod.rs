@@ -21,7 +21,7 @@ use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
 
-pub use residual::Work;
+pub use residual::{Pass, Work};
 
 /// A transformer's shape and the places of its parameters.
 #[derive(Clone, Debug)]

@@ -212,7 +212,7 @@ impl Coordinates {
         let top = work.layers.last().expect("at least one layer");
         let logits = &mut logits[rows.start * states..rows.end * states];
         let (first, rest) = tables.data[self.output.clone()].split_at(states);
-        set_rows(first, logits);
+        linear::set_rows(first, logits);
         let sources = std::iter::once(&top.y).chain(top.heads.iter().map(|head| &head.c));
         for (source, table) in sources.zip(rest.chunks_exact(m * states)) {
             let source = &source[rows.start * m..rows.end * m];
@@ -467,19 +467,10 @@ fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |first| first..(first + size).min(end))
 }
 
-/// Sets every row to the same numbers.
-fn set_rows(row: &[f32], out: &mut [Lane]) {
-    for out_row in out.chunks_exact_mut(row.len()) {
-        for (o, &number) in out_row.iter_mut().zip(row) {
-            *o = Lane::splat(number);
-        }
-    }
-}
-
 /// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
 fn affine(level: Level, y: &[Lane], table: &[f32], (m, width): (usize, usize), out: &mut [Lane]) {
     let (first, rest) = table.split_at(width);
-    set_rows(first, out);
+    linear::set_rows(first, out);
     linear::add_forward(level, y, rest, m, width, out);
 }
 

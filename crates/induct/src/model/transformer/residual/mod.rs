@@ -1,0 +1,303 @@
+//! Forward and backward over one block of lanes, in the residual stream: works for every architecture.
+//!
+//! The last layer goes by small groups of rows, forward, loss and backward of a group one after the other, as in
+//! [`coordinates`](super::coordinates): what a group leaves is used while it is in the cache.
+
+mod layer;
+mod norm;
+
+use std::f32::consts::LOG2_E;
+use std::ops::Range;
+
+use self::layer::LayerWork;
+use super::{MLP_FACTOR, Transformer};
+use crate::chain::LANES;
+use crate::model::LossRows;
+use crate::model::lane::Lane;
+use crate::model::level::Level;
+use crate::model::ops::attention::fast::{self, GROUP, Group};
+use crate::model::ops::attention::{AttnProbe, RelativeTerm};
+use crate::model::ops::linear;
+
+impl Transformer {
+    /// What the parameters are multiplied by before they are used: where, and by how much. Scores are computed in units of
+    /// ln 2 and without the division by √d_head, which the queries (and positions beside them) have in them already.
+    fn scales(&self) -> impl Iterator<Item = (Range<usize>, f32)> {
+        self.layers.iter().flat_map(|layer| {
+            let scale = LOG2_E / ((self.width / layer.heads) as f32).sqrt();
+            let beside = layer
+                .v
+                .clone()
+                .filter(|_| self.relative == RelativeTerm::Key);
+            [Some(layer.w_q.clone()), beside]
+                .into_iter()
+                .flatten()
+                .map(move |place| (place, scale))
+        })
+    }
+
+    /// Writes the parameters as the forward reads them into `prepared`.
+    pub fn prepare(&self, params: &[f32], prepared: &mut [f32]) {
+        prepared.copy_from_slice(params);
+        self.scale(prepared);
+    }
+
+    /// Multiplies what is scaled: parameters before they are used, and their gradients afterwards.
+    pub fn scale(&self, values: &mut [f32]) {
+        for (place, scale) in self.scales() {
+            values[place].iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+
+    /// Room for a forward and a backward over one block.
+    pub fn work(&self) -> Work {
+        let stream = || vec![Lane::ZERO; self.length * self.width];
+        let hidden = |layer: &super::Layer| {
+            let size = layer.mlp.as_ref().map_or(0, |_| MLP_FACTOR * self.width);
+            vec![Lane::ZERO; self.length * size]
+        };
+        let layer = |layer| LayerWork {
+            input: stream(),
+            normed: stream(),
+            queries: stream(),
+            keys: stream(),
+            values: stream(),
+            mixed: stream(),
+            middle: stream(),
+            mlp_normed: stream(),
+            hidden: hidden(layer),
+            active: hidden(layer),
+        };
+        let heads = self.layers.iter().map(|layer| layer.heads).max();
+        Work {
+            layers: self.layers.iter().map(layer).collect(),
+            resid: stream(),
+            final_normed: stream(),
+            groups: vec![Group::new(self.length, self.width); heads.unwrap_or(0)],
+            slopes: Slopes {
+                resid: stream(),
+                normed: stream(),
+                queries: stream(),
+                keys: stream(),
+                values: stream(),
+                mixed: stream(),
+                hidden: hidden(&self.layers[0]),
+            },
+        }
+    }
+}
+
+/// A transformer, the parameters as [`Transformer::prepare`] wrote them, and the instructions to use.
+#[derive(Clone, Copy)]
+pub struct Pass<'a> {
+    pub shape: &'a Transformer,
+    pub params: &'a [f32],
+    pub level: Level,
+}
+
+impl<'a> Pass<'a> {
+    /// Writes the logits of the positions from `first` on into their rows of `logits` ([rows, k]).
+    ///
+    /// `inputs` are the tokens of one block, at most t rows.
+    pub fn forward(
+        self,
+        inputs: &[[u8; LANES]],
+        first: usize,
+        work: &mut Work,
+        logits: &mut [Lane],
+    ) {
+        self.forward_below(inputs, work);
+        for group in groups(first..inputs.len()) {
+            self.forward_rows(self.top(), group, work);
+        }
+        self.output(first..inputs.len(), work, logits);
+    }
+
+    /// Forward, loss and backward: adds the gradient of every parameter, by lane. `loss` is shown logits as they come and
+    /// answers with their gradient; both are [rows, k].
+    pub fn gradient(
+        self,
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        (logits, d_logits): (&mut [Lane], &mut [Lane]),
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        let (rows, k, top) = (inputs.len(), self.shape.states, self.top());
+        self.forward_below(inputs, work);
+        work.slopes.begin(rows * self.shape.width);
+        for group in groups(0..rows) {
+            self.forward_rows(top, group.clone(), work);
+            self.output(group.clone(), work, logits);
+            let own = group.start * k..group.end * k;
+            loss(
+                group.clone(),
+                &logits[own.clone()],
+                &mut d_logits[own.clone()],
+            );
+            self.output_backward(group.clone(), work, &d_logits[own], grads);
+            self.backward_rows(top, group, work, grads);
+        }
+        self.project_backward(top, rows, work, grads);
+        for l in (0..top).rev() {
+            work.slopes.begin(rows * self.shape.width);
+            self.turn_to(l, work);
+            for group in groups(0..rows) {
+                self.weights_again(l, group.clone(), work);
+                self.backward_rows(l, group, work, grads);
+            }
+            self.project_backward(l, rows, work, grads);
+        }
+        let d_resid = &work.slopes.resid[..rows * self.shape.width];
+        self.embed_backward(inputs, d_resid, grads);
+    }
+
+    fn top(self) -> usize {
+        self.shape.layers.len() - 1
+    }
+
+    /// All layers but the last, and what the last one's attention reads.
+    fn forward_below(self, inputs: &[[u8; LANES]], work: &mut Work) {
+        let rows = inputs.len();
+        self.embed(inputs, &mut work.layers[0].input);
+        for l in 0..=self.top() {
+            self.project(l, rows, work);
+            self.turn_to(l, work);
+            if l < self.top() {
+                for group in groups(0..rows) {
+                    self.forward_rows(l, group, work);
+                }
+            }
+        }
+    }
+
+    /// logits_i = norm(h_i) P
+    fn output(self, rows: Range<usize>, work: &mut Work, logits: &mut [Lane]) {
+        let (d, k) = (self.shape.width, self.shape.states);
+        let own = rows.start * d..rows.end * d;
+        let norm = &self.shape.final_norm;
+        let source = self.normed(norm, &work.resid, &mut work.final_normed, own);
+        let logits = &mut logits[rows.start * k..rows.end * k];
+        logits.fill(Lane::ZERO);
+        let unembed = &self.params[self.shape.unembed.clone()];
+        linear::add_forward(self.level, source, unembed, d, k, logits);
+    }
+
+    /// logits_i = norm(h_i) P: sets dh_i.
+    fn output_backward(
+        self,
+        rows: Range<usize>,
+        work: &mut Work,
+        d_logits: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        let (d, unembed) = (self.shape.width, self.shape.unembed.clone());
+        let own = rows.start * d..rows.end * d;
+        work.slopes.resid[own.clone()].fill(Lane::ZERO);
+        let (dh, d_normed) = (&mut work.slopes.resid, &mut work.slopes.normed);
+        let norm = (
+            &self.shape.final_norm,
+            &work.resid[..],
+            &work.final_normed[..],
+        );
+        self.normed_backward(
+            norm,
+            own,
+            (dh, d_normed),
+            grads,
+            |source, d_source, grads| {
+                linear::backward(
+                    self.level,
+                    source,
+                    &self.params[unembed.clone()],
+                    (d, self.shape.states),
+                    d_logits,
+                    d_source,
+                    &mut grads[unembed],
+                );
+            },
+        );
+    }
+
+    /// Shows the attention of the last forward.
+    pub fn show(self, rows: usize, work: &Work, probe: AttnProbe) {
+        for (l, layer) in self.shape.layers.iter().enumerate() {
+            for h in 0..layer.heads {
+                let inputs = self.head(l, h, &work.layers[l]);
+                fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, probe);
+            }
+        }
+    }
+
+    /// h⁰_i = E[x_i] (+ positions_i)
+    fn embed(self, inputs: &[[u8; LANES]], resid: &mut [Lane]) {
+        let (d, table) = (self.shape.width, &self.params[self.shape.embed.clone()]);
+        for (i, (symbols, h)) in inputs.iter().zip(resid.chunks_exact_mut(d)).enumerate() {
+            for (lane, &symbol) in symbols.iter().enumerate() {
+                for (h_c, &e_c) in h.iter_mut().zip(&table[symbol as usize * d..][..d]) {
+                    h_c.0[lane] = e_c;
+                }
+            }
+            if let Some(positions) = &self.shape.embed_positions {
+                linear::add_bias(&self.params[positions.clone()][i * d..][..d], h);
+            }
+        }
+    }
+
+    /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
+    fn embed_backward(self, inputs: &[[u8; LANES]], d_resid: &[Lane], grads: &mut [Lane]) {
+        let d = self.shape.width;
+        for (i, (symbols, dh)) in inputs.iter().zip(d_resid.chunks_exact(d)).enumerate() {
+            let d_table = &mut grads[self.shape.embed.clone()];
+            for (lane, &symbol) in symbols.iter().enumerate() {
+                for (de_c, dh_c) in d_table[symbol as usize * d..].iter_mut().zip(dh) {
+                    de_c.0[lane] += dh_c.0[lane];
+                }
+            }
+            if let Some(positions) = &self.shape.embed_positions {
+                linear::bias_backward(dh, &mut grads[positions.clone()][i * d..][..d]);
+            }
+        }
+    }
+}
+
+/// Rows in groups.
+fn groups(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(GROUP)
+        .map(move |first| first..(first + GROUP).min(end))
+}
+
+/// Activations of one block, kept from the forward for the backward, and the backward's own scratch.
+#[derive(Clone, Debug)]
+pub struct Work {
+    layers: Vec<LayerWork>,
+    /// What the last layer leaves, [t, d]
+    resid: Vec<Lane>,
+    final_normed: Vec<Lane>,
+    /// What the rows that are being worked on leave behind, by head.
+    groups: Vec<Group>,
+    slopes: Slopes,
+}
+
+/// Gradients of activations, [t, d] each.
+#[derive(Clone, Debug)]
+struct Slopes {
+    /// Of the residual stream: after a layer, then below it.
+    resid: Vec<Lane>,
+    normed: Vec<Lane>,
+    queries: Vec<Lane>,
+    keys: Vec<Lane>,
+    values: Vec<Lane>,
+    mixed: Vec<Lane>,
+    /// [t, 4d]
+    hidden: Vec<Lane>,
+}
+
+impl Slopes {
+    /// Makes those ready that rows add to whose turn is later: `count` numbers each.
+    fn begin(&mut self, count: usize) {
+        self.keys[..count].fill(Lane::ZERO);
+        self.values[..count].fill(Lane::ZERO);
+    }
+}

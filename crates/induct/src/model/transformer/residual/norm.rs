@@ -1,0 +1,52 @@
+//! Layer norm where there is one: what comes after it, and the way back.
+
+use std::ops::Range;
+
+use super::Pass;
+use crate::model::lane::Lane;
+use crate::model::ops::layer_norm;
+use crate::model::transformer::Norm;
+
+impl Pass<'_> {
+    /// The part `own` of what comes after the norm: of x itself, or of its normalised copy, which it writes into `normed`.
+    pub(super) fn normed<'x>(
+        self,
+        norm: &Option<Norm>,
+        x: &'x [Lane],
+        normed: &'x mut [Lane],
+        own: Range<usize>,
+    ) -> &'x [Lane] {
+        match norm {
+            None => &x[own],
+            Some(norm) => {
+                let (gain, bias) = (norm.gain.clone(), norm.bias.clone());
+                let (gain, bias) = (&self.params[gain], &self.params[bias]);
+                let normed = &mut normed[own.clone()];
+                layer_norm::forward(self.level, &x[own], gain, bias, normed);
+                normed
+            }
+        }
+    }
+
+    /// Runs `backward(source, d_source, grads)` on what came after the norm, to add to its gradient, and carries that on to dx.
+    /// `norm` is the norm with its x and what it made of it; `slopes` are dx and scratch.
+    pub(super) fn normed_backward(
+        self,
+        (norm, x, normed): (&Option<Norm>, &[Lane], &[Lane]),
+        own: Range<usize>,
+        (dx, d_normed): (&mut [Lane], &mut [Lane]),
+        grads: &mut [Lane],
+        backward: impl FnOnce(&[Lane], &mut [Lane], &mut [Lane]),
+    ) {
+        let (x, dx) = (&x[own.clone()], &mut dx[own.clone()]);
+        let Some(norm) = norm else {
+            return backward(x, dx, grads);
+        };
+        let (normed, d_normed) = (&normed[own.clone()], &mut d_normed[own]);
+        d_normed.fill(Lane::ZERO);
+        backward(normed, d_normed, grads);
+        let gain = &self.params[norm.gain.clone()];
+        let (d_gain, d_bias) = grads[norm.gain.start..norm.bias.end].split_at_mut(gain.len());
+        layer_norm::backward(self.level, x, gain, d_normed, dx, d_gain, d_bias);
+    }
+}
