@@ -4,7 +4,7 @@ use rand_core::Rng;
 
 use super::prior::Prior;
 use super::stationary::StationarySolver;
-use super::stream::{Address, Generator};
+use super::stream::Address;
 use super::table::{TransitionTable, context_symbols, slide};
 
 /// Sequences that sit side by side in one block: the width of every inner loop.
@@ -66,22 +66,39 @@ impl TokenBlock {
 pub struct Sampler {
     solver: StationarySolver,
     table: TransitionTable,
-    /// Cumulative probabilities in units of 2⁻³², [contexts, k−1].
-    thresholds: Vec<u64>,
     /// The context that symbol 0 leads to, `[contexts]`; symbol s leads s further.
     successors: Vec<usize>,
+    walkers: Vec<Walker>,
+    /// Random words, one a symbol: [t+1]
+    words: Vec<[u32; LANES]>,
+    bytes: Vec<u8>,
+}
+
+/// What one lane walks on.
+#[derive(Clone, Debug)]
+struct Walker {
+    /// Cumulative probabilities in units of 2⁻³², [contexts, k−1].
+    thresholds: Vec<u64>,
+    /// Where it stands.
+    context: usize,
 }
 
 impl Sampler {
     /// A sampler for chains of the prior's k and n.
     pub fn new(prior: &Prior) -> Self {
         let table = TransitionTable::unset(prior.states(), prior.ngram());
+        let walker = Walker {
+            thresholds: vec![0; table.contexts() * (prior.states() - 1)],
+            context: 0,
+        };
         Self {
             solver: StationarySolver::default(),
-            thresholds: vec![0; table.contexts() * (prior.states() - 1)],
             successors: (0..table.contexts())
                 .map(|context| slide(context, 0, prior.states(), table.contexts()))
                 .collect(),
+            walkers: vec![walker; LANES],
+            words: Vec::new(),
+            bytes: Vec::new(),
             table,
         }
     }
@@ -95,9 +112,8 @@ impl Sampler {
         index: u64,
         tokens: &mut [u8],
     ) -> &TransitionTable {
-        let mut rng = address.generator(index);
-        prior.draw(&mut rng, &mut self.solver, &mut self.table);
-        self.walk(&mut rng, tokens.len(), |position, symbol| {
+        self.start(0, prior, address, index, tokens.len());
+        self.walk(0, tokens.len(), |position, symbol| {
             tokens[position] = symbol
         });
         &self.table
@@ -113,50 +129,89 @@ impl Sampler {
         block: &mut TokenBlock,
     ) {
         block.used = used;
-        for lane in 0..LANES {
-            if lane < used {
-                let mut rng = address.generator(first + lane as u64);
-                prior.draw(&mut rng, &mut self.solver, &mut self.table);
-                let count = block.tokens.len();
-                let tokens = &mut block.tokens;
-                self.walk(&mut rng, count, |position, symbol| {
-                    tokens[position][lane] = symbol
+        let tokens = &mut block.tokens;
+        for lane in 0..used {
+            self.start(lane, prior, address, first + lane as u64, tokens.len());
+        }
+        if self.table.states() == 2 {
+            self.walk_side_by_side(tokens);
+        } else {
+            for lane in 0..used {
+                self.walk(lane, tokens.len(), |position, symbol| {
+                    tokens[position][lane] = symbol;
                 });
-            } else {
-                block.tokens.iter_mut().for_each(|row| row[lane] = 0);
             }
+        }
+        for row in tokens {
+            row[used..].fill(0);
         }
     }
 
-    /// Walks the current table from its stationary law, for `count` symbols.
-    fn walk(&mut self, rng: &mut Generator, count: usize, mut put: impl FnMut(usize, u8)) {
-        let (states, order) = (self.table.states(), self.table.ngram() - 1);
-        for (row, steps) in self
-            .table
-            .rows()
-            .zip(self.thresholds.chunks_exact_mut(states - 1))
-        {
+    /// Draws the table of a lane, where on it the lane starts, and all that chance decides on its way.
+    fn start(&mut self, lane: usize, prior: &Prior, address: Address, index: u64, count: usize) {
+        let mut rng = address.generator(index);
+        prior.draw(&mut rng, &mut self.solver, &mut self.table);
+        let Walker {
+            thresholds,
+            context,
+        } = &mut self.walkers[lane];
+        let steps = thresholds.chunks_exact_mut(self.table.states() - 1);
+        for (row, steps) in self.table.rows().zip(steps) {
             cumulate(row, steps);
         }
-        // The first n−1 symbols are a context drawn from the stationary law, oldest symbol first.
-        let mut context = pick_context(self.table.stationary(), rng.next_u32());
-        for (position, symbol) in context_symbols(context, states, order)
+        *context = pick_context(self.table.stationary(), rng.next_u32());
+        self.words.resize(count, [0; LANES]);
+        let order = self.table.ngram() - 1;
+        self.bytes
+            .resize(count.saturating_sub(order) * size_of::<u32>(), 0);
+        rng.fill_bytes(&mut self.bytes);
+        let (words, _) = self.bytes.as_chunks();
+        for (row, &word) in self.words.iter_mut().skip(order).zip(words) {
+            row[lane] = u32::from_le_bytes(word);
+        }
+    }
+
+    /// Walks a lane for `count` symbols.
+    fn walk(&self, lane: usize, count: usize, mut put: impl FnMut(usize, u8)) {
+        let (states, order) = (self.table.states(), self.table.ngram() - 1);
+        let walker = &self.walkers[lane];
+        // The first n−1 symbols are the context that it starts from, oldest symbol first.
+        for (position, symbol) in context_symbols(walker.context, states, order)
             .take(count)
             .enumerate()
         {
             put(position, symbol);
         }
-        for position in order..count {
-            let u = u64::from(rng.next_u32());
-            let symbol = match states {
-                2 => u8::from(self.thresholds[context] <= u),
-                _ => {
-                    let steps = &self.thresholds[context * (states - 1)..][..states - 1];
-                    steps.iter().filter(|&&step| step <= u).count() as u8
-                }
-            };
+        let mut context = walker.context;
+        for (position, words) in self.words[..count].iter().enumerate().skip(order) {
+            let u = u64::from(words[lane]);
+            let steps = &walker.thresholds[context * (states - 1)..][..states - 1];
+            let symbol = steps.iter().filter(|&&step| step <= u).count() as u8;
             put(position, symbol);
             context = self.successors[context] + usize::from(symbol);
+        }
+    }
+
+    /// The same for all lanes at once, on two states: no lane waits for another.
+    fn walk_side_by_side(&self, tokens: &mut [[u8; LANES]]) {
+        let order = self.table.ngram() - 1;
+        let mut contexts = [0; LANES];
+        for (lane, walker) in self.walkers.iter().enumerate() {
+            contexts[lane] = walker.context;
+            for (row, symbol) in tokens
+                .iter_mut()
+                .zip(context_symbols(walker.context, 2, order))
+            {
+                row[lane] = symbol;
+            }
+        }
+        for (row, words) in tokens.iter_mut().zip(&self.words).skip(order) {
+            for (lane, walker) in self.walkers.iter().enumerate() {
+                let context = contexts[lane];
+                let symbol = u8::from(walker.thresholds[context] <= u64::from(words[lane]));
+                row[lane] = symbol;
+                contexts[lane] = self.successors[context] + usize::from(symbol);
+            }
         }
     }
 }

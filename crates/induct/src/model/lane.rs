@@ -2,7 +2,6 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-use super::level::leveled;
 use crate::chain::LANES;
 
 /// [`LANES`] numbers, one a sequence. Plain loops over the array become vector instructions.
@@ -42,6 +41,18 @@ impl Lane {
     #[inline(always)]
     pub fn max(self, other: Self) -> Self {
         each_lane!(|lane| self.0[lane].max(other.0[lane]))
+    }
+
+    /// Without its sign.
+    #[inline(always)]
+    pub fn abs(self) -> Self {
+        each_lane!(|lane| self.0[lane].abs())
+    }
+
+    /// One in the lanes that are above zero, else zero.
+    #[inline(always)]
+    pub fn is_positive(self) -> Self {
+        each_lane!(|lane| if self.0[lane] > 0.0 { 1.0 } else { 0.0 })
     }
 
     /// One over every lane.
@@ -109,6 +120,17 @@ impl Lane {
         x.exp2_in_range::<FUSED>()
     }
 
+    /// 2^x; anything beyond ±126 counts as that. Relative error below 3·10⁻⁷.
+    #[inline(always)]
+    pub fn exp2_saturated<const FUSED: bool>(self) -> Self {
+        let x = each_lane!(|lane| if self.0[lane] > 126.0 {
+            126.0
+        } else {
+            self.0[lane]
+        });
+        x.exp2_clamped::<FUSED>()
+    }
+
     /// 2^x for |x| ≤ 126, of two at once: neither waits for the other. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_pair_in_range<const FUSED: bool>([a, b]: [Self; 2]) -> [Self; 2] {
@@ -160,20 +182,6 @@ impl Lane {
         let tail = square.times_plus::<FUSED>(Lane::splat(-0.5), tail);
         // What is not a number stays so, though its bits look like one's.
         n.times_plus::<FUSED>(Lane::splat(0.693_359_4), x + tail) + self * 0.0
-    }
-}
-
-leveled!(
-    /// One-hot symbols of every position: [rows, k] from `[rows]`.
-    pub fn one_hot(rows: &[[u8; LANES]], states: usize, out: &mut [Lane]) = one_hot_any
-);
-
-#[inline(always)]
-fn one_hot_any<const FUSED: bool>(rows: &[[u8; LANES]], states: usize, out: &mut [Lane]) {
-    for (row, symbols) in out.chunks_exact_mut(states).zip(rows) {
-        for (symbol, z) in row.iter_mut().enumerate() {
-            *z = Lane::is(symbols, symbol);
-        }
     }
 }
 
@@ -320,6 +328,7 @@ mod tests {
     fn exp_stays_finite_beyond_its_range() {
         assert!(Lane::splat(-1e30).exp::<false>().0[0] < 1e-37);
         assert!(Lane::splat(1e30).exp::<true>().0[0].is_finite());
+        assert!(Lane::splat(1e30).exp2_saturated::<true>().0[0].is_finite());
         assert!(Lane::splat(-1e30).exp2_clamped::<false>().0[0] < 1e-37);
     }
 }

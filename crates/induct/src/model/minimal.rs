@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::lane::{Lane, one_hot};
+use super::lane::Lane;
 use super::layout::Layout;
 use super::level::{Level, leveled};
 use super::ops::convolution::{Planes, convolve, correlate, set_symbols};
@@ -49,9 +49,9 @@ impl Minimal {
         Work {
             weights: vec![0.0; t],
             kernel: Planes::new(t, k - 1, 0.0),
-            z: lanes(t * k),
             others: Planes::new(t, k - 1, Lane::ZERO),
-            convolved: Planes::new(t, k - 1, Lane::ZERO),
+            sums: Planes::new(t, k - 1, Lane::ZERO),
+            z: lanes(k),
             y: lanes(t * k),
             counts: lanes(t * k * k),
             d_counts: lanes(k * k),
@@ -69,13 +69,22 @@ impl Minimal {
         work: &mut Work,
         logits: &mut [Lane],
     ) {
-        one_hot(level, inputs, self.states, &mut work.z);
-        let v = &params[self.v.clone()];
+        let (rows, v) = (inputs.len(), &params[self.v.clone()]);
+        set_symbols(inputs, 1, &mut work.others);
         match self.form {
-            MinimalForm::Linear => self.sums_by_convolution(level, v, inputs, work),
-            MinimalForm::Softmax => sums_by_softmax(level, self, v, inputs.len(), work),
+            MinimalForm::Linear => {
+                for r in 0..self.states - 1 {
+                    work.kernel.column_mut(r).copy_from_slice(v);
+                }
+                convolve(level, &work.kernel, &work.others, rows, &mut work.sums);
+            }
+            MinimalForm::Softmax => sums_by_softmax(level, self, v, rows, work),
         }
-        count(level, self, params, inputs.len(), work, logits);
+        match self.states {
+            2 => count::<2>(level, self, params, rows, work, logits),
+            3 => count::<3>(level, self, params, rows, work, logits),
+            _ => count::<ANY>(level, self, params, rows, work, logits),
+        }
     }
 
     /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
@@ -89,7 +98,11 @@ impl Minimal {
         grads: &mut [Lane],
     ) {
         let (rows, v) = (inputs.len(), &params[self.v.clone()]);
-        count_backward(level, self, params, rows, work, d_logits, grads);
+        match self.states {
+            2 => count_backward::<2>(level, self, params, rows, work, d_logits, grads),
+            3 => count_backward::<3>(level, self, params, rows, work, d_logits, grads),
+            _ => count_backward::<ANY>(level, self, params, rows, work, d_logits, grads),
+        }
         let d_v = &mut grads[self.v.clone()];
         match self.form {
             MinimalForm::Linear => self.convolution_backward(level, rows, work, d_v),
@@ -97,90 +110,84 @@ impl Minimal {
         }
     }
 
-    /// y_j[c] = Σ_{s≤j} M_js z_s[c], with M_j = softmax(v).
+    /// The k of a loop: K, which the compiler knows, or, if that is [`ANY`], what it is.
+    #[inline(always)]
+    fn k<const K: usize>(&self) -> usize {
+        if K == ANY { self.states } else { K }
+    }
+
+    /// Σ_{s≤j} M_js z_s[c], with M_j = softmax(v), for every symbol c but the first.
     #[inline(always)]
     fn sums_by_softmax_any<const FUSED: bool>(&self, v: &[f32], rows: usize, work: &mut Work) {
-        let k = self.states;
         for j in 0..rows {
             softmax(&v[..=j], &mut work.weights);
-            let y = &mut work.y[j * k..][..k];
-            y.fill(Lane::ZERO);
-            let weights = work.weights[..=j].iter().rev();
-            for (z, &weight) in work.z.chunks_exact(k).zip(weights) {
-                for c in 0..k {
-                    y[c] = z[c].times_plus::<FUSED>(Lane::splat(weight), y[c]);
+            for r in 0..self.states - 1 {
+                let mut sum = Lane::ZERO;
+                let weights = work.weights[..=j].iter().rev();
+                for (z, &weight) in work.others.column(r).iter().zip(weights) {
+                    sum = z.times_plus::<FUSED>(Lane::splat(weight), sum);
                 }
+                work.sums.column_mut(r)[j] = sum;
             }
         }
     }
 
-    /// S_p[c, i] = S_{p−1}[c, i] + y_p[c] z_p[i], then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]
+    /// S_p[c, i] = S_{p−1}[c, i] + y_p[c] z_p[i], then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i].
+    ///
+    /// All y_p[c] together are the sum of row p of M, so that symbol 0 needs no sums of its own.
     #[inline(always)]
-    fn count_any<const FUSED: bool>(
+    fn count_any<const FUSED: bool, const K: usize>(
         &self,
         params: &[f32],
         rows: usize,
         work: &mut Work,
         logits: &mut [Lane],
     ) {
-        let (k, w_k) = (self.states, &params[self.w_k.clone()]);
-        for p in 0..rows {
-            if p > 0 {
-                work.counts
-                    .copy_within((p - 1) * k * k..p * k * k, p * k * k);
-            } else {
-                work.counts[..k * k].fill(Lane::ZERO);
+        let (k, w_k, v) = (
+            self.k::<K>(),
+            &params[self.w_k.clone()],
+            &params[self.v.clone()],
+        );
+        let Work {
+            others,
+            sums,
+            z,
+            y,
+            counts,
+            d_counts: running,
+            ..
+        } = work;
+        let (z, running) = (&mut z[..k], &mut running[..k * k]);
+        running.fill(Lane::ZERO);
+        let mut total = 0.0;
+        for (p, f) in logits.chunks_exact_mut(k).take(rows).enumerate() {
+            total = match self.form {
+                MinimalForm::Linear => total + v[p],
+                MinimalForm::Softmax => 1.0,
+            };
+            symbols_at(others, p, z);
+            let y = &mut y[p * k..][..k];
+            y[0] = Lane::splat(total);
+            for c in 1..k {
+                y[c] = sums.column(c - 1)[p];
+                y[0] = y[0] - y[c];
             }
-            let counts = &mut work.counts[p * k * k..][..k * k];
-            let (z, y) = (&work.z[p * k..][..k], &work.y[p * k..][..k]);
-            let f = &mut logits[p * k..][..k];
             f.fill(Lane::ZERO);
-            for (c, row) in counts.chunks_exact_mut(k).enumerate() {
+            for c in 0..k {
                 let weight = chosen::<FUSED>(z, w_k, c);
                 for i in 0..k {
-                    row[i] = y[c].times_plus::<FUSED>(z[i], row[i]);
-                    f[i] = weight.times_plus::<FUSED>(row[i], f[i]);
+                    let count = &mut running[c * k + i];
+                    *count = y[c].times_plus::<FUSED>(z[i], *count);
+                    f[i] = weight.times_plus::<FUSED>(*count, f[i]);
                 }
             }
-        }
-    }
-
-    /// y_j[c] = Σ_{s≤j} v_{j−s} z_s[c] is a convolution. All c together give the running sum of v, so that symbol 0 needs none
-    /// of its own.
-    fn sums_by_convolution(
-        &self,
-        level: Level,
-        v: &[f32],
-        inputs: &[[u8; LANES]],
-        work: &mut Work,
-    ) {
-        let (k, m) = (self.states, self.states - 1);
-        for r in 0..m {
-            work.kernel.column_mut(r).copy_from_slice(v);
-        }
-        set_symbols(inputs, 1, &mut work.others);
-        let (kernel, others) = (&work.kernel, &work.others);
-        convolve(level, kernel, others, inputs.len(), &mut work.convolved);
-        let mut total = 0.0;
-        for (j, (y, &weight)) in work
-            .y
-            .chunks_exact_mut(k)
-            .zip(v)
-            .take(inputs.len())
-            .enumerate()
-        {
-            total += weight;
-            y[0] = Lane::splat(total);
-            for r in 0..m {
-                y[1 + r] = work.convolved.column(r)[j];
-                y[0] = y[0] - y[1 + r];
-            }
+            counts[p * k * k..][..k * k].copy_from_slice(running);
         }
     }
 
     /// f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]  ⟹  dW_k[x_p, c] += Σ_i g[i] S_p[c, i], dS_p[c, i] = W_k[x_p, c] g[i]
     #[inline(always)]
-    fn count_backward_any<const FUSED: bool>(
+    fn count_backward_any<const FUSED: bool, const K: usize>(
         &self,
         params: &[f32],
         rows: usize,
@@ -188,21 +195,31 @@ impl Minimal {
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
-        let (k, w_k) = (self.states, &params[self.w_k.clone()]);
-        work.d_counts.fill(Lane::ZERO);
+        let (k, w_k) = (self.k::<K>(), &params[self.w_k.clone()]);
+        let Work {
+            others,
+            z,
+            counts,
+            d_counts,
+            dy,
+            ..
+        } = work;
+        let (z, d_counts) = (&mut z[..k], &mut d_counts[..k * k]);
+        let d_w_k = &mut grads[self.w_k.clone()][..k * k];
+        d_counts.fill(Lane::ZERO);
         for p in (0..rows).rev() {
             let g = &d_logits[p * k..][..k];
-            let (z, dy) = (&work.z[p * k..][..k], &mut work.dy[p * k..][..k]);
-            let d_w_k = &mut grads[self.w_k.clone()];
-            let counts = work.counts[p * k * k..][..k * k].chunks_exact(k);
-            for (c, (row, d_row)) in counts.zip(work.d_counts.chunks_exact_mut(k)).enumerate() {
+            symbols_at(others, p, z);
+            let (counts, dy) = (&counts[p * k * k..][..k * k], &mut dy[p * k..][..k]);
+            for c in 0..k {
                 let weight = chosen::<FUSED>(z, w_k, c);
                 let (mut through_w, mut through_y) = (Lane::ZERO, Lane::ZERO);
                 for i in 0..k {
-                    through_w = g[i].times_plus::<FUSED>(row[i], through_w);
-                    d_row[i] = weight.times_plus::<FUSED>(g[i], d_row[i]);
+                    let d_count = &mut d_counts[c * k + i];
+                    through_w = g[i].times_plus::<FUSED>(counts[c * k + i], through_w);
+                    *d_count = weight.times_plus::<FUSED>(g[i], *d_count);
                     // S_q[c, x_p] holds y_p[c] for every q ≥ p, and d_counts is their sum
-                    through_y = z[i].times_plus::<FUSED>(d_row[i], through_y);
+                    through_y = z[i].times_plus::<FUSED>(*d_count, through_y);
                 }
                 for a in 0..k {
                     d_w_k[a * k + c] = z[a].times_plus::<FUSED>(through_w, d_w_k[a * k + c]);
@@ -225,9 +242,9 @@ impl Minimal {
         }
         work.d_others.end_after(rows, Lane::ZERO);
         let (d_others, others) = (&work.d_others, &work.others);
-        correlate(level, d_others, others, rows, &mut work.convolved);
+        correlate(level, d_others, others, rows, &mut work.sums);
         for r in 0..m {
-            for (d_v, &sum) in d_v.iter_mut().zip(work.convolved.column(r)).take(rows) {
+            for (d_v, &sum) in d_v.iter_mut().zip(work.sums.column(r)).take(rows) {
                 *d_v += sum;
             }
         }
@@ -251,10 +268,11 @@ impl Minimal {
                 below_centre = below_centre - dy[c] * y[c];
             }
             let lags = d_v[..=p].iter_mut().zip(&work.weights).rev();
-            for ((d_v, &weight), z) in lags.zip(work.z.chunks_exact(k)) {
+            for (s, (d_v, &weight)) in lags.enumerate() {
+                symbols_at(&work.others, s, &mut work.z);
                 let mut d_m = below_centre;
-                for c in 0..k {
-                    d_m = z[c].times_plus::<FUSED>(dy[c], d_m);
+                for (&z, &dy) in work.z.iter().zip(dy) {
+                    d_m = z.times_plus::<FUSED>(dy, d_m);
                 }
                 *d_v = d_m.times_plus::<FUSED>(Lane::splat(weight), *d_v);
             }
@@ -262,12 +280,25 @@ impl Minimal {
     }
 }
 
+/// Says that k is not known to the compiler.
+const ANY: usize = 0;
+
+/// One-hot symbols of position p, `[k]`.
+#[inline(always)]
+fn symbols_at(others: &Planes<Lane>, p: usize, z: &mut [Lane]) {
+    z[0] = Lane::splat(1.0);
+    for c in 1..z.len() {
+        z[c] = others.column(c - 1)[p];
+        z[0] = z[0] - z[c];
+    }
+}
+
 /// W_k[x_p, c], by lane.
 #[inline(always)]
 fn chosen<const FUSED: bool>(z: &[Lane], w_k: &[f32], c: usize) -> Lane {
     let mut weight = Lane::ZERO;
-    for (&z, row) in z.iter().zip(w_k.chunks_exact(z.len())) {
-        weight = z.times_plus::<FUSED>(Lane::splat(row[c]), weight);
+    for a in 0..z.len() {
+        weight = z[a].times_plus::<FUSED>(Lane::splat(w_k[a * z.len() + c]), weight);
     }
     weight
 }
@@ -290,7 +321,7 @@ leveled!(fn sums_by_softmax(shape: &Minimal, v: &[f32], rows: usize, work: &mut 
     Minimal::sums_by_softmax_any);
 
 leveled!(
-    fn count(
+    fn count[K: usize](
         shape: &Minimal,
         params: &[f32],
         rows: usize,
@@ -300,7 +331,7 @@ leveled!(
 );
 
 leveled!(
-    fn count_backward(
+    fn count_backward[K: usize](
         shape: &Minimal,
         params: &[f32],
         rows: usize,
@@ -327,16 +358,16 @@ pub struct Work {
     weights: Vec<f32>,
     /// v, once for every symbol but the first: k − 1 planes of t
     kernel: Planes<f32>,
-    /// One-hot symbols, [t, k], and the same without the first: k − 1 planes of t
-    z: Vec<Lane>,
+    /// Indicators of every symbol but the first, and what M sums of them: k − 1 planes of t
     others: Planes<Lane>,
-    /// k − 1 planes of t
-    convolved: Planes<Lane>,
+    sums: Planes<Lane>,
+    /// One-hot symbols of one position, `[k]`
+    z: Vec<Lane>,
     /// [t, k]
     y: Vec<Lane>,
     /// S, [t, k, k]
     counts: Vec<Lane>,
-    /// [k, k]
+    /// [k, k]; the forward's running S
     d_counts: Vec<Lane>,
     /// [t, k]
     dy: Vec<Lane>,

@@ -77,19 +77,31 @@ impl Loss {
             |lane| if lane < used { scale } else { 0.0 },
         ));
         let mut total = 0.0;
-        for ((f, y), df) in logits
-            .chunks_exact(states)
-            .zip(targets)
-            .zip(d_logits.chunks_exact_mut(states))
-        {
-            let values = match *self {
-                Loss::CrossEntropy {} => cross_entropy::<FUSED>(f, y, df),
-                Loss::Margin { delta } => margin(f, y, delta as f32, df),
-            };
-            for slope in df.iter_mut() {
-                *slope = *slope * in_use;
+        let groups = logits
+            .chunks(TOGETHER * states)
+            .zip(targets.chunks(TOGETHER))
+            .zip(d_logits.chunks_mut(TOGETHER * states));
+        for ((f, y), df) in groups {
+            let mut sums = Lane::ZERO;
+            let rows = f.chunks_exact(states).zip(y);
+            for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
+                sums += match (*self, f, &mut *df) {
+                    (Loss::CrossEntropy {}, &[f0, f1], [df0, df1]) => {
+                        let (values, slope) = cross_entropy_of_two::<FUSED>(f1 - f0, y);
+                        (*df0, *df1) = (Lane::ZERO - slope, slope);
+                        values
+                    }
+                    (Loss::CrossEntropy {}, ..) => cross_entropy::<FUSED>(f, y, df),
+                    (Loss::Margin { delta }, ..) => margin(f, y, delta as f32, df),
+                };
+                for slope in df.iter_mut() {
+                    *slope = *slope * in_use;
+                }
             }
-            total += values.0[..used].iter().map(|&l| f64::from(l)).sum::<f64>();
+            total += sums.0[..used]
+                .iter()
+                .map(|&sum| f64::from(sum))
+                .sum::<f64>();
         }
         total
     }
@@ -127,6 +139,9 @@ impl Loss {
     }
 }
 
+/// Rows whose losses are summed in single precision.
+const TOGETHER: usize = 16;
+
 leveled!(
     fn evaluate_block(
         loss: &Loss,
@@ -137,6 +152,25 @@ leveled!(
         d_logits: &mut [Lane],
     ) -> f64 = Loss::evaluate_any
 );
+
+/// One position with two symbols, x = f₁ − f₀: the loss by lane, and its slope in f₁, which is that in f₀ but for the sign.
+///
+/// l = ln(1 + e^−|x|) + |x| where the target is the less likely symbol: one exponential for both.
+#[inline(always)]
+fn cross_entropy_of_two<const FUSED: bool>(x: Lane, y: &[u8; LANES]) -> (Lane, Lane) {
+    let (one, ahead, first) = (Lane::splat(1.0), x.abs(), x.is_positive());
+    let e = (Lane::ZERO - ahead).exp::<FUSED>();
+    let sum = one + e;
+    // Of the likelier symbol, of the other, and of symbol 1.
+    let more = sum.inverse();
+    let less = e * more;
+    let p = first.times_plus::<FUSED>(more - less, less);
+    let hit = Lane::is(y, 1);
+    // One where the target is the less likely: where just one of both is.
+    let behind = (first - hit).abs();
+    let loss = behind.times_plus::<FUSED>(ahead, sum.ln::<FUSED>());
+    (loss, p - hit)
+}
 
 /// One position: the loss by lane; the gradient into `df`.
 #[inline(always)]

@@ -1,5 +1,7 @@
 //! y = ½ x (1 + tanh u), u = √(2/π) (x + 0.044715 x³): the Gaussian error linear unit, tanh form.
 
+use std::f32::consts::LOG2_E;
+
 use crate::model::lane::Lane;
 use crate::model::level::leveled;
 use crate::model::matrix::Matrix;
@@ -18,13 +20,18 @@ fn forward_any<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
     let one = Lane::splat(1.0);
     for (x, y) in x.iter_mut().zip(y) {
         let square = *x * *x;
-        let u = *x * square.times_plus::<FUSED>(Lane::splat(LINEAR * CUBIC), Lane::splat(LINEAR));
-        let du = square.times_plus::<FUSED>(Lane::splat(3.0 * LINEAR * CUBIC), Lane::splat(LINEAR));
+        // 2u in units of ln 2, and 2u′
+        let v = square.times_plus::<FUSED>(
+            Lane::splat(TWICE * CUBIC * LOG2_E),
+            Lane::splat(TWICE * LOG2_E),
+        );
+        let slope =
+            square.times_plus::<FUSED>(Lane::splat(3.0 * TWICE * CUBIC), Lane::splat(TWICE));
         // ½ (1 + tanh u) = 1 − r and ½ (1 − tanh² u) = 2 r (1 − r), with r = 1 / (1 + e^2u)
-        let r = (one + (u * 2.0).exp::<FUSED>()).inverse();
+        let r = (one + (*x * v).exp2_saturated::<FUSED>()).inverse();
         let upper = one - r;
         *y = *x * upper;
-        *x = (*x * du).times_plus::<FUSED>(r * upper * 2.0, upper);
+        *x = (*x * slope).times_plus::<FUSED>(r * upper, upper);
     }
 }
 
@@ -35,7 +42,7 @@ pub fn backward(slope: &[Lane], dy: &mut [Lane]) {
     }
 }
 
-const LINEAR: f32 = ROOT_2_OVER_PI as f32;
+const TWICE: f32 = 2.0 * ROOT_2_OVER_PI as f32;
 
 /// gelu in f64.
 pub fn naive_forward(x: &Matrix) -> Matrix {
