@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use induct::model::Model;
 use induct::probe::{History, Instruments, KL_TRUTH};
 use induct::train::{Diverged, Recipe, Trainer};
 use serde_json::{Value, json};
@@ -25,15 +26,29 @@ pub struct Progress<'a> {
 
 /// One sitting of training.
 pub struct Training {
-    folder: RunFolder,
     trainer: Trainer,
+    records: Records,
+    started: Instant,
+    resumed_at: Option<u64>,
+}
+
+/// What is kept of a run, and where.
+struct Records {
+    folder: RunFolder,
+    recipe: Recipe,
+    model: Model,
     instruments: Instruments,
     history: History,
     snapshot_steps: Vec<u64>,
-    started: Instant,
-    resumed_at: Option<u64>,
     /// Nearest strategy at the last record.
     nearest: Option<String>,
+}
+
+/// What a step leaves to be kept.
+struct Due {
+    step: u64,
+    loss: Option<f64>,
+    params: Vec<f32>,
 }
 
 impl Training {
@@ -68,14 +83,18 @@ impl Training {
             resumed_at = Some(step);
         }
         Ok(Self {
-            snapshot_steps: recipe.record.snapshot_steps(recipe.train.steps),
-            folder,
+            records: Records {
+                snapshot_steps: recipe.record.snapshot_steps(recipe.train.steps),
+                folder,
+                model: trainer.model().clone(),
+                instruments,
+                history,
+                nearest: None,
+                recipe,
+            },
             trainer,
-            instruments,
-            history,
             started: Instant::now(),
             resumed_at,
-            nearest: None,
         })
     }
 
@@ -85,70 +104,86 @@ impl Training {
     }
 
     /// Trains to the end, telling `follow` of every step.
-    pub fn run(&mut self, mut follow: impl FnMut(&Progress)) -> Result<(), Failure> {
+    ///
+    /// What a step leaves is measured and written while the next steps are done, so that threads which would wait for one
+    /// another have something else to do.
+    pub fn run(&mut self, mut follow: impl FnMut(&Progress) + Send) -> Result<(), Failure> {
         let mut saved = Instant::now();
         let mut loss = None;
+        // What belongs to the step of a checkpoint was written before it.
+        let mut kept = self.resumed_at;
         loop {
             let step = self.trainer.step();
-            // What belongs to the step of a checkpoint was written before it.
-            if self.resumed_at != Some(step) {
-                self.keep(step, loss)?;
-            }
-            if self.trainer.is_done() {
-                break;
-            }
-            if saved.elapsed() >= CHECKPOINT_EVERY {
+            let wanted = kept.replace(step) != Some(step) && self.records.wants(step);
+            let mut due = wanted.then(|| Due {
+                step,
+                loss,
+                params: self.trainer.params().to_vec(),
+            });
+            if self.trainer.is_done() || saved.elapsed() >= CHECKPOINT_EVERY {
+                let row = self.records.keep(due.take())?;
+                self.take(row)?;
+                if self.trainer.is_done() {
+                    break;
+                }
                 self.save()?;
                 saved = Instant::now();
             }
-            match self.trainer.advance() {
-                Ok(value) => loss = Some(value),
-                Err(diverged) => return self.give_up(&diverged),
+            let Self {
+                trainer, records, ..
+            } = &mut *self;
+            let stop = records.next_wanted(step);
+            let train = || {
+                while trainer.step() < stop && saved.elapsed() < CHECKPOINT_EVERY {
+                    loss = Some(trainer.advance()?);
+                    follow(&Progress {
+                        step: trainer.step(),
+                        loss,
+                        nearest: records.nearest.as_deref(),
+                    });
+                }
+                Ok(())
+            };
+            let (row, trained) = rayon::join(|| records.keep(due), train);
+            self.take(row?)?;
+            if let Err(diverged) = trained {
+                return self.give_up(&diverged);
             }
-            follow(&Progress {
-                step: step + 1,
-                loss,
-                nearest: self.nearest.as_deref(),
-            });
         }
-        self.folder.save_history(&self.history)?;
-        self.folder.save_summary(&self.summary(None))
+        self.records.save_history()?;
+        self.records.folder.save_summary(&self.summary(None))
     }
 
-    /// Records and keeps what is due after `step` steps.
-    fn keep(&mut self, step: u64, loss: Option<f64>) -> Result<(), Failure> {
-        let (model, params) = (self.trainer.model(), self.trainer.params());
-        if self.snapshot_steps.binary_search(&step).is_ok() {
-            self.folder.save_snapshot(model, step, params)?;
-        }
-        let recipe = self.trainer.recipe();
-        if recipe.record.records(step, recipe.train.steps) {
-            let row = self.instruments.measure(model, params, step, loss);
-            self.history.push(row);
-            self.nearest = self.history.nearest(self.instruments.strategies());
-            let kl = self.history.last(KL_TRUTH).unwrap_or(f64::NAN);
-            if !kl.is_finite() {
-                return self.give_up(&Diverged { step, loss: kl });
-            }
+    /// Takes in a row, unless it shows that the run has come to nothing.
+    fn take(&mut self, row: Option<Vec<Option<f64>>>) -> Result<(), Failure> {
+        let Some(row) = row else { return Ok(()) };
+        let records = &mut self.records;
+        records.history.push(row);
+        records.nearest = records.history.nearest(records.instruments.strategies());
+        let kl = records.history.last(KL_TRUTH).unwrap_or(f64::NAN);
+        if !kl.is_finite() {
+            let step = records.history.steps().last().copied().unwrap_or_default();
+            return self.give_up(&Diverged { step, loss: kl });
         }
         Ok(())
     }
 
     /// Rows first: a checkpoint promises that they are there.
     fn save(&self) -> Result<(), Failure> {
-        self.folder.save_history(&self.history)?;
-        self.folder
-            .save_checkpoint(self.trainer.model(), &self.trainer.state())
+        self.records.save_history()?;
+        let folder = &self.records.folder;
+        folder.save_checkpoint(self.trainer.model(), &self.trainer.state())
     }
 
     /// Keeps what there is of a run that came to nothing.
     fn give_up(&mut self, diverged: &Diverged) -> Result<(), Failure> {
-        self.folder.save_history(&self.history)?;
-        self.folder.save_summary(&self.summary(Some(diverged)))?;
+        self.records.save_history()?;
+        let folder = &self.records.folder;
+        folder.save_summary(&self.summary(Some(diverged)))?;
         Err(Failure::failed(format!(
             "{diverged}; what was recorded before is in {}. A lower learning rate may help \
              (--set train.optimizer.lr={})",
-            self.folder.path().display(),
+            folder.path().display(),
             self.trainer.recipe().train.optimizer.lr() / 10.0,
         )))
     }
@@ -164,7 +199,7 @@ impl Training {
             "resumed_at": self.resumed_at,
             "seconds": self.started.elapsed().as_secs_f64(),
         });
-        let story = Story::new(&self.instruments.sets()[0].1, &self.history).json();
+        let story = Story::new(&self.records.instruments.sets()[0].1, &self.records.history).json();
         if let (Value::Object(summary), Value::Object(story)) = (&mut summary, story) {
             summary.extend(story);
         }
@@ -173,18 +208,58 @@ impl Training {
 
     /// Phases and the last divergence, in two lines.
     pub fn report(&self) -> String {
-        let (phases, _) = self.history.phases(self.instruments.strategies());
+        let Records {
+            history,
+            instruments,
+            ..
+        } = &self.records;
+        let (phases, _) = history.phases(instruments.strategies());
         let story: Vec<String> = phases
             .iter()
             .map(|phase| format!("{} (from step {})", phase.strategy, phase.onset))
             .collect();
-        let kl = self.history.last(KL_TRUTH).unwrap_or(f64::NAN);
+        let kl = history.last(KL_TRUTH).unwrap_or(f64::NAN);
         format!(
             "{} steps in {:.1} s: {}\nKL(truth || model) at the last position: {kl:.4} nats\n",
             self.trainer.step(),
             self.started.elapsed().as_secs_f64(),
             story.join(" -> "),
         )
+    }
+}
+
+impl Records {
+    /// Whether anything is to be kept after `step` steps.
+    fn wants(&self, step: u64) -> bool {
+        self.records(step) || self.snapshot_steps.binary_search(&step).is_ok()
+    }
+
+    fn records(&self, step: u64) -> bool {
+        self.recipe.record.records(step, self.recipe.train.steps)
+    }
+
+    /// The next step after `step` that leaves anything, or the last.
+    fn next_wanted(&self, step: u64) -> u64 {
+        let end = self.recipe.train.steps;
+        (step + 1..end)
+            .find(|&step| self.wants(step))
+            .unwrap_or(end)
+    }
+
+    /// Writes the snapshot and measures the row that are due.
+    fn keep(&self, due: Option<Due>) -> Result<Option<Vec<Option<f64>>>, Failure> {
+        let Some(Due { step, loss, params }) = due else {
+            return Ok(None);
+        };
+        if self.snapshot_steps.binary_search(&step).is_ok() {
+            self.folder.save_snapshot(&self.model, step, &params)?;
+        }
+        let measure = || self.instruments.measure(&self.model, &params, step, loss);
+        Ok(self.records(step).then(measure))
+    }
+
+    fn save_history(&self) -> Result<(), Failure> {
+        self.folder.save_history(&self.history)
     }
 }
 

@@ -127,7 +127,7 @@ fn bar(runs: &[Run]) -> ProgressBar {
 }
 
 /// Trains one run to its end, from where it stands, and returns its summary. `advance` is told of steps that are done.
-fn train(run: &Run, path: &Path, advance: &dyn Fn(u64)) -> Result<Value, Failure> {
+fn train(run: &Run, path: &Path, advance: &(dyn Fn(u64) + Sync)) -> Result<Value, Failure> {
     let earlier = RunFolder::reopen(path)?;
     if let Some(folder) = &earlier {
         check_same(folder, &run.recipe)?;

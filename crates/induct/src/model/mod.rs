@@ -150,7 +150,7 @@ impl Model {
             inner: match (&self.kind, &self.coordinates) {
                 (_, Some(plan)) => InnerWork::Coordinates(plan.work()),
                 (Kind::Transformer(shape), None) => InnerWork::Residual(Box::new(shape.work())),
-                (Kind::Minimal(shape), None) => InnerWork::Minimal(shape.work()),
+                (Kind::Minimal(shape), None) => InnerWork::Minimal(Box::new(shape.work())),
             },
         }
     }
@@ -346,7 +346,7 @@ pub struct Work {
 enum InnerWork {
     Coordinates(transformer::coordinates::Work),
     Residual(Box<transformer::Work>),
-    Minimal(minimal::Work),
+    Minimal(Box<minimal::Work>),
 }
 
 impl Work {

@@ -17,7 +17,7 @@ mod sums;
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use self::pairs::{Lags, scores_any, slopes_any, weights_any};
+use self::pairs::{Lags, scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::model::lane::Lane;
@@ -340,10 +340,7 @@ pub fn show(
         for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
             *shown = (score + constant) * LN_2;
         }
-        weights(level, inputs, i..i + 1, &mut group);
-        let (inverse, row) = (group.inverse[0], &mut group.weights[..=i]);
-        row.iter_mut()
-            .for_each(|weight| *weight = *weight * inverse);
+        softmax(level, row);
         probe(AttnRow {
             layer,
             head,
@@ -353,6 +350,11 @@ pub fn show(
         });
     }
 }
+
+leveled!(
+    /// Makes a row of scores, in units of ln 2, into its pattern.
+    fn softmax(row: &mut [Lane]) = softmax_any
+);
 
 leveled!(
     /// The scores of one row, into the group's first row of weights.

@@ -40,7 +40,8 @@ impl Lags {
             offset,
             size,
         } = inputs.lag_columns;
-        for (lag, row) in inputs.positions.chunks_exact(stride).enumerate() {
+        let rows = inputs.positions.chunks_exact(stride);
+        for (lag, row) in rows.take(self.width - AHEAD).enumerate() {
             if inputs.bias {
                 self.data[AHEAD + lag] = row[offset - 1];
             }
@@ -242,6 +243,14 @@ fn exponentials<const FUSED: bool>(row: &mut [Lane]) -> Lane {
         sum += *score;
     }
     sum
+}
+
+#[inline(always)]
+pub(super) fn softmax_any<const FUSED: bool>(row: &mut [Lane]) {
+    let inverse = exponentials::<FUSED>(row).inverse();
+    for weight in row {
+        *weight = *weight * inverse;
+    }
 }
 
 /// Leaves the slopes of a group's rows in a block of keys, given −dout_i · out_i of every row (`below_centres`).

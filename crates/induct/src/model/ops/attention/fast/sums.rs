@@ -33,7 +33,7 @@ fn tile_width(left: usize) -> usize {
     match left {
         0..=5 => left,
         6 => 3,
-        _ if left % 4 == 0 || left == 7 => 4,
+        _ if left.is_multiple_of(4) || left == 7 => 4,
         _ => 5,
     }
 }
@@ -67,13 +67,7 @@ impl<'a> Triangle<'a> {
 
     /// Packs `count` entries from `start` on, `step` apart: down a column, or along a diagonal.
     #[inline(always)]
-    fn pack<'p>(
-        self,
-        start: usize,
-        step: usize,
-        count: usize,
-        packed: &'p mut Packed,
-    ) -> &'p [Lane] {
+    fn pack(self, start: usize, step: usize, count: usize, packed: &mut Packed) -> &[Lane] {
         let packed = &mut packed[..count];
         let entries = &self.entries[start..];
         for n in 0..count {
