@@ -5,12 +5,13 @@ use std::ops::Range;
 use super::{Columns, GROUP, Inputs, PAIR};
 use crate::model::lane::Lane;
 
-/// Runs `$body` for tiles of columns: `$start` is the first of $N columns, at most five.
+/// Runs `$body` for tiles of columns: `$start` is the first of $N columns, at most five; `$width` says how many go next, given
+/// how many are left.
 macro_rules! in_tiles {
-    ($size:expr, |$start:ident, $N:ident| $body:expr) => {{
+    ($size:expr, $width:ident, |$start:ident, $N:ident| $body:expr) => {{
         let (size, mut $start) = ($size, 0);
         while $start < size {
-            let width = tile_width(size - $start);
+            let width = $width(size - $start);
             match width {
                 1 => in_tiles!(@1 $N $body),
                 2 => in_tiles!(@2 $N $body),
@@ -27,14 +28,24 @@ macro_rules! in_tiles {
     }};
 }
 
-/// How many of the columns that are left go next: so that none is left alone, as long as that can be.
+/// Up to five columns, so that none is left alone, as long as that can be.
 #[inline(always)]
-fn tile_width(left: usize) -> usize {
+fn up_to_five(left: usize) -> usize {
     match left {
         0..=5 => left,
         6 => 3,
         _ if left.is_multiple_of(4) || left == 7 => 4,
         _ => 5,
+    }
+}
+
+/// The same for up to four.
+#[inline(always)]
+fn up_to_four(left: usize) -> usize {
+    match left {
+        0..=4 => left,
+        5 | 6 | 9 => 3,
+        _ => 4,
     }
 }
 
@@ -261,7 +272,7 @@ impl Asked<'_> {
         keys: [usize; R],
         out: &mut [Lane],
     ) {
-        in_tiles!(self.places.size, |start, N| {
+        in_tiles!(self.places.size, up_to_four, |start, N| {
             self.add_columns::<FUSED, OWN, R, N>(slopes, pattern, row, keys, start, out)
         });
     }
@@ -290,10 +301,12 @@ impl Asked<'_> {
         for n in 0..count {
             let q = columns.row(self.inputs.queries, row + n);
             let d = columns.row(self.d_out, row + n);
+            let near = lags.row(self.inputs.positions, lag + n);
+            let far = lags.row(self.inputs.positions, lag + n + R - 1);
+            let lags = [near, far];
             for r in 0..R {
-                let position = lags.row(self.inputs.positions, lag + n + r);
                 for c in 0..N {
-                    let asks = q[c] + Lane::splat(position[c]);
+                    let asks = q[c] + Lane::splat(lags[r][c]);
                     sums[r][c] = slopes[r][n].times_plus::<FUSED>(asks, sums[r][c]);
                     if OWN {
                         sums[r][c] = pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
@@ -344,7 +357,7 @@ fn add_sums<const FUSED: bool, const DIAGONAL: bool, T: Number, const R: usize>(
     rows: [usize; R],
     out: &mut [Lane],
 ) {
-    in_tiles!(columns.size, |start, N| {
+    in_tiles!(columns.size, up_to_five, |start, N| {
         let source = Source {
             columns: source.columns.part::<N>(start),
             ..source
