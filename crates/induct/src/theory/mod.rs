@@ -1,0 +1,26 @@
+//! The minimal model's first steps, exactly, and the paper's formulas held against them.
+//!
+//! There are three routes to a population gradient of the margin loss, which share no code:
+//!
+//! | route | what it is | where it holds |
+//! |---|---|---|
+//! | [`Coupling`] | the loss as one tensor, by recursion over t; a prior by an exact quadrature | the linear region, any t |
+//! | [`enumerate`] | every sequence, from the definition of logits and loss | any margin, small t |
+//! | [`sample`] | Monte Carlo with the model's own training code | everywhere, with standard errors |
+//!
+//! [`descend`] takes any number of steps from any start. Indices are 0-based here: `v[0]` is the paper's v_1, the weight of the
+//! current symbol.
+
+mod coupling;
+mod descent;
+mod enumeration;
+mod quadrature;
+mod reach;
+mod sampled;
+
+pub use coupling::{Coupling, Weights};
+pub use descent::{Step, StepError, descend};
+pub use enumeration::{Enumerated, enumerate};
+pub use quadrature::{Degree, WeightedChain, chains, gauss_legendre};
+pub use reach::{Reach, margin_needed};
+pub use sampled::{Sampled, sample};
