@@ -14,6 +14,7 @@
 mod coupling;
 mod descent;
 mod enumeration;
+pub mod ledger;
 mod quadrature;
 mod reach;
 mod sampled;

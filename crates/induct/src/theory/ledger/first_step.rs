@@ -1,0 +1,614 @@
+//! Appendix A, first step: model, loss, gradients of W_k and v, their leading orders and constants.
+
+use std::f64::consts::LN_2;
+
+use super::Entry;
+use super::judge::{Claim, Point};
+use super::printed::{CHAINS, Chain, v_step_1, wk_case, wk_step_1};
+use super::truth::{
+    Couplings, LENGTHS, average, averages_by_distances, by_enumeration, expect, first_drive,
+    one_if, only,
+};
+use crate::model::{Matrix, MinimalSpec, Model, ModelSpec, twin};
+use crate::theory::coupling::{Coupling, Weights};
+use crate::theory::enumeration::enumerate;
+use crate::theory::reach::margin_needed;
+
+const SECTION: &str = "Appendix A, first step";
+const C: f64 = 0.02;
+
+pub fn entries(couplings: &Couplings) -> Vec<Entry> {
+    let mut all = vec![model(), margin(), loss_gradient(), joint(), wk()];
+    all.extend([(1, 1), (1, 2), (2, 1), (2, 2)].map(|(m, l)| wk_cases(m, l)));
+    all.extend([symmetry(couplings), equal_diagonal(couplings)]);
+    all.extend([leading_w(couplings, 1), leading_w(couplings, 2)]);
+    all.extend([
+        constant_diagonal(),
+        constant_off_diagonal(),
+        ratio(couplings),
+    ]);
+    all.extend([v_logit(), v_target(), v_index(), v()]);
+    all.extend([leading_v(couplings), constant_v(), v_falls(couplings)]);
+    all
+}
+
+/// The sum form of the logits against the matrix form.
+fn model() -> Entry {
+    let (t, mut points) = (6, Vec::new());
+    let weights = Weights {
+        w_k: vec![0.3, -1.2, 0.7, 2.0],
+        v: vec![0.5, 1.5, -0.4, 0.2, 0.9, -1.1],
+    };
+    let spec = ModelSpec::Minimal(MinimalSpec::default());
+    let model = Model::new(&spec, 2, t).expect("a minimal model");
+    let params: Vec<f64> = weights.w_k.iter().chain(&weights.v).copied().collect();
+    for bits in 0..1_usize << t {
+        let x: Vec<u8> = (0..t).map(|place| (bits >> place & 1) as u8).collect();
+        let e = Matrix::from_fn(t, 2, |p, i| one_if(x[p] as usize == i));
+        let m = Matrix::from_fn(t, t, |i, j| if j <= i { weights.v[i - j] } else { 0.0 });
+        let w_k = Matrix::from_slice(2, 2, &weights.w_k);
+        let scores = e.times(&w_k).times(&m.times(&e).transposed());
+        let masked = Matrix::from_fn(t, t, |i, j| if j <= i { scores[(i, j)] } else { 0.0 });
+        let [products, twin] = [masked.times(&e), twin::logits(&model, &params, &x)];
+        for p in [0, 3, 5] {
+            for i in 0..2 {
+                let mut printed = 0.0;
+                for q in (0..=p).filter(|&q| x[q] as usize == i) {
+                    for s in 0..=q {
+                        printed +=
+                            weights.v[q - s] * weights.w_k[2 * x[p] as usize + x[s] as usize];
+                    }
+                }
+                let at = [
+                    ("sequence", bits as f64),
+                    ("p", p as f64 + 1.0),
+                    ("i", i as f64 + 1.0),
+                ];
+                points.push(Point::new(&at, printed, [products[(p, i)], twin[(p, i)]]));
+            }
+        }
+    }
+    Claim::new(
+        "model.sum-form",
+        ("Appendix A, model", "eq. model"),
+        "The logits of the minimal model as a double sum.",
+        "f(e)_(p,i) = Σ_(t′=1)^p 1{x_t′ = i} Σ_(s=1)^(t′) v_(t′−s+1) e_(x_p)^T W_k e_(x_s)",
+        ["matrix products", "the model's naive twin"],
+    )
+    .equality(points)
+}
+
+fn margin() -> Entry {
+    let points = [1, 2, 5, 9].map(|t| {
+        let start = Weights::constant(2, t, C, C);
+        let all = enumerate(&only(CHAINS[0]), &start, 1.0).expect("short sequences");
+        let n = t as f64;
+        let truth = [all.reach, margin_needed(&start).necessary];
+        Point::new(&[("t", n)], C * C * n * (n + 1.0) / 2.0, truth)
+    });
+    Claim::new(
+        "first-step.margin",
+        (SECTION, "the function at initialization, and the choice of Δ"),
+        "The largest difference of logits at the constant start: the margin from which on the loss is linear.",
+        "Δ ≥ c^2 (t(t+1))/2",
+        ["all sequences", "the sequence that repeats its symbol"],
+    )
+    .equality(points.to_vec())
+}
+
+/// −∂L/∂W_k at the constant start for the chains of the grid: by the coupling and over all sequences.
+fn w_points(
+    printed: impl Fn(Chain, usize, usize, usize) -> f64,
+    only_at: Option<(usize, usize)>,
+) -> Vec<Point> {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for t in [1, 2, 4, 7] {
+            let start = Weights::constant(2, t, C, C);
+            let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
+            let (fast, slow) = (
+                coupling.gradient(&start),
+                by_enumeration(&only(chain), &start),
+            );
+            for (m, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+                if only_at.is_some_and(|place| place != (m, l)) {
+                    continue;
+                }
+                let at = [
+                    ("a", chain.a),
+                    ("b", chain.b),
+                    ("t", t as f64),
+                    ("m", m as f64),
+                    ("l", l as f64),
+                ];
+                let truth = [&fast, &slow].map(|g| -g.w_k[2 * (m - 1) + l - 1]);
+                points.push(Point::new(&at, printed(chain, t, m, l), truth));
+            }
+        }
+    }
+    points
+}
+
+const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
+
+fn loss_gradient() -> Entry {
+    let printed = |chain: Chain, t: usize, m: usize, l: usize| {
+        expect(chain, t + 1, |x| {
+            let slope = |p: usize, i: usize| {
+                let found = |q: usize| (0..=q).map(|s| one_if(x[s] + 1 == l)).sum::<f64>();
+                let sum: f64 = (0..=p).map(|q| one_if(x[q] == i) * found(q)).sum();
+                C * one_if(x[p] + 1 == m) * sum
+            };
+            let each = |p: usize| 0.5 * (slope(p, 0) + slope(p, 1)) - slope(p, x[p + 1]);
+            -(0..t).map(each).sum::<f64>() / t as f64
+        })
+    };
+    Claim::new(
+        "first-step.loss-gradient",
+        (SECTION, "eq. loss_grad_wk and the elements of the gradient"),
+        "In the linear region the loss only asks for the mean of the logits less that of the right one.",
+        "∇_(W_k) E[L|P] = 1/t Σ_(p=1)^t [1/k Σ_(i=1)^k E[∇ f_(p,i)] − E[∇ f_(p,x_(p+1))]]",
+        GRADIENT,
+    )
+    .equality(w_points(printed, None))
+}
+
+fn joint() -> Entry {
+    let printed = |chain: Chain, t: usize, m: usize, l: usize| {
+        let mut sum = 0.0;
+        for i in [1, 2] {
+            for p in 1..=t {
+                for q in 1..=p {
+                    for s in 1..=q {
+                        sum += (chain.p(m, i) - 0.5)
+                            * chain.walk(p - q, i, m)
+                            * chain.walk(q - s, l, i)
+                            * chain.pi(l);
+                    }
+                }
+            }
+        }
+        C / t as f64 * sum
+    };
+    Claim::new(
+        "first-step.joint",
+        (SECTION, "eq. gd_W_1"),
+        "The gradient of W_k as a triple sum over powers of P, by the Markov property and the stationary start.",
+        "−∇_(W_k) E[L|P] = c/t Σ_(i=1)^k (P_mi − 1/k) Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) (P^(p−t′))_im (P^(t′−s))_li π_l",
+        GRADIENT,
+    )
+    .equality(w_points(printed, None))
+}
+
+fn wk() -> Entry {
+    Claim::new(
+        "first-step.wk",
+        (SECTION, "eq. Wk_step1"),
+        "The gradient of W_k with the four sums put in.",
+        "−∇_(W_k) E[L|P] = (c π_l (P_m1 − 1/2))/(t (λ−1)^2) [(β_1m β_l1 − β_2m β_l2)/(λ−1) (I) + \
+         (β_1m γ_l1 − β_2m γ_l2)/(λ−1)^2 (II) + (β_l1 γ_1m − β_l2 γ_2m)/(λ−1) (III) + (γ_1m γ_l1 − γ_2m γ_l2) (IV)]",
+        GRADIENT,
+    )
+    .equality(w_points(|chain, t, m, l| wk_step_1(chain, C, t, m, l), None))
+}
+
+fn wk_cases(m: usize, l: usize) -> Entry {
+    let (id, at, formula) = match (m, l) {
+        (1, 1) => (
+            "first-step.w11",
+            "eq. Wk_11",
+            "((b−1)(a−1/2))/(λ−1)^3 [((a−1)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) + (2(a−1)(b−1))/(λ−1) (III) + (b−1)(b−a) (IV)]",
+        ),
+        (1, 2) => (
+            "first-step.w12",
+            "eq. Wk_12",
+            "((a−1)(a−1/2))/(λ−1)^3 [((1−b)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) − (2(b−1)^2)/(λ−1) (III) + (b−1)(b−a) (IV)]",
+        ),
+        (2, 1) => (
+            "first-step.w21",
+            "case m, l = 2, 1",
+            "((b−1)(1/2−b))/(λ−1)^3 [((1−a)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) + (2(a−1)^2)/(λ−1) (III) + (a−1)(b−a) (IV)]",
+        ),
+        _ => (
+            "first-step.w22",
+            "case m, l = 2, 2",
+            "((a−1)(1/2−b))/(λ−1)^3 [((b−1)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) − (2(a−1)(b−1))/(λ−1) (III) + (a−1)(b−a) (IV)]",
+        ),
+    };
+    let printed = |chain, t, m, l| wk_case(chain, C, t, m, l);
+    Claim::new(
+        id,
+        (SECTION, at),
+        "One entry of W_k after the first step, for one chain: the factor of η c/t.",
+        formula,
+        GRADIENT,
+    )
+    .equality(w_points(printed, Some((m, l))))
+}
+
+/// Averaged gradients at v = 1 by both routes, at short lengths over all sequences.
+fn averaged(couplings: &Couplings, printed: usize, truth: usize) -> Vec<Point> {
+    let short = [2, 3, 7].map(|t| {
+        let ones = Weights::constant(2, t, 1.0, 1.0);
+        let slow = by_enumeration(&super::truth::dirichlet(), &ones);
+        let fast = first_drive(couplings.dirichlet(t));
+        Point::new(
+            &[("t", t as f64)],
+            fast.w_k[printed],
+            [fast.w_k[truth], -slow.w_k[truth]],
+        )
+    });
+    short.to_vec()
+}
+
+const AVERAGED: [&str; 2] = ["recursion over t, exact rule", "all sequences"];
+
+fn symmetry(couplings: &Couplings) -> Entry {
+    let one = Coupling::of_prior(&only(CHAINS[0]), 7).expect("one chain");
+    let single = first_drive(&one);
+    Claim::new(
+        "first-step.symmetric",
+        (SECTION, "after the four cases"),
+        "The average over chains makes W_k symmetric, since it does not change when the symbols are exchanged.",
+        "W_21^((1)) = W_12^((1))",
+        AVERAGED,
+    )
+    .number("W_12 − W_21 of one chain (a = 0.3, b = 0.9, t = 7)", single.w_k[1] - single.w_k[2])
+    .equality(averaged(couplings, 2, 1))
+}
+
+fn equal_diagonal(couplings: &Couplings) -> Entry {
+    Claim::new(
+        "first-step.equal-diagonal",
+        (SECTION, "after the four cases"),
+        "The average over chains makes the diagonal of W_k constant.",
+        "W_11^((1)) = W_22^((1))",
+        AVERAGED,
+    )
+    .equality(averaged(couplings, 3, 0))
+}
+
+/// (ln 256 − 5)/12 and (7 − 10 ln 2)/6.
+pub fn leading_constants() -> [f64; 2] {
+    [(8.0 * LN_2 - 5.0) / 12.0, (7.0 - 10.0 * LN_2) / 6.0]
+}
+
+pub const ASYMPTOTIC: [&str; 2] = [
+    "recursion over t, exact rule",
+    "eigenvalue and distances, rules on panels",
+];
+
+fn leading_w(couplings: &Couplings, column: usize) -> Entry {
+    let constant = leading_constants()[column - 1];
+    let points = LENGTHS.map(|t| {
+        let n = t as f64;
+        let fast = first_drive(couplings.dirichlet(t)).w_k[column - 1];
+        let slow = couplings.w_by_distances(t)[column - 1];
+        Point::new(
+            &[("t", n)],
+            constant * (n + 1.0) * (n + 2.0) / 6.0,
+            [fast, slow],
+        )
+    });
+    let (id, formula) = match column {
+        1 => (
+            "first-step.leading-diagonal",
+            "W_11^((1)) = c + c η B ((t+1)(t+2))/6 + O(t), B = (ln 256 − 5)/12",
+        ),
+        _ => (
+            "first-step.leading-off-diagonal",
+            "W_12^((1)) = c + c η A ((t+1)(t+2))/6 + O(t), A = (7 − 10 ln 2)/6",
+        ),
+    };
+    Claim::new(
+        id,
+        (SECTION, "eq. Wk_1st_step, and the Lemma"),
+        "The leading order of W_k after the first step, with its constant put in (change over c η).",
+        formula,
+        ASYMPTOTIC,
+    )
+    .tolerance(1e-8)
+    .leading(1.0, |_| 0.0, points.to_vec())
+}
+
+fn constant_diagonal() -> Entry {
+    let [printed, _] = leading_constants();
+    let of = |f: fn(Chain) -> f64| average(12, f);
+    let forms: [fn(Chain) -> f64; 3] = [
+        |q| q.pi(1).powi(2) / (q.lambda() - 1.0) * (q.b - q.a) * (q.p(1, 1) - 0.5),
+        |q| q.pi(2).powi(2) / (q.lambda() - 1.0) * (q.b - q.a) * (q.p(2, 1) - 0.5),
+        |q| (q.b - 1.0).powi(2) * (q.b - q.a) * (q.a - 0.5) / (q.a + q.b - 2.0).powi(3),
+    ];
+    let points = (1..)
+        .zip(forms)
+        .map(|(form, f)| Point::new(&[("form", f64::from(form))], printed, of(f)));
+    Claim::new(
+        "first-step.constant-diagonal",
+        (SECTION, "the calculation after eq. Wk_1st_step"),
+        "The constant of the diagonal, B, in its three forms.",
+        "E[(π_1 π_1)/(λ−1) (b−a) (P_11 − 1/2)] = (ln 256 − 5)/12 ≈ 0.045",
+        INTEGRALS,
+    )
+    .number("B", printed)
+    .equality(points.collect())
+}
+
+pub const INTEGRALS: [&str; 2] = ["exact rule in s and w", "rules on panels in a and b"];
+
+fn constant_off_diagonal() -> Entry {
+    let [_, printed] = leading_constants();
+    let forms: [fn(Chain) -> f64; 3] = [
+        |q| q.pi(1) * q.pi(2) / (q.lambda() - 1.0) * (q.b - q.a) * (q.p(1, 1) - 0.5),
+        |q| q.pi(1) * q.pi(2) / (q.lambda() - 1.0) * (q.b - q.a) * (q.p(2, 1) - 0.5),
+        |q| (q.b - 1.0) * (q.a - 1.0) * (q.b - q.a) * (q.a - 0.5) / (q.a + q.b - 2.0).powi(3),
+    ];
+    let points = (1..)
+        .zip(forms)
+        .map(|(form, f)| Point::new(&[("form", f64::from(form))], printed, average(12, f)));
+    Claim::new(
+        "first-step.constant-off-diagonal",
+        (SECTION, "the calculation after eq. Wk_1st_step"),
+        "The constant off the diagonal, A, in its three forms.",
+        "E[(π_1 π_2)/(λ−1) (b−a) (P_11 − 1/2)] = (7 − 10 ln 2)/6 ≈ 0.011",
+        INTEGRALS,
+    )
+    .number("A", printed)
+    .equality(points.collect())
+}
+
+/// How near to 4 counts as "≈ 4".
+const NEAR: f64 = 0.05;
+
+fn ratio(couplings: &Couplings) -> Entry {
+    let ratio = |w: &[f64]| w[0] / w[1];
+    let at = |t: usize| ratio(&first_drive(couplings.dirichlet(t)).w_k[..2]);
+    let near = |ratio: f64| NEAR - (ratio / 4.0 - 1.0).abs();
+    // The ratio falls with t: find the first length at which it is near enough.
+    let fresh = |t: usize| {
+        let coupling = Coupling::of_prior(&super::truth::dirichlet(), t).expect("known");
+        ratio(&first_drive(&coupling).w_k[..2])
+    };
+    let (mut low, mut high) = (4, 1024);
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if near(fresh(middle)) > 0.0 {
+            high = middle
+        } else {
+            low = middle
+        }
+    }
+    let points = [4, 8, 16, 32].into_iter().chain(LENGTHS).map(|t| {
+        let truth = [at(t), ratio(&couplings.w_by_distances(t))];
+        Point::new(&[("t", t as f64)], near(truth[0]), truth).inside(t >= high)
+    });
+    let [diagonal, off_diagonal] = leading_constants();
+    let curve = (2..=10).map(|power| 1 << power).map(|t| (t as f64, at(t)));
+    Claim::new(
+        "first-step.ratio",
+        (
+            "Section 3.2, Lemma, and Appendix A",
+            "“B ≈ 4A (diagonal bias)”",
+        ),
+        "The diagonal of W_k grows four times as much as the rest (here: within 5 %).",
+        "B ≈ 4 A",
+        ASYMPTOTIC,
+    )
+    .condition(format!(
+        "t ≥ {high}: the ratio falls with t towards B/A = {:.3}, and is {:.2} at t = 100",
+        diagonal / off_diagonal,
+        at(100)
+    ))
+    .tolerance(1e-8)
+    .line("diagonal over off-diagonal", "t", curve.collect())
+    .number("limit, B/A", diagonal / off_diagonal)
+    .number("at t = 100", at(100))
+    .number("first t within 5 % of 4", high as f64)
+    .statement(points.collect())
+}
+
+/// E over sequences of ∂f_{p,i}/∂v_j at W_k = c 11ᵀ; `i` may depend on the sequence.
+fn v_slope(x: &[usize], p: usize, i: usize, j: usize) -> f64 {
+    (j..=p).map(|q| C * one_if(x[q - 1] == i)).sum()
+}
+
+fn v_logit() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, j, i) in [(1, 1, 1), (4, 1, 2), (6, 3, 1), (6, 6, 2), (3, 5, 1)] {
+            let left = (p + 1_usize).saturating_sub(j) as f64;
+            let counted = expect(chain, p, |x| v_slope(x, p, i - 1, j));
+            let walk = |q: usize| {
+                chain.pi(1) * chain.walk(q - 1, 1, i) + chain.pi(2) * chain.walk(q - 1, 2, i)
+            };
+            let walked = C * (j..=p).map(walk).sum::<f64>();
+            let at = [
+                ("a", chain.a),
+                ("b", chain.b),
+                ("p", p as f64),
+                ("j", j as f64),
+            ];
+            points.push(Point::new(&at, C * chain.pi(i) * left, [counted, walked]));
+        }
+    }
+    Claim::new(
+        "first-step.v-logit",
+        (SECTION, "the expected gradient of v"),
+        "The expected derivative of a logit by v_j at the start.",
+        "E[∂f_(p,i)/∂v_j] = c π_i (p−j+1) 1{j ≤ p}",
+        ["all sequences", "marginals by powers of P"],
+    )
+    .equality(points)
+}
+
+fn v_target() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        let (a, b, lam) = (chain.a, chain.b, chain.lambda());
+        for (p, j) in [(1, 1), (4, 1), (6, 3), (6, 6)] {
+            let left = (p + 1 - j) as f64;
+            let closed = C
+                * (2.0 * (a - 1.0) * (b - 1.0) / (lam - 1.0).powi(2)
+                    * (lam.powi((p + 1 - j) as i32) - 1.0)
+                    / (1.0 - 1.0 / lam)
+                    + ((a - 1.0).powi(2) + (b - 1.0).powi(2)) / (lam - 1.0).powi(2) * left);
+            let counted = expect(chain, p + 1, |x| v_slope(x, p, x[p], j));
+            let walk = |q: usize| -> f64 {
+                [1, 2]
+                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                    .iter()
+                    .sum()
+            };
+            let walked = C * (j..=p).map(walk).sum::<f64>();
+            let at = [("a", a), ("b", b), ("p", p as f64), ("j", j as f64)];
+            points.push(Point::new(&at, closed, [counted, walked]));
+        }
+    }
+    Claim::new(
+        "first-step.v-target",
+        (SECTION, "eq. v1_grad_ground"),
+        "The expected derivative of the right logit by v_j at the start.",
+        "E[∂f_(p,x_(p+1))/∂v_j] = c (2 ((a−1)(b−1))/(λ−1)^2 (λ^(p+1−j) − 1)/(1−λ^(−1)) + ((a−1)^2+(b−1)^2)/(λ−1)^2 (p−j+1)) 1{j ≤ p}",
+        ["all sequences", "powers of P"],
+    )
+    .equality(points)
+}
+
+/// −∂L/∂v_j at the constant start for the chains of the grid.
+fn v_points(
+    printed: impl Fn(Chain, usize, usize) -> f64,
+    corrected: Option<&dyn Fn(Chain, usize, usize) -> f64>,
+) -> Vec<Point> {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for t in [1, 2, 4, 7] {
+            let start = Weights::constant(2, t, C, C);
+            let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
+            let (fast, slow) = (
+                coupling.gradient(&start),
+                by_enumeration(&only(chain), &start),
+            );
+            for j in 1..=t {
+                let at = [
+                    ("a", chain.a),
+                    ("b", chain.b),
+                    ("t", t as f64),
+                    ("j", j as f64),
+                ];
+                let truth = [-fast.v[j - 1], -slow.v[j - 1]];
+                let mut point = Point::new(&at, printed(chain, t, j), truth);
+                point.corrected = corrected.map(|form| form(chain, t, j));
+                points.push(point);
+            }
+        }
+    }
+    points
+}
+
+fn v_index() -> Entry {
+    // 1/t Σ_p (E ∂f_{p,x_{p+1}} − 1/k Σ_i E ∂f_{p,·}): the i-th symbol of the sequence, or the symbol i.
+    let update = |chain: Chain, t: usize, j: usize, by_place: bool| {
+        expect(chain, t + 1, |x| {
+            let each = |p: usize| {
+                let mean: f64 = (0..2)
+                    .map(|i| v_slope(x, p, if by_place { x[i] } else { i }, j))
+                    .sum();
+                v_slope(x, p, x[p], j) - 0.5 * mean
+            };
+            (1..=t).map(each).sum::<f64>() / t as f64
+        })
+    };
+    let corrected = |chain, t, j| update(chain, t, j, false);
+    Claim::new(
+        "first-step.v-index",
+        (SECTION, "eq. v_step1, second line"),
+        "The mean over logits that the right one is compared with is written with the i-th symbol of the sequence.",
+        "1/k Σ_(i=1)^k E[∂f_(p,x_i)/∂v_j]",
+        GRADIENT,
+    )
+    .correction("1/k Σ_(i=1)^k E[∂f_(p,i)/∂v_j]", "x_i → i")
+    .equality(v_points(|chain, t, j| update(chain, t, j, true), Some(&corrected)))
+}
+
+fn v() -> Entry {
+    Claim::new(
+        "first-step.v",
+        (SECTION, "eq. v_step1, last line"),
+        "v_j after the first step, for one chain: the factor of η.",
+        "c/t [((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + 2λ ((a−1)(b−1))/(λ−1)^3 ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)]",
+        GRADIENT,
+    )
+    .equality(v_points(|chain, t, j| v_step_1(chain, C, t, j), None))
+}
+
+/// D = E[((a−1)² + (b−1)²)/(λ−1)²] − ½
+pub fn constant_d() -> f64 {
+    1.5 - 2.0 * LN_2
+}
+
+fn leading_v(couplings: &Couplings) -> Entry {
+    let points = LENGTHS.map(|t| {
+        let n = t as f64;
+        let truth = [
+            first_drive(couplings.dirichlet(t)).v[1],
+            couplings.v_by_distances(t, 2)[0],
+        ];
+        Point::new(&[("t", n)], constant_d() * (n - 1.0) / 2.0, truth)
+    });
+    Claim::new(
+        "first-step.leading-v",
+        (SECTION, "leading order of v, and the Lemma"),
+        "The leading order of v_j after the first step (change over c η, at j = 2).",
+        "v_j^((1)) = c + (c η)/t ((t−j+1)(t−j+2))/2 D + O(1), D = 3/2 − ln 4",
+        ASYMPTOTIC,
+    )
+    .tolerance(1e-8)
+    .leading(0.0, |_| 0.0, points.to_vec())
+}
+
+fn constant_v() -> Entry {
+    let truth = average(12, |q| {
+        ((q.a - 1.0).powi(2) + (q.b - 1.0).powi(2)) / (q.lambda() - 1.0).powi(2)
+    });
+    Claim::new(
+        "first-step.constant-v",
+        (SECTION, "after the leading order of v"),
+        "The constant of v, and that it is above one half.",
+        "E[((a−1)^2+(b−1)^2)/(λ−1)^2] = 2 − ln 4 > 1/2",
+        INTEGRALS,
+    )
+    .number("D", constant_d())
+    .equality(vec![Point::new(&[], 2.0 - 2.0 * LN_2, truth)])
+}
+
+fn v_falls(couplings: &Couplings) -> Entry {
+    let mut points = Vec::new();
+    for t in [4, 8, 16] {
+        let js: Vec<usize> = (1..=t).collect();
+        let slow = averages_by_distances(t, &js);
+        let fast = first_drive(couplings.dirichlet(t)).v;
+        for j in 1..t {
+            let falls = |v: &dyn Fn(usize) -> f64| v(j) - v(j + 1);
+            let truth = [falls(&|j| fast[j - 1]), falls(&|j| slow[2 * j])];
+            points.push(Point::new(
+                &[("t", t as f64), ("j", j as f64)],
+                truth[0],
+                truth,
+            ));
+        }
+    }
+    let hundred = first_drive(couplings.dirichlet(100)).v;
+    let profile = (1..).map(f64::from).zip(hundred.iter().copied()).collect();
+    Claim::new(
+        "first-step.v-falls",
+        (
+            "Section 3.2",
+            "after the Lemma: “mostly favors the first position, and has a quadratic decay”",
+        ),
+        "After the first step v falls with the lag, so that v_1 leads.",
+        "v_1^((1)) > v_2^((1)) > … > v_t^((1))",
+        ASYMPTOTIC,
+    )
+    .tolerance(1e-8)
+    .line("change of v_j over c η, t = 100", "j", profile)
+    .statement(points)
+}

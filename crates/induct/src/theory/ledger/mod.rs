@@ -1,0 +1,75 @@
+//! The paper's formulas, each held against the truth, with a verdict that follows from the numbers.
+//!
+//! An [`Entry`] says where a formula or claim stands, what it says, and what came out. Nobody writes a verdict: an entry
+//! gives the printed form as code, the truth by two routes that share no code, where there is one a corrected form or a
+//! condition, and [`judge`] decides by the deviations on a grid. They stay in the [`Evidence`], for tables and figures.
+
+mod corollary;
+mod dominance;
+mod first_step;
+mod first_terms;
+mod formula;
+mod judge;
+mod printed;
+mod proposition;
+mod second_step;
+mod setup;
+mod truth;
+
+pub use formula::Formula;
+pub use judge::{Evidence, Kind, Line, Point, Verdict};
+
+/// Where in the paper something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Section, in words.
+    pub section: &'static str,
+    /// The equation's label or the place of the sentence, in words.
+    pub at: &'static str,
+}
+
+/// What a misprint should read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The corrected form.
+    pub formula: Formula,
+    /// Which symbol changes into which.
+    pub change: &'static str,
+}
+
+/// One formula or claim of the paper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// A name that never changes, such as `second-step.v1-sum`.
+    pub id: &'static str,
+    /// Where it stands.
+    pub place: Place,
+    /// What it says, in our words.
+    pub statement: &'static str,
+    /// As it is printed.
+    pub printed: Formula,
+    /// As it should be, where that was tried.
+    pub correction: Option<Correction>,
+    /// What came out.
+    pub verdict: Verdict,
+    /// From what it follows.
+    pub evidence: Evidence,
+}
+
+/// All entries, in the order of the paper. Takes a second or two.
+pub fn ledger() -> Vec<Entry> {
+    let rooms = [
+        setup::entries,
+        first_terms::entries,
+        first_step::entries,
+        second_step::entries,
+        dominance::entries,
+        corollary::entries,
+        proposition::entries,
+    ];
+    let couplings = truth::Couplings::new();
+    rooms
+        .iter()
+        .flat_map(|entries| entries(&couplings))
+        .collect()
+}
