@@ -81,19 +81,11 @@ impl Point {
         self
     }
 
-    fn routes_apart(&self) -> f64 {
-        deviation(self.truth[1], self.truth[0])
+    /// How far `value` is from the truth here, in units of `scale`.
+    fn off(&self, value: f64, scale: f64) -> f64 {
+        let off = (value - self.truth[0]).abs() / scale;
+        if off.is_nan() { f64::INFINITY } else { off }
     }
-
-    /// Deviation of the printed form from the truth: relative where the truth is above one, absolute below.
-    pub fn off(&self) -> f64 {
-        deviation(self.printed, self.truth[0])
-    }
-}
-
-fn deviation(value: f64, truth: f64) -> f64 {
-    let off = (value - truth).abs() / truth.abs().max(1.0);
-    if off.is_nan() { f64::INFINITY } else { off }
 }
 
 /// A line that a figure may draw.
@@ -114,11 +106,14 @@ pub struct Evidence {
     pub kind: Kind,
     /// The two routes to the truth, in words.
     pub routes: [&'static str; 2],
-    /// How far apart they are at most.
+    /// How far apart they are at most, in units of `scale`.
     pub routes_apart: f64,
-    /// How far they may be.
+    /// The unit of deviations: the largest truth on the grid, or what stands for it where the truth is zero.
+    pub scale: f64,
+    /// How far they may be, in units of `scale`; an equality's two sides as well.
     pub tolerance: f64,
-    /// Largest deviation of the printed form from the truth; for a statement, the least margin by which it holds.
+    /// Largest deviation of the printed form from the truth, in units of `scale`; at the last point, in
+    /// units of the term, for a leading order; the least margin for a statement.
     pub printed_off: f64,
     /// The same of the corrected form.
     pub corrected_off: Option<f64>,
@@ -147,6 +142,8 @@ pub(super) struct Claim {
     pub tolerance: f64,
     pub lines: Vec<Line>,
     pub numbers: Vec<(String, f64)>,
+    /// In units of what deviations are told, where the truth is zero.
+    unit: Option<f64>,
 }
 
 /// Deviations up to here are rounding: the printed forms divide by powers of 1 − λ.
@@ -173,7 +170,14 @@ impl Claim {
             tolerance: TOLERANCE,
             lines: Vec::new(),
             numbers: Vec::new(),
+            unit: None,
         }
+    }
+
+    /// In units of what deviations are told, where the truth itself is zero; else it is the largest truth on the grid.
+    pub fn unit(mut self, unit: f64) -> Self {
+        self.unit = Some(unit);
+        self
     }
 
     pub fn correction(mut self, formula: &'static str, change: &'static str) -> Self {
@@ -209,18 +213,16 @@ impl Claim {
 
     /// The printed form equals the truth at every point.
     pub fn equality(self, points: Vec<Point>) -> Entry {
-        let tolerance = self.tolerance;
-        let holds = |point: &Point| point.off() <= tolerance;
-        let mended = |point: &Point| match point.corrected {
-            Some(value) => deviation(value, point.truth[0]) <= tolerance,
-            None => false,
-        };
+        let (tolerance, scale) = (self.tolerance, self.scale(&points));
+        let off = |point: &Point| point.off(point.printed, scale);
+        let corrected_off = |point: &Point| Some(point.off(point.corrected?, scale));
+        let holds = |point: &Point| off(point) <= tolerance;
+        let mended = |point: &Point| corrected_off(point).is_some_and(|off| off <= tolerance);
         let verdict = self.choose(&points, holds, mended);
-        let worst = points.iter().max_by(|p, q| p.off().total_cmp(&q.off()));
-        let printed_off = worst.map_or(0.0, Point::off);
+        let worst = points.iter().max_by(|p, q| off(p).total_cmp(&off(q)));
+        let printed_off = worst.map_or(0.0, off);
         let worst = worst.map_or(Vec::new(), |point| point.at.clone());
-        let off = |point: &Point| Some(deviation(point.corrected?, point.truth[0]));
-        let corrected_off = points.iter().filter_map(off).reduce(f64::max);
+        let corrected_off = points.iter().filter_map(corrected_off).reduce(f64::max);
         self.entry(
             Kind::Equality,
             verdict,
@@ -256,8 +258,8 @@ impl Claim {
         let mended = last_order(&points, |point| {
             truth(point) - point.corrected.unwrap_or(f64::NAN)
         });
-        let scale = |point: &Point| (truth(point) - base(point)).abs();
-        let relative = |value: f64, point: &Point| (value - truth(point)).abs() / scale(point);
+        let size = |point: &Point| (truth(point) - base(point)).abs();
+        let relative = |value: f64, point: &Point| (value - truth(point)).abs() / size(point);
         let last = points.last().expect("a grid is not empty");
         let printed_off = relative(last.printed, last);
         let corrected_off = last.corrected.map(|value| relative(value, last));
@@ -320,11 +322,19 @@ impl Claim {
         }
     }
 
+    fn scale(&self, points: &[Point]) -> f64 {
+        let sizes = points.iter().map(|point| point.truth[0].abs());
+        self.unit.unwrap_or_else(|| sizes.fold(0.0, f64::max))
+    }
+
+    fn routes_apart(&self, points: &[Point]) -> f64 {
+        let scale = self.scale(points);
+        let apart = points.iter().map(|point| point.off(point.truth[1], scale));
+        apart.fold(0.0, f64::max)
+    }
+
     fn routes_disagree(&self, points: &[Point]) -> bool {
-        points.is_empty()
-            || points
-                .iter()
-                .any(|point| point.routes_apart() > self.tolerance)
+        points.is_empty() || self.routes_apart(points) > self.tolerance
     }
 
     fn entry(
@@ -352,7 +362,8 @@ impl Claim {
             evidence: Evidence {
                 kind,
                 routes: self.routes,
-                routes_apart: points.iter().map(Point::routes_apart).fold(0.0, f64::max),
+                routes_apart: self.routes_apart(&points),
+                scale: self.scale(&points),
                 tolerance: self.tolerance,
                 printed_off,
                 corrected_off,
