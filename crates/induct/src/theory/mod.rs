@@ -11,6 +11,7 @@
 //! [`descend`] takes any number of steps from any start. Indices are 0-based here: `v[0]` is the paper's v_1, the weight of the
 //! current symbol.
 
+mod classes;
 mod coupling;
 mod descent;
 mod enumeration;
@@ -19,6 +20,7 @@ mod quadrature;
 mod reach;
 mod sampled;
 
+pub use classes::{Class, Classes};
 pub use coupling::{Coupling, Weights};
 pub use descent::{Step, StepError, descend};
 pub use enumeration::{Enumerated, enumerate};

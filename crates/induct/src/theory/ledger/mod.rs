@@ -5,15 +5,18 @@
 //! condition, and [`judge`] decides by the deviations on a grid. They stay in the [`Evidence`], for tables and figures.
 
 mod corollary;
+mod decision;
 mod dominance;
 mod first_step;
 mod first_terms;
 mod formula;
 mod judge;
+mod output_map;
 mod printed;
 mod proposition;
 mod second_step;
 mod setup;
+mod strategies;
 mod truth;
 
 pub use formula::Formula;
@@ -59,13 +62,16 @@ pub struct Entry {
 /// All entries, in the order of the paper. Takes a second or two.
 pub fn ledger() -> Vec<Entry> {
     let rooms = [
+        strategies::entries,
         setup::entries,
+        output_map::entries,
         first_terms::entries,
         first_step::entries,
         second_step::entries,
         dominance::entries,
         corollary::entries,
         proposition::entries,
+        decision::entries,
     ];
     let couplings = truth::Couplings::new();
     rooms
