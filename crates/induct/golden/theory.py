@@ -132,6 +132,23 @@ def descend(flat, t, w, v, eta):
     return new_w, new_v
 
 
+def lead(flat, t, eta):
+    """By how much v_2 is above every other weight after two steps from a constant start."""
+    w, v = [mpf(1)] * 4, [mpf(1)] * t
+    for _ in range(2):
+        w, v = descend(flat, t, w, v, eta)
+    return v[1] - max(v[:1] + v[2:])
+
+
+def threshold(flat, t):
+    """The learning rate from which on v_2 leads."""
+    low, high = mpf(10) ** -6, mpf(1)
+    for _ in range(50):
+        middle = mp.sqrt(low * high)
+        low, high = (low, middle) if lead(flat, t, middle) > 0 else (middle, high)
+    return high
+
+
 def show(name, values):
     print(f"const {name}: [f64; {len(values)}] = [")
     for value in values:
@@ -146,6 +163,8 @@ if __name__ == "__main__":
     t, c, eta = 100, mpf(2) / 100, mpf(3) / 100
     rough, fine = (coupling_dirichlet(t, mpf(1) / n) for n in (24, 32))
     print("// the two rules differ by", mp.nstr(max(abs(a - b) for a, b in zip(rough, fine)), 3))
+    drive = descend(fine, t, [mpf(0)] * 4, [mpf(1)] * t, mpf(1))[0]
+    show("RATIO_AND_THRESHOLD_100", [drive[0] / drive[1], threshold(fine, t)])
     w, v = [c] * 4, [c] * t
     for step in [1, 2]:
         w, v = descend(fine, t, w, v, eta)

@@ -12,7 +12,9 @@
 //! current symbol.
 
 mod classes;
+mod constants;
 mod coupling;
+mod decision;
 mod descent;
 mod enumeration;
 pub mod ledger;
@@ -21,7 +23,9 @@ mod reach;
 mod sampled;
 
 pub use classes::{Class, Classes};
+pub use constants::LeadingConstants;
 pub use coupling::{Coupling, Weights};
+pub use decision::{Decisions, decisions};
 pub use descent::{Step, StepError, descend};
 pub use enumeration::{Enumerated, enumerate};
 pub use quadrature::{Degree, WeightedChain, chains, gauss_legendre};

@@ -9,12 +9,14 @@
 //! ```
 
 use super::Entry;
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::judge::Claim;
 use super::printed::{Chain, term_2, term_3};
 use super::truth::{
     Couplings, LENGTHS, by_enumeration, first_drive, only, symmetric, v_by_distances,
     w_by_distances,
 };
+use crate::theory::classes::Classes;
 use crate::theory::coupling::{Coupling, Weights};
 
 const SECTION: &str = "Appendix A, Corollary (a = b)";
@@ -40,6 +42,8 @@ fn even(a: f64) -> Chain {
 }
 
 fn no_unigrams() -> Entry {
+    let classes = Classes::new(&symmetric(0.5), 64).expect("a known prior");
+    let unigrams = classes.cross_entropy(|class| class.symbols.map(|count| count as f64 + 1.0));
     let points = STAYS.map(|a| {
         let chain = even(a);
         Point::new(&[("a", a)], 0.5, [chain.pi(1), chain.walk(4001, 2, 1)])
@@ -47,10 +51,13 @@ fn no_unigrams() -> Entry {
     Claim::new(
         "corollary.no-unigrams",
         (SECTION, "before the Corollary"),
-        "With a = b the unigram strategy is as good as a uniform guess: both symbols are equally frequent.",
+        "With a = b the unigram strategy is as good as a uniform guess: both symbols are equally frequent. (Counted frequencies still tell \
+         a little, since the last symbol is among those counted: see the numbers.)",
         "π = (1/2, 1/2)",
         ["the stationary law", "row of a high power of P"],
     )
+    .number("loss of the unigram strategy at t = 64, a = b ~ U(0, 1)", unigrams)
+    .number("loss of a uniform guess, ln 2", std::f64::consts::LN_2)
     .equality(points.to_vec())
 }
 

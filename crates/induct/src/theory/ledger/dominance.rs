@@ -3,8 +3,10 @@
 use std::f64::consts::LN_2;
 
 use super::Entry;
-use super::first_step::{ASYMPTOTIC, INTEGRALS, constant_d, leading_constants};
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::first_v::constant_d;
+use super::first_w::{ASYMPTOTIC, INTEGRALS, leading_constants};
+use super::judge::Claim;
 use super::printed::Chain;
 use super::truth::{Couplings, LENGTHS, average, diagonal_drive, dirichlet, first_drive};
 use crate::theory::coupling::{Coupling, Weights};
@@ -369,6 +371,7 @@ fn dominant(couplings: &Couplings) -> Entry {
     .number("η* at t = 100", hundred)
     .number("η* t³ at t = 512", scaled)
     .number("24 D/((B−A)(K₂−K₁)), its limit", limit)
+    .number("t from which on η = 1/t², the Proposition's first step, would be enough", limit)
     .statement(points)
 }
 

@@ -1,7 +1,8 @@
 //! Appendix A, first step: powers of P, the stationary law, and the sums (A) to (D).
 
 use super::Entry;
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::judge::Claim;
 use super::printed::{CHAINS, Chain, term_1, term_2, term_3, term_4};
 use super::truth::{Couplings, expect, one_if};
 

@@ -1,7 +1,8 @@
 //! Formulas as plain text that reads by itself, and as MathML made from it.
 //!
 //! The notation is what one would write in a letter: `x^2`, `v_j`, `(a + b)/2`, `Σ_(p=1)^t`, `⟦a, b; c, d⟧` for a matrix.
-//! Parentheses that only hold together what belongs to `^`, `_` or `/` do not show in MathML. A run of letters is one name.
+//! Parentheses that only hold together what belongs to `^`, `_` or `/` do not show in MathML. A run of letters is one name, and
+//! `∂` and `√` belong to what follows them.
 
 use std::fmt::{self, Display};
 use std::iter::Peekable;
@@ -59,11 +60,7 @@ impl Reader<'_> {
         let mut left = self.term();
         while self.rest.next_if_eq(&'/').is_some() {
             let right = self.term();
-            left = Term {
-                shown: format!("<mfrac>{}{}</mfrac>", left.bare, right.bare),
-                ..Term::default()
-            }
-            .twice();
+            left = Term::plain(format!("<mfrac>{}{}</mfrac>", left.bare, right.bare));
         }
         left.shown
     }
@@ -92,11 +89,7 @@ impl Reader<'_> {
             (None, Some(high)) => format!("<{sup}>{}{high}</{sup}>", base.shown),
             (Some(low), Some(high)) => format!("<{both}>{}{low}{high}</{both}>", base.shown),
         };
-        Term {
-            shown,
-            ..Term::default()
-        }
-        .twice()
+        Term::plain(shown)
     }
 
     fn atom(&mut self) -> Term {
@@ -107,6 +100,14 @@ impl Reader<'_> {
             '(' => ')',
             '[' => ']',
             '⟦' => return self.matrix(),
+            '∂' => {
+                let of = self.term().shown;
+                return Term::plain(format!("<mrow><mo>∂</mo>{of}</mrow>"));
+            }
+            '√' => {
+                let of = self.term().bare;
+                return Term::plain(format!("<msqrt>{of}</msqrt>"));
+            }
             _ => return self.word(first),
         };
         let inside = self.row(&[close]);
@@ -134,11 +135,9 @@ impl Reader<'_> {
                 break;
             }
         }
-        Term {
-            shown: format!("<mrow><mo>(</mo><mtable>{rows}</mtable><mo>)</mo></mrow>"),
-            ..Term::default()
-        }
-        .twice()
+        Term::plain(format!(
+            "<mrow><mo>(</mo><mtable>{rows}</mtable><mo>)</mo></mrow>"
+        ))
     }
 
     /// A number, a name, or a sign.
@@ -161,11 +160,7 @@ impl Reader<'_> {
             .replace('&', "&amp;")
             .replace('<', "&lt;")
             .replace('>', "&gt;");
-        Term {
-            shown: format!("<{tag}>{text}</{tag}>"),
-            ..Term::default()
-        }
-        .twice()
+        Term::plain(format!("<{tag}>{text}</{tag}>"))
     }
 }
 
@@ -181,10 +176,11 @@ struct Term {
 }
 
 impl Term {
-    fn twice(self) -> Self {
+    /// One that shows the same everywhere.
+    fn plain(shown: String) -> Self {
         Self {
-            bare: self.shown.clone(),
-            shown: self.shown,
+            bare: shown.clone(),
+            shown,
         }
     }
 }
@@ -216,6 +212,18 @@ mod tests {
         assert_eq!(
             body("v_j^2"),
             "<msubsup><mi>v</mi><mi>j</mi><mn>2</mn></msubsup>"
+        );
+    }
+
+    #[test]
+    fn derivatives_and_roots_hold_what_follows() {
+        assert_eq!(
+            body("∂f/∂v_j"),
+            "<mfrac><mrow><mo>∂</mo><mi>f</mi></mrow><mrow><mo>∂</mo><msub><mi>v</mi><mi>j</mi></msub></mrow></mfrac>"
+        );
+        assert_eq!(
+            body("c/√d"),
+            "<mfrac><mi>c</mi><msqrt><mi>d</mi></msqrt></mfrac>"
         );
     }
 

@@ -2,25 +2,29 @@
 //!
 //! An [`Entry`] says where a formula or claim stands, what it says, and what came out. Nobody writes a verdict: an entry
 //! gives the printed form as code, the truth by two routes that share no code, where there is one a corrected form or a
-//! condition, and [`judge`] decides by the deviations on a grid. They stay in the [`Evidence`], for tables and figures.
+//! condition, and the rules of `judge` decide by the deviations on a grid. They stay in the [`Evidence`], for tables and figures.
 
+mod construction;
 mod corollary;
-mod decision;
 mod dominance;
-mod first_step;
+mod evidence;
 mod first_terms;
+mod first_v;
+mod first_w;
 mod formula;
 mod judge;
 mod output_map;
+mod predictor;
 mod printed;
 mod proposition;
 mod second_step;
-mod setup;
 mod strategies;
 mod truth;
 
+pub use evidence::{Evidence, Kind, Line, Point, Verdict};
 pub use formula::Formula;
-pub use judge::{Evidence, Kind, Line, Point, Verdict};
+
+use rayon::prelude::*;
 
 /// Where in the paper something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,19 +67,21 @@ pub struct Entry {
 pub fn ledger() -> Vec<Entry> {
     let rooms = [
         strategies::entries,
-        setup::entries,
+        construction::entries,
         output_map::entries,
         first_terms::entries,
-        first_step::entries,
+        first_w::entries,
+        first_v::entries,
         second_step::entries,
         dominance::entries,
         corollary::entries,
         proposition::entries,
-        decision::entries,
+        predictor::entries,
     ];
     let couplings = truth::Couplings::new();
-    rooms
-        .iter()
-        .flat_map(|entries| entries(&couplings))
-        .collect()
+    let each: Vec<Vec<Entry>> = rooms
+        .par_iter()
+        .map(|entries| entries(&couplings))
+        .collect();
+    each.concat()
 }

@@ -1,16 +1,18 @@
 //! Section 2.3, the footnote: a linear map from the construction's frequencies to logits.
 
 use super::Entry;
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::judge::Claim;
 use super::strategies::bigram;
 use super::truth::{Couplings, dirichlet, square_panels};
-use crate::chain::{Address, Purpose, Sampler, TokenBlock};
+use crate::chain::{Address, LANES, Purpose, Sampler, TokenBlock};
 use crate::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
 use crate::probe::Moments;
 use crate::theory::classes::{Class, Classes};
 
 /// Length of the sequences, as in the paper's experiments.
 const T: usize = 100;
+/// A multiple of the lanes of a block.
 const SEQUENCES: usize = 4096;
 
 pub fn entries(_: &Couplings) -> Vec<Entry> {
@@ -79,22 +81,30 @@ fn sampled(a: f64) -> (f64, f64) {
         step: 0,
     };
     let mut moments = Moments::default();
-    let mut x = vec![0; T];
-    for index in 0..SEQUENCES {
-        let table = sampler.sequence(&prior, address, index as u64, &mut x);
-        let truth = table.row(x[T - 1] as usize).to_vec();
+    for first in (0..SEQUENCES).step_by(LANES) {
+        let drawn: Vec<(Vec<u8>, Vec<f64>)> = (first..first + LANES)
+            .map(|index| {
+                let mut x = vec![0; T];
+                let table = sampler.sequence(&prior, address, index as u64, &mut x);
+                let truth = table.row(x[T - 1] as usize).to_vec();
+                (x, truth)
+            })
+            .collect();
+        let sequences: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
         model.forward_last(
             &prepared,
-            TokenBlock::from_sequences(&[&x]).rows(),
+            TokenBlock::from_sequences(&sequences).rows(),
             &mut work,
         );
-        let logits = [0, 1].map(|i| f64::from(work.logits()[i].0[0]));
-        let total = logits[0].exp() + logits[1].exp();
-        let terms = truth
-            .iter()
-            .zip(logits)
-            .map(|(p, f)| p * (p.ln() - f + total.ln()));
-        moments.push(terms.sum());
+        for (lane, (_, truth)) in drawn.iter().enumerate() {
+            let logits = [0, 1].map(|i| f64::from(work.logits()[i].0[lane]));
+            let total = logits[0].exp() + logits[1].exp();
+            let terms = truth
+                .iter()
+                .zip(logits)
+                .map(|(p, f)| p * (p.ln() - f + total.ln()));
+            moments.push(terms.sum());
+        }
     }
     let estimate = moments.estimate();
     (estimate.mean, estimate.se)

@@ -1,8 +1,9 @@
 //! Appendix A, the Proposition: a first step on all chains, a second on chains with a = b near one half.
 
 use super::Entry;
-use super::first_step::{ASYMPTOTIC, leading_constants};
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::first_w::{ASYMPTOTIC, leading_constants};
+use super::judge::Claim;
 use super::printed::Chain;
 use super::truth::{
     Couplings, LENGTHS, by_enumeration, diagonal_drive, dirichlet, first_drive, symmetric,
@@ -15,13 +16,14 @@ use crate::theory::quadrature::gauss_legendre;
 const SECTION: &str = "Appendix A, Proposition";
 
 /// v_init of the checks.
-const V: f64 = 0.02;
+pub const V: f64 = 0.02;
 
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     vec![
         w_after_first(couplings),
         v_after_first(couplings),
         integral(),
+        only_v_matters(couplings),
         w_after_second(),
         w_order(),
         v_rate(couplings),
@@ -31,16 +33,13 @@ pub fn entries(couplings: &Couplings) -> Vec<Entry> {
         moment_of_v1(),
         moments(),
         v_start(couplings),
-        v_order(),
-        coefficient(couplings),
-        remainder(couplings),
         rates_of_appendix(couplings),
         rates_of_text(couplings),
     ]
 }
 
 /// The average over a = b ~ U(½ − ε, ½ + ε), by a rule other than the library's: many short panels.
-fn mean(epsilon: f64, f: impl Fn(Chain) -> f64) -> f64 {
+pub fn mean(epsilon: f64, f: impl Fn(Chain) -> f64) -> f64 {
     let panels = 32;
     let edge = |index: usize| 0.5 - epsilon + 2.0 * epsilon * index as f64 / panels as f64;
     let nodes = (0..panels).flat_map(|index| gauss_legendre(6, edge(index), edge(index + 1)));
@@ -114,6 +113,35 @@ fn integral() -> Entry {
     .equality(points.to_vec())
 }
 
+fn only_v_matters(couplings: &Couplings) -> Entry {
+    let epsilon = 0.2;
+    let [first, _] = two_steps(couplings, SHORT, epsilon, V);
+    let at_start = Weights::constant(2, SHORT, V, V);
+    let at_first = Weights {
+        v: at_start.v.clone(),
+        ..first
+    };
+    let coupling = narrow(epsilon, SHORT);
+    let printed = coupling.gradient(&at_start).w_k;
+    let truth = [
+        coupling.gradient(&at_first).w_k,
+        by_enumeration(&symmetric(epsilon), &at_first).w_k,
+    ];
+    let points = (0..4).map(|entry| {
+        let routes = [truth[0][entry], truth[1][entry]];
+        Point::new(&[("entry", entry as f64)], printed[entry], routes)
+    });
+    Claim::new(
+        "proposition.only-v-matters",
+        (SECTION, "footnote to W_k after the second step"),
+        "The gradient of W_k does not depend on W_k, so that the Corollary's first step also describes the second, as far as v is still \
+         constant.",
+        "∇_(W_k) L(W_k^((1)), v) = ∇_(W_k) L(W_k^((0)), v)",
+        ["recursion over t", "all sequences"],
+    )
+    .equality(points.collect())
+}
+
 fn w_after_second() -> Entry {
     let epsilon = 0.2;
     let points = LENGTHS.map(|t| {
@@ -139,12 +167,12 @@ fn w_after_second() -> Entry {
 }
 
 /// The power of ε by which `f` grows where ε is small.
-fn power_of_width(f: impl Fn(f64) -> f64) -> f64 {
+pub fn power_of_width(f: impl Fn(f64) -> f64) -> f64 {
     (f(0.06) / f(0.03)).log2()
 }
 
 /// How far a measured power may be from the asymptotic one.
-const POWER_TOLERANCE: f64 = 0.05;
+pub const POWER_TOLERANCE: f64 = 0.05;
 
 fn w_order() -> Entry {
     let t = 128;
@@ -385,112 +413,11 @@ fn v_start(couplings: &Couplings) -> Entry {
 }
 
 /// What the diagonal of the first step's W_k gives to v_j in the second, by the first route or the second.
-fn diagonal_part(epsilon: f64, t: usize, j: usize, route: usize) -> f64 {
+pub fn diagonal_part(epsilon: f64, t: usize, j: usize, route: usize) -> f64 {
     match route {
         0 => diagonal_drive(&narrow(epsilon, t))[j - 1],
         _ => mean(epsilon, |chain| v_by_distances(chain, t, j)[1]),
     }
-}
-
-fn v_order() -> Entry {
-    let t = 512;
-    let points = [2, 4].map(|j| {
-        let truth = [0, 1].map(|route| {
-            power_of_width(|epsilon| {
-                // What remains at t → ∞: the value less what is there for an odd neighbour, which is O(1/t).
-                let [here, next] = [j, j + 1].map(|j| diagonal_part(epsilon, t, j, route));
-                here - next
-            })
-        });
-        Point::new(&[("j", j as f64)], j as f64 + 1.0, truth).corrected(j as f64)
-    });
-    Claim::new(
-        "proposition.v-order",
-        (SECTION, "v after both steps"),
-        "How v_j after both steps depends on ε, for even j: the power.",
-        "v_j ~ ε^(j+1)",
-        ASYMPTOTIC,
-    )
-    .correction("v_j ~ ε^j", "ε^(j+1) → ε^j")
-    .tolerance(POWER_TOLERANCE)
-    .equality(points.to_vec())
-}
-
-/// The weights after both steps by the second route: W_11 and v.
-fn second_by_distances(
-    couplings: &Couplings,
-    t: usize,
-    epsilon: f64,
-    w_init: f64,
-) -> (f64, Vec<f64>) {
-    let [first, _] = two_steps(couplings, t, epsilon, w_init);
-    let (on, off) = (first.w_k[0], first.w_k[1]);
-    let w_11 = mean(epsilon, |chain| w_by_distances(chain, t, 1, 1)) * V / t as f64;
-    let v = (1..=t).map(|j| {
-        let by = |route: usize| mean(epsilon, |chain| v_by_distances(chain, t, j)[route]);
-        (off * by(0) + (on - off) * by(1)) / t as f64
-    });
-    (w_11, v.collect())
-}
-
-const LONG: usize = 64;
-
-fn coefficient(couplings: &Couplings) -> Entry {
-    let fast = power_of_width(|epsilon| {
-        let [_, second] = two_steps(couplings, LONG, epsilon, 0.0);
-        second.w_k[0] * (second.v[1] - second.v[2])
-    });
-    let slow = power_of_width(|epsilon| {
-        let (w_11, v) = second_by_distances(couplings, LONG, epsilon, 0.0);
-        w_11 * (v[1] - v[2])
-    });
-    Claim::new(
-        "proposition.coefficient",
-        (SECTION, "the final predictor, its first term"),
-        "The bigram term of the prediction is W_11 v_2: its power of ε. The printed ε · ε³ is, truly, ε² · ε².",
-        "f(e)_(p,i) = O(ε^4) Σ_(t′=1)^p 1{x_t′ = i} 1{x_p = x_(t′−1)} + …",
-        ASYMPTOTIC,
-    )
-    .tolerance(POWER_TOLERANCE)
-    .equality(vec![Point::new(&[("t", LONG as f64)], 4.0, [fast, slow])])
-}
-
-fn remainder(couplings: &Couplings) -> Entry {
-    let rest = |v: &[f64]| v.iter().sum::<f64>() - v[1];
-    let points = [0.0, 0.02].map(|w_init| {
-        let fast = power_of_width(|epsilon| {
-            let [_, second] = two_steps(couplings, LONG, epsilon, w_init);
-            second.w_k[0] * rest(&second.v)
-        });
-        let slow = power_of_width(|epsilon| {
-            let (w_11, v) = second_by_distances(couplings, LONG, epsilon, w_init);
-            w_11 * rest(&v)
-        });
-        Point::new(&[("w_init", w_init), ("t", LONG as f64)], 6.0, [fast, slow])
-    });
-    let share = |t: usize, w_init: f64| {
-        let [_, second] = two_steps(couplings, t, 0.2, w_init);
-        rest(&second.v) / second.v[1]
-    };
-    let line = |w_init: f64| {
-        [32, 64, 128, 256, 512]
-            .map(|t| (t as f64, share(t, w_init)))
-            .to_vec()
-    };
-    Claim::new(
-        "proposition.remainder",
-        (SECTION, "the final predictor, its remainder"),
-        "What is not bigrams in the prediction: W_11 times all other lags together. Each is O(1/t), but there are t of them, and they \
-         carry the same power of ε as v_2.",
-        "f(e)_(p,i) = … + O(ε^6)",
-        ASYMPTOTIC,
-    )
-    .tolerance(POWER_TOLERANCE)
-    .line("all other lags over v_2, ε = 0.2, w_init = 0", "t", line(0.0))
-    .line("all other lags over v_2, ε = 0.2, w_init = v_init", "t", line(V))
-    .number("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0", share(512, 0.0))
-    .number("the same with w_init = v_init", share(512, V))
-    .equality(points.to_vec())
 }
 
 /// Powers of t of the gradients that the two steps live on: W_k's over all chains, v's on chains with a = b (at W_k = I).

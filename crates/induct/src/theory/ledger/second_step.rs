@@ -1,7 +1,8 @@
 //! Appendix A, second step: the gradient of v once W_k leans towards its diagonal, term by term.
 
 use super::Entry;
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::judge::Claim;
 use super::printed::{CHAINS, Chain, diagonal_v1, diagonal_vj};
 use super::truth::{Couplings, by_enumeration, diagonal_drive, dirichlet, expect, one_if, only};
 use crate::theory::coupling::{Coupling, Weights};

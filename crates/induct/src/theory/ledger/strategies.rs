@@ -1,7 +1,8 @@
 //! Section 2: the posterior of a chain, and the strategies that the minimal model can express.
 
 use super::Entry;
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::judge::Claim;
 use super::truth::{Couplings, dirichlet, one_if};
 use crate::chain::Alpha;
 use crate::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};

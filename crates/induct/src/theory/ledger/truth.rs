@@ -124,26 +124,26 @@ pub fn w_by_distances(chain: Chain, t: usize, m: usize, l: usize) -> f64 {
 /// −∂L/∂v_j (paper's index) for W_k = 11ᵀ and for W_k = I, by the eigenvalue and the distances.
 pub fn v_by_distances(chain: Chain, t: usize, j: usize) -> [f64; 2] {
     let (lam, count) = (chain.lambda(), t + 1 - j);
-    let back = lam.powi(j as i32 - 1);
-    let (mut plain, mut diagonal, mut power) = (0.0, 0.0, 1.0);
+    let (mut pairs, mut curved, mut power) = (0.0, 0.0, 1.0);
     for n in 0..count {
         let left = (count - n) as f64;
-        let (mut hits, mut both) = (-0.5, 0.0);
-        for i in [1, 2] {
-            let pi = chain.pi(i);
-            // Pr[x_{p+1} = x_q = i], one step more than n
-            hits += pi * (pi + (1.0 - pi) * power * lam);
-            for l in [1, 2] {
-                let reach = pi + back * (one_if(l == i) - pi);
-                let home = chain.pi(l) + power * (one_if(i == l) - chain.pi(l));
-                both += chain.pi(l) * (chain.p(l, i) - 0.5) * reach * home;
-            }
-        }
-        plain += left * hits;
-        diagonal += left * both;
+        pairs += left;
+        curved += left * power;
         power *= lam;
     }
-    [plain / t as f64, diagonal / t as f64]
+    let back = lam.powi(j as i32 - 1);
+    let mut sums = [-0.5 * pairs, 0.0];
+    for i in [1, 2] {
+        let pi = chain.pi(i);
+        // Pr[x_{p+1} = x_q = i], one step more than the distance of p and q
+        sums[0] += pi * (pi * pairs + (1.0 - pi) * lam * curved);
+        for l in [1, 2] {
+            let reach = pi + back * (one_if(l == i) - pi);
+            let home = chain.pi(l) * pairs + (one_if(i == l) - chain.pi(l)) * curved;
+            sums[1] += chain.pi(l) * (chain.p(l, i) - 0.5) * reach * home;
+        }
+    }
+    sums.map(|sum| sum / t as f64)
 }
 
 /// Averages over a, b ~ U(0, 1) of the two functions above at v = 1: [W₁₁, W₁₂, then v_j for 11ᵀ, v_j for I, for each of `js`].

@@ -1,7 +1,8 @@
 //! Section 2: the transformer's shapes and the two-layer construction.
 
 use super::Entry;
-use super::judge::{Claim, Point};
+use super::evidence::Point;
+use super::judge::Claim;
 use super::truth::{Couplings, dirichlet, one_if};
 use crate::chain::{Address, Purpose, Sampler};
 use crate::model::{
