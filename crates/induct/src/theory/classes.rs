@@ -18,7 +18,7 @@ pub struct Class {
     pub last: usize,
     /// How often each symbol occurs.
     pub symbols: [usize; 2],
-    /// How often `to` follows `from`, [from][to].
+    /// How often each symbol follows each, by the earlier and then the later.
     pub transitions: [[usize; 2]; 2],
     /// Probability of the class, averaged over chains.
     pub probability: f64,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use super::printed::Chain;
 use crate::chain::{Prior, PriorSpec};
 use crate::theory::coupling::{Coupling, Weights};
@@ -173,13 +175,11 @@ pub struct Couplings {
 
 impl Couplings {
     pub fn new() -> Self {
-        let lengths = || {
-            (1..=10)
-                .map(|power| 1 << power)
-                .chain([3, 5, 6, 7, 12, 100])
-        };
+        // The longest first: they are what takes time.
+        let powers = (1..=10).rev().map(|power| 1 << power);
+        let lengths: Vec<usize> = powers.chain([3, 5, 6, 7, 12, 100]).collect();
         let of = |prior: &Prior| {
-            let each = lengths().map(|t| {
+            let each = lengths.par_iter().map(|&t| {
                 let coupling = Coupling::of_prior(prior, t).expect("known for this prior");
                 (t, coupling)
             });
@@ -188,9 +188,8 @@ impl Couplings {
         Self {
             dirichlet: of(&dirichlet()),
             diagonal: of(&symmetric(0.5)),
-            by_distances: [4, 8, 16, 32]
-                .into_iter()
-                .chain(LENGTHS)
+            by_distances: [512, 256, 128, 64, 32, 16, 8, 4]
+                .into_par_iter()
                 .map(|t| (t, averages_by_distances(t, &[1, 2, 3])))
                 .collect(),
         }
