@@ -18,6 +18,7 @@ posterior.beta                      ok
 posterior.start                     o   -1.73
 fact.bigrams                        ok
 fact.unigrams                       ok
+text.passing-unigrams               if  v = (v_1, 0, …, 0)
 transformer.shapes                  x   k×d → d×d (P: d×k)
 transformer.order                   x   Attn_1 … Attn_n → Attn_n … Attn_1
 construction.score                  x   c → c/√d
@@ -38,6 +39,8 @@ first-step.sum-c                    ok
 first-step.sum-d                    ok
 model.sum-form                      ok
 first-step.margin                   ok
+loss.total-expectation              ok
+first-step.logit-gradient           ok
 first-step.loss-gradient            ok
 first-step.joint                    ok
 first-step.wk                       ok
@@ -63,6 +66,7 @@ first-step.v-falls                  ok
 second-step.logit                   ok
 second-step.logit-v1                ok
 second-step.logit-vj                x   ∂v_1 → ∂v_j
+second-step.target                  ok
 second-step.target-v1               ok
 second-step.target-vj               ok
 second-step.scale-of-first          x   c′ → c′/c
@@ -105,12 +109,12 @@ proposition.leading-v               o   0.0
 proposition.moment-of-v1            ok
 proposition.moments                 x   ε^(2k+1) → ε^(2k)/2
 proposition.v-start                 x   v_init → 0
-proposition.rates                   ok
-text.rates                          x   larger → smaller
 proposition.v-order                 x   ε^(j+1) → ε^j
 proposition.coefficient             ok
 proposition.remainder               no
 proposition.reaches-bigrams         no
+proposition.rates                   ok
+text.rates                          x   larger → smaller
 ";
 
 /// (id, kind, detail) of every pinned line.

@@ -242,12 +242,15 @@ pub(super) fn degree(length: usize) -> Degree {
     }
 }
 
+/// Beyond this an average takes minutes: it has of the order of t chains, of the order of t steps each.
+const MAX_LENGTH: usize = 8192;
+
 pub(super) fn check_length(length: usize) -> Result<(), Invalid> {
     require(
-        (1..=1 << 16).contains(&length),
+        (1..=MAX_LENGTH).contains(&length),
         "length",
         length,
-        "a sequence length from 1 to 65536",
+        &format!("a sequence length from 1 to {MAX_LENGTH}"),
     )
 }
 

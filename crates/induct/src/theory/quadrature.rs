@@ -79,7 +79,8 @@ impl WeightedChain {
         }
     }
 
-    fn of_table(table: &TransitionTable, weight: f64) -> Self {
+    /// A Markov chain with a share.
+    pub fn of_table(table: &TransitionTable, weight: f64) -> Self {
         Self {
             weight,
             rows: table.rows().flatten().copied().collect(),

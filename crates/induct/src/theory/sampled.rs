@@ -33,6 +33,7 @@ pub fn sample(
         format!("{} states", prior.states()),
         &format!("{k} states, as the weights have"),
     )?;
+    require(margin > 0.0, "margin", margin, "a number above 0")?;
     require(
         sequences >= 2,
         "sequences",

@@ -65,7 +65,6 @@ fn leading_v1(couplings: &Couplings) -> Entry {
         "1/t E[((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2] (t(t+1))/2 + O(1)",
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .leading(0.0, |_| 0.0, points.to_vec())
 }
 
@@ -93,7 +92,6 @@ fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
          ((b−a)((b−1)^2 (a−1/2) − (a−1)^2 (b−1/2)))/(λ−1)^3] + O(1)",
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .leading(0.0, |_| 0.0, points.to_vec())
 }
 
@@ -118,7 +116,6 @@ fn leading_constant_part(couplings: &Couplings) -> Entry {
         "v_j^((1)) − η c′ ∂L^0/∂v_j = c + ((c+c′) η)/t ((t−j+1)(t−j+2))/2 E[((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2] + O(1)",
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .leading(0.0, |_| 0.0, points.to_vec())
 }
 
@@ -140,7 +137,6 @@ fn same_start(couplings: &Couplings) -> Entry {
         "v_1^((1)) − η c′ ∂L^0/∂v_1 = v_2^((1)) − η c′ ∂L^0/∂v_2",
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .number("lead of v_1 over v_2 at t = 512, over η (c + c′)", gap(512))
     .number("D", constant_d())
     .leading(0.0, |_| 0.0, points.to_vec())
@@ -365,7 +361,6 @@ fn dominant(couplings: &Couplings) -> Entry {
     .condition(format!(
         "t ≥ {shortest} and η > η*(t), which falls like {limit:.0}/t³ and is {hundred:.5} at t = 100"
     ))
-    .tolerance(1e-7)
     .line("threshold η*", "t", thresholds)
     .number("shortest t with a threshold", shortest as f64)
     .number("η* at t = 100", hundred)
@@ -402,7 +397,6 @@ fn even_over_odd(couplings: &Couplings) -> Entry {
     .condition(format!(
         "j ≤ {last} at t = 100: beyond, the fall of (t−j+1)(t−j+2) from one lag to the next outweighs the moments of λ"
     ))
-    .tolerance(1e-8)
     .line("diagonal's addition to v_j, t = 100", "j", profile)
     .statement(points.collect())
 }
@@ -435,7 +429,6 @@ fn geometric(pattern: &Pattern) -> Entry {
         "E[… λ^(j+1)] = r E[… λ^(j−1)]",
         INTEGRALS,
     )
-    .tolerance(1e-6)
     .line("ratio of successive even terms", "j", ratios)
     .number("power of j along even j", order)
     .number("power of j along odd j", of_odd)

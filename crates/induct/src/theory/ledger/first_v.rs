@@ -184,7 +184,6 @@ fn leading_v(couplings: &Couplings) -> Entry {
         "v_j^((1)) = c + (c η)/t ((t−j+1)(t−j+2))/2 D + O(1), D = 3/2 − ln 4",
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .leading(0.0, |_| 0.0, points.to_vec())
 }
 
@@ -231,7 +230,6 @@ fn v_falls(couplings: &Couplings) -> Entry {
         "v_1^((1)) > v_2^((1)) > … > v_t^((1))",
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .line("change of v_j over c η, t = 100", "j", profile)
     .statement(points)
 }

@@ -7,11 +7,12 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, wk_case, wk_step_1};
 use super::truth::{
-    Couplings, LENGTHS, average, by_enumeration, expect, first_drive, one_if, only,
+    Couplings, LENGTHS, average, by_enumeration, dirichlet, expect, first_drive, one_if, only,
 };
 use crate::model::{Matrix, MinimalSpec, Model, ModelSpec, twin};
 use crate::theory::coupling::{Coupling, Weights};
 use crate::theory::enumeration::enumerate;
+use crate::theory::quadrature::{Degree, WeightedChain, chains};
 use crate::theory::reach::margin_needed;
 
 const SECTION: &str = "Appendix A, first step";
@@ -19,7 +20,8 @@ const SECTION: &str = "Appendix A, first step";
 const C: f64 = 0.02;
 
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
-    let mut all = vec![model(), margin(), loss_gradient(), joint(), wk()];
+    let mut all = vec![model(), margin(), total_expectation()];
+    all.extend([logit_gradient(), loss_gradient(), joint(), wk()]);
     all.extend([(1, 1), (1, 2), (2, 1), (2, 2)].map(|(m, l)| wk_cases(m, l)));
     all.extend([symmetry(couplings), equal_diagonal(couplings)]);
     all.extend([leading_w(couplings, 1), leading_w(couplings, 2)]);
@@ -89,11 +91,103 @@ fn margin() -> Entry {
     Claim::new(
         "first-step.margin",
         (SECTION, "the function at initialization, and the choice of Δ"),
-        "The largest difference of logits at the constant start: the margin from which on the loss is linear.",
+        "The largest difference of logits at the constant start: the margin from which on the loss is linear. (At equality the sequence that \
+         repeats one symbol sits on the kink.)",
         "Δ ≥ c^2 (t(t+1))/2",
         ["all sequences", "the sequence that repeats its symbol"],
     )
     .equality(points.to_vec())
+}
+
+fn total_expectation() -> Entry {
+    let points = [1, 4, 7].map(|t| {
+        let start = Weights::constant(2, t, C, C);
+        let margin = 1.0;
+        let nodes = chains(
+            &dirichlet(),
+            Degree {
+                transitions: t,
+                shares: t + 1,
+            },
+        )
+        .expect("known");
+        let of_chain = |node: &WeightedChain| {
+            let chain = Chain {
+                a: node.rows[0],
+                b: node.rows[3],
+            };
+            let loss = enumerate(&only(chain), &start, margin)
+                .expect("short sequences")
+                .loss;
+            node.weight * loss
+        };
+        let printed = nodes.iter().map(of_chain).sum();
+        let coupling = Coupling::of_prior(&dirichlet(), t).expect("known");
+        let at_once = enumerate(&dirichlet(), &start, margin)
+            .expect("short sequences")
+            .loss;
+        Point::new(
+            &[("t", t as f64)],
+            printed,
+            [coupling.loss(&start, margin), at_once],
+        )
+    });
+    Claim::new(
+        "loss.total-expectation",
+        (SECTION, "the law of total expectation"),
+        "The population loss is the average over chains of the loss of a chain.",
+        "E[L] = E_P[E[L | P]]",
+        [
+            "recursion over t, exact rule",
+            "all sequences, with averaged probabilities",
+        ],
+    )
+    .equality(points.to_vec())
+}
+
+fn logit_gradient() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, i, m, l) in [(1, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (6, 2, 2, 2)] {
+            let mut by_powers = 0.0;
+            for q in 1..=p {
+                for s in 1..=q {
+                    by_powers +=
+                        C * chain.pi(l) * chain.walk(q - s, l, i) * chain.walk(p - q, i, m);
+                }
+            }
+            let counted = expect(chain, p, |x| {
+                let is = |place: usize, symbol: usize| one_if(x[place - 1] + 1 == symbol);
+                let inner = |q: usize| (1..=q).map(|s| is(p, m) * is(s, l)).sum::<f64>();
+                C * (1..=p).map(|q| is(q, i) * inner(q)).sum::<f64>()
+            });
+            // f is linear in W_k: its derivative is a difference of logits.
+            let logit = |x: &[usize], raised: f64| -> f64 {
+                let weight = |s: usize| C + raised * one_if(x[p - 1] + 1 == m && x[s - 1] + 1 == l);
+                let inner = |q: usize| (1..=q).map(|s| C * weight(s)).sum::<f64>();
+                (1..=p).map(|q| one_if(x[q - 1] + 1 == i) * inner(q)).sum()
+            };
+            let raised = expect(chain, p, |x| logit(x, 1.0) - logit(x, 0.0));
+            let at = [
+                ("a", chain.a),
+                ("b", chain.b),
+                ("p", p as f64),
+                ("i", i as f64),
+            ];
+            points.push(Point::new(&at, by_powers, [counted, raised]));
+        }
+    }
+    Claim::new(
+        "first-step.logit-gradient",
+        (
+            SECTION,
+            "the gradient of a logit, its elements and their expectation",
+        ),
+        "The expected derivative of a logit by an entry of W_k at the start.",
+        "E[(∇_(W_k) f_(p,i))_(m,l)] = c Σ_(t′=1)^p Σ_(s=1)^(t′) Pr[x_s = l, x_t′ = i, x_p = m]",
+        ["all sequences", "differences of logits"],
+    )
+    .equality(points)
 }
 
 /// −∂L/∂W_k at the constant start for the chains of the grid: by the coupling and over all sequences.
@@ -230,7 +324,7 @@ fn wk_cases(m: usize, l: usize) -> Entry {
 fn averaged(couplings: &Couplings, printed: usize, truth: usize) -> Vec<Point> {
     let short = [2, 3, 7].map(|t| {
         let ones = Weights::constant(2, t, 1.0, 1.0);
-        let slow = by_enumeration(&super::truth::dirichlet(), &ones);
+        let slow = by_enumeration(&dirichlet(), &ones);
         let fast = first_drive(couplings.dirichlet(t));
         Point::new(
             &[("t", t as f64)],
@@ -307,7 +401,6 @@ fn leading_w(couplings: &Couplings, column: usize) -> Entry {
         formula,
         ASYMPTOTIC,
     )
-    .tolerance(1e-8)
     .leading(1.0, |_| 0.0, points.to_vec())
 }
 
@@ -385,7 +478,7 @@ fn ratio(couplings: &Couplings) -> Entry {
     let near = |ratio: f64| NEAR - (ratio / 4.0 - 1.0).abs();
     // The ratio falls with t: find the first length at which it is near enough.
     let fresh = |t: usize| {
-        let coupling = Coupling::of_prior(&super::truth::dirichlet(), t).expect("known");
+        let coupling = Coupling::of_prior(&dirichlet(), t).expect("known");
         ratio(&first_drive(&coupling).w_k[..2])
     };
     let (mut low, mut high) = (4, 1024);
@@ -418,7 +511,6 @@ fn ratio(couplings: &Couplings) -> Entry {
         diagonal / off_diagonal,
         at(100)
     ))
-    .tolerance(1e-8)
     .line("diagonal over off-diagonal", "t", curve.collect())
     .number("limit, B/A", diagonal / off_diagonal)
     .number("at t = 100", at(100))

@@ -17,6 +17,7 @@ mod output_map;
 mod predictor;
 mod printed;
 mod proposition;
+mod rates;
 mod second_step;
 mod strategies;
 mod truth;
@@ -77,6 +78,7 @@ pub fn ledger() -> Vec<Entry> {
         corollary::entries,
         proposition::entries,
         predictor::entries,
+        rates::entries,
     ];
     let couplings = truth::Couplings::new();
     let each: Vec<Vec<Entry>> = rooms

@@ -19,6 +19,7 @@ pub fn entries(_: &Couplings) -> Vec<Entry> {
         logit(),
         logit_v1(),
         logit_vj(),
+        target_general(),
         target_v1(),
         target_vj(),
         scale_of_first(),
@@ -174,6 +175,46 @@ fn target(chain: Chain, p: usize, j: usize) -> [f64; 2] {
         }
     }
     [counted, walked]
+}
+
+fn target_general() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, j) in [(1, 1), (5, 1), (6, 2), (7, 4)] {
+            let same = |q: usize| -> f64 {
+                [1, 2]
+                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                    .iter()
+                    .sum()
+            };
+            let [together, by_powers] = target(chain, p, j);
+            let plain: f64 = (j..=p).map(same).sum();
+            let counted = expect(chain, p + 1, |x| slope(x, p, x[p] + 1, j));
+            let again = expect(chain, p + 1, |x| {
+                (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
+            });
+            let at = [
+                ("a", chain.a),
+                ("b", chain.b),
+                ("p", p as f64),
+                ("j", j as f64),
+            ];
+            let printed = OFF * plain + (ON - OFF) * by_powers;
+            points.push(Point::new(
+                &at,
+                printed,
+                [counted, OFF * again + (ON - OFF) * together],
+            ));
+        }
+    }
+    Claim::new(
+        "second-step.target",
+        (SECTION, "the derivative of the ground truth logit"),
+        "The derivative of the right logit by v_j splits in the same way.",
+        "E[∂f_(p,x_(p+1))/∂v_j] = c′ Σ_(t′=j)^p Pr[x_t′ = x_(p+1)] 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = x_(p+1), x_(t′−j+1) = x_p] 1{j≤p}",
+        ["all sequences", "all sequences, part by part"],
+    )
+    .equality(points)
 }
 
 fn target_v1() -> Entry {

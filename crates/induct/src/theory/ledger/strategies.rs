@@ -3,7 +3,7 @@
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
-use super::truth::{Couplings, dirichlet, one_if};
+use super::truth::{Couplings, dirichlet, first_drive, one_if};
 use crate::chain::Alpha;
 use crate::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};
 use crate::strategy::{Bayes, Ngram, Scratch, Strategy};
@@ -12,7 +12,7 @@ use crate::theory::quadrature::gauss_legendre;
 
 const POSTERIOR: &str = "Section 2.2, bigram strategy";
 
-pub fn entries(_: &Couplings) -> Vec<Entry> {
+pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     vec![
         mean_general(),
         mean_uniform(),
@@ -20,6 +20,7 @@ pub fn entries(_: &Couplings) -> Vec<Entry> {
         start(),
         fact("fact.bigrams", MinimalStart::Bigram {}),
         fact("fact.unigrams", MinimalStart::Unigram {}),
+        passing_unigrams(couplings),
     ]
 }
 
@@ -279,5 +280,44 @@ fn fact(id: &'static str, kind: MinimalStart) -> Entry {
         formula,
         ["the model's naive twin", "the double sum"],
     )
+    .equality(points)
+}
+
+/// A uniform W_k with a v that leans towards v_1: what does it count?
+fn passing_unigrams(couplings: &Couplings) -> Entry {
+    let t = 7;
+    let spec = ModelSpec::Minimal(MinimalSpec::default());
+    let model = Model::new(&spec, 2, t).expect("a minimal model");
+    // v after a first step of η = 1 from c = 1, and v on the current symbol alone.
+    let stepped: Vec<f64> = first_drive(couplings.dirichlet(t))
+        .v
+        .iter()
+        .map(|drive| 1.0 + drive)
+        .collect();
+    let alone: Vec<f64> = (0..t).map(|lag| one_if(lag == 0)).collect();
+    let mut points = Vec::new();
+    for (v, on_current) in [(alone, true), (stepped, false)] {
+        let params: Vec<f64> = [1.0; 4].into_iter().chain(v.iter().copied()).collect();
+        for bits in [0b0110100, 0b1010011, 0b1111110, 0b0001000] {
+            let x: Vec<u8> = (0..t).map(|place| (bits >> place & 1) as u8).collect();
+            let count = |weight: &dyn Fn(usize) -> f64| -> f64 {
+                (0..t).filter(|&q| x[q] == 1).map(weight).sum()
+            };
+            let so_far = |q: usize| v[..=q].iter().sum::<f64>();
+            let twin = twin::logits(&model, &params, &x)[(t - 1, 1)];
+            let at = [("v_2", v[1]), ("sequence", f64::from(bits))];
+            let point = Point::new(&at, count(&|_| v[0]), [twin, count(&so_far)]);
+            points.push(point.inside(on_current));
+        }
+    }
+    Claim::new(
+        "text.passing-unigrams",
+        ("Section 3.2", "“correspond precisely to the unigram solution”"),
+        "A uniform W_k with a v that leans towards v_1 counts symbols. With any v a uniform W_k counts symbols, but each with the weight \
+         v_1 + … + v_t′ of its position: late ones count more unless v is on the current symbol alone.",
+        "W_k = 11^T : f(E)_(p,i) = v_1 Σ_(t′=1)^p 1{x_t′ = i}",
+        ["the model's naive twin", "counts weighted by v_1 + … + v_t′"],
+    )
+    .condition("v = (v_1, 0, …, 0); after one step from a constant start it is not")
     .equality(points)
 }
