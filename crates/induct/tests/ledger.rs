@@ -28,6 +28,10 @@ construction.positions              x   < → ≤
 construction.limit                  if  x_1 ≠ x_i
 construction.sharpness              ok
 construction.footnote               ok
+model.sum-form                      ok
+first-step.margin                   ok
+loss.total-expectation              ok
+first-step.logit-gradient           ok
 chain.powers-by-eigenvectors        ok
 chain.powers-by-entries             ok
 chain.stationary                    ok
@@ -37,10 +41,6 @@ first-step.sum-a                    ok
 first-step.sum-b                    ok
 first-step.sum-c                    ok
 first-step.sum-d                    ok
-model.sum-form                      ok
-first-step.margin                   ok
-loss.total-expectation              ok
-first-step.logit-gradient           ok
 first-step.loss-gradient            ok
 first-step.joint                    ok
 first-step.wk                       ok

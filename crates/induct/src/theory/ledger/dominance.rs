@@ -9,8 +9,8 @@ use super::first_w::{ASYMPTOTIC, INTEGRALS, leading_constants};
 use super::judge::Claim;
 use super::printed::Chain;
 use super::truth::{Couplings, LENGTHS, average, diagonal_drive, dirichlet, first_drive};
-use crate::theory::coupling::{Coupling, Weights};
-use crate::theory::descent::{Step, descend};
+use crate::theory::coupling::Coupling;
+use crate::theory::lead::{eta_for_v2_to_lead, lead_of_v2};
 
 const SECTION: &str = "Appendix A, second step";
 
@@ -276,33 +276,6 @@ fn even_falls(pattern: &Pattern) -> Entry {
     .statement(points.collect())
 }
 
-/// By how much v_2 leads after two steps, over the start c; scaled by 1/(1 + its largest weight).
-fn lead(coupling: &Coupling, eta: f64) -> f64 {
-    let start = Weights::constant(2, coupling.length(), 1.0, 1.0);
-    let path = descend(&start, &[Step::new(coupling, eta); 2]).expect("proper steps");
-    let v = &path[1].v;
-    let others = v.iter().enumerate().filter(|(lag, _)| *lag != 1);
-    let most = others.map(|(_, &v)| v).fold(f64::MIN, f64::max);
-    (v[1] - most) / (v[1].abs() + most.abs())
-}
-
-/// The learning rate from which on v_2 leads, if there is one.
-fn threshold(coupling: &Coupling) -> Option<f64> {
-    let (mut low, mut high) = (1e-9_f64, 1e9_f64);
-    if lead(coupling, high) <= 0.0 {
-        return None;
-    }
-    while high / low > 1.0 + 1e-12 {
-        let middle = (low * high).sqrt();
-        if lead(coupling, middle) > 0.0 {
-            high = middle
-        } else {
-            low = middle
-        }
-    }
-    Some(high)
-}
-
 /// v_2 − v_1 after two steps over c, by the first route's numbers or the second's.
 fn gap(drive: [f64; 2], plain: [f64; 2], diagonal: [f64; 2], eta: f64) -> f64 {
     let v = |j: usize| {
@@ -316,7 +289,7 @@ fn dominant(couplings: &Couplings) -> Entry {
     let (mut points, mut thresholds) = (Vec::new(), Vec::new());
     for t in [4, 8, 16, 32].into_iter().chain(LENGTHS) {
         let coupling = couplings.dirichlet(t);
-        let from = threshold(coupling);
+        let from = eta_for_v2_to_lead(coupling);
         thresholds.extend(from.map(|eta| (t as f64, eta)));
         for factor in [0.1, 0.9, 1.1, 10.0] {
             let eta = factor * from.unwrap_or(1.0);
@@ -336,14 +309,14 @@ fn dominant(couplings: &Couplings) -> Entry {
             );
             let at = [("t", t as f64), ("η", eta)];
             let inside = from.is_some_and(|from| eta > from);
-            points.push(Point::new(&at, lead(coupling, eta), [fast, slow]).inside(inside));
+            points.push(Point::new(&at, lead_of_v2(coupling, eta), [fast, slow]).inside(inside));
         }
     }
     let fresh = |t: usize| Coupling::of_prior(&dirichlet(), t).expect("known");
     let shortest = (2..=16)
-        .find(|&t| threshold(&fresh(t)).is_some())
+        .find(|&t| eta_for_v2_to_lead(&fresh(t)).is_some())
         .unwrap_or(0);
-    let hundred = threshold(couplings.dirichlet(100)).unwrap_or(f64::NAN);
+    let hundred = eta_for_v2_to_lead(couplings.dirichlet(100)).unwrap_or(f64::NAN);
     let [diagonal, off_diagonal] = leading_constants();
     let limit =
         24.0 * constant_d() / ((diagonal - off_diagonal) * (v2_values()[1] - (1.0 - LN_2) / 3.0));

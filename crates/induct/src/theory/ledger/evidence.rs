@@ -1,7 +1,10 @@
 //! What an entry holds besides its text: the verdict, and the numbers from which it follows.
 
+use serde::Serialize;
+
 /// What is true of a formula or claim.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Verdict {
     /// It holds as printed.
     Correct,
@@ -41,7 +44,8 @@ impl Verdict {
 }
 
 /// Which rule judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Two expressions are equal.
     Equality,
@@ -52,7 +56,7 @@ pub enum Kind {
 }
 
 /// One point of the grid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// Where: names and values, such as a, b, t, j.
     pub at: Vec<(&'static str, f64)>,
@@ -98,7 +102,7 @@ impl Point {
 }
 
 /// A line that a figure may draw.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// What it shows.
     pub name: String,
@@ -109,7 +113,7 @@ pub struct Line {
 }
 
 /// From what a verdict follows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
     /// Which rule judged.
     pub kind: Kind,

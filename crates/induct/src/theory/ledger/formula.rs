@@ -8,8 +8,10 @@ use std::fmt::{self, Display};
 use std::iter::Peekable;
 use std::str::Chars;
 
+use serde::Serialize;
+
 /// A formula in the notation described at the head of this file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Formula(pub &'static str);
 
 impl Display for Formula {

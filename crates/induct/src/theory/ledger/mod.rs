@@ -13,6 +13,7 @@ mod first_v;
 mod first_w;
 mod formula;
 mod judge;
+mod loss;
 mod output_map;
 mod predictor;
 mod printed;
@@ -26,9 +27,10 @@ pub use evidence::{Evidence, Kind, Line, Point, Verdict};
 pub use formula::Formula;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 /// Where in the paper something stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Section, in words.
     pub section: &'static str,
@@ -37,7 +39,7 @@ pub struct Place {
 }
 
 /// What a misprint should read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Correction {
     /// The corrected form.
     pub formula: Formula,
@@ -46,7 +48,7 @@ pub struct Correction {
 }
 
 /// One formula or claim of the paper.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     /// A name that never changes, such as `second-step.v1-sum`.
     pub id: &'static str,
@@ -70,6 +72,7 @@ pub fn ledger() -> Vec<Entry> {
         strategies::entries,
         construction::entries,
         output_map::entries,
+        loss::entries,
         first_terms::entries,
         first_w::entries,
         first_v::entries,

@@ -153,7 +153,7 @@ fn w_after_second() -> Entry {
         "proposition.w-after-second",
         (SECTION, "W_k after the second step"),
         "The diagonal of W_k after the second step, over v_init η₂: the minus sign and the 1/8 of eq. aequalb_for_proof are lost, and \
-         the integral is no average. As printed the diagonal would be negative.",
+         the integral is no average. The 1/8 might hide in O(t); but as printed the diagonal is negative, and of another power of ε.",
         "W_11^((2)) = v_init η_2 (2ε + 1/2 ln((1/2−ε)/(1/2+ε))) O(t) + O(1)",
         ASYMPTOTIC,
     )
@@ -402,7 +402,8 @@ fn v_start(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.v-start",
         (SECTION, "v after both steps"),
-        "v still holds v_init, though the weight decay λ_wd = 1 has just removed it (j = 2, w_init = 0).",
+        "v still holds v_init, though the weight decay λ_wd = 1 has just removed it (j = 2, w_init = 0). If the decay is meant for W_k alone, as \
+         section 3.2 has it, it is the factor 1 − λ_wd in the update of v that is wrong. δ is Kronecker's.",
         "v_j = v_init + O((t−j+1)(t−j+2)/t^2) Σ_(s=2k) δ(s−j) ε^(j+1) + O(1/t)",
         ASYMPTOTIC,
     )
