@@ -1,6 +1,6 @@
 //! The population loss from its definition: every sequence, one after the other.
 //!
-//! This is the second route to the truth, and the only one outside the linear region. It shares nothing with the first: the
+//! This is the second route to the truth, and the only one outside the linear region. For one chain it shares nothing with the first: the
 //! logits are the paper's double sum, the loss is its definition with `max`, and probabilities are multiplied along the
 //! sequence.
 

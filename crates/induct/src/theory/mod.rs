@@ -1,6 +1,7 @@
 //! The minimal model's first steps, exactly, and the paper's formulas held against them.
 //!
-//! There are three routes to a population gradient of the margin loss, which share no code:
+//! There are three routes to a population gradient of the margin loss. For one chain they share no code; the first two average over
+//! a prior with the same rule, which is tested against others and against exact integrals.
 //!
 //! | route | what it is | where it holds |
 //! |---|---|---|

@@ -220,21 +220,21 @@ fn sum_a() -> Entry {
         |l, t| {
             over_p(t, |p| {
                 over_p(p as usize, |q| {
-                    (l.to_the(p - 1.0) - l.to_the(p - q - 1.0)) / (1.0 - 1.0 / l)
+                    (to_the(l, p - 1.0) - to_the(l, p - q - 1.0)) / (1.0 - 1.0 / l)
                 })
             })
         },
         |l, t| {
             let down = 1.0 - 1.0 / l;
             over_p(t, |p| {
-                p * l.to_the(p - 1.0) - (l.to_the(p - 2.0) - l.to_the(-2.0)) / down
+                p * to_the(l, p - 1.0) - (to_the(l, p - 2.0) - to_the(l, -2.0)) / down
             }) / down
         },
         |l, t| {
             let (n, down) = (t as f64, 1.0 - 1.0 / l);
-            ((1.0 - (n + 1.0) * l.to_the(n) + n * l.to_the(n + 1.0)) / (1.0 - l).powi(2)
-                - (1.0 / l - l.to_the(n - 1.0)) / (down * (1.0 - l))
-                + n * l.to_the(-2.0) / down)
+            ((1.0 - (n + 1.0) * to_the(l, n) + n * to_the(l, n + 1.0)) / (1.0 - l).powi(2)
+                - (1.0 / l - to_the(l, n - 1.0)) / (down * (1.0 - l))
+                + n * to_the(l, -2.0) / down)
                 / down
         },
         |l, t| term_1(l, t) / (l - 1.0),
@@ -252,21 +252,21 @@ fn sum_a() -> Entry {
 
 fn sum_b() -> Entry {
     let forms: [fn(f64, usize) -> f64; 5] = [
-        |l, t| over_p(t, |p| over_p(p as usize, |q| q * l.to_the(p - q))),
+        |l, t| over_p(t, |p| over_p(p as usize, |q| q * to_the(l, p - q))),
         |l, t| {
-            let bracket = |p: f64| 1.0 - (p + 1.0) * l.to_the(-p) + p * l.to_the(-p - 1.0);
+            let bracket = |p: f64| 1.0 - (p + 1.0) * to_the(l, -p) + p * to_the(l, -p - 1.0);
             over_p(t, |p| {
-                l.to_the(p - 1.0) * bracket(p) / (1.0 - 1.0 / l).powi(2)
+                to_the(l, p - 1.0) * bracket(p) / (1.0 - 1.0 / l).powi(2)
             })
         },
         |l, t| {
-            let summand = |p: f64| l.to_the(p - 1.0) - (p + 1.0) / l + p * l.to_the(-2.0);
+            let summand = |p: f64| to_the(l, p - 1.0) - (p + 1.0) / l + p * to_the(l, -2.0);
             over_p(t, |p| summand(p) / (1.0 - 1.0 / l).powi(2))
         },
         |l, t| {
             let n = t as f64;
-            ((1.0 - l.to_the(n)) / (1.0 - l) - n * (n + 3.0) / 2.0 / l
-                + n * (n + 1.0) / 2.0 * l.to_the(-2.0))
+            ((1.0 - to_the(l, n)) / (1.0 - l) - n * (n + 3.0) / 2.0 / l
+                + n * (n + 1.0) / 2.0 * to_the(l, -2.0))
                 / (1.0 - 1.0 / l).powi(2)
         },
         |l, t| term_2(l, t) / (l - 1.0).powi(2),
@@ -286,14 +286,14 @@ fn sum_c() -> Entry {
         |l, t| {
             over_p(t, |p| {
                 over_p(p as usize, |q| {
-                    (l.to_the(q - 1.0) - 1.0 / l) / (1.0 - 1.0 / l)
+                    (to_the(l, q - 1.0) - 1.0 / l) / (1.0 - 1.0 / l)
                 })
             })
         },
-        |l, t| over_p(t, |p| (1.0 - l.to_the(p)) / (1.0 - l) - p / l) / (1.0 - 1.0 / l),
+        |l, t| over_p(t, |p| (1.0 - to_the(l, p)) / (1.0 - l) - p / l) / (1.0 - 1.0 / l),
         |l, t| {
             let n = t as f64;
-            (n / (1.0 - l) - (l - l.to_the(n + 1.0)) / (1.0 - l).powi(2) - n * (n + 1.0) / 2.0 / l)
+            (n / (1.0 - l) - (l - to_the(l, n + 1.0)) / (1.0 - l).powi(2) - n * (n + 1.0) / 2.0 / l)
                 / (1.0 - 1.0 / l)
         },
         |l, t| term_3(l, t) / (l - 1.0),
@@ -327,12 +327,6 @@ fn sum_d() -> Entry {
 }
 
 /// λ to an integer power that is held as a float, for bases of either sign.
-trait IntegerPower {
-    fn to_the(self, exponent: f64) -> f64;
-}
-
-impl IntegerPower for f64 {
-    fn to_the(self, exponent: f64) -> f64 {
-        self.powi(exponent as i32)
-    }
+fn to_the(base: f64, exponent: f64) -> f64 {
+    base.powi(exponent as i32)
 }
