@@ -229,7 +229,7 @@ mod tests {
         };
         let degree = Degree {
             transitions: 6,
-            shares: 3,
+            shares: 5,
         };
         let mean = |text: &str, f: &dyn Fn(f64, f64, f64) -> f64| -> f64 {
             let sum = |chain: &WeightedChain| {

@@ -112,7 +112,7 @@ impl Claim {
         )
     }
 
-    /// What is claimed holds at every point: `printed` is by how much; `truth` is twice the quantity it was computed from.
+    /// What is claimed holds at every point: `printed` is by how much; `truth` is the quantity it was computed from, by both routes.
     pub fn statement(self, points: Vec<Point>) -> Entry {
         let holds = |point: &Point| point.printed > 0.0;
         let mended = |point: &Point| point.corrected.is_some_and(|margin| margin > 0.0);
