@@ -7,6 +7,7 @@
 //! 3. [`model`]: transformer, minimal model, hand-made constructions: parameters, forward, backward
 //! 4. [`train`]: recipes, losses, optimisers, schedules, the loop
 //! 5. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
+//! 6. [`theory`]: exact gradients of the minimal model, and a ledger of the paper's formulas
 //!
 //! Nothing here touches a file, a terminal or a network.
 
@@ -15,6 +16,7 @@ mod invalid;
 pub mod model;
 pub mod probe;
 pub mod strategy;
+pub mod theory;
 pub mod train;
 
 pub use invalid::Invalid;

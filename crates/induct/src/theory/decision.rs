@@ -1,0 +1,127 @@
+//! How often a minimal model ranks the two next symbols as the chain does.
+
+use super::coupling::Weights;
+use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::invalid::{Invalid, require};
+use crate::model::{MinimalSpec, Model, ModelSpec};
+use crate::probe::{Estimate, Moments};
+
+/// Shares of sequences at whose end the more probable next symbol is ranked first; a tie counts half.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decisions {
+    /// By the minimal model.
+    pub model: Estimate,
+    /// By the same weights on the same sequences, from the definition of the logits in f64.
+    pub by_sum: f64,
+    /// By counting the transitions from the last symbol.
+    pub bigrams: Estimate,
+    /// By counting symbols.
+    pub unigrams: Estimate,
+}
+
+/// Tries `weights`, those of a model for two states, on `sequences` sequences of t symbols from `prior`.
+pub fn decisions(
+    prior: &Prior,
+    weights: &Weights,
+    sequences: usize,
+    seed: u64,
+) -> Result<Decisions, Invalid> {
+    weights.check()?;
+    for (field, states) in [("prior", prior.states()), ("w_k", weights.states())] {
+        require(states == 2, field, format!("{states} states"), "2 states")?;
+    }
+    require(
+        sequences >= 2,
+        "sequences",
+        sequences,
+        "at least 2, for a standard error",
+    )?;
+    let t = weights.length();
+    let model = Model::new(&ModelSpec::Minimal(MinimalSpec::default()), 2, t)?;
+    // Decisions do not change when a layer is scaled, and f32 is spared numbers near its smallest.
+    let (w_k, v) = (scaled(&weights.w_k), scaled(&weights.v));
+    let params: Vec<f32> = w_k.iter().chain(&v).map(|&w| w as f32).collect();
+    let (prepared, mut work) = (model.prepare(&params), model.work());
+    let mut sampler = Sampler::new(prior);
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed,
+        step: 0,
+    };
+    let mut shares = [Moments::default(); 4];
+    for first in (0..sequences).step_by(LANES) {
+        let mut draw = |index: usize| {
+            let mut x = vec![0; t];
+            let table = sampler.sequence(prior, address, index as u64, &mut x);
+            let row = table.row(x[t - 1] as usize);
+            (x, row[1] - row[0])
+        };
+        let last = sequences.min(first + LANES);
+        let drawn: Vec<(Vec<u8>, f64)> = (first..last).map(&mut draw).collect();
+        let tokens: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
+        model.forward_last(
+            &prepared,
+            TokenBlock::from_sequences(&tokens).rows(),
+            &mut work,
+        );
+        for (lane, (x, wanted)) in drawn.iter().enumerate() {
+            let [zero, one] = [0, 1].map(|i| f64::from(work.logits()[i].0[lane]));
+            let leanings = [one - zero, by_sum(&w_k, &v, x), by_pairs(x), by_symbols(x)];
+            for (share, leaning) in shares.iter_mut().zip(leanings) {
+                share.push(agreement(leaning, *wanted));
+            }
+        }
+    }
+    let [model, by_sum, bigrams, unigrams] = shares.map(|share| share.estimate());
+    Ok(Decisions {
+        model,
+        by_sum: by_sum.mean,
+        bigrams,
+        unigrams,
+    })
+}
+
+/// One if both lean to the same side, a half if either does not lean, else zero.
+fn agreement(leaning: f64, wanted: f64) -> f64 {
+    match leaning * wanted {
+        0.0 => 0.5,
+        product if product > 0.0 => 1.0,
+        _ => 0.0,
+    }
+}
+
+fn scaled(values: &[f64]) -> Vec<f64> {
+    let largest = values
+        .iter()
+        .fold(0.0, |most: f64, value| most.max(value.abs()));
+    let scale = if largest > 0.0 { largest } else { 1.0 };
+    values.iter().map(|value| value / scale).collect()
+}
+
+/// f_1 − f_0 at the last position.
+fn by_sum(w_k: &[f64], v: &[f64], x: &[u8]) -> f64 {
+    let row = &w_k[2 * x[x.len() - 1] as usize..][..2];
+    let mut difference = 0.0;
+    for (q, &symbol) in x.iter().enumerate() {
+        let weights = x[..=q].iter().rev().zip(v);
+        let sum: f64 = weights.map(|(&found, v)| v * row[found as usize]).sum();
+        difference += if symbol == 1 { sum } else { -sum };
+    }
+    difference
+}
+
+/// How much more often symbol 1 followed the last symbol than symbol 0 did.
+fn by_pairs(x: &[u8]) -> f64 {
+    let last = x[x.len() - 1];
+    let pairs = x.windows(2).filter(|pair| pair[0] == last);
+    pairs
+        .map(|pair| if pair[1] == 1 { 1.0 } else { -1.0 })
+        .sum()
+}
+
+/// How much more often symbol 1 occurred than symbol 0.
+fn by_symbols(x: &[u8]) -> f64 {
+    x.iter()
+        .map(|&symbol| if symbol == 1 { 1.0 } else { -1.0 })
+        .sum()
+}

@@ -1,0 +1,157 @@
+//! The population loss from its definition: every sequence, one after the other.
+//!
+//! This is the second route to the truth, and the only one outside the linear region. For one chain it shares nothing with the first: the
+//! logits are the paper's double sum, the loss is its definition with `max`, and probabilities are multiplied along the
+//! sequence.
+
+use std::collections::BTreeMap;
+
+use super::coupling::Weights;
+use super::quadrature::{Degree, WeightedChain, chains};
+use crate::chain::Prior;
+use crate::invalid::{Invalid, require};
+
+/// What a sum over all sequences gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Enumerated {
+    /// The population loss.
+    pub loss: f64,
+    /// Its gradient; a term on its kink counts as cut off.
+    pub gradient: Weights,
+    /// Probability that a term of the loss is cut off, averaged over positions and wrong symbols: 0 in the linear region.
+    pub cut_off: f64,
+    /// The largest f_y − f_i of any sequence that can occur: the smallest margin of the linear region.
+    pub reach: f64,
+}
+
+/// The most sequences that are enumerated.
+const MAX_SEQUENCES: usize = 1 << 22;
+
+/// Loss and gradient at `weights` with margin Δ = `margin`, averaged over `prior`.
+pub fn enumerate(prior: &Prior, weights: &Weights, margin: f64) -> Result<Enumerated, Invalid> {
+    weights.check()?;
+    let (k, t) = (weights.states(), weights.length());
+    let count = k.checked_pow(t as u32 + 1).unwrap_or(usize::MAX);
+    require(
+        count <= MAX_SEQUENCES,
+        "length",
+        t,
+        &format!("at most {MAX_SEQUENCES} sequences, k^(length + 1), can be enumerated"),
+    )?;
+    require(
+        prior.states() == k,
+        "prior",
+        format!("{} states", prior.states()),
+        &format!("{k} states, as the weights have"),
+    )?;
+    require(margin > 0.0, "margin", margin, "a number above 0")?;
+    let likelihoods = chains(
+        prior,
+        Degree {
+            transitions: t,
+            shares: t + 1,
+        },
+    )?;
+    let mut likelihoods = Likelihoods::new(likelihoods, k);
+    let mut sum = Enumerated {
+        loss: 0.0,
+        gradient: Weights::constant(k, t, 0.0, 0.0),
+        cut_off: 0.0,
+        reach: 0.0,
+    };
+    let mut x = vec![0; t + 1];
+    for number in 0..count {
+        let mut rest = number;
+        for symbol in x.iter_mut() {
+            *symbol = rest % k;
+            rest /= k;
+        }
+        let probability = likelihoods.mean(&x);
+        if probability > 0.0 {
+            sum.add(&x, weights, margin, probability);
+        }
+    }
+    Ok(sum)
+}
+
+impl Enumerated {
+    /// Adds a sequence: (1/t) Σ_p (1/k) Σ_{i≠y} max{0, Δ + f_i − f_y}, with y = x_{p+1}.
+    fn add(&mut self, x: &[usize], weights: &Weights, margin: f64, probability: f64) {
+        let (k, t) = (weights.states(), weights.length());
+        let share = probability / (t * k) as f64;
+        for p in 0..t {
+            let (f, y) = (logits(x, p, weights), x[p + 1]);
+            for i in (0..k).filter(|&i| i != y) {
+                self.reach = self.reach.max(f[y] - f[i]);
+                let violation = margin + f[i] - f[y];
+                if violation > 0.0 {
+                    self.loss += share * violation;
+                    self.add_slope(x, p, i, share, weights);
+                    self.add_slope(x, p, y, -share, weights);
+                } else {
+                    self.cut_off += probability / (t * (k - 1)) as f64;
+                }
+            }
+        }
+    }
+
+    /// Adds `factor` times the gradient of f_{p,i}.
+    fn add_slope(&mut self, x: &[usize], p: usize, i: usize, factor: f64, weights: &Weights) {
+        let k = weights.states();
+        for q in (0..=p).filter(|&q| x[q] == i) {
+            for s in 0..=q {
+                let entry = x[p] * k + x[s];
+                self.gradient.w_k[entry] += factor * weights.v[q - s];
+                self.gradient.v[q - s] += factor * weights.w_k[entry];
+            }
+        }
+    }
+}
+
+/// f_{p,i} = Σ_{q≤p} 1{x_q = i} Σ_{s≤q} v_{q−s} W_k[x_p, x_s], `[k]`.
+fn logits(x: &[usize], p: usize, weights: &Weights) -> Vec<f64> {
+    let k = weights.states();
+    let mut f = vec![0.0; k];
+    for q in 0..=p {
+        for s in 0..=q {
+            f[x[q]] += weights.v[q - s] * weights.w_k[x[p] * k + x[s]];
+        }
+    }
+    f
+}
+
+/// Probabilities of sequences, averaged over chains. They depend on the first symbol and the number of each transition only,
+/// and are computed once for each such class.
+struct Likelihoods {
+    chains: Vec<WeightedChain>,
+    states: usize,
+    known: BTreeMap<Vec<usize>, f64>,
+}
+
+impl Likelihoods {
+    fn new(chains: Vec<WeightedChain>, states: usize) -> Self {
+        Self {
+            chains,
+            states,
+            known: BTreeMap::new(),
+        }
+    }
+
+    fn mean(&mut self, x: &[usize]) -> f64 {
+        let mut class = vec![0; 1 + self.states * self.states];
+        class[0] = x[0];
+        for pair in x.windows(2) {
+            class[1 + pair[0] * self.states + pair[1]] += 1;
+        }
+        let probability = |chain: &WeightedChain| {
+            let steps = x
+                .windows(2)
+                .map(|pair| chain.rows[pair[0] * self.states + pair[1]]);
+            chain.weight * chain.stationary[x[0]] * steps.product::<f64>()
+        };
+        *self
+            .known
+            .entry(class)
+            .or_insert_with(|| self.chains.iter().map(probability).sum())
+    }
+}

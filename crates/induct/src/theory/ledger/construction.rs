@@ -1,0 +1,417 @@
+//! Section 2: the transformer's shapes and the two-layer construction.
+
+use super::Entry;
+use super::evidence::Point;
+use super::judge::Claim;
+use super::truth::{Couplings, dirichlet, one_if};
+use crate::chain::{Address, Purpose, Sampler};
+use crate::model::{
+    MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec, TransformerStart, twin,
+};
+
+const SECTION: &str = "Section 2.3";
+const CONSTRUCTION: &str = "Section 2.3, Proposition (transformer construction)";
+
+/// States, and the width 3k of the construction.
+const K: usize = 2;
+const D: usize = 3 * K;
+/// Symbols of the sequences that it is tried on.
+const T: usize = 12;
+
+pub fn entries(_: &Couplings) -> Vec<Entry> {
+    vec![
+        shapes(),
+        order(),
+        score(),
+        first_position(),
+        layer_2(),
+        counted_positions(),
+        limit(),
+        sharpness(),
+    ]
+}
+
+fn construction(sharpness: f64) -> Model {
+    let spec = TransformerSpec {
+        width: D,
+        start: TransformerStart::Bigram {
+            sharpness,
+            output_scale: 1.0,
+        },
+        ..TransformerSpec::default()
+    };
+    Model::new(&ModelSpec::Transformer(spec), K, T).expect("the construction fits")
+}
+
+fn weights(model: &Model) -> Vec<f64> {
+    model.start(0).iter().map(|&w| f64::from(w)).collect()
+}
+
+/// Sequences drawn from the default prior.
+fn sequences() -> Vec<Vec<u8>> {
+    let prior = dirichlet();
+    let mut sampler = Sampler::new(&prior);
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed: 0,
+        step: 0,
+    };
+    (0..24)
+        .map(|index| {
+            let mut x = vec![0; T];
+            sampler.sequence(&prior, address, index, &mut x);
+            x
+        })
+        .collect()
+}
+
+fn shapes() -> Entry {
+    let model = construction(1.0);
+    let rows = |name: &str| {
+        model
+            .layout()
+            .tensor(name)
+            .expect("a part of the model")
+            .shape[0] as f64
+    };
+    // A product h M, with h of width d, needs d rows.
+    let names = [
+        "layers.0.W_Q",
+        "layers.0.W_K",
+        "layers.0.W_V",
+        "layers.1.W_Q",
+        "unembed.P",
+    ];
+    let points = (1..).zip(names).map(|(index, name)| {
+        let at = [
+            ("matrix", f64::from(index)),
+            ("k", K as f64),
+            ("d", D as f64),
+        ];
+        Point::new(&at, K as f64, [D as f64, rows(name)]).corrected(D as f64)
+    });
+    Claim::new(
+        "transformer.shapes",
+        (SECTION, "eqs. tf-def, attn-def, and the Proposition's matrices"),
+        "Rows of the matrices that the stream of width d is multiplied by, from the left: e W_Q, e W_K, e W_V, h P.",
+        "W_Q, W_K, W_V ∈ R^(k×d), P ∈ R^(k×d)",
+        ["the width of the stream", "the library's transformer"],
+    )
+    .correction("W_Q, W_K, W_V ∈ R^(d×d), P ∈ R^(d×k)", "k×d → d×d (P: d×k)")
+    .equality(points.collect())
+}
+
+fn order() -> Entry {
+    let spec = TransformerSpec {
+        width: 4,
+        init_std: 0.7,
+        ..TransformerSpec::default()
+    };
+    let model = Model::new(&ModelSpec::Transformer(spec), K, T).expect("a transformer");
+    let params = weights(&model);
+    let mut swapped = params.clone();
+    for name in ["W_Q", "W_K", "W_V", "v"] {
+        let place = |layer: usize| {
+            let tensor = model.layout().tensor(&format!("layers.{layer}.{name}"));
+            tensor.expect("a part of the model").range.clone()
+        };
+        swapped[place(0)].copy_from_slice(&params[place(1)]);
+        swapped[place(1)].copy_from_slice(&params[place(0)]);
+    }
+    let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
+    let mut points = Vec::new();
+    for (index, x) in sequences().iter().take(4).enumerate() {
+        let (first_first, last_first) = (
+            twin::logits(&model, &params, x),
+            twin::logits(&model, &swapped, x),
+        );
+        let mut work = model.work();
+        let block = crate::chain::TokenBlock::from_sequences(&[x]);
+        model.forward(&model.prepare(&single), block.rows(), &mut work);
+        for e in [K * (T - 1), K * T - 1] {
+            let at = [("sequence", index as f64), ("logit", (e % K) as f64)];
+            let truth = [first_first.data[e], f64::from(work.logits()[e].0[0])];
+            points.push(Point::new(&at, last_first.data[e], truth).corrected(first_first.data[e]));
+        }
+    }
+    Claim::new(
+        "transformer.order",
+        (SECTION, "eq. tf-def"),
+        "The order of the layers: what stands last in a composition is applied first.",
+        "TF(x) = P ∘ (Attn_1 + I) … ∘ (Attn_n + I)",
+        ["the naive twin", "the library's fast path"],
+    )
+    .correction(
+        "TF(x) = P ∘ (Attn_n + I) ∘ … ∘ (Attn_1 + I)",
+        "Attn_1 … Attn_n → Attn_n … Attn_1",
+    )
+    .tolerance(1e-4)
+    .equality(points)
+}
+
+/// The construction with the weights as printed: sharpness c without the √d that scores are divided by.
+fn as_printed(c: f64) -> Vec<f64> {
+    weights(&construction(c / (D as f64).sqrt()))
+}
+
+fn score() -> Entry {
+    let x = &sequences()[0];
+    let mut points = Vec::new();
+    for c in [1.0, 8.0, 20.0] {
+        let model = construction(1.0);
+        let maps = twin::attention(&model, &as_printed(c), x);
+        let scores = &maps[0][0].0;
+        for i in [1, 5, 11] {
+            // v_2 · (e_j W_K) / √d with v_2 = 1 and e_j W_K = c e_j
+            let by_hand = c / (D as f64).sqrt();
+            let at = [("c", c), ("i", i as f64 + 1.0)];
+            points.push(
+                Point::new(&at, c, [scores[(i, i - 1)], by_hand]).corrected(c / (D as f64).sqrt()),
+            );
+        }
+    }
+    Claim::new(
+        "construction.score",
+        (CONSTRUCTION, "“A_(i,i−1) = c”"),
+        "The score of the previous position in layer 1. (As c grows it makes no difference.)",
+        "A_(i,i−1) = c",
+        ["the naive twin", "the dot product"],
+    )
+    .correction("A_(i,i−1) = c/√d", "c → c/√d")
+    .tolerance(1e-6)
+    .equality(points)
+}
+
+fn first_position() -> Entry {
+    let c = 20.0;
+    let model = construction(c);
+    let x = &sequences()[0];
+    let maps = twin::attention(&model, &weights(&model), x);
+    let pattern = &maps[0][0].1;
+    let points = (0..T).map(|i| {
+        let mass = if i == 0 { 0.0 } else { pattern[(i, i - 1)] };
+        let by_hand = if i == 0 {
+            0.0
+        } else {
+            c.exp() / (c.exp() + i as f64)
+        };
+        Point::new(&[("i", i as f64 + 1.0)], mass - 0.999, [mass, by_hand]).inside(i >= 1)
+    });
+    Claim::new(
+        "construction.first-position",
+        (CONSTRUCTION, "“the first attention layer at index i approaches (0, e_(x_(i−1)), 0)”"),
+        "Layer 1 looks at the previous position only (c = 20). The first position has none, and looks at itself.",
+        "Attn_1(e)_i → (0, e_(x_(i−1)), 0) for c → ∞",
+        ["the naive twin", "softmax by hand"],
+    )
+    .condition("i ≥ 2: the first position attends to itself, and counts as one more transition x_1 → x_1")
+    .tolerance(1e-6)
+    .statement(points.collect())
+}
+
+/// How often each symbol followed the last one of `x`, by loops, up to the last position or the one before.
+fn followers(x: &[u8], last_too: bool) -> [f64; 2] {
+    let (m, end) = (x[x.len() - 1], x.len() - usize::from(!last_too));
+    let mut counts = [0.0; 2];
+    for p in 1..end {
+        counts[x[p] as usize] += one_if(x[p - 1] == m);
+    }
+    counts
+}
+
+/// The frequencies that the construction tends to: the first position counts as x_1 → x_1.
+fn tended(x: &[u8], last_too: bool) -> [f64; 2] {
+    let m = x[x.len() - 1];
+    let mut counts = followers(x, last_too);
+    counts[m as usize] += one_if(x[0] == m);
+    let total = counts[0] + counts[1];
+    counts.map(|count| count / total)
+}
+
+/// The same from the minimal model's bigram weights.
+fn tended_by_model(x: &[u8]) -> [f64; 2] {
+    let spec = ModelSpec::Minimal(MinimalSpec {
+        start: MinimalStart::Bigram {},
+        ..MinimalSpec::default()
+    });
+    let model = Model::new(&spec, K, T).expect("a minimal model");
+    let logits = twin::logits(&model, &weights(&model), x);
+    let (m, last) = (x[x.len() - 1] as usize, x.len() - 1);
+    let mut counts = [logits[(last, 0)], logits[(last, 1)]];
+    counts[m] += one_if(x[0] as usize == m);
+    let total = counts[0] + counts[1];
+    counts.map(|count| count / total)
+}
+
+/// Prefixes of the sequences, of several lengths.
+fn prefixes() -> Vec<Vec<u8>> {
+    let cut = |x: Vec<u8>| [3, 6, 9, T].map(|length| x[..length].to_vec());
+    sequences().into_iter().flat_map(cut).collect()
+}
+
+/// Prefixes whose last symbol has been followed by something, the first position's own included.
+fn followed() -> Vec<Vec<u8>> {
+    let seen = |x: &Vec<u8>| {
+        let counts = followers(x, true);
+        counts[0] + counts[1] > 0.0 || x[0] == x[x.len() - 1]
+    };
+    prefixes().into_iter().filter(seen).collect()
+}
+
+/// A sharpness at which nothing but rounding is left.
+const SHARP: f64 = 60.0;
+
+fn layer_2() -> Entry {
+    let model = construction(SHARP);
+    let mended = weights(&model);
+    // The printed k×3k matrices act on the first block of the stream: W_K of layer 2 then reads block 1 into block 2.
+    let mut printed = mended.clone();
+    let place = model
+        .layout()
+        .tensor("layers.1.W_K")
+        .expect("a part of the model")
+        .range
+        .clone();
+    printed[place.clone()].fill(0.0);
+    for c in 0..K {
+        printed[place.start + c * D + K + c] = 1.0;
+    }
+    let mut points = Vec::new();
+    for (index, x) in followed().iter().enumerate() {
+        let [as_printed, as_mended] =
+            [&printed, &mended].map(|params| twin::logits(&model, params, x)[(x.len() - 1, 0)]);
+        let truth = [tended(x, true)[0], tended_by_model(x)[0]];
+        points
+            .push(Point::new(&[("prefix", index as f64)], as_printed, truth).corrected(as_mended));
+    }
+    Claim::new(
+        "construction.layer-2",
+        (CONSTRUCTION, "the matrices of layer 2"),
+        "Layer 2 compares the current symbol with what preceded each position. As printed, queries and keys fill different columns: all \
+         scores are zero, and the output is the frequency of symbols.",
+        "W_Q^((2)) = (c I, 0, 0), W_K^((2)) = (0, I, 0)",
+        ["counting", "the minimal model's bigram weights"],
+    )
+    .correction(
+        "W_Q^((2)) = c ⟦I, 0, 0; 0, 0, 0; 0, 0, 0⟧, W_K^((2)) = ⟦0, 0, 0; I, 0, 0; 0, 0, 0⟧",
+        "W_K⁽²⁾ = (0, I, 0): the columns of block 2 → the rows of block 2",
+    )
+    .equality(points)
+}
+
+fn counted_positions() -> Entry {
+    let model = construction(SHARP);
+    let params = weights(&model);
+    let mut points = Vec::new();
+    for (index, x) in followed().iter().enumerate() {
+        let output = twin::logits(&model, &params, x)[(x.len() - 1, 0)];
+        let at = [("prefix", index as f64)];
+        let point = Point::new(&at, tended(x, false)[0], [output, tended_by_model(x)[0]]);
+        points.push(point.corrected(tended(x, true)[0]));
+    }
+    Claim::new(
+        "construction.positions",
+        (
+            CONSTRUCTION,
+            "“how many positions p < i, x_p = j and x_(p−1) = x_i”",
+        ),
+        "Which positions layer 2 counts: the current one as well.",
+        "p < i",
+        ["the naive twin", "the minimal model's bigram weights"],
+    )
+    .correction("p ≤ i", "< → ≤")
+    .equality(points)
+}
+
+fn limit() -> Entry {
+    let model = construction(SHARP);
+    let params = weights(&model);
+    let mut points = Vec::new();
+    for (index, x) in prefixes().iter().enumerate() {
+        let counts = followers(x, true);
+        let (m, total) = (x[x.len() - 1] as usize, counts[0] + counts[1]);
+        let output = twin::logits(&model, &params, x)[(x.len() - 1, 0)];
+        let by_formula = by_softmax(x, SHARP)[0];
+        let inside = total > 0.0 && (x[0] as usize != m || counts[m] == total);
+        let at = [("prefix", index as f64), ("length", x.len() as f64)];
+        points.push(Point::new(&at, counts[0] / total, [output, by_formula]).inside(inside));
+    }
+    Claim::new(
+        "construction.limit",
+        (CONSTRUCTION, "“the output approaches the probabilities given by empirical bigram statistics”"),
+        "The output of the construction in the limit of infinite sharpness.",
+        "TF(x)_i → c_(x_i j)/N_(x_i) for c → ∞",
+        ["the naive twin", "two softmax by hand"],
+    )
+    .condition(
+        "x_i has been followed before, and either x_1 ≠ x_i or x_i was only ever followed by itself; otherwise x_1 → x_1 counts \
+         once more, or the output is the frequency of symbols",
+    )
+    .tolerance(1e-9)
+    .equality(points)
+}
+
+/// The construction's output at the last position of `x`, from its two softmax written out.
+fn by_softmax(x: &[u8], c: f64) -> [f64; 2] {
+    let (m, e) = (x[x.len() - 1], c.exp());
+    let (mut sums, mut total) = ([0.0; 2], 0.0);
+    for j in 0..x.len() {
+        // What layer 1 wrote at j: the share of symbol m.
+        let share = match j {
+            0 => one_if(x[0] == m),
+            _ => {
+                let elsewhere = (0..=j).filter(|&q| q != j - 1 && x[q] == m).count() as f64;
+                (e * one_if(x[j - 1] == m) + elsewhere) / (e + j as f64)
+            }
+        };
+        let weight = (c * (share - 1.0)).exp();
+        sums[x[j] as usize] += weight;
+        total += weight;
+    }
+    sums.map(|sum| sum / total)
+}
+
+fn sharpness() -> Entry {
+    let sharpnesses = [4.0, 6.0, 8.0, 10.0, 12.0];
+    let errors: Vec<[f64; 2]> = sharpnesses
+        .iter()
+        .map(|&c| {
+            let model = construction(c);
+            let params = weights(&model);
+            let mut worst = [0.0_f64; 2];
+            for x in followed() {
+                let outputs = [
+                    twin::logits(&model, &params, &x)[(x.len() - 1, 0)],
+                    by_softmax(&x, c)[0],
+                ];
+                let limit = tended(&x, true)[0];
+                for (worst, output) in worst.iter_mut().zip(outputs) {
+                    *worst = worst.max((output - limit).abs());
+                }
+            }
+            worst
+        })
+        .collect();
+    let points = (1..errors.len()).map(|index| {
+        let at = [("c", sharpnesses[index])];
+        Point::new(&at, errors[index - 1][0] - errors[index][0], errors[index])
+    });
+    let rate = (errors[3][0] / errors[4][0]).ln() / 2.0;
+    let line = sharpnesses
+        .iter()
+        .zip(&errors)
+        .map(|(&c, error)| (c, error[0]))
+        .collect();
+    Claim::new(
+        "construction.sharpness",
+        (CONSTRUCTION, "“as c approaches infinity”"),
+        "The largest error of the construction's output falls as the sharpness grows (sharpness c, as a difference of scores; t = 12).",
+        "max |TF(x) − limit| → 0 for c → ∞",
+        ["the naive twin", "two softmax by hand"],
+    )
+    .tolerance(1e-5)
+    .line("largest error", "c", line)
+    .number("fall of ln error per unit of c, from 10 to 12", rate)
+    .number("error at c = 12", errors[4][0])
+    .statement(points.collect())
+}

@@ -1,0 +1,276 @@
+//! Appendix A, the Corollary for a = b: chains without a unigram signal.
+//!
+//! Here (P^n)_ii = (1 + λ^n)/2, and λ is uniform on (−1, 1), so that E λ^n = 1/(n+1) for even n and 0 for odd n. Put into the
+//! coupling this gives finite sums, which serve as the second route:
+//!
+//! ```text
+//! −∂L/∂W_11 = 1/(8t) Σ_{n<t, n odd} (t−n)(t−n+1)/(n+2)       −∂L/∂W_12 = 0        (at v = 1)
+//! −∂L/∂v_j = 1/(2t) Σ_{n≤N, n even ≥ 2} (N−n+1)/(n+1),  N = t−j+1                 (at W_k = 11ᵀ)
+//! ```
+
+use super::Entry;
+use super::evidence::Point;
+use super::judge::Claim;
+use super::printed::{Chain, term_2, term_3};
+use super::truth::{
+    Couplings, LENGTHS, by_enumeration, first_drive, only, symmetric, v_by_distances,
+    w_by_distances,
+};
+use crate::theory::classes::Classes;
+use crate::theory::coupling::{Coupling, Weights};
+
+const SECTION: &str = "Appendix A, Corollary (a = b)";
+
+pub fn entries(couplings: &Couplings) -> Vec<Entry> {
+    vec![
+        no_unigrams(),
+        w11(),
+        w12(),
+        leading_w11(),
+        infinite(couplings),
+        off_diagonal(couplings),
+        v_line(),
+        v(couplings),
+        no_preference(couplings),
+    ]
+}
+
+const STAYS: [f64; 5] = [0.05, 0.3, 0.5, 0.7, 0.95];
+
+fn even(a: f64) -> Chain {
+    Chain { a, b: a }
+}
+
+fn no_unigrams() -> Entry {
+    let classes = Classes::new(&symmetric(0.5), 64).expect("a known prior");
+    let unigrams = classes.cross_entropy(|class| class.symbols.map(|count| count as f64 + 1.0));
+    let points = STAYS.map(|a| {
+        let chain = even(a);
+        Point::new(&[("a", a)], 0.5, [chain.pi(1), chain.walk(4001, 2, 1)])
+    });
+    Claim::new(
+        "corollary.no-unigrams",
+        (SECTION, "before the Corollary"),
+        "With a = b the unigram strategy is as good as a uniform guess: both symbols are equally frequent. (Counted frequencies still tell \
+         a little, since the last symbol is among those counted: see the numbers.)",
+        "π = (1/2, 1/2)",
+        ["the stationary law", "row of a high power of P"],
+    )
+    .number("loss of the unigram strategy at t = 64, a = b ~ U(0, 1)", unigrams)
+    .number("loss of a uniform guess, ln 2", std::f64::consts::LN_2)
+    .equality(points.to_vec())
+}
+
+/// −∂L/∂W_k of chains with a = b at v = c 1, against a printed form.
+fn chain_points(entry: usize, printed: impl Fn(f64, usize) -> f64) -> Vec<Point> {
+    let (c, mut points) = (0.02, Vec::new());
+    for a in STAYS.into_iter().filter(|&a| a != 0.5) {
+        for t in [1, 3, 7] {
+            let start = Weights::constant(2, t, c, c);
+            let coupling = Coupling::of_prior(&only(even(a)), t).expect("one chain");
+            let fast = coupling.gradient(&start);
+            let slow = by_enumeration(&only(even(a)), &start);
+            let truth = [-fast.w_k[entry], -slow.w_k[entry]];
+            points.push(Point::new(
+                &[("a", a), ("t", t as f64)],
+                c / t as f64 * printed(a, t),
+                truth,
+            ));
+        }
+    }
+    points
+}
+
+const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
+
+/// The printed bracket with (III) taken with the given sign.
+fn printed_w(a: f64, t: usize, sign: f64) -> f64 {
+    let (lam, twice) = (2.0 * a - 1.0, 2.0 * a - 2.0);
+    let square = 2.0 * (a - 1.0).powi(2);
+    (a - 1.0) * (a - 0.5) / twice.powi(3)
+        * (square / twice.powi(2) * term_2(lam, t) + sign * square / twice * term_3(lam, t))
+}
+
+fn w11() -> Entry {
+    Claim::new(
+        "corollary.w11",
+        (SECTION, "first display of the proof"),
+        "The case (1,1) with a = b: the factor of η c/t. (The terms (II) and (III) are those of eq. Wk_step1; the text refers to \
+         eq. Wk_1st_step.)",
+        "((a−1)(a−1/2))/(2a−2)^3 [(2(a−1)^2)/(2a−2)^2 (II) + (2(a−1)^2)/(2a−2) (III)]",
+        GRADIENT,
+    )
+    .equality(chain_points(0, |a, t| printed_w(a, t, 1.0)))
+}
+
+fn w12() -> Entry {
+    let w11 = chain_points(0, |_, _| 0.0);
+    let w11_size = w11
+        .iter()
+        .map(|point| point.truth[0].abs())
+        .fold(0.0, f64::max);
+    Claim::new(
+        "corollary.w12",
+        (SECTION, "the case m, l = 1, 2, first line"),
+        "The case (1,2) with a = b: the factor of η c/t.",
+        "((a−1)(a−1/2))/(2a−2)^3 [(2(a−1)^2)/(2a−2)^2 (II) − (2(a−1)^2)/(2a−2) (III)]",
+        GRADIENT,
+    )
+    .unit(w11_size)
+    .equality(chain_points(1, |a, t| printed_w(a, t, -1.0)))
+}
+
+fn leading_w11() -> Entry {
+    let a = 0.7;
+    let points = LENGTHS.map(|t| {
+        let coupling = Coupling::of_prior(&only(even(a)), t).expect("one chain");
+        let truth = [
+            first_drive(&coupling).w_k[0],
+            w_by_distances(even(a), t, 1, 1),
+        ];
+        Point::new(
+            &[("t", t as f64), ("a", a)],
+            -(a - 0.5) / (8.0 * (a - 1.0)) * t as f64,
+            truth,
+        )
+    });
+    Claim::new(
+        "corollary.leading-w11",
+        (SECTION, "eq. aequalb_for_proof, before the average"),
+        "The leading order of W_11 for one chain with a = b (change over c η, at a = 0.7).",
+        "W_11^((1)) = c − η c (a−1/2)/(8(a−1)) t + O(1)",
+        ["recursion over t", "eigenvalue and distances"],
+    )
+    .leading(0.0, |_| 0.0, points.to_vec())
+}
+
+fn infinite(couplings: &Couplings) -> Entry {
+    let sum = |t: usize| -> f64 {
+        let each = |n: usize| ((t - n) * (t - n + 1)) as f64 / (n + 2) as f64;
+        (1..t).step_by(2).map(each).sum::<f64>() / (8 * t) as f64
+    };
+    let drive = |t: usize| first_drive(couplings.diagonal(t)).w_k[0];
+    let points = [2, 3, 7, 12].map(|t| {
+        let slow = by_enumeration(&symmetric(0.5), &Weights::constant(2, t, 1.0, 1.0));
+        Point::new(&[("t", t as f64)], f64::INFINITY, [drive(t), -slow.w_k[0]]).corrected(sum(t))
+    });
+    let growth = (drive(1024) / 1024.0 - drive(512) / 512.0) / std::f64::consts::LN_2;
+    let curve = (2..=10)
+        .map(|power| 1 << power)
+        .map(|t| (t as f64, drive(t) / t as f64));
+    Claim::new(
+        "corollary.infinite",
+        (SECTION, "the Corollary, and eq. aequalb_for_proof"),
+        "The diagonal of W_k after a step with a = b ~ U(0, 1): an integral that diverges stands for its coefficient. At every t it \
+         is finite, and grows like t ln t (change over c η).",
+        "W_11^((1)) = c + c η O(t) ∞",
+        ["recursion over t, exact rule", "all sequences"],
+    )
+    .correction(
+        "W_11^((1)) = c + (c η)/(8t) Σ_(n odd, n<t) ((t−n)(t−n+1))/(n+2) = c + c η ((t ln t)/16 + O(t))",
+        "O(t) ∞ → (t ln t)/16 + O(t)",
+    )
+    .line("change of W_11 over c η t", "t", curve.collect())
+    .number("growth of W_11/t with ln t, measured (1/16 = 0.0625)", growth)
+    .equality(points.to_vec())
+}
+
+fn off_diagonal(couplings: &Couplings) -> Entry {
+    let w11_size = first_drive(couplings.diagonal(12)).w_k[0];
+    let points = [2, 3, 7, 12].map(|t| {
+        let slow = by_enumeration(&symmetric(0.5), &Weights::constant(2, t, 1.0, 1.0));
+        let fast = first_drive(couplings.diagonal(t)).w_k[1];
+        Point::new(&[("t", t as f64)], 0.0, [fast, -slow.w_k[1]])
+    });
+    Claim::new(
+        "corollary.off-diagonal",
+        (SECTION, "the case m, l = 1, 2, last line"),
+        "Off the diagonal W_k does not move: not to leading order only, but exactly.",
+        "W_12^((1)) = c",
+        ["recursion over t, exact rule", "all sequences"],
+    )
+    .unit(w11_size)
+    .equality(points.to_vec())
+}
+
+fn v_line() -> Entry {
+    let a = 0.7_f64;
+    let form = |factor: f64| -2.0 * factor * (a - 1.0).powi(2) / (2.0 * a - 2.0).powi(3);
+    let points = LENGTHS.map(|t| {
+        let coupling = Coupling::of_prior(&only(even(a)), t).expect("one chain");
+        let truth = [
+            first_drive(&coupling).v[0],
+            v_by_distances(even(a), t, 1)[0],
+        ];
+        Point::new(&[("t", t as f64), ("a", a)], form(2.0 * a - 2.0), truth)
+            .corrected(form(2.0 * a - 1.0))
+    });
+    Claim::new(
+        "corollary.v-line",
+        (SECTION, "eq. aequalb_proof_v, first line"),
+        "v_j for one chain with a = b: the factor λ = 2a − 1 of eq. v_step1 is written 2a − 2 (change over c η, at j = 1, a = 0.7).",
+        "v_j^((1)) = c − (c η)/t [2(2a−2) ((a−1)^2)/(2a−2)^3 (t−j+1)] + O(1/t)",
+        ["recursion over t", "eigenvalue and distances"],
+    )
+    .correction(
+        "v_j^((1)) = c − (c η)/t [2(2a−1) ((a−1)^2)/(2a−2)^3 (t−j+1)] + O(1/t)",
+        "2(2a−2) → 2(2a−1)",
+    )
+    .leading(-1.0, |_| 0.0, points.to_vec())
+}
+
+/// The finite sum for −∂L/∂v_j.
+fn v_sum(t: usize, j: usize) -> f64 {
+    let count = t + 1 - j;
+    let each = |n: usize| (count - n + 1) as f64 / (n + 1) as f64;
+    (2..=count).step_by(2).map(each).sum::<f64>() / (2 * t) as f64
+}
+
+fn v(couplings: &Couplings) -> Entry {
+    let points = LENGTHS.map(|t| {
+        let fast = first_drive(couplings.diagonal(t)).v[0];
+        Point::new(&[("t", t as f64), ("j", 1.0)], -0.5, [fast, v_sum(t, 1)])
+    });
+    let first = |t: usize| first_drive(couplings.diagonal(t)).v[0];
+    let curve = (2..=10)
+        .map(|power| 1 << power)
+        .map(|t| (t as f64, first(t)));
+    Claim::new(
+        "corollary.v",
+        (SECTION, "the Corollary, and eq. aequalb_proof_v"),
+        "v_j after a step with a = b ~ U(0, 1). With the right factor the integral diverges, and the change is positive: it is \
+         η c/(2t) Σ (N−n+1)/(n+1) over even n from 2 to N = t−j+1, which grows like (N ln N)/(4t).",
+        "v_j^((1)) = c − (c η)/(2t) (t−j+1) + O(1/t)",
+        ["recursion over t, exact rule", "the finite sum with E λ^n"],
+    )
+    .line("change of v_1 over c η", "t", curve.collect())
+    .number("change of v_1 over c η at t = 512", first(512))
+    .number("growth of v_1 with ln t, measured (1/4)", (first(1024) - first(512)) / std::f64::consts::LN_2)
+    .leading(-1.0, |_| 0.0, points.to_vec())
+}
+
+fn no_preference(couplings: &Couplings) -> Entry {
+    let lead = |v: &[f64]| v[0] - v[v.len() / 2];
+    let with_sum = |t: usize| v_sum(t, 1) - v_sum(t, t / 2 + 1);
+    let orders = |t: usize| {
+        let order = |f: &dyn Fn(usize) -> f64| (f(2 * t) / f(t)).log2();
+        let fast = |t: usize| lead(&first_drive(couplings.diagonal(t)).v);
+        let plain = |t: usize| lead(&first_drive(couplings.dirichlet(t)).v);
+        [order(&fast), order(&with_sum), order(&plain)]
+    };
+    let points = [64, 128, 256, 512].map(|t| {
+        let [even, summed, plain] = orders(t);
+        Point::new(&[("t", t as f64)], 0.5 * plain - even, [even, summed])
+    });
+    Claim::new(
+        "corollary.no-preference",
+        ("Section 3.2", "“there is no ‘heavy’ preference towards the first coordinate”"),
+        "With a = b the lead of v_1 over the middle of v grows much more slowly with t than it does by default, where it is linear \
+         (here: with less than half the power of t).",
+        "v_1 − v_(t/2) = o(t)",
+        ["recursion over t, exact rule", "the finite sum with E λ^n"],
+    )
+    .number("power of t, a = b, from t = 512 to 1024", orders(512)[0])
+    .number("power of t, by default", orders(512)[2])
+    .statement(points.to_vec())
+}

@@ -1,0 +1,241 @@
+//! Formulas as plain text that reads by itself, and as MathML made from it.
+//!
+//! The notation is what one would write in a letter: `x^2`, `v_j`, `(a + b)/2`, `Σ_(p=1)^t`, `⟦a, b; c, d⟧` for a matrix.
+//! Parentheses that only hold together what belongs to `^`, `_` or `/` do not show in MathML. A run of letters is one name, and
+//! `∂` and `√` belong to what follows them.
+
+use std::fmt::{self, Display};
+use std::iter::Peekable;
+use std::str::Chars;
+
+use serde::Serialize;
+
+/// A formula in the notation described at the head of this file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Formula(pub &'static str);
+
+impl Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl Formula {
+    /// A `<math>` element.
+    pub fn mathml(&self) -> String {
+        let mut reader = Reader {
+            rest: self.0.chars().peekable(),
+        };
+        let body = reader.row(&[]);
+        format!(
+            "<math xmlns=\"http://www.w3.org/1998/Math/MathML\" display=\"block\">{body}</math>"
+        )
+    }
+}
+
+/// Signs whose limits stand above and below them.
+const LARGE: [char; 2] = ['Σ', '∫'];
+
+struct Reader<'a> {
+    rest: Peekable<Chars<'a>>,
+}
+
+impl Reader<'_> {
+    /// What stands before one of the `ends`, or the end of the text.
+    fn row(&mut self, ends: &[char]) -> String {
+        let mut out = String::new();
+        loop {
+            match self.rest.peek() {
+                None => break,
+                Some(c) if ends.contains(c) => break,
+                Some(' ') => {
+                    self.rest.next();
+                }
+                Some(_) => out.push_str(&self.quotient()),
+            }
+        }
+        format!("<mrow>{out}</mrow>")
+    }
+
+    /// A term, or one over another: a/b/c reads from the left.
+    fn quotient(&mut self) -> String {
+        let mut left = self.term();
+        while self.rest.next_if_eq(&'/').is_some() {
+            let right = self.term();
+            left = Term::plain(format!("<mfrac>{}{}</mfrac>", left.bare, right.bare));
+        }
+        left.shown
+    }
+
+    /// An atom with what is below and above it.
+    fn term(&mut self) -> Term {
+        let large = self.rest.peek().is_some_and(|c| LARGE.contains(c));
+        let base = self.atom();
+        let (mut below, mut above) = (None, None);
+        loop {
+            if self.rest.next_if_eq(&'_').is_some() {
+                below = Some(self.atom().bare);
+            } else if self.rest.next_if_eq(&'^').is_some() {
+                above = Some(self.atom().bare);
+            } else {
+                break;
+            }
+        }
+        let (sub, sup, both) = match large {
+            true => ("munder", "mover", "munderover"),
+            false => ("msub", "msup", "msubsup"),
+        };
+        let shown = match (below, above) {
+            (None, None) => return base,
+            (Some(low), None) => format!("<{sub}>{}{low}</{sub}>", base.shown),
+            (None, Some(high)) => format!("<{sup}>{}{high}</{sup}>", base.shown),
+            (Some(low), Some(high)) => format!("<{both}>{}{low}{high}</{both}>", base.shown),
+        };
+        Term::plain(shown)
+    }
+
+    fn atom(&mut self) -> Term {
+        let Some(first) = self.rest.next() else {
+            return Term::default();
+        };
+        let close = match first {
+            '(' => ')',
+            '[' => ']',
+            '⟦' => return self.matrix(),
+            '∂' => {
+                let of = self.term().shown;
+                return Term::plain(format!("<mrow><mo>∂</mo>{of}</mrow>"));
+            }
+            '√' => {
+                let of = self.term().bare;
+                return Term::plain(format!("<msqrt>{of}</msqrt>"));
+            }
+            _ => return self.word(first),
+        };
+        let inside = self.row(&[close]);
+        self.rest.next();
+        Term {
+            shown: format!("<mrow><mo>{first}</mo>{inside}<mo>{close}</mo></mrow>"),
+            bare: inside,
+        }
+    }
+
+    fn matrix(&mut self) -> Term {
+        let mut rows = String::new();
+        loop {
+            let mut cells = String::new();
+            let end = loop {
+                let cell = self.row(&[',', ';', '⟧']);
+                cells.push_str(&format!("<mtd>{cell}</mtd>"));
+                match self.rest.next() {
+                    Some(',') => {}
+                    end => break end,
+                }
+            };
+            rows.push_str(&format!("<mtr>{cells}</mtr>"));
+            if end != Some(';') {
+                break;
+            }
+        }
+        Term::plain(format!(
+            "<mrow><mo>(</mo><mtable>{rows}</mtable><mo>)</mo></mrow>"
+        ))
+    }
+
+    /// A number, a name, or a sign.
+    fn word(&mut self, first: char) -> Term {
+        let mut text = String::from(first);
+        let belongs: fn(char) -> bool = match first {
+            c if c.is_ascii_digit() => |c| c.is_ascii_digit() || c == '.',
+            c if is_letter(c) => |c| is_letter(c) || c == '′',
+            _ => |_| false,
+        };
+        while let Some(c) = self.rest.next_if(|&c| belongs(c)) {
+            text.push(c);
+        }
+        let tag = match first {
+            c if c.is_ascii_digit() => "mn",
+            c if is_letter(c) => "mi",
+            _ => "mo",
+        };
+        let text = text
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;");
+        Term::plain(format!("<{tag}>{text}</{tag}>"))
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphabetic() && !LARGE.contains(&c)
+}
+
+/// A part of a formula as it shows, and as it shows where its parentheses are not needed.
+#[derive(Default)]
+struct Term {
+    shown: String,
+    bare: String,
+}
+
+impl Term {
+    /// One that shows the same everywhere.
+    fn plain(shown: String) -> Self {
+        Self {
+            bare: shown.clone(),
+            shown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(text: &'static str) -> String {
+        let all = Formula(text).mathml();
+        let start = all.find("<mrow>").unwrap() + "<mrow>".len();
+        all[start..all.len() - "</mrow></math>".len()].to_owned()
+    }
+
+    #[test]
+    fn scripts_and_fractions_shed_their_parentheses() {
+        assert_eq!(
+            body("(a)/(2 b)"),
+            "<mfrac><mrow><mi>a</mi></mrow><mrow><mn>2</mn><mi>b</mi></mrow></mfrac>"
+        );
+        assert_eq!(
+            body("λ^(t+1)"),
+            "<msup><mi>λ</mi><mrow><mi>t</mi><mo>+</mo><mn>1</mn></mrow></msup>"
+        );
+        assert_eq!(
+            body("(a)^2"),
+            "<msup><mrow><mo>(</mo><mrow><mi>a</mi></mrow><mo>)</mo></mrow><mn>2</mn></msup>"
+        );
+        assert_eq!(
+            body("v_j^2"),
+            "<msubsup><mi>v</mi><mi>j</mi><mn>2</mn></msubsup>"
+        );
+    }
+
+    #[test]
+    fn derivatives_and_roots_hold_what_follows() {
+        assert_eq!(
+            body("∂f/∂v_j"),
+            "<mfrac><mrow><mo>∂</mo><mi>f</mi></mrow><mrow><mo>∂</mo><msub><mi>v</mi><mi>j</mi></msub></mrow></mfrac>"
+        );
+        assert_eq!(
+            body("c/√d"),
+            "<mfrac><mi>c</mi><msqrt><mi>d</mi></msqrt></mfrac>"
+        );
+    }
+
+    #[test]
+    fn sums_carry_their_limits_and_matrices_their_rows() {
+        assert_eq!(
+            body("Σ_(p=1)^t p"),
+            "<munderover><mo>Σ</mo><mrow><mi>p</mi><mo>=</mo><mn>1</mn></mrow><mi>t</mi></munderover><mi>p</mi>"
+        );
+        assert!(body("⟦a, b; c, d⟧").contains("<mtr><mtd><mrow><mi>c</mi></mrow></mtd>"));
+        assert_eq!(body("a < b"), "<mi>a</mi><mo>&lt;</mo><mi>b</mi>");
+    }
+}

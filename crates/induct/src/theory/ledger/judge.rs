@@ -1,0 +1,337 @@
+//! From deviations to verdicts.
+//!
+//! Three kinds of claim are met in the paper: that two expressions are equal, that one is the other up to a term of lower order, and
+//! that something holds. Each has its rule here, and the rules are the only place where a verdict is made.
+
+use super::evidence::{Evidence, Kind, Line, Point, Verdict};
+use super::{Correction, Entry, Formula, Place};
+
+/// An entry without its verdict.
+pub(super) struct Claim {
+    pub id: &'static str,
+    pub section: &'static str,
+    pub at: &'static str,
+    pub statement: &'static str,
+    pub printed: &'static str,
+    /// The corrected form, and which symbol changes.
+    pub correction: Option<(&'static str, &'static str)>,
+    pub condition: Option<String>,
+    pub routes: [&'static str; 2],
+    /// How far the routes, and an equality's two sides, may be apart.
+    pub tolerance: f64,
+    pub lines: Vec<Line>,
+    pub numbers: Vec<(String, f64)>,
+    /// In units of what deviations are told, where the truth is zero.
+    unit: Option<f64>,
+}
+
+/// Deviations up to here are rounding: the printed forms divide by powers of 1 − λ.
+pub(super) const TOLERANCE: f64 = 1e-10;
+
+impl Claim {
+    /// A claim with nothing but its text and the routes by which it is judged.
+    pub fn new(
+        id: &'static str,
+        (section, at): (&'static str, &'static str),
+        statement: &'static str,
+        printed: &'static str,
+        routes: [&'static str; 2],
+    ) -> Self {
+        Self {
+            id,
+            section,
+            at,
+            statement,
+            printed,
+            correction: None,
+            condition: None,
+            routes,
+            tolerance: TOLERANCE,
+            lines: Vec::new(),
+            numbers: Vec::new(),
+            unit: None,
+        }
+    }
+
+    /// In units of what deviations are told, where the truth itself is zero; else it is the largest truth on the grid.
+    pub fn unit(mut self, unit: f64) -> Self {
+        self.unit = Some(unit);
+        self
+    }
+
+    pub fn correction(mut self, formula: &'static str, change: &'static str) -> Self {
+        self.correction = Some((formula, change));
+        self
+    }
+
+    pub fn condition(mut self, condition: impl Into<String>) -> Self {
+        self.condition = Some(condition.into());
+        self
+    }
+
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    pub fn line(
+        mut self,
+        name: impl Into<String>,
+        x: &'static str,
+        points: Vec<(f64, f64)>,
+    ) -> Self {
+        let name = name.into();
+        self.lines.push(Line { name, x, points });
+        self
+    }
+
+    pub fn number(mut self, name: impl Into<String>, value: f64) -> Self {
+        self.numbers.push((name.into(), value));
+        self
+    }
+
+    /// The printed form equals the truth at every point.
+    pub fn equality(self, points: Vec<Point>) -> Entry {
+        let (tolerance, scale) = (self.tolerance, self.scale(&points));
+        let off = |point: &Point| point.off(point.printed, scale);
+        let corrected_off = |point: &Point| Some(point.off(point.corrected?, scale));
+        let holds = |point: &Point| off(point) <= tolerance;
+        let mended = |point: &Point| corrected_off(point).is_some_and(|off| off <= tolerance);
+        let verdict = self.choose(&points, holds, mended);
+        let worst = points.iter().max_by(|p, q| off(p).total_cmp(&off(q)));
+        let printed_off = worst.map_or(0.0, off);
+        let worst = worst.map_or(Vec::new(), |point| point.at.clone());
+        let corrected_off = points.iter().filter_map(corrected_off).reduce(f64::max);
+        self.entry(
+            Kind::Equality,
+            verdict,
+            printed_off,
+            corrected_off,
+            worst,
+            points,
+        )
+    }
+
+    /// What is claimed holds at every point: `printed` is by how much; `truth` is the quantity it was computed from, by both routes.
+    pub fn statement(self, points: Vec<Point>) -> Entry {
+        let holds = |point: &Point| point.printed > 0.0;
+        let mended = |point: &Point| point.corrected.is_some_and(|margin| margin > 0.0);
+        let verdict = self.choose(&points, holds, mended);
+        let worst = points.iter().min_by(|p, q| p.printed.total_cmp(&q.printed));
+        let least = worst.map_or(0.0, |point| point.printed);
+        let worst = worst.map_or(Vec::new(), |point| point.at.clone());
+        let corrected = points
+            .iter()
+            .filter_map(|point| point.corrected)
+            .reduce(f64::min);
+        self.entry(Kind::Statement, verdict, least, corrected, worst, points)
+    }
+
+    /// truth = printed + O(x^claimed), where x is the first coordinate of the points, which doubles from point to point.
+    ///
+    /// `base` is what the truth would be without the claimed term: by it one sees of which order that term is.
+    pub fn leading(self, claimed: f64, base: impl Fn(&Point) -> f64, points: Vec<Point>) -> Entry {
+        let truth = |point: &Point| point.truth[0];
+        let order = last_order(&points, |point| truth(point) - base(point));
+        let remainder = last_order(&points, |point| truth(point) - point.printed);
+        let mended = last_order(&points, |point| {
+            truth(point) - point.corrected.unwrap_or(f64::NAN)
+        });
+        let size = |point: &Point| (truth(point) - base(point)).abs();
+        let relative = |value: f64, point: &Point| (value - truth(point)).abs() / size(point);
+        let last = points.last().expect("a grid is not empty");
+        let printed_off = relative(last.printed, last);
+        let corrected_off = last.corrected.map(|value| relative(value, last));
+        // The claimed order, with room for what is not yet asymptotic; or at least clearly less than the term itself.
+        let small =
+            |remainder: f64| remainder <= claimed + SLACK || remainder <= order - 2.0 * SLACK;
+        let verdict = if self.routes_disagree(&points) {
+            Verdict::Open
+        } else if small(remainder) {
+            Verdict::CorrectToLeadingOrder { remainder }
+        } else if let (true, Some((_, change))) = (small(mended), self.correction) {
+            Verdict::Misprint { change }
+        } else {
+            Verdict::DoesNotFollow
+        };
+        let x = points[0].at[0].0;
+        let remainders = points
+            .iter()
+            .map(|p| (p.at[0].1, truth(p) - p.printed))
+            .collect();
+        let (worst, with_line) = (last.at.clone(), self.line("truth − printed", x, remainders));
+        with_line
+            .number("order of the term", order)
+            .number("order of the remainder", remainder)
+            .number("claimed order of the remainder", claimed)
+            .entry(
+                Kind::LeadingOrder,
+                verdict,
+                printed_off,
+                corrected_off,
+                worst,
+                points,
+            )
+    }
+
+    /// Holds everywhere, everywhere once corrected, or exactly where the condition does.
+    fn choose(
+        &self,
+        points: &[Point],
+        holds: impl Fn(&Point) -> bool,
+        mended: impl Fn(&Point) -> bool,
+    ) -> Verdict {
+        if self.routes_disagree(points) {
+            return Verdict::Open;
+        }
+        if points.iter().all(&holds) {
+            return Verdict::Correct;
+        }
+        if let (Some((_, change)), true) = (self.correction, points.iter().all(mended)) {
+            return Verdict::Misprint { change };
+        }
+        let met = points.iter().any(|point| point.inside);
+        match &self.condition {
+            Some(condition) if met && points.iter().all(|p| holds(p) == p.inside) => {
+                Verdict::CorrectUnderCondition {
+                    condition: condition.clone(),
+                }
+            }
+            _ => Verdict::DoesNotFollow,
+        }
+    }
+
+    fn scale(&self, points: &[Point]) -> f64 {
+        let sizes = points.iter().map(|point| point.truth[0].abs());
+        self.unit.unwrap_or_else(|| sizes.fold(0.0, f64::max))
+    }
+
+    fn routes_apart(&self, points: &[Point]) -> f64 {
+        let scale = self.scale(points);
+        let apart = points.iter().map(|point| point.off(point.truth[1], scale));
+        apart.fold(0.0, f64::max)
+    }
+
+    fn routes_disagree(&self, points: &[Point]) -> bool {
+        points.is_empty() || self.routes_apart(points) > self.tolerance
+    }
+
+    fn entry(
+        self,
+        kind: Kind,
+        verdict: Verdict,
+        printed_off: f64,
+        corrected_off: Option<f64>,
+        worst: Vec<(&'static str, f64)>,
+        points: Vec<Point>,
+    ) -> Entry {
+        Entry {
+            id: self.id,
+            place: Place {
+                section: self.section,
+                at: self.at,
+            },
+            statement: self.statement,
+            printed: Formula(self.printed),
+            correction: self.correction.map(|(formula, change)| Correction {
+                formula: Formula(formula),
+                change,
+            }),
+            verdict,
+            evidence: Evidence {
+                kind,
+                routes: self.routes,
+                routes_apart: self.routes_apart(&points),
+                scale: self.scale(&points),
+                tolerance: self.tolerance,
+                printed_off,
+                corrected_off,
+                worst,
+                points,
+                lines: self.lines,
+                numbers: self.numbers,
+            },
+        }
+    }
+}
+
+/// Room for orders measured at finite x.
+const SLACK: f64 = 0.2;
+
+/// The power of x by which `f` grew from the last point but one to the last.
+fn last_order(points: &[Point], f: impl Fn(&Point) -> f64) -> f64 {
+    let [.., before, last] = points else {
+        return f64::NAN;
+    };
+    let growth = (f(last) / f(before)).abs().ln();
+    growth / (last.at[0].1 / before.at[0].1).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim() -> Claim {
+        Claim::new("id", ("section", "at"), "statement", "x", ["one", "two"])
+    }
+
+    fn at(x: f64, printed: f64, truth: f64) -> Point {
+        Point::new(&[("x", x)], printed, [truth, truth])
+    }
+
+    #[test]
+    fn equalities_are_judged_by_their_deviations() {
+        let good = at(1.0, 2.0, 2.0);
+        let bad = at(2.0, 3.0, 2.0);
+        let verdict = |claim: Claim, points: &[&Point]| {
+            claim
+                .equality(points.iter().map(|&p| p.clone()).collect())
+                .verdict
+        };
+        assert_eq!(verdict(claim(), &[&good]), Verdict::Correct);
+        assert_eq!(verdict(claim(), &[&good, &bad]), Verdict::DoesNotFollow);
+        let mend = || claim().correction("y", "x → y");
+        let (good_mended, mended) = (good.clone().corrected(2.0), bad.clone().corrected(2.0));
+        assert_eq!(
+            verdict(mend(), &[&good_mended, &mended]),
+            Verdict::Misprint { change: "x → y" }
+        );
+        // A correction that is wrong somewhere is none.
+        let wrong = good.clone().corrected(1.0);
+        assert_eq!(verdict(mend(), &[&wrong, &mended]), Verdict::DoesNotFollow);
+        let outside = bad.clone().inside(false);
+        let condition = || claim().condition("x = 1");
+        assert_eq!(
+            verdict(condition(), &[&good, &outside]),
+            Verdict::CorrectUnderCondition {
+                condition: "x = 1".into()
+            }
+        );
+        // A condition that shuts out what holds is not the condition.
+        let shut_out = good.clone().inside(false);
+        assert_eq!(
+            verdict(condition(), &[&good, &shut_out, &outside]),
+            Verdict::DoesNotFollow
+        );
+        let torn = Point::new(&[("x", 1.0)], 2.0, [2.0, 2.1]);
+        assert_eq!(verdict(claim(), &[&torn]), Verdict::Open);
+        let lost = at(1.0, f64::NAN, 2.0);
+        assert_eq!(verdict(claim(), &[&lost]), Verdict::DoesNotFollow);
+    }
+
+    #[test]
+    fn leading_orders_are_measured() {
+        let grid = |printed: fn(f64) -> f64| {
+            [64.0, 128.0, 256.0]
+                .map(|x: f64| at(x, printed(x), x * x + 3.0 * x))
+                .to_vec()
+        };
+        let entry = claim().leading(1.0, |_| 0.0, grid(|x| x * x));
+        let Verdict::CorrectToLeadingOrder { remainder } = entry.verdict else {
+            panic!("{:?}", entry.verdict)
+        };
+        assert!((remainder - 1.0).abs() < 1e-9);
+        let wrong = claim().leading(1.0, |_| 0.0, grid(|x| 2.0 * x * x));
+        assert_eq!(wrong.verdict, Verdict::DoesNotFollow);
+    }
+}

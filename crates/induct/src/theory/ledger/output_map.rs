@@ -1,0 +1,142 @@
+//! Section 2.3, the footnote: a linear map from the construction's frequencies to logits.
+
+use super::Entry;
+use super::evidence::Point;
+use super::judge::Claim;
+use super::strategies::bigram;
+use super::truth::{Couplings, dirichlet, square_panels};
+use crate::chain::{Address, LANES, Purpose, Sampler, TokenBlock};
+use crate::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
+use crate::probe::Moments;
+use crate::theory::classes::{Class, Classes};
+
+/// Length of the sequences, as in the paper's experiments.
+const T: usize = 100;
+/// A multiple of the lanes of a block.
+const SEQUENCES: usize = 4096;
+
+pub fn entries(_: &Couplings) -> Vec<Entry> {
+    vec![footnote()]
+}
+
+/// What the construction averages at the last position: transitions from the last symbol with x_1 → x_1 once more, or the
+/// frequencies of symbols where there is none.
+fn frequencies(class: &Class) -> [f64; 2] {
+    let mut counts = class.transitions[class.last];
+    counts[class.last] += usize::from(class.first == class.last);
+    if counts == [0, 0] {
+        counts = class.symbols;
+    }
+    let total = (counts[0] + counts[1]) as f64;
+    counts.map(|count| count as f64 / total)
+}
+
+/// The expected loss of softmax(a x).
+fn loss(classes: &Classes, a: f64) -> f64 {
+    classes.cross_entropy(|class| frequencies(class).map(|x| (a * x).exp()))
+}
+
+/// The factor with the least loss, by golden section.
+fn best(classes: &Classes) -> f64 {
+    let (mut low, mut high) = (0.0, 8.0);
+    let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
+    while high - low > 1e-6 {
+        let (left, right) = (high - ratio * (high - low), low + ratio * (high - low));
+        if loss(classes, left) < loss(classes, right) {
+            high = right;
+        } else {
+            low = left;
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// Expected entropy of the next symbol for someone who knows the chain.
+fn oracle() -> f64 {
+    let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
+    square_panels()
+        .map(|(chain, weight)| {
+            weight * (chain.pi(1) * entropy(chain.a) + chain.pi(2) * entropy(chain.b))
+        })
+        .sum()
+}
+
+/// KL(truth ‖ model) at the last position, sampled with the transformer itself.
+fn sampled(a: f64) -> (f64, f64) {
+    let spec = TransformerSpec {
+        width: 6,
+        start: TransformerStart::Bigram {
+            sharpness: 100.0,
+            output_scale: a,
+        },
+        ..TransformerSpec::default()
+    };
+    let model = Model::new(&ModelSpec::Transformer(spec), 2, T).expect("the construction fits");
+    let (prepared, mut work) = (model.prepare(&model.start(0)), model.work());
+    let prior = dirichlet();
+    let mut sampler = Sampler::new(&prior);
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed: 1,
+        step: 0,
+    };
+    let mut moments = Moments::default();
+    for first in (0..SEQUENCES).step_by(LANES) {
+        let drawn: Vec<(Vec<u8>, Vec<f64>)> = (first..first + LANES)
+            .map(|index| {
+                let mut x = vec![0; T];
+                let table = sampler.sequence(&prior, address, index as u64, &mut x);
+                let truth = table.row(x[T - 1] as usize).to_vec();
+                (x, truth)
+            })
+            .collect();
+        let sequences: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
+        model.forward_last(
+            &prepared,
+            TokenBlock::from_sequences(&sequences).rows(),
+            &mut work,
+        );
+        for (lane, (_, truth)) in drawn.iter().enumerate() {
+            let logits = [0, 1].map(|i| f64::from(work.logits()[i].0[lane]));
+            let total = logits[0].exp() + logits[1].exp();
+            let terms = truth
+                .iter()
+                .zip(logits)
+                .map(|(p, f)| p * (p.ln() - f + total.ln()));
+            moments.push(terms.sum());
+        }
+    }
+    let estimate = moments.estimate();
+    (estimate.mean, estimate.se)
+}
+
+fn footnote() -> Entry {
+    let classes = Classes::new(&dirichlet(), T).expect("a known prior");
+    let (a, oracle, bayes) = (best(&classes), oracle(), classes.bayes());
+    let at_best = loss(&classes, a);
+    let unigram = classes.cross_entropy(|class| class.symbols.map(|count| count as f64 + 1.0));
+    let left = (at_best - bayes) / (unigram - bayes);
+    let (mean, se) = sampled(a);
+    let curve = (2..=16)
+        .map(|step| f64::from(step) / 4.0)
+        .map(|a| (a, loss(&classes, a) - oracle));
+    let truth = [at_best - oracle, mean];
+    Claim::new(
+        "construction.footnote",
+        ("Section 2.3, Proposition (transformer construction)", "the footnote"),
+        "Frequencies x become logits a x + b; b shifts all logits alike and changes nothing. With the best a the loss comes close to \
+         Bayes (here: nine tenths of the way from unigrams to Bayes, at the last of 100 symbols).",
+        "P = (b 11^T, 0, a I)",
+        ["all sequences by their counts", "the transformer on sampled sequences"],
+    )
+    // The second route has a standard error: four of them.
+    .tolerance(4.0 * se / truth[0])
+    .line("KL(truth ‖ softmax(a x))", "a", curve.collect())
+    .number("best a", a)
+    .number("KL(truth ‖ model) at the best a", at_best - oracle)
+    .number("KL(truth ‖ Bayes)", bayes - oracle)
+    .number("KL(truth ‖ bigrams)", classes.cross_entropy(bigram) - oracle)
+    .number("KL(truth ‖ unigrams)", unigram - oracle)
+    .number("share of the way from unigrams to Bayes that is left", left)
+    .statement(vec![Point::new(&[("t", T as f64)], 0.1 - left, truth)])
+}

@@ -1,0 +1,59 @@
+//! The learning rates of the two steps, as the appendix and the text have them.
+
+use super::Entry;
+use super::evidence::Point;
+use super::first_w::ASYMPTOTIC;
+use super::judge::Claim;
+use super::proposition::{POWER_TOLERANCE, diagonal_part};
+use super::truth::{Couplings, first_drive};
+
+pub fn entries(couplings: &Couplings) -> Vec<Entry> {
+    vec![rates_of_appendix(couplings), rates_of_text(couplings)]
+}
+
+/// Powers of t of the gradients that the two steps live on: W_k's over all chains, v's on chains with a = b (at W_k = I).
+fn gradient_powers(couplings: &Couplings) -> [[f64; 2]; 2] {
+    let order = |f: &dyn Fn(usize) -> f64| (f(512) / f(256)).log2();
+    let epsilon = 0.2;
+    [
+        [
+            order(&|t| first_drive(couplings.dirichlet(t)).w_k[0]),
+            order(&|t| couplings.w_by_distances(t)[0]),
+        ],
+        [0, 1].map(|route| order(&|t| diagonal_part(epsilon, t, 2, route))),
+    ]
+}
+
+fn rates_of_appendix(couplings: &Couplings) -> Entry {
+    let [first, second] = gradient_powers(couplings);
+    let points = vec![
+        Point::new(&[("step", 1.0)], -2.0, first.map(|power| -power)),
+        Point::new(&[("step", 2.0)], -1.0, second.map(|power| -power)),
+    ];
+    Claim::new(
+        "proposition.rates",
+        ("Appendix A, Proposition", "the learning rates"),
+        "The learning rates that keep both steps finite: the powers of t, as the inverse of the gradients'.",
+        "η_1 = O(1/t^2), η_2 = O(1/t)",
+        ASYMPTOTIC,
+    )
+    .tolerance(POWER_TOLERANCE)
+    .equality(points)
+}
+
+fn rates_of_text(couplings: &Couplings) -> Entry {
+    let [first, second] = gradient_powers(couplings);
+    let apart = [0, 1].map(|route| second[route] - first[route]);
+    Claim::new(
+        "text.rates",
+        ("Section 3.2", "last paragraph, against the end of Appendix A"),
+        "Section 3.2 says that the first step needs the larger learning rate, the appendix that the second does. By the gradients, \
+         η₁/η₂ is of order 1/t: the second is the larger.",
+        "η_1 ≫ η_2",
+        ASYMPTOTIC,
+    )
+    .correction("η_1 ≪ η_2", "larger → smaller")
+    .tolerance(POWER_TOLERANCE)
+    .number("power of t in η₁/η₂", apart[0])
+    .statement(vec![Point::new(&[], apart[0], apart).corrected(-apart[0])])
+}

@@ -1,0 +1,428 @@
+//! Appendix A, second step: the gradient of v once W_k leans towards its diagonal, term by term.
+
+use super::Entry;
+use super::evidence::Point;
+use super::judge::Claim;
+use super::printed::{CHAINS, Chain, diagonal_v1, diagonal_vj};
+use super::truth::{Couplings, by_enumeration, diagonal_drive, dirichlet, expect, one_if, only};
+use crate::theory::coupling::{Coupling, Weights};
+use crate::theory::descent::{Step, descend};
+
+const SECTION: &str = "Appendix A, second step";
+
+/// c′ and ρ of the checks: W_k = c′ 11ᵀ + (ρ − c′) I.
+const OFF: f64 = 0.3;
+const ON: f64 = 0.8;
+
+pub fn entries(_: &Couplings) -> Vec<Entry> {
+    vec![
+        logit(),
+        logit_v1(),
+        logit_vj(),
+        target_general(),
+        target_v1(),
+        target_vj(),
+        scale_of_first(),
+        v1_sum(),
+        v1_closed(),
+        vj_start(),
+        vj_closed(),
+    ]
+}
+
+/// ∂f_{p,i}/∂v_j for one sequence (x from 0, p, i and j the paper's).
+fn slope(x: &[usize], p: usize, i: usize, j: usize) -> f64 {
+    let weight = |q: usize| if x[q - j] == x[p - 1] { ON } else { OFF };
+    (j..=p).map(|q| one_if(x[q - 1] + 1 == i) * weight(q)).sum()
+}
+
+/// Places in a sequence: (p, j, i).
+const PLACES: [(usize, usize, usize); 6] = [
+    (1, 1, 1),
+    (4, 1, 2),
+    (5, 2, 1),
+    (6, 3, 2),
+    (6, 6, 1),
+    (7, 4, 2),
+];
+
+fn place(chain: Chain, (p, j, i): (usize, usize, usize)) -> Vec<(&'static str, f64)> {
+    vec![
+        ("a", chain.a),
+        ("b", chain.b),
+        ("p", p as f64),
+        ("j", j as f64),
+        ("i", i as f64),
+    ]
+}
+
+/// E[∂f_{p,i}/∂v_j] by powers of P.
+fn logit_by_powers(chain: Chain, (p, j, i): (usize, usize, usize)) -> f64 {
+    let mut sum = OFF * chain.pi(i) * (p + 1 - j) as f64;
+    for q in j..=p {
+        for l in [1, 2] {
+            sum += (ON - OFF) * chain.pi(l) * chain.walk(j - 1, l, i) * chain.walk(p - q, i, l);
+        }
+    }
+    sum
+}
+
+const ROUTES: [&str; 2] = ["all sequences", "powers of P"];
+
+fn logit() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, j, i) in PLACES {
+            let together = |q: usize| {
+                expect(chain, p, |x| {
+                    one_if(x[q - 1] + 1 == i && x[q - j] == x[p - 1])
+                })
+            };
+            let printed = OFF * chain.pi(i) * (p + 1 - j) as f64
+                + (ON - OFF) * (j..=p).map(together).sum::<f64>();
+            let counted = expect(chain, p, |x| slope(x, p, i, j));
+            let truth = [counted, logit_by_powers(chain, (p, j, i))];
+            points.push(Point::new(&place(chain, (p, j, i)), printed, truth));
+        }
+    }
+    Claim::new(
+        "second-step.logit",
+        (SECTION, "the gradient of v, first display"),
+        "The derivative of a logit by v_j splits into what a constant W_k gives and what its diagonal adds.",
+        "E[∂f_(p,i)/∂v_j] = c′ π_i (p−j+1) 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = i, x_(t′−j+1) = x_p] 1{j≤p}",
+        ROUTES,
+    )
+    .equality(points)
+}
+
+fn logit_v1() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        let lam = chain.lambda();
+        for (p, i) in [(1, 1), (4, 2), (7, 1)] {
+            let n = p as f64;
+            let closed = OFF * chain.pi(i) * n
+                + (ON - OFF) * chain.pi(i) / (lam - 1.0)
+                    * (n * chain.gamma(i, i)
+                        + chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0));
+            let counted = expect(chain, p, |x| slope(x, p, i, 1));
+            let truth = [counted, logit_by_powers(chain, (p, 1, i))];
+            points.push(Point::new(&place(chain, (p, 1, i)), closed, truth));
+        }
+    }
+    Claim::new(
+        "second-step.logit-v1",
+        (SECTION, "the case j = 1"),
+        "The derivative of a logit by v_1, summed.",
+        "E[∂f_(p,i)/∂v_1] = c′ π_i p + ((ρ−c′) π_i)/(λ−1) (p γ_ii + β_ii (λ^p − 1)/(λ−1))",
+        ROUTES,
+    )
+    .equality(points)
+}
+
+/// The bracket that the logit's and the target's derivative by v_j share.
+fn bracket(chain: Chain, p: usize, j: usize, i: usize, l: usize) -> f64 {
+    let (lam, left) = (chain.lambda(), (p + 1 - j) as f64);
+    let power = |n: usize| lam.powi(n as i32);
+    chain.beta(i, l) * chain.beta(l, i) * (power(p) - power(j - 1)) / (lam - 1.0)
+        + chain.beta(i, l) * chain.gamma(l, i) * (power(p + 1 - j) - 1.0) / (lam - 1.0)
+        + left
+            * (chain.gamma(i, l) * chain.beta(l, i) * power(j - 1)
+                + chain.gamma(i, l) * chain.gamma(l, i))
+}
+
+fn logit_vj() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, j, i) in PLACES.into_iter().filter(|&(_, j, _)| j >= 2) {
+            let sum: f64 = [1, 2]
+                .map(|l| chain.pi(l) * bracket(chain, p, j, i, l))
+                .iter()
+                .sum();
+            let right = OFF * chain.pi(i) * (p + 1 - j) as f64
+                + (ON - OFF) / (chain.lambda() - 1.0).powi(2) * sum;
+            let by_powers = logit_by_powers(chain, (p, j, i));
+            // The right side stands; on the left stands the derivative by v_1, or by v_j.
+            let left = |j| expect(chain, p, |x| slope(x, p, i, j));
+            let point = Point::new(&place(chain, (p, j, i)), left(1), [right, by_powers]);
+            points.push(point.corrected(left(j)));
+        }
+    }
+    Claim::new(
+        "second-step.logit-vj",
+        (SECTION, "eq. grad_2nd_i, the case j ≥ 2"),
+        "The derivative of a logit by v_j, summed: the left side says v_1.",
+        "E[∂f_(p,i)/∂v_1] = c′ π_i (p−j+1) + (ρ−c′)/(λ−1)^2 Σ_(l=1)^2 π_l (β_il β_li (λ^p − λ^(j−1))/(λ−1) + \
+         β_il γ_li (λ^(p−j+1) − 1)/(λ−1) + (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li))",
+        ["the printed right side", "powers of P"],
+    )
+    .correction("E[∂f_(p,i)/∂v_j] = (the same right side)", "∂v_1 → ∂v_j")
+    .equality(points)
+}
+
+/// Σ_{t′=j}^p Pr[x_t′ = x_{p+1}, x_{t′−j+1} = x_p]: counted, and by powers of P.
+fn target(chain: Chain, p: usize, j: usize) -> [f64; 2] {
+    let counted = expect(chain, p + 1, |x| {
+        (j..=p)
+            .map(|q| one_if(x[q - 1] == x[p] && x[q - j] == x[p - 1]))
+            .sum()
+    });
+    let mut walked = 0.0;
+    for q in j..=p {
+        for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            walked +=
+                chain.p(l, i) * chain.pi(l) * chain.walk(j - 1, l, i) * chain.walk(p - q, i, l);
+        }
+    }
+    [counted, walked]
+}
+
+fn target_general() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, j) in [(1, 1), (5, 1), (6, 2), (7, 4)] {
+            let same = |q: usize| -> f64 {
+                [1, 2]
+                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                    .iter()
+                    .sum()
+            };
+            let [together, by_powers] = target(chain, p, j);
+            let plain: f64 = (j..=p).map(same).sum();
+            let counted = expect(chain, p + 1, |x| slope(x, p, x[p] + 1, j));
+            let again = expect(chain, p + 1, |x| {
+                (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
+            });
+            let at = [
+                ("a", chain.a),
+                ("b", chain.b),
+                ("p", p as f64),
+                ("j", j as f64),
+            ];
+            let printed = OFF * plain + (ON - OFF) * by_powers;
+            points.push(Point::new(
+                &at,
+                printed,
+                [counted, OFF * again + (ON - OFF) * together],
+            ));
+        }
+    }
+    Claim::new(
+        "second-step.target",
+        (SECTION, "the derivative of the ground truth logit"),
+        "The derivative of the right logit by v_j splits in the same way.",
+        "E[∂f_(p,x_(p+1))/∂v_j] = c′ Σ_(t′=j)^p Pr[x_t′ = x_(p+1)] 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = x_(p+1), x_(t′−j+1) = x_p] 1{j≤p}",
+        ["all sequences", "all sequences, part by part"],
+    )
+    .equality(points)
+}
+
+fn target_v1() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        let lam = chain.lambda();
+        for p in [1, 3, 7] {
+            let each = |i: usize| {
+                let sum = chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0)
+                    + chain.gamma(i, i) * p as f64;
+                chain.pi(i) * chain.p(i, i) / (lam - 1.0) * sum
+            };
+            let at = [("a", chain.a), ("b", chain.b), ("p", p as f64)];
+            points.push(Point::new(&at, each(1) + each(2), target(chain, p, 1)));
+        }
+    }
+    Claim::new(
+        "second-step.target-v1",
+        (SECTION, "the right logit, j = 1"),
+        "What the diagonal of W_k adds to the derivative of the right logit by v_1.",
+        "Σ_(t′=1)^p Pr[x_t′ = x_(p+1) = x_p] = Σ_(i=1)^2 (π_i P_ii)/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
+        ROUTES,
+    )
+    .equality(points)
+}
+
+fn target_vj() -> Entry {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for (p, j) in [(2, 2), (5, 2), (6, 3), (7, 4), (6, 6)] {
+            let mut sum = 0.0;
+            for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+                sum += chain.pi(l) * chain.p(l, i) * bracket(chain, p, j, i, l);
+            }
+            let at = [
+                ("a", chain.a),
+                ("b", chain.b),
+                ("p", p as f64),
+                ("j", j as f64),
+            ];
+            let printed = sum / (chain.lambda() - 1.0).powi(2);
+            points.push(Point::new(&at, printed, target(chain, p, j)));
+        }
+    }
+    Claim::new(
+        "second-step.target-vj",
+        (SECTION, "the right logit, j ≥ 2"),
+        "What the diagonal of W_k adds to the derivative of the right logit by v_j.",
+        "1/(λ−1)^2 Σ_(i=1)^2 Σ_(l=1)^2 π_l P_li (β_il β_li (λ^p − λ^(j−1))/(λ−1) + β_il γ_li (λ^(p−j+1) − 1)/(λ−1) + \
+         (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li)) 1{j≤p}",
+        ROUTES,
+    )
+    .equality(points)
+}
+
+/// W_k = off 11ᵀ + (on − off) I, v = 0.
+fn leaning(t: usize, off: f64, on: f64) -> Weights {
+    Weights {
+        w_k: vec![on, off, off, on],
+        v: vec![0.0; t],
+    }
+}
+
+fn scale_of_first() -> Entry {
+    // c of the first step, where ∂L⁰/∂v is taken at W_k = c 11ᵀ.
+    const C: f64 = 0.02;
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        let t = 6;
+        let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
+        let [fast, slow] = [
+            coupling.gradient(&leaning(t, OFF, ON)).v,
+            by_enumeration(&only(chain), &leaning(t, OFF, ON)).v,
+        ];
+        let first = coupling.gradient(&Weights::constant(2, t, C, C)).v;
+        let diagonal = diagonal_drive(&coupling);
+        for j in 1..=t {
+            let with = |scale: f64| -scale * first[j - 1] + (ON - OFF) * diagonal[j - 1];
+            let at = [
+                ("a", chain.a),
+                ("b", chain.b),
+                ("t", t as f64),
+                ("j", j as f64),
+            ];
+            let point = Point::new(&at, with(OFF), [-fast[j - 1], -slow[j - 1]]);
+            points.push(point.corrected(with(OFF / C)));
+        }
+    }
+    Claim::new(
+        "second-step.scale-of-first",
+        (SECTION, "eqs. v_step2_1, v_step2_2, 2ndstep_1, 2ndstep_j, init-one: the term c′ ∂L⁰/∂v_j"),
+        "The part of the gradient that a constant W_k gives is c′ times that of the first step, which already holds the \
+         factor c of its W_k.",
+        "−∂L/∂v_j = −c′ ∂L^0/∂v_j + (ρ−c′)/t (…)",
+        ["recursion over t", "all sequences"],
+    )
+    .correction("−∂L/∂v_j = −(c′/c) ∂L^0/∂v_j + (ρ−c′)/t (…)", "c′ → c′/c")
+    .equality(points)
+}
+
+/// −∂L/∂v_j at W_k = I for the chains of the grid: recursion, and all sequences.
+fn diagonal_points(
+    js: impl Fn(usize) -> std::ops::RangeInclusive<usize>,
+    forms: impl Fn(Chain, usize, usize) -> [f64; 2],
+) -> Vec<Point> {
+    let mut points = Vec::new();
+    for chain in CHAINS {
+        for t in [2, 4, 7] {
+            let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
+            let fast = diagonal_drive(&coupling);
+            let slow = by_enumeration(&only(chain), &leaning(t, 0.0, 1.0)).v;
+            for j in js(t) {
+                let [printed, corrected] = forms(chain, t, j);
+                let at = [
+                    ("a", chain.a),
+                    ("b", chain.b),
+                    ("t", t as f64),
+                    ("j", j as f64),
+                ];
+                let point = Point::new(&at, printed, [fast[j - 1], -slow[j - 1]]);
+                points.push(point.corrected(corrected));
+            }
+        }
+    }
+    points
+}
+
+const DIAGONAL: [&str; 2] = ["recursion over t", "all sequences"];
+
+fn v1_sum() -> Entry {
+    let sum = |chain: Chain, t: usize, _: usize| {
+        let lam = chain.lambda();
+        let mut sum = 0.0;
+        for p in 1..=t {
+            for i in [1, 2] {
+                sum += (chain.p(i, i) - 0.5) * chain.pi(i) / (lam - 1.0)
+                    * (chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0)
+                        + chain.gamma(i, i) * p as f64);
+            }
+        }
+        [sum / t as f64; 2]
+    };
+    Claim::new(
+        "second-step.v1-sum",
+        (SECTION, "eq. v_step2_1, second line"),
+        "What the diagonal adds to v_1, before the sum over p is taken.",
+        "1/t Σ_(p=1)^t Σ_(i=1)^2 (P_ii − 1/2) π_i/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
+        DIAGONAL,
+    )
+    .equality(diagonal_points(|_| 1..=1, sum))
+}
+
+fn v1_closed() -> Entry {
+    let forms = |chain, t, _| [false, true].map(|mended| diagonal_v1(chain, t, mended) / t as f64);
+    Claim::new(
+        "second-step.v1-closed",
+        (SECTION, "eq. v_step2_1, last line"),
+        "What the diagonal adds to v_1, summed: the first term has lost a factor on the way from the line before.",
+        "1/t [((λ−λ^(t+1))/(1−λ) − t) ((a−1)(b−1))/(λ−1)^2 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 (t(t+1))/2]",
+        DIAGONAL,
+    )
+    .correction(
+        "1/t [((λ−λ^(t+1))/(1−λ) − t) (λ(a−1)(b−1))/(λ−1)^3 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 (t(t+1))/2]",
+        "(a−1)(b−1)/(λ−1)² → λ(a−1)(b−1)/(λ−1)³",
+    )
+    .equality(diagonal_points(|_| 1..=1, forms))
+}
+
+fn vj_closed() -> Entry {
+    let forms =
+        |chain, t, j| [false, true].map(|mended| diagonal_vj(chain, t, j, mended) / t as f64);
+    Claim::new(
+        "second-step.vj-closed",
+        (SECTION, "eq. v_step2_2, second term of the bracket"),
+        "What the diagonal adds to v_j, summed: one denominator has the wrong sign.",
+        "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(λ−1) − t + j − 1)",
+        DIAGONAL,
+    )
+    .correction(
+        "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)",
+        "denominator λ−1 → 1−λ",
+    )
+    .equality(diagonal_points(|t| 2..=t, forms))
+}
+
+fn vj_start() -> Entry {
+    let (t, c, eta) = (7, 0.02, 0.5);
+    let start = Weights::constant(2, t, c, c);
+    let coupling = Coupling::of_prior(&dirichlet(), t).expect("known");
+    let path = descend(&start, &[Step::new(&coupling, eta); 2]).expect("proper steps");
+    let first = start.plus(-eta, &by_enumeration(&dirichlet(), &start));
+    let second = first.plus(-eta, &by_enumeration(&dirichlet(), &first));
+    let points = (2..=t).map(|j| {
+        let change = path[1].v[j - 1] - path[0].v[j - 1];
+        Point::new(
+            &[("t", t as f64), ("j", j as f64)],
+            path[0].v[0] + change,
+            [path[1].v[j - 1], second.v[j - 1]],
+        )
+        .corrected(path[0].v[j - 1] + change)
+    });
+    Claim::new(
+        "second-step.vj-start",
+        (SECTION, "eq. v_step2_2, second line"),
+        "The update of v_j starts from v_j, but v_1 is printed.",
+        "v_j^((2)) = v_1^((1)) − η c′ ∂L^0/∂v_j + …",
+        ["two exact steps", "two steps over all sequences"],
+    )
+    .correction("v_j^((2)) = v_j^((1)) − η c′ ∂L^0/∂v_j + …", "v_1 → v_j")
+    .equality(points.collect())
+}

@@ -1,0 +1,323 @@
+//! Section 2: the posterior of a chain, and the strategies that the minimal model can express.
+
+use super::Entry;
+use super::evidence::Point;
+use super::judge::Claim;
+use super::truth::{Couplings, dirichlet, first_drive, one_if};
+use crate::chain::Alpha;
+use crate::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};
+use crate::strategy::{Bayes, Ngram, Scratch, Strategy};
+use crate::theory::classes::Classes;
+use crate::theory::quadrature::gauss_legendre;
+
+const POSTERIOR: &str = "Section 2.2, bigram strategy";
+
+pub fn entries(couplings: &Couplings) -> Vec<Entry> {
+    vec![
+        mean_general(),
+        mean_uniform(),
+        beta(),
+        start(),
+        fact("fact.bigrams", MinimalStart::Bigram {}),
+        fact("fact.unigrams", MinimalStart::Unigram {}),
+        passing_unigrams(couplings),
+    ]
+}
+
+/// Sequences to condition on.
+fn sequences() -> Vec<Vec<u8>> {
+    let of = |text: &str| text.bytes().map(|c| c - b'0').collect();
+    ["01101", "00010011", "1110100101101", "01", "0000010000"]
+        .map(of)
+        .to_vec()
+}
+
+/// Transitions from the last symbol of `x`, to each symbol.
+fn followers(x: &[u8]) -> [f64; 2] {
+    let last = x[x.len() - 1];
+    let mut counts = [0.0; 2];
+    for pair in x.windows(2).filter(|pair| pair[0] == last) {
+        counts[pair[1] as usize] += 1.0;
+    }
+    counts
+}
+
+/// E[p^power] of the probability of symbol `j` after the last symbol, by a Gauss rule that is exact for integer `alpha`: prior
+/// times likelihood of the transitions seen.
+fn by_rule(x: &[u8], alpha: [f64; 2], j: usize, power: i32) -> f64 {
+    let counts = followers(x);
+    let rule = gauss_legendre(40, 0.0, 1.0);
+    let moment = |power: i32| -> f64 {
+        let density = |p: f64| {
+            p.powi((counts[j] + alpha[j]) as i32 - 1 + power)
+                * (1.0 - p).powi((counts[1 - j] + alpha[1 - j]) as i32 - 1)
+        };
+        rule.iter().map(|&(p, width)| width * density(p)).sum()
+    };
+    moment(power) / moment(0)
+}
+
+/// What the library's counting strategy says of symbol `j`.
+fn by_strategy(x: &[u8], alpha: [f64; 2], j: usize) -> f64 {
+    let alpha = Alpha::Vector(alpha.to_vec());
+    let bigram = Strategy::Ngram(Ngram::new(2, 2, &alpha).expect("a proper prior"));
+    let mut out = [0.0; 2];
+    let last = x.len() - 1;
+    bigram.predict(x, None, last..x.len(), &mut Scratch::default(), &mut out);
+    out[j]
+}
+
+const ROUTES: [&str; 2] = [
+    "prior times likelihood, by a Gauss rule",
+    "the counting strategy",
+];
+
+fn mean_points(
+    alphas: &[[f64; 2]],
+    form: impl Fn(&[u8], [f64; 2], usize) -> [f64; 2],
+) -> Vec<Point> {
+    let mut points = Vec::new();
+    for &alpha in alphas {
+        for (index, x) in sequences().iter().enumerate() {
+            for j in 0..2 {
+                let [printed, corrected] = form(x, alpha, j);
+                let at = [
+                    ("sequence", index as f64),
+                    ("α_1", alpha[0]),
+                    ("α_2", alpha[1]),
+                    ("j", j as f64 + 1.0),
+                ];
+                let truth = [by_rule(x, alpha, j, 1), by_strategy(x, alpha, j)];
+                points.push(Point::new(&at, printed, truth).corrected(corrected));
+            }
+        }
+    }
+    points
+}
+
+fn mean_general() -> Entry {
+    let form = |x: &[u8], alpha: [f64; 2], j: usize| {
+        let (counts, sum) = (followers(x), alpha[0] + alpha[1]);
+        let (all, own) = (x.len() as f64 - 1.0, counts[0] + counts[1]);
+        [
+            (counts[j] + alpha[j]) / (all + sum),
+            (counts[j] + alpha[j]) / (own + sum),
+        ]
+    };
+    Claim::new(
+        "posterior.mean",
+        (POSTERIOR, "third display"),
+        "The posterior mean of a transition probability: N is all transitions, N_i those from state i.",
+        "E[P_ij | x] = (c_ij + α_j)/(N + Σ_i α_i)",
+        ROUTES,
+    )
+    .correction("E[P_ij | x] = (c_ij + α_j)/(N_i + Σ_j α_j)", "N → N_i")
+    .equality(mean_points(&[[1.0, 1.0], [2.0, 3.0]], form))
+}
+
+fn mean_uniform() -> Entry {
+    let form = |x: &[u8], _: [f64; 2], j: usize| {
+        let counts = followers(x);
+        [(counts[j] + 1.0) / (counts[0] + counts[1] + 2.0); 2]
+    };
+    Claim::new(
+        "posterior.mean-uniform",
+        (POSTERIOR, "after the third display"),
+        "The posterior mean under the uniform prior, if the start tells nothing about the chain.",
+        "E[P_ij | x] = (c_ij + 1)/(N_i + k)",
+        ROUTES,
+    )
+    .equality(mean_points(&[[1.0, 1.0]], form))
+}
+
+fn beta() -> Entry {
+    let mut points = Vec::new();
+    for alpha in [[1.0, 1.0], [2.0, 3.0]] {
+        for (index, x) in sequences().iter().enumerate() {
+            let counts = followers(x);
+            for j in 0..2 {
+                let (yes, all) = (
+                    counts[j] + alpha[j],
+                    counts[0] + counts[1] + alpha[0] + alpha[1],
+                );
+                let no = all - alpha[j] - counts[j];
+                // E p² of Beta(yes, no); the strategy gives it as two symbols in a row that follow the same state.
+                let printed = yes * (yes + 1.0) / ((yes + no) * (yes + no + 1.0));
+                let mut more = alpha;
+                more[j] += 1.0;
+                let twice = by_strategy(x, alpha, j) * by_strategy(x, more, j);
+                let at = [
+                    ("sequence", index as f64),
+                    ("α_1", alpha[0]),
+                    ("j", j as f64 + 1.0),
+                ];
+                points.push(Point::new(&at, printed, [by_rule(x, alpha, j, 2), twice]));
+            }
+        }
+    }
+    Claim::new(
+        "posterior.beta",
+        (POSTERIOR, "first and second display"),
+        "Each transition probability is Beta-distributed given the sequence (checked by its second moment).",
+        "P_ij | x ~ Beta(c_ij + α_j, Σ_j α_j + N_i − α_j − c_ij)",
+        ROUTES,
+    )
+    .equality(points)
+}
+
+/// The bigram strategy on a class of sequences.
+pub fn bigram(class: &crate::theory::classes::Class) -> [f64; 2] {
+    class.transitions[class.last].map(|count| count as f64 + 1.0)
+}
+
+fn start() -> Entry {
+    let prior = dirichlet();
+    let bayes = Strategy::Bayes(Bayes::new(&prior));
+    let mut scratch = Scratch::default();
+    let mut points = Vec::new();
+    for t in [8, 16, 32, 64] {
+        let classes = Classes::new(&prior, t).expect("a known prior");
+        let by_classes = classes.cross_entropy(bigram) - classes.bayes();
+        // The library's exact Bayes on one sequence of every class.
+        let by_bayes = classes.cross_entropy(bigram)
+            - classes.cross_entropy(|class| {
+                let x = one_of(class);
+                let mut out = [0.0; 2];
+                bayes.predict(
+                    &x,
+                    None,
+                    x.len() - 1..x.len(),
+                    &mut scratch.clone(),
+                    &mut out,
+                );
+                out
+            });
+        scratch = Scratch::default();
+        points.push(Point::new(&[("t", t as f64)], 0.0, [by_classes, by_bayes]));
+    }
+    Claim::new(
+        "posterior.start",
+        (POSTERIOR, "the Remark"),
+        "The bigram strategy ignores what the stationary start tells about the chain; what it loses to Bayes vanishes with t (in nats, at \
+         the last symbol).",
+        "loss(bigrams) − loss(Bayes) → 0",
+        ["all sequences by their counts", "the library's exact Bayes"],
+    )
+    .tolerance(1e-6)
+    .number("loss(bigrams) − loss(Bayes) at t = 64", points[3].truth[0])
+    .leading(-1.0, |_| 0.0, points)
+}
+
+/// Some sequence of a class.
+fn one_of(class: &crate::theory::classes::Class) -> Vec<u8> {
+    let mut left = class.transitions;
+    let mut x = vec![class.first as u8];
+    let mut at = class.first;
+    let length = class.symbols[0] + class.symbols[1];
+    while x.len() < length {
+        // Stay as long as possible; the last run of each symbol takes all that is left.
+        let next = if left[at][at] > 0 { at } else { 1 - at };
+        left[at][next] -= 1;
+        at = next;
+        x.push(at as u8);
+    }
+    x
+}
+
+/// The minimal model's hand-made weights count what they should.
+fn fact(id: &'static str, kind: MinimalStart) -> Entry {
+    let counts_pairs = kind == MinimalStart::Bigram {};
+    let spec = ModelSpec::Minimal(MinimalSpec {
+        start: kind,
+        ..MinimalSpec::default()
+    });
+    let t = 7;
+    let model = Model::new(&spec, 2, t).expect("a minimal model");
+    let params: Vec<f64> = model.start(0).iter().map(|&w| f64::from(w)).collect();
+    let (w_k, v) = params.split_at(4);
+    let mut points = Vec::new();
+    for bits in 0..1_usize << t {
+        let x: Vec<u8> = (0..t).map(|place| (bits >> place & 1) as u8).collect();
+        let logits = twin::logits(&model, &params, &x);
+        for (p, i) in [(0, 0), (3, 1), (6, 0), (6, 1)] {
+            let hit = |q: usize| {
+                let before = !counts_pairs || (q > 0 && x[q - 1] == x[p]);
+                one_if(x[q] as usize == i && before)
+            };
+            let mut by_sum = 0.0;
+            for q in (0..=p).filter(|&q| x[q] as usize == i) {
+                by_sum += (0..=q)
+                    .map(|s| v[q - s] * w_k[2 * x[p] as usize + x[s] as usize])
+                    .sum::<f64>();
+            }
+            let at = [
+                ("sequence", bits as f64),
+                ("p", p as f64 + 1.0),
+                ("i", i as f64 + 1.0),
+            ];
+            let printed = (0..=p).map(hit).sum();
+            points.push(Point::new(&at, printed, [logits[(p, i)], by_sum]));
+        }
+    }
+    let (statement, formula) = if counts_pairs {
+        (
+            "With v on the previous symbol and W_k the identity, the minimal model counts transitions.",
+            "v = (0, 1, 0, …, 0), W_k = I : f(E)_(p,i) = Σ_(t′=2)^p 1{x_t′ = i} 1{x_(t′−1) = x_p}",
+        )
+    } else {
+        (
+            "With v on the current symbol and W_k all ones, the minimal model counts symbols.",
+            "v = (1, 0, 0, …, 0), W_k = 11^T : f(E)_(p,i) = Σ_(t′=1)^p 1{x_t′ = i}",
+        )
+    };
+    Claim::new(
+        id,
+        (
+            "Section 2.3, Fact, and Appendix A",
+            "constructions of the minimal model",
+        ),
+        statement,
+        formula,
+        ["the model's naive twin", "the double sum"],
+    )
+    .equality(points)
+}
+
+/// A uniform W_k with a v that leans towards v_1: what does it count?
+fn passing_unigrams(couplings: &Couplings) -> Entry {
+    let t = 7;
+    let spec = ModelSpec::Minimal(MinimalSpec::default());
+    let model = Model::new(&spec, 2, t).expect("a minimal model");
+    // v after a first step of η = 1 from c = 1, and v on the current symbol alone.
+    let stepped: Vec<f64> = first_drive(couplings.dirichlet(t))
+        .v
+        .iter()
+        .map(|drive| 1.0 + drive)
+        .collect();
+    let alone: Vec<f64> = (0..t).map(|lag| one_if(lag == 0)).collect();
+    let mut points = Vec::new();
+    for (v, on_current) in [(alone, true), (stepped, false)] {
+        let params: Vec<f64> = [1.0; 4].into_iter().chain(v.iter().copied()).collect();
+        for bits in [0b0110100, 0b1010011, 0b1111110, 0b0001000] {
+            let x: Vec<u8> = (0..t).map(|place| (bits >> place & 1) as u8).collect();
+            let count = |weight: &dyn Fn(usize) -> f64| -> f64 {
+                (0..t).filter(|&q| x[q] == 1).map(weight).sum()
+            };
+            let so_far = |q: usize| v[..=q].iter().sum::<f64>();
+            let twin = twin::logits(&model, &params, &x)[(t - 1, 1)];
+            let at = [("v_2", v[1]), ("sequence", f64::from(bits))];
+            let point = Point::new(&at, count(&|_| v[0]), [twin, count(&so_far)]);
+            points.push(point.inside(on_current));
+        }
+    }
+    Claim::new(
+        "text.passing-unigrams",
+        ("Section 3.2", "“correspond precisely to the unigram solution”"),
+        "A uniform W_k with a v that leans towards v_1 counts symbols. With any v a uniform W_k counts symbols, but each with the weight \
+         v_1 + … + v_t′ of its position: late ones count more unless v is on the current symbol alone.",
+        "W_k = 11^T : f(E)_(p,i) = v_1 Σ_(t′=1)^p 1{x_t′ = i}",
+        ["the model's naive twin", "counts weighted by v_1 + … + v_t′"],
+    )
+    .condition("v = (v_1, 0, …, 0); after one step from a constant start it is not")
+    .equality(points)
+}

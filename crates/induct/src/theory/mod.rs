@@ -1,0 +1,36 @@
+//! The minimal model's first steps, exactly, and the paper's formulas held against them.
+//!
+//! There are three routes to a population gradient of the margin loss. For one chain they share no code; the first two average over
+//! a prior with the same rule, which is tested against others and against exact integrals.
+//!
+//! | route | what it is | where it holds |
+//! |---|---|---|
+//! | [`Coupling`] | the loss as one tensor, by recursion over t; a prior by an exact quadrature | the linear region, any t |
+//! | [`enumerate`] | every sequence, from the definition of logits and loss | any margin, small t |
+//! | [`sample`] | Monte Carlo with the model's own training code | everywhere, with standard errors |
+//!
+//! [`descend`] takes any number of steps from any start. Indices are 0-based here: `v[0]` is the paper's v_1, the weight of the
+//! current symbol.
+
+mod classes;
+mod constants;
+mod coupling;
+mod decision;
+mod descent;
+mod enumeration;
+mod lead;
+pub mod ledger;
+mod quadrature;
+mod reach;
+mod sampled;
+
+pub use classes::{Class, Classes};
+pub use constants::LeadingConstants;
+pub use coupling::{Coupling, Weights};
+pub use decision::{Decisions, decisions};
+pub use descent::{Step, StepError, descend};
+pub use enumeration::{Enumerated, enumerate};
+pub use lead::{eta_for_v2_to_lead, lead_of_v2};
+pub use quadrature::{Degree, WeightedChain, chains, gauss_legendre};
+pub use reach::{Reach, margin_needed};
+pub use sampled::{Sampled, sample};

@@ -1,0 +1,82 @@
+//! The gradient by Monte Carlo, with the code that trains: the third route to the truth.
+
+use super::coupling::Weights;
+use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::invalid::{Invalid, require};
+use crate::model::{Lane, MinimalSpec, Model, ModelSpec};
+use crate::probe::{Estimate, Moments};
+use crate::train::Loss;
+
+/// A gradient with standard errors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled {
+    /// With respect to W_k, [k, k].
+    pub w_k: Vec<Estimate>,
+    /// With respect to v, by lag, `[t]`.
+    pub v: Vec<Estimate>,
+}
+
+/// The gradient of the margin loss at `weights`, from `sequences` sequences of `prior`: the minimal model's own forward,
+/// loss and backward, in f32.
+pub fn sample(
+    prior: &Prior,
+    weights: &Weights,
+    margin: f64,
+    sequences: usize,
+    seed: u64,
+) -> Result<Sampled, Invalid> {
+    weights.check()?;
+    let (k, t) = (weights.states(), weights.length());
+    require(
+        prior.states() == k,
+        "prior",
+        format!("{} states", prior.states()),
+        &format!("{k} states, as the weights have"),
+    )?;
+    require(margin > 0.0, "margin", margin, "a number above 0")?;
+    require(
+        sequences >= 2,
+        "sequences",
+        sequences,
+        "at least 2, for a standard error",
+    )?;
+    let model = Model::new(&ModelSpec::Minimal(MinimalSpec::default()), k, t)?;
+    let loss = Loss::Margin { delta: margin };
+    let all = weights.w_k.iter().chain(&weights.v);
+    let params: Vec<f32> = all.map(|&w| w as f32).collect();
+    let prepared = model.prepare(&params);
+    let (mut sampler, mut block, mut work) =
+        (Sampler::new(prior), TokenBlock::new(t + 1), model.work());
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed,
+        step: 0,
+    };
+    let mut moments = vec![Moments::default(); params.len()];
+    let mut grads = vec![Lane::ZERO; params.len()];
+    for first in (0..sequences).step_by(LANES) {
+        let used = LANES.min(sequences - first);
+        sampler.block(prior, address, first as u64, used, &mut block);
+        let (inputs, targets) = (&block.rows()[..t], &block.rows()[1..]);
+        grads.fill(Lane::ZERO);
+        model.gradient(
+            &prepared,
+            inputs,
+            &mut work,
+            &mut |rows, logits, slope| {
+                loss.evaluate(logits, &targets[rows], used, 1.0 / t as f32, slope);
+            },
+            &mut grads,
+        );
+        for (moments, lanes) in moments.iter_mut().zip(&grads) {
+            lanes.0[..used]
+                .iter()
+                .for_each(|&g| moments.push(f64::from(g)));
+        }
+    }
+    let mut estimates = moments.iter().map(Moments::estimate);
+    Ok(Sampled {
+        w_k: estimates.by_ref().take(k * k).collect(),
+        v: estimates.collect(),
+    })
+}

@@ -1,0 +1,503 @@
+//! Three routes to the gradients of the minimal model that must agree, and what they must give.
+
+use induct::chain::{Alpha, Prior, PriorSpec, TransitionTable};
+use induct::model::{MinimalSpec, Model, ModelSpec, twin};
+use induct::theory::{
+    Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
+    gauss_legendre, margin_needed, sample,
+};
+use induct::train::Loss;
+
+fn prior(spec: PriorSpec) -> Prior {
+    Prior::new(&spec, 2, 2).unwrap()
+}
+
+fn dirichlet() -> Prior {
+    prior(PriorSpec::default())
+}
+
+fn symmetric(epsilon: f64) -> Prior {
+    prior(PriorSpec::Symmetric { epsilon })
+}
+
+fn fixed(a: f64, b: f64) -> Prior {
+    prior(PriorSpec::Fixed {
+        table: vec![vec![a, 1.0 - a], vec![1.0 - b, b]],
+    })
+}
+
+/// Weights without any symmetry, of both signs.
+fn crooked(states: usize, length: usize) -> Weights {
+    Weights {
+        w_k: (0..states * states)
+            .map(|e| ((3 * e + 1) as f64).sin())
+            .collect(),
+        v: (0..length).map(|d| ((7 * d + 2) as f64).cos()).collect(),
+    }
+}
+
+fn largest_gap(a: &Weights, b: &Weights) -> f64 {
+    let all = |w: &Weights| w.w_k.iter().chain(&w.v).copied().collect::<Vec<f64>>();
+    let gaps = all(a).into_iter().zip(all(b)).map(|(a, b)| (a - b).abs());
+    gaps.fold(0.0, f64::max)
+}
+
+/// The grid of priors on which the routes are compared: the edges of the unit square included.
+fn priors() -> Vec<(String, Prior)> {
+    let mut all = vec![
+        ("dirichlet".to_owned(), dirichlet()),
+        ("symmetric 0.5".to_owned(), symmetric(0.5)),
+        ("symmetric 0.1".to_owned(), symmetric(0.1)),
+        (
+            "iid".to_owned(),
+            prior(PriorSpec::Iid {
+                alpha: Alpha::Scalar(1.0),
+            }),
+        ),
+        (
+            "doubly stochastic".to_owned(),
+            prior(PriorSpec::DoublyStochastic {}),
+        ),
+    ];
+    for (a, b) in [
+        (0.3, 0.8),
+        (0.5, 0.5),
+        (0.25, 0.75), // λ = 0
+        (1.0, 0.2),
+        (0.0, 0.0), // λ = −1
+        (1.0 - 1e-9, 1.0 - 1e-7),
+        (0.6, 0.6),
+    ] {
+        all.push((format!("fixed {a} {b}"), fixed(a, b)));
+    }
+    all
+}
+
+#[test]
+fn recursion_and_enumeration_agree_on_a_grid() {
+    for (name, prior) in priors() {
+        for length in [1, 2, 3, 5, 8] {
+            let coupling = Coupling::of_prior(&prior, length).unwrap();
+            for weights in [Weights::constant(2, length, 0.02, 0.02), crooked(2, length)] {
+                let margin = 1.0 + margin_needed(&weights).sufficient;
+                let all = enumerate(&prior, &weights, margin).unwrap();
+                assert_eq!(all.cut_off, 0.0);
+                let gap = largest_gap(&coupling.gradient(&weights), &all.gradient);
+                assert!(gap < 1e-12, "{name}, t = {length}: {gap:e}");
+                let loss = coupling.loss(&weights, margin);
+                assert!((loss - all.loss).abs() < 1e-12, "{name}, t = {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn three_states_agree_as_well() {
+    let table = vec![
+        vec![0.7, 0.2, 0.1],
+        vec![0.0, 0.4, 0.6],
+        vec![0.3, 0.3, 0.4],
+    ];
+    let prior = Prior::new(&PriorSpec::Fixed { table }, 3, 2).unwrap();
+    let weights = crooked(3, 5);
+    let margin = margin_needed(&weights).sufficient + 1.0;
+    let exact = Coupling::of_prior(&prior, 5).unwrap().gradient(&weights);
+    let all = enumerate(&prior, &weights, margin).unwrap();
+    assert!(largest_gap(&exact, &all.gradient) < 1e-12);
+}
+
+#[test]
+fn sampling_with_the_training_code_agrees_within_four_standard_errors() {
+    for (name, prior) in [
+        ("dirichlet", dirichlet()),
+        ("symmetric", symmetric(0.3)),
+        ("fixed", fixed(0.9, 0.7)),
+    ] {
+        for (length, weights) in [
+            (7, Weights::constant(2, 7, 0.02, 0.02)),
+            (40, crooked(2, 40)),
+        ] {
+            let margin = 1.0 + margin_needed(&weights).sufficient;
+            let exact = Coupling::of_prior(&prior, length)
+                .unwrap()
+                .gradient(&weights);
+            let drawn = sample(&prior, &weights, margin, 20_000, 1).unwrap();
+            let exact = exact.w_k.iter().chain(&exact.v);
+            for (exact, drawn) in exact.zip(drawn.w_k.iter().chain(&drawn.v)) {
+                let off = (drawn.mean - exact).abs();
+                // The model computes in f32.
+                assert!(
+                    off < 4.0 * drawn.se + 1e-5 * exact.abs() + 1e-6,
+                    "{name}, t = {length}: {exact} {drawn:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn outside_the_linear_region_the_definition_and_the_model_agree() {
+    let (length, weights) = (6, crooked(2, 6));
+    let prior = fixed(0.7, 0.4);
+    let reach = enumerate(&prior, &weights, 1.0).unwrap().reach;
+    for margin in [0.1 * reach, 0.6 * reach] {
+        let all = enumerate(&prior, &weights, margin).unwrap();
+        assert!(all.cut_off > 0.0);
+        // The naive twin of the model and of the loss, over the same sequences.
+        let model = Model::new(&ModelSpec::Minimal(MinimalSpec::default()), 2, length).unwrap();
+        let params: Vec<f64> = weights.w_k.iter().chain(&weights.v).copied().collect();
+        let table = vec![vec![0.7, 0.3], vec![0.6, 0.4]];
+        let table = TransitionTable::from_rows(2, 2, &table).unwrap();
+        let (mut loss, mut slope) = (0.0, vec![0.0; params.len()]);
+        for bits in 0..1_u32 << (length + 1) {
+            let x: Vec<u8> = (0..=length).map(|i| (bits >> i & 1) as u8).collect();
+            let share = table.log_likelihood(&x).exp() / length as f64;
+            let logits = twin::logits(&model, &params, &x[..length]);
+            let (sum, d_logits) = Loss::Margin { delta: margin }.naive(&logits, &x[1..]);
+            loss += share * sum;
+            let grads = twin::gradient(&model, &params, &x[..length], &d_logits);
+            slope
+                .iter_mut()
+                .zip(grads)
+                .for_each(|(s, g)| *s += share * g);
+        }
+        let twin = Weights {
+            w_k: slope[..4].to_vec(),
+            v: slope[4..].to_vec(),
+        };
+        assert!((loss - all.loss).abs() < 1e-12);
+        assert!(largest_gap(&twin, &all.gradient) < 1e-12);
+        // The linear formula is wrong here.
+        let linear = Coupling::of_prior(&prior, length)
+            .unwrap()
+            .gradient(&weights);
+        assert!(largest_gap(&linear, &all.gradient) > 1e-3);
+    }
+}
+
+#[test]
+fn averages_are_exact_integrals() {
+    for (length, golden) in [
+        (1, &COUPLING_1[..]),
+        (3, &COUPLING_3[..]),
+        (6, &COUPLING_6[..]),
+    ] {
+        let coupling = Coupling::of_prior(&dirichlet(), length).unwrap();
+        for (index, golden) in golden.iter().enumerate() {
+            let found = coupling.at(index / 4, index / 2 % 2, index % 2);
+            assert!(
+                (found - golden).abs() < 1e-14,
+                "t = {length}, {index}: {found}"
+            );
+        }
+    }
+}
+
+/// The unit square by tensor rules in a and b, on panels that shrink geometrically towards the corner a = b = 1: no change
+/// of coordinates, and a stationary law computed from a and b.
+fn panels(levels: usize, nodes: usize) -> Vec<WeightedChain> {
+    let cuts: Vec<f64> = (0..=levels)
+        .map(|level| 1.0 - 0.5_f64.powi(level as i32))
+        .collect();
+    let mut edges: Vec<(f64, f64)> = cuts.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    edges.push((cuts[levels], 1.0));
+    let rule: Vec<(f64, f64)> = edges
+        .iter()
+        .flat_map(|&(low, high)| gauss_legendre(nodes, low, high))
+        .collect();
+    let mut all = Vec::new();
+    for &(a, width_a) in &rule {
+        for &(b, width_b) in &rule {
+            let (x, y) = (1.0 - a, 1.0 - b);
+            all.push(WeightedChain {
+                weight: width_a * width_b,
+                rows: vec![a, x, y, b],
+                stationary: vec![y / (x + y), x / (x + y)],
+            });
+        }
+    }
+    all
+}
+
+#[test]
+fn averages_do_not_depend_on_the_rule() {
+    for length in [2, 30, 100] {
+        let used = Coupling::of_prior(&dirichlet(), length).unwrap();
+        let finer = chains(
+            &dirichlet(),
+            Degree {
+                transitions: 2 * length + 40,
+                shares: 12,
+            },
+        );
+        let finer = Coupling::of_chains(&finer.unwrap(), length);
+        let other = Coupling::of_chains(&panels(16, if length > 50 { 14 } else { 10 }), length);
+        let (mut to_finer, mut to_other) = (0.0_f64, 0.0_f64);
+        for delta in 0..length {
+            for (m, l) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                let value = used.at(delta, m, l);
+                to_finer = to_finer.max((value - finer.at(delta, m, l)).abs());
+                to_other = to_other.max((value - other.at(delta, m, l)).abs());
+            }
+        }
+        assert!(to_finer < 1e-12, "t = {length}: {to_finer:e}");
+        assert!(to_other < 1e-10, "t = {length}: {to_other:e}");
+    }
+}
+
+#[test]
+fn two_steps_of_the_paper_have_twelve_digits() {
+    let coupling = Coupling::of_prior(&dirichlet(), 100).unwrap();
+    let start = Weights::constant(2, 100, 0.02, 0.02);
+    let steps = [Step::new(&coupling, 0.03); 2];
+    let path = descend(&start, &steps).unwrap();
+    for (weights, w_k, v) in [
+        (&path[0], W_AFTER_1, V_AFTER_1),
+        (&path[1], W_AFTER_2, V_AFTER_2),
+    ] {
+        let shown = [0, 1, 2, 3, 49, 99].map(|lag| weights.v[lag]);
+        for (found, golden) in weights.w_k.iter().chain(&shown).zip(w_k.iter().chain(&v)) {
+            assert!((found / golden - 1.0).abs() < 1e-13, "{found} {golden}");
+        }
+    }
+}
+
+#[test]
+fn a_finer_rule_changes_no_digit_of_the_steps() {
+    let start = Weights::constant(2, 100, 0.02, 0.02);
+    let walk =
+        |coupling: &Coupling| descend(&start, &[Step::new(coupling, 0.03); 2]).unwrap()[1].clone();
+    let used = walk(&Coupling::of_prior(&dirichlet(), 100).unwrap());
+    let finer = chains(
+        &dirichlet(),
+        Degree {
+            transitions: 250,
+            shares: 9,
+        },
+    );
+    let finer = walk(&Coupling::of_chains(&finer.unwrap(), 100));
+    for (a, b) in used
+        .w_k
+        .iter()
+        .chain(&used.v)
+        .zip(finer.w_k.iter().chain(&finer.v))
+    {
+        assert!((a / b - 1.0).abs() < 1e-13, "{a} {b}");
+    }
+}
+
+#[test]
+fn exchanging_the_symbols_mirrors_the_coupling() {
+    let (here, there) = ([0.35, 0.9], [0.9, 0.35]);
+    let of = |[a, b]: [f64; 2]| Coupling::of_prior(&fixed(a, b), 12).unwrap();
+    let (here, there) = (of(here), of(there));
+    for delta in 0..12 {
+        for (m, l) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let (a, b) = (here.at(delta, m, l), there.at(delta, 1 - m, 1 - l));
+            assert!((a - b).abs() < 1e-14);
+        }
+    }
+}
+
+#[test]
+fn chains_that_never_leave_or_never_stay_are_no_exception() {
+    // a = b = 1: the sequence is constant; every q ≤ p with its t − δ … 1 partners counts, half for each symbol.
+    let coupling = Coupling::of_chain(&[1.0, 0.0, 0.0, 1.0], &[0.5, 0.5], 9).unwrap();
+    for delta in 0..9 {
+        let n = (9 - delta) as f64;
+        let expected = 0.5 * 0.5 * n * (n + 1.0) / 2.0 / 9.0;
+        assert!((coupling.at(delta, 0, 0) - expected).abs() < 1e-14);
+        assert_eq!(coupling.at(delta, 0, 1), 0.0);
+    }
+    // Next to it nothing jumps.
+    let leave = 1e-13;
+    let rows = [1.0 - leave, leave, leave, 1.0 - leave];
+    let near = Coupling::of_chain(&rows, &[0.5, 0.5], 9).unwrap();
+    for delta in 0..9 {
+        assert!((coupling.at(delta, 0, 0) - near.at(delta, 0, 0)).abs() < 1e-11);
+    }
+    // λ = 0: symbols are independent, and a = ½ besides means that there is nothing to gain.
+    let even = Coupling::of_prior(&fixed(0.5, 0.5), 9).unwrap();
+    assert!((0..9).all(|delta| even.at(delta, 1, 0) == 0.0));
+}
+
+#[test]
+fn a_margin_too_small_is_told_by_how_much() {
+    let coupling = Coupling::of_prior(&dirichlet(), 10).unwrap();
+    let start = Weights::constant(2, 10, 0.02, 0.02);
+    // The paper's choice for the first step: c² t(t+1)/2.
+    let enough = 0.0004 * 55.0;
+    let step = |margin| Step {
+        margin: Some(margin),
+        ..Step::new(&coupling, 0.5)
+    };
+    assert!(descend(&start, &[step(enough * (1.0 + 1e-12))]).is_ok());
+    let refused = descend(&start, &[step(enough - 0.01)]).unwrap_err();
+    let StepError::OutsideLinearRegion {
+        step: 1,
+        short_by,
+        reach,
+        ..
+    } = refused
+    else {
+        panic!("{refused}");
+    };
+    assert!((short_by - 0.01).abs() < 1e-12);
+    assert!((reach.necessary - reach.sufficient).abs() < 1e-15);
+    // Weights grow, so what was enough for the first step is not for the second.
+    let second = descend(&start, &[step(1.1 * enough), step(1.1 * enough)]).unwrap_err();
+    assert!(
+        matches!(second, StepError::OutsideLinearRegion { step: 2, .. }),
+        "{second}"
+    );
+    assert!(second.to_string().contains("more"), "{second}");
+}
+
+#[test]
+fn the_margin_bounds_enclose_the_truth() {
+    for length in [1, 4, 8] {
+        for weights in [Weights::constant(2, length, 0.3, 0.1), crooked(2, length)] {
+            let reach = margin_needed(&weights);
+            let truth = enumerate(&fixed(0.6, 0.3), &weights, 1.0).unwrap().reach;
+            assert!(reach.necessary <= truth + 1e-12 && truth <= reach.sufficient + 1e-12);
+        }
+    }
+}
+
+#[test]
+fn decay_of_one_forgets_the_weights() {
+    let coupling = Coupling::of_prior(&dirichlet(), 5).unwrap();
+    let start = Weights::constant(2, 5, 0.4, 0.7);
+    let step = Step {
+        decay_w: 1.0,
+        decay_v: 0.25,
+        ..Step::new(&coupling, 0.1)
+    };
+    let after = &descend(&start, &[step]).unwrap()[0];
+    let slope = coupling.gradient(&start);
+    for (w, slope) in after.w_k.iter().zip(&slope.w_k) {
+        assert!((w + 0.1 * slope).abs() < 1e-15);
+    }
+    for (v, slope) in after.v.iter().zip(&slope.v) {
+        assert!((v - 0.75 * 0.7 + 0.1 * slope).abs() < 1e-15);
+    }
+}
+
+#[test]
+fn impossible_settings_are_refused_by_name() {
+    assert_eq!(
+        Coupling::of_prior(&dirichlet(), 0).unwrap_err().field,
+        "length"
+    );
+    let coupling = Coupling::of_prior(&dirichlet(), 4).unwrap();
+    let start = Weights::constant(2, 4, 0.1, 0.1);
+    let refuse = |step: Step| match descend(&start, &[step]).unwrap_err() {
+        StepError::Invalid(invalid) => invalid.field,
+        other => panic!("{other}"),
+    };
+    assert_eq!(refuse(Step::new(&coupling, -0.1)), "eta");
+    let good = Step::new(&coupling, 0.1);
+    assert_eq!(
+        refuse(Step {
+            decay_v: 1.5,
+            ..good
+        }),
+        "decay_v"
+    );
+    assert_eq!(
+        refuse(Step {
+            margin: Some(0.0),
+            ..good
+        }),
+        "margin"
+    );
+    let long = Coupling::of_prior(&dirichlet(), 5).unwrap();
+    assert_eq!(refuse(Step::new(&long, 0.1)), "start");
+    let crooked = PriorSpec::Interpolated { p: 0.3 };
+    assert_eq!(
+        Coupling::of_prior(&prior(crooked), 4).unwrap_err().field,
+        "prior"
+    );
+    let rows = [0.5, 0.5, 0.1, 0.9];
+    assert_eq!(
+        Coupling::of_chain(&rows, &[0.5, 0.5], 4).unwrap_err().field,
+        "stationary"
+    );
+    let longest = Weights::constant(2, 40, 0.1, 0.1);
+    assert_eq!(
+        enumerate(&dirichlet(), &longest, 1.0).unwrap_err().field,
+        "length"
+    );
+}
+
+// From golden/theory.py. COUPLING_t, [t, 2, 2]: all sequences, with rational coefficients of 1 and ln 2. The others: 50 digits and
+// another quadrature; two steps of η = 0.03 from c = 0.02 at t = 100, v at lags 0, 1, 2, 3, 49, 99.
+const COUPLING_1: [f64; 4] = [0.04543145370663021, 0.0, 0.0, 0.04543145370663021];
+const COUPLING_3: [f64; 12] = [
+    0.10726165432879166,
+    0.01639874691553125,
+    0.01639874691553125,
+    0.10726165432879166,
+    0.07166944877148021,
+    -0.01109417716263993,
+    -0.01109417716263993,
+    0.07166944877148021,
+    0.01639874691553125,
+    -0.0012549290133211798,
+    -0.0012549290133211798,
+    0.01639874691553125,
+];
+const COUPLING_6: [f64; 24] = [
+    0.18989812424717345,
+    0.03088803627396773,
+    0.03088803627396773,
+    0.18989812424717345,
+    0.1734147075892863,
+    -0.0158053017080175,
+    -0.0158053017080175,
+    0.1734147075892863,
+    0.08653279786340594,
+    0.018609084862398446,
+    0.018609084862398446,
+    0.08653279786340594,
+    0.060674607731364745,
+    0.0011555928907967087,
+    0.0011555928907967087,
+    0.060674607731364745,
+    0.027028298000801993,
+    0.0032593378036181457,
+    0.0032593378036181457,
+    0.027028298000801993,
+    0.00914057021775651,
+    -0.0015686612666514748,
+    -0.0015686612666514748,
+    0.00914057021775651,
+];
+const W_AFTER_1: [f64; 4] = [
+    0.06902159636989164,
+    0.030984065308582245,
+    0.030984065308582245,
+    0.06902159636989164,
+];
+const V_AFTER_1: [f64; 6] = [
+    0.023505992009438693,
+    0.02343710585595902,
+    0.02336890242164115,
+    0.02330138112216136,
+    0.020933223764333094,
+    0.02000054517744448,
+];
+const W_AFTER_2: [f64; 4] = [
+    0.12331514108092001,
+    0.043073315516674274,
+    0.043073315516674274,
+    0.12331514108092001,
+];
+const V_AFTER_2: [f64; 6] = [
+    0.03488954028028514,
+    0.03591263872196272,
+    0.03359328455282067,
+    0.034184417218631184,
+    0.023798658244450856,
+    0.020002557422004245,
+];
