@@ -17,22 +17,31 @@ leveled!(
 
 #[inline(always)]
 fn forward_any<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
-    let one = Lane::splat(1.0);
-    for (x, y) in x.iter_mut().zip(y) {
-        let square = *x * *x;
-        // 2u in units of ln 2, and 2u′
-        let v = square.times_plus::<FUSED>(
-            Lane::splat(TWICE * CUBIC * LOG2_E),
-            Lane::splat(TWICE * LOG2_E),
-        );
-        let slope =
-            square.times_plus::<FUSED>(Lane::splat(3.0 * TWICE * CUBIC), Lane::splat(TWICE));
-        // ½ (1 + tanh u) = 1 − r and ½ (1 − tanh² u) = 2 r (1 − r), with r = 1 / (1 + e^2u)
-        let r = (one + (*x * v).exp2_saturated::<FUSED>()).inverse();
-        let upper = one - r;
-        *y = *x * upper;
-        *x = (*x * slope).times_plus::<FUSED>(r * upper, upper);
+    // Two at a time: a loop over single lanes would be turned around by the compiler, to vectors of one lane's numbers.
+    let (mut x, mut y) = (x.chunks_exact_mut(2), y.chunks_exact_mut(2));
+    for (x, y) in (&mut x).zip(&mut y) {
+        for u in 0..2 {
+            (x[u], y[u]) = slope_and_value::<FUSED>(x[u]);
+        }
     }
+    for (x, y) in x.into_remainder().iter_mut().zip(y.into_remainder()) {
+        (*x, *y) = slope_and_value::<FUSED>(*x);
+    }
+}
+
+#[inline(always)]
+fn slope_and_value<const FUSED: bool>(x: Lane) -> (Lane, Lane) {
+    let (one, square) = (Lane::splat(1.0), x * x);
+    // 2u / x in units of ln 2, and 2u′
+    let ratio = square.times_plus::<FUSED>(
+        Lane::splat(TWICE * CUBIC * LOG2_E),
+        Lane::splat(TWICE * LOG2_E),
+    );
+    let slope = square.times_plus::<FUSED>(Lane::splat(3.0 * TWICE * CUBIC), Lane::splat(TWICE));
+    // ½ (1 + tanh u) = 1 − r and ½ (1 − tanh² u) = 2 r (1 − r), with r = 1 / (1 + e^2u)
+    let r = (one + (x * ratio).exp2_saturated::<FUSED>()).inverse();
+    let upper = one - r;
+    ((x * slope).times_plus::<FUSED>(r * upper, upper), x * upper)
 }
 
 /// Makes dy into dx = dy · slope.

@@ -70,6 +70,7 @@ impl Transformer {
         };
         let heads = self.layers.iter().map(|layer| layer.heads).max();
         Work {
+            symbols: vec![Lane::ZERO; self.length * self.states],
             layers: self.layers.iter().map(layer).collect(),
             resid: stream(),
             final_normed: stream(),
@@ -148,8 +149,7 @@ impl<'a> Pass<'a> {
             }
             self.project_backward(l, rows, work, grads);
         }
-        let d_resid = &work.slopes.resid[..rows * self.shape.width];
-        self.embed_backward(inputs, d_resid, grads);
+        self.embed_backward(rows, work, grads);
     }
 
     fn top(self) -> usize {
@@ -159,7 +159,7 @@ impl<'a> Pass<'a> {
     /// All layers but the last, and what the last one's attention reads.
     fn forward_below(self, inputs: &[[u8; LANES]], work: &mut Work) {
         let rows = inputs.len();
-        self.embed(inputs, &mut work.layers[0].input);
+        self.embed(inputs, work);
         for l in 0..=self.top() {
             self.project(l, rows, work);
             self.turn_to(l, work);
@@ -229,33 +229,38 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// h⁰_i = E[x_i] (+ positions_i)
-    fn embed(self, inputs: &[[u8; LANES]], resid: &mut [Lane]) {
-        let (d, table) = (self.shape.width, &self.params[self.shape.embed.clone()]);
-        for (i, (symbols, h)) in inputs.iter().zip(resid.chunks_exact_mut(d)).enumerate() {
-            for (lane, &symbol) in symbols.iter().enumerate() {
-                for (h_c, &e_c) in h.iter_mut().zip(&table[symbol as usize * d..][..d]) {
-                    h_c.0[lane] = e_c;
-                }
-            }
-            if let Some(positions) = &self.shape.embed_positions {
-                linear::add_bias(&self.params[positions.clone()][i * d..][..d], h);
+    /// h⁰_i = E[x_i] (+ positions_i), as a product of one-hot symbols with E.
+    fn embed(self, inputs: &[[u8; LANES]], work: &mut Work) {
+        let (k, d) = (self.shape.states, self.shape.width);
+        let (symbols, h) = (&mut work.symbols, &mut work.layers[0].input);
+        let (symbols, h) = (&mut symbols[..inputs.len() * k], &mut h[..inputs.len() * d]);
+        for (row, own) in inputs.iter().zip(symbols.chunks_exact_mut(k)) {
+            for (symbol, z) in own.iter_mut().enumerate() {
+                *z = Lane::is(row, symbol);
             }
         }
+        match &self.shape.embed_positions {
+            Some(positions) => {
+                let positions = &self.params[positions.clone()];
+                for (h, position) in h.chunks_exact_mut(d).zip(positions.chunks_exact(d)) {
+                    linear::set_rows(position, h);
+                }
+            }
+            None => h.fill(Lane::ZERO),
+        }
+        let table = &self.params[self.shape.embed.clone()];
+        linear::add_forward(self.level, symbols, table, k, d, h);
     }
 
     /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
-    fn embed_backward(self, inputs: &[[u8; LANES]], d_resid: &[Lane], grads: &mut [Lane]) {
-        let d = self.shape.width;
-        for (i, (symbols, dh)) in inputs.iter().zip(d_resid.chunks_exact(d)).enumerate() {
-            let d_table = &mut grads[self.shape.embed.clone()];
-            for (lane, &symbol) in symbols.iter().enumerate() {
-                for (de_c, dh_c) in d_table[symbol as usize * d..].iter_mut().zip(dh) {
-                    de_c.0[lane] += dh_c.0[lane];
-                }
-            }
-            if let Some(positions) = &self.shape.embed_positions {
-                linear::bias_backward(dh, &mut grads[positions.clone()][i * d..][..d]);
+    fn embed_backward(self, rows: usize, work: &Work, grads: &mut [Lane]) {
+        let (k, d) = (self.shape.states, self.shape.width);
+        let (symbols, dh) = (&work.symbols[..rows * k], &work.slopes.resid[..rows * d]);
+        let d_table = &mut grads[self.shape.embed.clone()];
+        linear::weight_backward(self.level, symbols, k, d, dh, d_table);
+        if let Some(positions) = &self.shape.embed_positions {
+            for (d_position, &dh) in grads[positions.clone()].iter_mut().zip(dh) {
+                *d_position += dh;
             }
         }
     }
@@ -271,6 +276,8 @@ fn groups(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 /// Activations of one block, kept from the forward for the backward, and the backward's own scratch.
 #[derive(Clone, Debug)]
 pub struct Work {
+    /// One-hot, [t, k]
+    symbols: Vec<Lane>,
     layers: Vec<LayerWork>,
     /// What the last layer leaves, [t, d]
     resid: Vec<Lane>,
