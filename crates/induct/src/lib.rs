@@ -12,6 +12,7 @@
 //! Nothing here touches a file, a terminal or a network.
 
 pub mod chain;
+mod idle;
 mod invalid;
 pub mod model;
 pub mod probe;

@@ -4,8 +4,9 @@ use rayon::prelude::*;
 
 use super::heads::{head_scores, matching, odd_even_score, positional_profile};
 use super::history::{KL_TRUTH, STEP, kl_column};
-use super::test_set::{Draw, Positions, TestSet};
+use super::test_set::{Draw, Positions, Room, TestSet};
 use crate::chain::{Address, Alpha, LANES, Prior, PriorSpec, Purpose};
+use crate::idle::Idle;
 use crate::invalid::Invalid;
 use crate::model::Model;
 use crate::strategy::Strategy;
@@ -18,6 +19,8 @@ pub struct Instruments {
     strategies: Vec<String>,
     batch: usize,
     columns: Vec<String>,
+    /// For the recipe's model.
+    rooms: Idle<Room>,
 }
 
 /// Sequences whose attention is looked at: the first of the in-distribution set.
@@ -108,6 +111,7 @@ impl Instruments {
             strategies,
             batch: recipe.train.batch,
             columns,
+            rooms: Idle::default(),
         })
     }
 
@@ -126,7 +130,7 @@ impl Instruments {
         &self.sets
     }
 
-    /// One row of metrics after `step` steps, over the current thread pool; `train_loss` is the loss of the
+    /// One row of metrics of the recipe's model after `step` steps, over the current thread pool; `train_loss` is the loss of the
     /// last step's batch.
     pub fn measure(
         &self,
@@ -146,7 +150,8 @@ impl Instruments {
         let (divergences, heads) = rayon::join(
             || {
                 let sets = self.sets.par_iter();
-                let divergences = sets.map(|(_, set)| set.divergences(model, &prepared));
+                let divergences =
+                    sets.map(|(_, set)| set.divergences_in(&self.rooms, model, &prepared));
                 divergences.collect::<Vec<_>>()
             },
             || head_scores(model, &prepared, looked_at),

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::estimate::Moments;
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
+use crate::idle::Idle;
 use crate::model::level::{Level, leveled};
-use crate::model::{Lane, Model, Prepared};
+use crate::model::{Lane, Model, Prepared, Work};
 use crate::strategy::{Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
@@ -154,35 +155,47 @@ impl TestSet {
 
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, prepared: &Prepared) -> Vec<Divergence> {
+        self.divergences_in(&Idle::default(), model, prepared)
+    }
+
+    /// The same, in rooms for that model.
+    pub(super) fn divergences_in(
+        &self,
+        rooms: &Idle<Room>,
+        model: &Model,
+        prepared: &Prepared,
+    ) -> Vec<Divergence> {
         let (length, states) = (self.length, self.states);
         let by_block: Vec<Vec<(Lane, Option<Lane>)>> = self
             .blocks
             .par_iter()
             .enumerate()
-            // Room for a model is worth using a few times.
-            .with_min_len(16)
-            .map_init(
-                || (model.work(), vec![Lane::ZERO; length * states]),
-                |(work, log_q), (index, block)| {
-                    let inputs = &block.rows()[..length];
-                    if index < self.thorough {
-                        model.forward(prepared, inputs, work);
-                    } else {
-                        model.forward_last(prepared, inputs, work);
-                    }
-                    let log_q = &mut log_q[..work.logits().len()];
-                    log_softmax(work.logits(), states, log_q);
-                    let last = &log_q[log_q.len() - states..];
-                    let from = |reference: &Reference| {
-                        let all = reference.all.as_ref().filter(|_| index < self.thorough);
-                        (
-                            reference.last.divergence(index, last),
-                            all.map(|all| all.mean_divergence(index * length, states, log_q)),
-                        )
-                    };
-                    self.references.iter().map(from).collect()
-                },
-            )
+            // Small pieces: a step of training may be waiting for the thread that does one.
+            .with_max_len(2)
+            .map(|(index, block)| {
+                rooms.lend(
+                    || Room::new(model),
+                    |Room { work, log_q }| {
+                        let inputs = &block.rows()[..length];
+                        if index < self.thorough {
+                            model.forward(prepared, inputs, work);
+                        } else {
+                            model.forward_last(prepared, inputs, work);
+                        }
+                        let log_q = &mut log_q[..work.logits().len()];
+                        log_softmax(work.logits(), states, log_q);
+                        let last = &log_q[log_q.len() - states..];
+                        let from = |reference: &Reference| {
+                            let all = reference.all.as_ref().filter(|_| index < self.thorough);
+                            (
+                                reference.last.divergence(index, last),
+                                all.map(|all| all.mean_divergence(index * length, states, log_q)),
+                            )
+                        };
+                        self.references.iter().map(from).collect()
+                    },
+                )
+            })
             .collect();
         let mut divergences = self.empty_divergences();
         for (block, by_reference) in self.blocks.iter().zip(&by_block) {
@@ -224,6 +237,22 @@ impl TestSet {
             all: reference.all.as_ref().map(|_| Moments::default()),
         };
         self.references.iter().map(empty).collect()
+    }
+}
+
+/// What it takes to measure a model on a block.
+pub(super) struct Room {
+    work: Work,
+    /// [t, k]
+    log_q: Vec<Lane>,
+}
+
+impl Room {
+    fn new(model: &Model) -> Self {
+        Self {
+            work: model.work(),
+            log_q: vec![Lane::ZERO; model.length() * model.states()],
+        }
     }
 }
 

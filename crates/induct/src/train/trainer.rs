@@ -3,14 +3,13 @@
 //! Blocks are shared out over threads; each block's gradient is kept apart and they are added in the order
 //! of blocks, so that a run gives the same bytes for any number of threads.
 
-use std::sync::Mutex;
-
 use rayon::prelude::*;
 
 use super::loss::Loss;
 use super::optimizer::Optimizer;
 use super::recipe::Recipe;
 use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::idle::Idle;
 use crate::invalid::Invalid;
 use crate::model::{Lane, Model, Prepared, Work};
 
@@ -55,9 +54,7 @@ struct Learner {
     summed: Vec<f32>,
     /// Loss of each block, summed over its sequences and positions.
     block_losses: Vec<f64>,
-    /// Idle ones, made as threads ask for them. A block takes one for its time, so that a thread that wakes late
-    /// leaves its blocks to the others.
-    workers: Mutex<Vec<Worker>>,
+    workers: Idle<Worker>,
 }
 
 /// What one thread needs to learn from a block.
@@ -73,8 +70,7 @@ struct Feed {
     /// The step that `batch` is for, once it is drawn.
     drawn_for: Option<u64>,
     next: Vec<TokenBlock>,
-    /// Idle ones.
-    samplers: Mutex<Vec<Sampler>>,
+    samplers: Idle<Sampler>,
 }
 
 /// The address of the batch that step `step` trains on.
@@ -113,7 +109,7 @@ impl Trainer {
                 summed: vec![0.0; size],
                 block_grads: vec![0.0; blocks * size],
                 block_losses: vec![0.0; blocks],
-                workers: Mutex::new(Vec::new()),
+                workers: Idle::default(),
                 model,
                 optimizer,
             },
@@ -122,7 +118,7 @@ impl Trainer {
                 next: batch.clone(),
                 batch,
                 drawn_for: None,
-                samplers: Mutex::new(Vec::new()),
+                samplers: Idle::default(),
             },
         })
     }
@@ -221,10 +217,10 @@ impl Learner {
             .zip(batch)
             .with_max_len(1)
             .for_each(|((block_loss, block_grad), tokens)| {
-                let idle = workers.lock().expect(UNPOISONED).pop();
-                let mut worker = idle.unwrap_or_else(|| Worker::new(model));
-                *block_loss = worker.look(model, prepared, tokens, loss, scale as f32, block_grad);
-                workers.lock().expect(UNPOISONED).push(worker);
+                *block_loss = workers.lend(
+                    || Worker::new(model),
+                    |worker| worker.look(model, prepared, tokens, loss, scale as f32, block_grad),
+                );
             });
         self.block_losses.iter().sum::<f64>() * scale
     }
@@ -269,7 +265,7 @@ fn draw(
     recipe: &Recipe,
     stages: &[(u64, Prior)],
     step: u64,
-    samplers: &Mutex<Vec<Sampler>>,
+    samplers: &Idle<Sampler>,
     batch: &mut [TokenBlock],
 ) {
     let (address, prior) = (batch_address(recipe, step), prior_at(stages, step));
@@ -279,17 +275,14 @@ fn draw(
         .with_max_len(1)
         .enumerate()
         .for_each(|(index, tokens)| {
-            let idle = samplers.lock().expect(UNPOISONED).pop();
-            let mut sampler = idle.unwrap_or_else(|| Sampler::new(prior));
             let first = index * LANES;
             let used = (size - first).min(LANES);
-            sampler.block(prior, address, first as u64, used, tokens);
-            samplers.lock().expect(UNPOISONED).push(sampler);
+            samplers.lend(
+                || Sampler::new(prior),
+                |sampler| sampler.block(prior, address, first as u64, used, tokens),
+            );
         });
 }
-
-/// Why a lock on the workers cannot fail.
-const UNPOISONED: &str = "nothing panics while it holds the lock";
 
 impl Worker {
     fn new(model: &Model) -> Self {
