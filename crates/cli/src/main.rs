@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, eval, predict, presets, sample, show, sweep, train};
+use commands::{bench, eval, predict, presets, sample, show, sweep, theory, train};
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
@@ -32,6 +32,7 @@ enum Command {
     Predict(predict::Arguments),
     Eval(eval::Arguments),
     Sample(sample::Arguments),
+    Theory(theory::Arguments),
     Bench(bench::Arguments),
 }
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
+        Command::Theory(arguments) => theory::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };
     match result {
