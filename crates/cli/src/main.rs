@@ -7,7 +7,9 @@ mod recipes;
 mod run_folder;
 mod story;
 mod tensors;
+mod theory_chapter;
 mod training;
+mod whole_file;
 
 use std::process::ExitCode;
 

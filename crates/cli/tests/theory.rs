@@ -2,11 +2,13 @@
 
 mod program;
 
+use std::fs;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
-use program::{fail, json, succeed};
+use program::{fail, json, succeed, text};
 
 /// The table, printed once for all tests.
 static TABLE: LazyLock<String> = LazyLock::new(|| succeed(&["theory"]));
@@ -218,4 +220,148 @@ fn a_part_of_the_ledger_can_be_had_as_json() {
     let counts = shown["counts"].as_object().unwrap();
     let sum: f64 = counts.values().map(number).sum();
     assert_eq!(sum as usize, entries.len());
+}
+
+/// Everything that `--out` leaves, made once for all tests.
+static CHAPTER: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("chapter");
+    succeed(&["theory", "--out", out.to_str().unwrap()]);
+    folder
+});
+
+fn chapter(file: &str) -> Vec<u8> {
+    fs::read(CHAPTER.path().join("chapter").join(file)).expect(file)
+}
+
+#[test]
+fn out_leaves_a_page_the_ledger_and_figures() {
+    let ledger: Value = serde_json::from_slice(&chapter("ledger.json")).unwrap();
+    let entries = ledger["entries"].as_array().unwrap();
+    let page = text(&chapter("theory.html"));
+    for entry in entries {
+        let id = entry["id"].as_str().unwrap();
+        assert_eq!(
+            page.matches(&format!("<article id=\"{id}\">")).count(),
+            1,
+            "{id}"
+        );
+    }
+    assert_eq!(page.matches("<article").count(), entries.len());
+    // Numbers of the summary come from the ledger.
+    let misprints = ledger["counts"]["misprint"].as_u64().unwrap();
+    assert!(page.contains(&format!("{misprints} are misprints")));
+    for name in [
+        "deviations",
+        "first-step",
+        "ratio",
+        "second-step",
+        "threshold",
+        "odd-even",
+        "decisions",
+    ] {
+        assert!(
+            text(&chapter(&format!("{name}.svg"))).starts_with("<svg "),
+            "{name}"
+        );
+        assert_eq!(&chapter(&format!("{name}.png"))[1..4], b"PNG", "{name}");
+        let csv = text(&chapter(&format!("{name}.csv")));
+        assert!(csv.lines().count() > 5, "{name}");
+        assert!(page.contains(&format!("id=\"figure-{name}\"")), "{name}");
+    }
+    let left = fs::read_dir(CHAPTER.path().join("chapter")).unwrap();
+    let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| !name.starts_with('.')));
+}
+
+#[test]
+fn the_page_asks_for_nothing_and_is_whole() {
+    let page = text(&chapter("theory.html"));
+    let without_names = page
+        .replace("http://www.w3.org/1998/Math/MathML", "")
+        .replace("http://www.w3.org/2000/svg", "");
+    for request in [
+        "http:", "https:", "<script", "<link", "<iframe", "@import", "src=\"",
+    ] {
+        assert!(!without_names.contains(request), "{request}");
+    }
+    // Every link inside the page has its place, and every name is there once.
+    for link in page.split("href=\"#").skip(1) {
+        let anchor = link.split('"').next().unwrap();
+        assert_eq!(
+            page.matches(&format!("id=\"{anchor}\"")).count(),
+            1,
+            "{anchor}"
+        );
+    }
+    for element in [
+        "article", "section", "details", "figure", "math", "svg", "table", "ul", "div",
+    ] {
+        let opened = page.matches(&format!("<{element}>")).count()
+            + page.matches(&format!("<{element} ")).count();
+        assert_eq!(
+            opened,
+            page.matches(&format!("</{element}>")).count(),
+            "{element}"
+        );
+    }
+    let (_, body) = page.split_once("</style>").unwrap();
+    assert!(!body.contains("NaN"), "a number of the summary is missing");
+}
+
+#[test]
+fn the_sampled_first_step_is_within_error_of_the_exact_one() {
+    let csv = text(&chapter("first-step.csv"));
+    let rows: Vec<Vec<&str>> = csv
+        .lines()
+        .map(|line| line.rsplitn(4, ',').collect())
+        .collect();
+    let series = |name: &str| -> Vec<[f64; 3]> {
+        let own = rows.iter().filter(|row| row[3].contains(name));
+        own.map(|row| [row[2], row[1], row[0]].map(|cell| cell.parse().unwrap()))
+            .collect()
+    };
+    let (exact, drawn) = (series("exact"), series("10,000"));
+    assert_eq!(exact.len(), 100);
+    assert!(drawn.len() > 20);
+    for [j, y, error] in drawn {
+        let [_, truth, _] = exact[j as usize - 1];
+        assert!(
+            (y - truth).abs() < 2.0 * error + 1e-7,
+            "{j}: {y} {truth} ± {error}"
+        );
+    }
+}
+
+#[test]
+fn a_foreign_folder_is_left_alone_and_an_own_one_is_renewed() {
+    let folder = TempDir::new().unwrap();
+    let foreign = folder.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("ledger.json"), "{\"rent\": 800}").unwrap();
+    let out = foreign.to_str().unwrap();
+    let message = fail(2, &["theory", "--out", out]);
+    assert!(
+        message.contains("not empty") && message.contains("another --out"),
+        "{message}"
+    );
+    // It is refused before the work, and nothing is touched.
+    assert!(!message.contains("seconds"), "{message}");
+    assert_eq!(fs::read_dir(&foreign).unwrap().count(), 1);
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    assert!(fail(2, &["theory", "--out", file.to_str().unwrap()]).contains("cannot use"));
+    assert!(fail(2, &["theory", "--out", out, "--only", "text"]).contains("--only"));
+    // Our own may be overwritten; an unfinished one too, so that a second try is no trouble.
+    let own = folder.path().join("own");
+    fs::create_dir(&own).unwrap();
+    let start = chapter("ledger.json");
+    fs::write(own.join("ledger.json"), &start[..200]).unwrap();
+    let table = succeed(&["theory", "--out", own.to_str().unwrap()]);
+    assert!(table.contains(" entries: "));
+    assert_eq!(fs::read(own.join("ledger.json")).unwrap(), start);
+    assert_eq!(
+        fs::read(own.join("theory.html")).unwrap(),
+        chapter("theory.html")
+    );
 }

@@ -1,4 +1,6 @@
-//! `induct theory` itself: the ledger as a table or as JSON.
+//! `induct theory` itself: the ledger as a table, as JSON, or as a chapter.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use induct::theory::ledger::{Entry, Kind, Verdict, ledger};
@@ -6,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::{note, print, print_json};
 use crate::failure::Failure;
+use crate::theory_chapter;
 
 /// The ledger's own options.
 #[derive(Args)]
@@ -13,6 +16,9 @@ pub struct LedgerArguments {
     /// Only entries whose name starts like this, such as second-step or proposition.v
     #[arg(long, value_name = "PREFIX")]
     only: Option<String>,
+    /// Write the chapter, a page with formulas and figures (theory.html), and the ledger as JSON into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "only")]
+    out: Option<PathBuf>,
     /// Print {"counts": {"correct": n, …}, "entries": [{"id", "place", "verdict", "evidence", …}, …]}
     #[arg(long)]
     json: bool,
@@ -20,6 +26,10 @@ pub struct LedgerArguments {
 
 /// Runs the command.
 pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
+    if let Some(out) = &arguments.out {
+        // Before the work rather than after it.
+        theory_chapter::check(out)?;
+    }
     note("holding the paper's formulas against the truth: some seconds");
     let mut entries = ledger();
     if let Some(prefix) = &arguments.only {
@@ -31,6 +41,10 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
                 groups.join(", ")
             )));
         }
+    }
+    if let Some(out) = &arguments.out {
+        theory_chapter::write(out, &entries, as_json(&entries))?;
+        note(&format!("wrote {}", out.join("theory.html").display()));
     }
     if arguments.json {
         return print_json(&as_json(&entries));
@@ -51,7 +65,8 @@ fn groups(entries: &[Entry]) -> Vec<&'static str> {
 }
 
 /// How many entries have each verdict, in the order from best to worst; those that nothing has are left out.
-pub fn counts(entries: &[Entry]) -> Vec<(&'static str, usize)> {
+pub fn counts<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(&'static str, usize)> {
+    let entries: Vec<&Entry> = entries.collect();
     const ORDER: [&str; 6] = [
         "correct",
         "correct to leading order",
@@ -66,8 +81,8 @@ pub fn counts(entries: &[Entry]) -> Vec<(&'static str, usize)> {
 }
 
 /// The whole ledger. A number that is infinite or none is null.
-pub fn as_json(entries: &[Entry]) -> Value {
-    let counts: Map<String, Value> = counts(entries)
+fn as_json(entries: &[Entry]) -> Value {
+    let counts: Map<String, Value> = counts(entries.iter())
         .into_iter()
         .map(|(name, count)| (name.to_owned(), json!(count)))
         .collect();
@@ -104,7 +119,7 @@ fn as_table(entries: &[Entry]) -> String {
             text += &format!("  {:<width$}  {detail}\n", "");
         }
     }
-    let counts = counts(entries)
+    let counts = counts(entries.iter())
         .into_iter()
         .map(|(name, count)| format!("{count} {name}"));
     let counts: Vec<String> = counts.collect();
@@ -112,7 +127,7 @@ fn as_table(entries: &[Entry]) -> String {
 }
 
 /// The largest deviation, as it is meant for this kind of claim.
-pub fn deviation(entry: &Entry) -> String {
+fn deviation(entry: &Entry) -> String {
     let off = entry.evidence.printed_off;
     match entry.evidence.kind {
         _ if !off.is_finite() => "no number".to_owned(),
@@ -122,7 +137,7 @@ pub fn deviation(entry: &Entry) -> String {
 }
 
 /// What a verdict says besides its name.
-pub fn detail(verdict: &Verdict) -> Option<String> {
+fn detail(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Misprint { change } => Some(format!("change {change}")),
         Verdict::CorrectUnderCondition { condition } => Some(format!("if {condition}")),

@@ -134,7 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|((step, from), to)| (of_step(step), margin_needed(from).sufficient, to))
         .collect();
     if arguments.json {
-        let steps: Vec<Value> = taken.iter().map(|step| step_json(step)).collect();
+        let steps: Vec<Value> = taken.iter().map(step_json).collect();
         return print_json(&json!({
             "length": arguments.length,
             "init_w": arguments.init_w,
