@@ -7,13 +7,15 @@ mod recipes;
 mod run_folder;
 mod story;
 mod tensors;
+mod theory_chapter;
 mod training;
+mod whole_file;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, eval, predict, presets, sample, show, sweep, train};
+use commands::{bench, eval, predict, presets, sample, show, sweep, theory, train};
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
@@ -32,6 +34,7 @@ enum Command {
     Predict(predict::Arguments),
     Eval(eval::Arguments),
     Sample(sample::Arguments),
+    Theory(theory::Arguments),
     Bench(bench::Arguments),
 }
 
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
+        Command::Theory(arguments) => theory::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };
     match result {

@@ -9,7 +9,7 @@
 //! Every file is written under a temporary name and renamed, so none is ever half-written.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use induct::model::Model;
@@ -19,9 +19,7 @@ use induct::train::{Recipe, TrainState};
 use crate::failure::Failure;
 use crate::recipes;
 use crate::tensors;
-
-/// Prefix of temporary names.
-const TEMPORARY: &str = ".induct-";
+use crate::whole_file::{TEMPORARY, cannot, is_empty_or_absent, write_whole};
 
 /// A run's folder.
 pub struct RunFolder {
@@ -61,8 +59,7 @@ impl RunFolder {
                 .map_err(|error| cannot("create", path, &error, Failure::Failed))
         };
         make(path)?;
-        let filled = folder
-            .write(&folder.recipe_path(), recipe.to_toml().as_bytes())
+        let filled = write_whole(&folder.recipe_path(), recipe.to_toml().as_bytes())
             .and_then(|()| make(&folder.snapshots_path()));
         if filled.is_err() {
             // Leave nothing that would look like somebody's work; what cannot be removed does no harm.
@@ -193,7 +190,7 @@ impl RunFolder {
     /// Saves the summary of an ended run; its checkpoint is no longer needed.
     pub fn save_summary(&self, summary: &serde_json::Value) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(summary).expect("plain data");
-        self.write(&self.summary_path(), (text + "\n").as_bytes())?;
+        write_whole(&self.summary_path(), (text + "\n").as_bytes())?;
         let path = self.checkpoint_path();
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -216,7 +213,7 @@ impl RunFolder {
         };
         fill(&mut writer).expect("writing to memory");
         let bytes = writer.into_inner().expect("writing to memory");
-        self.write(&self.metrics_path(), &bytes)
+        write_whole(&self.metrics_path(), &bytes)
     }
 
     /// Loads the recorded rows.
@@ -257,7 +254,7 @@ impl RunFolder {
     /// Saves the parameters after `step` steps.
     pub fn save_snapshot(&self, model: &Model, step: u64, params: &[f32]) -> Result<(), Failure> {
         let bytes = tensors::encode(model, step, params, &[]);
-        self.write(&self.snapshot_path(step), &bytes)
+        write_whole(&self.snapshot_path(step), &bytes)
     }
 
     /// The steps of all snapshots, in order.
@@ -314,7 +311,7 @@ impl RunFolder {
     /// Saves where training stands.
     pub fn save_checkpoint(&self, model: &Model, state: &TrainState) -> Result<(), Failure> {
         let bytes = tensors::encode(model, state.step, &state.params, &state.moments);
-        self.write(&self.checkpoint_path(), &bytes)
+        write_whole(&self.checkpoint_path(), &bytes)
     }
 
     /// Where training stood, if it had got anywhere.
@@ -328,38 +325,4 @@ impl RunFolder {
             Err(error) => Err(cannot("read", &path, &error, Failure::Mistake)),
         }
     }
-
-    /// Writes a file under a temporary name and renames it.
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-        let folder = path.parent().unwrap_or(&self.path);
-        let attempt = || -> std::io::Result<()> {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(TEMPORARY);
-            // Temporary files are private by default; results are made to be shared.
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let mut file = builder.tempfile_in(folder)?;
-            file.write_all(bytes)?;
-            file.persist(path)?;
-            Ok(())
-        };
-        attempt().map_err(|error| cannot("write", path, &error, Failure::Failed))
-    }
-}
-
-fn is_empty_or_absent(path: &Path) -> Result<bool, Failure> {
-    match fs::read_dir(path).map(Iterator::count) {
-        Ok(entries) => Ok(entries == 0),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(cannot("use", path, &error, Failure::Mistake)),
-    }
-}
-
-fn cannot(
-    what: &str,
-    path: &Path,
-    error: &std::io::Error,
-    kind: impl Fn(String) -> Failure,
-) -> Failure {
-    kind(format!("cannot {what} {}: {error}", path.display()))
 }

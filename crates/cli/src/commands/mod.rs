@@ -7,6 +7,7 @@ pub mod presets;
 pub mod sample;
 pub mod show;
 pub mod sweep;
+pub mod theory;
 pub mod train;
 
 use std::io::{ErrorKind, Write};

@@ -98,7 +98,8 @@ pub fn descend(start: &Weights, steps: &[Step]) -> Result<Vec<Weights>, StepErro
         step.check(&at)?;
         if let Some(margin) = step.margin {
             let reach = margin_needed(&at);
-            if margin < reach.sufficient {
+            // What is needed is a long sum: a margin that equals it but for rounding is enough.
+            if margin < reach.sufficient * (1.0 - 1e-12) {
                 return Err(StepError::OutsideLinearRegion {
                     step: index + 1,
                     margin,

@@ -51,7 +51,13 @@ impl Reader<'_> {
                 Some(' ') => {
                     self.rest.next();
                 }
-                Some(_) => out.push_str(&self.quotient()),
+                Some(_) => {
+                    let comma = self.rest.peek() == Some(&',');
+                    out.push_str(&self.quotient());
+                    if comma && self.rest.peek() == Some(&' ') {
+                        out.push_str("<mspace width=\"0.25em\"/>");
+                    }
+                }
             }
         }
         format!("<mrow>{out}</mrow>")
@@ -158,11 +164,37 @@ impl Reader<'_> {
             c if is_letter(c) => "mi",
             _ => "mo",
         };
+        if text.chars().count() > 1
+            && let Some(pieces) = several(&text)
+        {
+            return Term::plain(format!("<mrow>{pieces}</mrow>"));
+        }
         let text = text
             .replace('&', "&amp;")
             .replace('<', "&lt;")
-            .replace('>', "&gt;");
+            .replace('>', "&gt;")
+            // The sign of summation grows; the letter does not.
+            .replace('Σ', "∑");
         Term::plain(format!("<{tag}>{text}</{tag}>"))
+    }
+}
+
+/// Words of a sentence within a formula.
+const WORDS: [&str; 7] = ["for", "odd", "even", "the", "same", "right", "side"];
+
+/// Letters that stand together and are not one name: words, two indices, a difference, a letter with its prime.
+fn several(text: &str) -> Option<String> {
+    if WORDS.contains(&text) {
+        return Some(format!("<mtext>&#160;{text}&#160;</mtext>"));
+    }
+    let letters: Vec<char> = text.chars().collect();
+    match letters[..] {
+        [first, second] if [first, second].iter().all(|c| "ijlm".contains(*c)) => {
+            Some(format!("<mi>{first}</mi><mi>{second}</mi>"))
+        }
+        ['Δ', letter] => Some(format!("<mi>Δ</mi><mi>{letter}</mi>")),
+        [letter, '′'] => Some(format!("<mi>{letter}</mi><mo>′</mo>")),
+        _ => None,
     }
 }
 
@@ -218,6 +250,18 @@ mod tests {
     }
 
     #[test]
+    fn letters_that_stand_together_are_told_apart() {
+        assert_eq!(
+            body("c_ij"),
+            "<msub><mi>c</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
+        );
+        assert_eq!(body("ln 2"), "<mi>ln</mi><mn>2</mn>");
+        assert_eq!(body("t′"), "<mrow><mi>t</mi><mo>′</mo></mrow>");
+        assert!(body("0 for c").contains("<mtext>&#160;for&#160;</mtext>"));
+        assert!(body("a, b").contains("<mo>,</mo><mspace"));
+    }
+
+    #[test]
     fn derivatives_and_roots_hold_what_follows() {
         assert_eq!(
             body("∂f/∂v_j"),
@@ -233,7 +277,7 @@ mod tests {
     fn sums_carry_their_limits_and_matrices_their_rows() {
         assert_eq!(
             body("Σ_(p=1)^t p"),
-            "<munderover><mo>Σ</mo><mrow><mi>p</mi><mo>=</mo><mn>1</mn></mrow><mi>t</mi></munderover><mi>p</mi>"
+            "<munderover><mo>∑</mo><mrow><mi>p</mi><mo>=</mo><mn>1</mn></mrow><mi>t</mi></munderover><mi>p</mi>"
         );
         assert!(body("⟦a, b; c, d⟧").contains("<mtr><mtd><mrow><mi>c</mi></mrow></mtd>"));
         assert_eq!(body("a < b"), "<mi>a</mi><mo>&lt;</mo><mi>b</mi>");

@@ -1,0 +1,123 @@
+//! `induct theory gradient`: the exact gradient for one chain.
+
+use clap::Args;
+use induct::theory::{Coupling, Weights, margin_needed};
+use serde_json::json;
+
+use super::numbers::{
+    check, check_margin, from_option, margin_too_small, read_list, rounded, shown, weights_json,
+    weights_text,
+};
+use crate::commands::{print, print_json};
+use crate::failure::Failure;
+
+/// The exact gradient of the population loss for one chain of two states, at any weights
+#[derive(Args)]
+pub struct Arguments {
+    /// Probability that symbol 0 follows itself
+    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    a: f64,
+    /// Probability that symbol 1 follows itself
+    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    b: f64,
+    /// Sequence length t; 100, or as many as --v has
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    length: Option<usize>,
+    /// W_k: one number for every entry, or W_11,W_12,W_21,W_22
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "0.02",
+        allow_hyphen_values = true
+    )]
+    w: String,
+    /// v: one number for every lag, or v_1,v_2,…,v_t
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "0.02",
+        allow_hyphen_values = true
+    )]
+    v: String,
+    /// Margin of the loss, if it is to be checked that it keeps the loss linear; else it is large enough
+    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
+    margin: Option<f64>,
+    /// Print {"W": [[x, x], [x, x]], "v": [x, …], "margin_needed": x}
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let weights = read_weights(arguments)?;
+    let (a, b, length) = (arguments.a, arguments.b, weights.length());
+    for (option, value) in [("--a", a), ("--b", b)] {
+        let holds = (0.0..=1.0).contains(&value);
+        check(holds, option, value, "a probability, from 0 to 1")?;
+    }
+    check_margin(arguments.margin)?;
+    let needed = margin_needed(&weights).sufficient;
+    // But for rounding, as the steps do.
+    let too_small = |margin: &f64| *margin < needed * (1.0 - 1e-12);
+    if let Some(margin) = arguments.margin.filter(too_small) {
+        return Err(margin_too_small(margin, needed, "these weights"));
+    }
+    let (x, y) = (1.0 - a, 1.0 - b);
+    // A chain that never leaves its symbol keeps any law; the symmetric one is the limit along a = b.
+    let stationary = match x + y {
+        0.0 => [0.5, 0.5],
+        sum => [y / sum, x / sum],
+    };
+    let coupling = Coupling::of_chain(&[a, x, y, b], &stationary, length).map_err(from_option)?;
+    let gradient = coupling.gradient(&weights);
+    if arguments.json {
+        let mut shown = weights_json(&gradient);
+        shown["stationary"] = json!(stationary.map(rounded));
+        shown["margin_needed"] = json!(rounded(needed));
+        return print_json(&shown);
+    }
+    print(&format!(
+        "a = {a}, b = {b}, t = {length}; stationary law {}, {}; the loss is linear for margins from {}\n\n{}",
+        shown(stationary[0]),
+        shown(stationary[1]),
+        shown(needed),
+        weights_text(&gradient, "dL/dW_k", "dL/dv")
+    ))
+}
+
+fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {
+    let w_k = match read_list("--w", &arguments.w)?[..] {
+        [w] => vec![w; 4],
+        [w_11, w_12, w_21, w_22] => vec![w_11, w_12, w_21, w_22],
+        ref other => return Err(wrong_count("--w", other.len(), "1 or 4")),
+    };
+    let v = read_list("--v", &arguments.v)?;
+    let length = match (arguments.length, v.len()) {
+        (Some(length), _) => length,
+        (None, 1) => 100,
+        (None, count) => count,
+    };
+    // The room knows its largest length; this one keeps a slip from asking for all memory before it is asked.
+    let bounded = (1..=1_000_000).contains(&length);
+    check(
+        bounded,
+        "--length",
+        length as f64,
+        "a sequence length of at least 1",
+    )?;
+    let v = match v[..] {
+        [v] => vec![v; length],
+        _ if v.len() == length => v,
+        _ => {
+            let allowed = format!("1, or {length} as --length says");
+            return Err(wrong_count("--v", v.len(), &allowed));
+        }
+    };
+    Ok(Weights { w_k, v })
+}
+
+fn wrong_count(option: &str, count: usize, allowed: &str) -> Failure {
+    Failure::mistake(format!(
+        "{option} has {count} numbers: it takes {allowed}, separated by commas"
+    ))
+}

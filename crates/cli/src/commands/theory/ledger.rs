@@ -1,0 +1,149 @@
+//! `induct theory` itself: the ledger as a table, as JSON, or as a chapter.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct::theory::ledger::{Entry, Kind, Verdict, ledger};
+use serde_json::{Map, Value, json};
+
+use crate::commands::{note, print, print_json};
+use crate::failure::Failure;
+use crate::theory_chapter;
+
+/// The ledger's own options.
+#[derive(Args)]
+pub struct LedgerArguments {
+    /// Only entries whose name starts like this, such as second-step or proposition.v
+    #[arg(long, value_name = "PREFIX")]
+    only: Option<String>,
+    /// Write the chapter, a page with formulas and figures (theory.html), and the ledger as JSON into this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "only")]
+    out: Option<PathBuf>,
+    /// Print {"counts": {"correct": n, …}, "entries": [{"id", "place", "verdict", "evidence", …}, …]}
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
+    if let Some(out) = &arguments.out {
+        // Before the work rather than after it.
+        theory_chapter::check(out)?;
+    }
+    note("holding the paper's formulas against the truth: some seconds");
+    let mut entries = ledger();
+    if let Some(prefix) = &arguments.only {
+        let groups = groups(&entries);
+        entries.retain(|entry| entry.id.starts_with(prefix.as_str()));
+        if entries.is_empty() {
+            return Err(Failure::mistake(format!(
+                "--only {prefix}: no entry's name starts like this; the groups are {}",
+                groups.join(", ")
+            )));
+        }
+    }
+    if let Some(out) = &arguments.out {
+        theory_chapter::write(out, &entries, as_json(&entries))?;
+        note(&format!("wrote {}", out.join("theory.html").display()));
+    }
+    if arguments.json {
+        return print_json(&as_json(&entries));
+    }
+    print(&as_table(&entries))
+}
+
+/// What names start with, in order.
+fn groups(entries: &[Entry]) -> Vec<&'static str> {
+    let mut groups: Vec<&str> = Vec::new();
+    for entry in entries {
+        let group = entry.id.split('.').next().unwrap_or(entry.id);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// How many entries have each verdict, in the order from best to worst; those that nothing has are left out.
+pub fn counts<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(&'static str, usize)> {
+    let entries: Vec<&Entry> = entries.collect();
+    const ORDER: [&str; 6] = [
+        "correct",
+        "correct to leading order",
+        "correct under a condition",
+        "misprint",
+        "does not follow",
+        "open",
+    ];
+    let count = |name: &str| entries.iter().filter(|e| e.verdict.name() == name).count();
+    let all = ORDER.map(|name| (name, count(name)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// The whole ledger. A number that is infinite or none is null.
+fn as_json(entries: &[Entry]) -> Value {
+    let counts: Map<String, Value> = counts(entries.iter())
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), json!(count)))
+        .collect();
+    json!({ "counts": counts, "entries": entries })
+}
+
+/// The ledger by sections, and how many entries have each verdict.
+fn as_table(entries: &[Entry]) -> String {
+    let width = entries
+        .iter()
+        .map(|entry| entry.id.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::from(
+        "Deviations are in units of the largest truth on the grid; of a statement the least margin by which\n\
+         it holds (negative: fails) is shown; of a leading order, what is left at the longest sequences.\n",
+    );
+    let mut section = "";
+    for entry in entries {
+        if entry.place.section != section {
+            section = entry.place.section;
+            text += &format!("\n{section}\n");
+        }
+        let line = format!(
+            "  {:<width$}  {:<25}  {:>16}  {}",
+            entry.id,
+            entry.verdict.name(),
+            deviation(entry),
+            entry.place.at
+        );
+        text += line.trim_end();
+        text.push('\n');
+        if let Some(detail) = detail(&entry.verdict) {
+            text += &format!("  {:<width$}  {detail}\n", "");
+        }
+    }
+    let counts = counts(entries.iter())
+        .into_iter()
+        .map(|(name, count)| format!("{count} {name}"));
+    let counts: Vec<String> = counts.collect();
+    text + &format!("\n{} entries: {}\n", entries.len(), counts.join(", "))
+}
+
+/// The largest deviation, as it is meant for this kind of claim.
+fn deviation(entry: &Entry) -> String {
+    let off = entry.evidence.printed_off;
+    match entry.evidence.kind {
+        _ if !off.is_finite() => "no number".to_owned(),
+        Kind::Statement => format!("margin {off:+.1e}"),
+        Kind::Equality | Kind::LeadingOrder => format!("{off:.1e}"),
+    }
+}
+
+/// What a verdict says besides its name.
+fn detail(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Misprint { change } => Some(format!("change {change}")),
+        Verdict::CorrectUnderCondition { condition } => Some(format!("if {condition}")),
+        Verdict::CorrectToLeadingOrder { remainder } => {
+            Some(format!("remainder of order {remainder:.2}"))
+        }
+        Verdict::Correct | Verdict::DoesNotFollow | Verdict::Open => None,
+    }
+}

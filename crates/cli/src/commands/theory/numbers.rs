@@ -1,0 +1,127 @@
+//! Numbers and weights as the commands of theory read and show them.
+
+use induct::Invalid;
+use induct::theory::Weights;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// An error that names the option unless `holds`.
+pub fn check(holds: bool, option: &str, value: f64, allowed: &str) -> Result<(), Failure> {
+    match holds {
+        true => Ok(()),
+        false => Err(Invalid::new(option, value, allowed).into()),
+    }
+}
+
+/// A number that is one.
+pub fn check_finite(option: &str, value: f64) -> Result<(), Failure> {
+    check(value.is_finite(), option, value, "a finite number")
+}
+
+/// A margin, if one is asked for.
+pub fn check_margin(margin: Option<f64>) -> Result<(), Failure> {
+    let Some(margin) = margin else { return Ok(()) };
+    check(
+        margin > 0.0 && margin.is_finite(),
+        "--margin",
+        margin,
+        "a number above 0; leave it out for one that is large enough",
+    )
+}
+
+/// The error for a margin that cuts the loss off, `at` some weights.
+pub fn margin_too_small(margin: f64, needed: f64, at: &str) -> Failure {
+    Failure::mistake(format!(
+        "--margin = {margin} is too small for the linear region at {at}: it takes {}, {} more; \
+         give a larger --margin, or leave it out",
+        rounded(needed),
+        rounded(needed - margin)
+    ))
+}
+
+/// An error of the library, with the name of the option in place of the field's.
+pub fn from_option(mut invalid: Invalid) -> Failure {
+    invalid.field = format!("--{}", invalid.field);
+    invalid.into()
+}
+
+/// Numbers separated by commas.
+pub fn read_list(option: &str, list: &str) -> Result<Vec<f64>, Failure> {
+    let number = |text: &str| {
+        let value: Option<f64> = text.trim().parse().ok();
+        value.filter(|value| value.is_finite()).ok_or_else(|| {
+            Failure::mistake(format!(
+                "{option} has \"{}\": it takes finite numbers, separated by commas",
+                text.trim()
+            ))
+        })
+    };
+    list.split(',').map(number).collect()
+}
+
+/// The number of digits that are shown: all of them are right.
+const DIGITS: usize = 12;
+
+/// A number to twelve significant digits, for JSON.
+pub fn rounded(value: f64) -> f64 {
+    let text = format!("{value:.*e}", DIGITS - 1);
+    text.parse().expect("a number that was just written")
+}
+
+/// A number to twelve significant digits, for people.
+pub fn shown(value: f64) -> String {
+    if value != 0.0 && !(1e-4..1e6).contains(&value.abs()) {
+        return format!("{value:.*e}", DIGITS - 1);
+    }
+    let before = match value {
+        0.0 => 0,
+        _ => value.abs().log10().floor() as i32,
+    };
+    let decimals = (DIGITS as i32 - 1 - before).max(0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// `W` as rows and `v` as a list, rounded.
+pub fn weights_json(weights: &Weights) -> Value {
+    let rows = weights.w_k.chunks(weights.states());
+    let round = |values: &[f64]| -> Vec<f64> { values.iter().map(|&x| rounded(x)).collect() };
+    let rows: Vec<Vec<f64>> = rows.map(round).collect();
+    json!({ "W": rows, "v": round(&weights.v) })
+}
+
+/// The same for people: the rows of W, then v, `PER_LINE` numbers a line behind the first one's index.
+pub fn weights_text(weights: &Weights, w_name: &str, v_name: &str) -> String {
+    const PER_LINE: usize = 5;
+    let line = |name: String, values: &[f64]| {
+        let cells: String = values
+            .iter()
+            .map(|&x| format!("  {:>17}", shown(x)))
+            .collect();
+        format!("{name:>9}{cells}\n")
+    };
+    let mut text = String::new();
+    for (row, values) in weights.w_k.chunks(weights.states()).enumerate() {
+        let name = if row == 0 { w_name } else { "" };
+        text += &line(name.to_owned(), values);
+    }
+    for (index, values) in weights.v.chunks(PER_LINE).enumerate() {
+        text += &line(format!("{v_name}_{}", index * PER_LINE + 1), values);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_twelve_digits() {
+        assert_eq!(shown(0.069_021_596_369_891_64), "0.0690215963699");
+        assert_eq!(shown(-12.345_678_901_234_5), "-12.3456789012");
+        assert_eq!(shown(1.0 / 3.0 * 1e-7), "3.33333333333e-8");
+        assert_eq!(shown(0.0), "0.00000000000");
+        assert_eq!(rounded(2.0 / 3.0), 0.666_666_666_667);
+        assert_eq!(rounded(0.0), 0.0);
+    }
+}

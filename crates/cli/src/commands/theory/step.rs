@@ -1,0 +1,267 @@
+//! `induct theory step`: exact gradient steps of the minimal model on the population loss.
+
+use clap::{Args, ValueEnum};
+use induct::chain::{Prior, PriorSpec};
+use induct::theory::{Coupling, Step, StepError, Weights, descend, margin_needed};
+use serde_json::{Value, json};
+
+use super::numbers::{
+    check, check_finite, check_margin, from_option, margin_too_small, rounded, shown, weights_json,
+    weights_text,
+};
+use crate::commands::{print, print_json};
+use crate::failure::Failure;
+
+/// Exact W_k and v after each gradient step from a constant start, for two states
+#[derive(Args)]
+pub struct Arguments {
+    /// Sequence length t
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 100,
+        allow_negative_numbers = true
+    )]
+    length: usize,
+    /// Every entry of W_k at the start
+    #[arg(
+        long,
+        value_name = "C",
+        default_value_t = 0.02,
+        allow_negative_numbers = true
+    )]
+    init_w: f64,
+    /// Every entry of v at the start
+    #[arg(
+        long,
+        value_name = "C",
+        default_value_t = 0.02,
+        allow_negative_numbers = true
+    )]
+    init_v: f64,
+    /// Learning rate
+    #[arg(
+        long,
+        value_name = "ETA",
+        default_value_t = 0.03,
+        allow_negative_numbers = true
+    )]
+    eta: f64,
+    /// Learning rate from the second step on, if another
+    #[arg(long, value_name = "ETA", allow_negative_numbers = true)]
+    eta2: Option<f64>,
+    /// Weight decay, from 0 to 1, apart from the learning rate: 1 forgets the weights
+    #[arg(
+        long,
+        value_name = "D",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
+    decay: f64,
+    /// Weight decay from the second step on, if another
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    decay2: Option<f64>,
+    /// Which layer is decayed
+    #[arg(long, value_name = "LAYER", default_value = "both")]
+    decayed: Decayed,
+    /// Prior over chains: dirichlet (a, b ~ U(0, 1)) or symmetric:E (a = b ~ U(1/2 - E, 1/2 + E))
+    #[arg(long, value_name = "PRIOR", default_value = "dirichlet")]
+    prior: String,
+    /// Prior from the second step on, if another
+    #[arg(long, value_name = "PRIOR")]
+    prior2: Option<String>,
+    /// Number of steps
+    #[arg(long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    steps: u64,
+    /// Margin of the loss, if it is to be checked that it keeps the loss linear; else it is large enough
+    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
+    margin: Option<f64>,
+    /// Print {"steps": [{"W": [[x, x], [x, x]], "v": [x, …], …}, …]}
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Decayed {
+    Both,
+    W,
+    V,
+}
+
+/// What a step is taken with.
+struct Setting {
+    prior_name: String,
+    coupling: Coupling,
+    eta: f64,
+    decay_w: f64,
+    decay_v: f64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    check_numbers(arguments)?;
+    let settings = settings(arguments)?;
+    let of_step = |step: u64| &settings[usize::from(step > 0)];
+    let steps: Vec<Step> = (0..arguments.steps)
+        .map(|step| {
+            let setting = of_step(step);
+            Step {
+                coupling: &setting.coupling,
+                eta: setting.eta,
+                decay_w: setting.decay_w,
+                decay_v: setting.decay_v,
+                margin: arguments.margin,
+            }
+        })
+        .collect();
+    let start = Weights::constant(2, arguments.length, arguments.init_w, arguments.init_v);
+    let path = descend(&start, &steps).map_err(|error| match error {
+        StepError::Invalid(_) => Failure::failed(
+            "the weights became too large for numbers: take fewer --steps or a smaller --eta",
+        ),
+        StepError::OutsideLinearRegion {
+            step,
+            margin,
+            reach,
+            ..
+        } => margin_too_small(margin, reach.sufficient, &format!("step {step}")),
+    })?;
+    let starts = std::iter::once(&start).chain(&path);
+    let taken: Vec<(&Setting, f64, &Weights)> = (0..arguments.steps)
+        .zip(starts)
+        .zip(&path)
+        .map(|((step, from), to)| (of_step(step), margin_needed(from).sufficient, to))
+        .collect();
+    if arguments.json {
+        let steps: Vec<Value> = taken.iter().map(step_json).collect();
+        return print_json(&json!({
+            "length": arguments.length,
+            "init_w": arguments.init_w,
+            "init_v": arguments.init_v,
+            "steps": steps,
+        }));
+    }
+    let mut text = format!(
+        "minimal model, 2 states, t = {}; start: W_k = {}, v = {}\n",
+        arguments.length, arguments.init_w, arguments.init_v
+    );
+    for (index, step) in taken.iter().enumerate() {
+        text += &step_text(index + 1, step);
+    }
+    print(&text)
+}
+
+fn check_numbers(arguments: &Arguments) -> Result<(), Failure> {
+    check_finite("--init-w", arguments.init_w)?;
+    check_finite("--init-v", arguments.init_v)?;
+    for (option, eta) in [("--eta", Some(arguments.eta)), ("--eta2", arguments.eta2)] {
+        let Some(eta) = eta else { continue };
+        let holds = eta >= 0.0 && eta.is_finite();
+        check(
+            holds,
+            option,
+            eta,
+            "a learning rate is a number of at least 0",
+        )?;
+    }
+    for (option, decay) in [
+        ("--decay", Some(arguments.decay)),
+        ("--decay2", arguments.decay2),
+    ] {
+        let Some(decay) = decay else { continue };
+        check(
+            (0.0..=1.0).contains(&decay),
+            option,
+            decay,
+            "a number from 0 to 1",
+        )?;
+    }
+    check_margin(arguments.margin)
+}
+
+/// Those of the first step and of all others.
+fn settings(arguments: &Arguments) -> Result<[Setting; 2], Failure> {
+    let coupling = |option, name: &str| {
+        let prior = read_prior(option, name)?;
+        Coupling::of_prior(&prior, arguments.length).map_err(from_option)
+    };
+    let setting = |name: &str, coupling, eta, decay| {
+        let of_layer = |layer| match arguments.decayed {
+            Decayed::Both => decay,
+            decayed if decayed == layer => decay,
+            _ => 0.0,
+        };
+        Setting {
+            prior_name: name.to_owned(),
+            coupling,
+            eta,
+            decay_w: of_layer(Decayed::W),
+            decay_v: of_layer(Decayed::V),
+        }
+    };
+    let first = coupling("--prior", &arguments.prior)?;
+    let (name, later) = match &arguments.prior2 {
+        Some(name) => (name, coupling("--prior2", name)?),
+        None => (&arguments.prior, first.clone()),
+    };
+    let eta = arguments.eta2.unwrap_or(arguments.eta);
+    let decay = arguments.decay2.unwrap_or(arguments.decay);
+    Ok([
+        setting(&arguments.prior, first, arguments.eta, arguments.decay),
+        setting(name, later, eta, decay),
+    ])
+}
+
+/// `dirichlet` or `symmetric:ε`.
+fn read_prior(option: &str, name: &str) -> Result<Prior, Failure> {
+    let spec = match name.split_once(':') {
+        None if name == "dirichlet" => PriorSpec::default(),
+        Some(("symmetric", epsilon)) => {
+            let value: Option<f64> = epsilon.parse().ok();
+            // With ε = ½ the corner a = b = 1 belongs to the prior: the paper's proposition leaves it out.
+            let value = value.filter(|value| 0.0 < *value && *value < 0.5);
+            let Some(epsilon) = value else {
+                return Err(Failure::mistake(format!(
+                    "{option} {name}: epsilon = {epsilon} is not allowed: a number above 0 and below 1/2, such as symmetric:0.2"
+                )));
+            };
+            PriorSpec::Symmetric { epsilon }
+        }
+        _ => {
+            return Err(Failure::mistake(format!(
+                "{option} {name} is not known: dirichlet, or symmetric: with a number between 0 and 1/2, such as symmetric:0.2"
+            )));
+        }
+    };
+    Ok(Prior::new(&spec, 2, 2)?)
+}
+
+fn step_json(&(setting, margin, weights): &(&Setting, f64, &Weights)) -> Value {
+    let mut shown = weights_json(weights);
+    let more = [
+        ("prior", json!(setting.prior_name)),
+        ("eta", json!(setting.eta)),
+        ("decay_w", json!(setting.decay_w)),
+        ("decay_v", json!(setting.decay_v)),
+        ("margin_needed", json!(rounded(margin))),
+    ];
+    for (name, value) in more {
+        shown[name] = value;
+    }
+    shown
+}
+
+fn step_text(number: usize, &(setting, margin, weights): &(&Setting, f64, &Weights)) -> String {
+    let decay = match (setting.decay_w, setting.decay_v) {
+        (0.0, 0.0) => String::new(),
+        (w, v) => format!(", decay {w} of W_k and {v} of v"),
+    };
+    format!(
+        "\nstep {number}: prior {}, eta = {}{decay}; the loss is linear for margins from {}\n{}",
+        setting.prior_name,
+        setting.eta,
+        shown(margin),
+        weights_text(weights, "W_k", "v")
+    )
+}

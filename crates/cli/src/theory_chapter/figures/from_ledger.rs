@@ -1,0 +1,226 @@
+//! Figures of what the ledger's entries hold: deviations, lags, decisions.
+
+use induct::theory::ledger::{Entry, Kind, Line};
+use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
+
+use super::ChapterFigure;
+use crate::theory_chapter::findings::number;
+
+fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)> {
+    let numbered = (1..).map(f64::from).zip(entries);
+    let chosen = numbered.filter(|(_, entry)| entry.verdict.name() == name);
+    let off = |entry: &Entry| match corrected {
+        true => entry.evidence.corrected_off,
+        false => Some(entry.evidence.printed_off),
+    };
+    // What agrees to the last bit has no place on a log axis: it stands at the bottom.
+    let points = chosen.filter_map(|(at, entry)| Some((at, off(entry)?.max(1e-17))));
+    points.filter(|point| point.1.is_finite()).collect()
+}
+
+/// Equalities that are asked to hold to rounding; a few are about powers or about samples, and have more room.
+const ROUNDING: f64 = 1e-9;
+
+pub fn deviations(entries: &[Entry]) -> ChapterFigure {
+    let equalities: Vec<Entry> = entries
+        .iter()
+        .filter(|e| e.evidence.kind == Kind::Equality && e.evidence.tolerance <= ROUNDING)
+        .cloned()
+        .collect();
+    let count = equalities.len();
+    let series = vec![
+        Series::new(
+            "correct",
+            Colour::Blue,
+            Mark::Points,
+            by_verdict(&equalities, "correct", false),
+        ),
+        Series::new(
+            "misprint, as printed",
+            Colour::Vermilion,
+            Mark::Points,
+            by_verdict(&equalities, "misprint", false),
+        ),
+        Series::new(
+            "misprint, corrected",
+            Colour::Green,
+            Mark::Points,
+            by_verdict(&equalities, "misprint", true),
+        ),
+        Series::new(
+            "correct under a condition",
+            Colour::Unigram,
+            Mark::Points,
+            by_verdict(&equalities, "correct under a condition", false),
+        ),
+        Series::new(
+            "does not follow",
+            Colour::Bayes,
+            Mark::Points,
+            by_verdict(&equalities, "does not follow", false),
+        ),
+    ];
+    let plot = Plot {
+        title: "How far printed formulas are from the truth".into(),
+        x: Axis::linear("equalities, in the order of the paper").range(0.0, count as f64 + 1.0),
+        y: Axis::log("largest deviation on the grid, over the largest truth"),
+        series: series
+            .into_iter()
+            .filter(|s| !s.values.is_empty())
+            .collect(),
+        notes: Vec::new(),
+        aspect: 0.42,
+    };
+    ChapterFigure {
+        name: "deviations",
+        after: "summary",
+        caption: format!(
+            "The largest deviation of each of {count} claimed equalities of closed forms from the truth, on its grid of (a, b, t, j). What agrees, \
+             agrees to rounding; what does not is off by a visible part of the quantity itself, and the corrected forms agree to \
+             rounding again. Deviations of zero stand at 10<sup>−17</sup>; forms without a finite value are not shown."
+        ),
+        drawn: Figure {
+            description:
+                "Largest deviations of the paper's equalities, by verdict, on a logarithmic axis."
+                    .into(),
+            panels: vec![Panel::Plot(plot)],
+        },
+    }
+}
+
+fn line<'a>(entries: &'a [Entry], id: &str, name: &str) -> Option<&'a Line> {
+    let entry = entries.iter().find(|entry| entry.id == id)?;
+    entry
+        .evidence
+        .lines
+        .iter()
+        .find(|line| line.name.starts_with(name))
+}
+
+pub fn odd_even(entries: &[Entry]) -> ChapterFigure {
+    let points = |id: &str, name: &str| line(entries, id, name).map_or(&[][..], |l| &l.points);
+    let moments = points("second-step.odd-negative", "moment");
+    let added = points("second-step.even-over-odd", "diagonal");
+    let of = |points: &[(f64, f64)], odd: bool| -> Vec<(f64, f64)> {
+        let chosen = points.iter().filter(|(j, _)| (j % 2.0 == 1.0) == odd);
+        chosen.map(|&(j, y)| (j, y.abs())).collect()
+    };
+    let even = of(moments, false);
+    let geometric: Vec<(f64, f64)> = match even[..] {
+        [(_, first), (_, second), ..] => {
+            let falls = |(n, &(j, _)): (i32, &(f64, f64))| (j, first * (second / first).powi(n));
+            (0..)
+                .zip(&even)
+                .map(falls)
+                .filter(|point| point.1 > 1e-6)
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    let plot = |title: &str, y: &str, series: Vec<Series>| {
+        Panel::Plot(Plot {
+            title: title.into(),
+            x: Axis::log("j"),
+            y: Axis::log(y),
+            series,
+            notes: Vec::new(),
+            aspect: 0.8,
+        })
+    };
+    let pair = |points: &[(f64, f64)], odd_name: &str| {
+        vec![
+            Series::new(odd_name, Colour::Vermilion, Mark::Points, of(points, true)),
+            Series::new("even j", Colour::Blue, Mark::Points, of(points, false)),
+        ]
+    };
+    let mut left = pair(moments, "odd j (negative from j = 3 on)");
+    left.push(Series::new(
+        "geometric",
+        Colour::Muted,
+        Mark::Dashed,
+        geometric,
+    ));
+    ChapterFigure {
+        name: "odd-even",
+        after: "second-step",
+        caption: "Left: the moment of λ in what the diagonal of W<sub>k</sub> adds to v<sub>j</sub>, in size. Even and odd lags fall along straight \
+                  lines on log axes: like powers of j, not like the geometric series (dashed) that the first two even lags begin. Right: \
+                  all that the diagonal adds at t = 100, where (t−j+1)(t−j+2) takes over from the moments as j grows."
+            .into(),
+        drawn: Figure {
+            description: "Odd and even lags on log axes: both fall like a power of j.".into(),
+            panels: vec![
+                plot("The moments of λ", "size of the moment", left),
+                plot("What the diagonal adds, t = 100", "addition to v_j over (ρ − c′) η", pair(added, "odd j")),
+            ],
+        },
+    }
+}
+
+pub fn decisions(entries: &[Entry]) -> ChapterFigure {
+    let id = "proposition.reaches-bigrams";
+    let points = |name: &str| line(entries, id, name).map_or(Vec::new(), |l| l.points.clone());
+    let series = [
+        Series::new(
+            "counting transitions",
+            Colour::Bigram,
+            Mark::Line,
+            points("bigrams, ε = 0.2"),
+        ),
+        Series::new(
+            "two steps, w_init = 0".replace("w_init", "w_{init}"),
+            Colour::Green,
+            Mark::Line,
+            line_exactly(entries, id, "two steps, ε = 0.2, w_init = 0"),
+        ),
+        Series::new(
+            "w_{init} = v_{init}",
+            Colour::Vermilion,
+            Mark::Line,
+            points("two steps, ε = 0.2, w_init = v_init"),
+        ),
+    ];
+    let dots = |series: &Series| Series {
+        label: String::new(),
+        mark: Mark::Points,
+        ..series.clone()
+    };
+    let series: Vec<Series> = series
+        .iter()
+        .cloned()
+        .chain(series.iter().map(dots))
+        .collect();
+    let plot = Plot {
+        title: "Does the curriculum of the Proposition reach bigrams? (ε = 0.2)".into(),
+        x: Axis::log("t").range(30.0, 270.0),
+        y: Axis::linear("share of sequences at whose end the likelier symbol is ranked first")
+            .range(0.4, 1.0),
+        series,
+        notes: Vec::new(),
+        aspect: 0.5,
+    };
+    let right = |what: &str| number(entries, id, &format!("right at t = 256, ε = 0.2, {what}"));
+    ChapterFigure {
+        name: "decisions",
+        after: "proposition",
+        caption: format!(
+            "Chains with a = b ~ U(0.3, 0.7), which the second step trained on. At t = 256 two steps are right {:.2} of the time with \
+             w<sub>init</sub> = 0 and {:.2} with w<sub>init</sub> = v<sub>init</sub>; counting transitions {:.2}; a coin ½.",
+            right("w_init = 0"),
+            right("w_init = v_init"),
+            right("bigrams")
+        ),
+        drawn: Figure {
+            description: "Share of right decisions after the Proposition's two steps, against t."
+                .into(),
+            panels: vec![Panel::Plot(plot)],
+        },
+    }
+}
+
+fn line_exactly(entries: &[Entry], id: &str, name: &str) -> Vec<(f64, f64)> {
+    let entry = entries.iter().find(|entry| entry.id == id);
+    let lines = entry.map_or(&[][..], |entry| &entry.evidence.lines);
+    let found = lines.iter().find(|line| line.name == name);
+    found.map_or(Vec::new(), |line| line.points.clone())
+}

@@ -1,0 +1,55 @@
+//! The chapter's figures.
+
+mod from_ledger;
+mod over_length;
+mod steps;
+
+use induct::chain::{Prior, PriorSpec};
+use induct::theory::Coupling;
+use induct::theory::ledger::Entry;
+use induct_figure::Figure;
+use rayon::prelude::*;
+
+use crate::failure::Failure;
+
+/// A figure with its place in the chapter.
+pub struct ChapterFigure {
+    /// Of its files.
+    pub name: &'static str,
+    /// After which group of entries it stands.
+    pub after: &'static str,
+    /// What is below it, as HTML.
+    pub caption: String,
+    /// The figure itself.
+    pub drawn: Figure,
+}
+
+// The paper's setting for its figures 6 and 7.
+const LENGTH: usize = 100;
+const START: f64 = 0.02;
+const ETA: f64 = 0.03;
+const DRAWS: usize = 10_000;
+
+/// All of them, in the order of the paper.
+pub fn all(entries: &[Entry]) -> Result<Vec<ChapterFigure>, Failure> {
+    let prior = Prior::new(&PriorSpec::default(), 2, 2)?;
+    let coupling = Coupling::of_prior(&prior, LENGTH)?;
+    let lengths: Vec<(f64, Coupling)> = LENGTHS
+        .par_iter()
+        .map(|&t| Ok((t as f64, Coupling::of_prior(&prior, t)?)))
+        .collect::<Result<_, Failure>>()?;
+    Ok(vec![
+        from_ledger::deviations(entries),
+        steps::first_step(&prior, &coupling)?,
+        over_length::ratio(&lengths),
+        steps::second_step(&prior, &coupling)?,
+        over_length::threshold(&lengths),
+        from_ledger::odd_even(entries),
+        from_ledger::decisions(entries),
+    ])
+}
+
+/// Lengths of the curves over t.
+const LENGTHS: [usize; 17] = [
+    4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
+];

@@ -1,0 +1,122 @@
+//! What changes with the length of sequences: the diagonal's ratio, and the learning rate from which on v_2 leads.
+
+use induct::theory::{Coupling, LeadingConstants, Weights, eta_for_v2_to_lead};
+use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value};
+use rayon::prelude::*;
+
+use super::{ChapterFigure, ETA, LENGTH};
+
+pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
+    let points = lengths.iter().map(|(t, coupling)| {
+        let slope = coupling.gradient(&Weights::constant(2, coupling.length(), 1.0, 1.0));
+        (*t, slope.w_k[0] / slope.w_k[1])
+    });
+    let points: Vec<(f64, f64)> = points.collect();
+    let constants = LeadingConstants::new();
+    let limit = constants.diagonal / constants.off_diagonal;
+    let (first, last) = (points[0].0, points[points.len() - 1].0);
+    let across = |y: f64, error: f64| [first, last].map(|x| Value { x, y, error }).to_vec();
+    let series = vec![
+        Series {
+            label: "within 5 % of 4".into(),
+            colour: Colour::Green,
+            mark: Mark::Band,
+            values: across(4.0, 0.2),
+        },
+        Series {
+            label: "limit B/A".into(),
+            colour: Colour::Muted,
+            mark: Mark::Dashed,
+            values: across(limit, 0.0),
+        },
+        Series::new("exact", Colour::Blue, Mark::Line, points),
+    ];
+    let plot = Plot {
+        title: "“B ≈ 4A” against sequence length".into(),
+        x: Axis::log("t"),
+        y: Axis::log("growth of W_k in the first step: diagonal over off-diagonal")
+            .range(3.0, 30.0),
+        series,
+        notes: Vec::new(),
+        aspect: 0.5,
+    };
+    ChapterFigure {
+        name: "ratio",
+        after: "first-step",
+        caption: format!(
+            "The diagonal of W<sub>k</sub> grows more than four times as fast as the rest at every length here, and comes near the limit \
+             {limit:.3} slowly."
+        ),
+        drawn: Figure {
+            description:
+                "The ratio of diagonal to off-diagonal growth of W_k falls with t towards 3.98."
+                    .into(),
+            panels: vec![Panel::Plot(plot)],
+        },
+    }
+}
+
+pub fn threshold(lengths: &[(f64, Coupling)]) -> ChapterFigure {
+    let found: Vec<(f64, f64)> = lengths
+        .par_iter()
+        .filter_map(|(t, coupling)| Some((*t, eta_for_v2_to_lead(coupling)?)))
+        .collect();
+    let constants = LeadingConstants::new();
+    let limit = 24.0 * constants.constant_v
+        / ((constants.diagonal - constants.off_diagonal)
+            * (constants.diagonal_v2 - constants.diagonal_v1));
+    let over = |f: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
+        found.iter().map(|&(t, _)| (t, f(t))).collect()
+    };
+    let series = vec![
+        Series::new("", Colour::Green, Mark::Above, found.clone()),
+        Series::new(
+            format!("{limit:.0}/t^3"),
+            Colour::Muted,
+            Mark::Dashed,
+            over(&|t| limit / t.powi(3)),
+        ),
+        Series::new(
+            "1/t^2",
+            Colour::Vermilion,
+            Mark::Dashed,
+            over(&|t| t.powi(-2)),
+        ),
+        Series::new("threshold η*", Colour::Blue, Mark::Line, found.clone()),
+    ];
+    let plot = Plot {
+        title: "From which learning rate on v_2 leads after two steps".into(),
+        x: Axis::log("t"),
+        y: Axis::log("learning rate η of both steps"),
+        series,
+        notes: vec![
+            Note {
+                x: LENGTH as f64,
+                y: ETA,
+                text: "the paper’s figures".into(),
+                dot: true,
+            },
+            Note {
+                x: 60.0,
+                y: 3.0,
+                text: "v_2 leads".into(),
+                dot: false,
+            },
+        ],
+        aspect: 0.55,
+    };
+    ChapterFigure {
+        name: "threshold",
+        after: "second-step",
+        caption: format!(
+            "Above the line v<sub>2</sub> is the largest weight after two steps from a constant start, below it v<sub>1</sub> still is; \
+             there is no such learning rate for t below {}. The learning rate 1/t², which the Proposition takes for its first step, \
+             stays below the line up to t ≈ {limit:.0}.",
+            found.first().map_or(0.0, |point| point.0)
+        ),
+        drawn: Figure {
+            description: "The smallest learning rate with which v_2 leads after two steps falls like 3513 over t cubed.".into(),
+            panels: vec![Panel::Plot(plot)],
+        },
+    }
+}

@@ -1,0 +1,163 @@
+//! The paper's figures 6 and 7: two steps, exactly and by Monte Carlo.
+
+use induct::chain::Prior;
+use induct::probe::Estimate;
+use induct::theory::{Coupling, Step, Weights, descend, margin_needed, sample};
+use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Series, Value};
+
+use super::{ChapterFigure, DRAWS, ETA, LENGTH, START};
+use crate::failure::Failure;
+
+/// One step from `from`, exactly and by Monte Carlo.
+struct Taken {
+    exact: Weights,
+    /// W_k, then v: where the sampled step leads, with standard errors.
+    w_k: Vec<Estimate>,
+    v: Vec<Estimate>,
+}
+
+fn take(prior: &Prior, coupling: &Coupling, from: &Weights, seed: u64) -> Result<Taken, Failure> {
+    let path = descend(from, &[Step::new(coupling, ETA)]);
+    let exact = path
+        .map_err(|error| Failure::failed(error.to_string()))?
+        .remove(0);
+    let margin = 1.0 + margin_needed(from).sufficient;
+    let slope = sample(prior, from, margin, DRAWS, seed)?;
+    let after = |start: &[f64], slope: &[Estimate]| {
+        let moved = start.iter().zip(slope).map(|(start, slope)| Estimate {
+            mean: start - ETA * slope.mean,
+            se: ETA * slope.se,
+        });
+        moved.collect()
+    };
+    Ok(Taken {
+        w_k: after(&from.w_k, &slope.w_k),
+        v: after(&from.v, &slope.v),
+        exact,
+    })
+}
+
+impl Taken {
+    fn matrix(&self, title: &str) -> Panel {
+        let cells = self.exact.w_k.iter().zip(&self.w_k).map(|(exact, drawn)| {
+            vec![
+                format!("{exact:.4}"),
+                format!("{:.4}", drawn.mean),
+                format!("± {:.4}", drawn.se),
+            ]
+        });
+        Panel::Matrix(Matrix {
+            title: title.into(),
+            row_label: "current symbol".into(),
+            column_label: "symbol found; bold: exact, below: sampled".into(),
+            names: vec!["0".into(), "1".into()],
+            values: self.exact.w_k.clone(),
+            cells: cells.collect(),
+        })
+    }
+
+    fn plot(&self, title: &str) -> Panel {
+        exact_and_sampled(title, "weight v_j", &self.exact.v, &self.v)
+    }
+}
+
+fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) -> Panel {
+    let lags = || (1..).map(f64::from);
+    // Every lag where the pattern is, then every fourth: bars need room.
+    let shown = |lag: &f64| *lag <= 12.0 || lag % 4.0 == 0.0;
+    let sampled = lags().zip(drawn).filter(|(lag, _)| shown(lag));
+    let sampled = sampled.map(|(x, drawn)| Value {
+        x,
+        y: drawn.mean,
+        error: 2.0 * drawn.se,
+    });
+    let sampled = Series {
+        label: "10,000 sequences, ± 2 standard errors".into(),
+        colour: Colour::Vermilion,
+        mark: Mark::Points,
+        values: sampled.collect(),
+    };
+    let exact = Series::new(
+        "exact",
+        Colour::Blue,
+        Mark::Line,
+        lags().zip(exact.iter().copied()),
+    );
+    Panel::Plot(Plot {
+        title: title.into(),
+        x: Axis::linear("j").range(0.0, exact.values.len() as f64),
+        y: Axis::linear(y),
+        series: vec![exact, sampled],
+        notes: Vec::new(),
+        aspect: 0.62,
+    })
+}
+
+const SETTING: &str = "Start 0.02, η = 0.03, t = 100.";
+
+pub fn first_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, Failure> {
+    let start = Weights::constant(2, LENGTH, START, START);
+    let taken = take(prior, coupling, &start, 6)?;
+    Ok(ChapterFigure {
+        name: "first-step",
+        after: "first-step",
+        caption: format!(
+            "The paper's figure 6: W<sub>k</sub> and v after one step. {SETTING} Exact averages over chains, against the model's own \
+             forward, loss and backward on {DRAWS} sequences, each from its own chain; bars are two standard errors each way. All v<sub>j</sub> \
+             come from the same sequences, so their errors go together."
+        ),
+        drawn: Figure {
+            description: "W_k and v after the first gradient step, exact and sampled.".into(),
+            panels: vec![
+                taken.matrix("W_k after one step"),
+                taken.plot("v after one step"),
+            ],
+        },
+    })
+}
+
+pub fn second_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, Failure> {
+    let start = Weights::constant(2, LENGTH, START, START);
+    let first = take(prior, coupling, &start, 6)?.exact;
+    let taken = take(prior, coupling, &first, 7)?;
+    // The paper's figure: what the part of W_k above its constant adds to v.
+    let above = first.w_k[0] - first.w_k[1];
+    let diagonal = Weights {
+        w_k: vec![above, 0.0, 0.0, above],
+        v: first.v.clone(),
+    };
+    let exact: Vec<f64> = coupling
+        .gradient(&diagonal)
+        .v
+        .iter()
+        .map(|g| -ETA * g)
+        .collect();
+    let margin = 1.0 + margin_needed(&diagonal).sufficient;
+    let drawn = sample(prior, &diagonal, margin, DRAWS, 8)?.v;
+    let drawn: Vec<Estimate> = drawn
+        .iter()
+        .map(|slope| Estimate {
+            mean: -ETA * slope.mean,
+            se: ETA * slope.se,
+        })
+        .collect();
+    let lead = [&taken.exact.v[1], &taken.exact.v[0]].map(|v| format!("{v:.5}"));
+    Ok(ChapterFigure {
+        name: "second-step",
+        after: "second-step",
+        caption: format!(
+            "The paper's figure 7, with all of the second step: W<sub>k</sub> and v after it, and (below) what the diagonal of W<sub>k</sub> adds to \
+             v. {SETTING} Here v<sub>2</sub> = {} and v<sub>1</sub> = {}. Sampled from the exact weights after the first step; otherwise as \
+             in the figure of the first step.",
+            lead[0], lead[1]
+        ),
+        drawn: Figure {
+            description: "W_k and v after the second gradient step, and what the diagonal of W_k adds to v; exact and sampled.".into(),
+            panels: vec![
+                taken.matrix("W_k after two steps"),
+                taken.plot("v after two steps"),
+                exact_and_sampled("What the diagonal of W_k added to v in the second step", "part of the change of v_j", &exact, &drawn),
+            ],
+        },
+    })
+}

@@ -1,0 +1,367 @@
+//! `induct theory` and its subcommands as a user runs them.
+
+mod program;
+
+use std::fs;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use program::{fail, json, succeed, text};
+
+/// The table, printed once for all tests.
+static TABLE: LazyLock<String> = LazyLock::new(|| succeed(&["theory"]));
+
+// From crates/induct/golden/theory.py, as in crates/induct/tests/theory.rs: two steps of η = 0.03 from c = 0.02 at t = 100, by
+// 50 digits and another quadrature; to the twelve digits that the command prints. v at lags 0, 1, 2, 3, 49, 99.
+const W_DIAGONAL: [f64; 2] = [0.069_021_596_369_9, 0.123_315_141_081];
+const W_OFF: [f64; 2] = [0.030_984_065_308_6, 0.043_073_315_516_7];
+const V: [[f64; 6]; 2] = [
+    [
+        0.023_505_992_009_4,
+        0.023_437_105_856_0,
+        0.023_368_902_421_6,
+        0.023_301_381_122_2,
+        0.020_933_223_764_3,
+        0.020_000_545_177_4,
+    ],
+    [
+        0.034_889_540_280_3,
+        0.035_912_638_722_0,
+        0.033_593_284_552_8,
+        0.034_184_417_218_6,
+        0.023_798_658_244_5,
+        0.020_002_557_422_0,
+    ],
+];
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn two_steps_have_the_golden_digits() {
+    let shown = json(&["theory", "step", "--json"]);
+    let steps = shown["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    for (index, step) in steps.iter().enumerate() {
+        let (w, v) = (&step["W"], step["v"].as_array().unwrap());
+        for (m, l) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let golden = if m == l { W_DIAGONAL } else { W_OFF };
+            assert_eq!(number(&w[m][l]), golden[index], "step {index}, {m} {l}");
+        }
+        assert_eq!(v.len(), 100);
+        for (lag, golden) in [0, 1, 2, 3, 49, 99].into_iter().zip(V[index]) {
+            assert_eq!(number(&v[lag]), golden, "step {index}, lag {lag}");
+        }
+    }
+    // The defaults are the paper's, and the text shows the same digits.
+    let asked = "theory step --length 100 --init-w 0.02 --init-v 0.02 --eta 0.03 --steps 2 --prior dirichlet";
+    let text = succeed(&asked.split(' ').collect::<Vec<_>>());
+    assert!(text.contains("0.0690215963699") && text.contains("0.0359126387220"));
+}
+
+#[test]
+fn the_propositions_curriculum_takes_its_own_second_step() {
+    let all = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 --prior2 symmetric:0.2 --decay2 1";
+    let all = json(&all.split(' ').collect::<Vec<_>>());
+    let [first, second] = [0, 1].map(|step| &all["steps"][step]);
+    // With w_init = 0 the first step leaves v; the second forgets it, and what is new is smaller than what was.
+    assert_eq!(number(&first["v"][7]), 0.1);
+    assert!(number(&second["v"][7]).abs() < 0.1);
+    assert_eq!(second["prior"], "symmetric:0.2");
+    let only_w = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 --prior2 symmetric:0.2 --decay2 1 --decayed w";
+    let only_w = json(&only_w.split(' ').collect::<Vec<_>>());
+    let apart = number(&only_w["steps"][1]["v"][7]) - number(&second["v"][7]);
+    assert!((apart - 0.1).abs() < 1e-12);
+    assert_eq!(only_w["steps"][1]["W"], second["W"]);
+}
+
+#[test]
+fn a_gradient_of_one_chain_can_be_done_by_hand() {
+    // t = 1: C[0,m,m] = π_m (P_mm − ½), so ∂L/∂W_mm = −v π_m (P_mm − ½); a = 0.9, b = 0.7 has π = (¾, ¼).
+    let shown = "theory gradient --a 0.9 --b 0.7 --w 1,2,3,-4 --v 0.5 --length 1 --json";
+    let shown = json(&shown.split(' ').collect::<Vec<_>>());
+    let close = |value: &Value, golden: f64| {
+        assert!((number(value) - golden).abs() < 1e-12, "{value} {golden}");
+    };
+    close(&shown["W"][0][0], -0.5 * 0.75 * 0.4);
+    close(&shown["W"][0][1], 0.0);
+    close(&shown["W"][1][1], -0.5 * 0.25 * 0.2);
+    close(&shown["v"][0], -(0.75 * 0.4 - 4.0 * 0.25 * 0.2));
+    close(&shown["margin_needed"], 2.0);
+    // A chain that stays for ever; the length is that of v.
+    let stays = json(&[
+        "theory", "gradient", "--a", "1", "--b", "1", "--v", "1,-2,3", "--json",
+    ]);
+    assert_eq!(stays["v"].as_array().unwrap().len(), 3);
+    assert!(succeed(&["theory", "gradient", "--a", "0", "--b", "1"]).contains("dL/dv_96"));
+}
+
+#[test]
+fn impossible_numbers_are_named_with_what_is_allowed() {
+    for (arguments, expected) in [
+        ("step --length 0", &["--length = 0", "from 1"][..]),
+        ("step --length -3", &["--length"]),
+        ("step --length 100000", &["--length = 100000", "8192"]),
+        ("step --eta -1", &["--eta = -1", "at least 0"]),
+        ("step --eta2 NaN", &["--eta2 = NaN", "at least 0"]),
+        ("step --decay 1.5", &["--decay = 1.5", "from 0 to 1"]),
+        ("step --decay2 -1", &["--decay2 = -1", "from 0 to 1"]),
+        ("step --init-w inf", &["--init-w = inf", "finite"]),
+        (
+            "step --prior symmetric:0.5",
+            &["epsilon = 0.5", "below 1/2", "symmetric:0.2"],
+        ),
+        (
+            "step --prior2 symmetric:0",
+            &["--prior2", "epsilon = 0", "above 0"],
+        ),
+        ("step --prior symmetric:-0.1", &["epsilon = -0.1"]),
+        (
+            "step --prior symmetric",
+            &["--prior symmetric", "symmetric:0.2"],
+        ),
+        ("step --prior iid", &["iid", "dirichlet"]),
+        ("step --steps 0", &["--steps"]),
+        (
+            "step --margin 1",
+            &[
+                "--margin = 1",
+                "step 1",
+                "2.02",
+                "1.02 more",
+                "leave it out",
+            ],
+        ),
+        (
+            "step --margin 2.5",
+            &["step 2", "7.59323284793", "5.09323284793 more"],
+        ),
+        ("step --margin -1", &["--margin = -1", "above 0"]),
+        ("gradient --a 1.2 --b 0", &["--a = 1.2", "from 0 to 1"]),
+        ("gradient --a 0.5 --b -0.1", &["--b = -0.1", "from 0 to 1"]),
+        ("gradient --a 0.5", &["--b"]),
+        ("gradient --a 0.5 --b 0.5 --length 0", &["--length = 0"]),
+        (
+            "gradient --a 0.5 --b 0.5 --w 1,2",
+            &["--w has 2 numbers", "1 or 4"],
+        ),
+        (
+            "gradient --a 0.5 --b 0.5 --v 1,2 --length 3",
+            &["--v has 2 numbers", "3 as --length"],
+        ),
+        (
+            "gradient --a 0.5 --b 0.5 --v 1,x",
+            &["--v has \"x\"", "commas"],
+        ),
+        (
+            "gradient --a 0.5 --b 0.5 --length 3 --w 1 --v 1 --margin 5",
+            &["it takes 6, 1 more"],
+        ),
+        ("--only nonsense", &["nonsense", "second-step"]),
+    ] {
+        let words: Vec<&str> = std::iter::once("theory")
+            .chain(arguments.split(' '))
+            .collect();
+        let message = fail(2, &words);
+        for part in expected {
+            assert!(message.contains(part), "{arguments}: {message}");
+        }
+    }
+    // Just enough is enough, as in the paper's own choice c² t(t+1)/2.
+    succeed(&["theory", "step", "--margin", "2.02", "--steps", "1"]);
+    let message = fail(
+        1,
+        &[
+            "theory", "step", "--length", "3", "--eta", "10", "--steps", "10000",
+        ],
+    );
+    assert!(message.contains("smaller --eta"), "{message}");
+}
+
+#[test]
+fn the_table_shows_every_section_and_counts_verdicts() {
+    let table = &*TABLE;
+    for part in [
+        "Appendix A, second step\n",
+        "second-step.constant-v2 ",
+        "change (5 − 8 ln 2)/6 → (8 ln 2 − 5)/6",
+        "if t ≥ 220",
+        "no number",
+    ] {
+        assert!(table.contains(part), "{part}\n{table}");
+    }
+    let closing = table.lines().last().unwrap();
+    let number_in =
+        |part: &str| -> usize { part.trim().split(' ').next().unwrap().parse().unwrap() };
+    let (all, by_verdict) = closing.split_once(" entries: ").unwrap();
+    let sum: usize = by_verdict.split(',').map(number_in).sum();
+    assert_eq!(sum, number_in(all), "{closing}");
+    assert!(!closing.contains("open"), "{closing}");
+}
+
+#[test]
+fn a_part_of_the_ledger_can_be_had_as_json() {
+    let shown = json(&["theory", "--json", "--only", "corollary"]);
+    let entries = shown["entries"].as_array().unwrap();
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry["id"].as_str().unwrap().starts_with("corollary."))
+    );
+    let entry = |id: &str| entries.iter().find(|entry| entry["id"] == id).unwrap();
+    assert_eq!(entry("corollary.w11")["verdict"]["kind"], "correct");
+    let infinite = entry("corollary.infinite");
+    assert_eq!(infinite["verdict"]["kind"], "misprint");
+    // The printed form has no finite value.
+    assert_eq!(infinite["evidence"]["printed_off"], Value::Null);
+    let counts = shown["counts"].as_object().unwrap();
+    let sum: f64 = counts.values().map(number).sum();
+    assert_eq!(sum as usize, entries.len());
+}
+
+/// Everything that `--out` leaves, made once for all tests.
+static CHAPTER: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("chapter");
+    succeed(&["theory", "--out", out.to_str().unwrap()]);
+    folder
+});
+
+fn chapter(file: &str) -> Vec<u8> {
+    fs::read(CHAPTER.path().join("chapter").join(file)).expect(file)
+}
+
+#[test]
+fn out_leaves_a_page_the_ledger_and_figures() {
+    let ledger: Value = serde_json::from_slice(&chapter("ledger.json")).unwrap();
+    let entries = ledger["entries"].as_array().unwrap();
+    let page = text(&chapter("theory.html"));
+    for entry in entries {
+        let id = entry["id"].as_str().unwrap();
+        assert_eq!(
+            page.matches(&format!("<article id=\"{id}\">")).count(),
+            1,
+            "{id}"
+        );
+    }
+    assert_eq!(page.matches("<article").count(), entries.len());
+    // Numbers of the summary come from the ledger.
+    let misprints = ledger["counts"]["misprint"].as_u64().unwrap();
+    assert!(page.contains(&format!("{misprints} are misprints")));
+    for name in [
+        "deviations",
+        "first-step",
+        "ratio",
+        "second-step",
+        "threshold",
+        "odd-even",
+        "decisions",
+    ] {
+        assert!(
+            text(&chapter(&format!("{name}.svg"))).starts_with("<svg "),
+            "{name}"
+        );
+        assert_eq!(&chapter(&format!("{name}.png"))[1..4], b"PNG", "{name}");
+        let csv = text(&chapter(&format!("{name}.csv")));
+        assert!(csv.lines().count() > 5, "{name}");
+        assert!(page.contains(&format!("id=\"figure-{name}\"")), "{name}");
+    }
+    let left = fs::read_dir(CHAPTER.path().join("chapter")).unwrap();
+    let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| !name.starts_with('.')));
+}
+
+#[test]
+fn the_page_asks_for_nothing_and_is_whole() {
+    let page = text(&chapter("theory.html"));
+    let without_names = page
+        .replace("http://www.w3.org/1998/Math/MathML", "")
+        .replace("http://www.w3.org/2000/svg", "");
+    for request in [
+        "http:", "https:", "<script", "<link", "<iframe", "@import", "src=\"",
+    ] {
+        assert!(!without_names.contains(request), "{request}");
+    }
+    // Every link inside the page has its place, and every name is there once.
+    for link in page.split("href=\"#").skip(1) {
+        let anchor = link.split('"').next().unwrap();
+        assert_eq!(
+            page.matches(&format!("id=\"{anchor}\"")).count(),
+            1,
+            "{anchor}"
+        );
+    }
+    for element in [
+        "article", "section", "details", "figure", "math", "svg", "table", "ul", "div",
+    ] {
+        let opened = page.matches(&format!("<{element}>")).count()
+            + page.matches(&format!("<{element} ")).count();
+        assert_eq!(
+            opened,
+            page.matches(&format!("</{element}>")).count(),
+            "{element}"
+        );
+    }
+    let (_, body) = page.split_once("</style>").unwrap();
+    assert!(!body.contains("NaN"), "a number of the summary is missing");
+}
+
+#[test]
+fn the_sampled_first_step_is_within_error_of_the_exact_one() {
+    let csv = text(&chapter("first-step.csv"));
+    let rows: Vec<Vec<&str>> = csv
+        .lines()
+        .map(|line| line.rsplitn(4, ',').collect())
+        .collect();
+    let series = |name: &str| -> Vec<[f64; 3]> {
+        let own = rows.iter().filter(|row| row[3].contains(name));
+        own.map(|row| [row[2], row[1], row[0]].map(|cell| cell.parse().unwrap()))
+            .collect()
+    };
+    let (exact, drawn) = (series("exact"), series("10,000"));
+    assert_eq!(exact.len(), 100);
+    assert!(drawn.len() > 20);
+    for [j, y, error] in drawn {
+        let [_, truth, _] = exact[j as usize - 1];
+        assert!(
+            (y - truth).abs() < 2.0 * error + 1e-7,
+            "{j}: {y} {truth} ± {error}"
+        );
+    }
+}
+
+#[test]
+fn a_foreign_folder_is_left_alone_and_an_own_one_is_renewed() {
+    let folder = TempDir::new().unwrap();
+    let foreign = folder.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("ledger.json"), "{\"rent\": 800}").unwrap();
+    let out = foreign.to_str().unwrap();
+    let message = fail(2, &["theory", "--out", out]);
+    assert!(
+        message.contains("not empty") && message.contains("another --out"),
+        "{message}"
+    );
+    // It is refused before the work, and nothing is touched.
+    assert!(!message.contains("seconds"), "{message}");
+    assert_eq!(fs::read_dir(&foreign).unwrap().count(), 1);
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    assert!(fail(2, &["theory", "--out", file.to_str().unwrap()]).contains("cannot use"));
+    assert!(fail(2, &["theory", "--out", out, "--only", "text"]).contains("--only"));
+    // Our own may be overwritten; an unfinished one too, so that a second try is no trouble.
+    let own = folder.path().join("own");
+    fs::create_dir(&own).unwrap();
+    let start = chapter("ledger.json");
+    fs::write(own.join("ledger.json"), &start[..200]).unwrap();
+    let table = succeed(&["theory", "--out", own.to_str().unwrap()]);
+    assert!(table.contains(" entries: "));
+    assert_eq!(fs::read(own.join("ledger.json")).unwrap(), start);
+    assert_eq!(
+        fs::read(own.join("theory.html")).unwrap(),
+        chapter("theory.html")
+    );
+}

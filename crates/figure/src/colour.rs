@@ -1,0 +1,169 @@
+//! The colours, each for light and for dark screens.
+
+/// A colour by its role.
+///
+/// The hues are those of Okabe and Ito, which stay apart with any colour vision; darkened where a line or a word on white needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Text and what is most important.
+    Ink,
+    /// Axes and remarks.
+    Muted,
+    /// Grid lines.
+    Faint,
+    /// Behind everything.
+    Paper,
+    /// The uniform strategy.
+    Uniform,
+    /// The unigram strategy.
+    Unigram,
+    /// The bigram strategy.
+    Bigram,
+    /// The trigram strategy.
+    Trigram,
+    /// Exact Bayes.
+    Bayes,
+    /// A first thing that is no strategy.
+    Blue,
+    /// A second one.
+    Vermilion,
+    /// A third one.
+    Green,
+}
+
+impl Colour {
+    /// All of them.
+    pub const ALL: [Colour; 12] = [
+        Colour::Ink,
+        Colour::Muted,
+        Colour::Faint,
+        Colour::Paper,
+        Colour::Uniform,
+        Colour::Unigram,
+        Colour::Bigram,
+        Colour::Trigram,
+        Colour::Bayes,
+        Colour::Blue,
+        Colour::Vermilion,
+        Colour::Green,
+    ];
+
+    /// The colour that a strategy has in every figure.
+    pub fn of_strategy(name: &str) -> Option<Self> {
+        match name {
+            "uniform" => Some(Colour::Uniform),
+            "unigram" | "bayes-unigram" => Some(Colour::Unigram),
+            "bigram" => Some(Colour::Bigram),
+            "trigram" => Some(Colour::Trigram),
+            "bayes" => Some(Colour::Bayes),
+            _ => None,
+        }
+    }
+
+    /// Its name in class attributes.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Colour::Ink => "ink",
+            Colour::Muted => "muted",
+            Colour::Faint => "faint",
+            Colour::Paper => "paper",
+            Colour::Uniform => "uniform",
+            Colour::Unigram => "unigram",
+            Colour::Bigram => "bigram",
+            Colour::Trigram => "trigram",
+            Colour::Bayes => "bayes",
+            Colour::Blue => "blue",
+            Colour::Vermilion => "vermilion",
+            Colour::Green => "green",
+        }
+    }
+
+    /// On white.
+    pub fn light(self) -> &'static str {
+        match self {
+            Colour::Ink => "#1b1f24",
+            Colour::Muted => "#5b6470",
+            Colour::Faint => "#e3e6ea",
+            Colour::Paper => "#ffffff",
+            Colour::Uniform => "#7a7f87",
+            Colour::Unigram => "#ab6500",
+            Colour::Bigram | Colour::Blue => "#0068a8",
+            Colour::Trigram | Colour::Green => "#00805c",
+            Colour::Bayes => "#a8437f",
+            Colour::Vermilion => "#c44f00",
+        }
+    }
+
+    /// On a dark screen.
+    pub fn dark(self) -> &'static str {
+        match self {
+            Colour::Ink => "#e8eaed",
+            Colour::Muted => "#a3abb5",
+            Colour::Faint => "#333a43",
+            Colour::Paper => "#15181c",
+            Colour::Uniform => "#9aa0a8",
+            Colour::Unigram => "#f0ab2e",
+            Colour::Bigram | Colour::Blue => "#5eb8f0",
+            Colour::Trigram | Colour::Green => "#2fc79b",
+            Colour::Bayes => "#e08fbd",
+            Colour::Vermilion => "#ff8a45",
+        }
+    }
+}
+
+/// The rules that turn figures dark where the reader's screen is. Presentation attributes give way to them.
+pub(crate) fn dark_css() -> String {
+    let mut rules = String::new();
+    for colour in Colour::ALL {
+        let (name, hex) = (colour.name(), colour.dark());
+        rules += &format!(
+            ".induct-figure .f-{name}{{fill:{hex}}}.induct-figure .s-{name}{{stroke:{hex}}}"
+        );
+    }
+    format!("@media screen and (prefers-color-scheme:dark){{{rules}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance, as accessibility guidelines define it.
+    fn luminance(hex: &str) -> f64 {
+        let channel = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap()) / 255.0;
+            match value <= 0.04045 {
+                true => value / 12.92,
+                false => ((value + 0.055) / 1.055).powf(2.4),
+            }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn labels_can_be_read_on_both_papers() {
+        for colour in Colour::ALL {
+            if matches!(colour, Colour::Faint | Colour::Paper) {
+                continue;
+            }
+            // Lines need 3 to 1; words in the same colour more.
+            let light = contrast(colour.light(), Colour::Paper.light());
+            let dark = contrast(colour.dark(), Colour::Paper.dark());
+            assert!(light > 4.0 && dark > 4.0, "{colour:?}: {light} {dark}");
+        }
+    }
+
+    #[test]
+    fn every_strategy_has_its_own_colour() {
+        let names = ["uniform", "unigram", "bigram", "trigram", "bayes"];
+        let colours = names.map(|name| Colour::of_strategy(name).unwrap().light());
+        for (index, colour) in colours.iter().enumerate() {
+            assert!(!colours[..index].contains(colour));
+        }
+        assert_eq!(Colour::of_strategy("oracle"), None);
+    }
+}

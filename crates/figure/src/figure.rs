@@ -1,0 +1,277 @@
+//! A figure: panels side by side or one below the other, as SVG or PNG.
+
+use std::sync::Arc;
+
+use resvg::{tiny_skia, usvg};
+
+use crate::colour::dark_css;
+use crate::font::{self, font_face_css};
+use crate::marks::Value;
+use crate::matrix::Matrix;
+use crate::plot::Plot;
+use crate::svg::Drawing;
+
+/// A part of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Panel {
+    /// With axes.
+    Plot(Plot),
+    /// With cells.
+    Matrix(Matrix),
+}
+
+/// Panels that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it shows, in a sentence, for readers who cannot see it.
+    pub description: String,
+    /// Its panels, in reading order.
+    pub panels: Vec<Panel>,
+}
+
+/// Around everything, and between panels.
+const MARGIN: f64 = 10.0;
+const GAP: f64 = 30.0;
+/// A row holds two plots, or a matrix and a plot.
+const ROW: f64 = 2.0;
+/// Below this width panels stand one below the other.
+const SIDE_BY_SIDE: f64 = 560.0;
+
+impl Figure {
+    fn draw(&self, width: f64) -> (Drawing, f64) {
+        let mut out = Drawing {
+            body: String::new(),
+            reach: (width, 0.0),
+        };
+        let inner = width - 2.0 * MARGIN;
+        // A matrix needs less room than a plot.
+        let share = |panel: &Panel| match panel {
+            Panel::Plot(_) => 1.0,
+            Panel::Matrix(_) => 0.55,
+        };
+        let stacked = width < SIDE_BY_SIDE;
+        let (mut y, mut lowest) = (MARGIN, MARGIN);
+        let mut rest = &self.panels[..];
+        while !rest.is_empty() {
+            let count = if stacked { 1 } else { fitting(rest, share) };
+            let (row, others) = rest.split_at(count);
+            let shares: f64 = row.iter().map(share).sum();
+            let room = inner - GAP * (count as f64 - 1.0);
+            let mut x = MARGIN;
+            for panel in row {
+                let width = room * share(panel) / shares;
+                let height = match panel {
+                    Panel::Plot(plot) => plot.draw(x, y, width, &mut out),
+                    Panel::Matrix(matrix) => matrix.draw(x, y, width, &mut out),
+                };
+                lowest = f64::max(lowest, y + height);
+                x += width + GAP;
+            }
+            y = lowest + GAP / 2.0;
+            rest = others;
+        }
+        (out, (lowest + MARGIN).ceil())
+    }
+
+    /// For a page that has the font: `width` pixels wide, dark where the screen is.
+    pub fn svg_inline(&self, width: u32) -> String {
+        let (drawing, height) = self.draw(f64::from(width));
+        drawing.document(f64::from(width), height, &self.description, "")
+    }
+
+    /// The rules that a page with inline figures needs once.
+    pub fn page_css() -> String {
+        font_face_css() + &dark_css()
+    }
+
+    /// A file that stands alone: it carries the font.
+    pub fn svg(&self, width: u32) -> String {
+        let (drawing, height) = self.draw(f64::from(width));
+        let style = Self::page_css();
+        drawing.document(f64::from(width), height, &self.description, &style) + "\n"
+    }
+
+    /// The numbers behind it: one row a point or a cell.
+    pub fn csv(&self) -> String {
+        let mut out = String::from("panel,series,x,y,error\n");
+        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        for (index, panel) in self.panels.iter().enumerate() {
+            match panel {
+                Panel::Plot(plot) => {
+                    for series in &plot.series {
+                        for Value { x, y, error } in &series.values {
+                            let name = quoted(&series.label);
+                            out += &format!("{},{name},{x},{y},{error}\n", index + 1);
+                        }
+                    }
+                }
+                Panel::Matrix(matrix) => {
+                    let (name, k) = (quoted(&matrix.title), matrix.names.len());
+                    for (cell, value) in matrix.values.iter().enumerate() {
+                        let (row, column) = (&matrix.names[cell / k], &matrix.names[cell % k]);
+                        out += &format!(
+                            "{},{name},{},{value},\n",
+                            index + 1,
+                            quoted(&format!("{row},{column}"))
+                        );
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// A PNG with `scale` pixels for each of the layout's, on white.
+    pub fn png(&self, width: u32, scale: u32) -> Vec<u8> {
+        let mut fonts = usvg::fontdb::Database::new();
+        fonts.load_font_data(font::REGULAR.to_vec());
+        fonts.load_font_data(font::BOLD.to_vec());
+        let options = usvg::Options {
+            fontdb: Arc::new(fonts),
+            ..usvg::Options::default()
+        };
+        let svg = self.svg_inline(width);
+        let tree = usvg::Tree::from_str(&svg, &options).expect("this room writes proper SVG");
+        let size = tree.size().to_int_size();
+        let mut pixels = tiny_skia::Pixmap::new(size.width() * scale, size.height() * scale)
+            .expect("a figure is not empty");
+        let transform = tiny_skia::Transform::from_scale(scale as f32, scale as f32);
+        resvg::render(&tree, transform, &mut pixels.as_mut());
+        pixels.encode_png().expect("pixels become PNG")
+    }
+}
+
+/// How many of the panels go into one row.
+fn fitting(panels: &[Panel], share: impl Fn(&Panel) -> f64) -> usize {
+    let mut sum = 0.0;
+    let fits = panels.iter().take_while(|panel| {
+        sum += share(panel);
+        sum <= ROW
+    });
+    fits.count().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Colour, Mark, Note, Series};
+
+    fn busy() -> Figure {
+        let xs = (1..=60).map(f64::from);
+        let curve = |power: i32| xs.clone().map(move |x| (x, x.powi(power)));
+        let mut drawn = Series::new(
+            "drawn & counted",
+            Colour::Vermilion,
+            Mark::Points,
+            curve(-1),
+        );
+        drawn.values.iter_mut().for_each(|v| v.error = 0.5 * v.y);
+        let series = vec![
+            Series::new("above", Colour::Green, Mark::Above, curve(-2)),
+            Series::new("exact", Colour::Blue, Mark::Line, curve(-1)),
+            Series::new("compared <with> it", Colour::Muted, Mark::Dashed, curve(-2)),
+            drawn,
+        ];
+        let plot = Plot {
+            title: "A title that is so long that it must be broken into several lines".into(),
+            x: Axis::log("lag j"),
+            y: Axis::log("weight v_j after two steps, in units of the start"),
+            series,
+            notes: vec![Note {
+                x: 60.0,
+                y: 0.01,
+                text: "a remark at the very end".into(),
+                dot: true,
+            }],
+            aspect: 0.6,
+        };
+        let mut bars = plot.clone();
+        (bars.x, bars.y) = (Axis::linear("x"), Axis::linear("y"));
+        bars.series = vec![
+            Series::new("", Colour::Bigram, Mark::Bars, [(1.0, 2.0), (2.0, -1e6)]),
+            Series::new(
+                "band",
+                Colour::Unigram,
+                Mark::Band,
+                [(1.0, 2.0), (2.0, f64::NAN)],
+            ),
+            Series::new(
+                "steps",
+                Colour::Bayes,
+                Mark::Steps,
+                [(1.0, 2.0), (2.0, 3.0)],
+            ),
+        ];
+        let matrix = Matrix {
+            title: "W_k after the first step".into(),
+            row_label: "the current symbol".into(),
+            column_label: "the symbol found".into(),
+            names: vec!["0".into(), "1".into()],
+            values: vec![0.069, 0.031, 0.031, 0.069],
+            cells: vec![vec!["0.06902".into(), "drawn 0.0691 ± 0.0004".into()]; 4],
+        };
+        Figure {
+            description: "a test".into(),
+            panels: vec![Panel::Matrix(matrix), Panel::Plot(plot), Panel::Plot(bars)],
+        }
+    }
+
+    #[test]
+    fn no_word_leaves_the_figure() {
+        for width in [340, 360, 720, 1000] {
+            let (drawing, _) = busy().draw(f64::from(width));
+            let (left, right) = drawing.reach;
+            assert!(
+                left >= 0.0 && right <= f64::from(width),
+                "{width}: {left} {right}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_are_well_formed_and_ask_for_nothing() {
+        for svg in [busy().svg(720), busy().svg_inline(360)] {
+            let parsed = usvg::roxmltree::Document::parse(&svg).unwrap();
+            let root = parsed.root_element();
+            assert_eq!(root.tag_name().name(), "svg");
+            assert!(root.attribute("viewBox").is_some());
+            let without_namespace = svg.replace("http://www.w3.org/2000/svg", "");
+            assert!(!without_namespace.contains("http"));
+        }
+        assert!(busy().svg(720).contains("base64,"));
+        let inline = busy().svg_inline(720);
+        assert!(!inline.contains("base64,") && !inline.contains("NaN") && !inline.contains("inf"));
+    }
+
+    #[test]
+    fn a_png_has_the_size_of_the_layout_times_the_scale() {
+        let png = busy().png(720, 2);
+        assert_eq!(&png[1..4], b"PNG");
+        let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        let (_, height) = busy().draw(720.0);
+        assert_eq!((number(16), number(20)), (1440, 2 * height as u32));
+    }
+
+    #[test]
+    fn text_is_drawn_with_the_bundled_font() {
+        let word = |label: &str| {
+            let mut figure = busy();
+            figure.panels.truncate(2);
+            let Panel::Plot(plot) = &mut figure.panels[1] else {
+                panic!()
+            };
+            plot.notes[0].text = label.into();
+            figure.png(720, 1)
+        };
+        assert_ne!(word("one"), word("two"));
+    }
+
+    #[test]
+    fn the_numbers_can_be_had() {
+        let csv = busy().csv();
+        assert!(csv.starts_with(
+            "panel,series,x,y,error\n1,\"W_k after the first step\",\"0,0\",0.069,\n"
+        ));
+        assert!(csv.contains("2,\"drawn & counted\",2,0.5,0.25\n"));
+    }
+}

@@ -1,0 +1,101 @@
+//! The bundled font: Inter, cut down to the letters and signs that figures use (its licence is beside it).
+
+use std::sync::LazyLock;
+
+use skrifa::prelude::{FontRef, LocationRef, Size};
+use skrifa::{GlyphId, MetadataProvider};
+
+/// What browsers are told: the bundled font, else one whose letters are about as wide.
+pub(crate) const FAMILY: &str = "Inter, 'Helvetica Neue', Arial, sans-serif";
+
+pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/Inter-Regular.otf");
+pub(crate) const BOLD: &[u8] = include_bytes!("../fonts/Inter-SemiBold.otf");
+const REGULAR_WEB: &[u8] = include_bytes!("../fonts/Inter-Regular.woff2");
+const BOLD_WEB: &[u8] = include_bytes!("../fonts/Inter-SemiBold.woff2");
+
+static REGULAR_FACE: LazyLock<FontRef<'static>> =
+    LazyLock::new(|| FontRef::new(REGULAR).expect("the bundled font is whole"));
+static BOLD_FACE: LazyLock<FontRef<'static>> =
+    LazyLock::new(|| FontRef::new(BOLD).expect("the bundled font is whole"));
+
+/// How wide a text is, in pixels, without kerning: that would make it a little narrower.
+pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
+    let face: &FontRef = if bold { &BOLD_FACE } else { &REGULAR_FACE };
+    let (glyphs, metrics) = (
+        face.charmap(),
+        face.glyph_metrics(Size::new(size as f32), LocationRef::default()),
+    );
+    let advance = |c: char| {
+        let glyph = glyphs.map(c).unwrap_or(GlyphId::NOTDEF);
+        f64::from(metrics.advance_width(glyph).unwrap_or(size as f32))
+    };
+    text.chars().map(advance).sum()
+}
+
+/// Whether the font has a letter.
+#[cfg(test)]
+pub(crate) fn has(c: char) -> bool {
+    REGULAR_FACE.charmap().map(c).is_some() && BOLD_FACE.charmap().map(c).is_some()
+}
+
+/// `@font-face` rules that carry the font, for an SVG file or a page.
+pub fn font_face_css() -> String {
+    let face = |weight: u32, bytes: &[u8]| {
+        format!(
+            "@font-face{{font-family:Inter;font-weight:{weight};src:url(data:font/woff2;base64,{}) format('woff2')}}",
+            base64(bytes)
+        )
+    };
+    face(400, REGULAR_WEB) + &face(600, BOLD_WEB)
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
+            out.push(if place <= group.len() {
+                letter as char
+            } else {
+                '='
+            });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_as_the_standard_has_it() {
+        for (text, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(text.as_bytes()), coded);
+        }
+    }
+
+    #[test]
+    fn the_signs_of_the_field_are_there() {
+        for c in "ηελπδΔΣ∞≈≥≤−×·±→′₁₂³⁻½“”…".chars() {
+            assert!(has(c), "{c}");
+        }
+    }
+
+    #[test]
+    fn widths_grow_with_text_and_size() {
+        assert!(width("iii", 12.0, false) < width("WWW", 12.0, false));
+        let once = width("exact", 12.0, false);
+        assert!((width("exactexact", 24.0, false) - 4.0 * once).abs() < 0.5);
+        assert!(width("exact", 12.0, true) > once);
+    }
+}

@@ -1,0 +1,28 @@
+//! Figures: data in, SVG and PNG out. This room knows nothing of experiments.
+//!
+//! A [`Figure`] is a row of [`Panel`]s: a [`Plot`] with axes, or a small [`Matrix`] with its numbers in the cells. It is laid out for a
+//! width in pixels; where panels would become too narrow side by side they stand one below the other, so that the same figure has a form
+//! for a text column and one for a phone, with letters of the same size.
+//!
+//! One visual language: the colours of [`Colour`] (told apart with any colour vision, one fixed for each strategy), lines named where
+//! they end, names of axes upright, one font. The font is bundled: PNGs are drawn with it, and an SVG file carries it, so that a figure looks
+//! the same everywhere. On a dark screen an SVG turns dark by itself.
+
+mod colour;
+mod figure;
+mod font;
+mod legend;
+mod marks;
+mod matrix;
+mod plot;
+mod scale;
+mod svg;
+mod text;
+
+pub use colour::Colour;
+pub use figure::{Figure, Panel};
+pub use font::font_face_css;
+pub use marks::{Mark, Note, Series, Value};
+pub use matrix::Matrix;
+pub use plot::{Axis, Plot};
+pub use scale::Scale;
