@@ -200,6 +200,7 @@ fn the_table_shows_every_section_and_counts_verdicts() {
     let sum: usize = by_verdict.split(',').map(number_in).sum();
     assert_eq!(sum, number_in(all), "{closing}");
     assert!(!closing.contains("open"), "{closing}");
+    assert!(include_str!("../../../README.md").contains(&format!("\n{closing}\n")));
 }
 
 #[test]

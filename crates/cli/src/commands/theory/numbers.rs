@@ -82,8 +82,25 @@ pub fn shown(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Averages are exact to 10⁻¹³ of the largest entry: what is smaller by more than that is a zero with rounding.
+const NOISE: f64 = 1e-14;
+
+/// The same weights, with zero for what is rounding alone.
+fn without_noise(weights: &Weights) -> Weights {
+    let clean = |values: &[f64]| -> Vec<f64> {
+        let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let own = |x: &f64| if x.abs() < NOISE * largest { 0.0 } else { *x };
+        values.iter().map(own).collect()
+    };
+    Weights {
+        w_k: clean(&weights.w_k),
+        v: clean(&weights.v),
+    }
+}
+
 /// `W` as rows and `v` as a list, rounded.
 pub fn weights_json(weights: &Weights) -> Value {
+    let weights = without_noise(weights);
     let rows = weights.w_k.chunks(weights.states());
     let round = |values: &[f64]| -> Vec<f64> { values.iter().map(|&x| rounded(x)).collect() };
     let rows: Vec<Vec<f64>> = rows.map(round).collect();
@@ -93,6 +110,7 @@ pub fn weights_json(weights: &Weights) -> Value {
 /// The same for people: the rows of W, then v, `PER_LINE` numbers a line behind the first one's index.
 pub fn weights_text(weights: &Weights, w_name: &str, v_name: &str) -> String {
     const PER_LINE: usize = 5;
+    let weights = without_noise(weights);
     let line = |name: String, values: &[f64]| {
         let cells: String = values
             .iter()
@@ -114,6 +132,17 @@ pub fn weights_text(weights: &Weights, w_name: &str, v_name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounding_is_no_weight() {
+        let weights = Weights {
+            w_k: vec![1e-4, 8e-20, -8e-20, 1e-4],
+            v: vec![1e-12, 1e-15],
+        };
+        let shown = weights_json(&weights);
+        assert_eq!(shown["W"], json!([[1e-4, 0.0], [0.0, 1e-4]]));
+        assert_eq!(shown["v"], json!([1e-12, 1e-15]));
+    }
 
     #[test]
     fn numbers_have_twelve_digits() {
