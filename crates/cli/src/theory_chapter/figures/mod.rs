@@ -43,7 +43,7 @@ pub fn all(entries: &[Entry]) -> Result<Vec<ChapterFigure>, Failure> {
         steps::first_step(&prior, &coupling)?,
         over_length::ratio(&lengths),
         steps::second_step(&prior, &coupling)?,
-        over_length::threshold(&lengths),
+        over_length::threshold(entries, &lengths),
         from_ledger::odd_even(entries),
         from_ledger::decisions(entries),
     ])

@@ -1,10 +1,12 @@
 //! What changes with the length of sequences: the diagonal's ratio, and the learning rate from which on v_2 leads.
 
+use induct::theory::ledger::Entry;
 use induct::theory::{Coupling, LeadingConstants, Weights, eta_for_v2_to_lead};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value};
 use rayon::prelude::*;
 
 use super::{ChapterFigure, ETA, LENGTH};
+use crate::theory_chapter::findings::number;
 
 pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let points = lengths.iter().map(|(t, coupling)| {
@@ -15,6 +17,7 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let constants = LeadingConstants::new();
     let limit = constants.diagonal / constants.off_diagonal;
     let (first, last) = (points[0].0, points[points.len() - 1].0);
+    let ends = [points[0].1, points[points.len() - 1].1];
     let across = |y: f64, error: f64| [first, last].map(|x| Value { x, y, error }).to_vec();
     let series = vec![
         Series {
@@ -44,19 +47,20 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
         name: "ratio",
         after: "first-step",
         caption: format!(
-            "The diagonal of W<sub>k</sub> grows more than four times as fast as the rest at every length here, and comes near the limit \
-             {limit:.3} slowly."
+            "How many times as fast as the rest the diagonal of W<sub>k</sub> grows: {:.2} at t = {first}, {:.3} at t = {last}, {limit:.3} in the \
+             limit.",
+            ends[0], ends[1]
         ),
         drawn: Figure {
-            description:
-                "The ratio of diagonal to off-diagonal growth of W_k falls with t towards 3.98."
-                    .into(),
+            description: format!(
+                "The ratio of diagonal to off-diagonal growth of W_k against t, and its limit {limit:.3}."
+            ),
             panels: vec![Panel::Plot(plot)],
         },
     }
 }
 
-pub fn threshold(lengths: &[(f64, Coupling)]) -> ChapterFigure {
+pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let found: Vec<(f64, f64)> = lengths
         .par_iter()
         .filter_map(|(t, coupling)| Some((*t, eta_for_v2_to_lead(coupling)?)))
@@ -112,10 +116,16 @@ pub fn threshold(lengths: &[(f64, Coupling)]) -> ChapterFigure {
             "Above the line v<sub>2</sub> is the largest weight after two steps from a constant start, below it v<sub>1</sub> still is; \
              there is no such learning rate for t below {}. The learning rate 1/t², which the Proposition takes for its first step, \
              stays below the line up to t ≈ {limit:.0}.",
-            found.first().map_or(0.0, |point| point.0)
+            number(
+                entries,
+                "second-step.dominant",
+                "shortest t with a threshold"
+            )
         ),
         drawn: Figure {
-            description: "The smallest learning rate with which v_2 leads after two steps falls like 3513 over t cubed.".into(),
+            description: format!(
+                "The smallest learning rate with which v_2 leads after two steps, against t; it tends to {limit:.0} over t cubed."
+            ),
             panels: vec![Panel::Plot(plot)],
         },
     }

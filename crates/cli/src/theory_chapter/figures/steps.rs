@@ -49,7 +49,7 @@ impl Taken {
         Panel::Matrix(Matrix {
             title: title.into(),
             row_label: "current symbol".into(),
-            column_label: "symbol found; bold: exact, below: sampled".into(),
+            column_label: "symbol found; bold: exact, below: sampled ± standard error".into(),
             names: vec!["0".into(), "1".into()],
             values: self.exact.w_k.clone(),
             cells: cells.collect(),

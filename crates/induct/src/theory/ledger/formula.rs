@@ -55,7 +55,7 @@ impl Reader<'_> {
                     let comma = self.rest.peek() == Some(&',');
                     out.push_str(&self.quotient());
                     if comma && self.rest.peek() == Some(&' ') {
-                        out.push_str("<mspace width=\"0.25em\"/>");
+                        out.push_str("<mspace width=\"0.25em\"></mspace>");
                     }
                 }
             }
