@@ -31,6 +31,7 @@ construction.footnote               ok
 model.sum-form                      ok
 first-step.margin                   ok
 loss.total-expectation              ok
+first-step.update                   ok
 first-step.logit-gradient           ok
 chain.powers-by-eigenvectors        ok
 chain.powers-by-entries             ok

@@ -7,6 +7,7 @@ use super::printed::{CHAINS, Chain};
 use super::truth::{Couplings, dirichlet, expect, one_if, only};
 use crate::model::{Matrix, MinimalSpec, Model, ModelSpec, twin};
 use crate::theory::coupling::{Coupling, Weights};
+use crate::theory::descent::{Step, descend};
 use crate::theory::enumeration::enumerate;
 use crate::theory::quadrature::{Degree, WeightedChain, chains};
 use crate::theory::reach::margin_needed;
@@ -16,7 +17,13 @@ const SECTION: &str = "Appendix A, first step";
 const C: f64 = 0.02;
 
 pub fn entries(_: &Couplings) -> Vec<Entry> {
-    vec![model(), margin(), total_expectation(), logit_gradient()]
+    vec![
+        model(),
+        margin(),
+        total_expectation(),
+        update(),
+        logit_gradient(),
+    ]
 }
 
 /// The sum form of the logits against the matrix form.
@@ -128,6 +135,57 @@ fn total_expectation() -> Entry {
         ],
     )
     .equality(points.to_vec())
+}
+
+/// One step on the population loss against the average of the steps on single chains.
+fn update() -> Entry {
+    let (eta, margin, mut points) = (0.03, 1.0, Vec::new());
+    for t in [1, 4, 7] {
+        let start = Weights::constant(2, t, C, C);
+        let degree = Degree {
+            transitions: t,
+            shares: t + 1,
+        };
+        let nodes = chains(&dirichlet(), degree).expect("known");
+        let coupling = Coupling::of_prior(&dirichlet(), t).expect("known");
+        let stepped = descend(&start, &[Step::new(&coupling, eta)]).expect("a small step");
+        for entry in 0..4 {
+            let of_chain = |node: &WeightedChain| {
+                let chain = Chain {
+                    a: node.rows[0],
+                    b: node.rows[3],
+                };
+                let all = enumerate(&only(chain), &start, margin).expect("short sequences");
+                node.weight * all.gradient.w_k[entry]
+            };
+            let printed = C - eta * nodes.iter().map(of_chain).sum::<f64>();
+            // The loss is linear in W_k: its slope is a difference of losses.
+            let loss = |raised: f64| {
+                let mut weights = start.clone();
+                weights.w_k[entry] += raised;
+                let all = enumerate(&dirichlet(), &weights, margin).expect("short sequences");
+                all.loss
+            };
+            let by_losses = C - eta * (loss(C) - loss(-C)) / (2.0 * C);
+            let at = [
+                ("t", t as f64),
+                ("m", (entry / 2 + 1) as f64),
+                ("l", (entry % 2 + 1) as f64),
+            ];
+            points.push(Point::new(&at, printed, [stepped[0].w_k[entry], by_losses]));
+        }
+    }
+    Claim::new(
+        "first-step.update",
+        (SECTION, "the update of W_k, before the four cases"),
+        "A step on the population loss moves W_k by the average over chains of what a chain's loss says.",
+        "(W_k^(1))_(m,l) = (W_k^(0))_(m,l) − η ∇_(W_k) E_(a,b)[E[L | P]]",
+        [
+            "recursion over t, exact rule",
+            "differences of losses over all sequences",
+        ],
+    )
+    .equality(points)
 }
 
 fn logit_gradient() -> Entry {
