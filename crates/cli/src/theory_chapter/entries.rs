@@ -93,11 +93,11 @@ pub fn article(entry: &Entry) -> String {
     )
 }
 
-/// Quotations hold formulas, names of equations do not.
+/// Words and quotations hold formulas, names of equations do not.
 fn place(at: &str) -> String {
-    match at.contains('“') {
-        true => prose(at),
-        false => escape(at),
+    match at.contains("eq. ") || at.contains("eqs. ") {
+        true => escape(at),
+        false => prose(at),
     }
 }
 

@@ -179,7 +179,7 @@ fn update() -> Entry {
         "first-step.update",
         (SECTION, "the update of W_k, before the four cases"),
         "A step on the population loss moves W_k by the average over chains of what a chain's loss says.",
-        "(W_k^(1))_(m,l) = (W_k^(0))_(m,l) − η ∇_(W_k) E_(a,b)[E[L | P]]",
+        "(W_k^((1)))_(m,l) = (W_k^((0)))_(m,l) − η ∇_(W_k) E_(a,b)[E[L | P]]",
         [
             "recursion over t, exact rule",
             "differences of losses over all sequences",
