@@ -1,12 +1,11 @@
 //! The page around entries and figures.
 
-use induct::theory::ledger::Entry;
+use induct::theory::ledger::{Entry, counts};
 use induct_figure::Figure;
 
 use super::entries::{article, escape};
 use super::figures::ChapterFigure;
 use super::findings;
-use crate::commands::theory::counts;
 
 /// Parts of the chapter: an anchor, a title, and the groups of entries (what names start with) that it holds.
 const PARTS: [(&str, &str, &[&str]); 6] = [
@@ -64,14 +63,13 @@ pub fn page(entries: &[Entry], figures: &[ChapterFigure]) -> String {
 }
 
 fn entries_of<'a>(entries: &'a [Entry], groups: &'a [&str]) -> impl Iterator<Item = &'a Entry> {
-    let group = |entry: &Entry| entry.id.split('.').next().unwrap_or_default();
     entries
         .iter()
-        .filter(move |entry| groups.contains(&group(entry)))
+        .filter(move |entry| groups.contains(&entry.group()))
 }
 
 /// "53 correct, 26 misprint", each in its colour.
-fn verdict_counts<'a>(entries: impl Iterator<Item = &'a Entry>) -> String {
+fn verdict_counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> String {
     let each = counts(entries).into_iter().map(|(name, count)| {
         let class = name.replace(' ', "-");
         format!("<span class=\"badge {class}\">{count} {name}</span>")

@@ -98,13 +98,12 @@ pub fn descend(start: &Weights, steps: &[Step]) -> Result<Vec<Weights>, StepErro
         step.check(&at)?;
         if let Some(margin) = step.margin {
             let reach = margin_needed(&at);
-            // What is needed is a long sum: a margin that equals it but for rounding is enough.
-            if margin < reach.sufficient * (1.0 - 1e-12) {
+            if let Some(short_by) = reach.short_by(margin) {
                 return Err(StepError::OutsideLinearRegion {
                     step: index + 1,
                     margin,
                     reach,
-                    short_by: reach.sufficient - margin,
+                    short_by,
                 });
             }
         }

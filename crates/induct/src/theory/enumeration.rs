@@ -27,6 +27,18 @@ pub struct Enumerated {
 /// The most sequences that are enumerated.
 const MAX_SEQUENCES: usize = 1 << 22;
 
+/// Refuses a prior for other chains than the weights are for, and a margin that is none.
+pub(super) fn check_question(prior: &Prior, weights: &Weights, margin: f64) -> Result<(), Invalid> {
+    let k = weights.states();
+    require(
+        prior.states() == k,
+        "prior",
+        format!("{} states", prior.states()),
+        &format!("{k} states, as the weights have"),
+    )?;
+    require(margin > 0.0, "margin", margin, "a number above 0")
+}
+
 /// Loss and gradient at `weights` with margin Δ = `margin`, averaged over `prior`.
 pub fn enumerate(prior: &Prior, weights: &Weights, margin: f64) -> Result<Enumerated, Invalid> {
     weights.check()?;
@@ -38,13 +50,7 @@ pub fn enumerate(prior: &Prior, weights: &Weights, margin: f64) -> Result<Enumer
         t,
         &format!("at most {MAX_SEQUENCES} sequences, k^(length + 1), can be enumerated"),
     )?;
-    require(
-        prior.states() == k,
-        "prior",
-        format!("{} states", prior.states()),
-        &format!("{k} states, as the weights have"),
-    )?;
-    require(margin > 0.0, "margin", margin, "a number above 0")?;
+    check_question(prior, weights, margin)?;
     let likelihoods = chains(
         prior,
         Degree {

@@ -20,6 +20,16 @@ pub struct Reach {
     pub sufficient: f64,
 }
 
+impl Reach {
+    /// By how much a margin is too small to be sure of the linear region, if it is.
+    ///
+    /// What is needed is a long sum: a margin that equals it but for rounding is enough.
+    pub fn short_by(&self, margin: f64) -> Option<f64> {
+        let short = margin < self.sufficient * (1.0 - 1e-12);
+        short.then_some(self.sufficient - margin)
+    }
+}
+
 /// The margin that the linear region takes at `weights`.
 pub fn margin_needed(weights: &Weights) -> Reach {
     let (k, t) = (weights.states(), weights.length());

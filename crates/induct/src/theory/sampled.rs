@@ -1,6 +1,7 @@
 //! The gradient by Monte Carlo, with the code that trains: the third route to the truth.
 
 use super::coupling::Weights;
+use super::enumeration::check_question;
 use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
 use crate::invalid::{Invalid, require};
 use crate::model::{Lane, MinimalSpec, Model, ModelSpec};
@@ -27,13 +28,7 @@ pub fn sample(
 ) -> Result<Sampled, Invalid> {
     weights.check()?;
     let (k, t) = (weights.states(), weights.length());
-    require(
-        prior.states() == k,
-        "prior",
-        format!("{} states", prior.states()),
-        &format!("{k} states, as the weights have"),
-    )?;
-    require(margin > 0.0, "margin", margin, "a number above 0")?;
+    check_question(prior, weights, margin)?;
     require(
         sequences >= 2,
         "sequences",

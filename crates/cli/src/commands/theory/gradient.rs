@@ -56,9 +56,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         check(holds, option, value, "a probability, from 0 to 1")?;
     }
     check_margin(arguments.margin)?;
-    let needed = margin_needed(&weights).sufficient;
-    // But for rounding, as the steps do.
-    let too_small = |margin: &f64| *margin < needed * (1.0 - 1e-12);
+    let reach = margin_needed(&weights);
+    let needed = reach.sufficient;
+    let too_small = |margin: &f64| reach.short_by(*margin).is_some();
     if let Some(margin) = arguments.margin.filter(too_small) {
         return Err(margin_too_small(margin, needed, "these weights"));
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::theory::ledger::{Entry, Kind, Verdict, ledger};
+use induct::theory::ledger::{Entry, Kind, Verdict, counts, ledger};
 use serde_json::{Map, Value, json};
 
 use crate::commands::{note, print, print_json};
@@ -56,28 +56,11 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
 fn groups(entries: &[Entry]) -> Vec<&'static str> {
     let mut groups: Vec<&str> = Vec::new();
     for entry in entries {
-        let group = entry.id.split('.').next().unwrap_or(entry.id);
-        if !groups.contains(&group) {
-            groups.push(group);
+        if !groups.contains(&entry.group()) {
+            groups.push(entry.group());
         }
     }
     groups
-}
-
-/// How many entries have each verdict, in the order from best to worst; those that nothing has are left out.
-pub fn counts<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(&'static str, usize)> {
-    let entries: Vec<&Entry> = entries.collect();
-    const ORDER: [&str; 6] = [
-        "correct",
-        "correct to leading order",
-        "correct under a condition",
-        "misprint",
-        "does not follow",
-        "open",
-    ];
-    let count = |name: &str| entries.iter().filter(|e| e.verdict.name() == name).count();
-    let all = ORDER.map(|name| (name, count(name)));
-    all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
 /// The whole ledger. A number that is infinite or none is null.

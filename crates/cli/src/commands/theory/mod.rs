@@ -9,8 +9,6 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-pub use ledger::counts;
-
 /// Hold the paper's formulas against the truth, or compute exact gradient steps of the minimal model
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]

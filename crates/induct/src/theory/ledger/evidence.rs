@@ -30,6 +30,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All names, from best to worst.
+    pub const NAMES: [&'static str; 6] = [
+        "correct",
+        "correct to leading order",
+        "correct under a condition",
+        "misprint",
+        "does not follow",
+        "open",
+    ];
+
     /// Its name in tables and files.
     pub fn name(&self) -> &'static str {
         match self {

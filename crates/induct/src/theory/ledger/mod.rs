@@ -66,6 +66,20 @@ pub struct Entry {
     pub evidence: Evidence,
 }
 
+impl Entry {
+    /// The group that it belongs to: what its name starts with.
+    pub fn group(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or(self.id)
+    }
+}
+
+/// How many entries have each verdict, from best to worst; those that nothing has are left out.
+pub fn counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<(&'static str, usize)> {
+    let count = |name: &str| entries.clone().filter(|e| e.verdict.name() == name).count();
+    let all = Verdict::NAMES.map(|name| (name, count(name)));
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
 /// All entries, in the order of the paper. Takes a second or two.
 pub fn ledger() -> Vec<Entry> {
     let rooms = [

@@ -92,7 +92,7 @@ impl<'a> Triangle<'a> {
     pub fn sum_over_keys<const FUSED: bool>(
         self,
         block: &Range<usize>,
-        source: Source<Lane>,
+        source: Source,
         out: &mut [Lane],
     ) {
         let columns = source.columns;
@@ -104,9 +104,9 @@ impl<'a> Triangle<'a> {
             let start = keys.start;
             if a + 1 < self.count {
                 let weights = [row(a), row(a + 1)];
-                add_sums::<FUSED, false, Lane, 2>(weights, start, source, columns, [i, i + 1], out);
+                add_sums::<FUSED, false, 2>(weights, start, source, columns, [i, i + 1], out);
             } else {
-                add_sums::<FUSED, false, Lane, 1>([row(a)], start, source, columns, [i], out);
+                add_sums::<FUSED, false, 1>([row(a)], start, source, columns, [i], out);
             }
         }
     }
@@ -117,7 +117,7 @@ impl<'a> Triangle<'a> {
         self,
         block: &Range<usize>,
         data: usize,
-        source: Source<Lane>,
+        source: Source,
         out: &mut [Lane],
     ) {
         let (first, count) = (self.first, self.count);
@@ -129,9 +129,9 @@ impl<'a> Triangle<'a> {
             if j + 1 < block.end {
                 let other = self.pack(j + 1, self.length, count, &mut other);
                 let weights = [one, other];
-                add_sums::<FUSED, false, Lane, 2>(weights, first, source, columns, [j, j + 1], out);
+                add_sums::<FUSED, false, 2>(weights, first, source, columns, [j, j + 1], out);
             } else {
-                add_sums::<FUSED, false, Lane, 1>([one], first, source, columns, [j], out);
+                add_sums::<FUSED, false, 1>([one], first, source, columns, [j], out);
             }
         }
     }
@@ -184,7 +184,7 @@ impl<'a> Triangle<'a> {
     pub fn sum_by_lag<const FUSED: bool, const KEY: bool>(
         self,
         inputs: &Inputs,
-        source: Source<Lane>,
+        source: Source,
         out: &mut [Lane],
     ) {
         let (first, step, places) = (self.first, self.length + 1, inputs.lag_columns);
@@ -203,7 +203,7 @@ impl<'a> Triangle<'a> {
             }
             if lag + 1 == end {
                 let start = if KEY { row - lag } else { row };
-                add_sums::<FUSED, KEY, Lane, 1>([shorter], start, source, places, [lag], out);
+                add_sums::<FUSED, KEY, 1>([shorter], start, source, places, [lag], out);
                 continue;
             }
             // The longer of two lags has the earlier keys.
@@ -218,12 +218,12 @@ impl<'a> Triangle<'a> {
             }
             if row < both {
                 let start = if KEY { 0 } else { row };
-                add_sums::<FUSED, KEY, Lane, 1>([&shorter[..1]], start, source, places, [lag], out);
+                add_sums::<FUSED, KEY, 1>([&shorter[..1]], start, source, places, [lag], out);
                 shorter = &shorter[1..];
             }
             let start = if KEY { both - lag - 1 } else { both };
             let lags = [lag + 1, lag];
-            add_sums::<FUSED, KEY, Lane, 2>([longer, shorter], start, source, places, lags, out);
+            add_sums::<FUSED, KEY, 2>([longer, shorter], start, source, places, lags, out);
         }
     }
 
@@ -320,39 +320,20 @@ impl Asked<'_> {
     }
 }
 
-/// Rows that a sum takes its terms from: lanes, or plain numbers that all lanes share.
+/// Rows that a sum takes its terms from.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a, T> {
-    pub data: &'a [T],
+pub(super) struct Source<'a> {
+    pub data: &'a [Lane],
     pub columns: Columns,
-}
-
-/// A number that all lanes may share.
-trait Number: Copy {
-    fn lane(self) -> Lane;
-}
-
-impl Number for Lane {
-    #[inline(always)]
-    fn lane(self) -> Lane {
-        self
-    }
-}
-
-impl Number for f32 {
-    #[inline(always)]
-    fn lane(self) -> Lane {
-        Lane::splat(self)
-    }
 }
 
 /// Adds to R rows of `out` a sum each: Σ_n weights_r[n] source[first + n], one row of the source later for the second if
 /// `DIAGONAL`.
 #[inline(always)]
-fn add_sums<const FUSED: bool, const DIAGONAL: bool, T: Number, const R: usize>(
+fn add_sums<const FUSED: bool, const DIAGONAL: bool, const R: usize>(
     weights: [&[Lane]; R],
     first: usize,
-    source: Source<T>,
+    source: Source,
     columns: Columns,
     rows: [usize; R],
     out: &mut [Lane],
@@ -363,22 +344,16 @@ fn add_sums<const FUSED: bool, const DIAGONAL: bool, T: Number, const R: usize>(
             ..source
         };
         let place = columns.part::<N>(start);
-        add_columns::<FUSED, DIAGONAL, T, R, N>(weights, first, source, place, rows, out)
+        add_columns::<FUSED, DIAGONAL, R, N>(weights, first, source, place, rows, out)
     });
 }
 
 /// The same for N columns.
 #[inline(always)]
-fn add_columns<
-    const FUSED: bool,
-    const DIAGONAL: bool,
-    T: Number,
-    const R: usize,
-    const N: usize,
->(
+fn add_columns<const FUSED: bool, const DIAGONAL: bool, const R: usize, const N: usize>(
     weights: [&[Lane]; R],
     first: usize,
-    source: Source<T>,
+    source: Source,
     columns: Columns,
     rows: [usize; R],
     out: &mut [Lane],
@@ -393,7 +368,7 @@ fn add_columns<
     for n in 0..count {
         let row = source.columns.row(source.data, first + n);
         for c in 0..N {
-            sums[0][c] = one[n].times_plus::<FUSED>(row[c].lane(), sums[0][c]);
+            sums[0][c] = one[n].times_plus::<FUSED>(row[c], sums[0][c]);
         }
         if R == PAIR {
             let row = match DIAGONAL {
@@ -401,7 +376,7 @@ fn add_columns<
                 false => row,
             };
             for c in 0..N {
-                sums[R - 1][c] = other[n].times_plus::<FUSED>(row[c].lane(), sums[R - 1][c]);
+                sums[R - 1][c] = other[n].times_plus::<FUSED>(row[c], sums[R - 1][c]);
             }
         }
     }
