@@ -13,7 +13,8 @@ const EXPONENTIAL: usize = 7;
 
 impl Model {
     /// Multiplications (each with an addition, where one follows) that the gradient of one sequence takes, counted from the
-    /// formulas of the path that computes it: those of pairs of positions and of matrix products.
+    /// formulas of the path that computes it: those of pairs of positions and of matrix products. An upper count: gradients of
+    /// data and a second pass of the last layer's scores are in it, though nobody computes them.
     pub fn multiplications(&self) -> f64 {
         let (t, k) = (self.length(), self.states());
         let pairs = t * (t + 1) / 2;
