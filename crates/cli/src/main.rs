@@ -1,5 +1,6 @@
 //! The command line of Induct: parse, call, print.
 
+mod chapter_folder;
 mod chart;
 mod commands;
 mod failure;
@@ -7,7 +8,6 @@ mod recipes;
 mod run_folder;
 mod story;
 mod tensors;
-mod theory_chapter;
 mod training;
 mod whole_file;
 

@@ -6,9 +6,9 @@ use clap::Args;
 use induct::theory::ledger::{Entry, Kind, Verdict, counts, ledger};
 use serde_json::{Map, Value, json};
 
+use crate::chapter_folder;
 use crate::commands::{note, print, print_json};
 use crate::failure::Failure;
-use crate::theory_chapter;
 
 /// The ledger's own options.
 #[derive(Args)]
@@ -28,7 +28,7 @@ pub struct LedgerArguments {
 pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
         // Before the work rather than after it.
-        theory_chapter::check(out)?;
+        chapter_folder::check(out)?;
     }
     note("holding the paper's formulas against the truth: some seconds");
     let mut entries = ledger();
@@ -43,7 +43,7 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
         }
     }
     if let Some(out) = &arguments.out {
-        theory_chapter::write(out, &entries, as_json(&entries))?;
+        chapter_folder::write(out, &entries, as_json(&entries))?;
         note(&format!("wrote {}", out.join("theory.html").display()));
     }
     if arguments.json {

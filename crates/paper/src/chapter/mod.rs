@@ -6,7 +6,7 @@
 mod entries;
 mod figures;
 mod findings;
-mod folder;
 mod page;
 
-pub use folder::{check, write};
+pub use figures::{ChapterFigure, all as figures};
+pub use page::page;

@@ -10,8 +10,6 @@ use induct::theory::ledger::Entry;
 use induct_figure::Figure;
 use rayon::prelude::*;
 
-use crate::failure::Failure;
-
 /// A figure with its place in the chapter.
 pub struct ChapterFigure {
     /// Of its files.
@@ -31,22 +29,21 @@ const ETA: f64 = 0.03;
 const DRAWS: usize = 10_000;
 
 /// All of them, in the order of the paper.
-pub fn all(entries: &[Entry]) -> Result<Vec<ChapterFigure>, Failure> {
-    let prior = Prior::new(&PriorSpec::default(), 2, 2)?;
-    let coupling = Coupling::of_prior(&prior, LENGTH)?;
-    let lengths: Vec<(f64, Coupling)> = LENGTHS
-        .par_iter()
-        .map(|&t| Ok((t as f64, Coupling::of_prior(&prior, t)?)))
-        .collect::<Result<_, Failure>>()?;
-    Ok(vec![
+pub fn all(entries: &[Entry]) -> Vec<ChapterFigure> {
+    let prior = Prior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains");
+    let coupling = |t: usize| Coupling::of_prior(&prior, t).expect("a uniform prior");
+    let lengths = LENGTHS.par_iter().map(|&t| (t as f64, coupling(t)));
+    let lengths: Vec<(f64, Coupling)> = lengths.collect();
+    let coupling = coupling(LENGTH);
+    vec![
         from_ledger::deviations(entries),
-        steps::first_step(&prior, &coupling)?,
+        steps::first_step(&prior, &coupling),
         over_length::ratio(&lengths),
-        steps::second_step(&prior, &coupling)?,
+        steps::second_step(&prior, &coupling),
         over_length::threshold(entries, &lengths),
         from_ledger::odd_even(entries),
         from_ledger::decisions(entries),
-    ])
+    ]
 }
 
 /// Lengths of the curves over t.

@@ -5,9 +5,9 @@ use std::io::Read;
 use std::path::Path;
 
 use induct::theory::ledger::Entry;
+use induct_paper::chapter;
 use serde_json::{Value, json};
 
-use super::{figures, page};
 use crate::failure::Failure;
 use crate::whole_file::{cannot, is_empty_or_absent, write_whole};
 
@@ -43,13 +43,13 @@ pub fn write(path: &Path, entries: &[Entry], ledger: Value) -> Result<(), Failur
     }
     let text = serde_json::to_string_pretty(&whole).expect("plain data") + "\n";
     write_whole(&path.join("ledger.json"), text.as_bytes())?;
-    let figures = figures::all(entries)?;
+    let figures = chapter::figures(entries);
     for figure in &figures {
         let file = |ending: &str| path.join(format!("{}.{ending}", figure.name));
         write_whole(&file("svg"), figure.drawn.svg(WIDTH).as_bytes())?;
         write_whole(&file("png"), &figure.drawn.png(WIDTH, 2))?;
         write_whole(&file("csv"), figure.drawn.csv().as_bytes())?;
     }
-    let html = page::page(entries, &figures);
+    let html = chapter::page(entries, &figures);
     write_whole(&path.join("theory.html"), html.as_bytes())
 }

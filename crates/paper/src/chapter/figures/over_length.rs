@@ -6,7 +6,7 @@ use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value
 use rayon::prelude::*;
 
 use super::{ChapterFigure, ETA, LENGTH};
-use crate::theory_chapter::findings::number;
+use crate::chapter::findings::number;
 
 pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let points = lengths.iter().map(|(t, coupling)| {

@@ -6,7 +6,6 @@ use induct::theory::{Coupling, Step, Weights, descend, margin_needed, sample};
 use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Series, Value};
 
 use super::{ChapterFigure, DRAWS, ETA, LENGTH, START};
-use crate::failure::Failure;
 
 /// One step from `from`, exactly and by Monte Carlo.
 struct Taken {
@@ -16,13 +15,11 @@ struct Taken {
     v: Vec<Estimate>,
 }
 
-fn take(prior: &Prior, coupling: &Coupling, from: &Weights, seed: u64) -> Result<Taken, Failure> {
+fn take(prior: &Prior, coupling: &Coupling, from: &Weights, seed: u64) -> Taken {
     let path = descend(from, &[Step::new(coupling, ETA)]);
-    let exact = path
-        .map_err(|error| Failure::failed(error.to_string()))?
-        .remove(0);
+    let exact = path.expect("weights and rate of the paper").remove(0);
     let margin = 1.0 + margin_needed(from).sufficient;
-    let slope = sample(prior, from, margin, DRAWS, seed)?;
+    let slope = sample(prior, from, margin, DRAWS, seed).expect(VALID);
     let after = |start: &[f64], slope: &[Estimate]| {
         let moved = start.iter().zip(slope).map(|(start, slope)| Estimate {
             mean: start - ETA * slope.mean,
@@ -30,11 +27,11 @@ fn take(prior: &Prior, coupling: &Coupling, from: &Weights, seed: u64) -> Result
         });
         moved.collect()
     };
-    Ok(Taken {
+    Taken {
         w_k: after(&from.w_k, &slope.w_k),
         v: after(&from.v, &slope.v),
         exact,
-    })
+    }
 }
 
 impl Taken {
@@ -93,12 +90,15 @@ fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) ->
     })
 }
 
+/// Why sampling cannot fail.
+const VALID: &str = "the weights of the exact steps, and their own margin";
+
 const SETTING: &str = "Start 0.02, η = 0.03, t = 100.";
 
-pub fn first_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, Failure> {
+pub fn first_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
-    let taken = take(prior, coupling, &start, 6)?;
-    Ok(ChapterFigure {
+    let taken = take(prior, coupling, &start, 6);
+    ChapterFigure {
         name: "first-step",
         after: "first-step",
         caption: format!(
@@ -113,13 +113,13 @@ pub fn first_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, F
                 taken.plot("v after one step"),
             ],
         },
-    })
+    }
 }
 
-pub fn second_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, Failure> {
+pub fn second_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
-    let first = take(prior, coupling, &start, 6)?.exact;
-    let taken = take(prior, coupling, &first, 7)?;
+    let first = take(prior, coupling, &start, 6).exact;
+    let taken = take(prior, coupling, &first, 7);
     // The paper's figure: what the part of W_k above its constant adds to v.
     let above = first.w_k[0] - first.w_k[1];
     let diagonal = Weights {
@@ -133,7 +133,7 @@ pub fn second_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, 
         .map(|g| -ETA * g)
         .collect();
     let margin = 1.0 + margin_needed(&diagonal).sufficient;
-    let drawn = sample(prior, &diagonal, margin, DRAWS, 8)?.v;
+    let drawn = sample(prior, &diagonal, margin, DRAWS, 8).expect(VALID).v;
     let drawn: Vec<Estimate> = drawn
         .iter()
         .map(|slope| Estimate {
@@ -142,7 +142,7 @@ pub fn second_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, 
         })
         .collect();
     let lead = [&taken.exact.v[1], &taken.exact.v[0]].map(|v| format!("{v:.5}"));
-    Ok(ChapterFigure {
+    ChapterFigure {
         name: "second-step",
         after: "second-step",
         caption: format!(
@@ -159,5 +159,5 @@ pub fn second_step(prior: &Prior, coupling: &Coupling) -> Result<ChapterFigure, 
                 exact_and_sampled("What the diagonal of W_k added to v in the second step", "part of the change of v_j", &exact, &drawn),
             ],
         },
-    })
+    }
 }

@@ -4,7 +4,7 @@ use induct::theory::ledger::{Entry, Kind, Line};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::ChapterFigure;
-use crate::theory_chapter::findings::number;
+use crate::chapter::findings::number;
 
 fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)> {
     let numbered = (1..).map(f64::from).zip(entries);
