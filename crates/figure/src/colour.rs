@@ -29,11 +29,38 @@ pub enum Colour {
     Vermilion,
     /// A third one.
     Green,
+    /// Large numbers in matrices and heat maps.
+    Deep,
+    /// One of a family in order, 0 to 10 (what is larger counts as 10): lighter and warmer as it grows.
+    Ramp(u8),
+}
+
+/// The last colour of the ramp.
+pub(crate) const RAMP_END: u8 = 10;
+
+/// For white and for dark paper. Even steps in lightness (OKLCH: 0.27 to 0.675 and 0.55 to 0.93), so that the order is seen with any
+/// colour vision, and in hue (278° to 60° and 282° to 95°, by way of magenta), with as much chroma up to 0.19 as screens have.
+const RAMP: [[&str; 3]; 11] = [
+    ["ramp0", "#1f0074", "#655adb"],
+    ["ramp1", "#39017d", "#8f5adb"],
+    ["ramp2", "#530182", "#b45bd3"],
+    ["ramp3", "#6e0280", "#d55ec3"],
+    ["ramp4", "#880378", "#f264ad"],
+    ["ramp5", "#a10e6c", "#ff7996"],
+    ["ramp6", "#b61c5c", "#fe958c"],
+    ["ramp7", "#c92e48", "#feac8a"],
+    ["ramp8", "#d8422b", "#ffc08d"],
+    ["ramp9", "#dd5e03", "#ffd492"],
+    ["ramp10", "#db7b01", "#ffe891"],
+];
+
+fn of_ramp(place: u8) -> [&'static str; 3] {
+    RAMP[usize::from(place.min(RAMP_END))]
 }
 
 impl Colour {
-    /// All of them.
-    pub const ALL: [Colour; 12] = [
+    /// All with a role of their own: without the ramp.
+    pub const ROLES: [Colour; 13] = [
         Colour::Ink,
         Colour::Muted,
         Colour::Faint,
@@ -46,7 +73,19 @@ impl Colour {
         Colour::Blue,
         Colour::Vermilion,
         Colour::Green,
+        Colour::Deep,
     ];
+
+    fn all() -> impl Iterator<Item = Colour> {
+        Self::ROLES
+            .into_iter()
+            .chain((0..=RAMP_END).map(Colour::Ramp))
+    }
+
+    /// The place on the ramp for a share of it, 0 to 1.
+    pub fn ramp(share: f64) -> Self {
+        Colour::Ramp((share.clamp(0.0, 1.0) * f64::from(RAMP_END)).round() as u8)
+    }
 
     /// The colour that a strategy has in every figure.
     pub fn of_strategy(name: &str) -> Option<Self> {
@@ -75,6 +114,8 @@ impl Colour {
             Colour::Blue => "blue",
             Colour::Vermilion => "vermilion",
             Colour::Green => "green",
+            Colour::Deep => "deep",
+            Colour::Ramp(place) => of_ramp(place)[0],
         }
     }
 
@@ -91,6 +132,8 @@ impl Colour {
             Colour::Trigram | Colour::Green => "#00805c",
             Colour::Bayes => "#a8437f",
             Colour::Vermilion => "#c44f00",
+            Colour::Deep => "#0a4a8c",
+            Colour::Ramp(place) => of_ramp(place)[1],
         }
     }
 
@@ -107,6 +150,8 @@ impl Colour {
             Colour::Trigram | Colour::Green => "#2fc79b",
             Colour::Bayes => "#e08fbd",
             Colour::Vermilion => "#ff8a45",
+            Colour::Deep => "#8accff",
+            Colour::Ramp(place) => of_ramp(place)[2],
         }
     }
 }
@@ -114,7 +159,7 @@ impl Colour {
 /// The rules that turn figures dark where the reader's screen is. Presentation attributes give way to them.
 pub(crate) fn dark_css() -> String {
     let mut rules = String::new();
-    for colour in Colour::ALL {
+    for colour in Colour::all() {
         let (name, hex) = (colour.name(), colour.dark());
         rules += &format!(
             ".induct-figure .f-{name}{{fill:{hex}}}.induct-figure .s-{name}{{stroke:{hex}}}"
@@ -146,7 +191,7 @@ mod tests {
 
     #[test]
     fn labels_can_be_read_on_both_papers() {
-        for colour in Colour::ALL {
+        for colour in Colour::ROLES {
             if matches!(colour, Colour::Faint | Colour::Paper) {
                 continue;
             }
@@ -155,6 +200,23 @@ mod tests {
             let dark = contrast(colour.dark(), Colour::Paper.dark());
             assert!(light > 4.0 && dark > 4.0, "{colour:?}: {light} {dark}");
         }
+    }
+
+    #[test]
+    fn the_ramp_is_seen_on_both_papers_and_in_order_without_hues() {
+        for place in 0..=RAMP_END {
+            let colour = Colour::Ramp(place);
+            let light = contrast(colour.light(), Colour::Paper.light());
+            let dark = contrast(colour.dark(), Colour::Paper.dark());
+            assert!(light > 3.0 && dark > 3.0, "{place}: {light} {dark}");
+            let next = Colour::Ramp(place + 1);
+            if place < RAMP_END {
+                assert!(luminance(next.light()) > 1.08 * luminance(colour.light()));
+                assert!(luminance(next.dark()) > 1.08 * luminance(colour.dark()));
+            }
+        }
+        assert_eq!(Colour::Ramp(200).light(), Colour::Ramp(10).light());
+        assert_eq!(Colour::ramp(0.52), Colour::Ramp(5));
     }
 
     #[test]

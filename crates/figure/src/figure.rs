@@ -4,20 +4,45 @@ use std::sync::Arc;
 
 use resvg::{tiny_skia, usvg};
 
+use crate::chain::Chain;
 use crate::colour::dark_css;
 use crate::font::{self, font_face_css};
-use crate::marks::Value;
+use crate::forest::Forest;
+use crate::heatmap::Heatmap;
+use crate::layout::{self, Part};
 use crate::matrix::Matrix;
 use crate::plot::Plot;
 use crate::svg::Drawing;
+use crate::symbols::Arcs;
 
 /// A part of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Panel {
-    /// With axes.
+    /// Lines, points, bands and bars over two axes.
     Plot(Plot),
-    /// With cells.
+    /// A small matrix with its numbers in the cells.
     Matrix(Matrix),
+    /// A large matrix as colours.
+    Heatmap(Heatmap),
+    /// Attention over a row of symbols.
+    Arcs(Arcs),
+    /// A Markov chain with a sequence drawn from it.
+    Chain(Chain),
+    /// Claims with their intervals and verdicts.
+    Forest(Forest),
+}
+
+impl Panel {
+    fn part(&self) -> &dyn Part {
+        match self {
+            Panel::Plot(plot) => plot,
+            Panel::Matrix(matrix) => matrix,
+            Panel::Heatmap(map) => map,
+            Panel::Arcs(arcs) => arcs,
+            Panel::Chain(chain) => chain,
+            Panel::Forest(forest) => forest,
+        }
+    }
 }
 
 /// Panels that belong together.
@@ -27,50 +52,26 @@ pub struct Figure {
     pub description: String,
     /// Its panels, in reading order.
     pub panels: Vec<Panel>,
+    /// How many panels stand in a row where there is room for them; fewer where there is not, and one on a phone.
+    pub columns: usize,
 }
 
-/// Around everything, and between panels.
-const MARGIN: f64 = 10.0;
-const GAP: f64 = 30.0;
-/// A row holds two plots, or a matrix and a plot.
-const ROW: f64 = 2.0;
-/// Below this width panels stand one below the other.
-const SIDE_BY_SIDE: f64 = 560.0;
+impl Default for Figure {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            panels: Vec::new(),
+            columns: 2,
+        }
+    }
+}
 
 impl Figure {
-    fn draw(&self, width: f64) -> (Drawing, f64) {
-        let mut out = Drawing {
-            body: String::new(),
-            reach: (width, 0.0),
-        };
-        let inner = width - 2.0 * MARGIN;
-        // A matrix needs less room than a plot.
-        let share = |panel: &Panel| match panel {
-            Panel::Plot(_) => 1.0,
-            Panel::Matrix(_) => 0.55,
-        };
-        let stacked = width < SIDE_BY_SIDE;
-        let (mut y, mut lowest) = (MARGIN, MARGIN);
-        let mut rest = &self.panels[..];
-        while !rest.is_empty() {
-            let count = if stacked { 1 } else { fitting(rest, share) };
-            let (row, others) = rest.split_at(count);
-            let shares: f64 = row.iter().map(share).sum();
-            let room = inner - GAP * (count as f64 - 1.0);
-            let mut x = MARGIN;
-            for panel in row {
-                let width = room * share(panel) / shares;
-                let height = match panel {
-                    Panel::Plot(plot) => plot.draw(x, y, width, &mut out),
-                    Panel::Matrix(matrix) => matrix.draw(x, y, width, &mut out),
-                };
-                lowest = f64::max(lowest, y + height);
-                x += width + GAP;
-            }
-            y = lowest + GAP / 2.0;
-            rest = others;
-        }
-        (out, (lowest + MARGIN).ceil())
+    pub(crate) fn draw(&self, width: f64) -> (Drawing, f64) {
+        let mut out = Drawing::default();
+        let parts: Vec<&dyn Part> = self.panels.iter().map(Panel::part).collect();
+        let height = layout::draw(&parts, self.columns, width, &mut out);
+        (out, height)
     }
 
     /// For a page that has the font: `width` pixels wide, dark where the screen is.
@@ -93,62 +94,31 @@ impl Figure {
 
     /// The numbers behind it: one row a point or a cell.
     pub fn csv(&self) -> String {
-        let mut out = String::from("panel,series,x,y,error\n");
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        for (index, panel) in self.panels.iter().enumerate() {
-            match panel {
-                Panel::Plot(plot) => {
-                    for series in &plot.series {
-                        for Value { x, y, error } in &series.values {
-                            let name = quoted(&series.label);
-                            out += &format!("{},{name},{x},{y},{error}\n", index + 1);
-                        }
-                    }
-                }
-                Panel::Matrix(matrix) => {
-                    let (name, k) = (quoted(&matrix.title), matrix.names.len());
-                    for (cell, value) in matrix.values.iter().enumerate() {
-                        let (row, column) = (&matrix.names[cell / k], &matrix.names[cell % k]);
-                        out += &format!(
-                            "{},{name},{},{value},\n",
-                            index + 1,
-                            quoted(&format!("{row},{column}"))
-                        );
-                    }
-                }
-            }
-        }
-        out
+        crate::csv::csv(self)
     }
 
     /// A PNG with `scale` pixels for each of the layout's, on white.
     pub fn png(&self, width: u32, scale: u32) -> Vec<u8> {
-        let mut fonts = usvg::fontdb::Database::new();
-        fonts.load_font_data(font::REGULAR.to_vec());
-        fonts.load_font_data(font::BOLD.to_vec());
-        let options = usvg::Options {
-            fontdb: Arc::new(fonts),
-            ..usvg::Options::default()
-        };
-        let svg = self.svg_inline(width);
-        let tree = usvg::Tree::from_str(&svg, &options).expect("this room writes proper SVG");
-        let size = tree.size().to_int_size();
-        let mut pixels = tiny_skia::Pixmap::new(size.width() * scale, size.height() * scale)
-            .expect("a figure is not empty");
-        let transform = tiny_skia::Transform::from_scale(scale as f32, scale as f32);
-        resvg::render(&tree, transform, &mut pixels.as_mut());
-        pixels.encode_png().expect("pixels become PNG")
+        pixels(&self.svg_inline(width), scale)
     }
 }
 
-/// How many of the panels go into one row.
-fn fitting(panels: &[Panel], share: impl Fn(&Panel) -> f64) -> usize {
-    let mut sum = 0.0;
-    let fits = panels.iter().take_while(|panel| {
-        sum += share(panel);
-        sum <= ROW
-    });
-    fits.count().max(1)
+/// What this room wrote, as PNG.
+pub(crate) fn pixels(svg: &str, scale: u32) -> Vec<u8> {
+    let mut fonts = usvg::fontdb::Database::new();
+    fonts.load_font_data(font::REGULAR.to_vec());
+    fonts.load_font_data(font::BOLD.to_vec());
+    let options = usvg::Options {
+        fontdb: Arc::new(fonts),
+        ..usvg::Options::default()
+    };
+    let tree = usvg::Tree::from_str(svg, &options).expect("this room writes proper SVG");
+    let size = tree.size().to_int_size();
+    let mut pixels = tiny_skia::Pixmap::new(size.width() * scale, size.height() * scale)
+        .expect("a figure is not empty");
+    let transform = tiny_skia::Transform::from_scale(scale as f32, scale as f32);
+    resvg::render(&tree, transform, &mut pixels.as_mut());
+    pixels.encode_png().expect("pixels become PNG")
 }
 
 #[cfg(test)]
@@ -184,6 +154,7 @@ mod tests {
                 dot: true,
             }],
             aspect: 0.6,
+            ..Plot::default()
         };
         let mut bars = plot.clone();
         (bars.x, bars.y) = (Axis::linear("x"), Axis::linear("y"));
@@ -206,13 +177,16 @@ mod tests {
             title: "W_k after the first step".into(),
             row_label: "the current symbol".into(),
             column_label: "the symbol found".into(),
-            names: vec!["0".into(), "1".into()],
+            rows: vec!["0".into(), "1".into()],
+            columns: vec!["0".into(), "1".into()],
             values: vec![0.069, 0.031, 0.031, 0.069],
             cells: vec![vec!["0.06902".into(), "drawn 0.0691 ± 0.0004".into()]; 4],
+            signed: false,
         };
         Figure {
             description: "a test".into(),
             panels: vec![Panel::Matrix(matrix), Panel::Plot(plot), Panel::Plot(bars)],
+            ..Figure::default()
         }
     }
 
@@ -220,11 +194,11 @@ mod tests {
     fn no_word_leaves_the_figure() {
         for width in [340, 360, 720, 1000] {
             let (drawing, _) = busy().draw(f64::from(width));
-            let (left, right) = drawing.reach;
-            assert!(
-                left >= 0.0 && right <= f64::from(width),
-                "{width}: {left} {right}"
-            );
+            for word in &drawing.words {
+                let [left, _, right, _] = word.edges;
+                let inside = left >= 0.0 && right <= f64::from(width);
+                assert!(inside, "{width}: {word:?}");
+            }
         }
     }
 

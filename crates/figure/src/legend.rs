@@ -1,7 +1,8 @@
 //! The names of series: where lines end, pushed apart, or in rows above a narrow plot.
 
-use crate::marks::{Mark, Series};
-use crate::svg::{Anchor, Drawing, Style};
+use crate::colour::{Colour, RAMP_END};
+use crate::marks::Mark;
+use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
 use crate::text;
 
 /// Letters of labels.
@@ -12,90 +13,115 @@ pub(crate) const LINE: f64 = 17.0;
 const SWATCH: f64 = 18.0;
 const GAP: f64 = 6.0;
 
-fn named(series: &[Series]) -> impl Iterator<Item = &Series> {
-    series.iter().filter(|series| !series.label.is_empty())
+/// A name with what it names.
+pub(crate) struct Key<'a> {
+    pub label: &'a str,
+    pub colour: Colour,
+    pub mark: Mark,
 }
 
 /// Width of the column of names to the right of a plot; zero if there are none.
-pub(crate) fn column_width(series: &[Series]) -> f64 {
-    let widths = named(series).map(|series| text::width(&series.label, SIZE, false));
+pub(crate) fn column_width(keys: &[Key]) -> f64 {
+    let widths = keys.iter().map(|key| text::width(key.label, SIZE, false));
     widths.fold(0.0, f64::max)
 }
 
-/// Rows of swatches and names that fit into `room`: how many, after drawing them from `top` on.
-pub(crate) fn draw_rows(
-    series: &[Series],
-    left: f64,
-    top: f64,
-    room: f64,
-    out: &mut Drawing,
-) -> usize {
+/// Draws rows of swatches and names that fit into `room` from `top` on; returns their height.
+pub(crate) fn draw_rows(keys: &[Key], left: f64, top: f64, room: f64, out: &mut Drawing) -> f64 {
     let (mut x, mut row) = (left, 0);
-    for series in named(series) {
-        let label = text::width(&series.label, SIZE, false);
-        let needed = SWATCH + GAP + label;
+    let indent = SWATCH + GAP;
+    for key in keys {
+        let lines = text::wrap(key.label, SIZE, false, room - indent);
+        let widths = lines.iter().map(|line| text::width(line, SIZE, false));
+        let needed = indent + widths.fold(0.0, f64::max);
         if x > left && x + needed > left + room {
             x = left;
             row += 1;
         }
-        let middle = top + LINE * row as f64 + LINE / 2.0;
-        swatch(series, x, middle, out);
-        let style = Style::new(SIZE, series.colour, Anchor::Start);
-        out.text(x + SWATCH + GAP, middle + 0.35 * SIZE, &series.label, style);
+        let middle = |row: i32| top + LINE * f64::from(row) + LINE / 2.0;
+        swatch(key, x, middle(row), out);
+        let style = Style::new(SIZE, key.colour, Anchor::Start);
+        for (index, line) in (0..).zip(&lines) {
+            row += i32::from(index > 0);
+            out.text(x + indent, middle(row) + 0.35 * SIZE, line, style);
+        }
         x += needed + 16.0;
     }
-    if named(series).next().is_some() {
-        row + 1
-    } else {
-        0
+    match keys.is_empty() {
+        true => 0.0,
+        false => LINE * f64::from(row + 1) + 6.0,
     }
 }
 
-fn swatch(series: &Series, x: f64, y: f64, out: &mut Drawing) {
-    let line = format!("M{x:.1} {y:.1}h{SWATCH}");
-    match series.mark {
-        Mark::Line | Mark::Steps => out.stroke(&line, series.colour, 2.0, ""),
-        Mark::Dashed => out.stroke(&line, series.colour, 1.5, " stroke-dasharray=\"5 4\""),
-        Mark::Points => {
-            let shape = format!(
-                "circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"3\"",
-                x + SWATCH / 2.0
-            );
-            out.fill(&shape, series.colour, 1.0);
-        }
-        Mark::Band | Mark::Above | Mark::Bars => {
-            let shape = format!(
-                "rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{SWATCH}\" height=\"10\"",
-                y - 5.0
-            );
-            let opacity = if series.mark == Mark::Bars {
-                0.85
-            } else {
-                0.25
-            };
-            out.fill(&shape, series.colour, opacity);
-        }
+fn swatch(key: &Key, x: f64, y: f64, out: &mut Drawing) {
+    let line = format!("M{} {}h{SWATCH}", num(x), num(y));
+    match key.mark {
+        Mark::Line | Mark::Steps => out.stroke(&line, key.colour, 2.0, ""),
+        Mark::Thin => out.stroke(&line, key.colour, 1.0, ""),
+        Mark::Dashed => out.stroke(&line, key.colour, 1.5, " stroke-dasharray=\"5 4\""),
+        Mark::Points => out.fill(&circle(x + SWATCH / 2.0, y, 3.0), key.colour, 1.0),
+        Mark::Bars => out.fill(&rect(x, y - 5.0, SWATCH, 10.0), key.colour, 0.7),
+        Mark::Band | Mark::Above => out.fill(&rect(x, y - 5.0, SWATCH, 10.0), key.colour, 0.25),
     }
+}
+
+/// Height of a bar of colours with its ends' names.
+pub(crate) const BAR: f64 = LINE + 6.0;
+
+/// A bar of colours (with opacities) between the names of its ends, in place of a name for each.
+pub(crate) fn draw_bar(
+    ends: [&str; 2],
+    colours: &[(Colour, f64)],
+    left: f64,
+    top: f64,
+    room: f64,
+    out: &mut Drawing,
+) {
+    let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
+    let [first, last] = ends.map(|end| text::width(end, SIZE, false));
+    let width = (room - first - last - 2.0 * GAP).clamp(20.0, 120.0);
+    let step = width / colours.len().max(1) as f64;
+    let start = left + first + if first > 0.0 { GAP } else { 0.0 };
+    let baseline = top + LINE / 2.0 + 0.35 * SIZE;
+    out.text(left, baseline, ends[0], style);
+    out.text(start + width + GAP, baseline, ends[1], style);
+    out.body += "<g shape-rendering=\"crispEdges\">";
+    for (index, (colour, opacity)) in colours.iter().enumerate() {
+        let x = start + index as f64 * step;
+        out.fill(&rect(x, top + 3.5, step, 10.0), *colour, *opacity);
+    }
+    out.body += "</g>";
+}
+
+/// The colours of the ramp.
+pub(crate) fn ramp() -> Vec<(Colour, f64)> {
+    (0..=RAMP_END).map(|at| (Colour::Ramp(at), 1.0)).collect()
 }
 
 /// Names at the heights where series end, in a column that starts at `x`.
 ///
-/// `ends` are those heights, one for each series with a name.
+/// `ends` are those heights, one for each name.
 pub(crate) fn draw_column(
-    series: &[Series],
+    keys: &[Key],
     ends: &[f64],
     x: f64,
     (top, bottom): (f64, f64),
     out: &mut Drawing,
 ) {
     let heights = spread(ends, top, bottom);
-    for (series, (height, end)) in named(series).zip(heights.into_iter().zip(ends)) {
+    for (key, (height, end)) in keys.iter().zip(heights.into_iter().zip(ends)) {
         if (height - end).abs() > 3.0 {
-            let path = format!("M{:.1} {end:.1}L{:.1} {height:.1}", x - 11.0, x - 3.0);
-            out.stroke(&path, series.colour, 1.0, "");
+            let path = format!(
+                "M{} {}L{} {}",
+                num(x - 11.0),
+                num(*end),
+                num(x - 3.0),
+                num(height)
+            );
+            out.stroke(&path, key.colour, 1.0, "");
         }
-        let style = Style::new(SIZE, series.colour, Anchor::Start);
-        out.text(x, height + 0.35 * SIZE, &series.label, style);
+        let style = Style::new(SIZE, key.colour, Anchor::Start);
+        out.text(x, height + 0.35 * SIZE, key.label, style);
     }
 }
 

@@ -8,21 +8,39 @@
 //! they end, names of axes upright, one font. The font is bundled: PNGs are drawn with it, and an SVG file carries it, so that a figure looks
 //! the same everywhere. On a dark screen an SVG turns dark by itself.
 
+mod annotate;
+mod axis;
+mod chain;
 mod colour;
+mod csv;
 mod figure;
 mod font;
+mod forest;
+#[cfg(test)]
+mod gallery;
+mod heatmap;
+mod layout;
 mod legend;
 mod marks;
 mod matrix;
+mod path;
 mod plot;
 mod scale;
+mod shade;
 mod svg;
+mod symbols;
 mod text;
 
+pub use annotate::{Level, Moment, Note, Region};
+pub use axis::Axis;
+pub use chain::Chain;
 pub use colour::Colour;
 pub use figure::{Figure, Panel};
 pub use font::font_face_css;
-pub use marks::{Mark, Note, Series, Value};
+pub use forest::{Claim, Forest};
+pub use heatmap::Heatmap;
+pub use marks::{Mark, Series, Value};
 pub use matrix::Matrix;
-pub use plot::{Axis, Plot};
+pub use plot::{Family, Plot};
 pub use scale::Scale;
+pub use symbols::{Arcs, arc_stroke};

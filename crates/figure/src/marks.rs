@@ -1,7 +1,9 @@
-//! What a plot holds: lines, points, bands, bars and remarks.
+//! What a plot holds: lines, points, bands and bars.
 
+use crate::axis::Placed;
 use crate::colour::Colour;
-use crate::svg::{Anchor, Drawing, Style};
+use crate::path::{self, Point};
+use crate::svg::{Drawing, circle, num, rect};
 
 /// One point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,8 +26,10 @@ impl Value {
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A line.
+    /// A line, with a band behind it where there is an error.
     Line,
+    /// A thin line that others can be seen through: one of many runs.
+    Thin,
     /// A broken line: something it is compared with.
     Dashed,
     /// A line that jumps.
@@ -36,14 +40,15 @@ pub enum Mark {
     Band,
     /// The area from y up to the top.
     Above,
-    /// Bars from zero.
+    /// Bars from zero, as wide as the least distance between two of them: a histogram.
     Bars,
 }
 
 /// A named series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name; it stands where the line ends, or in a row above the plot where there is no room. Empty for none.
+    /// Its name; it stands where the line ends, or in a row above the plot where there is no room. Empty for none; of several
+    /// series with the same name only the first is named.
     pub label: String,
     /// Its colour.
     pub colour: Colour,
@@ -68,76 +73,130 @@ impl Series {
             values: points.into_iter().map(|(x, y)| Value::new(x, y)).collect(),
         }
     }
-}
 
-/// Words inside a plot, beside the point they are about.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Note {
-    /// Where.
-    pub x: f64,
-    /// Where.
-    pub y: f64,
-    /// What.
-    pub text: String,
-    /// Whether a dot marks the point.
-    pub dot: bool,
+    /// The same with errors: x, y and how far it may be off both ways.
+    pub fn with_errors(
+        label: impl Into<String>,
+        colour: Colour,
+        mark: Mark,
+        points: impl IntoIterator<Item = (f64, f64, f64)>,
+    ) -> Self {
+        let values = points
+            .into_iter()
+            .map(|(x, y, error)| Value { x, y, error });
+        Self {
+            label: label.into(),
+            colour,
+            mark,
+            values: values.collect(),
+        }
+    }
+
+    /// The least distance between two neighbours.
+    pub(crate) fn bin(&self) -> Option<f64> {
+        let pairs = self.values.windows(2);
+        let distances = pairs.map(|pair| (pair[1].x - pair[0].x).abs());
+        distances.filter(|d| *d > 0.0).min_by(f64::total_cmp)
+    }
 }
 
 /// Where on the page numbers are: the inner frame of a plot.
 pub(crate) struct Frame<'a> {
     /// Left, top, right, bottom.
     pub edges: [f64; 4],
-    pub to_x: &'a dyn Fn(f64) -> Option<f64>,
-    pub to_y: &'a dyn Fn(f64) -> Option<f64>,
+    pub x: Placed<'a>,
+    pub y: Placed<'a>,
 }
 
 impl Frame<'_> {
-    fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
-        Some(((self.to_x)(x)?, (self.to_y)(y)?))
+    pub fn at(&self, x: f64, y: f64) -> Option<Point> {
+        Some((self.x.at(x)?, self.y.at(y)?))
     }
 
-    /// y, held inside the frame: ends of bands and error bars may reach beyond it.
+    /// y; the bottom for what has no place, such as zero on a log axis.
+    fn y_or_bottom(&self, y: f64) -> f64 {
+        self.y.at(y).unwrap_or(self.edges[3])
+    }
+
+    /// y, held inside the frame.
     fn y_inside(&self, y: f64) -> f64 {
-        let bottom = self.edges[3];
-        (self.to_y)(y)
-            .unwrap_or(bottom)
-            .clamp(self.edges[1], bottom)
+        self.y_or_bottom(y).clamp(self.edges[1], self.edges[3])
+    }
+
+    fn holds(&self, (x, y): Point) -> bool {
+        let [left, top, right, bottom] = self.edges;
+        let slack = 0.5;
+        (left - slack..=right + slack).contains(&x) && (top - slack..=bottom + slack).contains(&y)
+    }
+}
+
+/// The bands behind lines, which no line should be hidden by.
+pub(crate) fn draw_band(series: &Series, frame: &Frame, out: &mut Drawing) {
+    let in_doubt = series.values.iter().any(|value| value.error > 0.0);
+    if series.mark == Mark::Line && in_doubt {
+        area(series, frame, out, |v| v.y + v.error, 0.18);
     }
 }
 
 pub(crate) fn draw(series: &Series, frame: &Frame, out: &mut Drawing) {
+    let mut stroke = |steps: bool, width: f64, more: &str| {
+        let stretches = stretches(series, frame, steps);
+        let paths = stretches
+            .iter()
+            .map(|points| path::line(points, frame.edges));
+        let more = format!("{ROUND}{more}");
+        out.stroke(&paths.collect::<String>(), series.colour, width, &more);
+    };
     match series.mark {
-        Mark::Line => out.stroke(&line(series, frame, false), series.colour, 2.0, ROUND),
-        Mark::Steps => out.stroke(&line(series, frame, true), series.colour, 2.0, ROUND),
-        Mark::Dashed => {
-            let more = " stroke-dasharray=\"5 4\"";
-            out.stroke(&line(series, frame, false), series.colour, 1.5, more);
-        }
+        Mark::Line => stroke(false, 2.0, ""),
+        Mark::Thin => stroke(false, 1.0, " stroke-opacity=\"0.5\""),
+        Mark::Steps => stroke(true, 2.0, ""),
+        Mark::Dashed => stroke(false, 1.5, " stroke-dasharray=\"5 4\""),
         Mark::Points => points(series, frame, out),
-        Mark::Band => area(series, frame, out, |v| v.y + v.error),
-        Mark::Above => area(series, frame, out, |_| f64::INFINITY),
+        Mark::Band => area(series, frame, out, |v| v.y + v.error, 0.18),
+        Mark::Above => area(series, frame, out, |_| f64::INFINITY, 0.14),
         Mark::Bars => bars(series, frame, out),
     }
 }
 
-const ROUND: &str = " stroke-linejoin=\"round\" stroke-linecap=\"round\"";
+const ROUND: &str = " stroke-linejoin=\"round\"";
 
-fn line(series: &Series, frame: &Frame, steps: bool) -> String {
-    let mut path = String::new();
-    let mut pen_down = false;
+/// The points of a line in pixels, parted where one has no place.
+fn stretches(series: &Series, frame: &Frame, steps: bool) -> Vec<Vec<Point>> {
+    let mut out = vec![Vec::new()];
     for value in &series.values {
-        let Some((x, y)) = frame.at(value.x, value.y) else {
-            pen_down = false;
-            continue;
-        };
-        path += &match (pen_down, steps) {
-            (false, _) => format!("M{x:.1} {y:.1}"),
-            (true, false) => format!("L{x:.1} {y:.1}"),
-            (true, true) => format!("H{x:.1}V{y:.1}"),
-        };
-        pen_down = true;
+        let stretch = out.last_mut().expect("there is always one");
+        match (frame.at(value.x, value.y), stretch.last()) {
+            (None, _) => out.push(Vec::new()),
+            (Some((x, y)), Some(&(_, before))) if steps => stretch.extend([(x, before), (x, y)]),
+            (Some(point), _) => stretch.push(point),
+        }
     }
-    path
+    out
+}
+
+/// Points all along what is drawn, a few pixels apart, for words that want to keep clear of it.
+pub(crate) fn trace(series: &Series, frame: &Frame) -> Vec<Point> {
+    let lines = match series.mark {
+        Mark::Band | Mark::Above => Vec::new(),
+        Mark::Points | Mark::Bars => {
+            let each = series.values.iter().filter_map(|v| frame.at(v.x, v.y));
+            each.map(|point| vec![point]).collect()
+        }
+        Mark::Steps => stretches(series, frame, true),
+        _ => stretches(series, frame, false),
+    };
+    let mut out: Vec<Point> = Vec::new();
+    for line in lines {
+        for (index, &(x, y)) in line.iter().enumerate() {
+            let (from_x, from_y) = line[index.saturating_sub(1)];
+            let far = (x - from_x).hypot(y - from_y).min(2000.0);
+            let steps = (far / 4.0).ceil().max(1.0);
+            let shares = (1..=steps as usize).map(|step| step as f64 / steps);
+            out.extend(shares.map(|s| (from_x + s * (x - from_x), from_y + s * (y - from_y))));
+        }
+    }
+    out
 }
 
 fn points(series: &Series, frame: &Frame, out: &mut Drawing) {
@@ -145,82 +204,67 @@ fn points(series: &Series, frame: &Frame, out: &mut Drawing) {
     // Many points are drawn smaller.
     let radius = if series.values.len() > 60 { 2.0 } else { 3.0 };
     for value in &series.values {
-        let Some((x, y)) = frame.at(value.x, value.y) else {
+        let Some((x, y)) = frame.at(value.x, value.y).filter(|at| frame.holds(*at)) else {
             continue;
         };
         if value.error > 0.0 {
             let low = frame.y_inside(value.y - value.error);
             let high = frame.y_inside(value.y + value.error);
-            bars += &format!("M{x:.1} {low:.1}V{high:.1}");
+            bars += &format!("M{} {}V{}", num(x), num(low), num(high));
         }
-        let shape = format!("circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"");
-        out.fill(&shape, series.colour, 1.0);
+        out.fill(&circle(x, y, radius), series.colour, 1.0);
     }
-    if !bars.is_empty() {
-        out.stroke(&bars, series.colour, 1.2, "");
-    }
+    out.stroke(&bars, series.colour, 1.2, "");
 }
 
-fn area(series: &Series, frame: &Frame, out: &mut Drawing, top: impl Fn(&Value) -> f64) {
-    let placed = series
-        .values
-        .iter()
-        .filter_map(|v| Some((v, (frame.to_x)(v.x)?)));
-    let placed: Vec<(&Value, f64)> = placed.collect();
-    let upper = placed.iter().map(|(v, x)| {
-        let y = match top(v) {
-            f64::INFINITY => frame.edges[1],
-            y => frame.y_inside(y),
-        };
-        format!("{x:.1} {y:.1}")
+fn area(
+    series: &Series,
+    frame: &Frame,
+    out: &mut Drawing,
+    top: impl Fn(&Value) -> f64,
+    opacity: f64,
+) {
+    let usable = series.values.iter().filter(|v| v.y.is_finite());
+    let placed: Vec<(&Value, f64)> = usable.filter_map(|v| Some((v, frame.x.at(v.x)?))).collect();
+    let upper = placed.iter().map(|(v, x)| match top(v) {
+        f64::INFINITY => (*x, frame.edges[1]),
+        y => (*x, frame.y_or_bottom(y)),
     });
-    let lower = placed.iter().rev().map(|(v, x)| {
-        let y = frame.y_inside(v.y - v.error);
-        format!("{x:.1} {y:.1}")
+    let lower = placed.iter().rev().map(|(v, x)| match top(v) {
+        f64::INFINITY => (*x, frame.y_or_bottom(v.y)),
+        _ => (*x, frame.y_or_bottom(v.y - v.error)),
     });
-    let all: Vec<String> = upper.chain(lower).collect();
-    if !all.is_empty() {
-        let shape = format!("path d=\"M{}Z\"", all.join("L"));
-        out.fill(&shape, series.colour, 0.14);
+    let path = path::area(&upper.chain(lower).collect::<Vec<Point>>(), frame.edges);
+    if !path.is_empty() {
+        out.fill(&format!("path d=\"{path}\""), series.colour, opacity);
     }
 }
 
 fn bars(series: &Series, frame: &Frame, out: &mut Drawing) {
     let [left, _, right, _] = frame.edges;
-    let width = (0.7 * (right - left) / series.values.len().max(1) as f64).max(1.0);
+    let middle = series.values.first().map_or(0.0, |value| value.x);
+    let bin = series.bin().unwrap_or(f64::INFINITY);
+    let wide = match (frame.x.at(middle), frame.x.at(middle + bin)) {
+        (Some(from), Some(to)) => (to - from).abs(),
+        _ => 0.4 * (right - left),
+    };
+    // A little air between bars that are wide enough for it.
+    let width = if wide > 6.0 {
+        wide - 1.5
+    } else {
+        wide.max(1.0)
+    };
+    let zero = frame.y_inside(0.0);
     for value in &series.values {
-        let Some((x, y)) = frame.at(value.x, value.y) else {
+        let Some((x, _)) = frame.at(value.x, value.y) else {
             continue;
         };
-        let zero = frame.y_inside(0.0);
-        let shape = format!(
-            "rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\"",
-            x - width / 2.0,
-            y.min(zero),
-            (y - zero).abs().max(0.5)
-        );
-        out.fill(&shape, series.colour, 0.85);
+        let (from, to) = (x - width / 2.0, x + width / 2.0);
+        let (from, to) = (from.clamp(left, right), to.clamp(left, right));
+        let y = frame.y_inside(value.y);
+        let shape = rect(from, y.min(zero), to - from, (y - zero).abs().max(0.5));
+        if to > from {
+            out.fill(&shape, series.colour, 0.7);
+        }
     }
-}
-
-/// A remark: to the right of its point, or to the left where it would leave the frame.
-pub(crate) fn draw_note(note: &Note, size: f64, frame: &Frame, out: &mut Drawing) {
-    let Some((x, y)) = frame.at(note.x, note.y) else {
-        return;
-    };
-    if note.dot {
-        let shape = format!("circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"");
-        out.fill(&shape, Colour::Ink, 1.0);
-    }
-    let width = crate::text::width(&note.text, size, false);
-    let [left, top, right, bottom] = frame.edges;
-    let gap = if note.dot { 9.0 } else { 0.0 };
-    let start = match x + gap + width <= right {
-        true => x + gap,
-        false => x - gap - width,
-    };
-    let start = start.clamp(left + 4.0, (right - width - 2.0).max(left + 4.0));
-    let baseline = (y + 0.35 * size).clamp(top + size, bottom - 4.0);
-    let style = Style::new(size, Colour::Ink, Anchor::Start);
-    out.text(start, baseline, &note.text, style);
 }

@@ -1,12 +1,15 @@
 //! A small matrix: one cell a number, its colour as strong as the number is large.
 
 use crate::colour::Colour;
-use crate::plot::draw_title;
-use crate::svg::{Anchor, Drawing, Style};
+use crate::layout::{Part, Place};
+use crate::legend;
+use crate::scale::{Scale, short};
+use crate::shade::Shading;
+use crate::svg::{Anchor, Drawing, Style, rect};
 use crate::text;
 
 /// A matrix with its numbers in the cells.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     /// What it shows.
     pub title: String,
@@ -14,74 +17,166 @@ pub struct Matrix {
     pub row_label: String,
     /// What columns are.
     pub column_label: String,
-    /// Names of rows and columns.
-    pub names: Vec<String>,
-    /// The numbers, row by row; [k, k] with k names.
+    /// Names of rows.
+    pub rows: Vec<String>,
+    /// Names of columns.
+    pub columns: Vec<String>,
+    /// The numbers, row by row; [rows, columns].
     pub values: Vec<f64>,
-    /// What is written in each cell: lines.
+    /// What is written in each cell: lines. If there are none, the number itself.
     pub cells: Vec<Vec<String>>,
+    /// Whether numbers below zero have a colour of their own.
+    pub signed: bool,
 }
 
-/// From the weakest to the strongest colour: two blues, light enough for black letters and dark enough for white ones.
-const WEAK: [f64; 3] = [233.0, 241.0, 250.0];
-const STRONG: [f64; 3] = [0.0, 84.0, 147.0];
 /// The largest side of a cell.
 const CELL: f64 = 104.0;
+/// Between cells.
+const SEAM: f64 = 2.0;
+/// Letters in cells are not smaller: rather there are none, and a bar says what colours mean.
+const SMALLEST: f64 = 8.5;
+/// Letters of names.
+const NAME: f64 = 12.0;
+/// Room for the names of columns.
+const NAMES: f64 = 18.0;
 
 impl Matrix {
-    /// Draws it with its upper left corner at (`left`, `top`), at most `width` wide; returns its height.
-    pub(crate) fn draw(&self, left: f64, top: f64, width: f64, out: &mut Drawing) -> f64 {
-        let k = self.names.len();
-        let mut y = top + draw_title(&self.title, left, top, width, out);
-        let muted = |anchor| Style::new(12.0, Colour::Muted, anchor);
-        let both = format!("rows: {}; columns: {}", self.row_label, self.column_label);
-        for line in text::wrap(&both, 12.0, false, width) {
-            out.text(left, y + 12.0, &line, muted(Anchor::Start));
-            y += 17.0;
+    fn shading(&self) -> Shading {
+        Shading::of(&self.values, None, Scale::Linear, self.signed)
+    }
+
+    fn names_width(&self) -> f64 {
+        let widths = self.rows.iter().map(|name| text::width(name, NAME, false));
+        widths.fold(0.0, f64::max) + 8.0
+    }
+
+    fn cell_side(&self, width: f64) -> f64 {
+        ((width - self.names_width()) / self.columns.len().max(1) as f64).min(CELL)
+    }
+
+    fn lines(&self, index: usize) -> Vec<String> {
+        match self.cells.get(index) {
+            Some(lines) => lines.clone(),
+            None => self
+                .values
+                .get(index)
+                .map_or(Vec::new(), |v| vec![short(*v)]),
         }
-        let names = self.names.iter().map(|name| text::width(name, 12.0, false));
-        let start = left + names.fold(0.0, f64::max) + 8.0;
-        let cell = ((left + width - start) / k as f64).min(CELL);
-        y += 18.0;
-        for (column, name) in self.names.iter().enumerate() {
-            let x = start + (column as f64 + 0.5) * cell;
-            out.text(x, y - 5.0, name, muted(Anchor::Middle));
-        }
-        let largest = self.values.iter().copied().fold(f64::MIN, f64::max);
-        let least = self
-            .values
+    }
+
+    /// Letters of a line that fit into a cell: in bold if it is the first.
+    fn style(line: &str, first: bool, cell: f64) -> Style {
+        let mut style = Style::new(if first { 14.0 } else { 11.5 }, Colour::Ink, Anchor::Middle);
+        style.bold = first;
+        let air = if cell > 50.0 { 8.0 } else { 5.0 };
+        let room = (cell - air) / text::width(line, style.size, style.bold);
+        style.size = (style.size * room.min(1.0) * 10.0).floor() / 10.0;
+        style
+    }
+
+    /// Whether cells are large enough for what is written in them.
+    fn is_written(&self, cell: f64) -> bool {
+        (0..self.values.len()).all(|index| {
+            let lines = self.lines(index);
+            let mut each = lines.iter().enumerate();
+            let wide = each.all(|(at, line)| Self::style(line, at == 0, cell).size >= SMALLEST);
+            wide && 17.0 * lines.len() as f64 <= cell
+        })
+    }
+
+    /// The cells with names at both sides, from (left, top) on; returns the height.
+    pub(crate) fn draw_cells(&self, place: Place, out: &mut Drawing) -> f64 {
+        let (cell, start) = (self.cell_side(place.width), place.left + self.names_width());
+        let muted = |anchor| Style::new(NAME, Colour::Muted, anchor);
+        let top = place.top + NAMES;
+        let apart = self
+            .columns
             .iter()
-            .copied()
-            .fold(f64::MAX, f64::min)
-            .min(0.0);
-        for (index, (&value, lines)) in self.values.iter().zip(&self.cells).enumerate() {
-            let (row, column) = (index / k, index % k);
-            let (cell_x, cell_y) = (start + column as f64 * cell, y + row as f64 * cell);
-            let share = ((value - least) / (largest - least)).clamp(0.0, 1.0);
-            let share = if share.is_nan() { 0.0 } else { share };
-            let mix = |c: usize| (WEAK[c] + share * (STRONG[c] - WEAK[c])).round() as u8;
-            let hex = format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2));
-            out.cell(cell_x + 1.0, cell_y + 1.0, cell - 2.0, cell - 2.0, &hex);
-            let ink = if share > 0.5 { "#ffffff" } else { "#1b1f24" };
-            let middle = cell_y + cell / 2.0 - 8.5 * (lines.len() as f64 - 1.0);
-            for (at, line) in lines.iter().enumerate() {
-                let mut style = Style::new(
-                    if at == 0 { 14.0 } else { 11.5 },
-                    Colour::Ink,
-                    Anchor::Middle,
-                );
-                style.bold = at == 0;
-                // A cell too small for its words gets smaller ones.
-                let room = (cell - 8.0) / text::width(line, style.size, style.bold);
-                style.size = (style.size * room.min(1.0) * 10.0).floor() / 10.0;
-                let baseline = middle + 17.0 * at as f64 + 0.35 * style.size;
-                out.text_fixed(cell_x + cell / 2.0, baseline, line, style, ink);
+            .all(|name| text::width(name, NAME, false) <= cell - 2.0);
+        // Names too long for narrow columns stand at some of them.
+        let widest = self
+            .columns
+            .iter()
+            .map(|name| text::width(name, NAME, false));
+        let every = match apart {
+            true => 1,
+            false => ((widest.fold(0.0, f64::max) + 6.0) / cell).ceil() as usize,
+        };
+        for (column, name) in self.columns.iter().enumerate().step_by(every) {
+            let x = start + (column as f64 + 0.5) * cell;
+            out.text(x, top - 5.0, name, muted(Anchor::Middle));
+        }
+        let every = (14.0 / cell).ceil() as usize;
+        for (row, name) in self.rows.iter().enumerate().step_by(every) {
+            let middle = top + (row as f64 + 0.5) * cell + 4.0;
+            out.text(start - 7.0, middle, name, muted(Anchor::End));
+        }
+        let (shading, written) = (self.shading(), self.is_written(cell));
+        let seam = if cell > 20.0 { SEAM } else { 0.5 };
+        let count = self.columns.len().max(1);
+        for (index, &value) in self.values.iter().enumerate() {
+            let x = start + (index % count) as f64 * cell;
+            let y = top + (index / count) as f64 * cell;
+            let share = shading.share(value);
+            let (colour, opacity) = Shading::colour(share);
+            let shape = rect(x + seam / 2.0, y + seam / 2.0, cell - seam, cell - seam);
+            let rounding = if cell > 20.0 { " rx=\"3\"" } else { "" };
+            if value.is_finite() {
+                out.fill(&(shape + rounding), colour, opacity);
             }
-            if column == 0 {
-                let middle = cell_y + cell / 2.0 + 4.0;
-                out.text(start - 7.0, middle, &self.names[row], muted(Anchor::End));
+            let lines = if written {
+                self.lines(index)
+            } else {
+                Vec::new()
+            };
+            let middle = y + cell / 2.0 - 8.5 * (lines.len() as f64 - 1.0);
+            for (at, line) in lines.iter().enumerate() {
+                let mut style = Self::style(line, at == 0, cell);
+                style.colour = Shading::ink(share);
+                let baseline = middle + 17.0 * at as f64 + 0.35 * style.size;
+                out.text(x + cell / 2.0, baseline, line, style);
             }
         }
-        y + k as f64 * cell + 6.0 - top
+        NAMES + self.values.len().div_ceil(count) as f64 * cell
+    }
+}
+
+impl Part for Matrix {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// A matrix of few columns needs less room than a plot.
+    fn share(&self) -> f64 {
+        if self.columns.len() <= 4 { 0.55 } else { 1.0 }
+    }
+
+    fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
+        let mut y = place.top;
+        let said = [("rows", &self.row_label), ("columns", &self.column_label)];
+        let said = said.iter().filter(|(_, label)| !label.is_empty());
+        let said: Vec<String> = said
+            .map(|(what, label)| format!("{what}: {label}"))
+            .collect();
+        if !said.is_empty() {
+            for line in text::wrap(&said.join("; "), NAME, false, place.width) {
+                let style = Style::new(NAME, Colour::Muted, Anchor::Start);
+                out.text(place.left, y + NAME, &line, style);
+                y += legend::LINE;
+            }
+        }
+        if !self.is_written(self.cell_side(place.width)) {
+            self.shading().draw_bar("", place.left, y, place.width, out);
+            y += legend::BAR;
+        }
+        y - place.top
+    }
+
+    fn height(&self, _: f64) -> Option<f64> {
+        None
+    }
+
+    fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
+        self.draw_cells(place, out) + 6.0
     }
 }

@@ -1,47 +1,15 @@
 //! A plot with two axes.
 
+use crate::annotate::{Level, Moment, Note, Region, draw_moments};
+use crate::axis::{Axis, LABEL, Placed, TICK};
 use crate::colour::Colour;
-use crate::legend::{self, LINE};
-use crate::marks::{self, Frame, Mark, Note, Series};
-use crate::scale::{Scale, tick_label};
-use crate::svg::{Anchor, Drawing, Style};
+use crate::layout::{Part, Place};
+use crate::legend::{self, Key, LINE};
+use crate::marks::{self, Frame, Mark, Series};
+use crate::path::Point;
+use crate::scale::Scale;
+use crate::svg::{Anchor, Drawing, Style, num};
 use crate::text;
-
-/// One axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
-    /// What it measures.
-    pub label: String,
-    /// How numbers are spread.
-    pub scale: Scale,
-    /// Its ends; as the data need it if not given.
-    pub range: Option<(f64, f64)>,
-}
-
-impl Axis {
-    /// An evenly spread axis as long as the data need it.
-    pub fn linear(label: impl Into<String>) -> Self {
-        Self {
-            label: label.into(),
-            scale: Scale::Linear,
-            range: None,
-        }
-    }
-
-    /// The same by logarithms.
-    pub fn log(label: impl Into<String>) -> Self {
-        Self {
-            scale: Scale::Log,
-            ..Self::linear(label)
-        }
-    }
-
-    /// With given ends.
-    pub fn range(mut self, low: f64, high: f64) -> Self {
-        self.range = Some((low, high));
-        self
-    }
-}
 
 /// Lines, points, bands and bars over two axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,133 +20,139 @@ pub struct Plot {
     pub x: Axis,
     /// The vertical axis; its label stands upright above it.
     pub y: Axis,
+    /// Stretches of the horizontal axis with a colour behind them.
+    pub regions: Vec<Region>,
+    /// Upright lines with short names above the frame.
+    pub moments: Vec<Moment>,
+    /// Broken lines across, named like series.
+    pub levels: Vec<Level>,
     /// What is drawn, from the back to the front.
     pub series: Vec<Series>,
+    /// What the colours of the ramp stand for: a bar of colours then takes the place of the names of series in such colours.
+    pub family: Option<Family>,
     /// Words inside.
     pub notes: Vec<Note>,
+    /// Whether names are left out because another panel of the figure has them.
+    pub without_names: bool,
     /// Height over width of the frame.
     pub aspect: f64,
 }
 
-/// Letters of titles, of axis labels and of numbers.
-pub(crate) const TITLE: f64 = 14.0;
-const LABEL: f64 = 12.5;
-const TICK: f64 = 11.5;
+impl Default for Plot {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            x: Axis::default(),
+            y: Axis::default(),
+            regions: Vec::new(),
+            moments: Vec::new(),
+            levels: Vec::new(),
+            series: Vec::new(),
+            family: None,
+            notes: Vec::new(),
+            without_names: false,
+            aspect: 0.62,
+        }
+    }
+}
+
+/// The ends of a family in order, drawn in the colours of the ramp.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// What the first colour is, such as `p = 0`.
+    pub low: String,
+    /// What the last one is.
+    pub high: String,
+}
+
 /// A frame is not higher than this, so that a figure and its caption are seen together, and on a phone not lower than that.
 const LOWEST: f64 = 190.0;
 const TALLEST: f64 = 330.0;
+/// Between the label of the vertical axis and the frame; more where moments have their names.
+const ABOVE_FRAME: f64 = 12.0;
+const MOMENTS: f64 = 10.0;
 
 impl Plot {
-    /// Draws it with its upper left corner at (`left`, `top`), `width` wide; returns its height.
-    pub(crate) fn draw(&self, left: f64, top: f64, width: f64, out: &mut Drawing) -> f64 {
-        let mut y = top + draw_title(&self.title, left, top, width, out);
-        // Names to the right where they leave most of the width to the data, else in rows.
-        let column = legend::column_width(&self.series);
-        let points = |s: &Series| s.mark == Mark::Points && !s.label.is_empty();
-        let beside = column > 0.0 && column < 0.28 * width && !self.series.iter().any(points);
-        if !beside {
-            let rows = legend::draw_rows(&self.series, left, y, width, out);
-            y += LINE * rows as f64 + if rows > 0 { 6.0 } else { 0.0 };
+    /// The names to draw: of series, each once, and of levels.
+    fn keys(&self) -> Vec<Key<'_>> {
+        if self.without_names {
+            return Vec::new();
         }
-        let muted = |anchor| Style::new(LABEL, Colour::Muted, anchor);
-        for line in text::wrap(&self.y.label, LABEL, false, width) {
-            out.text(left, y + LABEL, &line, muted(Anchor::Start));
-            y += LINE;
-        }
-        let frame_top = y + 12.0;
-        let (x_range, y_range) = (self.x_range(), self.y_range());
-        let right = left + width - if beside { column + 16.0 } else { 12.0 };
-        let height = (self.aspect * (right - left))
-            .clamp(LOWEST, TALLEST)
-            .round();
-        let bottom = frame_top + height;
-
-        let y_ticks = self.y.scale.ticks(y_range, (height / 34.0) as usize);
-        let y_labels: Vec<String> = y_ticks.iter().map(|&t| tick_label(t, &y_ticks)).collect();
-        let widest = y_labels.iter().map(|l| text::width(l, TICK, false));
-        let frame_left = left + widest.fold(0.0, f64::max) + 8.0;
-        let to_x = |v: f64| {
-            let share = self.x.scale.place(x_range, v)?;
-            Some(frame_left + share * (right - frame_left))
-        };
-        let to_y = |v: f64| {
-            let share = self.y.scale.place(y_range, v)?;
-            Some(bottom - share * (bottom - frame_top))
-        };
-        let frame = Frame {
-            edges: [frame_left, frame_top, right, bottom],
-            to_x: &to_x,
-            to_y: &to_y,
-        };
-        for (&tick, label) in y_ticks.iter().zip(&y_labels) {
-            let Some(at) = to_y(tick) else { continue };
-            let path = format!("M{frame_left:.1} {at:.1}H{right:.1}");
-            out.stroke(&path, Colour::Faint, 1.0, "");
-            let style = Style::new(TICK, Colour::Muted, Anchor::End);
-            out.text(frame_left - 6.0, at + 0.35 * TICK, label, style);
-        }
-        self.draw_x_ticks(&frame, x_range, left + width, out);
-        let middle = (frame_left + right) / 2.0;
-        out.text(middle, bottom + 36.0, &self.x.label, muted(Anchor::Middle));
-        for series in &self.series {
-            marks::draw(series, &frame, out);
-        }
-        for note in &self.notes {
-            marks::draw_note(note, legend::SIZE, &frame, out);
-        }
-        if beside {
-            let named = self.series.iter().filter(|series| !series.label.is_empty());
-            let ends: Vec<f64> = named.map(|series| end_of(series, &frame)).collect();
-            let room = (frame_top, bottom);
-            legend::draw_column(&self.series, &ends, right + 14.0, room, out);
-        }
-        bottom + 44.0 - top
+        let in_bar = |s: &Series| self.family.is_some() && matches!(s.colour, Colour::Ramp(_));
+        let series = self.series.iter().filter(|series| !in_bar(series));
+        let series = series.map(|s| (&s.label, s.colour, s.mark));
+        let levels = self.levels.iter();
+        let levels = levels.map(|level| (&level.label, level.colour, Mark::Dashed));
+        distinct(series.chain(levels))
     }
 
-    /// Numbers below the axis: as many as stand apart.
-    fn draw_x_ticks(&self, frame: &Frame, range: (f64, f64), edge: f64, out: &mut Drawing) {
-        let [left, _, right, bottom] = frame.edges;
-        out.stroke(
-            &format!("M{left:.1} {bottom:.1}H{right:.1}"),
-            Colour::Muted,
-            1.0,
-            "",
-        );
-        let style = Style::new(TICK, Colour::Muted, Anchor::Middle);
-        for count in (2..=10).rev() {
-            let ticks = self.x.scale.ticks(range, count);
-            let labels: Vec<String> = ticks.iter().map(|&t| tick_label(t, &ticks)).collect();
-            let placed: Vec<(f64, f64, &String)> = ticks
-                .iter()
-                .zip(&labels)
-                .filter_map(|(&tick, label)| {
-                    Some(((frame.to_x)(tick)?, text::width(label, TICK, false), label))
-                })
-                .collect();
-            let apart = placed
-                .windows(2)
-                .all(|pair| pair[0].0 + pair[0].1 / 2.0 + 12.0 <= pair[1].0 - pair[1].1 / 2.0);
-            if !apart && count > 2 {
-                continue;
-            }
-            for (x, width, label) in placed {
-                out.stroke(&format!("M{x:.1} {bottom:.1}v4"), Colour::Muted, 1.0, "");
-                let x = x.min(edge - width / 2.0);
-                out.text(x, bottom + 18.0, label, style);
-            }
-            return;
+    /// The names of regions where one does not fit inside.
+    fn region_keys(&self, width: f64) -> Vec<Key<'_>> {
+        let frame = self.frame((0.0, 0.0), width, self.natural_height(width));
+        if self.without_names || self.regions.iter().all(|region| region.fits(&frame)) {
+            return Vec::new();
+        }
+        let regions = self.regions.iter();
+        distinct(regions.map(|region| (&region.label, region.colour, Mark::Band)))
+    }
+
+    /// Names stand to the right where they leave most of the width to the data and are not too many, else in rows: the column's width.
+    fn column(&self, width: f64) -> Option<f64> {
+        let keys = self.keys();
+        let column = legend::column_width(&keys);
+        let points = keys
+            .iter()
+            .any(|key| matches!(key.mark, Mark::Points | Mark::Bars));
+        let fits = column < 0.28 * width && LINE * keys.len() as f64 <= LOWEST;
+        (column > 0.0 && fits && !points).then_some(column)
+    }
+
+    fn right_margin(&self, width: f64) -> f64 {
+        self.column(width).map_or(12.0, |column| column + 16.0)
+    }
+
+    fn natural_height(&self, width: f64) -> f64 {
+        let height = self.aspect * (width - self.right_margin(width));
+        height.clamp(LOWEST, TALLEST).round()
+    }
+
+    fn frame(&self, (left, top): Point, width: f64, height: f64) -> Frame<'_> {
+        let (right, bottom) = (left + width - self.right_margin(width), top + height);
+        let y = Placed {
+            axis: &self.y,
+            range: self.y_range(),
+            pixels: (bottom, top),
+        };
+        let ticks = y.upright_ticks();
+        let widths = ticks.iter().map(|(_, l)| text::width(l, TICK, false));
+        let frame_left = left + widths.fold(0.0, f64::max) + 8.0;
+        Frame {
+            edges: [frame_left, top, right, bottom],
+            x: Placed {
+                axis: &self.x,
+                range: self.x_range(),
+                pixels: (frame_left, right),
+            },
+            y,
         }
     }
 
     fn x_range(&self) -> (f64, f64) {
-        let values = self.series.iter().flat_map(|series| &series.values);
-        let all = values
-            .map(|v| v.x)
-            .chain(self.notes.iter().map(|note| note.x));
+        let halves = self.series.iter().flat_map(|series| {
+            let half = match series.mark {
+                Mark::Bars => series.bin().unwrap_or(0.0) / 2.0,
+                _ => 0.0,
+            };
+            series
+                .values
+                .iter()
+                .flat_map(move |v| [v.x - half, v.x + half])
+        });
+        let regions = self.regions.iter().flat_map(|r| [r.from, r.to]);
+        let all = halves.chain(regions).chain(self.notes.iter().map(|n| n.x));
         let (low, high) = self.x.scale.range_of(all.clone());
-        // Lines start and end at the frame, so that their names stand beside them; points need air.
-        let airy = |s: &Series| matches!(s.mark, Mark::Points | Mark::Bars);
-        let own = match self.series.iter().any(airy) {
+        // Lines and bars start and end at the frame, so that names stand beside them; points need air.
+        let own = match self.series.iter().any(|s| s.mark == Mark::Points) {
             true => (low, high),
             false => self.x.scale.ends_of(all).unwrap_or((low, high)),
         };
@@ -186,39 +160,144 @@ impl Plot {
     }
 
     fn y_range(&self) -> (f64, f64) {
+        let log = self.y.scale == Scale::Log;
         let values = self.series.iter().flat_map(|series| {
             let zero = (series.mark == Mark::Bars).then_some(0.0);
-            let ends = series
-                .values
-                .iter()
-                .flat_map(|v| [v.y - v.error, v.y, v.y + v.error]);
+            let ends = series.values.iter().flat_map(move |v| {
+                // By logarithms an interval that comes near zero would take all the room.
+                let low = if log { v.y / 3.0 } else { f64::MIN };
+                [f64::max(v.y - v.error, low), v.y, v.y + v.error]
+            });
             ends.chain(zero)
         });
-        let all = values.chain(self.notes.iter().map(|note| note.y));
+        let said = self.notes.iter().map(|note| note.y);
+        let all = values.chain(said).chain(self.levels.iter().map(|l| l.y));
         self.y.range.unwrap_or_else(|| self.y.scale.range_of(all))
     }
 }
 
-/// The height at which a series ends.
-fn end_of(series: &Series, frame: &Frame) -> f64 {
-    let [_, top, _, bottom] = frame.edges;
-    let last = series.values.iter().rev().find_map(|v| (frame.to_y)(v.y));
-    match series.mark {
-        Mark::Above => (top + last.unwrap_or(top)) / 2.0,
-        _ => last.unwrap_or(bottom),
+impl Part for Plot {
+    fn title(&self) -> &str {
+        &self.title
     }
-    .clamp(top, bottom)
+
+    fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
+        let Place { left, top, width } = place;
+        let mut y = top;
+        if let Some(Family { low, high }) = self.family.as_ref().filter(|_| !self.without_names) {
+            legend::draw_bar([low, high], &legend::ramp(), left, y, width, out);
+            y += legend::BAR;
+        }
+        let mut rows = match self.column(width) {
+            Some(_) => Vec::new(),
+            None => self.keys(),
+        };
+        rows.extend(self.region_keys(width));
+        y += legend::draw_rows(&rows, left, y, width, out);
+        if !self.y.label.is_empty() {
+            let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
+            for line in text::wrap(&self.y.label, LABEL, false, width) {
+                out.text(left, y + LABEL, &line, style);
+                y += LINE;
+            }
+        }
+        let moments = if self.moments.is_empty() {
+            0.0
+        } else {
+            MOMENTS
+        };
+        y + ABOVE_FRAME + moments - top
+    }
+
+    fn height(&self, width: f64) -> Option<f64> {
+        Some(self.natural_height(width))
+    }
+
+    fn draw_body(&self, place: Place, height: f64, out: &mut Drawing) -> f64 {
+        let Place { left, top, width } = place;
+        let frame = self.frame((left, top), width, height);
+        let [frame_left, _, right, bottom] = frame.edges;
+        for region in &self.regions {
+            region.draw(&frame, out);
+        }
+        let mut grid = String::new();
+        for (at, label) in frame.y.upright_ticks() {
+            grid += &format!("M{} {}H{}", num(frame_left), num(at), num(right));
+            let style = Style::new(TICK, Colour::Muted, Anchor::End);
+            out.text(frame_left - 6.0, at + 0.35 * TICK, &label, style);
+        }
+        out.stroke(&grid, Colour::Faint, 1.0, "");
+        let below = frame.x.draw_below(bottom, (left, left + width), out);
+        for level in &self.levels {
+            level.draw(&frame, out);
+        }
+        for series in &self.series {
+            marks::draw_band(series, &frame, out);
+        }
+        for series in &self.series {
+            marks::draw(series, &frame, out);
+        }
+        draw_moments(&self.moments, &frame, out);
+        if self.region_keys(width).is_empty() {
+            for region in self.regions.iter().filter(|region| region.fits(&frame)) {
+                region.draw_name(&frame, out);
+            }
+        }
+        let traces = self
+            .series
+            .iter()
+            .map(|series| marks::trace(series, &frame));
+        let busy: Vec<Point> = match self.notes.is_empty() {
+            true => Vec::new(),
+            false => traces.flatten().collect(),
+        };
+        for note in &self.notes {
+            note.draw(&frame, &busy, out);
+        }
+        if self.column(width).is_some() {
+            let keys = self.keys();
+            let ends: Vec<f64> = keys.iter().map(|key| self.end_of(key, &frame)).collect();
+            legend::draw_column(&keys, &ends, right + 14.0, (top, bottom), out);
+        }
+        height + below
+    }
 }
 
-/// The title of a panel, in as many lines as it takes; returns their height.
-pub(crate) fn draw_title(title: &str, left: f64, top: f64, width: f64, out: &mut Drawing) -> f64 {
-    if title.is_empty() {
-        return 0.0;
+impl Plot {
+    /// The height at which what has a name ends.
+    fn end_of(&self, key: &Key, frame: &Frame) -> f64 {
+        let [_, top, right, bottom] = frame.edges;
+        let series = self.series.iter().find(|s| s.label == key.label);
+        let level = self.levels.iter().find(|l| l.label == key.label);
+        let inside = |x: f64| frame.x.at(x).is_some_and(|x| x <= right + 0.5);
+        let last = match (series, level) {
+            (Some(series), _) => {
+                let seen = series.values.iter().rev().filter(|v| inside(v.x));
+                seen.filter_map(|v| frame.y.at(v.y)).next()
+            }
+            (None, Some(level)) => frame.y.at(level.y),
+            _ => None,
+        };
+        match key.mark {
+            Mark::Above => (top + last.unwrap_or(top)) / 2.0,
+            _ => last.unwrap_or(bottom),
+        }
+        .clamp(top, bottom)
     }
-    let style = Style::new(TITLE, Colour::Ink, Anchor::Start).bold();
-    let lines = text::wrap(title, TITLE, true, width);
-    for (index, line) in lines.iter().enumerate() {
-        out.text(left, top + TITLE + 19.0 * index as f64, line, style);
+}
+
+/// One key a name: what has no name or that of an earlier one has none.
+fn distinct<'a>(all: impl Iterator<Item = (&'a String, Colour, Mark)>) -> Vec<Key<'a>> {
+    let mut keys: Vec<Key> = Vec::new();
+    for (label, colour, mark) in all {
+        let new = keys.iter().all(|key| key.label != label);
+        if new && !label.is_empty() {
+            keys.push(Key {
+                label,
+                colour,
+                mark,
+            });
+        }
     }
-    19.0 * lines.len() as f64 + 6.0
+    keys
 }

@@ -1,9 +1,10 @@
 //! From numbers to pixels, and which numbers to write at an axis.
 
 /// How numbers are spread along an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Evenly.
+    #[default]
     Linear,
     /// By their logarithm; numbers up to zero have no place.
     Log,
@@ -59,7 +60,9 @@ impl Scale {
     /// At most about `count` numbers worth writing between the ends.
     pub(crate) fn ticks(self, (low, high): (f64, f64), count: usize) -> Vec<f64> {
         let count = count.max(2);
+        let apart = low < high && (high - low).is_finite();
         match self {
+            _ if !apart || (self == Scale::Log && low <= 0.0) => Vec::new(),
             Scale::Linear => linear_ticks(low, high, count),
             Scale::Log => {
                 let decades = (high / low).log10();
@@ -127,8 +130,25 @@ pub(crate) fn tick_label(value: f64, ticks: &[f64]) -> String {
     minus(&format!("{value:.decimals$}"))
 }
 
+/// A number alone, with three digits that matter.
+pub(crate) fn short(value: f64) -> String {
+    let power = value.abs().log10();
+    match value {
+        v if !v.is_finite() => String::new(),
+        0.0 => "0".to_owned(),
+        v if (-4.0..6.0).contains(&power) => {
+            let decimals = (2.0 - power.floor()).max(0.0) as usize;
+            minus(&shortest(v, decimals))
+        }
+        v => tick_label(v, &[v]),
+    }
+}
+
 fn shortest(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        return text;
+    }
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -172,12 +192,24 @@ mod tests {
 
     #[test]
     fn numbers_without_a_place_have_none() {
+        assert!(Scale::Linear.ticks((1.0, 1.0), 5).is_empty());
+        assert!(Scale::Linear.ticks((0.0, f64::INFINITY), 5).is_empty());
+        assert!(Scale::Log.ticks((0.0, 1.0), 5).is_empty());
         assert_eq!(Scale::Log.place((1.0, 10.0), -1.0), None);
         assert_eq!(Scale::Log.place((1.0, 10.0), 0.0), None);
         assert_eq!(Scale::Linear.place((0.0, 10.0), f64::NAN), None);
         assert_eq!(Scale::Linear.place((0.0, 10.0), 5.0), Some(0.5));
         let half = Scale::Log.place((1.0, 100.0), 10.0).unwrap();
         assert!((half - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_number_alone_is_short() {
+        let shown = [0.0, 1.0, 0.25, -0.012_34, 1234.5, 100.0, 2e-7].map(short);
+        assert_eq!(
+            shown,
+            ["0", "1", "0.25", "−0.0123", "1234", "100", "2·10^{−7}"]
+        );
     }
 
     #[test]

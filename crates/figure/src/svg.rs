@@ -1,4 +1,6 @@
 //! Writing SVG: a few shapes, each with its colour as an attribute and as a class.
+//!
+//! Nothing has an id, so that any number of figures can stand on one page.
 
 use crate::colour::Colour;
 use crate::font::FAMILY;
@@ -8,8 +10,22 @@ use crate::text;
 #[derive(Default)]
 pub(crate) struct Drawing {
     pub body: String,
-    /// How far to the right text reaches, and how far to the left: for tests that nothing is clipped.
-    pub reach: (f64, f64),
+    /// All words, so that later ones can keep clear of earlier ones.
+    pub words: Vec<Word>,
+}
+
+/// Where a word stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    /// Left, top, right, bottom.
+    pub edges: [f64; 4],
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub text: String,
+}
+
+/// Whether two boxes share more than an edge.
+pub(crate) fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
 }
 
 /// Where a text's coordinates are.
@@ -27,6 +43,8 @@ pub(crate) struct Style {
     pub bold: bool,
     pub colour: Colour,
     pub anchor: Anchor,
+    /// Whether it keeps what is behind it away from its letters.
+    pub halo: bool,
 }
 
 impl Style {
@@ -36,6 +54,7 @@ impl Style {
             bold: false,
             colour,
             anchor,
+            halo: false,
         }
     }
 
@@ -43,47 +62,110 @@ impl Style {
         self.bold = true;
         self
     }
+
+    pub fn halo(mut self) -> Self {
+        self.halo = true;
+        self
+    }
+
+    /// The box of a label with its baseline at `y`.
+    pub fn edges(&self, x: f64, y: f64, label: &str) -> [f64; 4] {
+        let width = text::width(label, self.size, self.bold);
+        let left = match self.anchor {
+            Anchor::Start => x,
+            Anchor::Middle => x - width / 2.0,
+            Anchor::End => x - width,
+        };
+        [
+            left,
+            y - 0.76 * self.size,
+            left + width,
+            y + 0.2 * self.size,
+        ]
+    }
+}
+
+/// A coordinate: one decimal, none if it is zero.
+pub(crate) fn num(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some("-0") => "0".to_owned(),
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// A rectangle as an element with its geometry.
+pub(crate) fn rect(x: f64, y: f64, width: f64, height: f64) -> String {
+    format!(
+        "rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
+        num(x),
+        num(y),
+        num(width),
+        num(height)
+    )
+}
+
+/// A circle likewise.
+pub(crate) fn circle(x: f64, y: f64, radius: f64) -> String {
+    format!(
+        "circle cx=\"{}\" cy=\"{}\" r=\"{}\"",
+        num(x),
+        num(y),
+        num(radius)
+    )
 }
 
 impl Drawing {
+    /// Whether no word is in a box.
+    pub fn is_free(&self, edges: &[f64; 4]) -> bool {
+        !self.words.iter().any(|word| overlap(&word.edges, edges))
+    }
+
     /// A label with its baseline at `y`.
     pub fn text(&mut self, x: f64, y: f64, label: &str, style: Style) {
-        let fill = format!(
-            "class=\"f-{}\" fill=\"{}\"",
-            style.colour.name(),
-            style.colour.light()
-        );
-        self.text_filled(x, y, label, style, &fill);
-    }
-
-    /// The same with a fill that does not change on dark screens.
-    pub fn text_fixed(&mut self, x: f64, y: f64, label: &str, style: Style, hex: &str) {
-        self.text_filled(x, y, label, style, &format!("fill=\"{hex}\""));
-    }
-
-    fn text_filled(&mut self, x: f64, y: f64, label: &str, style: Style, fill: &str) {
-        let width = text::width(label, style.size, style.bold);
-        let (left, anchor) = match style.anchor {
-            Anchor::Start => (x, ""),
-            Anchor::Middle => (x - width / 2.0, " text-anchor=\"middle\""),
-            Anchor::End => (x - width, " text-anchor=\"end\""),
+        if label.is_empty() {
+            return;
+        }
+        self.words.push(Word {
+            edges: style.edges(x, y, label),
+            text: label.to_owned(),
+        });
+        let anchor = match style.anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
         };
-        self.reach.0 = self.reach.0.min(left);
-        self.reach.1 = self.reach.1.max(left + width);
-        let weight = if style.bold {
-            " font-weight=\"600\""
-        } else {
-            ""
+        let weight = match style.bold {
+            true => " font-weight=\"600\"",
+            false => "",
+        };
+        let (behind, halo) = match style.halo {
+            true => (
+                " s-paper",
+                format!(
+                    " stroke=\"{}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+                    Colour::Paper.light()
+                ),
+            ),
+            false => ("", String::new()),
         };
         self.body += &format!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{}\"{weight}{anchor} {fill}>{}</text>",
-            style.size,
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{weight}{anchor} class=\"f-{}{behind}\" fill=\"{}\"{halo}>{}</text>",
+            num(x),
+            num(y),
+            num(style.size),
+            style.colour.name(),
+            style.colour.light(),
             text::spans(label, style.size)
         );
     }
 
     /// A path without fill.
     pub fn stroke(&mut self, path: &str, colour: Colour, width: f64, more: &str) {
+        if path.is_empty() {
+            return;
+        }
         self.body += &format!(
             "<path d=\"{path}\" fill=\"none\" class=\"s-{}\" stroke=\"{}\" stroke-width=\"{width}\"{more}/>",
             colour.name(),
@@ -95,19 +177,12 @@ impl Drawing {
     pub fn fill(&mut self, shape: &str, colour: Colour, opacity: f64) {
         let opacity = match opacity {
             1.0 => String::new(),
-            _ => format!(" fill-opacity=\"{opacity}\""),
+            _ => format!(" fill-opacity=\"{}\"", (opacity * 1000.0).round() / 1000.0),
         };
         self.body += &format!(
             "<{shape} class=\"f-{}\" fill=\"{}\"{opacity}/>",
             colour.name(),
             colour.light()
-        );
-    }
-
-    /// A rectangle with a colour of its own, for cells.
-    pub fn cell(&mut self, x: f64, y: f64, width: f64, height: f64, hex: &str) {
-        self.body += &format!(
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"3\" fill=\"{hex}\"/>"
         );
     }
 

@@ -68,8 +68,8 @@ pub fn deviations(entries: &[Entry]) -> ChapterFigure {
             .into_iter()
             .filter(|s| !s.values.is_empty())
             .collect(),
-        notes: Vec::new(),
         aspect: 0.42,
+        ..Plot::default()
     };
     ChapterFigure {
         name: "deviations",
@@ -84,6 +84,7 @@ pub fn deviations(entries: &[Entry]) -> ChapterFigure {
                 "Largest deviations of the paper's equalities, by verdict, on a logarithmic axis."
                     .into(),
             panels: vec![Panel::Plot(plot)],
+            ..Figure::default()
         },
     }
 }
@@ -123,8 +124,8 @@ pub fn odd_even(entries: &[Entry]) -> ChapterFigure {
             x: Axis::log("j"),
             y: Axis::log(y),
             series,
-            notes: Vec::new(),
             aspect: 0.8,
+            ..Plot::default()
         })
     };
     let pair = |points: &[(f64, f64)], odd_name: &str| {
@@ -153,6 +154,7 @@ pub fn odd_even(entries: &[Entry]) -> ChapterFigure {
                 plot("The moments of λ", "size of the moment", left),
                 plot("What the diagonal adds, t = 100", "addition to v_j over (ρ − c′) η", pair(added, "odd j")),
             ],
+            ..Figure::default()
         },
     }
 }
@@ -196,8 +198,8 @@ pub fn decisions(entries: &[Entry]) -> ChapterFigure {
         y: Axis::linear("share of sequences at whose end the likelier symbol is ranked first")
             .range(0.4, 1.0),
         series,
-        notes: Vec::new(),
         aspect: 0.5,
+        ..Plot::default()
     };
     let right = |what: &str| number(entries, id, &format!("right at t = 256, ε = 0.2, {what}"));
     ChapterFigure {
@@ -214,6 +216,7 @@ pub fn decisions(entries: &[Entry]) -> ChapterFigure {
             description: "Share of right decisions after the Proposition's two steps, against t."
                 .into(),
             panels: vec![Panel::Plot(plot)],
+            ..Figure::default()
         },
     }
 }

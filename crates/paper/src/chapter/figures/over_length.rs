@@ -40,8 +40,8 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
         y: Axis::log("growth of W_k in the first step: diagonal over off-diagonal")
             .range(3.0, 30.0),
         series,
-        notes: Vec::new(),
         aspect: 0.5,
+        ..Plot::default()
     };
     ChapterFigure {
         name: "ratio",
@@ -56,6 +56,7 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
                 "The ratio of diagonal to off-diagonal growth of W_k against t, and its limit {limit:.3}."
             ),
             panels: vec![Panel::Plot(plot)],
+            ..Figure::default()
         },
     }
 }
@@ -108,6 +109,7 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
             },
         ],
         aspect: 0.55,
+        ..Plot::default()
     };
     ChapterFigure {
         name: "threshold",
@@ -127,6 +129,7 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
                 "The smallest learning rate with which v_2 leads after two steps, against t; it tends to {limit:.0} over t cubed."
             ),
             panels: vec![Panel::Plot(plot)],
+            ..Figure::default()
         },
     }
 }

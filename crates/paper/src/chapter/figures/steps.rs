@@ -47,9 +47,11 @@ impl Taken {
             title: title.into(),
             row_label: "current symbol".into(),
             column_label: "symbol found; bold: exact, below: sampled ± standard error".into(),
-            names: vec!["0".into(), "1".into()],
+            rows: vec!["0".into(), "1".into()],
+            columns: vec!["0".into(), "1".into()],
             values: self.exact.w_k.clone(),
             cells: cells.collect(),
+            ..Matrix::default()
         })
     }
 
@@ -85,8 +87,8 @@ fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) ->
         x: Axis::linear("j").range(0.0, exact.values.len() as f64),
         y: Axis::linear(y),
         series: vec![exact, sampled],
-        notes: Vec::new(),
         aspect: 0.62,
+        ..Plot::default()
     })
 }
 
@@ -112,6 +114,7 @@ pub fn first_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
                 taken.matrix("W_k after one step"),
                 taken.plot("v after one step"),
             ],
+            ..Figure::default()
         },
     }
 }
@@ -158,6 +161,7 @@ pub fn second_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
                 taken.plot("v after two steps"),
                 exact_and_sampled("What the diagonal of W_k added to v in the second step", "part of the change of v_j", &exact, &drawn),
             ],
+            ..Figure::default()
         },
     }
 }

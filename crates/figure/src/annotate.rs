@@ -1,0 +1,165 @@
+//! What is said inside a plot: regions, moments, levels and remarks.
+
+use crate::axis::TICK;
+use crate::colour::Colour;
+use crate::legend::SIZE;
+use crate::marks::Frame;
+use crate::path::Point;
+use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
+use crate::text;
+
+/// A stretch of the horizontal axis with a colour behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Its name: inside at the top if every name fits, else among the names of series.
+    pub label: String,
+    /// Its colour.
+    pub colour: Colour,
+}
+
+/// A place on the horizontal axis, marked by an upright line with a short name above the frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment {
+    /// Where.
+    pub x: f64,
+    /// Its name, such as `A`.
+    pub label: String,
+}
+
+/// A place on the vertical axis, marked by a broken line across; it is named like a series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Where.
+    pub y: f64,
+    /// Its name, such as `bigram 0.009`.
+    pub label: String,
+    /// Its colour.
+    pub colour: Colour,
+}
+
+/// Words inside a plot, beside the point they are about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// Where.
+    pub x: f64,
+    /// Where.
+    pub y: f64,
+    /// What.
+    pub text: String,
+    /// Whether a dot marks the point.
+    pub dot: bool,
+}
+
+const GAP: f64 = 5.0;
+
+impl Region {
+    /// Its pixels inside the frame.
+    fn span(&self, frame: &Frame) -> Option<(f64, f64)> {
+        let [left, _, right, _] = frame.edges;
+        let inside = |x: f64| Some(frame.x.at(x)?.clamp(left, right));
+        let (from, to) = (inside(self.from)?, inside(self.to)?);
+        (from < to).then_some((from, to))
+    }
+
+    /// Whether its name fits inside.
+    pub(crate) fn fits(&self, frame: &Frame) -> bool {
+        let width = text::width(&self.label, SIZE, false);
+        self.span(frame)
+            .is_none_or(|(from, to)| width + 2.0 * GAP <= to - from)
+    }
+
+    pub(crate) fn draw(&self, frame: &Frame, out: &mut Drawing) {
+        let [_, top, _, bottom] = frame.edges;
+        if let Some((from, to)) = self.span(frame) {
+            out.fill(&rect(from, top, to - from, bottom - top), self.colour, 0.1);
+        }
+    }
+
+    pub(crate) fn draw_name(&self, frame: &Frame, out: &mut Drawing) {
+        if let Some((from, to)) = self.span(frame) {
+            let style = Style::new(SIZE, self.colour, Anchor::Middle).halo();
+            let baseline = frame.edges[1] + SIZE + 3.0;
+            out.text((from + to) / 2.0, baseline, &self.label, style);
+        }
+    }
+}
+
+/// Upright lines, their names above the frame, pushed apart sideways where they would touch.
+pub(crate) fn draw_moments(moments: &[Moment], frame: &Frame, out: &mut Drawing) {
+    let [left, top, right, bottom] = frame.edges;
+    let placed = moments
+        .iter()
+        .filter_map(|moment| Some((frame.x.at(moment.x)?, &moment.label)));
+    let mut inside: Vec<(f64, &String)> = placed
+        .filter(|(x, _)| (left - 0.5..=right + 0.5).contains(x))
+        .collect();
+    inside.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let style = Style::new(TICK, Colour::Ink, Anchor::Middle).bold();
+    let mut taken = f64::MIN;
+    for (x, label) in inside {
+        let line = format!("M{} {}V{}", num(x), num(top), num(bottom));
+        out.stroke(&line, Colour::Muted, 1.0, " stroke-dasharray=\"2 3\"");
+        let half = text::width(label, TICK, true) / 2.0;
+        let at = x.max(taken + half);
+        taken = at + half + 4.0;
+        out.text(at, top - 5.0, label, style);
+    }
+}
+
+impl Level {
+    pub(crate) fn draw(&self, frame: &Frame, out: &mut Drawing) {
+        let [left, top, right, bottom] = frame.edges;
+        let Some(y) = frame.y.at(self.y).filter(|y| (top..=bottom).contains(y)) else {
+            return;
+        };
+        let line = format!("M{} {}H{}", num(left), num(y), num(right));
+        out.stroke(&line, self.colour, 1.2, " stroke-dasharray=\"2 3\"");
+    }
+}
+
+impl Note {
+    /// Beside its point, where the least of what is drawn is in the way.
+    pub(crate) fn draw(&self, frame: &Frame, busy: &[Point], out: &mut Drawing) {
+        let Some((x, y)) = frame.at(self.x, self.y) else {
+            return;
+        };
+        if self.dot {
+            out.fill(&circle(x, y, 4.0), Colour::Ink, 1.0);
+        }
+        let width = text::width(&self.text, SIZE, false);
+        let [left, top, right, bottom] = frame.edges;
+        let gap = if self.dot { 9.0 } else { 0.0 };
+        let middle = y + 0.35 * SIZE;
+        let (above, below) = (y - gap - 4.0, y + gap + SIZE);
+        let places = [
+            (x + gap, middle),
+            (x - gap - width, middle),
+            (x - width / 2.0, above),
+            (x - width / 2.0, below),
+            (x + gap, above),
+            (x + gap, below),
+            (x - gap - width, above),
+            (x - gap - width, below),
+        ];
+        let style = Style::new(SIZE, Colour::Ink, Anchor::Start).halo();
+        let inside = |(x, y): (f64, f64)| {
+            let x = x.clamp(left + 4.0, (right - width - 2.0).max(left + 4.0));
+            (x, y.clamp(top + SIZE, bottom - 4.0))
+        };
+        let trouble = |&(x, y): &(f64, f64)| {
+            let edges = style.edges(x, y, &self.text);
+            let crossed = busy.iter().filter(|(x, y)| {
+                (edges[0]..=edges[2]).contains(x) && (edges[1]..=edges[3]).contains(y)
+            });
+            crossed.count() + if out.is_free(&edges) { 0 } else { 10_000 }
+        };
+        let best = places.map(inside).into_iter().min_by_key(trouble);
+        if let Some((x, y)) = best {
+            out.text(x, y, &self.text, style);
+        }
+    }
+}

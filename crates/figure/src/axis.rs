@@ -1,0 +1,121 @@
+//! An axis: what it measures, how far it goes, and the numbers at it.
+
+use crate::colour::Colour;
+use crate::scale::{Scale, tick_label};
+use crate::svg::{Anchor, Drawing, Style, num};
+use crate::text;
+
+/// One axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// What it measures.
+    pub label: String,
+    /// How numbers are spread.
+    pub scale: Scale,
+    /// Its ends; as the data need it if not given.
+    pub range: Option<(f64, f64)>,
+}
+
+impl Axis {
+    /// An evenly spread axis as long as the data need it.
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same by logarithms.
+    pub fn log(label: impl Into<String>) -> Self {
+        Self {
+            scale: Scale::Log,
+            ..Self::linear(label)
+        }
+    }
+
+    /// With given ends.
+    pub fn range(mut self, low: f64, high: f64) -> Self {
+        self.range = Some((low, high));
+        self
+    }
+}
+
+/// Letters of axis labels and of numbers.
+pub(crate) const LABEL: f64 = 12.5;
+pub(crate) const TICK: f64 = 11.5;
+/// From one line of labels to the next.
+pub(crate) const LINE: f64 = 17.0;
+
+/// An axis with its ends on the page.
+pub(crate) struct Placed<'a> {
+    pub axis: &'a Axis,
+    pub range: (f64, f64),
+    /// The pixels of the range's ends.
+    pub pixels: (f64, f64),
+}
+
+impl Placed<'_> {
+    /// The pixel of a number.
+    pub fn at(&self, value: f64) -> Option<f64> {
+        let share = self.axis.scale.place(self.range, value)?;
+        let (start, end) = self.pixels;
+        Some(start + share * (end - start))
+    }
+
+    fn ticks(&self, count: usize) -> Vec<(f64, String)> {
+        let (low, high) = self.range;
+        let ends = (low.min(high), low.max(high));
+        let ticks = self.axis.scale.ticks(ends, count);
+        let placed = ticks
+            .iter()
+            .filter_map(|&tick| Some((self.at(tick)?, tick_label(tick, &ticks))));
+        placed.collect()
+    }
+
+    /// Numbers for an axis that stands upright.
+    pub fn upright_ticks(&self) -> Vec<(f64, String)> {
+        let (start, end) = self.pixels;
+        self.ticks(((start - end).abs() / 34.0) as usize)
+    }
+
+    /// The axis below a frame, with as many numbers as stand apart between `edges`, and its label; returns its height.
+    pub fn draw_below(&self, bottom: f64, edges: (f64, f64), out: &mut Drawing) -> f64 {
+        let (left, right) = self.pixels;
+        let across = format!("M{} {}H{}", num(left), num(bottom), num(right));
+        out.stroke(&across, Colour::Muted, 1.0, "");
+        let style = Style::new(TICK, Colour::Muted, Anchor::Middle);
+        let inside = |x: f64, label: &str, size: f64| {
+            let half = text::width(label, size, false) / 2.0;
+            x.min(edges.1 - half).max(edges.0 + half)
+        };
+        for count in (1..=10).rev() {
+            let ticks = self.ticks(count);
+            let boxes: Vec<[f64; 4]> = ticks
+                .iter()
+                .map(|(x, label)| style.edges(inside(*x, label, TICK), 0.0, label))
+                .collect();
+            let apart = boxes.windows(2).all(|pair| pair[0][2] + 12.0 <= pair[1][0]);
+            if !apart && count > 1 {
+                continue;
+            }
+            let mut marks = String::new();
+            for (x, label) in &ticks {
+                marks += &format!("M{} {}v4", num(*x), num(bottom));
+                out.text(inside(*x, label, TICK), bottom + 18.0, label, style);
+            }
+            out.stroke(&marks, Colour::Muted, 1.0, "");
+            break;
+        }
+        let style = Style::new(LABEL, Colour::Muted, Anchor::Middle);
+        let mut y = bottom + 36.0;
+        for line in text::wrap(&self.axis.label, LABEL, false, edges.1 - edges.0) {
+            let x = inside((left + right) / 2.0, &line, LABEL);
+            out.text(x, y, &line, style);
+            y += LINE;
+        }
+        match self.axis.label.is_empty() {
+            true => 24.0,
+            false => y - LINE + 8.0 - bottom,
+        }
+    }
+}

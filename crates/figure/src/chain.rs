@@ -1,0 +1,223 @@
+//! A small Markov chain in a picture: its states and arrows, its table, and a sequence drawn from it.
+
+use std::f64::consts::{FRAC_PI_2, PI, TAU};
+
+use crate::colour::Colour;
+use crate::layout::{Part, Place};
+use crate::legend::{LINE, SIZE};
+use crate::matrix::Matrix;
+use crate::path::Point;
+use crate::scale::short;
+use crate::svg::{Anchor, Drawing, Style, circle, num};
+use crate::symbols::{draw_symbols, symbol_colour};
+use crate::text;
+
+/// A chain of two or three states (more are drawn, but crowded).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Chain {
+    /// What it shows, above it.
+    pub title: String,
+    /// [k, k], row by row: how likely the symbol of the column is after that of the row.
+    pub transitions: Vec<f64>,
+    /// How many states there are: k.
+    pub states: usize,
+    /// Symbols drawn from it, below; may be empty.
+    pub sequence: Vec<usize>,
+    /// What is said above the sequence.
+    pub sequence_label: String,
+}
+
+/// The radius of a state, and from the middle to two states or to more.
+const STATE: f64 = 22.0;
+const REACH: [f64; 2] = [78.0, 92.0];
+/// How far arrows bend: those of a triangle need their room inside it for labels.
+const BEND: [f64; 2] = [46.0, 28.0];
+/// The picture's and the table's width, and between them.
+const PICTURE: f64 = 330.0;
+const TABLE: f64 = 190.0;
+const GAP: f64 = 24.0;
+const CELL: f64 = 22.0;
+
+/// A point a distance away in a direction.
+fn away((x, y): Point, angle: f64, distance: f64) -> Point {
+    (x + distance * angle.cos(), y + distance * angle.sin())
+}
+
+impl Chain {
+    /// The direction from the middle in which a state stands.
+    fn angle(&self, state: usize) -> f64 {
+        let first = if self.states == 2 { PI } else { -FRAC_PI_2 };
+        first + TAU * state as f64 / self.states.max(1) as f64
+    }
+
+    /// How far states are from the middle.
+    fn reach(&self) -> f64 {
+        REACH[usize::from(self.states > 2)]
+    }
+
+    fn draw_picture(&self, middle: Point, out: &mut Drawing) {
+        let centres: Vec<Point> = (0..self.states)
+            .map(|state| away(middle, self.angle(state), self.reach()))
+            .collect();
+        let mut labels = Vec::new();
+        for from in 0..self.states {
+            for to in 0..self.states {
+                let chance = self.transitions.get(from * self.states + to);
+                let Some(&chance) = chance.filter(|chance| **chance > 0.0) else {
+                    continue;
+                };
+                let bend = BEND[usize::from(self.states > 2)];
+                let width = 1.0 + 4.0 * chance.min(1.0);
+                let at = match from == to {
+                    true => draw_loop(centres[from], self.angle(from), width, from, out),
+                    false => draw_arrow(centres[from], centres[to], bend, width, from, out),
+                };
+                labels.push((at, short((chance * 1000.0).round() / 1000.0)));
+            }
+        }
+        for (state, &(x, y)) in centres.iter().enumerate() {
+            out.fill(&circle(x, y, STATE), symbol_colour(state), 1.0);
+            let style = Style::new(15.0, Colour::Paper, Anchor::Middle).bold();
+            out.text(x, y + 5.4, &state.to_string(), style);
+        }
+        for ((x, y), label) in labels {
+            let style = Style::new(SIZE, Colour::Ink, Anchor::Middle).halo();
+            out.text(x, y + 0.36 * SIZE, &label, style);
+        }
+    }
+
+    /// How far the picture reaches above and below its middle.
+    fn extent(&self) -> (f64, f64) {
+        match self.states {
+            2 => (62.0, 62.0),
+            3 => (self.reach() + LOOP + 18.0, self.reach() / 2.0 + 60.0),
+            _ => (self.reach() + LOOP + 18.0, self.reach() + LOOP + 18.0),
+        }
+    }
+
+    fn table(&self) -> Matrix {
+        let names: Vec<String> = (0..self.states).map(|state| state.to_string()).collect();
+        Matrix {
+            row_label: "symbol now".into(),
+            column_label: "next symbol".into(),
+            rows: names.clone(),
+            columns: names,
+            values: self.transitions.clone(),
+            ..Matrix::default()
+        }
+    }
+
+    /// Draws the table; returns its height.
+    fn draw_table(&self, left: f64, top: f64, out: &mut Drawing) -> f64 {
+        let table = self.table();
+        let side = 56.0 * self.states as f64 + 16.0;
+        let place = |top: f64, width: f64| Place { left, top, width };
+        let lead = table.draw_lead(place(top, TABLE), out);
+        lead + table.draw_cells(place(top + lead, side.min(TABLE)), out)
+    }
+}
+
+/// How far a loop reaches from the middle of its state.
+const LOOP: f64 = 52.0;
+
+/// An arrow from a state to itself, outwards; returns where its label goes.
+fn draw_loop(centre: Point, angle: f64, width: f64, state: usize, out: &mut Drawing) -> Point {
+    let start = away(centre, angle - 0.55, STATE);
+    let tip = away(centre, angle + 0.55, STATE + 1.0);
+    let controls = [
+        away(centre, angle - 0.62, STATE + 48.0),
+        away(centre, angle + 0.62, STATE + 48.0),
+    ];
+    let end = head(tip, controls[1], width, symbol_colour(state), out);
+    let path = format!(
+        "M{}C{} {} {}",
+        at(start),
+        at(controls[0]),
+        at(controls[1]),
+        at(end)
+    );
+    out.stroke(&path, symbol_colour(state), width, "");
+    away(centre, angle, LOOP + 16.0)
+}
+
+/// A bent arrow between states; returns where its label goes.
+fn draw_arrow(
+    from: Point,
+    to: Point,
+    bend: f64,
+    width: f64,
+    state: usize,
+    out: &mut Drawing,
+) -> Point {
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    let far = dx.hypot(dy).max(1.0);
+    // To the left of the way, so that there and back are two arrows.
+    let bent = |by: f64| {
+        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
+        (middle.0 + by * dy / far, middle.1 - by * dx / far)
+    };
+    let control = bent(bend);
+    let towards = |a: Point, b: Point| (b.1 - a.1).atan2(b.0 - a.0);
+    let start = away(from, towards(from, control), STATE);
+    let tip = away(to, towards(to, control), STATE + 1.0);
+    let end = head(tip, control, width, symbol_colour(state), out);
+    let path = format!("M{}Q{} {}", at(start), at(control), at(end));
+    out.stroke(&path, symbol_colour(state), width, "");
+    bent(0.55 * bend + 11.0 + width / 2.0)
+}
+
+/// An arrow's head with its tip at a point, coming from another; returns where the shaft ends.
+fn head(tip: Point, from: Point, width: f64, colour: Colour, out: &mut Drawing) -> Point {
+    let back = (from.1 - tip.1).atan2(from.0 - tip.0);
+    let size = 6.0 + 1.6 * width;
+    let sides = [away(tip, back - 0.45, size), away(tip, back + 0.45, size)];
+    let path = format!("path d=\"M{}L{} {}Z\"", at(tip), at(sides[0]), at(sides[1]));
+    out.fill(&path, colour, 1.0);
+    away(tip, back, 0.8 * size)
+}
+
+fn at((x, y): Point) -> String {
+    format!("{} {}", num(x), num(y))
+}
+
+impl Part for Chain {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn draw_lead(&self, _: Place, _: &mut Drawing) -> f64 {
+        0.0
+    }
+
+    fn height(&self, _: f64) -> Option<f64> {
+        None
+    }
+
+    fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
+        let Place { left, top, width } = place;
+        let (above, below) = self.extent();
+        let beside = width >= PICTURE + GAP + TABLE;
+        let picture = PICTURE.min(width);
+        self.draw_picture((left + picture / 2.0, top + above), out);
+        let mut y = top + above + below;
+        if beside {
+            let table = self.draw_table(left + PICTURE + GAP, top + 8.0, out);
+            y = y.max(top + 8.0 + table);
+        } else {
+            y += self.draw_table(left, y + 8.0, out) + 8.0;
+        }
+        if !self.sequence.is_empty() {
+            y += 16.0;
+            let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
+            if !self.sequence_label.is_empty() {
+                for line in text::wrap(&self.sequence_label, SIZE, false, width) {
+                    out.text(left, y + SIZE, &line, style);
+                    y += LINE;
+                }
+            }
+            let across = ((width / CELL) as usize).max(1);
+            y += 4.0 + draw_symbols(&self.sequence, (left, y + 4.0), CELL, across, out);
+        }
+        y - top
+    }
+}

@@ -1,0 +1,118 @@
+//! The numbers behind a figure.
+
+use std::fmt::{Display, Write};
+
+use crate::figure::{Figure, Panel};
+
+/// One row a number: which panel and series it is of, where it is, how much, and how far it may be off.
+struct Rows {
+    text: String,
+    panel: usize,
+}
+
+impl Rows {
+    fn push(&mut self, series: &str, x: impl Display, y: impl Display, error: impl Display) {
+        let (panel, series) = (self.panel, quoted(series));
+        writeln!(self.text, "{panel},{series},{x},{y},{error}").expect("a string takes all");
+    }
+
+    /// A cell by the names of its row and column.
+    fn cell(&mut self, series: &str, row: impl Display, column: impl Display, value: f64) {
+        if !value.is_nan() {
+            self.push(series, quoted(&format!("{row},{column}")), value, "");
+        }
+    }
+
+    /// Symbols by their place, from 1 on.
+    fn symbols(&mut self, symbols: &[usize]) {
+        for (place, symbol) in (1..).zip(symbols) {
+            self.push("symbols", place as usize, symbol, "");
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+pub(crate) fn csv(figure: &Figure) -> String {
+    let mut rows = Rows {
+        text: String::from("panel,series,x,y,error\n"),
+        panel: 0,
+    };
+    for panel in &figure.panels {
+        rows.panel += 1;
+        match panel {
+            Panel::Plot(plot) => {
+                for region in &plot.regions {
+                    rows.push(&format!("{}: from", region.label), region.from, "", "");
+                    rows.push(&format!("{}: to", region.label), region.to, "", "");
+                }
+                for moment in &plot.moments {
+                    rows.push(&moment.label, moment.x, "", "");
+                }
+                for level in &plot.levels {
+                    rows.push(&level.label, "", level.y, "");
+                }
+                for (index, series) in plot.series.iter().enumerate() {
+                    // Runs that share a name are numbered.
+                    let before = &plot.series[..index];
+                    let before = before.iter().filter(|s| s.label == series.label);
+                    let name = match before.count() {
+                        0 => series.label.clone(),
+                        _ if series.label.is_empty() => String::new(),
+                        count => format!("{} {}", series.label, count + 1),
+                    };
+                    for value in &series.values {
+                        rows.push(&name, value.x, value.y, value.error);
+                    }
+                }
+            }
+            Panel::Matrix(matrix) => {
+                let count = matrix.columns.len().max(1);
+                for (index, &value) in matrix.values.iter().enumerate() {
+                    let name = |names: &[String], at: usize| names.get(at).cloned();
+                    let row = name(&matrix.rows, index / count).unwrap_or_default();
+                    let column = name(&matrix.columns, index % count).unwrap_or_default();
+                    rows.cell(&matrix.title, row, column, value);
+                }
+            }
+            Panel::Heatmap(map) => {
+                let count = map.columns.max(1);
+                for (index, &value) in map.values.iter().enumerate() {
+                    rows.cell(&map.title, index / count + 1, index % count + 1, value);
+                }
+            }
+            Panel::Arcs(arcs) => {
+                let count = arcs.symbols.len().max(1);
+                rows.symbols(&arcs.symbols);
+                for (index, &weight) in arcs.above.iter().enumerate() {
+                    if index % count <= index / count {
+                        let (from, to) = (index / count + 1, index % count + 1);
+                        rows.cell(&arcs.above_label, from, to, weight);
+                    }
+                }
+                for (index, &weight) in arcs.below.iter().enumerate() {
+                    rows.cell(&arcs.below_label, count, index + 1, weight);
+                }
+            }
+            Panel::Chain(chain) => {
+                let count = chain.states.max(1);
+                for (index, &chance) in chain.transitions.iter().enumerate() {
+                    rows.cell("transitions", index / count, index % count, chance);
+                }
+                rows.symbols(&chain.sequence);
+            }
+            Panel::Forest(forest) => {
+                rows.push("reference", "", forest.reference, "");
+                for claim in &forest.claims {
+                    rows.push(&claim.name, "estimate", claim.estimate, "");
+                    rows.push(&claim.name, "low", claim.low, "");
+                    rows.push(&claim.name, "high", claim.high, "");
+                    rows.push(&claim.name, "verdict", quoted(&claim.verdict), "");
+                }
+            }
+        }
+    }
+    rows.text
+}

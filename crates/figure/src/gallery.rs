@@ -1,0 +1,456 @@
+//! A gallery of every kind of panel: what tests look at, and what eyes can.
+//!
+//! `GALLERY=folder cargo test -p induct-figure gallery -- --ignored` fills a folder with PNGs, light and dark, wide and narrow.
+
+use crate::*;
+
+/// Noise that is the same every time.
+fn noise(at: usize) -> f64 {
+    let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ((mixed >> 40) as f64) / f64::from(1 << 24) - 0.5
+}
+
+fn falls(x: f64, at: f64, from: f64, to: f64) -> f64 {
+    to + (from - to) / (1.0 + ((x - at) / (0.06 * at)).exp())
+}
+
+fn steps() -> impl Iterator<Item = f64> + Clone {
+    (0..=200).map(|step| 250.0 * f64::from(step))
+}
+
+/// Training in phases: divergences with intervals over seeds, regions, moments, levels.
+fn phases(title: &str, without_names: bool) -> Plot {
+    let curve = |label: &str, colour, at: f64, to: f64| {
+        let values = steps().enumerate().map(|(i, x)| {
+            let y = falls(x, at, 0.25, to) * (1.0 + 0.1 * noise(i));
+            (x, y, 0.25 * y)
+        });
+        Series::with_errors(label, colour, Mark::Line, values)
+    };
+    let region = |from, to, label: &str, colour| Region {
+        from,
+        to,
+        label: label.into(),
+        colour,
+    };
+    let moment = |x, label: &str| Moment {
+        x,
+        label: label.into(),
+    };
+    Plot {
+        title: title.into(),
+        x: Axis::linear("sequences seen"),
+        y: Axis::log("KL(strategy ‖ model), nats"),
+        regions: vec![
+            region(0.0, 9_000.0, "uniform", Colour::Uniform),
+            region(9_000.0, 28_000.0, "unigram", Colour::Unigram),
+            region(28_000.0, 50_000.0, "bigram", Colour::Bigram),
+        ],
+        moments: vec![
+            moment(8_000.0, "A"),
+            moment(27_000.0, "B"),
+            moment(28_500.0, "C"),
+        ],
+        levels: vec![Level {
+            y: 0.009,
+            label: "bigram 0.009".into(),
+            colour: Colour::Ink,
+        }],
+        series: vec![
+            curve("uniform", Colour::Uniform, 60_000.0, 0.2),
+            curve("unigram", Colour::Unigram, 9_000.0, 0.04),
+            curve("bigram", Colour::Bigram, 28_000.0, 0.01),
+        ],
+        without_names,
+        ..Plot::default()
+    }
+}
+
+fn family() -> Plot {
+    let series = (0..=10).map(|p| {
+        let at = 8_000.0 + 3_000.0 * f64::from(p);
+        let values = steps().map(|x| (x, falls(x, at, 0.3, 0.01)));
+        Series::new(
+            format!("p = 0.{p}"),
+            Colour::Ramp(p as u8),
+            Mark::Line,
+            values,
+        )
+    });
+    Plot {
+        title: "A family in order".into(),
+        x: Axis::linear("sequences seen"),
+        y: Axis::linear("loss above Bayes"),
+        series: series.collect(),
+        family: Some(Family {
+            low: "p = 0".into(),
+            high: "p = 1".into(),
+        }),
+        ..Plot::default()
+    }
+}
+
+fn runs() -> Plot {
+    let run = |seed: usize, label: &str, colour, base: f64| {
+        let at = base + 6_000.0 * noise(seed);
+        let values = steps()
+            .enumerate()
+            .map(move |(i, x)| (x, falls(x, at, 0.3, 0.02) + 0.01 * noise(seed * 999 + i)));
+        Series::new(label, colour, Mark::Thin, values)
+    };
+    let one = (0..12).map(|seed| run(seed, "with a curriculum", Colour::Green, 14_000.0));
+    let two = (20..32).map(|seed| run(seed, "without", Colour::Vermilion, 30_000.0));
+    Plot {
+        title: "Two dozen runs".into(),
+        x: Axis::linear("sequences seen"),
+        y: Axis::linear("loss above Bayes").range(0.0, 0.25),
+        series: one.chain(two).collect(),
+        notes: vec![Note {
+            x: 14_000.0,
+            y: 0.16,
+            text: "half of the way".into(),
+            dot: true,
+        }],
+        ..Plot::default()
+    }
+}
+
+fn histogram() -> Plot {
+    let bars = |middle: f64| {
+        let bins = (0..30).map(|bin| 0.05 + 0.1 * f64::from(bin));
+        bins.map(move |x| (x, (-(x - middle) * (x - middle) * 4.0).exp() * 40.0))
+    };
+    Plot {
+        title: "When the second phase begins".into(),
+        x: Axis::linear("plateau, thousands of sequences"),
+        y: Axis::linear("runs"),
+        series: vec![
+            Series::new("doubly stochastic", Colour::Blue, Mark::Bars, bars(0.9)),
+            Series::new("Dirichlet", Colour::Unigram, Mark::Bars, bars(2.0)),
+        ],
+        ..Plot::default()
+    }
+}
+
+fn attention(title: &str, back: usize) -> Heatmap {
+    let values = (0..10_000).map(|cell| {
+        let (row, column) = (cell / 100, cell % 100);
+        match column {
+            _ if column > row => f64::NAN,
+            _ if column + back == row => 0.8,
+            _ => 0.2 / (row + 1) as f64 + 0.02 * (noise(cell) + 0.5),
+        }
+    });
+    Heatmap {
+        title: title.into(),
+        x: Axis::linear("looks at"),
+        y: Axis::linear("position"),
+        columns: 100,
+        values: values.collect(),
+        value_label: "attention".into(),
+        range: Some((0.0, 1.0)),
+        ..Heatmap::default()
+    }
+}
+
+fn signed_map() -> Heatmap {
+    let values = (0..60 * 40).map(|cell| {
+        let (row, column) = (f64::from(cell / 60), f64::from(cell % 60));
+        (row / 9.0).sin() * (column / 12.0).cos()
+    });
+    Heatmap {
+        title: "A signed map that rises".into(),
+        x: Axis::log("learning rate").range(1e-4, 1.0),
+        y: Axis::linear("p").range(1.0, 0.0),
+        columns: 60,
+        values: values.collect(),
+        signed: true,
+        aspect: 0.67,
+        ..Heatmap::default()
+    }
+}
+
+fn symbols(count: usize) -> Vec<usize> {
+    (0..count)
+        .map(|i| usize::from(noise(i * 31) > 0.0))
+        .collect()
+}
+
+fn arcs(every_pair: bool) -> Arcs {
+    let symbols = symbols(24);
+    let count = symbols.len();
+    let above = (0..count * count).map(|cell| {
+        let (from, to) = (cell / count, cell % count);
+        if to + 1 == from {
+            0.85
+        } else {
+            0.15 / (from + 1) as f64
+        }
+    });
+    let last = symbols[count - 1];
+    let follows: Vec<bool> = (0..count)
+        .map(|to| to > 0 && symbols[to - 1] == last)
+        .collect();
+    let hits = follows.iter().filter(|hit| **hit).count() as f64;
+    let below = follows
+        .iter()
+        .map(|hit| if *hit { 1.0 / hits } else { 0.0 });
+    Arcs {
+        title: "Attention of the two layers after training".into(),
+        above: above.collect(),
+        above_label: "layer 1".into(),
+        below: below.collect(),
+        below_label: "layer 2, from the last symbol".into(),
+        symbols,
+        every_pair,
+    }
+}
+
+fn chain(states: usize, transitions: &[f64]) -> Chain {
+    Chain {
+        title: format!("A chain of {states} states"),
+        transitions: transitions.to_vec(),
+        states,
+        sequence: (0..60)
+            .map(|i| ((noise(i) + 0.5) * states as f64) as usize)
+            .collect(),
+        sequence_label: "a sequence drawn from it; what comes next?".into(),
+    }
+}
+
+fn matrix(rows: usize, columns: usize, signed: bool) -> Matrix {
+    let names = |count: usize| (0..count).map(|name| name.to_string()).collect();
+    let values = (0..rows * columns).map(|cell| match signed {
+        true => 2.0 * noise(cell),
+        false => noise(cell) + 0.5,
+    });
+    Matrix {
+        title: format!("W_k, {rows} by {columns}"),
+        row_label: "current symbol".into(),
+        column_label: "symbol found".into(),
+        rows: names(rows),
+        columns: names(columns),
+        values: values.map(|v| (v * 100.0).round() / 100.0).collect(),
+        signed,
+        ..Matrix::default()
+    }
+}
+
+fn forest() -> Forest {
+    let claim = |name: &str, estimate: f64, half: f64, verdict: &str, colour| Claim {
+        name: name.into(),
+        estimate,
+        low: estimate - half,
+        high: estimate + half,
+        verdict: verdict.into(),
+        colour,
+    };
+    Forest {
+        title: "Every claim of the paper, tested".into(),
+        x: Axis::linear("effect over the margin that was asked for").range(-1.0, 4.0),
+        reference: 1.0,
+        reference_label: "as claimed".into(),
+        claims: vec![
+            claim(
+                "Transformers pass through a unigram phase before they reach bigrams",
+                2.4,
+                0.4,
+                "holds",
+                Colour::Blue,
+            ),
+            claim(
+                "Without the unigram solution in the data the plateau is shorter",
+                1.2,
+                0.5,
+                "undecided",
+                Colour::Muted,
+            ),
+            claim(
+                "The second layer forms first",
+                0.2,
+                0.3,
+                "does not hold",
+                Colour::Vermilion,
+            ),
+            claim("Minimal model agrees", 3.6, 0.9, "holds", Colour::Blue),
+        ],
+    }
+}
+
+/// One of each, by name.
+fn all() -> Vec<(&'static str, Figure)> {
+    let figure = |columns, panels: Vec<Panel>| Figure {
+        description: "a test".into(),
+        panels,
+        columns,
+    };
+    let grid = (0..6).map(|at| {
+        let title = match at {
+            1 => "A title that is so long that it goes over two lines",
+            _ => "Doubly stochastic",
+        };
+        Panel::Plot(phases(title, at % 3 != 2))
+    });
+    let three = [0.6, 0.3, 0.1, 0.15, 0.05, 0.8, 0.34, 0.33, 0.33];
+    vec![
+        (
+            "phases",
+            figure(1, vec![Panel::Plot(phases("Training in phases", false))]),
+        ),
+        ("grid", figure(3, grid.collect())),
+        (
+            "pair",
+            figure(2, vec![Panel::Plot(family()), Panel::Plot(runs())]),
+        ),
+        (
+            "histogram",
+            figure(2, vec![Panel::Plot(histogram()), Panel::Plot(family())]),
+        ),
+        (
+            "heatmaps",
+            figure(
+                3,
+                vec![
+                    Panel::Heatmap(attention("Layer 1, head 1", 1)),
+                    Panel::Heatmap(attention("Layer 2, after ten thousand sequences", 12)),
+                    Panel::Heatmap(signed_map()),
+                ],
+            ),
+        ),
+        ("arcs", figure(1, vec![Panel::Arcs(arcs(true))])),
+        (
+            "arcs-two",
+            figure(2, vec![Panel::Arcs(arcs(false)), Panel::Arcs(arcs(true))]),
+        ),
+        (
+            "chain",
+            figure(
+                1,
+                vec![
+                    Panel::Chain(chain(2, &[0.75, 0.25, 0.4, 0.6])),
+                    Panel::Chain(chain(3, &three)),
+                ],
+            ),
+        ),
+        (
+            "chains",
+            figure(
+                2,
+                vec![
+                    Panel::Chain(chain(3, &three)),
+                    Panel::Chain(chain(2, &[0.9, 0.1, 0.123, 0.877])),
+                ],
+            ),
+        ),
+        (
+            "matrices",
+            figure(
+                3,
+                vec![
+                    Panel::Matrix(matrix(10, 10, true)),
+                    Panel::Matrix(matrix(3, 6, false)),
+                    Panel::Matrix(matrix(2, 2, true)),
+                ],
+            ),
+        ),
+        ("forest", figure(1, vec![Panel::Forest(forest())])),
+    ]
+}
+
+const WIDTHS: [u32; 4] = [340, 360, 720, 1000];
+
+#[test]
+fn no_word_leaves_a_figure_or_covers_another() {
+    let mut troubles = Vec::new();
+    for (name, figure) in all() {
+        for width in WIDTHS {
+            let (drawing, height) = figure.draw(f64::from(width));
+            for (index, word) in drawing.words.iter().enumerate() {
+                let [left, top, right, bottom] = word.edges;
+                if left < 0.0 || top < 0.0 || right > f64::from(width) || bottom > height {
+                    troubles.push(format!("{name} {width}: {:?} leaves", word.text));
+                }
+                for other in &drawing.words[..index] {
+                    if svg::overlap(&word.edges, &other.edges) {
+                        troubles.push(format!(
+                            "{name} {width}: {:?} on {:?}",
+                            word.text, other.text
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(troubles.is_empty(), "{troubles:#?}");
+}
+
+#[test]
+fn every_figure_is_well_formed_and_has_no_ids() {
+    for (name, figure) in all() {
+        let svg = figure.svg_inline(720);
+        let parsed = resvg::usvg::roxmltree::Document::parse(&svg).unwrap();
+        assert!(
+            parsed
+                .descendants()
+                .all(|node| node.attribute("id").is_none())
+        );
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+        assert!(svg.len() < 200_000, "{name}: {}", svg.len());
+    }
+}
+
+#[test]
+fn frames_of_a_row_stand_at_one_height() {
+    let (_, grid) = all().remove(1);
+    let svg = grid.svg_inline(1000);
+    // The axes below frames: three in each of two rows.
+    let axes = svg.split("<path d=\"M").filter_map(|path| {
+        let d = path.split('"').next()?;
+        let (start, end) = d.split_once('H')?;
+        let single = end.parse::<f64>().is_ok() && path.contains(Colour::Muted.light());
+        single.then(|| start.split(' ').nth(1).map(str::to_owned))?
+    });
+    let axes: Vec<String> = axes.collect();
+    assert_eq!(axes.len(), 6, "{axes:?}");
+    assert!(axes[0] == axes[1] && axes[1] == axes[2] && axes[0] != axes[3]);
+    assert!(axes[3] == axes[4] && axes[4] == axes[5]);
+}
+
+#[test]
+fn numbers_of_every_panel_can_be_had() {
+    let csv = |name: &str| {
+        let found = all().into_iter().find(|(n, _)| *n == name);
+        found.unwrap().1.csv()
+    };
+    assert!(csv("pair").contains("2,\"without 12\",50000,"));
+    assert!(csv("pair").contains("1,\"p = 0.10\",0,"));
+    let heat = csv("heatmaps");
+    assert!(heat.contains("1,\"Layer 1, head 1\",\"2,1\",0.8,") && !heat.contains("NaN"));
+    assert!(csv("arcs").contains("1,\"layer 1\",\"24,23\",0.85,"));
+    assert!(csv("chain").contains("1,\"transitions\",\"1,0\",0.4,"));
+    assert!(csv("forest").contains(",verdict,\"does not hold\","));
+    assert!(csv("phases").contains("1,\"A\",8000,,\n1,\"B\","));
+}
+
+#[test]
+#[ignore = "fills a folder to look at"]
+fn gallery() {
+    let folder = std::env::var("GALLERY").expect("GALLERY names a folder");
+    for (name, figure) in all() {
+        for width in [360, 720, 1000] {
+            let light = figure.svg_inline(width);
+            let mut dark = light.clone();
+            for colour in Colour::ROLES.into_iter().chain((0..=10).map(Colour::Ramp)) {
+                dark = dark.replace(
+                    &format!("\"{}\"", colour.light()),
+                    &format!("\"{}\"", colour.dark()),
+                );
+            }
+            for (paper, svg) in [("light", light), ("dark", dark)] {
+                let file = format!("{folder}/{name}-{width}-{paper}.png");
+                std::fs::write(file, figure::pixels(&svg, 1)).unwrap();
+            }
+        }
+    }
+}

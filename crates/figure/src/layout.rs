@@ -1,0 +1,116 @@
+//! Where panels stand: in rows, with their bodies at one height.
+
+use crate::colour::Colour;
+use crate::svg::{Anchor, Drawing, Style};
+use crate::text;
+
+/// An upper left corner and a width.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+}
+
+/// A panel as the layout sees it: a title, what leads to the body (names, labels), and the body.
+pub(crate) trait Part {
+    fn title(&self) -> &str;
+
+    /// How much of a row's width it takes, for 1 of a plot.
+    fn share(&self) -> f64 {
+        1.0
+    }
+
+    /// Draws what is between title and body; returns its height.
+    fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64;
+
+    /// The height that its frame would have alone; none if it stays as it is whatever stands beside it.
+    fn height(&self, width: f64) -> Option<f64>;
+
+    /// Draws the body, with a frame of the given height if it has one; returns its height with all that is below the frame.
+    fn draw_body(&self, place: Place, height: f64, out: &mut Drawing) -> f64;
+}
+
+/// Around everything, and between panels.
+const MARGIN: f64 = 10.0;
+const GAP: f64 = 30.0;
+const ROWS: f64 = 18.0;
+/// The least width of a plot that has another one beside it.
+const LEAST: f64 = 250.0;
+/// Letters of titles.
+const TITLE: f64 = 14.0;
+
+/// Draws panels with at most `columns` in a row, fewer where they would be too narrow; returns the height.
+pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Drawing) -> f64 {
+    let inner = width - 2.0 * MARGIN;
+    let columns = (1..=columns.max(1)).rev().find(|&columns| {
+        let wide = |row: &[&dyn Part]| room(row, inner) >= LEAST * shares(row);
+        columns == 1 || parts.chunks(columns).all(wide)
+    });
+    let mut y = MARGIN;
+    for row in parts.chunks(columns.unwrap_or(1)) {
+        y += draw_row(row, inner, y, out) + ROWS;
+    }
+    (y - ROWS + MARGIN).max(2.0 * MARGIN).ceil()
+}
+
+fn shares(row: &[&dyn Part]) -> f64 {
+    row.iter().map(|part| part.share()).sum()
+}
+
+/// What gaps leave of a row.
+fn room(row: &[&dyn Part], inner: f64) -> f64 {
+    inner - GAP * (row.len() as f64 - 1.0)
+}
+
+fn draw_row(row: &[&dyn Part], inner: f64, top: f64, out: &mut Drawing) -> f64 {
+    let unit = room(row, inner) / shares(row);
+    let mut left = MARGIN;
+    let places: Vec<Place> = row
+        .iter()
+        .map(|part| {
+            let width = unit * part.share();
+            let place = Place { left, top, width };
+            left += width + GAP;
+            place
+        })
+        .collect();
+    // Measured by drawing what is thrown away.
+    let leads: Vec<f64> = row
+        .iter()
+        .zip(&places)
+        .map(|(part, place)| part.draw_lead(*place, &mut Drawing::default()))
+        .collect();
+    let titles = row
+        .iter()
+        .zip(&places)
+        .map(|(part, place)| draw_title(part.title(), *place, out));
+    let heads = titles.zip(&leads).map(|(title, lead)| title + lead);
+    let head = heads.fold(0.0, f64::max);
+    let heights = row
+        .iter()
+        .zip(&places)
+        .filter_map(|(p, at)| p.height(at.width));
+    let height = heights.fold(0.0, f64::max);
+    let mut lowest = 0.0;
+    for ((part, place), lead) in row.iter().zip(&places).zip(&leads) {
+        let at = |top: f64| Place { top, ..*place };
+        part.draw_lead(at(top + head - lead), out);
+        lowest = f64::max(lowest, part.draw_body(at(top + head), height, out));
+    }
+    head + lowest
+}
+
+/// The title of a panel, in as many lines as it takes; returns their height.
+fn draw_title(title: &str, place: Place, out: &mut Drawing) -> f64 {
+    if title.is_empty() {
+        return 0.0;
+    }
+    let style = Style::new(TITLE, Colour::Ink, Anchor::Start).bold();
+    let lines = text::wrap(title, TITLE, true, place.width);
+    for (index, line) in lines.iter().enumerate() {
+        let baseline = place.top + TITLE + 19.0 * index as f64;
+        out.text(place.left, baseline, line, style);
+    }
+    19.0 * lines.len() as f64 + 6.0
+}

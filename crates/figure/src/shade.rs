@@ -1,0 +1,88 @@
+//! How strong a colour a number has, in matrices and heat maps.
+//!
+//! A colour is laid over the paper with the number as its opacity: it grows out of white paper and out of dark paper alike.
+
+use crate::colour::Colour;
+use crate::legend;
+use crate::scale::{Scale, short};
+use crate::svg::Drawing;
+
+/// From numbers to colours.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shading {
+    range: (f64, f64),
+    scale: Scale,
+    /// Whether zero is the middle: below it the colour is another one.
+    signed: bool,
+}
+
+/// What exists is not left white, even if it is zero.
+const WEAKEST: f64 = 0.06;
+/// Above this share letters are in the colour of the paper.
+const DARK: f64 = 0.62;
+
+impl Shading {
+    /// For these values, or with a given range.
+    pub fn of(values: &[f64], range: Option<(f64, f64)>, scale: Scale, signed: bool) -> Self {
+        let known = values.iter().copied().filter(|v| v.is_finite());
+        let own = match (signed, scale) {
+            (true, _) => {
+                let largest = known.fold(0.0, |largest: f64, v| largest.max(v.abs()));
+                (-largest, largest)
+            }
+            (false, Scale::Linear) => known.fold((0.0, 0.0), |(low, high): (f64, f64), v| {
+                (low.min(v), high.max(v))
+            }),
+            (false, Scale::Log) => scale.ends_of(known).unwrap_or((1.0, 10.0)),
+        };
+        let range = range.unwrap_or(own);
+        Self {
+            range,
+            scale: if signed { Scale::Linear } else { scale },
+            signed,
+        }
+    }
+
+    /// From 0 to 1; below zero for what is on the other side of a signed scale.
+    pub fn share(&self, value: f64) -> f64 {
+        let (low, high) = self.range;
+        let share = match self.signed {
+            true => value / f64::max(low.abs(), high.abs()),
+            false => self.scale.place(self.range, value).unwrap_or(0.0),
+        };
+        match share.is_nan() {
+            true => 0.0,
+            false => share.clamp(if self.signed { -1.0 } else { 0.0 }, 1.0),
+        }
+    }
+
+    /// The colour of a share and its opacity.
+    pub fn colour(share: f64) -> (Colour, f64) {
+        let colour = match share < 0.0 {
+            true => Colour::Vermilion,
+            false => Colour::Deep,
+        };
+        (colour, WEAKEST + (1.0 - WEAKEST) * share.abs())
+    }
+
+    /// The colour of letters on a share.
+    pub fn ink(share: f64) -> Colour {
+        match share.abs() > DARK {
+            true => Colour::Paper,
+            false => Colour::Ink,
+        }
+    }
+
+    /// A bar of the colours between the numbers at its ends.
+    pub fn draw_bar(&self, label: &str, left: f64, top: f64, room: f64, out: &mut Drawing) {
+        let (low, high) = self.range;
+        let steps = (0..=24).map(|step| f64::from(step) / 24.0);
+        let shares = steps.map(|s| if self.signed { 2.0 * s - 1.0 } else { s });
+        let colours: Vec<(Colour, f64)> = shares.map(Self::colour).collect();
+        let first = match label {
+            "" => short(low),
+            _ => format!("{label}  {}", short(low)),
+        };
+        legend::draw_bar([&first, &short(high)], &colours, left, top, room, out);
+    }
+}
