@@ -4,7 +4,9 @@ mod chapter_folder;
 mod chart;
 mod commands;
 mod failure;
+mod progress;
 mod recipes;
+mod report_folder;
 mod run_folder;
 mod story;
 mod tensors;
@@ -15,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, eval, predict, presets, sample, show, sweep, theory, train};
+use commands::{bench, eval, predict, presets, reproduce, sample, show, sweep, theory, train};
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
@@ -35,6 +37,7 @@ enum Command {
     Eval(eval::Arguments),
     Sample(sample::Arguments),
     Theory(theory::Arguments),
+    Reproduce(reproduce::Arguments),
     Bench(bench::Arguments),
 }
 
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
         Command::Theory(arguments) => theory::run(arguments),
+        Command::Reproduce(arguments) => reproduce::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
     };
     match result {

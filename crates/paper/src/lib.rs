@@ -3,3 +3,15 @@
 //! This room makes pages and pictures but writes no file and knows no terminal.
 
 pub mod chapter;
+
+mod claims;
+mod experiment;
+mod results;
+mod run;
+mod statistics;
+
+pub use claims::{Claim, Decided, Limit, Part, Verdict, claims};
+pub use experiment::{Experiment, Scale, experiments};
+pub use results::{Results, Trained};
+pub use run::{LAGS, Level, Run, watch};
+pub use statistics::Measured;

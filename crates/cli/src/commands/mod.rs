@@ -4,6 +4,7 @@ pub mod bench;
 pub mod eval;
 pub mod predict;
 pub mod presets;
+pub mod reproduce;
 pub mod sample;
 pub mod show;
 pub mod sweep;

@@ -17,6 +17,8 @@ pub struct Instruments {
     /// By name; the first is in distribution and has the strategies' predictions too.
     sets: Vec<(&'static str, TestSet)>,
     strategies: Vec<String>,
+    /// Of every set: each strategy's name and KL(truth ‖ strategy) at the last position.
+    levels: Vec<(&'static str, Vec<(String, f64)>)>,
     batch: usize,
     columns: Vec<String>,
     /// For the recipe's model.
@@ -70,6 +72,15 @@ fn test_set(
     TestSet::draw(prior, &draw, asked)
 }
 
+/// Each strategy's KL(truth ‖ strategy) at the last position.
+fn levels(set: &TestSet) -> Vec<(String, f64)> {
+    let levels = set.references().iter().zip(set.truth_divergences());
+    let levels = levels.skip(1);
+    levels
+        .map(|(reference, kl)| (reference.name.clone(), kl.last.estimate().mean))
+        .collect()
+}
+
 impl Instruments {
     /// Draws the recipe's test sets, over the current thread pool.
     pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
@@ -77,9 +88,13 @@ impl Instruments {
             alpha: Alpha::default(),
         };
         let other = |spec, index| -> Result<TestSet, Invalid> {
-            Ok(test_set(recipe, &recipe.prior_of(&spec)?, index, &[]))
+            let prior = recipe.prior_of(&spec)?;
+            let strategies = Strategy::reference(&prior).into_iter();
+            let asked: Vec<(Strategy, Positions)> =
+                strategies.map(|s| (s, Positions::Last)).collect();
+            Ok(test_set(recipe, &prior, index, &asked))
         };
-        let sets = vec![
+        let mut sets = vec![
             ("in_distribution", in_distribution(recipe)?),
             ("iid", other(iid, 1)?),
             (
@@ -87,6 +102,12 @@ impl Instruments {
                 other(PriorSpec::DoublyStochastic {}, 2)?,
             ),
         ];
+        let levels = sets.iter().map(|(name, set)| (*name, levels(set)));
+        let levels = levels.collect();
+        // Only in distribution is the model compared with strategies: the other sets need not keep their answers.
+        sets[1..]
+            .iter_mut()
+            .for_each(|(_, set)| set.keep_truth_only());
         let references = sets[0].1.references().iter().skip(1);
         let strategies: Vec<String> = references.map(|reference| reference.name.clone()).collect();
         let mut columns: Vec<String> = [STEP, "sequences", "train_loss"].map(String::from).into();
@@ -109,6 +130,7 @@ impl Instruments {
         Ok(Self {
             sets,
             strategies,
+            levels,
             batch: recipe.train.batch,
             columns,
             rooms: Idle::default(),
@@ -123,6 +145,11 @@ impl Instruments {
     /// Names of the strategies that the model is compared with.
     pub fn strategies(&self) -> &[String] {
         &self.strategies
+    }
+
+    /// How well strategies do on each test set: KL(truth ‖ strategy) at the last position, by the names of set and strategy.
+    pub fn levels(&self) -> &[(&'static str, Vec<(String, f64)>)] {
+        &self.levels
     }
 
     /// The test sets by name, the in-distribution one first.

@@ -153,6 +153,11 @@ impl TestSet {
         &self.references
     }
 
+    /// Forgets what strategies answered.
+    pub(super) fn keep_truth_only(&mut self) {
+        self.references.truncate(1);
+    }
+
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, prepared: &Prepared) -> Vec<Divergence> {
         self.divergences_in(&Idle::default(), model, prepared)

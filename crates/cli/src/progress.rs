@@ -1,0 +1,130 @@
+//! How far a reproduction is: a bar for the whole with the time left, and one for each part that is at work.
+
+use std::sync::Mutex;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use induct_paper::{Experiment, Run};
+
+use crate::commands::note;
+
+/// One run to do.
+pub struct Task {
+    /// Index of its experiment.
+    pub experiment: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Number of its steps.
+    pub steps: u64,
+    /// A guess at the cost of a step, in multiplications.
+    pub effort: f64,
+}
+
+impl Task {
+    /// A guess at its cost, in multiplications.
+    pub fn cost(&self) -> f64 {
+        self.effort * self.steps as f64
+    }
+}
+
+/// Bars on the terminal, or a line a part where there is none.
+pub struct Progress {
+    all: MultiProgress,
+    whole: ProgressBar,
+    parts: Vec<Part>,
+}
+
+/// An experiment at work.
+struct Part {
+    id: String,
+    bar: ProgressBar,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    shown: bool,
+    runs: usize,
+    left: usize,
+    diverged: usize,
+    seconds: f64,
+}
+
+/// Multiplications that the whole bar counts as one.
+const UNIT: f64 = 1e3;
+
+impl Progress {
+    /// Nothing done yet.
+    pub fn new(experiments: &[Experiment], tasks: &[Task]) -> Self {
+        let all = MultiProgress::new();
+        let effort: f64 = tasks.iter().map(Task::cost).sum();
+        let whole = all.add(ProgressBar::new((effort / UNIT) as u64));
+        whole.set_style(style("{bar:30} {percent:>3}% of all training, {eta} left"));
+        let part = |(index, experiment): (usize, &Experiment)| {
+            let own = || tasks.iter().filter(move |task| task.experiment == index);
+            let bar = ProgressBar::new(own().map(|task| task.steps).sum());
+            bar.set_style(style("{bar:30} {percent:>3}% of {msg}"));
+            bar.set_message(format!("{}: {} runs", experiment.id, own().count()));
+            Part {
+                id: experiment.id.clone(),
+                bar,
+                state: Mutex::new(State {
+                    left: own().count(),
+                    ..State::default()
+                }),
+            }
+        };
+        let parts = experiments.iter().enumerate().map(part).collect();
+        Self { all, whole, parts }
+    }
+
+    /// A step of a run is done.
+    pub fn step(&self, task: &Task) {
+        self.whole.inc((task.effort / UNIT) as u64);
+        self.parts[task.experiment].bar.inc(1);
+    }
+
+    /// A run begins.
+    pub fn begin(&self, task: &Task) {
+        let part = &self.parts[task.experiment];
+        let mut state = part.state.lock().expect("nothing panics with it");
+        if !state.shown {
+            state.shown = true;
+            self.all.insert_before(&self.whole, part.bar.clone());
+        }
+    }
+
+    /// A run has ended.
+    pub fn done(&self, task: &Task, run: &Run) {
+        let part = &self.parts[task.experiment];
+        let mut state = part.state.lock().expect("nothing panics with it");
+        state.left -= 1;
+        state.runs += 1;
+        state.diverged += usize::from(run.diverged.is_some());
+        state.seconds += run.seconds;
+        if state.left > 0 {
+            return;
+        }
+        part.bar.finish_and_clear();
+        let diverged = match state.diverged {
+            0 => String::new(),
+            count => format!(", {count} diverged"),
+        };
+        let line = format!(
+            "{}: {} runs, {:.0} s of one thread{diverged}",
+            part.id, state.runs, state.seconds
+        );
+        match self.whole.is_hidden() {
+            true => note(&line),
+            false => self.whole.suspend(|| note(&line)),
+        }
+    }
+
+    /// All runs have ended.
+    pub fn finish(&self) {
+        self.whole.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is valid")
+}

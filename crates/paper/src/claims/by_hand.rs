@@ -1,0 +1,160 @@
+//! The transformer whose weights are set by hand.
+
+use induct::chain::{Address, LANES, Purpose};
+use induct::probe::{Draw, Positions, TestSet};
+use induct::strategy::Strategy;
+use induct::train::Recipe;
+
+use super::{Limit, Part};
+use crate::statistics::Measured;
+
+/// Disjoint sets of sequences, which stand in for seeds; one more is there to choose the output map on.
+const SETS: u64 = 20;
+const SEQUENCES: u64 = 512;
+
+/// Multiples of the averages that are tried as logits.
+const SCALES: std::ops::RangeInclusive<u32> = 1..=80;
+
+/// What the hand-made weights come to, for two and three states.
+pub(super) fn parts() -> Vec<Part> {
+    [2, 3].into_iter().flat_map(parts_with).collect()
+}
+
+fn parts_with(states: usize) -> Vec<Part> {
+    let spare = Set::draw(states, SETS);
+    let tenths = SCALES.map(|tenth| 0.1 * f64::from(tenth));
+    let by_loss = tenths.map(|scale| (spare.loss(scale), scale));
+    let (_, scale) = by_loss
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .expect("there are scales");
+    let (mut to_bigram, mut to_bayes, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..SETS {
+        let set = Set::draw(states, number);
+        let [uniform, unigram, bigram, bayes] = set.levels();
+        let loss = set.loss(scale);
+        to_bigram.push((unigram - loss) / (unigram - bigram));
+        to_bayes.push((uniform - loss) / (uniform - bayes));
+        counts.push(set.apart_from_counts());
+    }
+    let what = format!("k = {states}, {SETS} sets of {SEQUENCES} sequences in place of seeds");
+    let scaled = format!("{what}; logits are {scale:.1} times the averages");
+    let part = |what: &str, measure: &str, values: &[f64], limit: Limit| {
+        Part::new(what, measure, Measured::mean(values), limit)
+    };
+    vec![
+        part(
+            &what,
+            "distance between what its second layer averages and the frequencies of symbols after the current one (total variation, mean)",
+            &counts,
+            Limit::AtMost(0.05),
+        ),
+        part(
+            &scaled,
+            "how much of the way from the unigram to the bigram strategy's loss it comes",
+            &to_bigram,
+            Limit::AtLeast(0.9),
+        ),
+        part(
+            &scaled,
+            "how much of the way from uniform to exact Bayes it comes",
+            &to_bayes,
+            Limit::AtLeast(0.95),
+        ),
+    ]
+}
+
+/// The hand-made weights whose logits are `scale` times the averages of the second layer.
+fn recipe(states: usize, scale: f64) -> Recipe {
+    let set = [
+        format!("task.states={states}"),
+        format!("model.width={}", 3 * states),
+        format!("model.start={{kind=\"bigram\", sharpness=100.0, output_scale={scale:.1}}}"),
+    ];
+    Recipe::from_toml("train.steps = 0", &set).expect("a sound recipe")
+}
+
+/// Sequences of one set, with what strategies say.
+struct Set {
+    states: usize,
+    test: TestSet,
+}
+
+impl Set {
+    fn draw(states: usize, number: u64) -> Self {
+        let recipe = recipe(states, 1.0);
+        let prior = recipe.prior().expect("a sound recipe");
+        let mut strategies = Strategy::reference(&prior);
+        strategies.push(Strategy::bayes(&prior));
+        let asked: Vec<(Strategy, Positions)> = strategies
+            .into_iter()
+            .map(|s| (s, Positions::Last))
+            .collect();
+        let draw = Draw {
+            address: Address {
+                purpose: Purpose::Test,
+                seed: recipe.seeds.eval,
+                // Beyond the test sets of runs and the exam.
+                step: 10 + number,
+            },
+            sequences: 0..SEQUENCES,
+            length: recipe.task.length,
+            thorough: 0,
+        };
+        Self {
+            states,
+            test: TestSet::draw(&prior, &draw, &asked),
+        }
+    }
+
+    /// KL(truth ‖ ·) of uniform, unigram, bigram and Bayes.
+    fn levels(&self) -> [f64; 4] {
+        let levels = self.test.truth_divergences();
+        [1, 2, 3, 4].map(|at| levels[at].last.estimate().mean)
+    }
+
+    /// KL(truth ‖ hand-made weights).
+    fn loss(&self, scale: f64) -> f64 {
+        let recipe = recipe(self.states, scale);
+        let model = recipe.model().expect("a sound recipe");
+        let prepared = model.prepare(&model.start(0));
+        let divergences = self.test.divergences(&model, &prepared);
+        divergences[0].last.estimate().mean
+    }
+
+    /// Mean total variation between what the second layer averages, read from logits that are just that, and the frequencies of
+    /// symbols after earlier occurrences of the last one, over sequences that have any.
+    fn apart_from_counts(&self) -> f64 {
+        let recipe = recipe(self.states, 1.0);
+        let (length, k) = (recipe.task.length, self.states);
+        let model = recipe.model().expect("a sound recipe");
+        let prepared = model.prepare(&model.start(0));
+        let mut work = model.work();
+        let (mut sum, mut sequences) = (0.0, 0.0);
+        for block in self.test.blocks() {
+            let inputs = &block.rows()[..length];
+            model.forward_last(&prepared, inputs, &mut work);
+            let logits = &work.logits()[work.logits().len() - k..];
+            for lane in 0..block.used().min(LANES) {
+                let symbols: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
+                let mut counts = vec![0.0; k];
+                for pair in symbols.windows(2) {
+                    if pair[0] == symbols[length - 1] {
+                        counts[usize::from(pair[1])] += 1.0;
+                    }
+                }
+                let total: f64 = counts.iter().sum();
+                if total > 0.0 {
+                    // The read-out adds the same number to every logit.
+                    let shift =
+                        (1.0 - logits.iter().map(|f| f64::from(f.0[lane])).sum::<f64>()) / k as f64;
+                    let apart = counts.iter().zip(logits).map(|(count, logit)| {
+                        (count / total - f64::from(logit.0[lane]) - shift).abs()
+                    });
+                    sum += 0.5 * apart.sum::<f64>();
+                    sequences += 1.0;
+                }
+            }
+        }
+        sum / sequences
+    }
+}

@@ -1,0 +1,141 @@
+//! Claims on what the layers do.
+
+use super::{Claim, Limit, Part, by_hand};
+use crate::results::Results;
+use crate::run::Run;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "C5",
+        title: "Layer 1 looks back by one, layer 2 at what followed",
+        statement: "At the end of training the first layer attends to the previous token, and the second to the tokens that followed the current symbol.",
+        place: "figure 2; section 4.1",
+        figure: 2,
+        needs: &["main", "three-states"],
+        check: final_attention,
+    },
+    Claim {
+        id: "C10",
+        title: "Odd lags outweigh even ones before the second drop",
+        statement: "On the way to the solution the first layer comes to prefer looking back by an odd number of tokens, in the minimal model and in the transformer.",
+        place: "introduction; section 4.2; figures 3, 4b and 12",
+        figure: 4,
+        needs: &["main", "three-states", "minimal", "minimal-three-states"],
+        check: odd_over_even,
+    },
+    Claim {
+        id: "C11",
+        title: "The second layer is learned first",
+        statement: "The second layer comes to match equal symbols before the first layer comes to look at the previous token.",
+        place: "section 4.2; lemma",
+        figure: 4,
+        needs: &["main", "minimal"],
+        check: second_layer_first,
+    },
+    Claim {
+        id: "C15",
+        title: "The hand-made transformer counts bigrams",
+        statement: "Two layers with weights set by hand compute bigram frequencies; with the output map of the footnote their loss is close to Bayes.",
+        place: "section 3.3, proposition and footnote",
+        figure: 11,
+        needs: &[],
+        check: |_| by_hand::parts(),
+    },
+];
+
+fn final_attention(results: &Results) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (id, what) in [("main", "k = 2"), ("three-states", "k = 3")] {
+        let trained = results.of(id);
+        let last = |column: &'static str| move |run: &Run| run.history.last(column);
+        parts.push(Part::new(
+            format!("{what}, layer 1"),
+            "mean attention on the previous token, at the end",
+            trained.mean(last("previous_token")),
+            Limit::AtLeast(0.8),
+        ));
+        parts.push(Part::new(
+            format!("{what}, layer 2"),
+            "mean attention on tokens that followed the current symbol, at the end",
+            trained.mean(last("induction")),
+            Limit::AtLeast(0.8),
+        ));
+        parts.push(Part::new(
+            format!("{what}, layer 1"),
+            "share of runs in which position alone gives the previous token more weight than any other lag, at the end",
+            trained.share(|run| run.profiles.last().is_some_and(|profile| leads(profile, 1))),
+            Limit::AtLeast(0.8),
+        ));
+    }
+    parts
+}
+
+/// Whether a lag has more weight than every other.
+fn leads(profile: &[f64], lag: usize) -> bool {
+    let others = profile
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != lag);
+    others.into_iter().all(|(_, &weight)| weight < profile[lag])
+}
+
+fn odd_over_even(results: &Results) -> Vec<Part> {
+    let settings = [
+        ("main", "transformer, k = 2"),
+        ("three-states", "transformer, k = 3"),
+        ("minimal", "minimal model, k = 2"),
+        ("minimal-three-states", "minimal model, k = 3"),
+    ];
+    let part = |(id, what): (&str, &str)| {
+        let score = |run: &Run| {
+            let fall = run.fall_from("unigram")?;
+            run.column("odd_even")
+                .get(run.record_at(fall.start))
+                .copied()
+        };
+        Part::new(
+            what,
+            "weight of lags 3, 5, 7, 9 above the mean of their even neighbours, in units of the mean weight of lags 2 to 10, when a tenth of the second drop is done",
+            results.of(id).mean(score),
+            Limit::AtLeast(0.0),
+        )
+    };
+    settings.map(part).into()
+}
+
+/// By this many steps the first layer must come later: one record.
+const ONE_RECORD: f64 = 20.0;
+
+fn second_layer_first(results: &Results) -> Vec<Part> {
+    let minimal = |run: &Run| {
+        let diagonal = run.first("diagonal_dominance", |d| d >= 0.5)?;
+        let leading = run.profiles.iter().position(|profile| leads(profile, 1))?;
+        Some(run.steps()[leading] - diagonal)
+    };
+    let transformer =
+        |run: &Run| Some(half_way(run, "previous_token")? - half_way(run, "matching_gap")?);
+    vec![
+        Part::new(
+            "minimal model",
+            "steps from W_k being diagonal (twice as dominant as chance: diagonal dominance 0.5) to v_2 being the largest weight",
+            results.of("minimal").mean(minimal),
+            Limit::AtLeast(ONE_RECORD),
+        ),
+        Part::new(
+            "transformer",
+            "steps from the second layer's preference for equal symbols being at half of its final value to the first layer's attention on the previous token being there",
+            results.of("main").mean(transformer),
+            Limit::AtLeast(ONE_RECORD),
+        ),
+    ]
+}
+
+/// The step at which a column has come half of the way from its first to its last value.
+fn half_way(run: &Run, column: &str) -> Option<f64> {
+    let values = run.column(column);
+    let (first, last) = (values.first()?, values.last()?);
+    let middle = 0.5 * (first + last);
+    run.first(column, |value| {
+        (value - first) * (last - first) >= (middle - first) * (last - first)
+    })
+}

@@ -1,0 +1,250 @@
+//! The paper's claims, each with a measure that decides it.
+//!
+//! A claim has one or more parts. A part is a number with its 95 % interval over seeds and a limit that was fixed beforehand: it holds if
+//! the whole interval is on the right side of the limit, does not hold if the whole interval is on the wrong side, and is undecided
+//! otherwise. A claim holds if all its parts do, and in part if some do.
+
+mod by_hand;
+mod heads;
+mod order;
+mod reach;
+mod signal;
+
+use serde::{Serialize, Serializer};
+
+use crate::results::Results;
+use crate::statistics::Measured;
+
+/// What came out of a claim or a part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It does.
+    Holds,
+    /// Some parts do.
+    #[serde(rename = "holds in part")]
+    HoldsInPart,
+    /// No part does.
+    #[serde(rename = "does not hold")]
+    DoesNotHold,
+    /// The seeds do not say.
+    Undecided,
+}
+
+impl Verdict {
+    /// In words, as in `claims.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::HoldsInPart => "holds in part",
+            Verdict::DoesNotHold => "does not hold",
+            Verdict::Undecided => "undecided",
+        }
+    }
+
+    fn of_parts(parts: &[Part]) -> Self {
+        let has = |verdict| parts.iter().any(|part| part.verdict == verdict);
+        match (has(Verdict::Holds), has(Verdict::DoesNotHold)) {
+            (true, false) if !has(Verdict::Undecided) => Verdict::Holds,
+            (true, _) => Verdict::HoldsInPart,
+            (false, true) => Verdict::DoesNotHold,
+            (false, false) => Verdict::Undecided,
+        }
+    }
+}
+
+/// On which side of a limit a number must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// There or above.
+    AtLeast(f64),
+    /// There or below.
+    AtMost(f64),
+}
+
+impl Limit {
+    /// In words.
+    pub fn text(self) -> String {
+        match self {
+            Limit::AtLeast(x) => format!("at least {x}"),
+            Limit::AtMost(x) => format!("at most {x}"),
+        }
+    }
+
+    fn judge(self, measured: &Measured) -> Verdict {
+        let Some([low, high]) = measured.interval else {
+            return Verdict::Undecided;
+        };
+        let (inside, outside) = match self {
+            Limit::AtLeast(x) => (low >= x, high < x),
+            Limit::AtMost(x) => (high <= x, low > x),
+        };
+        match (inside, outside) {
+            (true, _) => Verdict::Holds,
+            (_, true) => Verdict::DoesNotHold,
+            _ => Verdict::Undecided,
+        }
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+}
+
+/// One measure of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// Of what.
+    pub what: String,
+    /// What is measured, in a sentence.
+    pub measure: String,
+    /// The number.
+    pub effect: Option<f64>,
+    /// Its 95 % interval over seeds.
+    pub interval: Option<[f64; 2]>,
+    /// How many seeds it is from.
+    pub seeds: usize,
+    /// Where it must be.
+    pub limit: Limit,
+    /// Whether it is there.
+    pub verdict: Verdict,
+}
+
+impl Part {
+    fn new(what: impl Into<String>, measure: &str, measured: Measured, limit: Limit) -> Self {
+        Self {
+            what: what.into(),
+            measure: measure.to_owned(),
+            effect: Some(measured.effect).filter(|effect| effect.is_finite()),
+            interval: measured.interval,
+            seeds: measured.seeds,
+            verdict: limit.judge(&measured),
+            limit,
+        }
+    }
+}
+
+/// A claim, and how it is checked.
+pub struct Claim {
+    /// C1, C2, …
+    pub id: &'static str,
+    /// In a few words.
+    pub title: &'static str,
+    /// In our own words, in a sentence or two.
+    pub statement: &'static str,
+    /// Where the paper makes it.
+    pub place: &'static str,
+    /// The figure that shows it.
+    pub figure: u8,
+    /// The experiments it takes.
+    pub needs: &'static [&'static str],
+    check: fn(&Results) -> Vec<Part>,
+}
+
+/// A claim, decided.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decided {
+    /// C1, C2, …
+    pub id: &'static str,
+    /// In a few words.
+    pub title: &'static str,
+    /// In our own words.
+    pub statement: &'static str,
+    /// Where the paper makes it.
+    pub place: &'static str,
+    /// What came out.
+    pub verdict: Verdict,
+    /// The first part's number.
+    pub effect: Option<f64>,
+    /// Its interval.
+    pub interval: Option<[f64; 2]>,
+    /// Its seeds.
+    pub seeds: usize,
+    /// What it measures, and of what.
+    pub measure: String,
+    /// Where it must be.
+    pub limit: Limit,
+    /// Number of the figure that shows it.
+    pub figure: u8,
+    /// All measures, the first included.
+    pub parts: Vec<Part>,
+}
+
+impl Claim {
+    /// Decides it.
+    pub fn decide(&self, results: &Results) -> Decided {
+        let parts = (self.check)(results);
+        let first = &parts[0];
+        Decided {
+            id: self.id,
+            title: self.title,
+            statement: self.statement,
+            place: self.place,
+            verdict: Verdict::of_parts(&parts),
+            effect: first.effect,
+            interval: first.interval,
+            seeds: first.seeds,
+            measure: format!("{} ({})", first.measure, first.what),
+            limit: first.limit,
+            figure: self.figure,
+            parts,
+        }
+    }
+}
+
+/// All claims, by number.
+pub fn claims() -> Vec<&'static Claim> {
+    let rooms = [order::CLAIMS, heads::CLAIMS, reach::CLAIMS, signal::CLAIMS];
+    let mut all: Vec<&Claim> = rooms.into_iter().flatten().collect();
+    all.sort_by_key(|claim| claim.id[1..].parse::<u32>().unwrap_or(u32::MAX));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(effect: f64, interval: [f64; 2], limit: Limit) -> Part {
+        let measured = Measured {
+            effect,
+            interval: Some(interval),
+            seeds: 20,
+        };
+        Part::new("test", "a number", measured, limit)
+    }
+
+    #[test]
+    fn an_interval_decides_only_if_all_of_it_is_on_one_side() {
+        let verdict = |low, high| part(0.5, [low, high], Limit::AtLeast(0.4)).verdict;
+        assert_eq!(verdict(0.4, 0.6), Verdict::Holds);
+        assert_eq!(verdict(0.3, 0.6), Verdict::Undecided);
+        assert_eq!(verdict(0.1, 0.39), Verdict::DoesNotHold);
+        let verdict = |low, high| part(0.5, [low, high], Limit::AtMost(0.4)).verdict;
+        assert_eq!(verdict(0.1, 0.4), Verdict::Holds);
+        assert_eq!(verdict(0.41, 0.5), Verdict::DoesNotHold);
+        let single = Measured::mean(&[1.0]);
+        assert_eq!(Limit::AtLeast(0.0).judge(&single), Verdict::Undecided);
+    }
+
+    #[test]
+    fn a_claim_is_what_its_parts_are() {
+        let holds = || part(1.0, [1.0, 1.0], Limit::AtLeast(0.0));
+        let fails = || part(1.0, [1.0, 1.0], Limit::AtMost(0.0));
+        let open = || part(1.0, [-1.0, 1.0], Limit::AtMost(0.0));
+        assert_eq!(Verdict::of_parts(&[holds(), holds()]), Verdict::Holds);
+        assert_eq!(Verdict::of_parts(&[holds(), fails()]), Verdict::HoldsInPart);
+        assert_eq!(Verdict::of_parts(&[holds(), open()]), Verdict::HoldsInPart);
+        assert_eq!(Verdict::of_parts(&[open(), fails()]), Verdict::DoesNotHold);
+        assert_eq!(Verdict::of_parts(&[open()]), Verdict::Undecided);
+    }
+
+    #[test]
+    fn claims_are_numbered_without_gaps() {
+        for (index, claim) in claims().iter().enumerate() {
+            assert_eq!(claim.id, format!("C{}", index + 1));
+        }
+        assert_eq!(claims().len(), 16);
+    }
+}

@@ -1,0 +1,118 @@
+//! Claims on what unigrams do to learning, and on other distributions.
+
+use super::{Claim, Limit, Part};
+use crate::experiment::{INTERPOLATED, interpolated};
+use crate::results::Results;
+use crate::run::Run;
+use crate::statistics::{Measured, median, rank_correlation};
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "C7",
+        title: "The less unigrams tell, the earlier the transition",
+        statement: "Trained on chains whose symbol frequencies say less about the next symbol, the model reaches bigrams sooner, even when measured on the original chains.",
+        place: "section 4.1; figure 4a; appendix C",
+        figure: 4,
+        needs: &[
+            "interpolated-0.0",
+            "interpolated-0.1",
+            "interpolated-0.2",
+            "interpolated-0.3",
+            "interpolated-0.4",
+            "interpolated-0.5",
+            "interpolated-0.6",
+            "interpolated-0.7",
+            "interpolated-0.8",
+            "interpolated-0.9",
+            "interpolated-1.0",
+        ],
+        check: earlier_without_unigrams,
+    },
+    Claim {
+        id: "C9",
+        title: "Other distributions tell the phases apart",
+        statement: "In the unigram phase the model is nearly optimal on independent symbols, and no better than uniform on doubly stochastic chains.",
+        place: "appendix D, figure on other distributions",
+        figure: 11,
+        needs: &["main", "minimal"],
+        check: elsewhere,
+    },
+];
+
+fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
+    // By seed: the step of the transition for every p; later than the end where there is none.
+    let onset = |p: f64, seed: usize| -> Option<f64> {
+        let run = results.of(&interpolated(p)).runs.get(seed)?;
+        let never = f64::MAX;
+        run.diverged
+            .is_none()
+            .then(|| run.onset("bigram").unwrap_or(never))
+    };
+    let seeds = results.of(&interpolated(0.0)).runs.len();
+    let by_seed = |(low, high): (f64, f64)| -> Vec<f64> {
+        let within = INTERPOLATED
+            .into_iter()
+            .filter(|p| (low..=high).contains(p));
+        let ps: Vec<f64> = within.collect();
+        let correlation = |seed: usize| {
+            let steps: Option<Vec<f64>> = ps.iter().map(|&p| onset(p, seed)).collect();
+            Some(rank_correlation(&ps, &steps?)).filter(|r| r.is_finite())
+        };
+        (0..seeds).filter_map(correlation).collect()
+    };
+    let measure = "rank correlation between p and the step from which bigrams are nearest on the original chains; at p = 0 \
+                   rows are nearly equal and unigrams say all, at p = 1 they say nothing";
+    vec![
+        Part::new(
+            "all eleven values of p",
+            measure,
+            Measured::mean(&by_seed((0.0, 1.0))),
+            Limit::AtMost(-0.5),
+        ),
+        Part::new(
+            "p from 0.5 on, where chains differ most from independent symbols",
+            measure,
+            Measured::mean(&by_seed((0.5, 1.0))),
+            Limit::AtMost(-0.5),
+        ),
+    ]
+}
+
+fn elsewhere(results: &Results) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (id, what) in [("main", "transformer"), ("minimal", "minimal model")] {
+        let trained = results.of(id);
+        let in_phase = |run: &Run, column: &str| {
+            let phase = run.phase("unigram")?;
+            Some(median(&run.between(
+                column,
+                phase.onset as f64,
+                phase.end as f64,
+            )))
+        };
+        let independent = |run: &Run| {
+            let (uniform, unigram) = (
+                run.level_on("iid", "uniform"),
+                run.level_on("iid", "unigram"),
+            );
+            Some((in_phase(run, "iid.kl_truth")? - unigram) / (uniform - unigram))
+        };
+        parts.push(Part::new(
+            format!("{what}, independent symbols"),
+            "loss above that of the unigram strategy, as a share of the uniform strategy's, in the unigram phase (median)",
+            trained.mean(independent),
+            Limit::AtMost(0.1),
+        ));
+        let doubly = |run: &Run| {
+            let uniform = run.level_on("doubly_stochastic", "uniform");
+            Some(1.0 - in_phase(run, "doubly_stochastic.kl_truth")? / uniform)
+        };
+        parts.push(Part::new(
+            format!("{what}, doubly stochastic chains"),
+            "gain over the uniform strategy's loss, as a share of it, in the unigram phase (median)",
+            trained.mean(doubly),
+            Limit::AtMost(0.05),
+        ));
+    }
+    parts
+}

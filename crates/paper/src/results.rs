@@ -1,0 +1,174 @@
+//! Everything that was trained, and an exam that all final models take.
+
+use std::collections::HashMap;
+
+use induct::Invalid;
+use induct::chain::{Address, Purpose};
+use induct::model::Model;
+use induct::probe::{Draw, Positions, TestSet};
+use induct::strategy::Strategy;
+use induct::train::Recipe;
+
+use crate::experiment::Experiment;
+use crate::run::Run;
+use crate::statistics::Measured;
+
+/// All experiments of a reproduction, trained.
+pub struct Results {
+    trained: Vec<Trained>,
+}
+
+/// One experiment, trained with all its seeds.
+pub struct Trained {
+    /// What was trained.
+    pub experiment: Experiment,
+    /// Its model.
+    pub model: Model,
+    /// One a seed.
+    pub runs: Vec<Run>,
+    /// How the final models do on fresh sequences.
+    pub exam: Exam,
+}
+
+/// KL(truth ‖ ·) at the last position of sequences that nothing was tuned on.
+pub struct Exam {
+    /// By strategy.
+    levels: HashMap<String, f64>,
+    /// By run; NaN for one that diverged.
+    losses: Vec<f64>,
+}
+
+/// Sequences in an exam.
+const EXAM: u64 = 4096;
+/// Number of the exam's set among the test sets of a recipe, the first three of which runs are measured on.
+const EXAM_SET: u64 = 3;
+
+impl Results {
+    /// Takes the runs in and examines their final models, over the current thread pool.
+    pub fn new(runs: Vec<(Experiment, Vec<Run>)>) -> Result<Self, Invalid> {
+        // Experiments with the same task share their exam.
+        let mut sets: Vec<(Recipe, TestSet)> = Vec::new();
+        let mut trained = Vec::new();
+        for (experiment, runs) in runs {
+            let recipe = &experiment.recipe;
+            let same = |(other, _): &(Recipe, TestSet)| {
+                other.task == recipe.task && other.seeds.eval == recipe.seeds.eval
+            };
+            if !sets.iter().any(same) {
+                sets.push((recipe.clone(), exam_set(recipe)?));
+            }
+            let set = sets.iter().find(|set| same(set)).expect("it is there now");
+            let model = recipe.model()?;
+            let exam = Exam::of(&set.1, &model, &runs);
+            trained.push(Trained {
+                model,
+                exam,
+                runs,
+                experiment,
+            });
+        }
+        Ok(Self { trained })
+    }
+
+    /// An experiment by its name.
+    ///
+    /// # Panics
+    ///
+    /// If it was not trained: figures and claims say what they need.
+    pub fn of(&self, id: &str) -> &Trained {
+        let found = self.trained.iter().find(|t| t.experiment.id == id);
+        found.unwrap_or_else(|| panic!("{id} was not trained"))
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Trained] {
+        &self.trained
+    }
+}
+
+fn exam_set(recipe: &Recipe) -> Result<TestSet, Invalid> {
+    let prior = recipe.prior()?;
+    let mut strategies = Strategy::reference(&prior);
+    // Beyond three states, exact Bayes takes longer than all the rest.
+    if prior.ngram() == 2 && prior.states() <= 3 {
+        strategies.push(Strategy::bayes(&prior));
+    }
+    let asked: Vec<(Strategy, Positions)> = strategies
+        .into_iter()
+        .map(|s| (s, Positions::Last))
+        .collect();
+    let draw = Draw {
+        address: Address {
+            purpose: Purpose::Test,
+            seed: recipe.seeds.eval,
+            step: EXAM_SET,
+        },
+        sequences: 0..EXAM,
+        length: recipe.task.length,
+        thorough: 0,
+    };
+    Ok(TestSet::draw(&prior, &draw, &asked))
+}
+
+impl Exam {
+    fn of(set: &TestSet, model: &Model, runs: &[Run]) -> Self {
+        let levels = set.references().iter().zip(set.truth_divergences());
+        let levels =
+            levels.map(|(reference, kl)| (reference.name.clone(), kl.last.estimate().mean));
+        let loss = |run: &Run| match run.diverged {
+            Some(_) => f64::NAN,
+            None => {
+                set.divergences(model, &model.prepare(&run.params))[0]
+                    .last
+                    .estimate()
+                    .mean
+            }
+        };
+        Self {
+            levels: levels.collect(),
+            losses: runs.iter().map(loss).collect(),
+        }
+    }
+
+    /// KL(truth ‖ strategy); NaN if it was not asked.
+    pub fn level(&self, strategy: &str) -> f64 {
+        self.levels.get(strategy).copied().unwrap_or(f64::NAN)
+    }
+
+    /// KL(truth ‖ model) of the runs that came to an end.
+    pub fn losses(&self) -> Vec<f64> {
+        let sound = self.losses.iter().copied();
+        sound.filter(|loss| loss.is_finite()).collect()
+    }
+
+    /// How much of the way from one strategy's loss to another's the final models have come: 0 at the first, 1 at the second.
+    pub fn way(&self, from: &str, to: &str) -> Measured {
+        let (from, to) = (self.level(from), self.level(to));
+        let losses = self.losses();
+        let ways = losses.iter().map(|loss| (from - loss) / (from - to));
+        Measured::mean(&ways.collect::<Vec<_>>())
+    }
+}
+
+impl Trained {
+    /// The runs that came to an end.
+    pub fn sound(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| run.diverged.is_none())
+    }
+
+    /// The mean of something over the runs that have it.
+    pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Measured {
+        let values = self.sound().filter_map(of);
+        Measured::mean(&values.filter(|v| v.is_finite()).collect::<Vec<_>>())
+    }
+
+    /// The share of runs of which something is true.
+    pub fn share(&self, of: impl Fn(&Run) -> bool) -> Measured {
+        Measured::share(&self.sound().map(of).collect::<Vec<_>>())
+    }
+
+    /// Thousands of sequences seen at each recorded step of a run.
+    pub fn thousands(&self, step: f64) -> f64 {
+        step * self.experiment.recipe.train.batch as f64 / 1000.0
+    }
+}
