@@ -81,7 +81,7 @@ impl Shading {
         let colours: Vec<(Colour, f64)> = shares.map(Self::colour).collect();
         let first = match label {
             "" => short(low),
-            _ => format!("{label}  {}", short(low)),
+            _ => format!("{label}: {}", short(low)),
         };
         legend::draw_bar([&first, &short(high)], &colours, left, top, room, out);
     }
