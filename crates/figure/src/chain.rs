@@ -31,7 +31,7 @@ pub struct Chain {
 const STATE: f64 = 22.0;
 const REACH: [f64; 2] = [78.0, 92.0];
 /// How far arrows bend: those of a triangle need their room inside it for labels.
-const BEND: [f64; 2] = [52.0, 34.0];
+const BEND: [f64; 2] = [44.0, 32.0];
 /// The picture's and the table's width, and between them.
 const PICTURE: f64 = 330.0;
 const TABLE: f64 = 190.0;
@@ -89,7 +89,7 @@ impl Chain {
     /// How far the picture reaches above and below its middle.
     fn extent(&self) -> (f64, f64) {
         match self.states {
-            2 => (62.0, 62.0),
+            2 => (44.0, 44.0),
             3 => (self.reach() + LOOP + 18.0, self.reach() / 2.0 + 60.0),
             _ => (self.reach() + LOOP + 18.0, self.reach() + LOOP + 18.0),
         }
@@ -137,7 +137,8 @@ fn draw_loop(centre: Point, angle: f64, width: f64, state: usize, out: &mut Draw
         at(end)
     );
     out.stroke(&path, symbol_colour(state), width, "");
-    away(centre, angle, LOOP + 16.0)
+    // Beyond the loop, by half of a label that is wider than high.
+    away(centre, angle, LOOP + 9.0 + 10.0 * angle.cos().abs())
 }
 
 /// A bent arrow between states; returns where its label goes.
@@ -152,19 +153,22 @@ fn draw_arrow(
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let far = dx.hypot(dy).max(1.0);
     // To the left of the way, so that there and back are two arrows.
-    let bent = |by: f64| {
-        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
-        (middle.0 + by * dy / far, middle.1 - by * dx / far)
-    };
-    let control = bent(bend);
+    let control = (
+        (from.0 + to.0) / 2.0 + bend * dy / far,
+        (from.1 + to.1) / 2.0 - bend * dx / far,
+    );
     let towards = |a: Point, b: Point| (b.1 - a.1).atan2(b.0 - a.0);
     let start = away(from, towards(from, control), STATE);
     let tip = away(to, towards(to, control), STATE + 1.0);
     let end = head(tip, control, width, symbol_colour(state), out);
     let path = format!("M{}Q{} {}", at(start), at(control), at(end));
     out.stroke(&path, symbol_colour(state), width, "");
-    // In the middle of the bend.
-    bent(bend / 2.0)
+    // The middle of the curve.
+    let middle = |a: f64, b: f64, c: f64| (a + 2.0 * b + c) / 4.0;
+    (
+        middle(start.0, control.0, end.0),
+        middle(start.1, control.1, end.1),
+    )
 }
 
 /// An arrow's head with its tip at a point, coming from another; returns where the shaft ends.

@@ -144,7 +144,7 @@ impl Drawing {
             true => (
                 " s-paper",
                 format!(
-                    " stroke=\"{}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+                    " stroke=\"{}\" stroke-width=\"4\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
                     Colour::Paper.light()
                 ),
             ),

@@ -64,14 +64,14 @@ pub struct Arcs {
     pub every_pair: bool,
 }
 
-/// Opacity and width of the arc of a weight from 0 to 1: 0.95 · weight^0.6, and 0.5 + 3 · √weight.
+/// Opacity and width of the arc of a weight from 0 to 1: (4 · weight)^0.8, 1 from a quarter on, and 0.5 + 3 · √weight.
 pub fn arc_stroke(weight: f64) -> (f64, f64) {
     let weight = if weight.is_nan() {
         0.0
     } else {
         weight.clamp(0.0, 1.0)
     };
-    (0.95 * weight.powf(0.6), 0.5 + 3.0 * weight.sqrt())
+    ((4.0 * weight).min(1.0).powf(0.8), 0.5 + 3.0 * weight.sqrt())
 }
 
 /// An arc with less weight is not seen.
@@ -216,7 +216,7 @@ mod tests {
         let arcs = Arcs {
             symbols: vec![0, 1, 0],
             above,
-            below: vec![0.0, 0.25, 0.75],
+            below: vec![0.0, 0.1, 0.2],
             every_pair: true,
             ..Arcs::default()
         };
@@ -236,7 +236,7 @@ mod tests {
                 rest.split('"').next().unwrap().parse().unwrap()
             })
             .collect();
-        let weights = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.25, 0.75];
+        let weights = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.1, 0.2];
         assert_eq!(opacities.len(), weights.len());
         for (opacity, weight) in opacities.iter().zip(weights) {
             assert!((opacity - arc_stroke(weight).0).abs() < 1e-3);
