@@ -187,8 +187,7 @@ impl Part for Matrix {
             }
         }
         if !self.is_written(self.cell_side(place.width)) {
-            self.shading().draw_bar("", place.left, y, place.width, out);
-            y += legend::BAR;
+            y += self.shading().draw_bar("", Place { top: y, ..place }, out);
         }
         y - place.top
     }
