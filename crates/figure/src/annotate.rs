@@ -81,7 +81,7 @@ impl Region {
 
     pub(crate) fn draw_name(&self, frame: &Frame, out: &mut Drawing) {
         if let Some((from, to)) = self.span(frame) {
-            let style = Style::new(SIZE, self.colour, Anchor::Middle).halo();
+            let style = Style::new(SIZE, self.colour, Anchor::Middle);
             let baseline = frame.edges[1] + SIZE + 3.0;
             out.text((from + to) / 2.0, baseline, &self.label, style);
         }

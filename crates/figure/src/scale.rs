@@ -139,7 +139,11 @@ pub(crate) fn tick_label(value: f64, ticks: &[f64]) -> String {
             }
         })
         .unwrap_or(8) as usize;
-    minus(&grouped(&format!("{value:.decimals$}")))
+    let text = format!("{value:.decimals$}");
+    match ticks.iter().any(|tick| tick.abs() >= 1e4) {
+        true => minus(&grouped(&text)),
+        false => minus(&text),
+    }
 }
 
 /// A number with so many decimals; zero has no sign.
@@ -173,13 +177,10 @@ fn shortest(value: f64, decimals: usize) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// With commas between thousands, from ten thousand on.
+/// With commas between thousands.
 fn grouped(text: &str) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-').len();
-    if digits < 5 {
-        return text.to_owned();
-    }
     let mut out = String::new();
     for (index, c) in whole.chars().enumerate() {
         let left = whole.len() - index;
@@ -208,9 +209,9 @@ mod tests {
         assert!(ticks.iter().all(|t| (0.0197..=0.0239).contains(t)));
         let labels: Vec<String> = ticks.iter().map(|&t| tick_label(t, &ticks)).collect();
         assert_eq!(labels, ["0.020", "0.021", "0.022", "0.023"]);
-        let ticks = [-50_000.0, 0.0, 50_000.0, 100_000.0];
+        let ticks = [-5_000.0, 0.0, 5_000.0, 10_000.0];
         let labels = ticks.map(|t| tick_label(t, &ticks));
-        assert_eq!(labels, ["−50,000", "0", "50,000", "100,000"]);
+        assert_eq!(labels, ["−5,000", "0", "5,000", "10,000"]);
         let ticks = [-0.5, 0.0, 0.5];
         let labels = ticks.map(|t| tick_label(t, &ticks));
         assert_eq!(labels, ["−0.5", "0", "0.5"]);
