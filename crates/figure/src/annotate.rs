@@ -5,7 +5,7 @@ use crate::colour::Colour;
 use crate::legend::SIZE;
 use crate::marks::Frame;
 use crate::path::Point;
-use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
+use crate::svg::{Anchor, Drawing, Style, circle, num, overlap, rect};
 use crate::text;
 
 /// A stretch of the horizontal axis with a colour behind it.
@@ -81,7 +81,7 @@ impl Region {
 
     pub(crate) fn draw_name(&self, frame: &Frame, out: &mut Drawing) {
         if let Some((from, to)) = self.span(frame) {
-            let style = Style::new(SIZE, self.colour, Anchor::Middle).halo();
+            let style = Style::new(SIZE, self.colour, Anchor::Middle);
             let baseline = frame.edges[1] + SIZE + 3.0;
             out.text((from + to) / 2.0, baseline, &self.label, style);
         }
@@ -99,14 +99,25 @@ pub(crate) fn draw_moments(moments: &[Moment], frame: &Frame, out: &mut Drawing)
         .collect();
     inside.sort_by(|a, b| a.0.total_cmp(&b.0));
     let style = Style::new(TICK, Colour::Ink, Anchor::Middle).bold();
+    let halves: Vec<f64> = inside
+        .iter()
+        .map(|(_, label)| text::width(label, TICK, true) / 2.0)
+        .collect();
+    let mut middles: Vec<f64> = inside.iter().map(|(x, _)| *x).collect();
     let mut taken = f64::MIN;
-    for (x, label) in inside {
-        let line = format!("M{} {}V{}", num(x), num(top), num(bottom));
+    for (middle, half) in middles.iter_mut().zip(&halves) {
+        *middle = middle.max(taken + half);
+        taken = *middle + half + 4.0;
+    }
+    let mut free = right + 12.0;
+    for (middle, half) in middles.iter_mut().zip(&halves).rev() {
+        *middle = middle.min(free - half);
+        free = *middle - half - 4.0;
+    }
+    for ((x, label), middle) in inside.iter().zip(middles) {
+        let line = format!("M{} {}V{}", num(*x), num(top), num(bottom));
         out.stroke(&line, Colour::Muted, 1.0, " stroke-dasharray=\"2 3\"");
-        let half = text::width(label, TICK, true) / 2.0;
-        let at = x.max(taken + half);
-        taken = at + half + 4.0;
-        out.text(at, top - 5.0, label, style);
+        out.text(middle, top - 5.0, label, style);
     }
 }
 
@@ -145,7 +156,7 @@ impl Note {
             (x - gap - width, above),
             (x - gap - width, below),
         ];
-        let style = Style::new(SIZE, Colour::Ink, Anchor::Start).halo();
+        let (style, dot) = (Style::new(SIZE, Colour::Ink, Anchor::Start).halo(), (x, y));
         let inside = |(x, y): (f64, f64)| {
             let x = x.clamp(left + 4.0, (right - width - 2.0).max(left + 4.0));
             (x, y.clamp(top + SIZE, bottom - 4.0))
@@ -155,7 +166,13 @@ impl Note {
             let crossed = busy.iter().filter(|(x, y)| {
                 (edges[0]..=edges[2]).contains(x) && (edges[1]..=edges[3]).contains(y)
             });
-            crossed.count() + if out.is_free(&edges) { 0 } else { 10_000 }
+            let own = self.dot
+                && overlap(
+                    &edges,
+                    &[dot.0 - 4.0, dot.1 - 4.0, dot.0 + 4.0, dot.1 + 4.0],
+                );
+            let covers = own || !out.is_free(&edges);
+            crossed.count() + if covers { 10_000 } else { 0 }
         };
         let best = places.map(inside).into_iter().min_by_key(trouble);
         if let Some((x, y)) = best {

@@ -31,7 +31,7 @@ pub struct Chain {
 const STATE: f64 = 22.0;
 const REACH: [f64; 2] = [78.0, 92.0];
 /// How far arrows bend: those of a triangle need their room inside it for labels.
-const BEND: [f64; 2] = [46.0, 28.0];
+const BEND: [f64; 2] = [44.0, 32.0];
 /// The picture's and the table's width, and between them.
 const PICTURE: f64 = 330.0;
 const TABLE: f64 = 190.0;
@@ -89,7 +89,7 @@ impl Chain {
     /// How far the picture reaches above and below its middle.
     fn extent(&self) -> (f64, f64) {
         match self.states {
-            2 => (62.0, 62.0),
+            2 => (44.0, 44.0),
             3 => (self.reach() + LOOP + 18.0, self.reach() / 2.0 + 60.0),
             _ => (self.reach() + LOOP + 18.0, self.reach() + LOOP + 18.0),
         }
@@ -108,11 +108,11 @@ impl Chain {
     }
 
     /// Draws the table; returns its height.
-    fn draw_table(&self, left: f64, top: f64, out: &mut Drawing) -> f64 {
+    fn draw_table(&self, left: f64, top: f64, room: f64, out: &mut Drawing) -> f64 {
         let table = self.table();
         let side = 56.0 * self.states as f64 + 16.0;
         let place = |top: f64, width: f64| Place { left, top, width };
-        let lead = table.draw_lead(place(top, TABLE), out);
+        let lead = table.draw_lead(place(top, room), out);
         lead + table.draw_cells(place(top + lead, side.min(TABLE)), out)
     }
 }
@@ -137,7 +137,8 @@ fn draw_loop(centre: Point, angle: f64, width: f64, state: usize, out: &mut Draw
         at(end)
     );
     out.stroke(&path, symbol_colour(state), width, "");
-    away(centre, angle, LOOP + 16.0)
+    // Beyond the loop, by half of a label that is wider than high.
+    away(centre, angle, LOOP + 9.0 + 10.0 * angle.cos().abs())
 }
 
 /// A bent arrow between states; returns where its label goes.
@@ -152,18 +153,22 @@ fn draw_arrow(
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let far = dx.hypot(dy).max(1.0);
     // To the left of the way, so that there and back are two arrows.
-    let bent = |by: f64| {
-        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
-        (middle.0 + by * dy / far, middle.1 - by * dx / far)
-    };
-    let control = bent(bend);
+    let control = (
+        (from.0 + to.0) / 2.0 + bend * dy / far,
+        (from.1 + to.1) / 2.0 - bend * dx / far,
+    );
     let towards = |a: Point, b: Point| (b.1 - a.1).atan2(b.0 - a.0);
     let start = away(from, towards(from, control), STATE);
     let tip = away(to, towards(to, control), STATE + 1.0);
     let end = head(tip, control, width, symbol_colour(state), out);
     let path = format!("M{}Q{} {}", at(start), at(control), at(end));
     out.stroke(&path, symbol_colour(state), width, "");
-    bent(0.55 * bend + 11.0 + width / 2.0)
+    // The middle of the curve.
+    let middle = |a: f64, b: f64, c: f64| (a + 2.0 * b + c) / 4.0;
+    (
+        middle(start.0, control.0, end.0),
+        middle(start.1, control.1, end.1),
+    )
 }
 
 /// An arrow's head with its tip at a point, coming from another; returns where the shaft ends.
@@ -198,13 +203,17 @@ impl Part for Chain {
         let (above, below) = self.extent();
         let beside = width >= PICTURE + GAP + TABLE;
         let picture = PICTURE.min(width);
-        self.draw_picture((left + picture / 2.0, top + above), out);
-        let mut y = top + above + below;
+        let mut y = top;
         if beside {
-            let table = self.draw_table(left + PICTURE + GAP, top + 8.0, out);
-            y = y.max(top + 8.0 + table);
+            let start = PICTURE + GAP;
+            let table = self.draw_table(left + start, top + 8.0, width - start, out) + 8.0;
+            let spare = (table - above - below).max(0.0) / 2.0;
+            self.draw_picture((left + picture / 2.0, top + spare + above), out);
+            y += f64::max(above + below, table);
         } else {
-            y += self.draw_table(left, y + 8.0, out) + 8.0;
+            self.draw_picture((left + picture / 2.0, top + above), out);
+            y += above + below + 8.0;
+            y += self.draw_table(left, y, width, out);
         }
         if !self.sequence.is_empty() {
             y += 16.0;

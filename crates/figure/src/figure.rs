@@ -74,7 +74,7 @@ impl Figure {
         (out, height)
     }
 
-    /// For a page that has the font: `width` pixels wide, dark where the screen is.
+    /// For a page that has the font: `width` (at least 240) pixels wide, dark where the screen is.
     pub fn svg_inline(&self, width: u32) -> String {
         let (drawing, height) = self.draw(f64::from(width));
         drawing.document(f64::from(width), height, &self.description, "")
@@ -194,9 +194,8 @@ mod tests {
     fn no_word_leaves_the_figure() {
         for width in [340, 360, 720, 1000] {
             let (drawing, _) = busy().draw(f64::from(width));
-            for word in &drawing.words {
-                let [left, _, right, _] = word.edges;
-                let inside = left >= 0.0 && right <= f64::from(width);
+            for word @ [left, _, right, _] in &drawing.words {
+                let inside = *left >= 0.0 && *right <= f64::from(width);
                 assert!(inside, "{width}: {word:?}");
             }
         }

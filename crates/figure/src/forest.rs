@@ -48,8 +48,13 @@ const GAP: f64 = 12.0;
 
 /// Where columns are.
 struct Columns {
+    left: f64,
+    /// Widths of names and of verdicts.
     names: f64,
+    verdicts: f64,
+    /// Ends of the frame.
     frame: (f64, f64),
+    /// Whether names stand above their intervals.
     above: bool,
 }
 
@@ -62,7 +67,7 @@ impl Forest {
                 .map(|c| text::width(words(c), SIZE, true));
             widths.fold(0.0, f64::max)
         };
-        let right = left + width - widest(&|c| &c.verdict).min(0.35 * width) - GAP;
+        let verdicts = widest(&|c| &c.verdict).min(0.35 * width);
         let above = width < NARROW;
         let names = match above {
             true => width,
@@ -73,8 +78,11 @@ impl Forest {
         } else {
             left + names + GAP
         };
+        let right = left + width - verdicts - GAP;
         Columns {
+            left,
             names,
+            verdicts,
             frame: (start, right.max(start + 40.0)),
             above,
         }
@@ -89,6 +97,45 @@ impl Forest {
             range,
             pixels,
         }
+    }
+
+    /// The words of a row from `top` on; returns where its interval has room, from and to.
+    fn draw_words(claim: &Claim, columns: &Columns, top: f64, out: &mut Drawing) -> (f64, f64) {
+        let names = text::wrap(&claim.name, SIZE, false, columns.names);
+        let verdict = text::wrap(&claim.verdict, SIZE, true, columns.verdicts);
+        let high = |lines: &[String]| LINE * lines.len() as f64 + AIR;
+        let (name_end, end) = match columns.above {
+            true => (
+                top + high(&names),
+                top + high(&names) + high(&verdict) - AIR,
+            ),
+            false => {
+                let end = top + f64::max(high(&names), high(&verdict));
+                (end, end)
+            }
+        };
+        let from = if columns.above {
+            name_end - AIR / 2.0
+        } else {
+            top
+        };
+        let mut block = |lines: &[String], x: f64, middle: f64, style: Style| {
+            let first = middle - LINE * lines.len() as f64 / 2.0 + 12.0;
+            for (index, line) in lines.iter().enumerate() {
+                out.text(x, first + LINE * index as f64, line, style);
+            }
+        };
+        let style = |colour| Style::new(SIZE, colour, Anchor::Start);
+        let left = columns.left;
+        block(&names, left, (top + name_end) / 2.0, style(Colour::Ink));
+        let right = columns.frame.1 + GAP;
+        block(
+            &verdict,
+            right,
+            (from + end) / 2.0,
+            style(claim.colour).bold(),
+        );
+        (from, end)
     }
 
     fn draw_claim(&self, claim: &Claim, axis: &Placed, middle: f64, out: &mut Drawing) {
@@ -135,49 +182,24 @@ impl Part for Forest {
         let Place { left, top, width } = place;
         let columns = self.columns(left, width);
         let axis = self.placed(columns.frame);
-        let style = |colour| Style::new(SIZE, colour, Anchor::Start);
+        let reference = axis.at(self.reference);
         let mut y = top;
-        let mut rows = Vec::new();
         for claim in &self.claims {
-            let names = text::wrap(&claim.name, SIZE, false, columns.names);
-            let room = left + width - columns.frame.1 - GAP;
-            let verdict = text::wrap(&claim.verdict, SIZE, true, room.max(40.0));
-            let (first, lines) = match columns.above {
-                true => (names.len(), names.len() + verdict.len()),
-                false => (0, names.len().max(verdict.len())),
-            };
-            let block = |count: usize, at: f64| at - LINE * count as f64 / 2.0 + 0.86 * SIZE + 1.5;
-            let height = LINE * lines as f64 + AIR;
-            let from = y + AIR / 2.0 + LINE * first as f64;
-            let middle = (from + y + height - AIR / 2.0) / 2.0;
-            let names_middle = match columns.above {
-                true => (y + AIR / 2.0 + from) / 2.0,
-                false => middle,
-            };
-            for (index, line) in names.iter().enumerate() {
-                let baseline = block(names.len(), names_middle) + LINE * index as f64;
-                out.text(left, baseline, line, style(Colour::Ink));
+            let (from, end) = Self::draw_words(claim, &columns, y, out);
+            if let Some(x) = reference {
+                let line = format!("M{} {}V{}", num(x), num(from), num(end));
+                out.stroke(&line, Colour::Muted, 1.2, " stroke-dasharray=\"4 3\"");
             }
-            for (index, line) in verdict.iter().enumerate() {
-                let baseline = block(verdict.len(), middle) + LINE * index as f64;
-                let style = style(claim.colour).bold();
-                out.text(columns.frame.1 + GAP, baseline, line, style);
-            }
-            rows.push((claim, middle));
-            y += height;
+            self.draw_claim(claim, &axis, (from + end) / 2.0, out);
+            y = end;
             let under = format!("M{} {}h{}", num(left), num(y), num(width));
             out.stroke(&under, Colour::Faint, 1.0, "");
         }
-        if let Some(x) = axis.at(self.reference) {
-            let line = format!("M{} {}V{}", num(x), num(top), num(y));
-            out.stroke(&line, Colour::Muted, 1.2, " stroke-dasharray=\"4 3\"");
+        if let Some(x) = reference {
             let half = text::width(&self.reference_label, SIZE, false) / 2.0;
             let at = x.min(left + width - half).max(left + half);
             let style = Style::new(SIZE, Colour::Muted, Anchor::Middle);
             out.text(at, top - 6.0, &self.reference_label, style);
-        }
-        for (claim, middle) in rows {
-            self.draw_claim(claim, &axis, middle, out);
         }
         y + axis.draw_below(y, (left, left + width), out) - top
     }

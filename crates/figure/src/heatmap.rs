@@ -5,7 +5,6 @@ use std::fmt::Write;
 use crate::axis::{Axis, LABEL, LINE, Placed, TICK};
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend;
 use crate::scale::Scale;
 use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, num};
@@ -146,9 +145,7 @@ impl Part for Heatmap {
             mut top,
             width,
         } = place;
-        self.shading()
-            .draw_bar(&self.value_label, left, top, width, out);
-        top += legend::BAR;
+        top += self.shading().draw_bar(&self.value_label, place, out);
         if !self.y.label.is_empty() {
             let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
             for line in text::wrap(&self.y.label, LABEL, false, width) {

@@ -37,12 +37,14 @@ const GAP: f64 = 30.0;
 const ROWS: f64 = 18.0;
 /// The least width of a plot that has another one beside it.
 const LEAST: f64 = 250.0;
+/// Nothing is laid out for less.
+const NARROWEST: f64 = 220.0;
 /// Letters of titles.
 const TITLE: f64 = 14.0;
 
 /// Draws panels with at most `columns` in a row, fewer where they would be too narrow; returns the height.
 pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Drawing) -> f64 {
-    let inner = width - 2.0 * MARGIN;
+    let inner = (width - 2.0 * MARGIN).max(NARROWEST);
     let columns = (1..=columns.max(1)).rev().find(|&columns| {
         let wide = |row: &[&dyn Part]| room(row, inner) >= LEAST * shares(row);
         columns == 1 || parts.chunks(columns).all(wide)

@@ -1,8 +1,9 @@
 //! Figures: data in, SVG and PNG out. This room knows nothing of experiments.
 //!
-//! A [`Figure`] is a row of [`Panel`]s: a [`Plot`] with axes, or a small [`Matrix`] with its numbers in the cells. It is laid out for a
-//! width in pixels; where panels would become too narrow side by side they stand one below the other, so that the same figure has a form
-//! for a text column and one for a phone, with letters of the same size.
+//! A [`Figure`] is rows of [`Panel`]s: a [`Plot`] with axes, a small [`Matrix`] with its numbers in the cells, a [`Heatmap`] of a large
+//! one, attention as [`Arcs`] over symbols, a Markov [`Chain`] with its sequence, or a [`Forest`] of claims. It is laid out for a width in
+//! pixels; where panels would become too narrow side by side fewer stand in a row, so that the same figure has a form for a text
+//! column and one for a phone, with letters of the same size. Frames of a row stand at one height.
 //!
 //! One visual language: the colours of [`Colour`] (told apart with any colour vision, one fixed for each strategy), lines named where
 //! they end, names of axes upright, one font. The font is bundled: PNGs are drawn with it, and an SVG file carries it, so that a figure looks
@@ -16,8 +17,6 @@ mod csv;
 mod figure;
 mod font;
 mod forest;
-#[cfg(test)]
-mod gallery;
 mod heatmap;
 mod layout;
 mod legend;
@@ -29,6 +28,8 @@ mod scale;
 mod shade;
 mod svg;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use annotate::{Level, Moment, Note, Region};

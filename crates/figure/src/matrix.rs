@@ -3,7 +3,7 @@
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
 use crate::legend;
-use crate::scale::{Scale, short};
+use crate::scale::{Scale, fixed};
 use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, rect};
 use crate::text;
@@ -54,34 +54,54 @@ impl Matrix {
         ((width - self.names_width()) / self.columns.len().max(1) as f64).min(CELL)
     }
 
+    /// A number with as many decimals as the largest needs for two digits.
+    fn number(&self, value: f64) -> String {
+        let sizes = self
+            .values
+            .iter()
+            .filter(|v| v.is_finite())
+            .map(|v| v.abs());
+        let largest = sizes.fold(0.0, f64::max);
+        let decimals = match largest > 0.0 {
+            true => (1.0 - (0.999 * largest).log10().floor()).clamp(0.0, 5.0) as usize,
+            false => 0,
+        };
+        match value.is_finite() {
+            true => fixed(value, decimals),
+            false => String::new(),
+        }
+    }
+
     fn lines(&self, index: usize) -> Vec<String> {
         match self.cells.get(index) {
             Some(lines) => lines.clone(),
             None => self
                 .values
                 .get(index)
-                .map_or(Vec::new(), |v| vec![short(*v)]),
+                .map_or(Vec::new(), |v| vec![self.number(*v)]),
         }
     }
 
-    /// Letters of a line that fit into a cell: in bold if it is the first.
-    fn style(line: &str, first: bool, cell: f64) -> Style {
+    /// Letters that fit into every cell: for the first line, in bold, or for those below it.
+    fn style(&self, first: bool, cell: f64) -> Style {
         let mut style = Style::new(if first { 14.0 } else { 11.5 }, Colour::Ink, Anchor::Middle);
         style.bold = first;
         let air = if cell > 50.0 { 8.0 } else { 5.0 };
-        let room = (cell - air) / text::width(line, style.size, style.bold);
-        style.size = (style.size * room.min(1.0) * 10.0).floor() / 10.0;
+        let lines = (0..self.values.len()).flat_map(|index| {
+            let lines = self.lines(index).into_iter();
+            lines.enumerate().filter(move |(at, _)| (*at == 0) == first)
+        });
+        let widths = lines.map(|(_, line)| text::width(&line, style.size, style.bold));
+        let room = (cell - air) / widths.fold(1.0, f64::max);
+        style.size = (style.size * room.clamp(0.0, 1.0) * 10.0).floor() / 10.0;
         style
     }
 
     /// Whether cells are large enough for what is written in them.
     fn is_written(&self, cell: f64) -> bool {
-        (0..self.values.len()).all(|index| {
-            let lines = self.lines(index);
-            let mut each = lines.iter().enumerate();
-            let wide = each.all(|(at, line)| Self::style(line, at == 0, cell).size >= SMALLEST);
-            wide && 17.0 * lines.len() as f64 <= cell
-        })
+        let wide = [true, false].map(|first| self.style(first, cell).size >= SMALLEST);
+        let lines = (0..self.values.len()).map(|index| self.lines(index).len());
+        wide == [true, true] && 17.0 * lines.max().unwrap_or(0) as f64 <= cell
     }
 
     /// The cells with names at both sides, from (left, top) on; returns the height.
@@ -113,6 +133,7 @@ impl Matrix {
         }
         let (shading, written) = (self.shading(), self.is_written(cell));
         let seam = if cell > 20.0 { SEAM } else { 0.5 };
+        let styles = [self.style(true, cell), self.style(false, cell)];
         let count = self.columns.len().max(1);
         for (index, &value) in self.values.iter().enumerate() {
             let x = start + (index % count) as f64 * cell;
@@ -131,7 +152,7 @@ impl Matrix {
             };
             let middle = y + cell / 2.0 - 8.5 * (lines.len() as f64 - 1.0);
             for (at, line) in lines.iter().enumerate() {
-                let mut style = Self::style(line, at == 0, cell);
+                let mut style = styles[usize::from(at > 0)];
                 style.colour = Shading::ink(share);
                 let baseline = middle + 17.0 * at as f64 + 0.35 * style.size;
                 out.text(x + cell / 2.0, baseline, line, style);
@@ -166,8 +187,7 @@ impl Part for Matrix {
             }
         }
         if !self.is_written(self.cell_side(place.width)) {
-            self.shading().draw_bar("", place.left, y, place.width, out);
-            y += legend::BAR;
+            y += self.shading().draw_bar("", Place { top: y, ..place }, out);
         }
         y - place.top
     }

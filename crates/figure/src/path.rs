@@ -29,7 +29,7 @@ pub(crate) fn line(points: &[Point], edges: [f64; 4]) -> String {
 
 /// The area inside the points, cut at the edges.
 pub(crate) fn area(points: &[Point], edges: [f64; 4]) -> String {
-    let mut corners = points.to_vec();
+    let mut corners = needed(points);
     for side in 0..4 {
         corners = cut_area(&corners, edges, side);
     }

@@ -88,11 +88,14 @@ impl Plot {
 
     /// The names of regions where one does not fit inside.
     fn region_keys(&self, width: f64) -> Vec<Key<'_>> {
-        let frame = self.frame((0.0, 0.0), width, self.natural_height(width));
+        let frame = self.frame((0.0, 0.0), width, self.natural_height(width), 0.0);
         if self.without_names || self.regions.iter().all(|region| region.fits(&frame)) {
             return Vec::new();
         }
-        let regions = self.regions.iter();
+        // What has the name of a series is known by its colour.
+        let known = self.keys();
+        let named = |label: &str| known.iter().any(|key| key.label == label);
+        let regions = self.regions.iter().filter(|region| !named(&region.label));
         distinct(regions.map(|region| (&region.label, region.colour, Mark::Band)))
     }
 
@@ -116,12 +119,13 @@ impl Plot {
         height.clamp(LOWEST, TALLEST).round()
     }
 
-    fn frame(&self, (left, top): Point, width: f64, height: f64) -> Frame<'_> {
+    /// The frame, with a strip at its top that is kept free of data.
+    fn frame(&self, (left, top): Point, width: f64, height: f64, strip: f64) -> Frame<'_> {
         let (right, bottom) = (left + width - self.right_margin(width), top + height);
         let y = Placed {
             axis: &self.y,
             range: self.y_range(),
-            pixels: (bottom, top),
+            pixels: (bottom, top + strip),
         };
         let ticks = y.upright_ticks();
         let widths = ticks.iter().map(|(_, l)| text::width(l, TICK, false));
@@ -215,7 +219,9 @@ impl Part for Plot {
 
     fn draw_body(&self, place: Place, height: f64, out: &mut Drawing) -> f64 {
         let Place { left, top, width } = place;
-        let frame = self.frame((left, top), width, height);
+        let inside = self.region_keys(width).is_empty() && !self.regions.is_empty();
+        let strip = if inside { LINE } else { 0.0 };
+        let frame = self.frame((left, top), width, height, strip);
         let [frame_left, _, right, bottom] = frame.edges;
         for region in &self.regions {
             region.draw(&frame, out);
@@ -238,7 +244,7 @@ impl Part for Plot {
             marks::draw(series, &frame, out);
         }
         draw_moments(&self.moments, &frame, out);
-        if self.region_keys(width).is_empty() {
+        if inside {
             for region in self.regions.iter().filter(|region| region.fits(&frame)) {
                 region.draw_name(&frame, out);
             }

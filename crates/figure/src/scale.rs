@@ -72,6 +72,7 @@ impl Scale {
                 let every = (decades / count as f64).ceil().max(1.0) as i32;
                 let steps: &[f64] = match decades {
                     d if d * 3.0 <= count as f64 => &[1.0, 2.0, 5.0],
+                    d if d * 2.0 <= count as f64 => &[1.0, 3.0],
                     _ => &[1.0],
                 };
                 let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
@@ -106,7 +107,19 @@ pub(crate) fn tick_label(value: f64, ticks: &[f64]) -> String {
     }
     let power = value.abs().log10();
     let whole = (power - power.round()).abs() < 1e-9;
-    if !(1e-4..1e6).contains(&value.abs()) || (whole && !(1e-3..1e5).contains(&value.abs())) {
+    // On a log axis each number has its own decimals, and powers of ten are written as such.
+    let by_factors = match ticks {
+        [first, .., last] => {
+            let far = ticks.windows(2).all(|pair| pair[1] > 1.9 * pair[0]);
+            far && *first > 0.0 && *last > 9.0 * first
+        }
+        _ => true,
+    };
+    let plain = match whole && by_factors {
+        true => 1e-3..1e5,
+        false => 1e-4..1e7,
+    };
+    if !plain.contains(&value.abs()) {
         let exponent = power.floor() as i32;
         let factor = value / 10_f64.powi(exponent);
         let tail = format!("10^{{{}}}", minus(&exponent.to_string()));
@@ -120,14 +133,26 @@ pub(crate) fn tick_label(value: f64, ticks: &[f64]) -> String {
             let unit = 10_f64.powi(decimals);
             let exact =
                 |v: &f64| ((v * unit).round() - v * unit).abs() < 1e-6 * (v * unit).abs().max(1e-3);
-            // On a log axis each number has its own decimals.
-            match ticks.windows(2).all(|pair| pair[1] > 3.0 * pair[0]) {
+            match by_factors {
                 true => exact(&value),
                 false => ticks.iter().all(exact),
             }
         })
         .unwrap_or(8) as usize;
-    minus(&format!("{value:.decimals$}"))
+    let text = format!("{value:.decimals$}");
+    match ticks.iter().any(|tick| tick.abs() >= 1e4) {
+        true => minus(&grouped(&text)),
+        false => minus(&text),
+    }
+}
+
+/// A number with so many decimals; zero has no sign.
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.trim_start_matches('-').trim_matches(['0', '.']) {
+        "" => minus(text.trim_start_matches('-')),
+        _ => minus(&text),
+    }
 }
 
 /// A number alone, with three digits that matter.
@@ -152,6 +177,21 @@ fn shortest(value: f64, decimals: usize) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// With commas between thousands.
+fn grouped(text: &str) -> String {
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let digits = whole.trim_start_matches('-').len();
+    let mut out = String::new();
+    for (index, c) in whole.chars().enumerate() {
+        let left = whole.len() - index;
+        if left % 3 == 0 && left < digits {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out + rest
+}
+
 /// With a real minus sign.
 fn minus(text: &str) -> String {
     text.replace('-', "−")
@@ -169,6 +209,9 @@ mod tests {
         assert!(ticks.iter().all(|t| (0.0197..=0.0239).contains(t)));
         let labels: Vec<String> = ticks.iter().map(|&t| tick_label(t, &ticks)).collect();
         assert_eq!(labels, ["0.020", "0.021", "0.022", "0.023"]);
+        let ticks = [-5_000.0, 0.0, 5_000.0, 10_000.0];
+        let labels = ticks.map(|t| tick_label(t, &ticks));
+        assert_eq!(labels, ["−5,000", "0", "5,000", "10,000"]);
         let ticks = [-0.5, 0.0, 0.5];
         let labels = ticks.map(|t| tick_label(t, &ticks));
         assert_eq!(labels, ["−0.5", "0", "0.5"]);

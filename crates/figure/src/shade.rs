@@ -3,9 +3,11 @@
 //! A colour is laid over the paper with the number as its opacity: it grows out of white paper and out of dark paper alike.
 
 use crate::colour::Colour;
-use crate::legend;
+use crate::layout::Place;
+use crate::legend::{self, LINE, SIZE};
 use crate::scale::{Scale, short};
-use crate::svg::Drawing;
+use crate::svg::{Anchor, Drawing, Style};
+use crate::text;
 
 /// From numbers to colours.
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +75,27 @@ impl Shading {
         }
     }
 
-    /// A bar of the colours between the numbers at its ends.
-    pub fn draw_bar(&self, label: &str, left: f64, top: f64, room: f64, out: &mut Drawing) {
+    /// A bar of the colours between the numbers at its ends, after its label or below a long one; returns the height.
+    pub fn draw_bar(&self, label: &str, place: Place, out: &mut Drawing) -> f64 {
+        let Place { left, top, width } = place;
         let (low, high) = self.range;
         let steps = (0..=24).map(|step| f64::from(step) / 24.0);
         let shares = steps.map(|s| if self.signed { 2.0 * s - 1.0 } else { s });
         let colours: Vec<(Colour, f64)> = shares.map(Self::colour).collect();
-        let first = match label {
-            "" => short(low),
-            _ => format!("{label}  {}", short(low)),
+        let mut y = top;
+        let beside = text::width(label, SIZE, false) < 0.5 * width;
+        if !beside {
+            let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
+            for line in text::wrap(label, SIZE, false, width) {
+                out.text(left, y + SIZE, &line, style);
+                y += LINE;
+            }
+        }
+        let first = match beside && !label.is_empty() {
+            true => format!("{label}: {}", short(low)),
+            false => short(low),
         };
-        legend::draw_bar([&first, &short(high)], &colours, left, top, room, out);
+        legend::draw_bar([&first, &short(high)], &colours, left, y, width, out);
+        y + legend::BAR - top
     }
 }

@@ -10,17 +10,8 @@ use crate::text;
 #[derive(Default)]
 pub(crate) struct Drawing {
     pub body: String,
-    /// All words, so that later ones can keep clear of earlier ones.
-    pub words: Vec<Word>,
-}
-
-/// Where a word stands.
-#[derive(Clone, Debug)]
-pub(crate) struct Word {
-    /// Left, top, right, bottom.
-    pub edges: [f64; 4],
-    #[cfg_attr(not(test), allow(dead_code))]
-    pub text: String,
+    /// Where words stand (left, top, right, bottom), one box a `<text>` element, so that later ones can keep clear of earlier ones.
+    pub words: Vec<[f64; 4]>,
 }
 
 /// Whether two boxes share more than an edge.
@@ -119,7 +110,7 @@ pub(crate) fn circle(x: f64, y: f64, radius: f64) -> String {
 impl Drawing {
     /// Whether no word is in a box.
     pub fn is_free(&self, edges: &[f64; 4]) -> bool {
-        !self.words.iter().any(|word| overlap(&word.edges, edges))
+        !self.words.iter().any(|word| overlap(word, edges))
     }
 
     /// A label with its baseline at `y`.
@@ -127,10 +118,7 @@ impl Drawing {
         if label.is_empty() {
             return;
         }
-        self.words.push(Word {
-            edges: style.edges(x, y, label),
-            text: label.to_owned(),
-        });
+        self.words.push(style.edges(x, y, label));
         let anchor = match style.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -144,7 +132,7 @@ impl Drawing {
             true => (
                 " s-paper",
                 format!(
-                    " stroke=\"{}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+                    " stroke=\"{}\" stroke-width=\"4\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
                     Colour::Paper.light()
                 ),
             ),

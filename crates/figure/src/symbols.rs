@@ -64,21 +64,21 @@ pub struct Arcs {
     pub every_pair: bool,
 }
 
-/// Opacity and width of the arc of a weight from 0 to 1: 0.9 · weight^0.7, and 0.6 + 2.6 · √weight.
+/// Opacity and width of the arc of a weight from 0 to 1: (4 · weight)^0.8, 1 from a quarter on, and 0.5 + 3 · √weight.
 pub fn arc_stroke(weight: f64) -> (f64, f64) {
     let weight = if weight.is_nan() {
         0.0
     } else {
         weight.clamp(0.0, 1.0)
     };
-    (0.9 * weight.powf(0.7), 0.6 + 2.6 * weight.sqrt())
+    ((4.0 * weight).min(1.0).powf(0.8), 0.5 + 3.0 * weight.sqrt())
 }
 
 /// An arc with less weight is not seen.
 const SEEN: f64 = 0.005;
-/// The largest side of a cell, and the highest arc over the width.
-const CELL: f64 = 34.0;
-const RISE: f64 = 0.27;
+/// The largest side of a cell, and the highest arc above and below over the width.
+const CELL: f64 = 40.0;
+const RISE: [f64; 2] = [0.22, 0.17];
 
 impl Arcs {
     fn cell(&self, width: f64) -> f64 {
@@ -160,7 +160,7 @@ impl Part for Arcs {
 
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
         let (count, cell) = (self.symbols.len(), self.cell(place.width));
-        let rise = RISE * cell * count as f64;
+        let [rise, fall] = RISE.map(|share| share * cell * count as f64);
         let mut row = Row {
             left: place.left,
             cell,
@@ -187,12 +187,13 @@ impl Part for Arcs {
             row = Row {
                 y: bottom,
                 up: false,
+                rise: fall,
                 ..row
             };
             for (to, weight) in self.below.iter().enumerate().take(count) {
                 self.draw_arc(count - 1, to, *weight, &row, out);
             }
-            bottom += rise;
+            bottom += fall;
         }
         if !self.below_label.is_empty() {
             let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
@@ -215,7 +216,7 @@ mod tests {
         let arcs = Arcs {
             symbols: vec![0, 1, 0],
             above,
-            below: vec![0.0, 0.25, 0.75],
+            below: vec![0.0, 0.1, 0.2],
             every_pair: true,
             ..Arcs::default()
         };
@@ -235,7 +236,7 @@ mod tests {
                 rest.split('"').next().unwrap().parse().unwrap()
             })
             .collect();
-        let weights = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.25, 0.75];
+        let weights = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.1, 0.2];
         assert_eq!(opacities.len(), weights.len());
         for (opacity, weight) in opacities.iter().zip(weights) {
             assert!((opacity - arc_stroke(weight).0).abs() < 1e-3);

@@ -1,6 +1,4 @@
 //! A gallery of every kind of panel: what tests look at, and what eyes can.
-//!
-//! `GALLERY=folder cargo test -p induct-figure gallery -- --ignored` fills a folder with PNGs, light and dark, wide and narrow.
 
 use crate::*;
 
@@ -20,7 +18,7 @@ fn steps() -> impl Iterator<Item = f64> + Clone {
 }
 
 /// Training in phases: divergences with intervals over seeds, regions, moments, levels.
-fn phases(title: &str, without_names: bool) -> Plot {
+pub fn phases(title: &str, without_names: bool) -> Plot {
     let curve = |label: &str, colour, at: f64, to: f64| {
         let values = steps().enumerate().map(|(i, x)| {
             let y = falls(x, at, 0.25, to) * (1.0 + 0.1 * noise(i));
@@ -177,7 +175,7 @@ fn symbols(count: usize) -> Vec<usize> {
         .collect()
 }
 
-fn arcs(every_pair: bool) -> Arcs {
+pub fn arcs(every_pair: bool) -> Arcs {
     let symbols = symbols(24);
     let count = symbols.len();
     let above = (0..count * count).map(|cell| {
@@ -207,7 +205,7 @@ fn arcs(every_pair: bool) -> Arcs {
     }
 }
 
-fn chain(states: usize, transitions: &[f64]) -> Chain {
+pub fn chain(states: usize, transitions: &[f64]) -> Chain {
     Chain {
         title: format!("A chain of {states} states"),
         transitions: transitions.to_vec(),
@@ -219,7 +217,7 @@ fn chain(states: usize, transitions: &[f64]) -> Chain {
     }
 }
 
-fn matrix(rows: usize, columns: usize, signed: bool) -> Matrix {
+pub fn matrix(rows: usize, columns: usize, signed: bool) -> Matrix {
     let names = |count: usize| (0..count).map(|name| name.to_string()).collect();
     let values = (0..rows * columns).map(|cell| match signed {
         true => 2.0 * noise(cell),
@@ -279,7 +277,7 @@ fn forest() -> Forest {
 }
 
 /// One of each, by name.
-fn all() -> Vec<(&'static str, Figure)> {
+pub fn all() -> Vec<(&'static str, Figure)> {
     let figure = |columns, panels: Vec<Panel>| Figure {
         description: "a test".into(),
         panels,
@@ -356,101 +354,4 @@ fn all() -> Vec<(&'static str, Figure)> {
         ),
         ("forest", figure(1, vec![Panel::Forest(forest())])),
     ]
-}
-
-const WIDTHS: [u32; 4] = [340, 360, 720, 1000];
-
-#[test]
-fn no_word_leaves_a_figure_or_covers_another() {
-    let mut troubles = Vec::new();
-    for (name, figure) in all() {
-        for width in WIDTHS {
-            let (drawing, height) = figure.draw(f64::from(width));
-            for (index, word) in drawing.words.iter().enumerate() {
-                let [left, top, right, bottom] = word.edges;
-                if left < 0.0 || top < 0.0 || right > f64::from(width) || bottom > height {
-                    troubles.push(format!("{name} {width}: {:?} leaves", word.text));
-                }
-                for other in &drawing.words[..index] {
-                    if svg::overlap(&word.edges, &other.edges) {
-                        troubles.push(format!(
-                            "{name} {width}: {:?} on {:?}",
-                            word.text, other.text
-                        ));
-                    }
-                }
-            }
-        }
-    }
-    assert!(troubles.is_empty(), "{troubles:#?}");
-}
-
-#[test]
-fn every_figure_is_well_formed_and_has_no_ids() {
-    for (name, figure) in all() {
-        let svg = figure.svg_inline(720);
-        let parsed = resvg::usvg::roxmltree::Document::parse(&svg).unwrap();
-        assert!(
-            parsed
-                .descendants()
-                .all(|node| node.attribute("id").is_none())
-        );
-        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
-        assert!(svg.len() < 200_000, "{name}: {}", svg.len());
-    }
-}
-
-#[test]
-fn frames_of_a_row_stand_at_one_height() {
-    let (_, grid) = all().remove(1);
-    let svg = grid.svg_inline(1000);
-    // The axes below frames: three in each of two rows.
-    let axes = svg.split("<path d=\"M").filter_map(|path| {
-        let d = path.split('"').next()?;
-        let (start, end) = d.split_once('H')?;
-        let single = end.parse::<f64>().is_ok() && path.contains(Colour::Muted.light());
-        single.then(|| start.split(' ').nth(1).map(str::to_owned))?
-    });
-    let axes: Vec<String> = axes.collect();
-    assert_eq!(axes.len(), 6, "{axes:?}");
-    assert!(axes[0] == axes[1] && axes[1] == axes[2] && axes[0] != axes[3]);
-    assert!(axes[3] == axes[4] && axes[4] == axes[5]);
-}
-
-#[test]
-fn numbers_of_every_panel_can_be_had() {
-    let csv = |name: &str| {
-        let found = all().into_iter().find(|(n, _)| *n == name);
-        found.unwrap().1.csv()
-    };
-    assert!(csv("pair").contains("2,\"without 12\",50000,"));
-    assert!(csv("pair").contains("1,\"p = 0.10\",0,"));
-    let heat = csv("heatmaps");
-    assert!(heat.contains("1,\"Layer 1, head 1\",\"2,1\",0.8,") && !heat.contains("NaN"));
-    assert!(csv("arcs").contains("1,\"layer 1\",\"24,23\",0.85,"));
-    assert!(csv("chain").contains("1,\"transitions\",\"1,0\",0.4,"));
-    assert!(csv("forest").contains(",verdict,\"does not hold\","));
-    assert!(csv("phases").contains("1,\"A\",8000,,\n1,\"B\","));
-}
-
-#[test]
-#[ignore = "fills a folder to look at"]
-fn gallery() {
-    let folder = std::env::var("GALLERY").expect("GALLERY names a folder");
-    for (name, figure) in all() {
-        for width in [360, 720, 1000] {
-            let light = figure.svg_inline(width);
-            let mut dark = light.clone();
-            for colour in Colour::ROLES.into_iter().chain((0..=10).map(Colour::Ramp)) {
-                dark = dark.replace(
-                    &format!("\"{}\"", colour.light()),
-                    &format!("\"{}\"", colour.dark()),
-                );
-            }
-            for (paper, svg) in [("light", light), ("dark", dark)] {
-                let file = format!("{folder}/{name}-{width}-{paper}.png");
-                std::fs::write(file, figure::pixels(&svg, 1)).unwrap();
-            }
-        }
-    }
 }

@@ -1,0 +1,164 @@
+//! What holds for every kind of panel.
+//!
+//! `GALLERY=folder cargo test -p induct-figure gallery -- --ignored --nocapture` fills a folder with PNGs, light and dark, wide and
+//! narrow, and says how large the SVGs are and how long they took.
+
+mod gallery;
+
+use crate::*;
+use gallery::{all, arcs, chain, matrix, phases};
+
+const WIDTHS: [u32; 4] = [340, 360, 720, 1000];
+
+/// What is wrong with the words of a figure at a width.
+fn troubles(figure: &Figure, width: u32) -> Vec<String> {
+    let (drawing, height) = figure.draw(f64::from(width));
+    let texts: Vec<&str> = drawing.body.split("<text ").skip(1).collect();
+    assert_eq!(texts.len(), drawing.words.len());
+    let text = |at: usize| texts[at].split("</text>").next().unwrap();
+    let mut troubles = Vec::new();
+    for (index, word) in drawing.words.iter().enumerate() {
+        let [left, top, right, bottom] = *word;
+        if left < 0.0 || top < 0.0 || right > f64::from(width) || bottom > height {
+            troubles.push(format!("{width}: {} leaves", text(index)));
+        }
+        for other in (0..index).filter(|&other| svg::overlap(word, &drawing.words[other])) {
+            troubles.push(format!("{width}: {} on {}", text(index), text(other)));
+        }
+    }
+    troubles
+}
+
+#[test]
+fn no_word_leaves_a_figure_or_covers_another() {
+    for (name, figure) in all() {
+        for width in WIDTHS {
+            let found = troubles(&figure, width);
+            assert!(found.is_empty(), "{name}: {found:#?}");
+        }
+    }
+}
+
+#[test]
+fn odd_panels_are_no_disaster() {
+    let broken = Plot {
+        x: Axis::log("").range(1.0, 1.0),
+        y: Axis::linear("").range(f64::NAN, 0.0),
+        series: vec![Series::new(
+            "one",
+            Colour::Ramp(99),
+            Mark::Bars,
+            [(f64::NAN, 1.0), (1.0, f64::INFINITY)],
+        )],
+        ..phases("", false)
+    };
+    let panels = vec![
+        Panel::Plot(Plot::default()),
+        Panel::Plot(broken),
+        Panel::Matrix(Matrix::default()),
+        Panel::Matrix(Matrix {
+            rows: Vec::new(),
+            ..matrix(2, 3, true)
+        }),
+        Panel::Heatmap(Heatmap::default()),
+        Panel::Heatmap(Heatmap {
+            columns: 0,
+            values: vec![f64::NAN, f64::INFINITY, 1.0],
+            ..Heatmap::default()
+        }),
+        Panel::Arcs(Arcs::default()),
+        Panel::Arcs(Arcs {
+            symbols: vec![7],
+            ..arcs(true)
+        }),
+        Panel::Chain(Chain::default()),
+        Panel::Chain(chain(1, &[])),
+        Panel::Chain(chain(5, &[0.2; 25])),
+        Panel::Forest(Forest::default()),
+    ];
+    for width in [0, 100, 360, 1000] {
+        let figure = Figure {
+            panels: panels.clone(),
+            ..Figure::default()
+        };
+        let svg = figure.svg_inline(width);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+        figure.csv();
+    }
+}
+
+#[test]
+fn every_figure_is_well_formed_and_has_no_ids() {
+    for (name, figure) in all() {
+        let svg = figure.svg_inline(720);
+        let parsed = resvg::usvg::roxmltree::Document::parse(&svg).unwrap();
+        assert!(
+            parsed
+                .descendants()
+                .all(|node| node.attribute("id").is_none())
+        );
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+        assert!(svg.len() < 200_000, "{name}: {}", svg.len());
+    }
+}
+
+#[test]
+fn frames_of_a_row_stand_at_one_height() {
+    let (_, grid) = all().remove(1);
+    let svg = grid.svg_inline(1000);
+    // The axes below frames: three in each of two rows.
+    let axes = svg.split("<path d=\"M").filter_map(|path| {
+        let d = path.split('"').next()?;
+        let (start, end) = d.split_once('H')?;
+        let single = end.parse::<f64>().is_ok() && path.contains(Colour::Muted.light());
+        single.then(|| start.split(' ').nth(1).map(str::to_owned))?
+    });
+    let axes: Vec<String> = axes.collect();
+    assert_eq!(axes.len(), 6, "{axes:?}");
+    assert!(axes[0] == axes[1] && axes[1] == axes[2] && axes[0] != axes[3]);
+    assert!(axes[3] == axes[4] && axes[4] == axes[5]);
+}
+
+#[test]
+fn numbers_of_every_panel_can_be_had() {
+    let csv = |name: &str| {
+        let found = all().into_iter().find(|(n, _)| *n == name);
+        found.unwrap().1.csv()
+    };
+    assert!(csv("pair").contains("2,\"without 12\",50000,"));
+    assert!(csv("pair").contains("1,\"p = 0.10\",0,"));
+    let heat = csv("heatmaps");
+    assert!(heat.contains("1,\"Layer 1, head 1\",\"2,1\",0.8,") && !heat.contains("NaN"));
+    assert!(csv("arcs").contains("1,\"layer 1\",\"24,23\",0.85,"));
+    assert!(csv("chain").contains("1,\"transitions\",\"1,0\",0.4,"));
+    assert!(csv("forest").contains(",verdict,\"does not hold\","));
+    assert!(csv("phases").contains("1,\"A\",8000,,\n1,\"B\","));
+}
+
+#[test]
+#[ignore = "fills a folder to look at"]
+fn fill_gallery() {
+    let folder = std::env::var("GALLERY").expect("GALLERY names a folder");
+    for (name, figure) in all() {
+        for width in [360, 720, 1000] {
+            let start = std::time::Instant::now();
+            let light = figure.svg_inline(width);
+            println!(
+                "{name} {width}: {} bytes, {:.1?}",
+                light.len(),
+                start.elapsed()
+            );
+            let mut dark = light.clone();
+            for colour in Colour::ROLES.into_iter().chain((0..=10).map(Colour::Ramp)) {
+                dark = dark.replace(
+                    &format!("\"{}\"", colour.light()),
+                    &format!("\"{}\"", colour.dark()),
+                );
+            }
+            for (paper, svg) in [("light", light), ("dark", dark)] {
+                let file = format!("{folder}/{name}-{width}-{paper}.png");
+                std::fs::write(file, figure::pixels(&svg, 1)).unwrap();
+            }
+        }
+    }
+}
