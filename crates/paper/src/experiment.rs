@@ -74,7 +74,7 @@ const TRIGRAM: [&str; 6] = [
     "task.length=200",
     "model.width=24",
     "train.batch=32",
-    "train.steps=1600",
+    "train.steps=2400",
     "train.optimizer.lr=5e-3",
 ];
 
@@ -83,7 +83,7 @@ const MORE_STATES: [&str; 4] = [
     "task.length=200",
     "model.width=32",
     "train.batch=32",
-    "train.optimizer.lr=5e-3",
+    "train.steps=1500",
 ];
 
 /// All of them, each with as many seeds as `scale` asks for, or `seeds` if given.
@@ -109,7 +109,7 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
     add(
         "main",
         "two states, two layers of one head",
-        [12, 60],
+        [18, 60],
         &[snapshots],
     );
     let three: &[&str] = &["task.states=3"];
@@ -133,8 +133,14 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
     add(
         "minimal",
         "the minimal model, two states",
-        [12, 60],
+        [18, 60],
         &[&MINIMAL],
+    );
+    add(
+        "minimal-start",
+        "the minimal model, two states: the first steps, each recorded",
+        [18, 60],
+        &[&MINIMAL, &["train.steps=60", "record.every=1"]],
     );
     add(
         "minimal-three-states",
@@ -169,21 +175,21 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
         "five-states",
         "five states",
         [2, 20],
-        &[&MORE_STATES, &["task.states=5", "train.steps=1500"]],
+        &[&MORE_STATES, &["task.states=5", "train.optimizer.lr=5e-3"]],
     );
     add(
         "eight-states",
         "eight states",
         [2, 20],
-        &[&MORE_STATES, &["task.states=8", "train.steps=2500"]],
+        &[&MORE_STATES, &["task.states=8", "train.optimizer.lr=1e-2"]],
     );
     // One layer, eight times as long as two layers take in the same setting.
-    let short: &[&str] = &["train.batch=32", "train.optimizer.lr=5e-3"];
+    let short: &[&str] = &["train.batch=32", "train.optimizer.lr=1e-2"];
     add(
         "two-layers-short",
         "two layers, for comparison with one",
         [4, 20],
-        &[short, &["train.steps=1000"]],
+        &[short, &["train.steps=500", "record.every=10"]],
     );
     for (id, about, set) in ONE_LAYER {
         add(
@@ -193,7 +199,7 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
             &[
                 short,
                 set,
-                &["model.layers=1", "train.steps=8000", "record.every=160"],
+                &["model.layers=1", "train.steps=4000", "record.every=80"],
             ],
         );
     }

@@ -6,12 +6,14 @@ pub mod chapter;
 
 mod claims;
 mod experiment;
+mod figures;
 mod results;
 mod run;
 mod statistics;
 
 pub use claims::{Claim, Decided, Limit, Part, Verdict, claims};
 pub use experiment::{Experiment, Scale, experiments};
+pub use figures::{Drawn, FIGURES, PaperFigure, Slider};
 pub use results::{Results, Trained};
 pub use run::{LAGS, Level, Run, watch};
 pub use statistics::Measured;

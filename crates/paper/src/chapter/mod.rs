@@ -8,5 +8,6 @@ mod figures;
 mod findings;
 mod page;
 
+pub(crate) use figures::steps;
 pub use figures::{ChapterFigure, all as figures};
 pub use page::page;

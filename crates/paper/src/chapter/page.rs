@@ -58,7 +58,7 @@ pub fn page(entries: &[Entry], figures: &[ChapterFigure]) -> String {
          <meta name=\"generator\" content=\"induct theory\">\n\
          <title>The theory, checked</title>\n<style>\n{}\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
         Figure::page_css(),
-        include_str!("page.css")
+        include_str!("../page.css")
     )
 }
 

@@ -2,7 +2,7 @@
 
 mod from_ledger;
 mod over_length;
-mod steps;
+pub(crate) mod steps;
 
 use induct::chain::{Prior, PriorSpec};
 use induct::theory::Coupling;
@@ -22,19 +22,13 @@ pub struct ChapterFigure {
     pub drawn: Figure,
 }
 
-// The paper's setting for its figures 6 and 7.
-const LENGTH: usize = 100;
-const START: f64 = 0.02;
-const ETA: f64 = 0.03;
-const DRAWS: usize = 10_000;
-
 /// All of them, in the order of the paper.
 pub fn all(entries: &[Entry]) -> Vec<ChapterFigure> {
     let prior = Prior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains");
     let coupling = |t: usize| Coupling::of_prior(&prior, t).expect("a uniform prior");
     let lengths = LENGTHS.par_iter().map(|&t| (t as f64, coupling(t)));
     let lengths: Vec<(f64, Coupling)> = lengths.collect();
-    let coupling = coupling(LENGTH);
+    let coupling = coupling(steps::LENGTH);
     vec![
         from_ledger::deviations(entries),
         steps::first_step(&prior, &coupling),

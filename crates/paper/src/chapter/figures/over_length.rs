@@ -5,7 +5,8 @@ use induct::theory::{Coupling, LeadingConstants, Weights, eta_for_v2_to_lead};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value};
 use rayon::prelude::*;
 
-use super::{ChapterFigure, ETA, LENGTH};
+use super::ChapterFigure;
+use super::steps::{ETA, LENGTH};
 use crate::chapter::findings::number;
 
 pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {

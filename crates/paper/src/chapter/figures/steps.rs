@@ -5,7 +5,13 @@ use induct::probe::Estimate;
 use induct::theory::{Coupling, Step, Weights, descend, margin_needed, sample};
 use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Series, Value};
 
-use super::{ChapterFigure, DRAWS, ETA, LENGTH, START};
+use super::ChapterFigure;
+
+/// The paper's setting: length, constant start, learning rate, sequences.
+pub const LENGTH: usize = 100;
+const START: f64 = 0.02;
+pub const ETA: f64 = 0.03;
+const DRAWS: usize = 10_000;
 
 /// One step from `from`, exactly and by Monte Carlo.
 struct Taken {

@@ -1,0 +1,257 @@
+//! Losses and similarities of models: three and two states, trigrams, more states, other distributions, one layer, rates.
+
+use induct::probe::KL_TRUTH;
+use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
+
+use super::Drawn;
+use super::curves::{self, LOSS, SEEN};
+use crate::experiment::ONE_LAYER;
+use crate::results::{Results, Trained};
+use crate::statistics::Measured;
+
+/// Lags that are shown of a positional profile.
+const SHOWN_LAGS: usize = 21;
+
+/// Transformer above, minimal model below: loss, positional profile at three moments, similarity.
+pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usize) -> Drawn {
+    let (above, below) = (results.of(transformer), results.of(minimal));
+    let mut panels = row(above, "Transformer", "share of attention by position");
+    panels.extend(row(below, "Minimal model", "weight v"));
+    let figure = Figure {
+        description: format!(
+            "Test loss, positional profile and similarity to strategies over training with {k} states, for the transformer and the minimal model."
+        ),
+        panels,
+        columns: 3,
+    };
+    let ends = |trained: &Trained| {
+        let way = trained.exam.way("unigram", "bigram");
+        format!("{:.0} %", 100.0 * way.effect)
+    };
+    Drawn::new(
+        figure,
+        format!(
+            "Left: loss at the last position, mean and 95 % interval over seeds, with the strategies' own; middle: what position alone does in the \
+             first layer of the first seed, at the moments marked on the left; right: distance to each strategy, the background \
+             in the colour of the nearest. At the end the transformer has come {} of the way from unigram to bigram, the minimal model {}.",
+            ends(above),
+            ends(below)
+        ),
+    )
+}
+
+fn row(trained: &Trained, name: &str, weight: &str) -> Vec<Panel> {
+    let Some(run) = trained.sound().next() else {
+        return vec![Panel::Plot(curves::loss(
+            trained,
+            &format!("{name}: diverged"),
+            "",
+            &[],
+        ))];
+    };
+    let moments = curves::moments(run);
+    let mut loss = curves::loss(
+        trained,
+        &format!("{name}: loss"),
+        "model",
+        &["unigram", "bigram"],
+    );
+    loss.moments = curves::marks(trained, &moments);
+    let colours = [Colour::Unigram, Colour::Vermilion, Colour::Bigram];
+    let profile = |(at, colour): (&curves::At, Colour)| {
+        let profile = &run.profiles[run.record_at(at.step)];
+        let points = profile.iter().take(SHOWN_LAGS).enumerate();
+        let points = points.map(|(lag, weight)| (lag as f64, *weight));
+        Series::new(
+            format!("{} {}", at.name, at.meaning),
+            colour,
+            Mark::Line,
+            points,
+        )
+    };
+    let profiles = Plot {
+        title: format!("{name}: positions in layer 1"),
+        x: Axis::linear("tokens back"),
+        y: Axis::linear(weight),
+        series: moments.iter().zip(colours).map(profile).collect(),
+        ..Plot::default()
+    };
+    let similarity = curves::similarity(trained, &format!("{name}: similarity"));
+    vec![
+        Panel::Plot(loss),
+        Panel::Plot(profiles),
+        Panel::Plot(similarity),
+    ]
+}
+
+pub(super) fn trigrams(results: &Results) -> Drawn {
+    let (three, one) = (results.of("trigram"), results.of("trigram-one-head"));
+    let strategies = ["uniform", "unigram", "bigram", "trigram"];
+    let figure = Figure {
+        description: "Loss and similarity to strategies over training on trigrams, with three heads a layer and with one.".into(),
+        panels: vec![
+            Panel::Plot(curves::loss(three, "Three heads a layer: loss", "model", &strategies)),
+            Panel::Plot(curves::similarity(three, "Three heads a layer: similarity")),
+            Panel::Plot(curves::loss(one, "One head a layer: loss", "model", &strategies)),
+            Panel::Plot(curves::similarity(one, "One head a layer: similarity")),
+        ],
+        columns: 2,
+    };
+    let way = |trained: &Trained| 100.0 * trained.exam.way("bigram", "trigram").effect;
+    Drawn::new(
+        figure,
+        format!(
+            "With three heads a layer the model comes from one strategy to the next, {:.0} % of the way from bigram to trigram at the end. \
+             With one head it comes {:.0} % of that way.",
+            way(three),
+            way(one)
+        ),
+    )
+}
+
+pub(super) fn more_states(results: &Results) -> Drawn {
+    let (five, eight) = (results.of("five-states"), results.of("eight-states"));
+    let strategies = ["uniform", "unigram", "bigram"];
+    let figure = Figure {
+        description: "Loss and similarity to strategies over training with five and eight states."
+            .into(),
+        panels: vec![
+            Panel::Plot(curves::loss(five, "k = 5: loss", "model", &strategies)),
+            Panel::Plot(curves::similarity(five, "k = 5: similarity")),
+            Panel::Plot(curves::loss(eight, "k = 8: loss", "model", &strategies)),
+            Panel::Plot(curves::similarity(eight, "k = 8: similarity")),
+        ],
+        columns: 2,
+    };
+    let way = |trained: &Trained| 100.0 * trained.exam.way("unigram", "bigram").effect;
+    Drawn::new(
+        figure,
+        format!(
+            "The loss has its plateau and its drop with more states too; unigrams say less about the next symbol there, so the two first levels lie closer together. \
+             At the end the model has come {:.0} % (k = 5) and {:.0} % (k = 8) of the way from unigram to bigram.",
+            way(five),
+            way(eight)
+        ),
+    )
+}
+
+pub(super) fn elsewhere(results: &Results) -> Drawn {
+    let sets = [
+        ("in_distribution", "in distribution", ""),
+        ("iid", "independent symbols", "iid."),
+        (
+            "doubly_stochastic",
+            "doubly stochastic",
+            "doubly_stochastic.",
+        ),
+    ];
+    let mut panels = Vec::new();
+    for (id, name) in [("main", "Transformer"), ("minimal", "Minimal model")] {
+        let trained = results.of(id);
+        for (set, words, prefix) in sets {
+            panels.push(Panel::Plot(Plot {
+                title: format!("{name}: {words}"),
+                x: Axis::linear(SEEN),
+                y: Axis::linear(LOSS),
+                levels: curves::levels(trained, set, &["uniform", "unigram", "bigram"]),
+                series: vec![curves::line(
+                    "model",
+                    Colour::Ink,
+                    trained,
+                    &format!("{prefix}{KL_TRUTH}"),
+                )],
+                ..Plot::default()
+            }));
+        }
+    }
+    let figure = Figure {
+        description: "Loss of transformer and minimal model over training: in distribution, on independent symbols, on doubly stochastic chains.".into(),
+        panels,
+        columns: 3,
+    };
+    Drawn::new(
+        figure,
+        "On independent symbols counting symbols is all there is to do, on doubly stochastic chains it is worth nothing: so the two tell apart what the model counts. \
+         While the model is at unigrams its loss is low on the first and not below uniform on the second; when it turns to bigrams, it gains on the second.",
+    )
+}
+
+pub(super) fn one_layer(results: &Results) -> Drawn {
+    let two = results.of("two-layers-short");
+    let panel = |(id, about, _): &(&str, &'static str, _)| {
+        let one = results.of(id);
+        let mut plot = curves::loss(one, about, "one layer", &["uniform", "unigram", "bigram"]);
+        plot.series
+            .push(curves::line("two layers", Colour::Vermilion, two, KL_TRUTH));
+        Panel::Plot(plot)
+    };
+    let figure = Figure {
+        description:
+            "Loss of one-layer transformers over training eight times as long as two layers take."
+                .into(),
+        panels: ONE_LAYER.iter().map(panel).collect(),
+        columns: 2,
+    };
+    let losses = ONE_LAYER.map(|(id, _, _)| Measured::mean(&results.of(id).exam.losses()).effect);
+    let (low, high) = losses.iter().fold((f64::MAX, f64::MIN), |(low, high), &l| {
+        (low.min(l), high.max(l))
+    });
+    let unigram = results.of("two-layers-short").exam.level("unigram");
+    Drawn::new(
+        figure,
+        format!(
+            "One layer has no drop, however it knows positions and whether it has an MLP or not; two layers, in an eighth of the steps, do. \
+             On fresh sequences the one-layer models end between {low:.4} and {high:.4} nats, the unigram strategy is at {unigram:.4}: a little below it, since position lets them \
+             trust recent symbols more."
+        ),
+    )
+}
+
+pub(super) fn rates(results: &Results) -> Drawn {
+    let series = [
+        (
+            "printed-rate",
+            "3·10^{−5}, the paper's text",
+            Colour::Vermilion,
+        ),
+        (
+            "released-rate",
+            "5·10^{−4}, the released code",
+            Colour::Green,
+        ),
+        ("main", "10^{−3}, ours", Colour::Blue),
+    ]
+    .map(|(id, label, colour)| curves::line(label, colour, results.of(id), KL_TRUTH));
+    let figure = Figure {
+        description: "Loss over training at three learning rates.".into(),
+        panels: vec![Panel::Plot(Plot {
+            title: "The main setting at three learning rates".into(),
+            x: Axis::log(SEEN).range(1.0, 2000.0),
+            y: Axis::linear(LOSS),
+            levels: curves::levels(
+                results.of("main"),
+                "in_distribution",
+                &["uniform", "unigram", "bigram"],
+            ),
+            series: series.into(),
+            aspect: 0.45,
+            ..Plot::default()
+        })],
+        columns: 1,
+    };
+    let printed = results.of("printed-rate");
+    let steps = printed.experiment.recipe.train.steps;
+    let nearest = printed
+        .runs
+        .first()
+        .and_then(|run| run.order().pop())
+        .unwrap_or_default();
+    Drawn::new(
+        figure,
+        format!(
+            "The learning rate of the paper's text is too small for its own figures: after {steps} steps ({:.0} thousand sequences) the model is still nearest to the {nearest} strategy. \
+             The released code trains at 5·10<sup>−4</sup>, with layer norm and dropout, which the text does not have; we use 10<sup>−3</sup> without them.",
+            printed.thousands(steps as f64)
+        ),
+    )
+}

@@ -1,0 +1,150 @@
+//! Interpolated priors, and the minimal model's weights in the middle of its drop.
+
+use induct::probe::KL_TRUTH;
+use induct_figure::{Axis, Colour, Family, Figure, Mark, Matrix, Panel, Plot, Series};
+
+use super::Drawn;
+use super::curves::{self, LOSS, SEEN};
+use crate::experiment::{INTERPOLATED, interpolated};
+use crate::results::{Results, Trained};
+use crate::run::Run;
+
+/// Weights v that are shown.
+const SHOWN: usize = 20;
+
+pub(super) fn priors(results: &Results) -> Drawn {
+    let minimal = results.of("minimal");
+    let mut panels = vec![curves_by_p(results), onsets_by_p(results)];
+    panels.extend(weights(minimal));
+    let figure = Figure {
+        description: "Left above: loss on the original chains of models trained on eleven interpolated priors; right above: when their transitions come. Below: W_k and v of the minimal model in the middle of its drop.".into(),
+        panels,
+        columns: 2,
+    };
+    let onset = |p: f64| {
+        let trained = results.of(&interpolated(p));
+        let measured = trained.mean(|run| run.onset("bigram"));
+        match measured.effect.is_finite() {
+            true => format!(
+                "after {:.0} thousand sequences",
+                trained.thousands(measured.effect)
+            ),
+            false => "never".to_owned(),
+        }
+    };
+    Drawn::new(
+        figure,
+        format!(
+            "Above: trained on chains from the interpolated prior at p, measured on the original ones. By its definition (appendix C) the two rows of a chain are nearly equal at p = 0, where \
+             unigrams say all there is to know, and mirror each other at p = 1, where they say nothing: the paper's caption has the two ends the other way round. Bigrams become the nearest strategy {} \
+             at p = 0.5 and {} at p = 1. Below: the minimal model (k = 2) in the middle of its drop, W<sub>k</sub> already diagonal, even v<sub>j</sub> (odd lags) above odd ones.",
+            onset(0.5),
+            onset(1.0)
+        ),
+    )
+}
+
+fn curves_by_p(results: &Results) -> Panel {
+    let series = INTERPOLATED.map(|p| {
+        let trained = results.of(&interpolated(p));
+        let values = curves::mean(trained, KL_TRUTH);
+        let points = values.into_iter().map(|(x, y, _)| (x, y));
+        Series::new(format!("p = {p:.1}"), Colour::ramp(p), Mark::Line, points)
+    });
+    Panel::Plot(Plot {
+        title: "a) Trained at p, measured on the original chains".into(),
+        x: Axis::linear(SEEN),
+        y: Axis::linear(LOSS),
+        levels: curves::levels(
+            results.of(&interpolated(0.0)),
+            "in_distribution",
+            &["unigram", "bigram"],
+        ),
+        series: series.into(),
+        family: Some(Family {
+            low: "p = 0: unigrams say all".into(),
+            high: "p = 1: nothing".into(),
+        }),
+        ..Plot::default()
+    })
+}
+
+fn onsets_by_p(results: &Results) -> Panel {
+    let points = INTERPOLATED.iter().filter_map(|&p| {
+        let trained = results.of(&interpolated(p));
+        let measured = trained.mean(|run| run.onset("bigram"));
+        let scale = trained.thousands(1.0);
+        let all = measured.seeds == trained.sound().count();
+        all.then_some((p, scale * measured.effect, scale * measured.half_width()))
+    });
+    Panel::Plot(Plot {
+        title: "When bigrams become the nearest, where all seeds get there".into(),
+        x: Axis::linear("p").range(0.0, 1.0),
+        y: Axis::linear(SEEN),
+        series: vec![Series::with_errors(
+            "",
+            Colour::Bigram,
+            Mark::Points,
+            points.collect::<Vec<_>>(),
+        )],
+        ..Plot::default()
+    })
+}
+
+/// W_k and v in the middle of the drop.
+fn weights(minimal: &Trained) -> Vec<Panel> {
+    let Some(run) = minimal.sound().find(|run| !run.snapshots.is_empty()) else {
+        return Vec::new();
+    };
+    let (step, params) = &run.snapshots[middle_of_drop(run)];
+    let layout = minimal.model.layout();
+    let tensor = |name: &str| -> Vec<f64> {
+        let range = layout.tensor(name).map(|tensor| tensor.range.clone());
+        params[range.unwrap_or(0..0)]
+            .iter()
+            .map(|&w| f64::from(w))
+            .collect()
+    };
+    let names: Vec<String> = (0..minimal.model.states())
+        .map(|symbol| symbol.to_string())
+        .collect();
+    let matrix = Matrix {
+        title: format!(
+            "b) W_k after {:.0} thousand sequences",
+            minimal.thousands(*step as f64)
+        ),
+        row_label: "current symbol".into(),
+        column_label: "symbol found".into(),
+        rows: names.clone(),
+        columns: names,
+        values: tensor("W_k"),
+        ..Matrix::default()
+    };
+    let v = tensor("v");
+    let bar = |parity: usize, label: &str, colour: Colour| {
+        let chosen = (1..=SHOWN).filter(move |j| j % 2 == parity);
+        let points = chosen.map(|j| (j as f64, v[j - 1]));
+        Series::new(label, colour, Mark::Bars, points.collect::<Vec<_>>())
+    };
+    let positions = Plot {
+        title: "v at the same moment".into(),
+        x: Axis::linear("j (looks back by j − 1)"),
+        y: Axis::linear("weight v_j"),
+        series: vec![
+            bar(0, "even j: odd lags", Colour::Vermilion),
+            bar(1, "odd j: even lags", Colour::Blue),
+        ],
+        ..Plot::default()
+    };
+    vec![Panel::Matrix(matrix), Panel::Plot(positions)]
+}
+
+/// The snapshot nearest to the middle of the fall to bigrams.
+fn middle_of_drop(run: &Run) -> usize {
+    let fall = run.fall_from("unigram").or(run.fall_from("uniform"));
+    let step = fall.map_or(0.0, |fall| 0.5 * (fall.start + fall.end));
+    let distance = |index: &usize| (run.snapshots[*index].0 as f64 - step).abs();
+    let all = 0..run.snapshots.len();
+    all.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .unwrap_or(0)
+}

@@ -1,0 +1,90 @@
+//! The task in a picture, and the phases of learning it.
+
+use induct::chain::{Address, Purpose, Sampler};
+use induct_figure::{Chain, Figure, Panel};
+
+use super::Drawn;
+use super::curves;
+use crate::results::{Results, Trained};
+use crate::statistics::median;
+
+/// Symbols of a sequence that are shown.
+const SYMBOLS: usize = 24;
+
+/// A chain of the task and a sequence from it.
+pub(super) struct Example {
+    /// Its transition table, row by row.
+    pub transitions: Vec<f64>,
+    /// The first symbols that it wrote.
+    pub symbols: Vec<usize>,
+    /// All of them, as many as a context has.
+    pub whole: Vec<usize>,
+}
+
+/// The first test sequence whose chain is easy to see: every transition has a probability of at least a tenth, and the rows differ by a half.
+pub(super) fn example(trained: &Trained) -> Example {
+    let recipe = &trained.experiment.recipe;
+    let prior = recipe.prior().expect("the recipe was trained");
+    let mut sampler = Sampler::new(&prior);
+    let address = Address {
+        purpose: Purpose::Test,
+        seed: recipe.seeds.eval,
+        step: 0,
+    };
+    let mut tokens = vec![0; recipe.task.length + 1];
+    let mut fitting = |index: u64| {
+        let table = sampler.sequence(&prior, address, index, &mut tokens);
+        let transitions: Vec<f64> = table.rows().flatten().copied().collect();
+        let k = table.states();
+        let apart = (transitions[0] - transitions[k]).abs();
+        let clear = transitions.iter().all(|&p| p >= 0.1) && apart >= 0.5;
+        let whole = tokens[..recipe.task.length].iter();
+        let whole: Vec<usize> = whole.map(|&symbol| usize::from(symbol)).collect();
+        clear.then(|| Example {
+            transitions,
+            symbols: whole[..SYMBOLS].to_vec(),
+            whole,
+        })
+    };
+    (0..)
+        .find_map(&mut fitting)
+        .expect("such chains are not rare")
+}
+
+pub(super) fn phases(results: &Results) -> Drawn {
+    let main = results.of("main");
+    let Example {
+        transitions,
+        symbols,
+        ..
+    } = example(main);
+    let chain = Chain {
+        title: "Every sequence has its own chain".into(),
+        states: main.model.states(),
+        transitions,
+        sequence: symbols,
+        sequence_label: "a sequence from it: what comes next?".into(),
+    };
+    let figure = Figure {
+        description: "Left: a Markov chain with two states, its table and a sequence from it. Right: distance of the model to the uniform, unigram and bigram strategies over training.".into(),
+        panels: vec![
+            Panel::Chain(chain),
+            Panel::Plot(curves::similarity(main, "Distance to each strategy over training")),
+        ],
+        columns: 2,
+    };
+    let onset = |strategy: &str| {
+        let onsets: Vec<f64> = main.sound().filter_map(|run| run.onset(strategy)).collect();
+        main.thousands(median(&onsets))
+    };
+    Drawn::new(
+        figure,
+        format!(
+            "The model is first nearest to uniform predictions, from {:.0} thousand sequences on to counting symbols, and from {:.0} thousand on to counting pairs \
+             (medians over {} seeds). Lines are means over seeds with their 95 % intervals; the background has the colour of the nearest strategy.",
+            onset("unigram"),
+            onset("bigram"),
+            main.sound().count()
+        ),
+    )
+}

@@ -1,0 +1,44 @@
+//! The report: claims at its head, then every figure with its reading, what was trained, and how.
+//!
+//! One file that asks for nothing: figures are inline, laid out for three widths, and the only script moves the slider.
+
+mod claims;
+mod page;
+mod settings;
+
+pub use page::{Making, report};
+
+/// Text that is safe inside an element or an attribute.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// A number with three digits that count.
+fn number(x: f64) -> String {
+    let places = match x.abs() {
+        a if a >= 100.0 => 0,
+        a if a >= 10.0 => 1,
+        a if a >= 1.0 => 2,
+        a if a >= 0.095 => 3,
+        _ => 4,
+    };
+    let text = format!("{x:.places$}").replace('-', "−");
+    match text.trim_matches(['0', '.', '−']).is_empty() {
+        true => "0".into(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_have_the_digits_that_count() {
+        let shown = [276.66, 0.9063, -0.987, 0.0042, 1.2534, 0.0, -0.00001].map(number);
+        assert_eq!(shown, ["277", "0.906", "−0.987", "0.0042", "1.25", "0", "0"]);
+    }
+}

@@ -1,0 +1,159 @@
+//! The page itself.
+
+use induct_figure::Figure;
+
+use super::{claims, escape, settings};
+use crate::claims::Decided;
+use crate::figures::{Drawn, PaperFigure, Slider};
+use crate::results::Results;
+
+/// How a report came to be.
+pub struct Making {
+    /// The command line that repeats it.
+    pub command: String,
+    /// How long it took this time, in seconds.
+    pub seconds: f64,
+    /// Whether some runs were there already.
+    pub resumed: bool,
+    /// What it ran on.
+    pub machine: String,
+    /// Of the program.
+    pub version: &'static str,
+}
+
+/// Widths for which inline figures are laid out, with the class that shows them.
+const LAYOUTS: [(&str, u32); 3] = [("wide", 1000), ("middle", 660), ("narrow", 350)];
+
+/// The whole page.
+pub fn report(
+    results: &Results,
+    figures: &[(&PaperFigure, Drawn)],
+    decided: &[Decided],
+    making: &Making,
+) -> String {
+    let mut body = head(decided, making);
+    body += &contents(figures, decided);
+    body += "<section id=\"figures\">\n<h2>Figures</h2>\n";
+    for (figure, drawn) in figures {
+        body += &figure_section(figure, drawn, results);
+    }
+    body += "</section>\n";
+    if !decided.is_empty() {
+        body += "<section id=\"measures\">\n<h2>How each claim was measured</h2>\n\
+                 <p>A part holds if all of its 95 % interval over seeds is on the right side of its limit, does not hold if all of it is on the wrong side, and is undecided otherwise. \
+                 A claim holds if all of its parts do, in part if some do. Limits were fixed before the runs they judge.</p>\n";
+        decided.iter().for_each(|claim| body += &claims::article(claim));
+        body += "</section>\n";
+    }
+    body += &format!(
+        "<section id=\"settings\">\n<h2>What was trained</h2>\n{}<h3>Choices</h3>\n{}</section>\n",
+        settings::table(results),
+        settings::CHOICES
+    );
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"induct reproduce\">\n\
+         <title>Statistical induction heads, reproduced</title>\n<style>\n{}\n{}{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        Figure::page_css(),
+        include_str!("../page.css"),
+        include_str!("report.css"),
+    )
+}
+
+fn head(decided: &[Decided], making: &Making) -> String {
+    let minutes = match making.seconds {
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        s => format!("{:.1} minutes", s / 60.0),
+    };
+    let resumed = match making.resumed {
+        true => ", with runs of an earlier sitting",
+        false => "",
+    };
+    let claims = match decided.is_empty() {
+        true => String::new(),
+        false => format!(
+            "<section id=\"claims\">\n<h2>Claims</h2>\n<p class=\"counts\">{}</p>\n{}\
+             <p class=\"place\">Effects are of each claim's first measure; all measures, limits and verdicts are <a href=\"#measures\">below</a> and in <a href=\"claims.json\">claims.json</a>.</p>\n</section>\n",
+            claims::counts(decided),
+            claims::table(decided)
+        ),
+    };
+    format!(
+        "<h1>Statistical induction heads, reproduced</h1>\n\
+         <p class=\"lead\">Every figure and every claim of <cite>The Evolution of Statistical Induction Heads: In-Context Learning Markov Chains</cite> \
+         (Edelman, Edelman, Goel, Malach, Tsilivis, 2024), trained anew, with intervals over seeds.</p>\n\
+         <p class=\"place\"><code>{}</code> took {minutes}{resumed} on {}; Induct {}. Losses are in nats, KL divergences at the last position, as the paper measures.</p>\n{claims}",
+        escape(&making.command),
+        escape(&making.machine),
+        making.version,
+    )
+}
+
+fn contents(figures: &[(&PaperFigure, Drawn)], decided: &[Decided]) -> String {
+    let item = |(figure, _): &(&PaperFigure, Drawn)| {
+        format!(
+            "<li value=\"{number}\"><a href=\"#figure-{number}\">{}</a></li>\n",
+            escape(figure.title),
+            number = figure.number,
+        )
+    };
+    let measures = match decided.is_empty() {
+        true => "",
+        false => "<li><a href=\"#measures\">How each claim was measured</a></li>\n",
+    };
+    format!(
+        "<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n<ol>\n{}</ol>\n<ul>\n{measures}<li><a href=\"#settings\">What was trained, and choices</a></li>\n</ul>\n</nav>\n",
+        figures.iter().map(item).collect::<String>()
+    )
+}
+
+/// A picture, laid out for every width; style sheets show one of them.
+fn layouts(figure: &Figure) -> String {
+    let layout = |(class, width)| format!("<div class=\"{class}\">{}</div>\n", figure.svg_inline(width));
+    LAYOUTS.map(layout).concat()
+}
+
+fn figure_section(figure: &PaperFigure, drawn: &Drawn, results: &Results) -> String {
+    let trained = figure.needs.iter().map(|id| results.of(id));
+    let (mut runs, mut seconds) = (0, 0.0);
+    for run in trained.flat_map(|trained| &trained.runs) {
+        runs += 1;
+        seconds += run.seconds;
+    }
+    let time = match runs {
+        0 => String::new(),
+        _ => format!(" {runs} runs, {seconds:.0} s of one thread."),
+    };
+    let whose = if figure.number > 13 { " (ours)" } else { "" };
+    format!(
+        "<figure id=\"figure-{number}\">\n<h3>Figure {number}{whose}. {}</h3>\n{}{}<figcaption>{} <span class=\"place\">Repeat it: <code>induct reproduce --only {number}</code>.{time}\n\
+         <span class=\"files\"><a href=\"figures/{file}.svg\">SVG</a>, <a href=\"figures/{file}.png\">PNG</a>, <a href=\"figures/{file}.csv\">CSV</a></span></span></figcaption>\n</figure>\n",
+        escape(figure.title),
+        layouts(&drawn.figure),
+        drawn.slider.as_ref().map(slider).unwrap_or_default(),
+        drawn.reading,
+        number = figure.number,
+        file = figure.file(),
+    )
+}
+
+/// A picture that its reader moves through training.
+fn slider(slider: &Slider) -> String {
+    let labels: Vec<String> = slider.labels.iter().map(|label| format!("\"{}\"", escape(label))).collect();
+    // Two hexadecimal digits an arc, a string a frame.
+    let hex = |frame: &Vec<u8>| frame.iter().map(|weight| format!("{weight:02x}")).collect::<String>();
+    let frames: Vec<String> = slider.weights.iter().map(|frame| format!("\"{}\"", hex(frame))).collect();
+    format!(
+        "<div class=\"slider\" id=\"arcs\">\n<label for=\"moment\">Move through training: <output id=\"moment-label\" for=\"moment\">{}</output></label>\n\
+         <input type=\"range\" id=\"moment\" min=\"0\" max=\"{}\" value=\"{}\">\n{}<script>\nconst LABELS = [{}];\nconst FRAMES = [{}];\n{}</script>\n</div>\n",
+        escape(&slider.labels[slider.first]),
+        slider.weights.len() - 1,
+        slider.first,
+        layouts(&slider.figure),
+        labels.join(","),
+        frames.join(",\n"),
+        include_str!("slider.js"),
+    )
+}

@@ -1,0 +1,20 @@
+{
+  const slider = document.getElementById("moment");
+  const label = document.getElementById("moment-label");
+  // The same arcs are there once for every width of the page.
+  const pictures = [...document.querySelectorAll("#arcs svg")].map((svg) => [...svg.querySelectorAll(".arc")]);
+  const show = () => {
+    const frame = FRAMES[slider.value];
+    label.textContent = LABELS[slider.value];
+    slider.setAttribute("aria-valuetext", LABELS[slider.value]);
+    for (const arcs of pictures) {
+      arcs.forEach((arc, i) => {
+        const weight = parseInt(frame.substr(2 * i, 2), 16) / 255;
+        arc.setAttribute("stroke-opacity", OPACITY(weight));
+        arc.setAttribute("stroke-width", WIDTH(weight));
+      });
+    }
+  };
+  slider.addEventListener("input", show);
+  show();
+}
