@@ -156,26 +156,23 @@ impl Note {
             (x - gap - width, above),
             (x - gap - width, below),
         ];
-        let (style, dot) = (Style::new(SIZE, Colour::Ink, Anchor::Start).halo(), (x, y));
+        let style = Style::new(SIZE, Colour::Ink, Anchor::Start);
+        let dot = [x - 4.0, y - 4.0, x + 4.0, y + 4.0];
         let inside = |(x, y): (f64, f64)| {
             let x = x.clamp(left + 4.0, (right - width - 2.0).max(left + 4.0));
             (x, y.clamp(top + SIZE, bottom - 4.0))
         };
-        let trouble = |&(x, y): &(f64, f64)| {
+        let trouble = |(x, y): (f64, f64)| {
             let edges = style.edges(x, y, &self.text);
             let crossed = busy.iter().filter(|(x, y)| {
                 (edges[0]..=edges[2]).contains(x) && (edges[1]..=edges[3]).contains(y)
             });
-            let own = self.dot
-                && overlap(
-                    &edges,
-                    &[dot.0 - 4.0, dot.1 - 4.0, dot.0 + 4.0, dot.1 + 4.0],
-                );
-            let covers = own || !out.is_free(&edges);
+            let covers = (self.dot && overlap(&edges, &dot)) || !out.is_free(&edges);
             crossed.count() + if covers { 10_000 } else { 0 }
         };
-        let best = places.map(inside).into_iter().min_by_key(trouble);
-        if let Some((x, y)) = best {
+        let tried = places.map(inside).map(|at| (trouble(at), at));
+        if let Some((trouble, (x, y))) = tried.into_iter().min_by_key(|(trouble, _)| *trouble) {
+            let style = if trouble > 0 { style.halo() } else { style };
             out.text(x, y, &self.text, style);
         }
     }

@@ -31,6 +31,8 @@ pub enum Colour {
     Green,
     /// Large numbers in matrices and heat maps.
     Deep,
+    /// Large numbers below zero there.
+    Ember,
     /// One of a family in order, 0 to 10 (what is larger counts as 10): lighter and warmer as it grows.
     Ramp(u8),
 }
@@ -60,7 +62,7 @@ fn of_ramp(place: u8) -> [&'static str; 3] {
 
 impl Colour {
     /// All with a role of their own: without the ramp.
-    pub const ROLES: [Colour; 13] = [
+    pub const ROLES: [Colour; 14] = [
         Colour::Ink,
         Colour::Muted,
         Colour::Faint,
@@ -74,6 +76,7 @@ impl Colour {
         Colour::Vermilion,
         Colour::Green,
         Colour::Deep,
+        Colour::Ember,
     ];
 
     fn all() -> impl Iterator<Item = Colour> {
@@ -115,6 +118,7 @@ impl Colour {
             Colour::Vermilion => "vermilion",
             Colour::Green => "green",
             Colour::Deep => "deep",
+            Colour::Ember => "ember",
             Colour::Ramp(place) => of_ramp(place)[0],
         }
     }
@@ -133,6 +137,7 @@ impl Colour {
             Colour::Bayes => "#a8437f",
             Colour::Vermilion => "#c44f00",
             Colour::Deep => "#0a4a8c",
+            Colour::Ember => "#9c3a00",
             Colour::Ramp(place) => of_ramp(place)[1],
         }
     }
@@ -151,6 +156,7 @@ impl Colour {
             Colour::Bayes => "#e08fbd",
             Colour::Vermilion => "#ff8a45",
             Colour::Deep => "#8accff",
+            Colour::Ember => "#ffb07a",
             Colour::Ramp(place) => of_ramp(place)[2],
         }
     }
@@ -169,7 +175,7 @@ pub(crate) fn dark_css() -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Relative luminance, as accessibility guidelines define it.
@@ -184,7 +190,7 @@ mod tests {
         0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
     }
 
-    fn contrast(a: &str, b: &str) -> f64 {
+    pub(crate) fn contrast(a: &str, b: &str) -> f64 {
         let (a, b) = (luminance(a), luminance(b));
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Shading {
 /// What exists is not left white, even if it is zero.
 const WEAKEST: f64 = 0.06;
 /// Above this share letters are in the colour of the paper.
-const DARK: f64 = 0.62;
+const DARK: f64 = 0.58;
 
 impl Shading {
     /// For these values, or with a given range.
@@ -61,7 +61,7 @@ impl Shading {
     /// The colour of a share and its opacity.
     pub fn colour(share: f64) -> (Colour, f64) {
         let colour = match share < 0.0 {
-            true => Colour::Vermilion,
+            true => Colour::Ember,
             false => Colour::Deep,
         };
         (colour, WEAKEST + (1.0 - WEAKEST) * share.abs())
@@ -97,5 +97,48 @@ impl Shading {
         };
         legend::draw_bar([&first, &short(high)], &colours, left, y, width, out);
         y + legend::BAR - top
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour::tests::contrast;
+
+    #[test]
+    fn letters_can_be_read_on_every_shade_of_both_papers() {
+        let mixed = |over: &str, paper: &str, opacity: f64| {
+            let channel =
+                |hex: &str, at: usize| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
+            let mix = |at: usize| {
+                let (over, paper) = (channel(over, at), channel(paper, at));
+                (paper + opacity * (over - paper)).round() as u8
+            };
+            format!("#{:02x}{:02x}{:02x}", mix(1), mix(3), mix(5))
+        };
+        for step in -20..=20 {
+            let share = f64::from(step) / 20.0;
+            let ((colour, opacity), ink) = (Shading::colour(share), Shading::ink(share));
+            for of in [Colour::light, Colour::dark] {
+                let cell = mixed(of(colour), of(Colour::Paper), opacity);
+                let found = contrast(of(ink), &cell);
+                assert!(found > 3.0, "{share}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn shares_are_held_to_the_range() {
+        let values = [0.0, 2.0, f64::NAN];
+        let plain = Shading::of(&values, None, Scale::Linear, false);
+        assert_eq!(
+            [0.0, 1.0, 5.0, -1.0].map(|v| plain.share(v)),
+            [0.0, 0.5, 1.0, 0.0]
+        );
+        let signed = Shading::of(&[-4.0, 1.0], None, Scale::Linear, true);
+        assert_eq!([-4.0, 0.0, 2.0].map(|v| signed.share(v)), [-1.0, 0.0, 0.5]);
+        let log = Shading::of(&[0.01, 1.0], None, Scale::Log, false);
+        assert!((log.share(0.1) - 0.5).abs() < 1e-12);
+        assert_eq!(log.share(0.0), 0.0);
     }
 }

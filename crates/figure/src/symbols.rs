@@ -58,7 +58,7 @@ pub struct Arcs {
     pub above: Vec<f64>,
     /// The name of what is below.
     pub below_label: String,
-    /// How much the last place looks at each one: [t]; may be empty.
+    /// How much the last place looks at each one, t numbers; may be empty.
     pub below: Vec<f64>,
     /// Whether arcs of no weight are there too, unseen.
     pub every_pair: bool,
