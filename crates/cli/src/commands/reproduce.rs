@@ -1,14 +1,18 @@
 //! `induct reproduce`: the paper's figures and claims, trained, drawn and decided.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use induct::probe::Instruments;
 use induct::train::many;
-use induct_paper::{Experiment, Results, Run, Scale, claims, experiments, watch};
+use induct_paper::{
+    Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection, report, watch,
+};
+use rayon::prelude::*;
 use serde_json::json;
 
-use super::{Threads, print};
+use super::{Threads, note, print, print_json};
 use crate::failure::Failure;
 use crate::progress::{Progress, Task};
 use crate::report_folder::ReportFolder;
@@ -31,37 +35,132 @@ pub struct Arguments {
     /// Folder of the report; runs that are there already are not trained again
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
+    /// Print {"claims": [{"id", "verdict", "effect", "interval", "seeds", "parts", …}, …]}, which is also in claims.json
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     threads: Threads,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let scale = if arguments.full {
-        Scale::Full
-    } else {
-        Scale::Quick
+    let started = Instant::now();
+    let selection = select(&arguments.only)?;
+    let scale = match arguments.full {
+        true => Scale::Full,
+        false => Scale::Quick,
     };
-    let wanted = experiments(scale, arguments.seeds);
+    let experiments = selection.experiments(scale, arguments.seeds);
     let folder = ReportFolder::open(&arguments.out)?;
-    let results = arguments.threads.run(|| {
-        let runs = train_all(&folder, wanted)?;
-        Ok(Results::new(runs)?)
-    })?;
-    let decided: Vec<_> = claims()
-        .iter()
-        .map(|claim| claim.decide(&results))
-        .collect();
-    let text = serde_json::to_string_pretty(&json!({ "claims": decided })).expect("plain data");
-    folder.write("claims.json", text.as_bytes())?;
-    print(&text)
+    arguments.threads.run(|| {
+        let (runs, resumed) = train_all(&folder, experiments)?;
+        note("examining the final models, drawing the figures");
+        let results = Results::new(runs)?;
+        let claims = selection.claims.par_iter();
+        let claims: Vec<Decided> = claims.map(|claim| claim.decide(&results)).collect();
+        let figures = selection.figures.par_iter();
+        let figures: Vec<(&PaperFigure, Drawn)> = figures
+            .map(|figure| {
+                let drawn = figure.draw(&results);
+                save_figure(&folder, figure, &drawn)?;
+                Ok((*figure, drawn))
+            })
+            .collect::<Result<_, Failure>>()?;
+        let json = json!({ "claims": claims });
+        folder.write("claims.json", format!("{json:#}\n").as_bytes())?;
+        let making = Making {
+            command: command_line(arguments),
+            seconds: started.elapsed().as_secs_f64(),
+            resumed,
+            machine: machine(),
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        let page = report(&results, &figures, &claims, &making);
+        folder.write("index.html", page.as_bytes())?;
+        match arguments.json {
+            true => print_json(&json),
+            false => print(&in_words(&claims, &folder, making.seconds)),
+        }
+    })
 }
 
-/// Trains what is not there yet; returns all runs by experiment.
+/// What `--only` asks for.
+fn select(names: &[String]) -> Result<Selection, Failure> {
+    if names.is_empty() {
+        return Ok(Selection::all());
+    }
+    Selection::only(names).map_err(|unknown| {
+        let all = Selection::all();
+        let figures = all.figures.iter().map(|f| format!("{} {}", f.number, f.id));
+        let claims = all.claims.iter().map(|claim| claim.id);
+        Failure::mistake(format!(
+            "--only {unknown}: no figure or claim is called that; figures: {}; claims: {}",
+            figures.collect::<Vec<_>>().join(", "),
+            claims.collect::<Vec<_>>().join(", ")
+        ))
+    })
+}
+
+/// Width of figures in files, in pixels; PNGs have twice as many.
+const WIDTH: u32 = 1000;
+
+fn save_figure(folder: &ReportFolder, figure: &PaperFigure, drawn: &Drawn) -> Result<(), Failure> {
+    let file = |ending: &str| format!("figures/{}.{ending}", figure.file());
+    folder.write(&file("svg"), drawn.figure.svg(WIDTH).as_bytes())?;
+    folder.write(&file("png"), &drawn.figure.png(WIDTH, 2))?;
+    folder.write(&file("csv"), drawn.figure.csv().as_bytes())
+}
+
+/// The command that makes the same report.
+fn command_line(arguments: &Arguments) -> String {
+    let mut command = String::from("induct reproduce");
+    if arguments.full {
+        command += " --full";
+    }
+    if !arguments.only.is_empty() {
+        command += &format!(" --only {}", arguments.only.join(","));
+    }
+    if let Some(seeds) = arguments.seeds {
+        command += &format!(" --seeds {seeds}");
+    }
+    command
+}
+
+fn machine() -> String {
+    format!(
+        "{} threads of {} {}, {} instructions",
+        rayon::current_num_threads(),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        induct::model::instructions()
+    )
+}
+
+/// The claims, a line each.
+fn in_words(claims: &[Decided], folder: &ReportFolder, seconds: f64) -> String {
+    let mut text = String::new();
+    for claim in claims {
+        let digits = |x: f64| format!("{x:.3}");
+        let effect = claim.effect.map_or("-".into(), digits);
+        let interval = claim.interval.map(|ends| ends.map(digits).join(", "));
+        text += &format!(
+            "{:<4} {:<14} {effect:>8} [{}], {} seeds: {}\n",
+            claim.id,
+            claim.verdict.name(),
+            interval.unwrap_or_default(),
+            claim.seeds,
+            claim.title
+        );
+    }
+    let page = folder.file("index.html");
+    text + &format!("{} in {seconds:.0} s\n", page.display())
+}
+
+/// Trains what is not there yet; returns all runs by experiment, and whether some were there.
 fn train_all(
     folder: &ReportFolder,
     experiments: Vec<Experiment>,
-) -> Result<Vec<(Experiment, Vec<Run>)>, Failure> {
+) -> Result<(Vec<(Experiment, Vec<Run>)>, bool), Failure> {
     let mut tasks = Vec::new();
     let mut runs: Vec<Vec<Option<Run>>> = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
@@ -83,6 +182,7 @@ fn train_all(
         }));
         runs.push(there);
     }
+    let resumed = runs.iter().flatten().any(Option::is_some);
     // The longest first, so that none is left for the end.
     tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let progress = Progress::new(&experiments, &tasks);
@@ -113,8 +213,6 @@ fn train_all(
         runs[task.experiment][task.seed as usize] = Some(run?);
     }
     let complete = |runs: Vec<Option<Run>>| runs.into_iter().flatten().collect();
-    Ok(experiments
-        .into_iter()
-        .zip(runs.into_iter().map(complete))
-        .collect())
+    let runs = runs.into_iter().map(complete);
+    Ok((experiments.into_iter().zip(runs).collect(), resumed))
 }

@@ -11,7 +11,12 @@ pub(super) fn counts(claims: &[Decided]) -> String {
         Verdict::DoesNotHold,
         Verdict::Undecided,
     ];
-    let count = |verdict: Verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let count = |verdict: Verdict| {
+        claims
+            .iter()
+            .filter(|claim| claim.verdict == verdict)
+            .count()
+    };
     let badges = all.into_iter().filter(|&verdict| count(verdict) > 0);
     let badges = badges.map(|verdict| format!("{} {}", count(verdict), badge(verdict)));
     badges.collect::<Vec<_>>().join(" ")
@@ -47,7 +52,11 @@ pub(super) fn table(claims: &[Decided]) -> String {
 fn value(effect: Option<f64>, interval: Option<[f64; 2]>) -> String {
     let effect = effect.map_or("–".into(), number);
     match interval {
-        Some([low, high]) => format!("{effect} <span class=\"interval\">[{}, {}]</span>", number(low), number(high)),
+        Some([low, high]) => format!(
+            "{effect} <span class=\"interval\">[{}, {}]</span>",
+            number(low),
+            number(high)
+        ),
         None => effect,
     }
 }

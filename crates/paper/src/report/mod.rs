@@ -39,6 +39,9 @@ mod tests {
     #[test]
     fn numbers_have_the_digits_that_count() {
         let shown = [276.66, 0.9063, -0.987, 0.0042, 1.2534, 0.0, -0.00001].map(number);
-        assert_eq!(shown, ["277", "0.906", "−0.987", "0.0042", "1.25", "0", "0"]);
+        assert_eq!(
+            shown,
+            ["277", "0.906", "−0.987", "0.0042", "1.25", "0", "0"]
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The page itself.
 
-use induct_figure::Figure;
+use induct_figure::{Figure, arc_stroke};
 
 use super::{claims, escape, settings};
 use crate::claims::Decided;
@@ -42,7 +42,9 @@ pub fn report(
         body += "<section id=\"measures\">\n<h2>How each claim was measured</h2>\n\
                  <p>A part holds if all of its 95 % interval over seeds is on the right side of its limit, does not hold if all of it is on the wrong side, and is undecided otherwise. \
                  A claim holds if all of its parts do, in part if some do. Limits were fixed before the runs they judge.</p>\n";
-        decided.iter().for_each(|claim| body += &claims::article(claim));
+        decided
+            .iter()
+            .for_each(|claim| body += &claims::article(claim));
         body += "</section>\n";
     }
     body += &format!(
@@ -111,7 +113,12 @@ fn contents(figures: &[(&PaperFigure, Drawn)], decided: &[Decided]) -> String {
 
 /// A picture, laid out for every width; style sheets show one of them.
 fn layouts(figure: &Figure) -> String {
-    let layout = |(class, width)| format!("<div class=\"{class}\">{}</div>\n", figure.svg_inline(width));
+    let layout = |(class, width)| {
+        format!(
+            "<div class=\"{class}\">{}</div>\n",
+            figure.svg_inline(width)
+        )
+    };
     LAYOUTS.map(layout).concat()
 }
 
@@ -141,19 +148,39 @@ fn figure_section(figure: &PaperFigure, drawn: &Drawn, results: &Results) -> Str
 
 /// A picture that its reader moves through training.
 fn slider(slider: &Slider) -> String {
-    let labels: Vec<String> = slider.labels.iter().map(|label| format!("\"{}\"", escape(label))).collect();
+    let labels: Vec<String> = slider
+        .labels
+        .iter()
+        .map(|label| format!("\"{}\"", escape(label)))
+        .collect();
     // Two hexadecimal digits an arc, a string a frame.
-    let hex = |frame: &Vec<u8>| frame.iter().map(|weight| format!("{weight:02x}")).collect::<String>();
-    let frames: Vec<String> = slider.weights.iter().map(|frame| format!("\"{}\"", hex(frame))).collect();
+    let hex = |frame: &Vec<u8>| {
+        frame
+            .iter()
+            .map(|weight| format!("{weight:02x}"))
+            .collect::<String>()
+    };
+    // How an arc of each weight looks, so that the script need not know.
+    let stroke = |byte: u8| {
+        let (opacity, width) = arc_stroke(f64::from(byte) / 255.0);
+        format!("[{opacity:.3},{width:.2}],")
+    };
+    let strokes: Vec<String> = (0..=u8::MAX).map(stroke).collect();
+    let frames: Vec<String> = slider
+        .weights
+        .iter()
+        .map(|frame| format!("\"{}\"", hex(frame)))
+        .collect();
     format!(
         "<div class=\"slider\" id=\"arcs\">\n<label for=\"moment\">Move through training: <output id=\"moment-label\" for=\"moment\">{}</output></label>\n\
-         <input type=\"range\" id=\"moment\" min=\"0\" max=\"{}\" value=\"{}\">\n{}<script>\nconst LABELS = [{}];\nconst FRAMES = [{}];\n{}</script>\n</div>\n",
+         <input type=\"range\" id=\"moment\" min=\"0\" max=\"{}\" value=\"{}\">\n{}<script>\nconst LABELS = [{}];\nconst FRAMES = [{}];\nconst STROKES = [{}];\n{}</script>\n</div>\n",
         escape(&slider.labels[slider.first]),
         slider.weights.len() - 1,
         slider.first,
         layouts(&slider.figure),
         labels.join(","),
         frames.join(",\n"),
+        strokes.concat(),
         include_str!("slider.js"),
     )
 }

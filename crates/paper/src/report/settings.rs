@@ -1,6 +1,6 @@
 //! What was trained, and with which settings.
 
-use induct::model::ModelSpec;
+use induct::model::{Kind, ModelSpec};
 use induct::train::Recipe;
 
 use super::escape;
@@ -10,16 +10,22 @@ use crate::results::{Results, Trained};
 pub(super) fn table(results: &Results) -> String {
     let row = |trained: &Trained| {
         let Recipe { task, train, .. } = &trained.experiment.recipe;
-        let (heads, width) = match &trained.experiment.recipe.model {
-            ModelSpec::Transformer(spec) => {
-                let heads = spec.heads.resolve(spec.layers, spec.width);
-                let heads = heads.unwrap_or_default().iter().map(usize::to_string).collect::<Vec<_>>();
-                (heads.join(" + "), spec.width.to_string())
+        let (heads, width) = match (trained.model.kind(), &trained.experiment.recipe.model) {
+            (Kind::Transformer(shape), ModelSpec::Transformer(spec)) => {
+                let heads = (0..shape.layer_count()).map(|layer| shape.heads(layer).to_string());
+                (
+                    heads.collect::<Vec<_>>().join(" + "),
+                    spec.width.to_string(),
+                )
             }
-            ModelSpec::Minimal(_) => ("–".into(), "–".into()),
+            _ => ("–".into(), "–".into()),
         };
         let seconds: f64 = trained.runs.iter().map(|run| run.seconds).sum();
-        let diverged = trained.runs.iter().filter(|run| run.diverged.is_some()).count();
+        let diverged = trained
+            .runs
+            .iter()
+            .filter(|run| run.diverged.is_some())
+            .count();
         let seeds = match diverged {
             0 => trained.runs.len().to_string(),
             _ => format!("{} ({diverged} diverged)", trained.runs.len()),
@@ -36,8 +42,23 @@ pub(super) fn table(results: &Results) -> String {
             id = escape(&trained.experiment.id),
         )
     };
-    let heads = ["experiment", "what", "k", "n", "t", "heads", "d", "rate", "batch", "steps", "seeds", "s"];
-    let heads = heads.map(|head| format!("<th scope=\"col\">{head}</th>")).concat();
+    let heads = [
+        "experiment",
+        "what",
+        "k",
+        "n",
+        "t",
+        "heads",
+        "d",
+        "rate",
+        "batch",
+        "steps",
+        "seeds",
+        "s",
+    ];
+    let heads = heads
+        .map(|head| format!("<th scope=\"col\">{head}</th>"))
+        .concat();
     format!(
         "<div class=\"scroll\" role=\"region\" aria-label=\"Experiments\" tabindex=\"0\"><table class=\"experiments\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n\
          <p class=\"place\">Heads: of each layer. Rate: AdamW with betas 0.9 and 0.95 and weight decay 0.1 on matrices, for the minimal model plain SGD. s: seconds of one thread, all seeds together, measuring included. \

@@ -9,9 +9,9 @@
     slider.setAttribute("aria-valuetext", LABELS[slider.value]);
     for (const arcs of pictures) {
       arcs.forEach((arc, i) => {
-        const weight = parseInt(frame.substr(2 * i, 2), 16) / 255;
-        arc.setAttribute("stroke-opacity", OPACITY(weight));
-        arc.setAttribute("stroke-width", WIDTH(weight));
+        const [opacity, width] = STROKES[parseInt(frame.slice(2 * i, 2 * i + 2), 16)];
+        arc.setAttribute("stroke-opacity", opacity);
+        arc.setAttribute("stroke-width", width);
       });
     }
   };

@@ -1,0 +1,96 @@
+//! Which figures and claims a reproduction makes, and what they need.
+
+use crate::claims::{Claim, claims};
+use crate::experiment::{Experiment, Scale, experiments};
+use crate::figures::{FIGURES, PaperFigure};
+
+/// Figures and claims to make.
+pub struct Selection {
+    /// By number.
+    pub figures: Vec<&'static PaperFigure>,
+    /// By number.
+    pub claims: Vec<&'static Claim>,
+}
+
+impl Selection {
+    /// All of them.
+    pub fn all() -> Self {
+        Self {
+            figures: FIGURES.iter().collect(),
+            claims: claims(),
+        }
+    }
+
+    /// Those that are called by their number (`1`, `C5`) or name (`phases`), in any letters; the first name that is not known if there is one.
+    pub fn only(names: &[String]) -> Result<Self, String> {
+        let mut chosen = Self {
+            figures: Vec::new(),
+            claims: Vec::new(),
+        };
+        let all = Self::all();
+        for name in names {
+            let is = |other: &str| other.eq_ignore_ascii_case(name.trim());
+            let figure = all
+                .figures
+                .iter()
+                .find(|f| is(f.id) || is(&f.number.to_string()));
+            let claim = all.claims.iter().find(|claim| is(claim.id));
+            if figure.is_none() && claim.is_none() {
+                return Err(name.clone());
+            }
+            chosen.figures.extend(figure);
+            chosen.claims.extend(claim);
+        }
+        chosen.figures.sort_by_key(|figure| figure.number);
+        chosen.figures.dedup_by_key(|figure| figure.number);
+        let place = |claim: &&Claim| all.claims.iter().position(|other| other.id == claim.id);
+        chosen.claims.sort_by_key(place);
+        chosen.claims.dedup_by_key(|claim| claim.id);
+        Ok(chosen)
+    }
+
+    /// The experiments that they need.
+    pub fn experiments(&self, scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
+        let mut all = experiments(scale, seeds);
+        let by_figure = self.figures.iter().flat_map(|figure| figure.needs);
+        let by_claim = self.claims.iter().flat_map(|claim| claim.needs);
+        let needed: Vec<&str> = by_figure.chain(by_claim).copied().collect();
+        all.retain(|experiment| needed.contains(&experiment.id.as_str()));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(names: &[&str]) -> Result<Selection, String> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        Selection::only(&names)
+    }
+
+    #[test]
+    fn names_and_numbers_choose() {
+        let chosen = only(&["seeds", "c5", "1", "8", "C2"]).ok().unwrap();
+        let figures: Vec<u8> = chosen.figures.iter().map(|f| f.number).collect();
+        let claims: Vec<&str> = chosen.claims.iter().map(|c| c.id).collect();
+        assert_eq!((figures, claims), (vec![1, 8], vec!["C2", "C5"]));
+        assert_eq!(only(&["1", "nonsense"]).err().unwrap(), "nonsense");
+    }
+
+    #[test]
+    fn everything_that_is_needed_exists_and_everything_that_exists_is_needed() {
+        let all = Selection::all();
+        let known = experiments(Scale::Quick, None);
+        let needs = all.figures.iter().flat_map(|f| f.needs);
+        for id in needs.chain(all.claims.iter().flat_map(|c| c.needs)) {
+            assert!(known.iter().any(|e| e.id == *id), "{id}");
+        }
+        assert_eq!(all.experiments(Scale::Quick, None).len(), known.len());
+        let chosen = only(&["C2"])
+            .ok()
+            .unwrap()
+            .experiments(Scale::Full, Some(3));
+        assert_eq!(chosen.len(), 2);
+    }
+}
