@@ -116,7 +116,7 @@ pub struct Fall {
     pub plateau: f64,
     /// Loss at the end of the run.
     pub reached: f64,
-    /// Steps at which a tenth and nine tenths of the fall are done.
+    /// Steps from which on a tenth and nine tenths of the fall are done, for good.
     pub start: f64,
     /// See `start`.
     pub end: f64,
@@ -130,22 +130,18 @@ impl Run {
         let plateau = median(&self.between(KL_TRUTH, onset, end));
         let reached = self.history.last(KL_TRUTH)?;
         let (steps, losses) = (self.steps(), self.column(KL_TRUTH));
-        let crossing = |share: f64| {
+        // For good: a run may dip below a level before its plateau and come back.
+        let below_for_good = |share: f64| {
             let level = plateau - share * (plateau - reached);
-            let mut later = steps
-                .iter()
-                .zip(&losses)
-                .skip_while(|(step, _)| **step < onset);
-            later
-                .find(|(_, loss)| **loss <= level)
-                .map(|(step, _)| *step)
+            let last_above = losses.iter().rposition(|&loss| loss > level)?;
+            steps.get(last_above + 1).copied()
         };
         (reached < plateau).then_some(Fall {
             onset,
             plateau,
             reached,
-            start: crossing(0.1)?,
-            end: crossing(0.9)?,
+            start: below_for_good(0.1)?,
+            end: below_for_good(0.9)?,
         })
     }
 

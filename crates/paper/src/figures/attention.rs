@@ -99,7 +99,10 @@ pub(super) fn arcs(results: &Results) -> Drawn {
     let thousands = |step: u64| main.thousands(step as f64);
     let panel = |(index, meaning): (usize, &str)| {
         let (step, params) = &run.snapshots[index];
-        let title = format!("{:.0} thousand sequences, {meaning}", thousands(*step));
+        let title = match step {
+            0 => "At the start".into(),
+            _ => format!("{:.0} thousand sequences, {meaning}", thousands(*step)),
+        };
         Panel::Arcs(picture(
             title,
             &symbols,
@@ -112,12 +115,30 @@ pub(super) fn arcs(results: &Results) -> Drawn {
         panels: moments(run).into_iter().map(panel).collect(),
         columns: 2,
     };
-    let reading = "Arcs above the symbols: where each token looks in layer 1; below: where the last one looks in layer 2; the stronger, the more attention. \
-                   At first all is even; at the end tokens look at the one before them, and the last token at those that followed its own symbol.";
+    let by_symbol = previous_token_by_symbol(main, &run.params);
+    let reading = format!(
+        "Arcs above the symbols: where each token looks in layer 1; below: where the last one looks in layer 2; the stronger, the more attention. \
+         At first all is even; at the end the last token looks at those that followed its own symbol, and layer 1 tells which ones these are: a token puts {:.0} % of its attention on the one before it \
+         if that is a 0, {:.0} % if it is a 1. With two symbols it is enough to know whether one of them came before.",
+        100.0 * by_symbol[0],
+        100.0 * by_symbol[1]
+    );
     Drawn {
         slider: Some(slider(main, run, &symbols)),
         ..Drawn::new(figure, reading)
     }
+}
+
+/// Layer 1's mean attention on the previous token, by what that token is, on the whole of the example.
+fn previous_token_by_symbol(trained: &Trained, params: &[f32]) -> Vec<f64> {
+    let symbols = example(trained).whole;
+    let (t, attention) = (symbols.len(), attention(trained, params, &symbols));
+    let mean = |symbol: usize| {
+        let after = (1..t).filter(|i| symbols[i - 1] == symbol);
+        let masses: Vec<f64> = after.map(|i| attention.pattern[0][i * t + i - 1]).collect();
+        masses.iter().sum::<f64>() / masses.len() as f64
+    };
+    (0..trained.model.states()).map(mean).collect()
 }
 
 fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
@@ -178,6 +199,8 @@ pub(super) fn scores(results: &Results) -> Drawn {
     let mut panels = Vec::new();
     for layer in 0..2 {
         for (attention, step, meaning) in &shown {
+            let values = above_row_means(&attention.scores[layer], symbols.len());
+            let reach = quantile(&values, 0.98);
             panels.push(Panel::Heatmap(Heatmap {
                 title: format!(
                     "Layer {}, {meaning} ({:.0} thousand)",
@@ -187,8 +210,9 @@ pub(super) fn scores(results: &Results) -> Drawn {
                 x: Axis::linear("attended to"),
                 y: Axis::linear("attending"),
                 columns: symbols.len(),
-                values: attention.scores[layer].clone(),
-                value_label: "score A".into(),
+                values,
+                value_label: "A above its row's mean".into(),
+                range: Some((-reach, reach)),
                 signed: true,
                 ..Heatmap::default()
             }));
@@ -202,7 +226,29 @@ pub(super) fn scores(results: &Results) -> Drawn {
     };
     Drawn::new(
         figure,
-        "Scores before the softmax, on one sequence of the test set: a row is a token that attends, a column one that is attended to. \
-         At the end layer 1 has its diagonal one step back, and layer 2 stripes: columns after one symbol attract the rows with that symbol.",
+        "Scores A before the softmax on one sequence of the test set, each above the mean of its row, since the softmax does not see what a row has in common; colours end at the 98th of 100 sizes. \
+         A row is a token that attends, a column one that is attended to: at the end layer 1 prefers one symbol everywhere but one step back, and layer 2 has stripes, since tokens that followed one symbol attract the rows with that symbol.",
     )
+}
+
+/// Scores above the mean of their row. Shapes: [t, t] both.
+fn above_row_means(scores: &[f64], t: usize) -> Vec<f64> {
+    let row = |row: &[f64]| {
+        let there = row.iter().filter(|score| !score.is_nan());
+        let mean = there.clone().sum::<f64>() / there.count() as f64;
+        row.iter().map(|score| score - mean).collect::<Vec<_>>()
+    };
+    scores.chunks_exact(t).flat_map(row).collect()
+}
+
+/// The size that a share of the numbers do not exceed.
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let there = values.iter().filter(|value| !value.is_nan());
+    let mut sizes: Vec<f64> = there.map(|value| value.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let at = (share * sizes.len() as f64) as usize;
+    sizes
+        .get(at.min(sizes.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or(1.0)
 }

@@ -1,6 +1,6 @@
 //! Curves over training, with intervals over seeds.
 
-use induct::probe::KL_TRUTH;
+use induct::probe::{Course, KL_TRUTH, Phase, kl_column, phases};
 use induct_figure::{Axis, Colour, Level, Mark, Moment, Plot, Region, Series};
 
 use crate::results::Trained;
@@ -48,54 +48,54 @@ pub(super) fn similarity(trained: &Trained, title: &str) -> Plot {
         .unwrap_or_default();
     let series: Vec<Series> = strategies
         .iter()
-        .map(|name| line(name, colour(name), trained, &induct::probe::kl_column(name)))
+        .map(|name| line(name, colour(name), trained, &kl_column(name)))
         .collect();
     Plot {
         title: title.into(),
         x: Axis::linear(SEEN),
-        y: Axis::linear("KL(strategy ‖ model), nats"),
-        regions: regions(&series),
+        y: from_zero("KL(strategy ‖ model), nats", &series, &[]),
+        regions: regions(trained, &strategies),
         series,
         ..Plot::default()
     }
 }
 
-/// Stretches in which one of the mean curves is the lowest; such as last for three records at least.
-fn regions(series: &[Series]) -> Vec<Region> {
-    let xs: Vec<f64> = series
-        .first()
-        .map(|s| s.values.iter().map(|v| v.x).collect())
-        .unwrap_or_default();
-    let lowest = |at: usize| {
-        let y = |index: &usize| series[*index].values[at].y;
-        (0..series.len())
-            .min_by(|a, b| y(a).total_cmp(&y(b)))
-            .unwrap_or(0)
+/// The phases of the mean curves.
+fn regions(trained: &Trained, strategies: &[String]) -> Vec<Region> {
+    let steps = trained.sound().next().map(|run| run.history.steps());
+    let steps = steps.unwrap_or_default();
+    let distance = |name: &String| {
+        let mean = mean(trained, &kl_column(name));
+        (name.clone(), mean.into_iter().map(|(_, y, _)| y).collect())
     };
-    let mut regions: Vec<(usize, Region)> = Vec::new();
-    for (at, &x) in xs.iter().enumerate() {
-        let own = lowest(at);
-        match regions.last_mut() {
-            Some((index, region)) if *index == own => region.to = x,
-            _ => {
-                // From the middle between the two records on.
-                let from = regions
-                    .last()
-                    .map_or(x, |(_, before)| 0.5 * (before.to + x));
-                if let Some((_, before)) = regions.last_mut() {
-                    before.to = from;
-                }
-                let region = Region {
-                    from,
-                    to: x,
-                    label: series[own].label.clone(),
-                    colour: series[own].colour,
-                };
-                regions.push((own, region));
-            }
-        }
+    let distances: Vec<(String, Vec<f64>)> = strategies.iter().map(distance).collect();
+    if steps.is_empty() {
+        return Vec::new();
     }
-    regions.into_iter().map(|(_, region)| region).collect()
+    let found = phases(&Course {
+        steps: &steps,
+        loss: &vec![0.0; steps.len()],
+        distances: &distances,
+    });
+    let ends = found.iter().skip(1).map(|next| next.onset);
+    let ends = ends.chain(steps.last().copied());
+    let region = |(phase, end): (&Phase, u64)| Region {
+        from: trained.thousands(phase.onset as f64),
+        to: trained.thousands(end as f64),
+        label: phase.strategy.clone(),
+        colour: colour(&phase.strategy),
+    };
+    found.iter().zip(ends).map(region).collect()
+}
+
+/// From zero to a little above everything that is drawn; intervals of few seeds may reach beyond.
+pub(super) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axis {
+    let values = series.iter().flat_map(|series| &series.values);
+    let values = values
+        .map(|value| value.y)
+        .chain(levels.iter().map(|level| level.y));
+    let top = values.filter(|y| y.is_finite()).fold(0.0, f64::max);
+    Axis::linear(label).range(0.0, 1.08 * top)
 }
 
 /// Levels of strategies on a run's test set, as lines across.
@@ -116,12 +116,14 @@ pub(super) fn levels(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<L
 
 /// The test loss over training with the strategies' levels.
 pub(super) fn loss(trained: &Trained, title: &str, label: &str, strategies: &[&str]) -> Plot {
+    let levels = levels(trained, "in_distribution", strategies);
+    let series = vec![line(label, Colour::Ink, trained, KL_TRUTH)];
     Plot {
         title: title.into(),
         x: Axis::linear(SEEN),
-        y: Axis::linear(LOSS),
-        levels: levels(trained, "in_distribution", strategies),
-        series: vec![line(label, Colour::Ink, trained, KL_TRUTH)],
+        y: from_zero(LOSS, &series, &levels),
+        levels,
+        series,
         ..Plot::default()
     }
 }

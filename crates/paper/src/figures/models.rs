@@ -15,7 +15,7 @@ const SHOWN_LAGS: usize = 21;
 /// Transformer above, minimal model below: loss, positional profile at three moments, similarity.
 pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usize) -> Drawn {
     let (above, below) = (results.of(transformer), results.of(minimal));
-    let mut panels = row(above, "Transformer", "share of attention by position");
+    let mut panels = row(above, "Transformer", "attention by position alone");
     panels.extend(row(below, "Minimal model", "weight v"));
     let figure = Figure {
         description: format!(
@@ -58,10 +58,12 @@ fn row(trained: &Trained, name: &str, weight: &str) -> Vec<Panel> {
     );
     loss.moments = curves::marks(trained, &moments);
     let colours = [Colour::Unigram, Colour::Vermilion, Colour::Bigram];
+    // Each in units of its largest weight: at the end, all but one are next to nothing.
     let profile = |(at, colour): (&curves::At, Colour)| {
         let profile = &run.profiles[run.record_at(at.step)];
+        let largest = profile.iter().copied().fold(f64::MIN, f64::max);
         let points = profile.iter().take(SHOWN_LAGS).enumerate();
-        let points = points.map(|(lag, weight)| (lag as f64, *weight));
+        let points = points.map(|(lag, weight)| (lag as f64, weight / largest));
         Series::new(
             format!("{} {}", at.name, at.meaning),
             colour,
@@ -72,7 +74,7 @@ fn row(trained: &Trained, name: &str, weight: &str) -> Vec<Panel> {
     let profiles = Plot {
         title: format!("{name}: positions in layer 1"),
         x: Axis::linear("tokens back"),
-        y: Axis::linear(weight),
+        y: Axis::linear(format!("{weight}, in units of the largest")),
         series: moments.iter().zip(colours).map(profile).collect(),
         ..Plot::default()
     };
@@ -149,17 +151,15 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
     for (id, name) in [("main", "Transformer"), ("minimal", "Minimal model")] {
         let trained = results.of(id);
         for (set, words, prefix) in sets {
+            let levels = curves::levels(trained, set, &["uniform", "unigram", "bigram"]);
+            let column = format!("{prefix}{KL_TRUTH}");
+            let series = vec![curves::line("model", Colour::Ink, trained, &column)];
             panels.push(Panel::Plot(Plot {
                 title: format!("{name}: {words}"),
                 x: Axis::linear(SEEN),
-                y: Axis::linear(LOSS),
-                levels: curves::levels(trained, set, &["uniform", "unigram", "bigram"]),
-                series: vec![curves::line(
-                    "model",
-                    Colour::Ink,
-                    trained,
-                    &format!("{prefix}{KL_TRUTH}"),
-                )],
+                y: curves::from_zero(LOSS, &series, &levels),
+                levels,
+                series,
                 ..Plot::default()
             }));
         }
@@ -180,7 +180,12 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     let two = results.of("two-layers-short");
     let panel = |(id, about, _): &(&str, &'static str, _)| {
         let one = results.of(id);
-        let mut plot = curves::loss(one, about, "one layer", &["uniform", "unigram", "bigram"]);
+        let mut plot = curves::loss(
+            one,
+            &capital(about),
+            "one layer",
+            &["uniform", "unigram", "bigram"],
+        );
         plot.series
             .push(curves::line("two layers", Colour::Vermilion, two, KL_TRUTH));
         Panel::Plot(plot)
@@ -254,4 +259,13 @@ pub(super) fn rates(results: &Results) -> Drawn {
             printed.thousands(steps as f64)
         ),
     )
+}
+
+/// With a capital letter in front.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }

@@ -21,12 +21,14 @@ pub(super) fn seeds(results: &Results) -> Drawn {
         let shown = runs.len().min(SHOWN);
         Series::new(format!("{shown} seeds"), Colour::Blue, Mark::Thin, points)
     };
+    let series: Vec<Series> = runs.iter().take(SHOWN).map(curve).collect();
+    let levels = curves::levels(main, "in_distribution", &["uniform", "unigram", "bigram"]);
     let courses = Plot {
         title: "Loss of single runs".into(),
         x: Axis::linear(SEEN),
-        y: Axis::linear(LOSS),
-        levels: curves::levels(main, "in_distribution", &["uniform", "unigram", "bigram"]),
-        series: runs.iter().take(SHOWN).map(curve).collect(),
+        y: curves::from_zero(LOSS, &series, &levels),
+        levels,
+        series,
         ..Plot::default()
     };
     let onsets: Vec<f64> = runs
@@ -68,8 +70,8 @@ fn bins(values: &[f64]) -> Vec<(f64, f64)> {
     if values.is_empty() {
         return Vec::new();
     }
-    // About as many bins as the square root of the values, of a width that is easy to read.
-    let rough = (high - low).max(1.0) / (values.len() as f64).sqrt().ceil();
+    // About twice as many bins as the square root of the values, of a width that is easy to read.
+    let rough = (high - low).max(1.0) / (2.0 * (values.len() as f64).sqrt()).ceil();
     let power = 10_f64.powf(rough.log10().floor());
     let nice = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
