@@ -8,7 +8,7 @@ use crate::legend::{LINE, SIZE};
 use crate::matrix::Matrix;
 use crate::path::Point;
 use crate::scale::short;
-use crate::svg::{Anchor, Drawing, Style, circle, num};
+use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
 use crate::symbols::{draw_symbols, symbol_colour};
 use crate::text;
 
@@ -81,8 +81,13 @@ impl Chain {
             out.text(x, y + 5.4, &state.to_string(), style);
         }
         for ((x, y), label) in labels {
-            let style = Style::new(SIZE, Colour::Ink, Anchor::Middle).halo();
-            out.text(x, y + 0.36 * SIZE, &label, style);
+            let style = Style::new(SIZE, Colour::Ink, Anchor::Middle);
+            let baseline = y + 0.36 * SIZE;
+            // Paper behind it: an arrow seen above a decimal point would make it a colon.
+            let [left, top, right, bottom] = style.edges(x, baseline, &label);
+            let patch = rect(left - 2.0, top, right - left + 4.0, bottom - top);
+            out.fill(&patch, Colour::Paper, 1.0);
+            out.text(x, baseline, &label, style);
         }
     }
 
