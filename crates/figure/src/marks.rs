@@ -91,13 +91,6 @@ impl Series {
             values: values.collect(),
         }
     }
-
-    /// The least distance between two neighbours.
-    pub(crate) fn bin(&self) -> Option<f64> {
-        let pairs = self.values.windows(2);
-        let distances = pairs.map(|pair| (pair[1].x - pair[0].x).abs());
-        distances.filter(|d| *d > 0.0).min_by(f64::total_cmp)
-    }
 }
 
 /// Where on the page numbers are: the inner frame of a plot.
@@ -106,6 +99,8 @@ pub(crate) struct Frame<'a> {
     pub edges: [f64; 4],
     pub x: Placed<'a>,
     pub y: Placed<'a>,
+    /// Width of bars.
+    pub bin: Option<f64>,
 }
 
 impl Frame<'_> {
@@ -243,7 +238,7 @@ fn area(
 fn bars(series: &Series, frame: &Frame, out: &mut Drawing) {
     let [left, _, right, _] = frame.edges;
     let middle = series.values.first().map_or(0.0, |value| value.x);
-    let bin = series.bin().unwrap_or(f64::INFINITY);
+    let bin = frame.bin.unwrap_or(f64::INFINITY);
     let wide = match (frame.x.at(middle), frame.x.at(middle + bin)) {
         (Some(from), Some(to)) => (to - from).abs(),
         _ => 0.4 * (right - left),

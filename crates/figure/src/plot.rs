@@ -138,13 +138,23 @@ impl Plot {
                 pixels: (frame_left, right),
             },
             y,
+            bin: self.bin(),
         }
+    }
+
+    /// Width of bars: the least distance between any two of them.
+    fn bin(&self) -> Option<f64> {
+        let bars = self.series.iter().filter(|s| s.mark == Mark::Bars);
+        let mut middles: Vec<f64> = bars.flat_map(|s| &s.values).map(|v| v.x).collect();
+        middles.sort_by(f64::total_cmp);
+        let distances = middles.windows(2).map(|pair| pair[1] - pair[0]);
+        distances.filter(|d| *d > 0.0).min_by(f64::total_cmp)
     }
 
     fn x_range(&self) -> (f64, f64) {
         let halves = self.series.iter().flat_map(|series| {
             let half = match series.mark {
-                Mark::Bars => series.bin().unwrap_or(0.0) / 2.0,
+                Mark::Bars => self.bin().unwrap_or(0.0) / 2.0,
                 _ => 0.0,
             };
             series

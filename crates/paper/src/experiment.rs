@@ -1,6 +1,6 @@
 //! What is trained: the paper's settings, each a recipe with a number of seeds.
 
-use induct::train::Recipe;
+use induct::train::{Recipe, RecipeError};
 
 /// How much is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +86,17 @@ const MORE_STATES: [&str; 4] = [
     "train.steps=1500",
 ];
 
-/// All of them, each with as many seeds as `scale` asks for, or `seeds` if given.
-pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
+/// How experiments are to differ from what is planned.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// This many seeds of each.
+    pub seeds: Option<u64>,
+    /// Keys of every recipe that are set otherwise, as on the command line: `train.steps=100`.
+    pub set: Vec<String>,
+}
+
+/// All of them, at a scale.
+pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, RecipeError> {
     let mut all = Vec::new();
     // What is not set is as in the main recipe, which is that of `Recipe::default`.
     let mut add = |id: &str, about: &'static str, [quick, full]: [u64; 2], set: &[&[&str]]| {
@@ -97,13 +106,15 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
             "record.every=20".into(),
         ];
         overrides.extend(set.concat().iter().map(|&set| set.to_owned()));
+        overrides.extend(changes.set.iter().cloned());
         let planned = if scale == Scale::Quick { quick } else { full };
-        all.push(Experiment {
+        let recipe = Recipe::from_toml("", &overrides);
+        all.push(recipe.map(|recipe| Experiment {
             id: id.to_owned(),
             about,
-            recipe: Recipe::from_toml("", &overrides).expect("recipes of this room are sound"),
-            seeds: seeds.unwrap_or(planned),
-        });
+            recipe,
+            seeds: changes.seeds.unwrap_or(planned),
+        }));
     };
     let snapshots: &[&str] = &["record.snapshots=200"];
     add(
@@ -127,7 +138,7 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
             three,
             &["model.heads=[1, 3]", "model.width=24", "train.steps=2500"],
             &["train.optimizer.lr=3e-3"],
-            &["train.schedule={kind=\"cosine\", warmup=100, floor=0.1}"],
+            &["train.schedule={kind=\"cosine\", floor=0.1}"],
         ],
     );
     add(
@@ -219,7 +230,7 @@ pub fn experiments(scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
         [1, 1],
         &[&["train.optimizer.lr=5e-4", "train.steps=6000"]],
     );
-    all
+    all.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -228,7 +239,7 @@ mod tests {
 
     #[test]
     fn every_recipe_is_sound_and_has_its_own_name() {
-        let all = experiments(Scale::Full, None);
+        let all = experiments(Scale::Full, &Changes::default()).unwrap();
         for (index, experiment) in all.iter().enumerate() {
             experiment.recipe.check().unwrap();
             assert_eq!(experiment.recipe.name, experiment.id);
@@ -241,7 +252,12 @@ mod tests {
 
     #[test]
     fn a_seed_changes_nothing_but_seeds() {
-        let main = &experiments(Scale::Quick, Some(2))[0];
+        let changes = Changes {
+            seeds: Some(2),
+            set: vec!["train.steps=100".into()],
+        };
+        let main = &experiments(Scale::Quick, &changes).unwrap()[0];
+        assert_eq!(main.recipe.train.steps, 100);
         let mut other = main.with_seed(7);
         assert_ne!(other, main.recipe);
         other.seeds = main.recipe.seeds;

@@ -14,7 +14,7 @@ mod selection;
 mod statistics;
 
 pub use claims::{Claim, Decided, Limit, Part, Verdict};
-pub use experiment::{Experiment, Scale};
+pub use experiment::{Changes, Experiment, Scale};
 pub use figures::{Drawn, PaperFigure, Slider};
 pub use report::{Making, report};
 pub use results::{Results, Trained};

@@ -1,7 +1,9 @@
 //! Which figures and claims a reproduction makes, and what they need.
 
+use induct::train::RecipeError;
+
 use crate::claims::{Claim, claims};
-use crate::experiment::{Experiment, Scale, experiments};
+use crate::experiment::{Changes, Experiment, Scale, experiments};
 use crate::figures::{FIGURES, PaperFigure};
 
 /// Figures and claims to make.
@@ -50,13 +52,17 @@ impl Selection {
     }
 
     /// The experiments that they need.
-    pub fn experiments(&self, scale: Scale, seeds: Option<u64>) -> Vec<Experiment> {
-        let mut all = experiments(scale, seeds);
+    pub fn experiments(
+        &self,
+        scale: Scale,
+        changes: &Changes,
+    ) -> Result<Vec<Experiment>, RecipeError> {
+        let mut all = experiments(scale, changes)?;
         let by_figure = self.figures.iter().flat_map(|figure| figure.needs);
         let by_claim = self.claims.iter().flat_map(|claim| claim.needs);
         let needed: Vec<&str> = by_figure.chain(by_claim).copied().collect();
         all.retain(|experiment| needed.contains(&experiment.id.as_str()));
-        all
+        Ok(all)
     }
 }
 
@@ -81,16 +87,15 @@ mod tests {
     #[test]
     fn everything_that_is_needed_exists_and_everything_that_exists_is_needed() {
         let all = Selection::all();
-        let known = experiments(Scale::Quick, None);
+        let plan = Changes::default();
+        let known = experiments(Scale::Quick, &plan).unwrap();
         let needs = all.figures.iter().flat_map(|f| f.needs);
         for id in needs.chain(all.claims.iter().flat_map(|c| c.needs)) {
             assert!(known.iter().any(|e| e.id == *id), "{id}");
         }
-        assert_eq!(all.experiments(Scale::Quick, None).len(), known.len());
-        let chosen = only(&["C2"])
-            .ok()
-            .unwrap()
-            .experiments(Scale::Full, Some(3));
-        assert_eq!(chosen.len(), 2);
+        let needed = all.experiments(Scale::Quick, &plan).unwrap();
+        assert_eq!(needed.len(), known.len());
+        let order = only(&["C2"]).ok().unwrap();
+        assert_eq!(order.experiments(Scale::Full, &plan).unwrap().len(), 2);
     }
 }

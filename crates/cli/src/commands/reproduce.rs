@@ -7,7 +7,8 @@ use clap::Args;
 use induct::probe::Instruments;
 use induct::train::many;
 use induct_paper::{
-    Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection, report, watch,
+    Changes, Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection,
+    report, watch,
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -32,6 +33,9 @@ pub struct Arguments {
     /// This many seeds of every experiment instead
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
+    /// Override one key of every recipe, such as train.batch=128; may be given many times
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
     /// Folder of the report; runs that are there already are not trained again
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -50,22 +54,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => Scale::Full,
         false => Scale::Quick,
     };
-    let experiments = selection.experiments(scale, arguments.seeds);
+    let changes = Changes {
+        seeds: arguments.seeds,
+        set: arguments.set.clone(),
+    };
+    let experiments = selection.experiments(scale, &changes)?;
     let folder = ReportFolder::open(&arguments.out)?;
     arguments.threads.run(|| {
         let (runs, resumed) = train_all(&folder, experiments)?;
         note("examining the final models, drawing the figures");
         let results = Results::new(runs)?;
-        let claims = selection.claims.par_iter();
-        let claims: Vec<Decided> = claims.map(|claim| claim.decide(&results)).collect();
-        let figures = selection.figures.par_iter();
-        let figures: Vec<(&PaperFigure, Drawn)> = figures
-            .map(|figure| {
-                let drawn = figure.draw(&results);
-                save_figure(&folder, figure, &drawn)?;
-                Ok((*figure, drawn))
-            })
-            .collect::<Result<_, Failure>>()?;
+        let (claims, figures) = rayon::join(
+            || {
+                let claims = selection.claims.par_iter().with_max_len(1);
+                claims
+                    .map(|claim| claim.decide(&results))
+                    .collect::<Vec<Decided>>()
+            },
+            || draw_all(&folder, &selection.figures, &results),
+        );
+        let figures = figures?;
         let json = json!({ "claims": claims });
         folder.write("claims.json", format!("{json:#}\n").as_bytes())?;
         let making = Making {
@@ -82,6 +90,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             false => print(&in_words(&claims, &folder, making.seconds)),
         }
     })
+}
+
+/// Draws figures and writes their files.
+fn draw_all<'a>(
+    folder: &ReportFolder,
+    figures: &[&'a PaperFigure],
+    results: &Results,
+) -> Result<Vec<(&'a PaperFigure, Drawn)>, Failure> {
+    let figures = figures.par_iter().with_max_len(1);
+    let drawn = figures.map(|figure| {
+        let drawn = figure.draw(results);
+        save_figure(folder, figure, &drawn)?;
+        Ok((*figure, drawn))
+    });
+    drawn.collect()
 }
 
 /// What `--only` asks for.
@@ -122,6 +145,9 @@ fn command_line(arguments: &Arguments) -> String {
     }
     if let Some(seeds) = arguments.seeds {
         command += &format!(" --seeds {seeds}");
+    }
+    for set in &arguments.set {
+        command += &format!(" --set '{set}'");
     }
     command
 }

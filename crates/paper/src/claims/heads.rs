@@ -12,6 +12,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         place: "figure 2; section 4.1",
         figure: 2,
         needs: &["main", "three-states"],
+        remark: "With two states it is enough for the first layer to know whether one certain symbol came before, and that is what it learns (figure 2 gives the attention by symbol), so its mass on the previous token stays near a half. With three states single runs differ.",
         check: final_attention,
     },
     Claim {
@@ -21,6 +22,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         place: "introduction; section 4.2; figures 3, 4b and 12",
         figure: 4,
         needs: &["main", "three-states", "minimal", "minimal-three-states"],
+        remark: "The score is small in the transformer and changes its sign late in training.",
         check: odd_over_even,
     },
     Claim {
@@ -30,6 +32,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         place: "section 4.2; lemma",
         figure: 4,
         needs: &["main", "minimal-start"],
+        remark: "For the minimal model both are read from the weights after each of the first steps. In the transformer the two layers have no common scale: the measure compares when each has come half of its own way, and single runs differ much.",
         check: second_layer_first,
     },
     Claim {
@@ -39,6 +42,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         place: "section 3.3, proposition and footnote",
         figure: 11,
         needs: &[],
+        remark: "The output map was chosen on sequences of its own. Averages come within rounding of the frequencies, except that the first symbol is counted once more if it is the last one, too.",
         check: |_| by_hand::parts(),
     },
 ];

@@ -140,6 +140,8 @@ pub struct Claim {
     pub figure: u8,
     /// The experiments it takes.
     pub needs: &'static [&'static str],
+    /// What else is to be said: what was tried where it fails, what its measures leave out. May be empty.
+    pub remark: &'static str,
     check: fn(&Results) -> Vec<Part>,
 }
 
@@ -170,6 +172,8 @@ pub struct Decided {
     pub figure: u8,
     /// All measures, the first included.
     pub parts: Vec<Part>,
+    /// What else is to be said.
+    pub remark: &'static str,
 }
 
 impl Claim {
@@ -190,6 +194,7 @@ impl Claim {
             limit: first.limit,
             figure: self.figure,
             parts,
+            remark: self.remark,
         }
     }
 }

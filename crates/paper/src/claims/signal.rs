@@ -26,6 +26,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             "interpolated-0.9",
             "interpolated-1.0",
         ],
+        remark: "The paper's caption says that 0 is the end without unigram signal; by the definition in its appendix it is 1.",
         check: earlier_without_unigrams,
     },
     Claim {
@@ -35,6 +36,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         place: "appendix D, figure on other distributions",
         figure: 11,
         needs: &["main", "minimal"],
+        remark: "Before its second drop the transformer is already somewhat better than uniform on doubly stochastic chains.",
         check: elsewhere,
     },
 ];

@@ -1,6 +1,6 @@
 //! The head of the report: what became of each claim.
 
-use super::{escape, number};
+use super::{escape, number, scrolling, table_head};
 use crate::claims::{Decided, Part, Verdict};
 
 /// How many claims have each verdict, in words.
@@ -30,22 +30,40 @@ fn badge(verdict: Verdict) -> String {
 /// The table of all claims.
 pub(super) fn table(claims: &[Decided]) -> String {
     let row = |claim: &Decided| {
+        let holding = claim
+            .parts
+            .iter()
+            .filter(|part| part.verdict == Verdict::Holds);
         format!(
-            "<tr><th scope=\"row\"><a href=\"#{id}\">{id}</a></th><td>{}</td><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
-             <td><a href=\"#figure-{figure}\">{figure}</a></td></tr>\n",
+            "<tr><th scope=\"row\"><a href=\"#{id}\">{id}</a></th><td>{}</td><td>{} <span class=\"interval\">{} of {}</span></td>\
+             <td class=\"number\">{}</td><td>{}</td><td class=\"number\">{}</td><td><a href=\"#figure-{figure}\">{figure}</a></td></tr>\n",
             escape(claim.title),
             badge(claim.verdict),
+            holding.count(),
+            claim.parts.len(),
             value(claim.effect, claim.interval),
+            claim.limit.text(),
             claim.seeds,
             id = claim.id,
             figure = claim.figure,
         )
     };
-    format!(
-        "<div class=\"scroll\" role=\"region\" aria-label=\"Claims\" tabindex=\"0\"><table class=\"claims\">\n<thead><tr><th scope=\"col\">claim</th><th scope=\"col\">in short</th>\
-         <th scope=\"col\">verdict</th><th scope=\"col\">effect and 95 % interval</th><th scope=\"col\">seeds</th><th scope=\"col\">figure</th></tr></thead>\n\
-         <tbody>\n{}</tbody>\n</table></div>\n",
-        claims.iter().map(row).collect::<String>()
+    let heads = [
+        "claim",
+        "in short",
+        "verdict, parts that hold",
+        "first part: effect",
+        "holds if",
+        "seeds",
+        "figure",
+    ];
+    scrolling(
+        "Claims",
+        &format!(
+            "<table class=\"claims\">\n{}<tbody>\n{}</tbody>\n</table>",
+            table_head(&heads),
+            claims.iter().map(row).collect::<String>()
+        ),
     )
 }
 
@@ -74,15 +92,30 @@ pub(super) fn article(claim: &Decided) -> String {
             badge(part.verdict),
         )
     };
+    let remark = match claim.remark {
+        "" => String::new(),
+        remark => format!("<p>{}</p>\n", escape(remark)),
+    };
+    let heads = [
+        "of",
+        "what is measured",
+        "effect",
+        "holds if",
+        "seeds",
+        "verdict",
+    ];
+    let table = format!(
+        "<table class=\"parts\">\n{}<tbody>\n{}</tbody>\n</table>",
+        table_head(&heads),
+        claim.parts.iter().map(row).collect::<String>()
+    );
     format!(
-        "<article id=\"{id}\">\n<h3>{id}. {} {}</h3>\n<p>{} <span class=\"place\">In the paper: {}. Shown in <a href=\"#figure-{figure}\">figure {figure}</a>.</span></p>\n\
-         <div class=\"scroll\" role=\"region\" aria-label=\"Measures of {id}\" tabindex=\"0\"><table class=\"parts\">\n<thead><tr><th scope=\"col\">of</th><th scope=\"col\">what is measured</th>\
-         <th scope=\"col\">effect</th><th scope=\"col\">holds if</th><th scope=\"col\">seeds</th><th scope=\"col\">verdict</th></tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n</article>\n",
+        "<article id=\"{id}\">\n<h3>{id}. {} {}</h3>\n<p>{} <span class=\"place\">In the paper: {}. Shown in <a href=\"#figure-{figure}\">figure {figure}</a>.</span></p>\n{}{remark}</article>\n",
         escape(claim.title),
         badge(claim.verdict),
         escape(claim.statement),
         escape(claim.place),
-        claim.parts.iter().map(row).collect::<String>(),
+        scrolling(&format!("Measures of {}", claim.id), &table),
         id = claim.id,
         figure = claim.figure,
     )

@@ -16,6 +16,21 @@ fn escape(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
+/// Names of columns.
+fn table_head(names: &[&str]) -> String {
+    let cell = |name: &&str| format!("<th scope=\"col\">{name}</th>");
+    let cells: String = names.iter().map(cell).collect();
+    format!("<thead><tr>{cells}</tr></thead>\n")
+}
+
+/// A table that scrolls sideways where the page is too narrow for it.
+fn scrolling(name: &str, table: &str) -> String {
+    format!(
+        "<div class=\"scroll\" role=\"region\" aria-label=\"{}\" tabindex=\"0\">{table}</div>\n",
+        escape(name)
+    )
+}
+
 /// A number with three digits that count.
 fn number(x: f64) -> String {
     let places = match x.abs() {

@@ -3,7 +3,7 @@
 use induct::model::{Kind, ModelSpec};
 use induct::train::Recipe;
 
-use super::escape;
+use super::{escape, scrolling, table_head};
 use crate::results::{Results, Trained};
 
 /// Every experiment with the numbers of its recipe.
@@ -56,15 +56,15 @@ pub(super) fn table(results: &Results) -> String {
         "seeds",
         "s",
     ];
-    let heads = heads
-        .map(|head| format!("<th scope=\"col\">{head}</th>"))
-        .concat();
-    format!(
-        "<div class=\"scroll\" role=\"region\" aria-label=\"Experiments\" tabindex=\"0\"><table class=\"experiments\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody>\n</table></div>\n\
-         <p class=\"place\">Heads: of each layer. Rate: AdamW with betas 0.9 and 0.95 and weight decay 0.1 on matrices, for the minimal model plain SGD. s: seconds of one thread, all seeds together, measuring included. \
-         Links lead to complete recipes; <code>induct sweep recipes/main.toml --seeds 10</code> repeats one.</p>\n",
+    let table = format!(
+        "<table class=\"experiments\">\n{}<tbody>\n{}</tbody>\n</table>",
+        table_head(&heads),
         results.all().iter().map(row).collect::<String>()
-    )
+    );
+    scrolling("Experiments", &table)
+        + "<p class=\"place\">Heads: of each layer. Rate: AdamW with betas 0.9 and 0.95 and weight decay 0.1 on matrices, for the minimal model plain SGD. \
+           s: seconds of one thread, all seeds together, measuring included. Links lead to complete recipes; \
+           <code>induct sweep recipes/main.toml --seeds 10</code> repeats one.</p>\n"
 }
 
 /// Where the paper's text, its figures and its released code do not agree, and what we do.

@@ -1,0 +1,264 @@
+//! `induct reproduce` as a user runs it, on runs that are far too short to show anything.
+
+mod program;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use program::{fail, induct, succeed, text};
+use scraper::{Html, Selector};
+use serde::Deserialize;
+use tempfile::TempDir;
+
+/// Runs short enough for a test.
+const SMALL: [&str; 10] = [
+    "--seeds",
+    "2",
+    "--set",
+    "train.steps=30",
+    "--set",
+    "record.test_sequences=32",
+    "--set",
+    "task.length=30",
+    "--set",
+    "record.every=5",
+];
+
+fn reproduce<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["reproduce", "--out", out], &SMALL[..], more].concat()
+}
+
+/// A whole report, made once for all tests that read it.
+static REPORT: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    succeed(&reproduce(out, &["--set", "record.snapshots=3"]));
+    folder
+});
+
+fn report(file: &str) -> String {
+    fs::read_to_string(REPORT.path().join(file)).unwrap()
+}
+
+// The schema of claims.json, as docs/files.md tells it: nothing more, nothing less.
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claims {
+    claims: Vec<Claim>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    id: String,
+    title: String,
+    statement: String,
+    place: String,
+    verdict: String,
+    effect: Option<f64>,
+    interval: Option<[f64; 2]>,
+    seeds: u64,
+    measure: String,
+    limit: String,
+    figure: u8,
+    parts: Vec<Part>,
+    #[allow(dead_code)]
+    remark: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    what: String,
+    measure: String,
+    effect: Option<f64>,
+    interval: Option<[f64; 2]>,
+    seeds: u64,
+    limit: String,
+    verdict: String,
+}
+
+#[test]
+fn claims_have_the_documented_shape() {
+    let Claims { claims } = serde_json::from_str(&report("claims.json")).unwrap();
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+    let numbered: Vec<String> = (1..=16).map(|n| format!("C{n}")).collect();
+    assert_eq!(ids, numbered);
+    for claim in &claims {
+        let id = &claim.id;
+        let verdicts = ["holds", "holds in part", "does not hold", "undecided"];
+        assert!(verdicts.contains(&claim.verdict.as_str()), "{id}");
+        assert!((1..=14).contains(&claim.figure), "{id}");
+        for words in [&claim.title, &claim.statement, &claim.place, &claim.measure] {
+            assert!(!words.is_empty(), "{id}");
+        }
+        let first = &claim.parts[0];
+        assert_eq!(
+            (claim.effect, claim.interval, claim.seeds, &claim.limit),
+            (first.effect, first.interval, first.seeds, &first.limit)
+        );
+        for part in &claim.parts {
+            assert!(!part.what.is_empty() && !part.measure.is_empty(), "{id}");
+            let (side, limit) = part.limit.rsplit_once(' ').unwrap();
+            let limit: f64 = limit.parse().unwrap();
+            // The verdict follows from interval and limit.
+            let expected = match (part.interval, side) {
+                (None, _) => "undecided",
+                (Some([low, _]), "at least") if low >= limit => "holds",
+                (Some([_, high]), "at least") if high < limit => "does not hold",
+                (Some([_, high]), "at most") if high <= limit => "holds",
+                (Some([low, _]), "at most") if low > limit => "does not hold",
+                (_, "at least" | "at most") => "undecided",
+                _ => panic!("{side}"),
+            };
+            assert_eq!(part.verdict, expected, "{id}: {}", part.what);
+            if let (Some(effect), Some([low, high])) = (part.effect, part.interval) {
+                assert!(low <= effect && effect <= high, "{id}");
+                assert!(part.seeds >= 2, "{id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_page_is_valid_asks_for_nothing_and_its_links_lead_somewhere() {
+    let page = report("index.html");
+    let html = Html::parse_document(&page);
+    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    let all = |selector: &str| -> Vec<_> {
+        let selector = Selector::parse(selector).unwrap();
+        html.select(&selector).map(|e| e.value().clone()).collect()
+    };
+    // Nothing is fetched: no address but the name of SVG's namespace.
+    let addresses = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!addresses.contains("http://") && !addresses.contains("https://"));
+    assert!(all("[src], link, iframe, object, embed").is_empty());
+    let ids: Vec<String> = all("[id]")
+        .iter()
+        .map(|e| e.attr("id").unwrap().into())
+        .collect();
+    let distinct: BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len());
+    for link in all("a[href]") {
+        let target = link.attr("href").unwrap();
+        match target.strip_prefix('#') {
+            Some(id) => assert!(ids.iter().any(|other| other == id), "{target}"),
+            None => assert!(REPORT.path().join(target).is_file(), "{target}"),
+        }
+    }
+    assert_eq!(all("figure").len(), 14);
+    assert_eq!(all("article").len(), 16);
+    // Every picture says what it shows, and all that can be operated has a name.
+    assert!(
+        all("svg")
+            .iter()
+            .all(|svg| svg.attr("aria-label").is_some())
+    );
+    assert_eq!(all("input").len(), 1);
+    assert_eq!(all("label[for=moment]").len(), 1);
+    assert!(page.len() < 10_000_000);
+}
+
+#[test]
+fn every_figure_has_its_files() {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(REPORT.path().join("figures")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("png") => assert_eq!(&bytes[1..4], b"PNG"),
+            Some("svg") => assert!(text(&bytes).starts_with("<svg")),
+            Some("csv") => assert!(text(&bytes).lines().count() > 4, "{}", path.display()),
+            _ => panic!("{}", path.display()),
+        }
+        names.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    assert_eq!(names.len(), 3 * 14);
+    assert!(names.contains("01-phases.svg") && names.contains("13-one-layer.png"));
+}
+
+#[test]
+fn recipes_repeat_what_was_trained() {
+    let recipe = REPORT.path().join("recipes/trigram.toml");
+    let recipe = recipe.to_str().unwrap();
+    let out = TempDir::new().unwrap();
+    let run = out.path().join("run");
+    succeed(&["train", recipe, "--out", run.to_str().unwrap()]);
+}
+
+fn modified(path: &Path) -> std::time::SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
+
+#[test]
+fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let only = ["--only", "C2,8"];
+    let first = succeed(&reproduce(out, &only));
+    assert!(first.contains("C2"), "{first}");
+    let claims = fs::read(folder.path().join("claims.json")).unwrap();
+    let runs = folder.path().join("runs/main");
+    let (kept, lost) = (runs.join("000.safetensors"), runs.join("001.safetensors"));
+    let before = modified(&kept);
+    // As if the program had been stopped before the second run, and something else had damaged a third.
+    let whole = fs::read(&lost).unwrap();
+    fs::remove_file(&lost).unwrap();
+    let damaged = folder.path().join("runs/three-states/000.safetensors");
+    fs::write(&damaged, b"not a run").unwrap();
+    let threads = ["--only", "C2,8", "--threads", "1"];
+    succeed(&reproduce(out, &threads));
+    assert_eq!(modified(&kept), before);
+    assert_eq!(fs::read(folder.path().join("claims.json")).unwrap(), claims);
+    // The run is the same but for the time that it took: one number of eight bytes.
+    let again = fs::read(&lost).unwrap();
+    assert_eq!(again.len(), whole.len());
+    let differing = again.iter().zip(&whole).filter(|(a, b)| a != b).count();
+    assert!(differing <= 8, "{differing} bytes differ");
+    assert_ne!(fs::read(&damaged).unwrap(), b"not a run");
+    assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier sitting"));
+}
+
+#[test]
+fn a_run_that_diverges_is_shown_as_such_and_the_rest_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let output = induct(&reproduce(
+        out,
+        &["--only", "14,C13", "--set", "train.optimizer.lr=1e30"],
+    ));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("diverged"));
+    let page = text(&fs::read(folder.path().join("index.html")).unwrap());
+    assert!(page.contains("2 diverged") || page.contains("2 (2 diverged)"));
+    let claims: Claims =
+        serde_json::from_slice(&fs::read(folder.path().join("claims.json")).unwrap()).unwrap();
+    assert_eq!(claims.claims[0].verdict, "undecided");
+}
+
+#[test]
+fn mistakes_are_told_and_nothing_is_touched() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let message = fail(2, &["reproduce", "--out", out, "--only", "1,fourteen"]);
+    for word in ["fourteen", "1 phases", "13 one-layer", "C16"] {
+        assert!(message.contains(word), "{message}");
+    }
+    let message = fail(2, &["reproduce", "--out", out, "--set", "train.stepz=3"]);
+    assert!(message.contains("stepz"), "{message}");
+    let message = fail(2, &["reproduce", "--out", out, "--quick", "--full"]);
+    assert!(message.contains("--full"), "{message}");
+    fail(2, &["reproduce", "--out", out, "--seeds", "0"]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    // Somebody's folder.
+    fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
+    let message = fail(2, &["reproduce", "--out", out, "--only", "6"]);
+    assert!(
+        message.contains("not empty") && message.contains("--out"),
+        "{message}"
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
