@@ -145,7 +145,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         "minimal",
         "the minimal model, two states",
         [18, 60],
-        &[&MINIMAL],
+        &[&MINIMAL, snapshots],
     );
     add(
         "minimal-start",

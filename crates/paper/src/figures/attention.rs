@@ -9,6 +9,9 @@ use super::task::example;
 use crate::results::{Results, Trained};
 use crate::run::Run;
 
+/// Tokens whose scores are shown.
+const SCORED: usize = 40;
+
 /// Attention of both layers on one sequence.
 struct Attention {
     /// Before the softmax, [layer][t, t], NaN above the diagonal.
@@ -187,7 +190,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
     let Some(run) = main.sound().find(|run| !run.snapshots.is_empty()) else {
         return Drawn::new(Figure::default(), "No run with snapshots came to its end.");
     };
-    let symbols = example(main).whole;
+    let symbols = example(main).whole[..SCORED].to_vec();
     let chosen = &moments(run)[1..];
     let shown: Vec<(Attention, u64, &str)> = chosen
         .iter()
@@ -226,7 +229,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
     };
     Drawn::new(
         figure,
-        "Scores A before the softmax on one sequence of the test set, each above the mean of its row, since the softmax does not see what a row has in common; colours end at the 98th of 100 sizes. \
+        "Scores A before the softmax on the beginning of one sequence of the test set, each above the mean of its row, since the softmax does not see what a row has in common; colours end at the 98th of 100 sizes. \
          A row is a token that attends, a column one that is attended to: at the end layer 1 prefers one symbol everywhere but one step back, and layer 2 has stripes, since tokens that followed one symbol attract the rows with that symbol.",
     )
 }

@@ -42,7 +42,7 @@ pub(super) fn table(claims: &[Decided]) -> String {
             holding.count(),
             claim.parts.len(),
             value(claim.effect, claim.interval),
-            claim.limit.text(),
+            minus(&claim.limit.text()),
             claim.seeds,
             id = claim.id,
             figure = claim.figure,
@@ -67,6 +67,11 @@ pub(super) fn table(claims: &[Decided]) -> String {
     )
 }
 
+/// With a proper sign.
+fn minus(text: &str) -> String {
+    text.replace('-', "−")
+}
+
 fn value(effect: Option<f64>, interval: Option<[f64; 2]>) -> String {
     let effect = effect.map_or("–".into(), number);
     match interval {
@@ -87,7 +92,7 @@ pub(super) fn article(claim: &Decided) -> String {
             escape(&part.what),
             escape(&part.measure),
             value(part.effect, part.interval),
-            part.limit.text(),
+            minus(&part.limit.text()),
             part.seeds,
             badge(part.verdict),
         )
