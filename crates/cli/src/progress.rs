@@ -62,7 +62,7 @@ impl Progress {
         let part = |(index, experiment): (usize, &Experiment)| {
             let own = || tasks.iter().filter(move |task| task.experiment == index);
             let bar = ProgressBar::new(own().map(|task| task.steps).sum());
-            bar.set_style(style("{bar:30} {percent:>3}% of {msg}"));
+            bar.set_style(style("{bar:30} {percent:>3}% of {msg}, {eta} left"));
             bar.set_message(format!("{}: {} runs", experiment.id, own().count()));
             Part {
                 id: experiment.id.clone(),
@@ -89,6 +89,7 @@ impl Progress {
         let mut state = part.state.lock().expect("nothing panics with it");
         if !state.shown {
             state.shown = true;
+            part.bar.reset_elapsed();
             self.all.insert_before(&self.whole, part.bar.clone());
         }
     }

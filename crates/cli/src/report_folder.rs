@@ -72,6 +72,12 @@ impl ReportFolder {
         runs.join(format!("{seed:03}.safetensors"))
     }
 
+    /// Whether an earlier sitting left any run.
+    pub fn has_runs(&self) -> bool {
+        let runs = fs::read_dir(self.path.join("runs"));
+        runs.is_ok_and(|mut runs| runs.next().is_some())
+    }
+
     /// A run of an earlier sitting, if there is one that this program would make again.
     pub fn run(&self, experiment: &Experiment, seed: u64) -> Option<Run> {
         let bytes = fs::read(self.run_path(experiment, seed)).ok()?;

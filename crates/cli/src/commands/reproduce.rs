@@ -61,7 +61,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiments = selection.experiments(scale, &changes)?;
     let folder = ReportFolder::open(&arguments.out)?;
     arguments.threads.run(|| {
-        let (runs, resumed) = train_all(&folder, experiments)?;
+        let resumed = folder.has_runs();
+        let runs = train_all(&folder, experiments)?;
         note("examining the final models, drawing the figures");
         let results = Results::new(runs)?;
         let (claims, figures) = rayon::join(
@@ -182,11 +183,11 @@ fn in_words(claims: &[Decided], folder: &ReportFolder, seconds: f64) -> String {
     text + &format!("{} in {seconds:.0} s\n", page.display())
 }
 
-/// Trains what is not there yet; returns all runs by experiment, and whether some were there.
+/// Trains what is not there yet; returns all runs by experiment.
 fn train_all(
     folder: &ReportFolder,
     experiments: Vec<Experiment>,
-) -> Result<(Vec<(Experiment, Vec<Run>)>, bool), Failure> {
+) -> Result<Vec<(Experiment, Vec<Run>)>, Failure> {
     let mut tasks = Vec::new();
     let mut runs: Vec<Vec<Option<Run>>> = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
@@ -208,7 +209,6 @@ fn train_all(
         }));
         runs.push(there);
     }
-    let resumed = runs.iter().flatten().any(Option::is_some);
     // The longest first, so that none is left for the end.
     tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let progress = Progress::new(&experiments, &tasks);
@@ -240,5 +240,5 @@ fn train_all(
     }
     let complete = |runs: Vec<Option<Run>>| runs.into_iter().flatten().collect();
     let runs = runs.into_iter().map(complete);
-    Ok((experiments.into_iter().zip(runs).collect(), resumed))
+    Ok(experiments.into_iter().zip(runs).collect())
 }

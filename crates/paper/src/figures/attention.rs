@@ -74,7 +74,7 @@ pub struct Slider {
     pub figure: Figure,
     /// What each frame is called.
     pub labels: Vec<String>,
-    /// Each arc's weight in 255ths, in the order in which the picture draws them; [frames][arcs].
+    /// Each arc's weight in 255ths, in the order in which the picture draws them; one row a frame.
     pub weights: Vec<Vec<u8>>,
     /// The frame to begin with.
     pub first: usize,

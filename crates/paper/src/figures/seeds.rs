@@ -48,18 +48,20 @@ pub(super) fn seeds(results: &Results) -> Drawn {
         panels: vec![Panel::Plot(courses), Panel::Plot(histogram)],
         columns: 2,
     };
-    let (least, most) = onsets.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| {
-        (low.min(x), high.max(x))
-    });
-    Drawn::new(
-        figure,
-        format!(
-            "All runs have the same course; the seed (of the weights' start and of the data) decides when the second drop comes. Over {} runs bigrams become \
-             the nearest strategy after {least:.0} to {most:.0} thousand sequences, {:.0} in the median.",
+    let reading = match (
+        onsets.iter().copied().reduce(f64::min),
+        onsets.iter().copied().reduce(f64::max),
+    ) {
+        (Some(least), Some(most)) => format!(
+            "All runs have the same course; the seed (of the weights' start and of the data) decides when the second drop comes. In {} of {} runs bigrams become \
+             the nearest strategy, after {least:.0} to {most:.0} thousand sequences, {:.0} in the median.",
             onsets.len(),
+            runs.len(),
             median(&onsets)
         ),
-    )
+        _ => "In none of these runs bigrams become the nearest strategy.".into(),
+    };
+    Drawn::new(figure, reading)
 }
 
 /// A histogram: middles of bins, and how many values each has.

@@ -75,12 +75,18 @@ pub(super) fn phases(results: &Results) -> Drawn {
     };
     let onset = |strategy: &str| {
         let onsets: Vec<f64> = main.sound().filter_map(|run| run.onset(strategy)).collect();
-        main.thousands(median(&onsets))
+        match onsets.is_empty() {
+            true => "never".into(),
+            false => format!(
+                "after {:.0} thousand sequences",
+                main.thousands(median(&onsets))
+            ),
+        }
     };
     Drawn::new(
         figure,
         format!(
-            "The model is first nearest to uniform predictions, from {:.0} thousand sequences on to counting symbols, and from {:.0} thousand on to counting pairs \
+            "The model is first nearest to uniform predictions; to counting symbols {}, and to counting pairs {} \
              (medians over {} seeds). Lines are means over seeds with their 95 % intervals; the background has the colour of the nearest strategy.",
             onset("unigram"),
             onset("bigram"),
