@@ -291,6 +291,11 @@ impl Model {
         }
     }
 
+    /// Sums a gradient by lane over the lanes.
+    pub fn sum_lanes(&self, by_lane: &[Lane], sums: &mut [f32]) {
+        lane::sum_lanes(self.level, by_lane, sums);
+    }
+
     /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the parameters:
     /// writes it into `grads`.
     pub fn pull_back(

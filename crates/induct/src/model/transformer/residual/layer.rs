@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::{Pass, Placed, Slopes, Work, set_to_sums, sums_backward};
 use crate::model::lane::Lane;
-use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs, placed};
+use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
+use crate::model::ops::attention::placed;
 use crate::model::ops::{gelu, linear};
 use crate::model::transformer::MLP_FACTOR;
 
@@ -220,12 +221,13 @@ impl<'a> Pass<'a> {
         let (done, rest) = work.layers.split_at_mut(l + 1);
         let saved = &mut done[l];
         let LayerWork { read, mixed, .. } = &mut *saved;
-        for (h, group) in work.groups.iter_mut().enumerate().take(layer.heads) {
+        for h in 0..layer.heads {
             let rows = rows.clone();
             if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
-                placed::forward(level, &head, rows, group, mixed);
+                placed::forward(level, &head, rows, &mut work.placed[h], mixed);
             } else {
-                fast::forward(level, &self.head(l, h, read), rows, group, mixed);
+                let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+                fast::forward(level, &head, rows, group, mixed);
             }
         }
         let after = rest
@@ -253,11 +255,11 @@ impl<'a> Pass<'a> {
         let hidden = &mut saved.hidden[own_wide.clone()];
         let active = &mut saved.active[own_wide];
         let (w_in, b_in) = (mlp.w_in.clone(), mlp.b_in.clone());
-        linear::set_rows(&self.params[b_in], hidden);
-        linear::add_forward(level, source, &self.params[w_in], d, wide, hidden);
+        let (w_in, b_in) = (&self.params[w_in], &self.params[b_in]);
+        linear::forward(level, source, w_in, b_in, d, hidden);
         gelu::forward(level, hidden, active);
-        after.copy_from_slice(&saved.middle[own]);
-        linear::add_bias(&self.params[mlp.b_out.clone()], after);
+        let b_out = &self.params[mlp.b_out.clone()];
+        linear::set_to_biased(&saved.middle[own], b_out, after);
         let w_out = &self.params[mlp.w_out.clone()];
         linear::add_forward(level, active, w_out, wide, d, after);
     }
@@ -265,13 +267,13 @@ impl<'a> Pass<'a> {
     /// Leaves the weights of a group's rows behind once more.
     pub(super) fn weights_again(self, l: usize, rows: Range<usize>, work: &mut Work) {
         let (level, read) = (self.level, &work.layers[l].read);
-        let heads = self.shape.layers[l].heads;
-        for (h, group) in work.groups.iter_mut().enumerate().take(heads) {
+        for h in 0..self.shape.layers[l].heads {
             let rows = rows.clone();
             if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
-                placed::weights(level, &head, rows, group);
+                placed::weights(level, &head, rows, &mut work.placed[h]);
             } else {
-                fast::weights(level, &self.head(l, h, read), rows, group);
+                let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+                fast::weights(level, &head, rows, group);
             }
         }
     }
@@ -309,18 +311,19 @@ impl<'a> Pass<'a> {
             None => d_mixed.copy_from_slice(d_resid),
         }
         let (mixed, d_mixed) = (&saved.mixed, &slopes.mixed);
-        for (h, group) in work.groups.iter_mut().enumerate().take(layer.heads) {
+        for h in 0..layer.heads {
             let (rows, d_read) = (rows.clone(), &mut slopes.read);
-            if let Some(head) = self.placed_head(l, h, &saved.read, &work.symbols) {
-                let (plan, _) = self.placed.expect("a head that goes by tables");
-                let of_key = h * self.shape.length * plan.states;
-                let mut grads = placed::PlacedGradients {
+            if let (Some((plan, _)), Some(head)) = (
+                self.placed,
+                self.placed_head(l, h, &saved.read, &work.symbols),
+            ) {
+                let mut grads = placed::Gradients {
                     values: &mut d_read.values,
                     by_place: &mut grads[plan.scores[h].of_places.clone()],
-                    by_key: &mut slopes.by_key[of_key..],
-                    by_row: &mut slopes.by_row,
+                    by_key: &mut slopes.by_key[h * self.shape.length * plan.states..],
                 };
-                placed::backward(level, &head, rows, group, mixed, d_mixed, &mut grads);
+                let group = &mut work.placed[h];
+                placed::backward(level, &head, rows, group, (mixed, d_mixed), &mut grads);
             } else {
                 let mut grads = Gradients {
                     queries: &mut d_read.queries,
@@ -328,7 +331,7 @@ impl<'a> Pass<'a> {
                     values: Some(&mut d_read.values),
                     positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
                 };
-                let head = self.head(l, h, &saved.read);
+                let (head, group) = (self.head(l, h, &saved.read), &mut work.groups[h]);
                 fast::backward(level, &head, rows, group, mixed, d_mixed, &mut grads);
             }
         }
@@ -351,20 +354,14 @@ impl<'a> Pass<'a> {
         let own = rows.start * d..rows.end * d;
         let own_wide = rows.start * wide..rows.end * wide;
         let d_hidden = &mut slopes.hidden[own_wide.clone()];
-        d_hidden.fill(Lane::ZERO);
         let d_after = &slopes.resid[own.clone()];
-        linear::bias_backward(d_after, &mut grads[mlp.b_out.clone()]);
-        linear::backward(
-            level,
-            &saved.active[own_wide.clone()],
-            &self.params[mlp.w_out.clone()],
-            (wide, d),
-            d_after,
-            d_hidden,
-            &mut grads[mlp.w_out.clone()],
-        );
-        gelu::backward(&saved.hidden[own_wide], d_hidden);
-        linear::bias_backward(d_hidden, &mut grads[mlp.b_in.clone()]);
+        linear::bias_backward(level, d_after, &mut grads[mlp.b_out.clone()]);
+        let (active, gelu_slopes) = (&saved.active[own_wide.clone()], &saved.hidden[own_wide]);
+        let d_w_out = &mut grads[mlp.w_out.clone()];
+        linear::weight_backward(level, active, wide, d, d_after, d_w_out);
+        let w_out = &self.params[mlp.w_out.clone()];
+        linear::input_backward_through(level, w_out, wide, d_after, gelu_slopes, d_hidden);
+        linear::bias_backward(level, d_hidden, &mut grads[mlp.b_in.clone()]);
         let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed[..]);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
         self.normed_backward(norm, own, targets, grads, |source, d_source, grads| {

@@ -17,8 +17,8 @@ use crate::chain::LANES;
 use crate::model::LossRows;
 use crate::model::lane::Lane;
 use crate::model::level::Level;
-use crate::model::ops::attention::fast::{self, GROUP, Group, placed as kernel};
-use crate::model::ops::attention::{AttnProbe, RelativeTerm};
+use crate::model::ops::attention::fast::{self, GROUP, Group};
+use crate::model::ops::attention::{AttnProbe, RelativeTerm, placed as by_tables};
 use crate::model::ops::linear;
 
 pub use self::placed::Placed;
@@ -112,12 +112,18 @@ impl Transformer {
             resid: stream(),
             final_normed: stream(),
             groups: vec![Group::new(self.length, self.width); heads.unwrap_or(0)],
+            placed: match &self.placed {
+                Some(plan) => {
+                    let size = self.width / plan.scores.len();
+                    vec![by_tables::Group::new(self.length, size); plan.scores.len()]
+                }
+                None => Vec::new(),
+            },
             slopes: Slopes {
                 resid: stream(),
                 normed: stream(),
                 read: Read::new(self.length * self.width),
                 by_key: vec![Lane::ZERO; self.length * self.states * self.layers[0].heads],
-                by_row: by_symbol(),
                 mixed: stream(),
                 hidden: hidden(&self.layers[0]),
             },
@@ -291,7 +297,7 @@ impl<'a> Pass<'a> {
             for h in 0..layer.heads {
                 let read = &work.layers[l].read;
                 if let Some(inputs) = self.placed_head(l, h, read, &work.symbols) {
-                    kernel::show(self.level, &inputs, rows, (l, h), probe);
+                    by_tables::show(self.level, &inputs, rows, (l, h), probe);
                 } else {
                     let inputs = self.head(l, h, read);
                     fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, probe);
@@ -380,6 +386,8 @@ pub struct Work {
     final_normed: Vec<Lane>,
     /// What the rows that are being worked on leave behind, by head.
     groups: Vec<Group>,
+    /// The same of the first layer, where it goes by tables.
+    placed: Vec<by_tables::Group>,
     slopes: Slopes,
 }
 
@@ -393,9 +401,8 @@ struct Slopes {
     mixed: Vec<Lane>,
     /// [t, 4d]
     hidden: Vec<Lane>,
-    /// Where the first layer goes by tables, of the scores of symbols with keys' places, [heads, t, k], and scratch, [t, k].
+    /// Where the first layer goes by tables, of the scores of symbols with keys' places: [heads, t, k]
     by_key: Vec<Lane>,
-    by_row: Vec<Lane>,
 }
 
 impl Slopes {

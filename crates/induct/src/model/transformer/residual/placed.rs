@@ -3,14 +3,15 @@
 //! The stream below the first layer is E[x_i] + p_i, the sum of one of k symbols and one of t places. If no norm comes between, so
 //! are queries, keys and values. All of these n = k + t vectors, symbols first, go through W_Q, W_K and W_V once, eight side by
 //! side in a lane as sequences are elsewhere, and the products of queries with keys are the table S that
-//! [`placed`](crate::model::ops::attention::fast::placed) explains.
+//! [`placed`](crate::model::ops::attention::placed) explains.
 
+use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::chain::LANES;
-use crate::model::lane::Lane;
+use crate::model::lane::{Lane, sum_lanes};
 use crate::model::level::{Level, leveled};
-use crate::model::ops::attention::fast::placed::{MOST_STATES, Powers, seen};
+use crate::model::ops::attention::placed::{MOST_STATES, Powers, seen};
 use crate::model::ops::linear;
 use crate::model::transformer::{Layer, Transformer};
 
@@ -227,9 +228,7 @@ impl Placed {
             for (m, own) in head.d_queries.chunks_exact(n).enumerate() {
                 let column = d_queries.iter_mut().skip(h * size + m).step_by(d);
                 for (own, d_query) in own.chunks_exact(LANES).zip(column) {
-                    for (sum, by_lane) in d_query.0.iter_mut().zip(own) {
-                        *sum = by_lane.sum();
-                    }
+                    sum_lanes(level, own, &mut d_query.0);
                 }
             }
             for (own, d_keys) in head
@@ -269,12 +268,15 @@ impl Placed {
         }
     }
 
-    /// The gradient of a head's S, eight keys a lane: [⌈n / 8⌉, n], zero where it is not used.
+    /// The gradient of a head's S, eight keys a lane: [⌈n / 8⌉, n], zero where it is not used. Blocks have left it in units of 1 / ln 2.
     fn gather(&self, gradient: &[f32], places: &ScorePlaces, n: usize, scores: &mut [Lane]) {
         scores.fill(Lane::ZERO);
         let mut set = |row: usize, entries: &[f32]| {
             for (r, part) in entries.chunks(LANES).enumerate() {
-                scores[r * n + row].0[..part.len()].copy_from_slice(part);
+                let lane = &mut scores[r * n + row].0;
+                for (entry, &slope) in lane.iter_mut().zip(part) {
+                    *entry = slope * LN_2;
+                }
             }
         };
         let of_symbols = &gradient[places.of_symbols.clone()];

@@ -12,7 +12,6 @@
 //! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, which many rows add to.
 
 mod pairs;
-pub mod placed;
 mod sums;
 
 use std::f32::consts::LN_2;
@@ -57,12 +56,12 @@ impl Columns {
     }
 
     #[inline(always)]
-    fn row<T>(self, data: &[T], row: usize) -> &[T] {
+    pub(super) fn row<T>(self, data: &[T], row: usize) -> &[T] {
         &data[row * self.stride + self.offset..][..self.size]
     }
 
     #[inline(always)]
-    fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
+    pub(super) fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
         &mut data[row * self.stride + self.offset..][..self.size]
     }
 
@@ -213,37 +212,18 @@ fn forward_any<const FUSED: bool>(
     out: &mut [Lane],
 ) {
     weights_any::<FUSED>(inputs, rows.clone(), group);
-    averages_any::<FUSED>(inputs.values, inputs.columns, rows, group, out);
-}
-
-leveled!(
-    /// Sets the rows of `out` to averages of the values, by the weights in `group`.
-    fn averages(
-        values: &[Lane],
-        columns: Columns,
-        rows: Range<usize>,
-        group: &Group,
-        out: &mut [Lane],
-    ) = averages_any
-);
-
-#[inline(always)]
-fn averages_any<const FUSED: bool>(
-    values: &[Lane],
-    columns: Columns,
-    rows: Range<usize>,
-    group: &Group,
-    out: &mut [Lane],
-) {
-    let weights = Triangle::new(&group.weights, group.length, &rows);
+    let (columns, weights) = (
+        inputs.columns,
+        Triangle::new(&group.weights, group.length, &rows),
+    );
     for i in rows.clone() {
         columns.row_mut(out, i).fill(Lane::ZERO);
     }
-    let values = Source {
-        data: values,
-        columns,
-    };
     for block in blocks(&rows, columns) {
+        let values = Source {
+            data: inputs.values,
+            columns,
+        };
         weights.sum_over_keys::<FUSED>(&block, values, out);
     }
     for (i, &inverse) in rows.zip(&group.inverse) {
@@ -276,13 +256,20 @@ fn backward_any<const FUSED: bool>(
     grads: &mut Gradients,
 ) {
     let (columns, length) = (inputs.columns, group.length);
-    let below_centres = patterns_any(columns, &rows, group, out, d_out);
-    for i in rows.clone() {
+    let weights = group.weights.chunks_mut(length).zip(&group.inverse);
+    let mut below_centres = [Lane::ZERO; GROUP];
+    for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(&mut below_centres) {
+        for weight in &mut row[..=i] {
+            *weight = *weight * inverse;
+        }
+        let (out_row, d_row) = (columns.row(out, i), columns.row(d_out, i));
+        for m in 0..columns.size {
+            *below = *below - out_row[m] * d_row[m];
+        }
         columns.row_mut(grads.queries, i).fill(Lane::ZERO);
     }
     for block in blocks(&rows, columns) {
-        let values = (inputs.values, columns);
-        slopes_any::<FUSED>(values, &rows, &block, d_out, &below_centres, group);
+        slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
         let pattern = Triangle::new(&group.weights, length, &rows);
         let slopes = Triangle::new(&group.slopes, length, &rows);
         let source = |data| Source { data, columns };
@@ -332,29 +319,6 @@ fn backward_any<const FUSED: bool>(
         };
         slopes.sum_lags_over_keys::<FUSED>(inputs, data, d_asking);
     }
-}
-
-/// Makes a group's weights into its patterns, and returns −dout_i · out_i of every row.
-#[inline(always)]
-fn patterns_any(
-    columns: Columns,
-    rows: &Range<usize>,
-    group: &mut Group,
-    out: &[Lane],
-    d_out: &[Lane],
-) -> [Lane; GROUP] {
-    let weights = group.weights.chunks_mut(group.length).zip(&group.inverse);
-    let mut below_centres = [Lane::ZERO; GROUP];
-    for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(&mut below_centres) {
-        for weight in &mut row[..=i] {
-            *weight = *weight * inverse;
-        }
-        let (out_row, d_row) = (columns.row(out, i), columns.row(d_out, i));
-        for m in 0..columns.size {
-            *below = *below - out_row[m] * d_row[m];
-        }
-    }
-    below_centres
 }
 
 /// Shows every row of a head's attention to `probe`, by the very passes of the forward; `constant` is a part of every score of

@@ -256,7 +256,7 @@ pub(super) fn softmax_any<const FUSED: bool>(row: &mut [Lane]) {
 /// Leaves the slopes of a group's rows in a block of keys, given −dout_i · out_i of every row (`below_centres`).
 #[inline(always)]
 pub(super) fn slopes_any<const FUSED: bool>(
-    values: (&[Lane], Columns),
+    inputs: &Inputs,
     rows: &Range<usize>,
     block: &Range<usize>,
     d_out: &[Lane],
@@ -267,9 +267,9 @@ pub(super) fn slopes_any<const FUSED: bool>(
         let below = &below_centres[first - rows.start..];
         match count {
             ROWS => {
-                slopes_of_rows::<FUSED, ROWS, FEW>(values, rows, first, block, d_out, below, group);
+                slopes_of_rows::<FUSED, ROWS, FEW>(inputs, rows, first, block, d_out, below, group);
             }
-            _ => slopes_of_rows::<FUSED, 1, MANY>(values, rows, first, block, d_out, below, group),
+            _ => slopes_of_rows::<FUSED, 1, MANY>(inputs, rows, first, block, d_out, below, group),
         }
     }
 }
@@ -277,7 +277,7 @@ pub(super) fn slopes_any<const FUSED: bool>(
 /// The slopes of rows i … i + R − 1 in a block of keys, C keys at a time.
 #[inline(always)]
 fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
-    values: (&[Lane], Columns),
+    inputs: &Inputs,
     rows: &Range<usize>,
     i: usize,
     block: &Range<usize>,
@@ -288,15 +288,15 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     let (length, offset) = (group.length, (i - rows.start) * group.length);
     let (pattern, slopes) = (&group.weights[offset..], &mut group.slopes[offset..]);
     let d_rows = &mut group.tile[0];
-    bring_together::<R>(values.1, d_out, i, d_rows);
+    bring_together::<R>(inputs.columns, d_out, i, d_rows);
     // Rows have no weight where they do not see.
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
-        slope_tile::<FUSED, R, C>(values, d_rows, below, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, C>(inputs, d_rows, below, pattern, (length, j), slopes);
     }
     for j in whole..end {
-        slope_tile::<FUSED, R, 1>(values, d_rows, below, pattern, (length, j), slopes);
+        slope_tile::<FUSED, R, 1>(inputs, d_rows, below, pattern, (length, j), slopes);
     }
     for a in 0..R {
         slopes[a * length..][end..block.end].fill(Lane::ZERO);
@@ -306,19 +306,19 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
 /// ds of R rows at keys j … j + C − 1: ln 2 · p_ij (dout_i · u_j − dout_i · out_i). `place` is (row length, j).
 #[inline(always)]
 fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
-    (values, columns): (&[Lane], Columns),
+    inputs: &Inputs,
     d_rows: &[Lane],
     below: &[Lane],
     pattern: &[Lane],
     (length, j): (usize, usize),
     slopes: &mut [Lane],
 ) {
-    let values: [&[Lane]; C] = columns.rows(values, j);
+    let values: [&[Lane]; C] = inputs.columns.rows(inputs.values, j);
     let mut sums = [[Lane::ZERO; C]; R];
     for a in 0..R {
         sums[a] = [below[a]; C];
     }
-    for m in 0..columns.size {
+    for m in 0..inputs.columns.size {
         let d: &[Lane; R] = of_tile(d_rows, m);
         for a in 0..R {
             for b in 0..C {
