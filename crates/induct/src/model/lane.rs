@@ -2,6 +2,7 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
+use super::level::leveled;
 use crate::chain::LANES;
 
 /// [`LANES`] numbers, one a sequence. Plain loops over the array become vector instructions.
@@ -185,6 +186,42 @@ impl Lane {
     }
 }
 
+leveled!(
+    /// Sets `sums` to the sums over the lanes, in a fixed order.
+    pub fn sum_lanes(lanes: &[Lane], sums: &mut [f32]) = sum_lanes_any
+);
+
+#[inline(always)]
+fn sum_lanes_any<const FUSED: bool>(lanes: &[Lane], sums: &mut [f32]) {
+    let (mut eights, mut of_eights) = (lanes.chunks_exact(LANES), sums.chunks_exact_mut(LANES));
+    for (eight, sums) in (&mut eights).zip(&mut of_eights) {
+        // Lanes a half apart, then a quarter, then side by side, of two vectors each: the first one's sums come first in every half.
+        let mut four = [Lane::ZERO; 4];
+        for n in 0..4 {
+            let (a, b) = (eight[n].0, eight[n + 4].0);
+            four[n] = Lane([a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]])
+                + Lane([a[4], a[5], a[6], a[7], b[4], b[5], b[6], b[7]]);
+        }
+        let mut two = [Lane::ZERO; 2];
+        for n in 0..2 {
+            let (a, b) = (four[n].0, four[n + 2].0);
+            two[n] = Lane([a[0], a[1], b[0], b[1], a[4], a[5], b[4], b[5]])
+                + Lane([a[2], a[3], b[2], b[3], a[6], a[7], b[6], b[7]]);
+        }
+        let (a, b) = (two[0].0, two[1].0);
+        let all = Lane([a[0], b[0], a[2], b[2], a[4], b[4], a[6], b[6]])
+            + Lane([a[1], b[1], a[3], b[3], a[5], b[5], a[7], b[7]]);
+        sums.copy_from_slice(&all.0);
+    }
+    for (sum, lane) in of_eights
+        .into_remainder()
+        .iter_mut()
+        .zip(eights.remainder())
+    {
+        *sum = lane.sum();
+    }
+}
+
 /// Coefficients of (ln(1 + x) − x + x²/2) / x³, highest first, from `logf` of the Cephes library.
 const LN: [f32; 9] = [
     7.037_683_6e-2,
@@ -277,6 +314,7 @@ impl AddAssign for Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::level::Level;
 
     #[test]
     fn exponentials_are_accurate_over_their_whole_range() {
@@ -310,6 +348,17 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn sums_over_lanes_are_in_their_places() {
+        let lanes: Vec<Lane> = (0..19)
+            .map(|n| Lane(std::array::from_fn(|lane| (n * n + lane) as f32)))
+            .collect();
+        let mut sums = [0.0; 19];
+        sum_lanes(Level::detect(), &lanes, &mut sums);
+        let expected: Vec<f32> = lanes.iter().map(|lane| lane.sum()).collect();
+        assert_eq!(sums, expected[..]);
     }
 
     #[test]

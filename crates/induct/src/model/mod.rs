@@ -28,11 +28,10 @@ pub use spec::{
     Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec, Positions, TransformerSpec,
     TransformerStart,
 };
-pub use transformer::Transformer;
 pub use transformer::coordinates::Tables;
+pub use transformer::{Transformer, Weights};
 
 use self::level::Level;
-use self::transformer::Pass;
 use self::transformer::coordinates::Coordinates;
 
 use std::ops::Range;
@@ -93,10 +92,13 @@ impl Model {
         Level::all().into_iter().map(at).collect()
     }
 
-    /// The same model, computed in its residual stream even where coordinates would do: slower, with the same
+    /// The same model, computed in its residual stream even where coordinates or tables would do: slower, with the same
     /// results up to rounding.
     pub fn in_residual_stream(mut self) -> Self {
         self.coordinates = None;
+        if let Kind::Transformer(shape) = self.kind {
+            self.kind = Kind::Transformer(shape.without_tables());
+        }
         self
     }
 
@@ -159,7 +161,8 @@ impl Model {
     pub fn prepare(&self, params: &[f32]) -> Prepared {
         let mut prepared = match (&self.kind, &self.coordinates) {
             (Kind::Transformer(shape), Some(plan)) => Prepared::Tables(plan.tables(shape.width)),
-            _ => Prepared::Parameters(vec![0.0; params.len()]),
+            (Kind::Transformer(shape), None) => Prepared::Weights(shape.weights()),
+            (Kind::Minimal(_), _) => Prepared::Parameters(vec![0.0; params.len()]),
         };
         self.prepare_again(params, &mut prepared);
         prepared
@@ -171,8 +174,8 @@ impl Model {
             (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
                 plan.prepare(shape, params, tables);
             }
-            (Kind::Transformer(shape), None, Prepared::Parameters(copy)) => {
-                shape.prepare(params, copy);
+            (Kind::Transformer(shape), None, Prepared::Weights(weights)) => {
+                shape.prepare(self.level, params, weights);
             }
             (Kind::Minimal(_), None, Prepared::Parameters(copy)) => copy.copy_from_slice(params),
             _ => panic!("{FOREIGN}"),
@@ -181,9 +184,10 @@ impl Model {
 
     /// Length of the gradient that [`gradient`](Self::gradient) adds to.
     pub fn gradient_len(&self) -> usize {
-        match &self.coordinates {
-            Some(plan) => plan.size(),
-            None => self.layout().len(),
+        match (&self.kind, &self.coordinates) {
+            (_, Some(plan)) => plan.size(),
+            (Kind::Transformer(shape), None) => shape.gradient_len(),
+            (Kind::Minimal(shape), None) => shape.layout.len(),
         }
     }
 
@@ -214,23 +218,15 @@ impl Model {
             (
                 Kind::Transformer(shape),
                 _,
-                Prepared::Parameters(params),
+                Prepared::Weights(weights),
                 InnerWork::Residual(inner),
-            ) => self
-                .pass(shape, params)
+            ) => shape
+                .pass(self.level, weights)
                 .forward(inputs, first, inner, logits),
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.forward(self.level, params, inputs, inner, logits);
             }
             _ => panic!("{FOREIGN}"),
-        }
-    }
-
-    fn pass<'a>(&self, shape: &'a Transformer, params: &'a [f32]) -> Pass<'a> {
-        Pass {
-            shape,
-            params,
-            level: self.level,
         }
     }
 
@@ -251,9 +247,11 @@ impl Model {
             (
                 Kind::Transformer(shape),
                 _,
-                Prepared::Parameters(params),
+                Prepared::Weights(weights),
                 InnerWork::Residual(inner),
-            ) => self.pass(shape, params).show(inputs.len(), inner, probe),
+            ) => shape
+                .pass(self.level, weights)
+                .show(inputs.len(), inner, probe),
             (Kind::Minimal(_), ..) => {}
             _ => panic!("{FOREIGN}"),
         }
@@ -279,10 +277,10 @@ impl Model {
             (
                 Kind::Transformer(shape),
                 _,
-                Prepared::Parameters(params),
+                Prepared::Weights(weights),
                 InnerWork::Residual(inner),
-            ) => self
-                .pass(shape, params)
+            ) => shape
+                .pass(self.level, weights)
                 .gradient(inputs, inner, logits, loss, grads),
             (Kind::Minimal(shape), _, Prepared::Parameters(params), InnerWork::Minimal(inner)) => {
                 shape.forward(self.level, params, inputs, inner, logits.0);
@@ -291,6 +289,11 @@ impl Model {
             }
             _ => panic!("{FOREIGN}"),
         }
+    }
+
+    /// Sums a gradient by lane over the lanes.
+    pub fn sum_lanes(&self, by_lane: &[Lane], sums: &mut [f32]) {
+        lane::sum_lanes(self.level, by_lane, sums);
     }
 
     /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the parameters:
@@ -306,11 +309,11 @@ impl Model {
             (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
                 plan.pull_back(shape, params, tables, gradient, grads);
             }
-            (Kind::Transformer(shape), None, _) => {
-                grads.copy_from_slice(gradient);
-                shape.scale(grads);
+            (Kind::Transformer(shape), None, Prepared::Weights(weights)) => {
+                shape.pull_back(self.level, weights, gradient, grads);
             }
-            _ => grads.copy_from_slice(gradient),
+            (Kind::Minimal(_), None, _) => grads.copy_from_slice(gradient),
+            _ => panic!("{FOREIGN}"),
         }
     }
 }
@@ -326,6 +329,8 @@ const FOREIGN: &str = "workspaces and prepared parameters belong to the model th
 pub enum Prepared {
     /// As they are.
     Parameters(Vec<f32>),
+    /// For the residual stream.
+    Weights(Weights),
     /// In coordinates.
     Tables(Tables),
 }

@@ -315,9 +315,7 @@ impl Worker {
             },
             &mut self.grads,
         );
-        for (sum, by_lane) in grad.iter_mut().zip(&self.grads) {
-            *sum = by_lane.sum();
-        }
+        model.sum_lanes(&self.grads, grad);
         total
     }
 }

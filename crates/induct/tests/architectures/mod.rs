@@ -75,11 +75,16 @@ pub fn in_coordinates(model: &Model) -> bool {
     matches!(model.prepare(&model.start(0)), Prepared::Tables(_))
 }
 
-/// The model with every set of instructions that this machine has and, if it works in coordinates, in its residual
-/// stream as well.
+/// Whether the model's first layer goes by tables, at the given weights.
+pub fn by_tables(model: &Model, params: &[f32]) -> bool {
+    matches!(model.prepare(params), Prepared::Weights(weights) if weights.has_tables())
+}
+
+/// The model with every set of instructions that this machine has and, if it works in coordinates or by tables, without them
+/// as well.
 pub fn paths(model: &Model) -> Vec<Model> {
     let mut paths = model.at_all_levels();
-    if in_coordinates(model) {
+    if in_coordinates(model) || by_tables(model, &model.start(0)) {
         paths.extend(model.clone().in_residual_stream().at_all_levels());
     }
     paths

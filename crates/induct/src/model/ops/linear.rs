@@ -29,16 +29,47 @@ macro_rules! along {
     };
 }
 
-leveled!(
-    /// Adds x W to y.
-    pub fn add_forward(x: &[Lane], w: &[f32], inner: usize, outer: usize, y: &mut [Lane]) = forward_any
-);
+/// Adds x W to y.
+pub fn add_forward(
+    level: Level,
+    x: &[Lane],
+    w: &[f32],
+    inner: usize,
+    outer: usize,
+    y: &mut [Lane],
+) {
+    products::<false>(level, x, w, &[], inner, outer, y);
+}
 
-leveled!(
-    /// y += x W  ⟹  dx += dy Wᵀ.
-    pub fn input_backward(w: &[f32], inner: usize, outer: usize, dy: &[Lane], dx: &mut [Lane]) =
-        input_backward_any
-);
+/// Sets y to x W + b.
+pub fn forward(level: Level, x: &[Lane], w: &[f32], b: &[f32], inner: usize, y: &mut [Lane]) {
+    products::<true>(level, x, w, b, inner, b.len(), y);
+}
+
+/// y += x W  ⟹  dx += dy Wᵀ.
+pub fn input_backward(
+    level: Level,
+    w: &[f32],
+    inner: usize,
+    outer: usize,
+    dy: &[Lane],
+    dx: &mut [Lane],
+) {
+    input_products::<false>(level, w, inner, outer, dy, &[], dx);
+}
+
+/// y += f(x) W  ⟹  dx = f′(x) · dy Wᵀ, the slopes f′(x) being [rows, inner].
+pub fn input_backward_through(
+    level: Level,
+    w: &[f32],
+    inner: usize,
+    dy: &[Lane],
+    slope: &[Lane],
+    dx: &mut [Lane],
+) {
+    let outer = w.len() / inner;
+    input_products::<true>(level, w, inner, outer, dy, slope, dx);
+}
 
 leveled!(
     /// y += x W  ⟹  dW += xᵀ dy.
@@ -51,10 +82,23 @@ leveled!(
     ) = weight_backward_any
 );
 
+leveled!(
+    /// Adds x W to y or, if `BIASED`, sets y to x W + b.
+    fn products[BIASED: bool](
+        x: &[Lane],
+        w: &[f32],
+        b: &[f32],
+        inner: usize,
+        outer: usize,
+        y: &mut [Lane],
+    ) = products_any
+);
+
 #[inline(always)]
-fn forward_any<const FUSED: bool>(
+fn products_any<const FUSED: bool, const BIASED: bool>(
     x: &[Lane],
     w: &[f32],
+    b: &[f32],
     inner: usize,
     outer: usize,
     y: &mut [Lane],
@@ -62,23 +106,24 @@ fn forward_any<const FUSED: bool>(
     let mut x_rows = x.chunks_exact(TALL * inner);
     let mut y_rows = y.chunks_exact_mut(TALL * outer);
     for (x, y) in (&mut x_rows).zip(&mut y_rows) {
-        along!(outer, |c| forward_tile::<FUSED, TALL>(
-            x, w, inner, outer, c, y
+        along!(outer, |c| product_tile::<FUSED, BIASED, TALL>(
+            x, w, b, inner, outer, c, y
         ));
     }
     let (x, y) = (x_rows.remainder(), y_rows.into_remainder());
     for (x, y) in x.chunks_exact(inner).zip(y.chunks_exact_mut(outer)) {
-        along!(outer, |c| forward_tile::<FUSED, 1>(
-            x, w, inner, outer, c, y
+        along!(outer, |c| product_tile::<FUSED, BIASED, 1>(
+            x, w, b, inner, outer, c, y
         ));
     }
 }
 
-/// y[R, column..column + C] += x[R, inner] W[inner, column..column + C]
+/// y[R, column..column + C] += x[R, inner] W[inner, column..column + C], or set to that + b
 #[inline(always)]
-fn forward_tile<const FUSED: bool, const R: usize, const C: usize>(
+fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: usize>(
     x: &[Lane],
     w: &[f32],
+    b: &[f32],
     inner: usize,
     outer: usize,
     column: usize,
@@ -86,8 +131,8 @@ fn forward_tile<const FUSED: bool, const R: usize, const C: usize>(
 ) {
     let mut sums = [[Lane::ZERO; C]; R];
     let x_rows: [&[Lane]; R] = rows(x, 0, inner);
-    for (a, w_row) in w.chunks_exact(outer).take(inner).enumerate() {
-        let w_row = &w_row[column..][..C];
+    for a in 0..inner {
+        let w_row = &w[a * outer + column..][..C];
         for r in 0..R {
             for c in 0..C {
                 sums[r][c] = x_rows[r][a].times_plus::<FUSED>(Lane::splat(w_row[c]), sums[r][c]);
@@ -96,32 +141,98 @@ fn forward_tile<const FUSED: bool, const R: usize, const C: usize>(
     }
     for r in 0..R {
         let y_row = &mut y[r * outer + column..][..C];
-        for c in 0..C {
-            y_row[c] += sums[r][c];
+        if BIASED {
+            let b = &b[column..][..C];
+            for c in 0..C {
+                y_row[c] = Lane::splat(b[c]) + sums[r][c];
+            }
+        } else {
+            for c in 0..C {
+                y_row[c] += sums[r][c];
+            }
         }
     }
 }
 
+leveled!(
+    /// Adds dy Wᵀ to dx or, if `THROUGH`, sets dx to it times the slope.
+    fn input_products[THROUGH: bool](
+        w: &[f32],
+        inner: usize,
+        outer: usize,
+        dy: &[Lane],
+        slope: &[Lane],
+        dx: &mut [Lane],
+    ) = input_products_any
+);
+
 #[inline(always)]
-fn input_backward_any<const FUSED: bool>(
+fn input_products_any<const FUSED: bool, const THROUGH: bool>(
     w: &[f32],
     inner: usize,
     outer: usize,
     dy: &[Lane],
+    slope: &[Lane],
     dx: &mut [Lane],
 ) {
-    let mut dy_rows = dy.chunks_exact(TALL * outer);
-    let mut dx_rows = dx.chunks_exact_mut(TALL * inner);
-    for (dy, dx) in (&mut dy_rows).zip(&mut dx_rows) {
-        along!(inner, |a| input_tile::<FUSED, TALL>(
-            dy, w, inner, outer, a, dx
+    let count = dy.len() / outer;
+    let whole = count - count % TALL;
+    for row in (0..whole).step_by(TALL) {
+        along!(inner, |a| input_tile::<FUSED, THROUGH, TALL>(
+            dy,
+            w,
+            (inner, outer),
+            (row, a),
+            slope,
+            dx
         ));
     }
-    let (dy, dx) = (dy_rows.remainder(), dx_rows.into_remainder());
-    for (dy, dx) in dy.chunks_exact(outer).zip(dx.chunks_exact_mut(inner)) {
-        along!(inner, |a| input_tile::<FUSED, 1>(
-            dy, w, inner, outer, a, dx
+    for row in whole..count {
+        along!(inner, |a| input_tile::<FUSED, THROUGH, 1>(
+            dy,
+            w,
+            (inner, outer),
+            (row, a),
+            slope,
+            dx
         ));
+    }
+}
+
+/// dx[row.., first..first + A] += dy[row.., outer] W[first..first + A, outer]ᵀ for R rows, or set to that times the slope
+#[inline(always)]
+fn input_tile<const FUSED: bool, const THROUGH: bool, const R: usize, const A: usize>(
+    dy: &[Lane],
+    w: &[f32],
+    (inner, outer): (usize, usize),
+    (row, first): (usize, usize),
+    slope: &[Lane],
+    dx: &mut [Lane],
+) {
+    let mut sums = [[Lane::ZERO; A]; R];
+    let dy_rows: [&[Lane]; R] = rows(dy, row, outer);
+    let w_rows: [&[f32]; A] = rows(w, first, outer);
+    for c in 0..outer {
+        for r in 0..R {
+            for a in 0..A {
+                sums[r][a] =
+                    dy_rows[r][c].times_plus::<FUSED>(Lane::splat(w_rows[a][c]), sums[r][a]);
+            }
+        }
+    }
+    for r in 0..R {
+        let start = (row + r) * inner + first;
+        let dx_row = &mut dx[start..][..A];
+        if THROUGH {
+            let slope = &slope[start..][..A];
+            for a in 0..A {
+                dx_row[a] = sums[r][a] * slope[a];
+            }
+        } else {
+            for a in 0..A {
+                dx_row[a] += sums[r][a];
+            }
+        }
     }
 }
 
@@ -133,55 +244,28 @@ fn weight_backward_any<const FUSED: bool>(
     dy: &[Lane],
     dw: &mut [Lane],
 ) {
-    let whole = inner - inner % TALL;
-    for a in (0..whole).step_by(TALL) {
-        along!(outer, |c| weight_tile::<FUSED, TALL>(
-            x,
-            dy,
-            inner,
-            outer,
-            (a, c),
-            dw
-        ));
-    }
-    for a in whole..inner {
-        along!(outer, |c| weight_tile::<FUSED, 1>(
-            x,
-            dy,
-            inner,
-            outer,
-            (a, c),
-            dw
-        ));
-    }
+    // Column by column, so that what a tile reads of dy stays in the cache while all of x meets it.
+    along!(outer, |c| weight_columns::<FUSED>(
+        x, dy, inner, outer, c, dw
+    ));
 }
 
-/// dx[R, first..first + A] += dy[R, outer] W[first..first + A, outer]ᵀ
+/// dW[·, column..column + C] += xᵀ dy[·, column..column + C]
 #[inline(always)]
-fn input_tile<const FUSED: bool, const R: usize, const A: usize>(
+fn weight_columns<const FUSED: bool, const C: usize>(
+    x: &[Lane],
     dy: &[Lane],
-    w: &[f32],
     inner: usize,
     outer: usize,
-    first: usize,
-    dx: &mut [Lane],
+    column: usize,
+    dw: &mut [Lane],
 ) {
-    let mut sums = [[Lane::ZERO; A]; R];
-    let dy_rows: [&[Lane]; R] = rows(dy, 0, outer);
-    let w_rows: [&[f32]; A] = rows(w, first, outer);
-    for c in 0..outer {
-        for r in 0..R {
-            for a in 0..A {
-                sums[r][a] =
-                    dy_rows[r][c].times_plus::<FUSED>(Lane::splat(w_rows[a][c]), sums[r][a]);
-            }
-        }
+    let whole = inner - inner % TALL;
+    for a in (0..whole).step_by(TALL) {
+        weight_tile::<FUSED, TALL, C>(x, dy, inner, outer, (a, column), dw);
     }
-    for r in 0..R {
-        let dx_row = &mut dx[r * inner + first..][..A];
-        for a in 0..A {
-            dx_row[a] += sums[r][a];
-        }
+    for a in whole..inner {
+        weight_tile::<FUSED, 1, C>(x, dy, inner, outer, (a, column), dw);
     }
 }
 
@@ -245,21 +329,44 @@ pub fn set_rows(b: &[f32], y: &mut [Lane]) {
     }
 }
 
-/// Adds the bias b (`[outer]`) to every row of y.
-pub fn add_bias(b: &[f32], y: &mut [Lane]) {
-    for y_row in y.chunks_exact_mut(b.len()) {
-        for (y_c, &b_c) in y_row.iter_mut().zip(b) {
-            *y_c += Lane::splat(b_c);
+/// y_i = x_i + b, for every row.
+pub fn set_to_biased(x: &[Lane], b: &[f32], y: &mut [Lane]) {
+    for (x_row, y_row) in x.chunks_exact(b.len()).zip(y.chunks_exact_mut(b.len())) {
+        for ((y_c, &x_c), &b_c) in y_row.iter_mut().zip(x_row).zip(b) {
+            *y_c = x_c + Lane::splat(b_c);
         }
     }
 }
 
-/// y_i += b  ⟹  db += Σ_i dy_i.
-pub fn bias_backward(dy: &[Lane], db: &mut [Lane]) {
-    for dy_row in dy.chunks_exact(db.len()) {
-        for (db_c, &dy_c) in db.iter_mut().zip(dy_row) {
-            *db_c += dy_c;
+leveled!(
+    /// y_i += b  ⟹  db += Σ_i dy_i.
+    pub fn bias_backward(dy: &[Lane], db: &mut [Lane]) = bias_backward_any
+);
+
+#[inline(always)]
+fn bias_backward_any<const FUSED: bool>(dy: &[Lane], db: &mut [Lane]) {
+    let outer = db.len();
+    along!(outer, |c| bias_tile::<FUSED>(dy, outer, c, db));
+}
+
+/// db[column..column + C] += Σ_i dy[i, column..column + C]
+#[inline(always)]
+fn bias_tile<const FUSED: bool, const C: usize>(
+    dy: &[Lane],
+    outer: usize,
+    column: usize,
+    db: &mut [Lane],
+) {
+    let mut sums = [Lane::ZERO; C];
+    for dy_row in dy.chunks_exact(outer) {
+        let dy_row = &dy_row[column..][..C];
+        for c in 0..C {
+            sums[c] += dy_row[c];
         }
+    }
+    let db = &mut db[column..][..C];
+    for c in 0..C {
+        db[c] += sums[c];
     }
 }
 

@@ -16,12 +16,13 @@ mod residual;
 
 use std::ops::Range;
 
+use self::residual::Placed;
 use super::layout::Layout;
 use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
 
-pub use residual::{Pass, Work};
+pub use residual::{Weights, Work};
 
 /// A transformer's shape and the places of its parameters.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct Transformer {
     /// [d, k]
     pub(in crate::model) unembed: Range<usize>,
     pub(in crate::model) layout: Layout,
+    /// How the first layer's attention goes by tables, where that is possible and pays.
+    placed: Option<Placed>,
 }
 
 /// Places of one layer's parameters.
@@ -129,7 +132,7 @@ impl Transformer {
             .collect();
         let final_norm = norm(&mut layout, spec, "final_norm");
         let unembed = layout.push("unembed.P".into(), &[width, states], true);
-        Ok(Self {
+        let mut shape = Self {
             states,
             length,
             width,
@@ -144,7 +147,16 @@ impl Transformer {
             final_norm,
             unembed,
             layout,
-        })
+            placed: None,
+        };
+        shape.placed = Placed::new(&shape);
+        Ok(shape)
+    }
+
+    /// The same without tables in the first layer.
+    pub fn without_tables(mut self) -> Self {
+        self.placed = None;
+        self
     }
 
     /// Number of layers, L.

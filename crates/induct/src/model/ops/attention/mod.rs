@@ -5,10 +5,12 @@
 //! - s_ij = q_i · k_j / √m               (`RelativeTerm::Absent`), for j ≤ i;
 //! - p_ij = softmax_j s_ij, and out_i = Σ_j p_ij u_j.
 //!
-//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever kept; [`naive`] is its twin.
+//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever kept; [`placed`] is for symbols at
+//! absolute places, and [`naive`] the twin of both.
 
 pub mod fast;
 pub mod naive;
+pub mod placed;
 
 use crate::model::lane::Lane;
 

@@ -237,7 +237,7 @@ impl Coordinates {
         let LayerWork { y, dy, heads } = work.layers.last_mut().expect("at least one layer");
         let rest = &tables.data[self.output.clone()][states..];
         let (d_first, d_rest) = grads[self.output.clone()].split_at_mut(states);
-        linear::bias_backward(d_logits, d_first);
+        linear::bias_backward(level, d_logits, d_first);
         let own = rows.start * m..rows.end * m;
         let parts = heads.iter_mut().map(|head| {
             head.dc[own.clone()].fill(Lane::ZERO);
@@ -486,7 +486,7 @@ fn affine_backward(
     d_table: &mut [Lane],
 ) {
     let (d_first, d_rest) = d_table.split_at_mut(width);
-    linear::bias_backward(d_out, d_first);
+    linear::bias_backward(level, d_out, d_first);
     linear::weight_backward(level, y, m, width, d_out, d_rest);
     if let Some(dy) = dy {
         linear::input_backward(level, &table[width..], m, width, d_out, dy);

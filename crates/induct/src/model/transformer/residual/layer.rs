@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Pass, Slopes, Work};
+use super::{Pass, Placed, Slopes, Work, set_to_sums, sums_backward};
 use crate::model::lane::Lane;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
+use crate::model::ops::attention::placed;
 use crate::model::ops::{gelu, linear};
 use crate::model::transformer::MLP_FACTOR;
 
@@ -14,9 +15,7 @@ pub(super) struct LayerWork {
     /// [t, d]
     pub input: Vec<Lane>,
     pub normed: Vec<Lane>,
-    pub queries: Vec<Lane>,
-    pub keys: Vec<Lane>,
-    pub values: Vec<Lane>,
+    pub read: Read,
     pub mixed: Vec<Lane>,
     pub middle: Vec<Lane>,
     pub mlp_normed: Vec<Lane>,
@@ -25,23 +24,67 @@ pub(super) struct LayerWork {
     pub active: Vec<Lane>,
 }
 
+/// What attention reads (or its gradients): queries, keys and values of all heads, [t, d] each.
+#[derive(Clone, Debug)]
+pub(super) struct Read {
+    pub queries: Vec<Lane>,
+    pub keys: Vec<Lane>,
+    pub values: Vec<Lane>,
+}
+
+impl Read {
+    /// Room for `size` numbers each.
+    pub fn new(size: usize) -> Self {
+        let room = vec![Lane::ZERO; size];
+        Self {
+            queries: room.clone(),
+            keys: room.clone(),
+            values: room,
+        }
+    }
+}
+
 impl<'a> Pass<'a> {
-    /// What head `h` of layer `l` reads.
-    pub(super) fn head<'x>(self, l: usize, h: usize, work: &'x LayerWork) -> Inputs<'x>
-    where
-        'a: 'x,
-    {
-        let layer = &self.shape.layers[l];
-        let size = self.shape.width / layer.heads;
-        let columns = Columns {
+    /// The place of head `h` of layer `l` in a row.
+    fn columns(self, l: usize, h: usize) -> Columns {
+        let size = self.shape.width / self.shape.layers[l].heads;
+        Columns {
             stride: self.shape.width,
             offset: h * size,
             size,
-        };
+        }
+    }
+
+    /// What head `h` of layer `l` reads, if it goes by tables.
+    pub(super) fn placed_head<'x>(
+        self,
+        l: usize,
+        h: usize,
+        read: &'x Read,
+        symbols: &'x [Lane],
+    ) -> Option<placed::Placed<'x>>
+    where
+        'a: 'x,
+    {
+        let (_, tables) = self.placed.filter(|_| l == 0)?;
+        Some(placed::Placed {
+            powers: &tables.powers[h],
+            symbols,
+            values: &read.values,
+            columns: self.columns(l, h),
+        })
+    }
+
+    /// What head `h` of layer `l` reads.
+    pub(super) fn head<'x>(self, l: usize, h: usize, read: &'x Read) -> Inputs<'x>
+    where
+        'a: 'x,
+    {
+        let (layer, columns) = (&self.shape.layers[l], self.columns(l, h));
         Inputs {
-            queries: &work.queries,
-            keys: &work.keys,
-            values: &work.values,
+            queries: &read.queries,
+            keys: &read.keys,
+            values: &read.values,
             asking: Asking::Query,
             data: 0,
             columns,
@@ -55,21 +98,30 @@ impl<'a> Pass<'a> {
     /// Makes the groups ready for rows of layer `l`.
     pub(super) fn turn_to(self, l: usize, work: &mut Work) {
         for h in 0..self.shape.layers[l].heads {
-            work.groups[h].turn_to(&self.head(l, h, &work.layers[l]));
+            work.groups[h].turn_to(&self.head(l, h, &work.layers[l].read));
         }
     }
 
-    /// Queries, keys and values of all rows: norm(h) W each.
+    /// Queries, keys and values of all rows: norm(h) W each. Where the layer goes by tables, values only, out of theirs.
     pub(super) fn project(self, l: usize, rows: usize, work: &mut Work) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let LayerWork {
             input,
             normed,
-            queries,
-            keys,
-            values,
+            read:
+                Read {
+                    queries,
+                    keys,
+                    values,
+                },
             ..
         } = &mut work.layers[l];
+        if let Some((plan, tables)) = self.placed.filter(|_| l == 0) {
+            let (k, values) = (plan.states, &mut values[..rows * d]);
+            let symbols = &work.symbols[..rows * k];
+            set_to_sums(self.level, &tables.values, (k, d), symbols, values);
+            return;
+        }
         let source = self.normed(&layer.norm, input, normed, 0..rows * d);
         for (weight, target) in [
             (&layer.w_q, queries),
@@ -99,10 +151,13 @@ impl<'a> Pass<'a> {
     ) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
+        if let Some((plan, _)) = self.placed.filter(|_| l == 0) {
+            return self.placed_backward(plan, rows, work, grads);
+        }
         let projected = [
-            (&layer.w_q, &slopes.queries),
-            (&layer.w_k, &slopes.keys),
-            (&layer.w_v, &slopes.values),
+            (&layer.w_q, &slopes.read.queries),
+            (&layer.w_k, &slopes.read.keys),
+            (&layer.w_v, &slopes.read.values),
         ];
         let norm = (&layer.norm, &saved.input[..], &saved.normed[..]);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
@@ -127,18 +182,54 @@ impl<'a> Pass<'a> {
         );
     }
 
+    /// What the rows of a layer that goes by tables have left of the gradients of values and of S_aj, which make up those of S_ab.
+    fn placed_backward(self, plan: &Placed, rows: usize, work: &Work, grads: &mut [Lane]) {
+        let (k, d) = (plan.states, self.shape.width);
+        let (symbols, slopes) = (&work.symbols[..rows * k], &work.slopes);
+        let d_values = &slopes.read.values[..rows * d];
+        sums_backward(
+            self.level,
+            (k, d),
+            symbols,
+            d_values,
+            &mut grads[plan.values.clone()],
+        );
+        for (h, places) in plan.scores.iter().enumerate() {
+            let by_key = &slopes.by_key[h * self.shape.length * k..];
+            let of_symbols = &mut grads[places.of_symbols.clone()];
+            let count = of_symbols.len() / k;
+            for (j, (by_key, z)) in by_key
+                .chunks_exact(k)
+                .zip(symbols.chunks_exact(k))
+                .enumerate()
+            {
+                for a in 0..k {
+                    let row = &mut of_symbols[a * count..][..count];
+                    row[k + j] += by_key[a];
+                    for b in 0..k {
+                        row[b] += by_key[a] * z[b];
+                    }
+                }
+            }
+        }
+    }
+
     /// The rest of the layer for a group of rows: attention, and the MLP if there is one. Leaves the group's weights behind.
     pub(super) fn forward_rows(self, l: usize, rows: Range<usize>, work: &mut Work) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
         let own = rows.start * d..rows.end * d;
         let (done, rest) = work.layers.split_at_mut(l + 1);
         let saved = &mut done[l];
-        let mut mixed = std::mem::take(&mut saved.mixed);
+        let LayerWork { read, mixed, .. } = &mut *saved;
         for h in 0..layer.heads {
-            let head = self.head(l, h, saved);
-            fast::forward(level, &head, rows.clone(), &mut work.groups[h], &mut mixed);
+            let rows = rows.clone();
+            if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
+                placed::forward(level, &head, rows, &mut work.placed[h], mixed);
+            } else {
+                let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+                fast::forward(level, &head, rows, group, mixed);
+            }
         }
-        saved.mixed = mixed;
         let after = rest
             .first_mut()
             .map_or(&mut work.resid, |next| &mut next.input);
@@ -164,20 +255,26 @@ impl<'a> Pass<'a> {
         let hidden = &mut saved.hidden[own_wide.clone()];
         let active = &mut saved.active[own_wide];
         let (w_in, b_in) = (mlp.w_in.clone(), mlp.b_in.clone());
-        linear::set_rows(&self.params[b_in], hidden);
-        linear::add_forward(level, source, &self.params[w_in], d, wide, hidden);
+        let (w_in, b_in) = (&self.params[w_in], &self.params[b_in]);
+        linear::forward(level, source, w_in, b_in, d, hidden);
         gelu::forward(level, hidden, active);
-        after.copy_from_slice(&saved.middle[own]);
-        linear::add_bias(&self.params[mlp.b_out.clone()], after);
+        let b_out = &self.params[mlp.b_out.clone()];
+        linear::set_to_biased(&saved.middle[own], b_out, after);
         let w_out = &self.params[mlp.w_out.clone()];
         linear::add_forward(level, active, w_out, wide, d, after);
     }
 
     /// Leaves the weights of a group's rows behind once more.
     pub(super) fn weights_again(self, l: usize, rows: Range<usize>, work: &mut Work) {
+        let (level, read) = (self.level, &work.layers[l].read);
         for h in 0..self.shape.layers[l].heads {
-            let head = self.head(l, h, &work.layers[l]);
-            fast::weights(self.level, &head, rows.clone(), &mut work.groups[h]);
+            let rows = rows.clone();
+            if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
+                placed::weights(level, &head, rows, &mut work.placed[h]);
+            } else {
+                let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+                fast::weights(level, &head, rows, group);
+            }
         }
     }
 
@@ -213,30 +310,30 @@ impl<'a> Pass<'a> {
             }
             None => d_mixed.copy_from_slice(d_resid),
         }
-        let Slopes {
-            queries,
-            keys,
-            values,
-            mixed,
-            ..
-        } = slopes;
-        let mut d_read = Gradients {
-            queries,
-            keys,
-            values: Some(values),
-            positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
-        };
+        let (mixed, d_mixed) = (&saved.mixed, &slopes.mixed);
         for h in 0..layer.heads {
-            let (head, group) = (self.head(l, h, saved), &mut work.groups[h]);
-            fast::backward(
-                level,
-                &head,
-                rows.clone(),
-                group,
-                &saved.mixed,
-                mixed,
-                &mut d_read,
-            );
+            let (rows, d_read) = (rows.clone(), &mut slopes.read);
+            if let (Some((plan, _)), Some(head)) = (
+                self.placed,
+                self.placed_head(l, h, &saved.read, &work.symbols),
+            ) {
+                let mut grads = placed::Gradients {
+                    values: &mut d_read.values,
+                    by_place: &mut grads[plan.scores[h].of_places.clone()],
+                    by_key: &mut slopes.by_key[h * self.shape.length * plan.states..],
+                };
+                let group = &mut work.placed[h];
+                placed::backward(level, &head, rows, group, (mixed, d_mixed), &mut grads);
+            } else {
+                let mut grads = Gradients {
+                    queries: &mut d_read.queries,
+                    keys: &mut d_read.keys,
+                    values: Some(&mut d_read.values),
+                    positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
+                };
+                let (head, group) = (self.head(l, h, &saved.read), &mut work.groups[h]);
+                fast::backward(level, &head, rows, group, mixed, d_mixed, &mut grads);
+            }
         }
     }
 
@@ -257,20 +354,14 @@ impl<'a> Pass<'a> {
         let own = rows.start * d..rows.end * d;
         let own_wide = rows.start * wide..rows.end * wide;
         let d_hidden = &mut slopes.hidden[own_wide.clone()];
-        d_hidden.fill(Lane::ZERO);
         let d_after = &slopes.resid[own.clone()];
-        linear::bias_backward(d_after, &mut grads[mlp.b_out.clone()]);
-        linear::backward(
-            level,
-            &saved.active[own_wide.clone()],
-            &self.params[mlp.w_out.clone()],
-            (wide, d),
-            d_after,
-            d_hidden,
-            &mut grads[mlp.w_out.clone()],
-        );
-        gelu::backward(&saved.hidden[own_wide], d_hidden);
-        linear::bias_backward(d_hidden, &mut grads[mlp.b_in.clone()]);
+        linear::bias_backward(level, d_after, &mut grads[mlp.b_out.clone()]);
+        let (active, gelu_slopes) = (&saved.active[own_wide.clone()], &saved.hidden[own_wide]);
+        let d_w_out = &mut grads[mlp.w_out.clone()];
+        linear::weight_backward(level, active, wide, d, d_after, d_w_out);
+        let w_out = &self.params[mlp.w_out.clone()];
+        linear::input_backward_through(level, w_out, wide, d_after, gelu_slopes, d_hidden);
+        linear::bias_backward(level, d_hidden, &mut grads[mlp.b_in.clone()]);
         let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed[..]);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
         self.normed_backward(norm, own, targets, grads, |source, d_source, grads| {

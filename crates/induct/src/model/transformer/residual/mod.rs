@@ -5,19 +5,23 @@
 
 mod layer;
 mod norm;
+mod placed;
 
 use std::f32::consts::LOG2_E;
 use std::ops::Range;
 
-use self::layer::LayerWork;
+use self::layer::{LayerWork, Read};
+use self::placed::PlacedTables;
 use super::{MLP_FACTOR, Transformer};
 use crate::chain::LANES;
 use crate::model::LossRows;
 use crate::model::lane::Lane;
 use crate::model::level::Level;
 use crate::model::ops::attention::fast::{self, GROUP, Group};
-use crate::model::ops::attention::{AttnProbe, RelativeTerm};
+use crate::model::ops::attention::{AttnProbe, RelativeTerm, placed as by_tables};
 use crate::model::ops::linear;
+
+pub use self::placed::Placed;
 
 impl Transformer {
     /// What the parameters are multiplied by before they are used: where, and by how much. Scores are computed in units of
@@ -36,14 +40,48 @@ impl Transformer {
         })
     }
 
-    /// Writes the parameters as the forward reads them into `prepared`.
-    pub fn prepare(&self, params: &[f32], prepared: &mut [f32]) {
-        prepared.copy_from_slice(params);
-        self.scale(prepared);
+    /// Room for parameters as the forward reads them.
+    pub fn weights(&self) -> Weights {
+        Weights {
+            params: vec![0.0; self.layout.len()],
+            placed: self.placed.as_ref().map(Placed::tables),
+        }
+    }
+
+    /// Writes the parameters as the forward reads them into `weights`.
+    pub fn prepare(&self, level: Level, params: &[f32], weights: &mut Weights) {
+        weights.params.copy_from_slice(params);
+        self.scale(&mut weights.params);
+        if let (Some(placed), Some(tables)) = (&self.placed, &mut weights.placed) {
+            placed.prepare(level, self, &weights.params, tables);
+        }
+    }
+
+    /// Length of a gradient with respect to what was prepared.
+    pub fn gradient_len(&self) -> usize {
+        let placed = self.placed.as_ref();
+        placed.map_or(self.layout.len(), Placed::gradient_len)
+    }
+
+    /// Carries a gradient with respect to what was prepared back to the parameters: writes it into `grads`.
+    pub fn pull_back(
+        &self,
+        level: Level,
+        weights: &mut Weights,
+        gradient: &[f32],
+        grads: &mut [f32],
+    ) {
+        grads.copy_from_slice(&gradient[..grads.len()]);
+        if let (Some(placed), Some(tables)) = (&self.placed, &mut weights.placed)
+            && tables.gentle
+        {
+            placed.pull_back(level, self, &weights.params, tables, gradient, grads);
+        }
+        self.scale(grads);
     }
 
     /// Multiplies what is scaled: parameters before they are used, and their gradients afterwards.
-    pub fn scale(&self, values: &mut [f32]) {
+    fn scale(&self, values: &mut [f32]) {
         for (place, scale) in self.scales() {
             values[place].iter_mut().for_each(|value| *value *= scale);
         }
@@ -52,6 +90,7 @@ impl Transformer {
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let stream = || vec![Lane::ZERO; self.length * self.width];
+        let by_symbol = || vec![Lane::ZERO; self.length * self.states];
         let hidden = |layer: &super::Layer| {
             let size = layer.mlp.as_ref().map_or(0, |_| MLP_FACTOR * self.width);
             vec![Lane::ZERO; self.length * size]
@@ -59,9 +98,7 @@ impl Transformer {
         let layer = |layer| LayerWork {
             input: stream(),
             normed: stream(),
-            queries: stream(),
-            keys: stream(),
-            values: stream(),
+            read: Read::new(self.length * self.width),
             mixed: stream(),
             middle: stream(),
             mlp_normed: stream(),
@@ -70,17 +107,23 @@ impl Transformer {
         };
         let heads = self.layers.iter().map(|layer| layer.heads).max();
         Work {
-            symbols: vec![Lane::ZERO; self.length * self.states],
+            symbols: by_symbol(),
             layers: self.layers.iter().map(layer).collect(),
             resid: stream(),
             final_normed: stream(),
             groups: vec![Group::new(self.length, self.width); heads.unwrap_or(0)],
+            placed: match &self.placed {
+                Some(plan) => {
+                    let size = self.width / plan.scores.len();
+                    vec![by_tables::Group::new(self.length, size); plan.scores.len()]
+                }
+                None => Vec::new(),
+            },
             slopes: Slopes {
                 resid: stream(),
                 normed: stream(),
-                queries: stream(),
-                keys: stream(),
-                values: stream(),
+                read: Read::new(self.length * self.width),
+                by_key: vec![Lane::ZERO; self.length * self.states * self.layers[0].heads],
                 mixed: stream(),
                 hidden: hidden(&self.layers[0]),
             },
@@ -88,12 +131,41 @@ impl Transformer {
     }
 }
 
-/// A transformer, the parameters as [`Transformer::prepare`] wrote them, and the instructions to use.
+/// Parameters as the forward reads them.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    params: Vec<f32>,
+    placed: Option<PlacedTables>,
+}
+
+impl Weights {
+    /// Whether the first layer's attention goes by tables.
+    pub fn has_tables(&self) -> bool {
+        self.placed.as_ref().is_some_and(|tables| tables.gentle)
+    }
+}
+
+/// A transformer, its parameters as [`Transformer::prepare`] wrote them, and the instructions to use.
 #[derive(Clone, Copy)]
 pub struct Pass<'a> {
-    pub shape: &'a Transformer,
-    pub params: &'a [f32],
-    pub level: Level,
+    shape: &'a Transformer,
+    params: &'a [f32],
+    /// What the first layer's attention goes by, where it does.
+    placed: Option<(&'a Placed, &'a PlacedTables)>,
+    level: Level,
+}
+
+impl Transformer {
+    /// What runs over blocks.
+    pub fn pass<'a>(&'a self, level: Level, weights: &'a Weights) -> Pass<'a> {
+        let tables = weights.placed.as_ref().filter(|tables| tables.gentle);
+        Pass {
+            shape: self,
+            params: &weights.params,
+            placed: self.placed.as_ref().zip(tables),
+            level,
+        }
+    }
 }
 
 impl<'a> Pass<'a> {
@@ -126,7 +198,7 @@ impl<'a> Pass<'a> {
     ) {
         let (rows, k, top) = (inputs.len(), self.shape.states, self.top());
         self.forward_below(inputs, work);
-        work.slopes.begin(rows * self.shape.width);
+        work.slopes.begin();
         for group in groups(0..rows) {
             self.forward_rows(top, group.clone(), work);
             self.output(group.clone(), work, logits);
@@ -141,7 +213,7 @@ impl<'a> Pass<'a> {
         }
         self.project_backward(top, rows, work, grads);
         for l in (0..top).rev() {
-            work.slopes.begin(rows * self.shape.width);
+            work.slopes.begin();
             self.turn_to(l, work);
             for group in groups(0..rows) {
                 self.weights_again(l, group.clone(), work);
@@ -223,8 +295,13 @@ impl<'a> Pass<'a> {
     pub fn show(self, rows: usize, work: &Work, probe: AttnProbe) {
         for (l, layer) in self.shape.layers.iter().enumerate() {
             for h in 0..layer.heads {
-                let inputs = self.head(l, h, &work.layers[l]);
-                fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, probe);
+                let read = &work.layers[l].read;
+                if let Some(inputs) = self.placed_head(l, h, read, &work.symbols) {
+                    by_tables::show(self.level, &inputs, rows, (l, h), probe);
+                } else {
+                    let inputs = self.head(l, h, read);
+                    fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, probe);
+                }
             }
         }
     }
@@ -240,29 +317,54 @@ impl<'a> Pass<'a> {
             }
         }
         match &self.shape.embed_positions {
-            Some(positions) => {
-                let positions = &self.params[positions.clone()];
-                for (h, position) in h.chunks_exact_mut(d).zip(positions.chunks_exact(d)) {
-                    linear::set_rows(position, h);
-                }
+            Some(_) => {
+                let table = &self.params[placed::vectors(self.shape)];
+                set_to_sums(self.level, table, (k, d), symbols, h);
             }
-            None => h.fill(Lane::ZERO),
+            None => {
+                h.fill(Lane::ZERO);
+                let table = &self.params[self.shape.embed.clone()];
+                linear::add_forward(self.level, symbols, table, k, d, h);
+            }
         }
-        let table = &self.params[self.shape.embed.clone()];
-        linear::add_forward(self.level, symbols, table, k, d, h);
     }
 
     /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
     fn embed_backward(self, rows: usize, work: &Work, grads: &mut [Lane]) {
         let (k, d) = (self.shape.states, self.shape.width);
         let (symbols, dh) = (&work.symbols[..rows * k], &work.slopes.resid[..rows * d]);
-        let d_table = &mut grads[self.shape.embed.clone()];
-        linear::weight_backward(self.level, symbols, k, d, dh, d_table);
-        if let Some(positions) = &self.shape.embed_positions {
-            for (d_position, &dh) in grads[positions.clone()].iter_mut().zip(dh) {
-                *d_position += dh;
-            }
-        }
+        let grads = &mut grads[placed::vectors(self.shape)];
+        sums_backward(self.level, (k, d), symbols, dh, grads);
+    }
+}
+
+/// h_i = table[x_i] + table[k + i]: what is a symbol's, plus what is a place's.
+fn set_to_sums(
+    level: Level,
+    table: &[f32],
+    (k, d): (usize, usize),
+    symbols: &[Lane],
+    h: &mut [Lane],
+) {
+    let (of_symbols, of_places) = table.split_at(k * d);
+    for (h, place) in h.chunks_exact_mut(d).zip(of_places.chunks_exact(d)) {
+        linear::set_rows(place, h);
+    }
+    linear::add_forward(level, symbols, of_symbols, k, d, h);
+}
+
+/// h_i = table[x_i] (+ table[k + i])  ⟹  dtable[x_i] += dh_i, dtable[k + i] += dh_i
+fn sums_backward(
+    level: Level,
+    (k, d): (usize, usize),
+    symbols: &[Lane],
+    dh: &[Lane],
+    d_table: &mut [Lane],
+) {
+    let (of_symbols, of_places) = d_table.split_at_mut(k * d);
+    linear::weight_backward(level, symbols, k, d, dh, of_symbols);
+    for (d_place, &dh) in of_places.iter_mut().zip(dh) {
+        *d_place += dh;
     }
 }
 
@@ -284,6 +386,8 @@ pub struct Work {
     final_normed: Vec<Lane>,
     /// What the rows that are being worked on leave behind, by head.
     groups: Vec<Group>,
+    /// The same of the first layer, where it goes by tables.
+    placed: Vec<by_tables::Group>,
     slopes: Slopes,
 }
 
@@ -293,18 +397,19 @@ struct Slopes {
     /// Of the residual stream: after a layer, then below it.
     resid: Vec<Lane>,
     normed: Vec<Lane>,
-    queries: Vec<Lane>,
-    keys: Vec<Lane>,
-    values: Vec<Lane>,
+    read: Read,
     mixed: Vec<Lane>,
     /// [t, 4d]
     hidden: Vec<Lane>,
+    /// Where the first layer goes by tables, of the scores of symbols with keys' places: [heads, t, k]
+    by_key: Vec<Lane>,
 }
 
 impl Slopes {
-    /// Makes those ready that rows add to whose turn is later: `count` numbers each.
-    fn begin(&mut self, count: usize) {
-        self.keys[..count].fill(Lane::ZERO);
-        self.values[..count].fill(Lane::ZERO);
+    /// Makes those ready that rows add to whose turn is later.
+    fn begin(&mut self) {
+        self.read.keys.fill(Lane::ZERO);
+        self.read.values.fill(Lane::ZERO);
+        self.by_key.fill(Lane::ZERO);
     }
 }

@@ -56,12 +56,12 @@ impl Columns {
     }
 
     #[inline(always)]
-    fn row<T>(self, data: &[T], row: usize) -> &[T] {
+    pub(super) fn row<T>(self, data: &[T], row: usize) -> &[T] {
         &data[row * self.stride + self.offset..][..self.size]
     }
 
     #[inline(always)]
-    fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
+    pub(super) fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
         &mut data[row * self.stride + self.offset..][..self.size]
     }
 
