@@ -62,14 +62,16 @@ pub const ONE_LAYER: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// The minimal model as the paper trains it: plain SGD, W_k = 0 and v constant at the start.
-const MINIMAL: [&str; 3] = [
+const MINIMAL: [&str; 4] = [
+    "train.steps=3000",
     "model.kind=minimal",
     "model.start={kind=\"constant\", w=0.0, v=0.01}",
     "train.optimizer={kind=\"sgd\", lr=2e-3}",
 ];
 
 /// Trigrams with the paper's context length.
-const TRIGRAM: [&str; 6] = [
+const TRIGRAM: [&str; 7] = [
+    "record.every=50",
     "task.ngram=3",
     "task.length=200",
     "model.width=24",
@@ -79,7 +81,8 @@ const TRIGRAM: [&str; 6] = [
 ];
 
 /// More states with the paper's context length.
-const MORE_STATES: [&str; 4] = [
+const MORE_STATES: [&str; 5] = [
+    "record.every=50",
     "task.length=200",
     "model.width=32",
     "train.batch=32",
@@ -103,7 +106,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         let mut overrides = vec![
             format!("name=\"{id}\""),
             "record.snapshots=1".into(),
-            "record.every=20".into(),
+            "record.every=25".into(),
         ];
         overrides.extend(set.concat().iter().map(|&set| set.to_owned()));
         overrides.extend(changes.set.iter().cloned());
@@ -116,19 +119,20 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
             seeds: changes.seeds.unwrap_or(planned),
         }));
     };
-    let snapshots: &[&str] = &["record.snapshots=200"];
+    let snapshots: &[&str] = &["record.snapshots=120"];
+    let steps: &[&str] = &["train.steps=3000"];
     add(
         "main",
         "two states, two layers of one head",
         [18, 60],
-        &[snapshots],
+        &[steps, snapshots],
     );
     let three: &[&str] = &["task.states=3"];
     add(
         "three-states",
         "three states, the paper's single head",
-        [4, 20],
-        &[three],
+        [3, 20],
+        &[three, steps],
     );
     add(
         "three-states-more-heads",
@@ -136,7 +140,12 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         [2, 20],
         &[
             three,
-            &["model.heads=[1, 3]", "model.width=24", "train.steps=2500"],
+            &[
+                "model.heads=[1, 3]",
+                "model.width=24",
+                "train.steps=2500",
+                "record.every=50",
+            ],
             &["train.optimizer.lr=3e-3"],
             &["train.schedule={kind=\"cosine\", floor=0.1}"],
         ],
@@ -156,7 +165,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
     add(
         "minimal-three-states",
         "the minimal model, three states",
-        [6, 20],
+        [4, 20],
         &[&MINIMAL, three],
     );
     for p in INTERPOLATED {
@@ -166,14 +175,14 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         add(
             &interpolated(p),
             "two states, chains from an interpolated prior",
-            [3, 20],
-            &[&[&curriculum, "train.steps=2000", "train.optimizer.lr=3e-3"]],
+            [2, 20],
+            &[&[&curriculum, "train.steps=1600", "train.optimizer.lr=3e-3"]],
         );
     }
     add(
         "trigram",
         "trigrams, three heads a layer",
-        [3, 20],
+        [2, 20],
         &[&TRIGRAM, &["model.heads=3"]],
     );
     add(
@@ -200,7 +209,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         "two-layers-short",
         "two layers, for comparison with one",
         [4, 20],
-        &[short, &["train.steps=500", "record.every=10"]],
+        &[short, &["train.steps=400", "record.every=10"]],
     );
     for (id, about, set) in ONE_LAYER {
         add(
@@ -210,7 +219,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
             &[
                 short,
                 set,
-                &["model.layers=1", "train.steps=4000", "record.every=80"],
+                &["model.layers=1", "train.steps=3200", "record.every=80"],
             ],
         );
     }
@@ -220,7 +229,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         [1, 1],
         &[&[
             "train.optimizer.lr=3e-5",
-            "train.steps=30000",
+            "train.steps=20000",
             "record.every=200",
         ]],
     );
@@ -228,7 +237,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         "released-rate",
         "the main setting at the learning rate of the released code, 5e-4",
         [1, 1],
-        &[&["train.optimizer.lr=5e-4", "train.steps=6000"]],
+        &[&["train.optimizer.lr=5e-4", "train.steps=5000"]],
     );
     all.into_iter().collect()
 }

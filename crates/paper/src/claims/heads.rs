@@ -126,7 +126,7 @@ fn second_layer_first(results: &Results) -> Vec<Part> {
             "transformer",
             "steps from the second layer's preference for equal symbols being at half of its final value to the first layer's attention on the previous token being there",
             results.of("main").mean(transformer),
-            Limit::AtLeast(20.0),
+            Limit::AtLeast(25.0),
         ),
     ]
 }
