@@ -11,7 +11,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         id: "C7",
         title: "The less unigrams tell, the earlier the transition",
         statement: "Trained on chains whose symbol frequencies say less about the next symbol, the model reaches bigrams sooner, even when measured on the original chains.",
-        place: "section 4.1; figure 4a; appendix C",
+        place: "section 3.1; figure 4a; appendix B",
         figure: 4,
         needs: &[
             "interpolated-0.0",
@@ -33,7 +33,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         id: "C9",
         title: "Other distributions tell the phases apart",
         statement: "In the unigram phase the model is nearly optimal on independent symbols, and no better than uniform on doubly stochastic chains.",
-        place: "appendix D, figure on other distributions",
+        place: "appendix C, figure on other distributions",
         figure: 11,
         needs: &["main", "minimal"],
         remark: "Before its second drop the transformer is already somewhat better than uniform on doubly stochastic chains.",

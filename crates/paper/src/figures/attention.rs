@@ -203,7 +203,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
     for layer in 0..2 {
         for (attention, step, meaning) in &shown {
             let values = above_row_means(&attention.scores[layer], symbols.len());
-            let reach = quantile(&values, 0.98);
+            let reach = quantile(&values, 0.93);
             panels.push(Panel::Heatmap(Heatmap {
                 title: format!(
                     "Layer {}, {meaning} ({:.0} thousand)",
@@ -229,7 +229,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
     };
     Drawn::new(
         figure,
-        "Scores A before the softmax on the beginning of one sequence of the test set, each above the mean of its row, since the softmax does not see what a row has in common; colours end at the 98th of 100 sizes. \
+        "Scores A before the softmax on the beginning of one sequence of the test set, each above the mean of its row, since the softmax does not see what a row has in common; the strongest colours are those of the largest 7 % and beyond. \
          A row is a token that attends, a column one that is attended to: at the end layer 1 prefers one symbol everywhere but one step back, and layer 2 has stripes, since tokens that followed one symbol attract the rows with that symbol.",
     )
 }

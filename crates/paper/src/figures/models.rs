@@ -172,7 +172,7 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         "On independent symbols counting symbols is all there is to do, on doubly stochastic chains it is worth nothing: so the two tell apart what the model counts. \
-         While the model is at unigrams its loss is low on the first and not below uniform on the second; when it turns to bigrams, it gains on the second.",
+         While the model is at unigrams its loss is low on the first, and on the second still near that of the uniform strategy; when it turns to bigrams, it gains on the second.",
     )
 }
 

@@ -35,7 +35,7 @@ pub(super) fn priors(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         format!(
-            "Above: trained on chains from the interpolated prior at p, measured on the original ones. By its definition (appendix C) the two rows of a chain are nearly equal at p = 0, where \
+            "Above: trained on chains from the interpolated prior at p, measured on the original ones. By its definition (appendix B) the two rows of a chain are nearly equal at p = 0, where \
              unigrams say all there is to know, and mirror each other at p = 1, where they say nothing: the paper's caption has the two ends the other way round. Bigrams become the nearest strategy {} \
              at p = 0.5 and {} at p = 1. Below: the minimal model (k = 2) in the middle of its drop, W<sub>k</sub> already diagonal, even v<sub>j</sub> (odd lags) above odd ones.",
             onset(0.5),
