@@ -16,8 +16,13 @@ fn moment_name(index: usize) -> String {
 
 /// The bytes of a snapshot, or with moments of a checkpoint.
 pub fn encode(model: &Model, step: u64, params: &[f32], moments: &[Vec<f32>]) -> Vec<u8> {
-    let bytes =
-        |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
+    let bytes = |values: &[f32]| -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(size_of_val(values));
+        for value in values {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    };
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for tensor in model.layout().tensors() {
         let own = bytes(&params[tensor.range.clone()]);

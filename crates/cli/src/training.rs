@@ -30,6 +30,7 @@ pub struct Training {
     records: Records,
     started: Instant,
     resumed_at: Option<u64>,
+    checkpoint_every: Duration,
 }
 
 /// What is kept of a run, and where.
@@ -95,6 +96,7 @@ impl Training {
             trainer,
             started: Instant::now(),
             resumed_at,
+            checkpoint_every: CHECKPOINT_EVERY,
         })
     }
 
@@ -120,7 +122,7 @@ impl Training {
                 loss,
                 params: self.trainer.params().to_vec(),
             });
-            if self.trainer.is_done() || saved.elapsed() >= CHECKPOINT_EVERY {
+            if self.trainer.is_done() || saved.elapsed() >= self.checkpoint_every {
                 let row = self.records.keep(due.take())?;
                 self.take(row)?;
                 if self.trainer.is_done() {
@@ -130,19 +132,24 @@ impl Training {
                 saved = Instant::now();
             }
             let Self {
-                trainer, records, ..
+                trainer,
+                records,
+                checkpoint_every,
+                ..
             } = &mut *self;
             let stop = records.next_wanted(step);
             let train = || {
-                while trainer.step() < stop && saved.elapsed() < CHECKPOINT_EVERY {
+                loop {
                     loss = Some(trainer.advance()?);
                     follow(&Progress {
                         step: trainer.step(),
                         loss,
                         nearest: records.nearest.as_deref(),
                     });
+                    if trainer.step() >= stop || saved.elapsed() >= *checkpoint_every {
+                        return Ok(());
+                    }
                 }
-                Ok(())
             };
             let (row, trained) = rayon::join(|| records.keep(due), train);
             self.take(row?)?;
@@ -273,4 +280,57 @@ pub fn check_same(folder: &RunFolder, recipe: &Recipe) -> Result<(), Failure> {
         "{path} was made by another recipe than this one; go on with it by \
          `induct train {path}/recipe.toml --resume`, or give another --out"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn training(folder: RunFolder) -> Training {
+        let recipe = folder.recipe(&[]).unwrap();
+        let instruments = Instruments::new(&recipe).unwrap();
+        Training::start(folder, Trainer::new(&recipe).unwrap(), instruments).unwrap()
+    }
+
+    /// A checkpoint falls due at every step, so at every record, too. Each is kept once, and so it is when a run goes on from
+    /// such a checkpoint.
+    #[test]
+    fn a_checkpoint_at_a_record_does_not_repeat_it() {
+        let text = "task.length = 8\nmodel.width = 4\ntrain.batch = 8\ntrain.steps = 12\n\
+                    record.every = 4\nrecord.snapshots = 5\nrecord.test_sequences = 8";
+        let recipe = Recipe::from_toml(text, &[]).unwrap();
+        let temporary = TempDir::new().unwrap();
+        let path = |name: &str| temporary.path().join(name);
+        let metrics = |run: &Path| fs::read_to_string(run.join("metrics.csv")).unwrap();
+
+        let seldom = path("seldom");
+        let mut run = training(RunFolder::create(&seldom, &recipe).unwrap());
+        run.run(|_| ()).unwrap();
+        assert_eq!(run.records.history.steps(), [0, 4, 8, 12]);
+
+        let (always, broken_off) = (path("always"), path("broken-off"));
+        let mut run = training(RunFolder::create(&always, &recipe).unwrap());
+        run.checkpoint_every = Duration::ZERO;
+        let keep_a_copy = |progress: &Progress| {
+            // The checkpoint of the step before is there: that of a record.
+            if progress.step == 9 {
+                fs::create_dir_all(broken_off.join("snapshots")).unwrap();
+                for name in ["recipe.toml", "metrics.csv", "checkpoint.safetensors"] {
+                    fs::copy(always.join(name), broken_off.join(name)).unwrap();
+                }
+            }
+        };
+        run.run(keep_a_copy).unwrap();
+        assert_eq!(metrics(&always), metrics(&seldom));
+
+        let mut run = training(RunFolder::reopen(&broken_off).unwrap().unwrap());
+        assert_eq!(run.resumed_at, Some(8));
+        run.run(|_| ()).unwrap();
+        assert_eq!(metrics(&broken_off), metrics(&seldom));
+    }
 }

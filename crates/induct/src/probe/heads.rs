@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::chain::{LANES, TokenBlock};
 use crate::model::circuits;
-use crate::model::{AttnRow, Kind, Matrix, Model, Prepared};
+use crate::model::{AttnRow, Kind, Matrix, Model, Prepared, Work};
 
 /// Scores of the heads that make an induction circuit, each of the best head in its layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,17 +23,25 @@ pub fn head_scores(
     prepared: &Prepared,
     blocks: &[TokenBlock],
 ) -> Option<HeadScores> {
+    let masses: Vec<Vec<Masses>> = blocks
+        .par_iter()
+        .map(|block| {
+            let mut work = model.work();
+            model.forward(prepared, &block.rows()[..model.length()], &mut work);
+            masses(model, prepared, block, &work)
+        })
+        .collect();
+    scores_of_masses(model, &masses)
+}
+
+/// The scores of heads, given their masses on every block.
+pub(super) fn scores_of_masses(model: &Model, masses: &[Vec<Masses>]) -> Option<HeadScores> {
     let Kind::Transformer(shape) = model.kind() else {
         return None;
     };
     if model.length() < 2 {
         return None;
     }
-    let layers = shape.layer_count().min(2);
-    let masses: Vec<Vec<Masses>> = blocks
-        .par_iter()
-        .map(|block| masses(model, prepared, block, layers))
-        .collect();
     // The best head of a layer, over all blocks.
     let best = |l: usize| {
         let rows: f64 = masses.iter().map(|by_layer| by_layer[l].rows).sum();
@@ -43,23 +51,29 @@ pub fn head_scores(
     };
     Some(HeadScores {
         previous_token: best(0),
-        induction: (layers > 1).then(|| best(1)),
+        induction: (shape.layer_count() > 1).then(|| best(1)),
     })
 }
 
 /// Attention of one layer on what its heads are expected to look at.
-struct Masses {
+pub(super) struct Masses {
     /// Summed over rows and sequences, one a head.
     on_target: Vec<f64>,
     /// Rows that have anything to look at.
     rows: f64,
 }
 
-/// The masses of the first layers on one block.
-fn masses(model: &Model, prepared: &Prepared, block: &TokenBlock, layers: usize) -> Vec<Masses> {
+/// The masses of the first two layers on one block, whose forward has just been done in `work`.
+pub(super) fn masses(
+    model: &Model,
+    prepared: &Prepared,
+    block: &TokenBlock,
+    work: &Work,
+) -> Vec<Masses> {
     let Kind::Transformer(shape) = model.kind() else {
         return Vec::new();
     };
+    let layers = shape.layer_count().min(2);
     let mut masses: Vec<Masses> = (0..layers)
         .map(|l| Masses {
             on_target: vec![0.0; shape.heads(l)],
@@ -93,9 +107,7 @@ fn masses(model: &Model, prepared: &Prepared, block: &TokenBlock, layers: usize)
             }
         }
     };
-    let mut work = model.work();
-    model.forward(prepared, inputs, &mut work);
-    model.show_attention(prepared, inputs, &work, &mut look);
+    model.show_attention(prepared, inputs, work, &mut look);
     masses
 }
 

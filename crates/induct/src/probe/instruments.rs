@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::heads::{head_scores, matching, odd_even_score, positional_profile};
+use super::heads::{matching, odd_even_score, positional_profile, scores_of_masses};
 use super::history::{KL_TRUTH, STEP, kl_column};
 use super::test_set::{Draw, Positions, Room, TestSet};
 use crate::chain::{Address, Alpha, LANES, Prior, PriorSpec, Purpose};
@@ -171,19 +171,21 @@ impl Instruments {
             Some((step * self.batch as u64) as f64),
             train_loss,
         ];
-        let blocks = self.sets[0].1.blocks();
-        let looked_at = &blocks[..blocks.len().min(ATTENTION_SEQUENCES / LANES)];
         let prepared = model.prepare(params);
-        let (divergences, heads) = rayon::join(
-            || {
-                let sets = self.sets.par_iter();
-                let divergences =
-                    sets.map(|(_, set)| set.divergences_in(&self.rooms, model, &prepared));
-                divergences.collect::<Vec<_>>()
-            },
-            || head_scores(model, &prepared, looked_at),
-        );
-        for (index, of_set) in divergences.iter().enumerate() {
+        let measured: Vec<_> = self
+            .sets
+            .par_iter()
+            .enumerate()
+            .map(|(index, (_, set))| {
+                let looked_at = match index {
+                    0 => set.blocks().len().min(ATTENTION_SEQUENCES / LANES),
+                    _ => 0,
+                };
+                set.measure(&self.rooms, model, &prepared, looked_at)
+            })
+            .collect();
+        let heads = scores_of_masses(model, &measured[0].1);
+        for (index, (of_set, _)) in measured.iter().enumerate() {
             for divergence in of_set {
                 row.push(Some(divergence.last.estimate().mean));
                 if index == 0 {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::estimate::Moments;
+use super::heads::{Masses, masses};
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
 use crate::idle::Idle;
 use crate::model::level::{Level, leveled};
@@ -160,18 +161,19 @@ impl TestSet {
 
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, prepared: &Prepared) -> Vec<Divergence> {
-        self.divergences_in(&Idle::default(), model, prepared)
+        self.measure(&Idle::default(), model, prepared, 0).0
     }
 
-    /// The same, in rooms for that model.
-    pub(super) fn divergences_in(
+    /// The same, in rooms for that model, and how its heads look at the first `looked_at` blocks: one forward serves both.
+    pub(super) fn measure(
         &self,
         rooms: &Idle<Room>,
         model: &Model,
         prepared: &Prepared,
-    ) -> Vec<Divergence> {
+        looked_at: usize,
+    ) -> (Vec<Divergence>, Vec<Vec<Masses>>) {
         let (length, states) = (self.length, self.states);
-        let by_block: Vec<Vec<(Lane, Option<Lane>)>> = self
+        let by_block: Vec<OnBlock> = self
             .blocks
             .par_iter()
             .enumerate()
@@ -182,7 +184,7 @@ impl TestSet {
                     || Room::new(model),
                     |Room { work, log_q }| {
                         let inputs = &block.rows()[..length];
-                        if index < self.thorough {
+                        if index < self.thorough.max(looked_at) {
                             model.forward(prepared, inputs, work);
                         } else {
                             model.forward_last(prepared, inputs, work);
@@ -197,18 +199,23 @@ impl TestSet {
                                 all.map(|all| all.mean_divergence(index * length, states, log_q)),
                             )
                         };
-                        self.references.iter().map(from).collect()
+                        OnBlock {
+                            divergences: self.references.iter().map(from).collect(),
+                            masses: (index < looked_at)
+                                .then(|| masses(model, prepared, block, work)),
+                        }
                     },
                 )
             })
             .collect();
         let mut divergences = self.empty_divergences();
-        for (block, by_reference) in self.blocks.iter().zip(&by_block) {
-            for (divergence, &(last, all)) in divergences.iter_mut().zip(by_reference) {
+        for (block, on_block) in self.blocks.iter().zip(&by_block) {
+            for (divergence, &(last, all)) in divergences.iter_mut().zip(&on_block.divergences) {
                 divergence.push(last, all, block.used());
             }
         }
-        divergences
+        let masses = by_block.into_iter().filter_map(|on_block| on_block.masses);
+        (divergences, masses.collect())
     }
 
     /// KL(truth ‖ reference) for every reference.
@@ -243,6 +250,14 @@ impl TestSet {
         };
         self.references.iter().map(empty).collect()
     }
+}
+
+/// What is measured on a block.
+struct OnBlock {
+    /// From every reference, at the last position and over all of them.
+    divergences: Vec<(Lane, Option<Lane>)>,
+    /// Of the blocks that are looked at.
+    masses: Option<Vec<Masses>>,
 }
 
 /// What it takes to measure a model on a block.

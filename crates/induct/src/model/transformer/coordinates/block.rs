@@ -12,10 +12,10 @@ use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
 use crate::chain::LANES;
 use crate::model::LossRows;
 use crate::model::lane::Lane;
-use crate::model::level::Level;
+use crate::model::level::{Level, leveled};
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
-use crate::model::ops::convolution::{Planes, set_symbols};
+use crate::model::ops::convolution::Planes;
 use crate::model::ops::linear;
 
 /// Rows of a layer that go forward, and backward, together.
@@ -143,15 +143,7 @@ impl Coordinates {
     /// The coordinates of the inputs, and all layers but the last.
     fn forward_below(&self, tables: &Tables, inputs: &[[u8; LANES]], work: &mut Work) {
         let Work { symbols, layers } = work;
-        set_symbols(inputs, 0, symbols);
-        // y_i = onehot(x_i) without its first entry
-        let m = self.states - 1;
-        for r in 0..m {
-            let plane = symbols.column(1 + r)[..inputs.len()].iter();
-            for (y_i, &z) in layers[0].y.chunks_exact_mut(m).zip(plane) {
-                y_i[r] = z;
-            }
-        }
+        one_hot::read(self.level, inputs, symbols, &mut layers[0].y);
         for (plan, layer) in self.layers.iter().zip(layers) {
             for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
                 if let Group::Wide(group) = &mut head.group {
@@ -197,12 +189,10 @@ impl Coordinates {
         };
         let stride = self.layers[l + 1].m;
         let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
+        let next = &mut next.y[rows.start * stride..rows.end * stride];
         for (part, source) in sources.enumerate() {
-            for r in 0..m {
-                for i in rows.clone() {
-                    next.y[i * stride + part * m + r] = source[i * m + r];
-                }
-            }
+            let source = &source[rows.start * m..rows.end * m];
+            copy_part(self.level, source, m, stride, &mut next[part * m..]);
         }
     }
 
@@ -455,6 +445,28 @@ impl Coordinates {
                 };
                 let inputs = self.wide(m, y, &w, &tables.data[places.positions.clone()]);
                 fast::show(self.level, &inputs, rows, (l, h), cancels, probe);
+            }
+        }
+    }
+}
+
+leveled!(
+    /// Copies rows of m numbers into rows that are `stride` apart.
+    fn copy_part(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) = copy_part_any
+);
+
+#[inline(always)]
+fn copy_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) {
+    match m {
+        // Two symbols: no loop within the loop.
+        1 => {
+            for i in 0..source.len() {
+                out[i * stride] = source[i];
+            }
+        }
+        _ => {
+            for i in 0..source.len() / m {
+                out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
             }
         }
     }

@@ -12,6 +12,7 @@
 
 use std::f32::consts::LN_2;
 
+use crate::chain::LANES;
 use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
 use crate::model::ops::convolution::{Planes, convolve, correlate};
@@ -100,17 +101,114 @@ pub(super) fn forward(
 }
 
 leveled!(
-    fn averages(
+    /// Reads the symbols of `inputs`, and sets the coordinates y ([rows, k−1]): one-hot symbols without their first entry.
+    pub(super) fn read(inputs: &[[u8; LANES]], symbols: &mut Symbols, y: &mut [Lane]) = read_any
+);
+
+#[inline(always)]
+fn read_any<const FUSED: bool>(inputs: &[[u8; LANES]], symbols: &mut Symbols, y: &mut [Lane]) {
+    let (rows, m) = (inputs.len(), symbols.columns() - 1);
+    for b in 0..=m {
+        let plane = &mut symbols.column_mut(b)[..rows];
+        // Two rows at a time: of single ones, the compiler would make vectors across rows.
+        for i in (0..rows / 2 * 2).step_by(2) {
+            plane[i] = Lane::is(&inputs[i], b);
+            plane[i + 1] = Lane::is(&inputs[i + 1], b);
+        }
+        if rows % 2 == 1 {
+            plane[rows - 1] = Lane::is(&inputs[rows - 1], b);
+        }
+        if b > 0 {
+            for i in 0..rows {
+                y[i * m + b - 1] = plane[i];
+            }
+        }
+    }
+}
+
+/// Computes the averages c, given N in the place of the shares.
+fn averages(
+    level: Level,
+    factors: &Factors,
+    symbols: &Symbols,
+    rows: usize,
+    work: &mut Work,
+    c: &mut [Lane],
+) {
+    match factors.states {
+        2 => averages_of::<2>(level, factors, symbols, rows, work, c),
+        3 => averages_of::<3>(level, factors, symbols, rows, work, c),
+        _ => averages_of_many(level, factors, symbols, rows, work, c),
+    }
+}
+
+leveled!(
+    fn averages_of[K: usize](
         factors: &Factors,
         symbols: &Symbols,
         rows: usize,
         work: &mut Work,
         c: &mut [Lane],
-    ) = averages_any
+    ) = averages_of_any
+);
+
+/// Few symbols: row by row, all of a row in registers.
+#[inline(always)]
+fn averages_of_any<const FUSED: bool, const K: usize>(
+    factors: &Factors,
+    symbols: &Symbols,
+    rows: usize,
+    work: &mut Work,
+    c: &mut [Lane],
+) {
+    let mut factor = [[Lane::ZERO; K]; K];
+    for a in 0..K {
+        for b in 0..K {
+            factor[a][b] = Lane::splat(factors.by_symbols[a * K + b]);
+        }
+    }
+    let mut z: [&[Lane]; K] = [&[]; K];
+    for a in 0..K {
+        z[a] = &symbols.column(a)[..rows];
+    }
+    let mut shares = work.shares.columns_mut::<K>();
+    for b in 0..K {
+        shares[b] = &mut std::mem::take(&mut shares[b])[..rows];
+    }
+    let c = &mut c[..rows * (K - 1)];
+    for i in 0..rows {
+        let (mut g, mut n) = ([Lane::ZERO; K], [Lane::ZERO; K]);
+        let mut total = Lane::ZERO;
+        for b in 0..K {
+            for a in 0..K {
+                g[b] = z[a][i].times_plus::<FUSED>(factor[a][b], g[b]);
+            }
+            n[b] = shares[b][i];
+            total = g[b].times_plus::<FUSED>(n[b], total);
+        }
+        let inverse = total.inverse();
+        for b in 0..K {
+            let share = g[b] * inverse;
+            shares[b][i] = share;
+            if b > 0 {
+                c[i * (K - 1) + b - 1] = n[b] * share;
+            }
+        }
+    }
+}
+
+leveled!(
+    fn averages_of_many(
+        factors: &Factors,
+        symbols: &Symbols,
+        rows: usize,
+        work: &mut Work,
+        c: &mut [Lane],
+    ) = averages_of_many_any
 );
 
 #[inline(always)]
-fn averages_any<const FUSED: bool>(
+fn averages_of_many_any<const FUSED: bool>(
     factors: &Factors,
     symbols: &Symbols,
     rows: usize,

@@ -151,14 +151,22 @@ pub struct Group {
 impl Group {
     /// Room for rows of contexts up to t = `length`, of heads of up to `size` numbers.
     pub fn new(length: usize, size: usize) -> Self {
+        Self {
+            slopes: vec![Lane::ZERO; GROUP * length],
+            ..Self::to_show(GROUP, length, size)
+        }
+    }
+
+    /// The same for a forward of fewer rows only.
+    fn to_show(rows: usize, length: usize, size: usize) -> Self {
         let tile = vec![Lane::ZERO; ROWS * size];
         Self {
             length,
             lags: Lags::new(length, size),
             tile: [tile.clone(), tile],
-            weights: vec![Lane::ZERO; GROUP * length],
-            slopes: vec![Lane::ZERO; GROUP * length],
-            inverse: vec![Lane::ZERO; GROUP],
+            weights: vec![Lane::ZERO; rows * length],
+            slopes: Vec::new(),
+            inverse: vec![Lane::ZERO; rows],
         }
     }
 
@@ -331,32 +339,44 @@ pub fn show(
     constant: impl Fn(usize) -> Lane,
     probe: AttnProbe,
 ) {
-    let mut group = Group::new(rows, inputs.columns.size);
+    let mut group = Group::to_show(1, rows, inputs.columns.size);
     group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
-        scores(level, inputs, i, &mut group);
-        let (constant, row) = (constant(i), &mut group.weights[..=i]);
-        for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
-            *shown = (score + constant) * LN_2;
-        }
-        softmax(level, row);
+        show_row(level, inputs, i, constant(i), &mut group, &mut attn_scores);
         probe(AttnRow {
             layer,
             head,
             position: i,
             attn_scores: &attn_scores[..=i],
-            attn_pattern: row,
+            attn_pattern: &group.weights[..=i],
         });
     }
 }
 
 leveled!(
-    /// Makes a row of scores, in units of ln 2, into its pattern.
-    fn softmax(row: &mut [Lane]) = softmax_any
+    /// Leaves the pattern of one row in the group's first row of weights, and its scores, with `constant` added to them, beside it.
+    fn show_row(
+        inputs: &Inputs,
+        i: usize,
+        constant: Lane,
+        group: &mut Group,
+        attn_scores: &mut [Lane],
+    ) = show_row_any
 );
 
-leveled!(
-    /// The scores of one row, into the group's first row of weights.
-    fn scores(inputs: &Inputs, i: usize, group: &mut Group) = scores_any
-);
+#[inline(always)]
+fn show_row_any<const FUSED: bool>(
+    inputs: &Inputs,
+    i: usize,
+    constant: Lane,
+    group: &mut Group,
+    attn_scores: &mut [Lane],
+) {
+    scores_any::<FUSED>(inputs, i, group);
+    let row = &mut group.weights[..=i];
+    for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
+        *shown = (score + constant) * LN_2;
+    }
+    softmax_any::<FUSED>(row);
+}
