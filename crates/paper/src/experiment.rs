@@ -81,12 +81,11 @@ const TRIGRAM: [&str; 7] = [
 ];
 
 /// More states with the paper's context length.
-const MORE_STATES: [&str; 5] = [
+const MORE_STATES: [&str; 4] = [
     "record.every=50",
     "task.length=200",
     "model.width=32",
     "train.batch=32",
-    "train.steps=1500",
 ];
 
 /// How experiments are to differ from what is planned.
@@ -124,7 +123,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
     add(
         "main",
         "two states, two layers of one head",
-        [18, 60],
+        [17, 60],
         &[steps, snapshots],
     );
     let three: &[&str] = &["task.states=3"];
@@ -143,7 +142,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
             &[
                 "model.heads=[1, 3]",
                 "model.width=24",
-                "train.steps=2500",
+                "train.steps=2000",
                 "record.every=50",
             ],
             &["train.optimizer.lr=3e-3"],
@@ -176,7 +175,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
             &interpolated(p),
             "two states, chains from an interpolated prior",
             [2, 20],
-            &[&[&curriculum, "train.steps=1600", "train.optimizer.lr=3e-3"]],
+            &[&[&curriculum, "train.steps=1400", "train.optimizer.lr=3e-3"]],
         );
     }
     add(
@@ -188,20 +187,34 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
     add(
         "trigram-one-head",
         "trigrams, one head a layer",
-        [3, 20],
+        [2, 20],
         &[&TRIGRAM],
     );
     add(
         "five-states",
         "five states",
         [2, 20],
-        &[&MORE_STATES, &["task.states=5", "train.optimizer.lr=5e-3"]],
+        &[
+            &MORE_STATES,
+            &[
+                "task.states=5",
+                "train.optimizer.lr=5e-3",
+                "train.steps=1500",
+            ],
+        ],
     );
     add(
         "eight-states",
         "eight states",
         [2, 20],
-        &[&MORE_STATES, &["task.states=8", "train.optimizer.lr=1e-2"]],
+        &[
+            &MORE_STATES,
+            &[
+                "task.states=8",
+                "train.optimizer.lr=1e-2",
+                "train.steps=1200",
+            ],
+        ],
     );
     // One layer, eight times as long as two layers take in the same setting.
     let short: &[&str] = &["train.batch=32", "train.optimizer.lr=1e-2"];
@@ -209,7 +222,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         "two-layers-short",
         "two layers, for comparison with one",
         [4, 20],
-        &[short, &["train.steps=400", "record.every=10"]],
+        &[short, &["train.steps=320", "record.every=10"]],
     );
     for (id, about, set) in ONE_LAYER {
         add(
@@ -219,7 +232,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
             &[
                 short,
                 set,
-                &["model.layers=1", "train.steps=3200", "record.every=80"],
+                &["model.layers=1", "train.steps=2560", "record.every=80"],
             ],
         );
     }
@@ -229,7 +242,7 @@ pub fn experiments(scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, R
         [1, 1],
         &[&[
             "train.optimizer.lr=3e-5",
-            "train.steps=20000",
+            "train.steps=12000",
             "record.every=200",
         ]],
     );

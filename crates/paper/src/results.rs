@@ -39,7 +39,7 @@ pub struct Exam {
 }
 
 /// Sequences in an exam.
-const EXAM: u64 = 4096;
+const EXAM: u64 = 2048;
 /// Number of the exam's set among the test sets of a recipe, the first three of which runs are measured on.
 const EXAM_SET: u64 = 3;
 

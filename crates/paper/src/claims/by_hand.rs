@@ -10,7 +10,7 @@ use crate::statistics::Measured;
 
 /// Disjoint sets of sequences, which stand in for seeds; one more is there to choose the output map on.
 const SETS: u64 = 20;
-const SEQUENCES: u64 = 512;
+const SEQUENCES: u64 = 256;
 
 /// Multiples of the averages that are tried as logits.
 const SCALES: std::ops::RangeInclusive<u32> = 1..=80;

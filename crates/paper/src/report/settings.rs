@@ -80,7 +80,7 @@ pub(super) const CHOICES: &str = "\
 <tr><th scope=\"row\">minimal model</th><td>SGD, 2·10<sup>−3</sup></td><td>–</td><td>as in the text; v starts at 0.01, W<sub>k</sub> at 0</td></tr>
 <tr><th scope=\"row\">interpolated priors</th><td>caption: 0 has no unigram signal</td><td>–</td><td>the appendix's definition, by which 1 has none</td></tr>
 <tr><th scope=\"row\">three states</th><td>one head</td><td>one head</td><td>both: one head, and three in the second layer, since logits are linear in what a head averages</td></tr>
-<tr><th scope=\"row\">one layer</th><td>eight times longer</td><td>–</td><td>eight times as many steps as two layers in the same setting, which is past its transition in less than half of its own steps</td></tr>
+<tr><th scope=\"row\">one layer</th><td>eight times longer</td><td>–</td><td>eight times as many steps as two layers in the same setting, which are past their transition by then</td></tr>
 </tbody>
 </table></div>
 ";
