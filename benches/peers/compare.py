@@ -85,7 +85,8 @@ def check_all(
 
 def time_induct(induct: Path, setting: str, seconds: float, threads: int) -> float:
     """Milliseconds a step."""
-    command = [str(induct), "bench", "--only", setting, "--seconds", str(seconds), "--threads", str(threads), "--json"]
+    bench = SETTINGS[setting].bench
+    command = [str(induct), "bench", "--only", bench, "--seconds", str(seconds), "--threads", str(threads), "--json"]
     return json.loads(output_of(command))["settings"][0]["ms_per_step"]
 
 

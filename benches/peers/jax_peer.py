@@ -124,6 +124,9 @@ def minimal(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
     lag = lags(setting.length)
     positional = jnp.where(lag >= 0, weights["v"][np.maximum(lag, 0)], 0.0)
     before = jnp.einsum("js,bsc->bjc", positional, symbols)
+    if setting.masked:
+        scores = jnp.einsum("bpc,bjc->bpj", symbols @ weights["W_k"], before)
+        return jnp.where(lag >= 0, scores, 0.0) @ symbols
     # The masked sum over j is a running sum of k x k tables: cheaper than t x t scores a sequence, and as a
     # product with a triangle of ones cheaper than cumsum.
     pairs = before[..., :, None] * symbols[..., None, :]

@@ -1,4 +1,5 @@
-"""The standard settings of `induct bench`, for the peers and for the recipes that check them."""
+"""The standard settings of `induct bench`, for the peers and for the recipes that check them; the minimal one twice, in both
+ways that a peer may compute it."""
 
 from __future__ import annotations
 
@@ -51,12 +52,19 @@ class Setting:
     width: int = 16
     positions: str = "relative-key"
     mlp: bool = False
+    masked: bool = False
+    """Whether peers compute the minimal model with masked t x t scores, as its formula is written, not by running sums"""
     optimizer: AdamW | Sgd = AdamW()
 
     @property
     def contexts(self) -> int:
         """Rows of a transition table."""
         return self.states ** (self.ngram - 1)
+
+    @property
+    def bench(self) -> str:
+        """What `induct bench` calls it."""
+        return "minimal" if self.kind == "minimal" else self.name
 
     @property
     def head_width(self) -> int:
@@ -96,5 +104,6 @@ SETTINGS: dict[str, Setting] = {
         Setting("many-states", states=10, length=200, width=32),
         Setting("one-layer-mlp", layers=1, mlp=True, positions="absolute"),
         Setting("minimal", kind="minimal", optimizer=Sgd(lr=2e-3)),
+        Setting("minimal-masked", kind="minimal", masked=True, optimizer=Sgd(lr=2e-3)),
     )
 }

@@ -114,6 +114,9 @@ class Minimal:
         """Logits [B, t, k]."""
         symbols = functional.one_hot(inputs, self.setting.states).float()
         before = (weights["v"][self.lag] * self.triangle) @ symbols
+        if self.setting.masked:
+            scores = (symbols @ weights["W_k"]) @ before.transpose(1, 2)
+            return (scores * self.triangle) @ symbols
         # The masked sum over j is a running sum of k x k tables: cheaper than t x t scores a sequence.
         counts = (before[..., :, None] * symbols[..., None, :]).cumsum(1)
         return torch.einsum("bpc,bpci->bpi", symbols @ weights["W_k"], counts)

@@ -41,6 +41,8 @@ fn steps_allocate_nothing() {
         vec![],
         vec!["task.states=10", "model.width=32"],
         vec!["model.mlp=true", "model.layer_norm=true"],
+        vec!["model.mlp=true"],
+        vec!["model.mlp=true", "model.positions=absolute"],
         vec![
             "model.kind=minimal",
             "train.optimizer={kind=\"sgd\", lr=2e-3}",

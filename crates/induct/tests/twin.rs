@@ -4,7 +4,7 @@ mod architectures;
 
 use std::ops::Range;
 
-use architectures::{architectures, in_coordinates, paths, tokens, weights};
+use architectures::{architectures, by_tables, in_coordinates, paths, tokens, weights};
 use induct::chain::{LANES, TokenBlock};
 use induct::model::{
     Heads, Lane, Matrix, Model, ModelSpec, Positions, TransformerSpec, TransformerStart, twin,
@@ -259,6 +259,45 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
             let name = format!("{positions:?}");
             assert_fast_matches_twin(&name, &spec, (states, length, LANES), 0.4);
+        }
+    }
+}
+
+/// First layers that go by tables of places, or in coordinates below an MLP: sizes that fill several groups and tiles, and leave something over.
+#[test]
+fn first_layers_of_their_own_match_the_twin() {
+    for positions in [
+        Positions::Absolute,
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::None,
+    ] {
+        for (layers, heads, mlp) in [(1, 1, true), (1, 2, false), (2, 2, true)] {
+            for sizes in [(2, 41, LANES), (3, 19, 5), (4, 18, LANES), (10, 17, LANES)] {
+                let spec = ModelSpec::Transformer(TransformerSpec {
+                    layers,
+                    heads: Heads::Every(heads),
+                    width: 12,
+                    positions,
+                    mlp,
+                    ..TransformerSpec::default()
+                });
+                let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
+                let has_tables = |scale: f64| {
+                    let params: Vec<f32> =
+                        weights(&model, scale).iter().map(|&w| w as f32).collect();
+                    by_tables(&model, &params)
+                };
+                if positions == Positions::Absolute {
+                    assert_eq!(has_tables(0.4), sizes.0 <= 4);
+                    // Large scores are left to the general way.
+                    assert!(!has_tables(4.0));
+                } else if mlp {
+                    assert_eq!(has_tables(0.4), heads * (sizes.0 - 1) <= 12);
+                }
+                let name = format!("{positions:?} {layers} {heads} {mlp}");
+                assert_fast_matches_twin(&name, &spec, sizes, 0.4);
+            }
         }
     }
 }

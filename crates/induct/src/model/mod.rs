@@ -85,9 +85,13 @@ impl Model {
     /// The same model once for every set of vector instructions that this machine has, the best first.
     pub fn at_all_levels(&self) -> Vec<Self> {
         let at = |level| Self {
+            kind: match self.kind.clone() {
+                Kind::Transformer(shape) => Kind::Transformer(shape.at(level)),
+                minimal => minimal,
+            },
             coordinates: self.coordinates.clone().map(|plan| plan.at(level)),
             level,
-            ..self.clone()
+            spec: self.spec.clone(),
         };
         Level::all().into_iter().map(at).collect()
     }
@@ -97,7 +101,7 @@ impl Model {
     pub fn in_residual_stream(mut self) -> Self {
         self.coordinates = None;
         if let Kind::Transformer(shape) = self.kind {
-            self.kind = Kind::Transformer(shape.without_tables());
+            self.kind = Kind::Transformer(shape.with_plain_first());
         }
         self
     }
@@ -307,10 +311,11 @@ impl Model {
     ) {
         match (&self.kind, &self.coordinates, prepared) {
             (Kind::Transformer(shape), Some(plan), Prepared::Tables(tables)) => {
+                grads.fill(0.0);
                 plan.pull_back(shape, params, tables, gradient, grads);
             }
             (Kind::Transformer(shape), None, Prepared::Weights(weights)) => {
-                shape.pull_back(self.level, weights, gradient, grads);
+                shape.pull_back(self.level, params, weights, gradient, grads);
             }
             (Kind::Minimal(_), None, _) => grads.copy_from_slice(gradient),
             _ => panic!("{FOREIGN}"),

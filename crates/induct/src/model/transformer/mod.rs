@@ -16,8 +16,10 @@ mod residual;
 
 use std::ops::Range;
 
+use self::coordinates::Coordinates;
 use self::residual::Placed;
 use super::layout::Layout;
+use super::level::Level;
 use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
@@ -40,8 +42,19 @@ pub struct Transformer {
     /// [d, k]
     pub(in crate::model) unembed: Range<usize>,
     pub(in crate::model) layout: Layout,
-    /// How the first layer's attention goes by tables, where that is possible and pays.
-    placed: Option<Placed>,
+    /// How the first layer's attention goes, in the residual stream.
+    first: First,
+}
+
+/// How the first layer's attention goes: the stream below it has only k different vectors, or k + t with absolute positions.
+#[derive(Clone, Debug)]
+enum First {
+    /// As in all layers.
+    Plain,
+    /// By tables, with absolute positions.
+    Placed(Placed),
+    /// In coordinates, below an MLP.
+    Coordinates(Coordinates),
 }
 
 /// Places of one layer's parameters.
@@ -147,15 +160,25 @@ impl Transformer {
             final_norm,
             unembed,
             layout,
-            placed: None,
+            first: First::Plain,
         };
-        shape.placed = Placed::new(&shape);
+        let in_coordinates = Coordinates::below_mlp(&shape).map(First::Coordinates);
+        let placed = || Placed::new(&shape).map(First::Placed);
+        shape.first = in_coordinates.or_else(placed).unwrap_or(First::Plain);
         Ok(shape)
     }
 
-    /// The same without tables in the first layer.
-    pub fn without_tables(mut self) -> Self {
-        self.placed = None;
+    /// The same with a first layer like all others.
+    pub fn with_plain_first(mut self) -> Self {
+        self.first = First::Plain;
+        self
+    }
+
+    /// The same with other vector instructions.
+    pub fn at(mut self, level: Level) -> Self {
+        if let First::Coordinates(plan) = self.first {
+            self.first = First::Coordinates(plan.at(level));
+        }
         self
     }
 

@@ -112,7 +112,7 @@ impl Coordinates {
         loss: LossRows,
         grads: &mut [Lane],
     ) {
-        let (rows, states, top) = (inputs.len(), self.states, self.layers.len() - 1);
+        let (rows, states, top) = (inputs.len(), self.outputs, self.layers.len() - 1);
         self.forward_below(tables, inputs, work);
         for layer in &mut work.layers {
             layer.dy.fill(Lane::ZERO);
@@ -136,6 +136,25 @@ impl Coordinates {
             self.backward_layer(tables, top, group, work, grads);
         }
         for l in (0..top).rev() {
+            self.backward_layer(tables, l, 0..rows, work, grads);
+        }
+    }
+
+    /// The way back through a [`forward`](Self::forward) of all `rows`, given the gradient of what it wrote: adds that of every table,
+    /// by lane.
+    pub fn backward(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &mut Work,
+        d_out: &[Lane],
+        grads: &mut [Lane],
+    ) {
+        for layer in &mut work.layers {
+            layer.dy.fill(Lane::ZERO);
+        }
+        self.output_backward(tables, 0..rows, work, d_out, grads);
+        for l in (0..self.layers.len()).rev() {
             self.backward_layer(tables, l, 0..rows, work, grads);
         }
     }
@@ -198,15 +217,15 @@ impl Coordinates {
 
     /// Logits of some rows: logits_i = table₀ + [y, c¹ … c^H]_i · table₁…, with y and c of the last layer.
     fn output(&self, tables: &Tables, rows: Range<usize>, work: &Work, logits: &mut [Lane]) {
-        let (states, m) = (self.states, self.layers[self.layers.len() - 1].m);
+        let (outputs, m) = (self.outputs, self.layers[self.layers.len() - 1].m);
         let top = work.layers.last().expect("at least one layer");
-        let logits = &mut logits[rows.start * states..rows.end * states];
-        let (first, rest) = tables.data[self.output.clone()].split_at(states);
+        let logits = &mut logits[rows.start * outputs..rows.end * outputs];
+        let (first, rest) = tables.data[self.output.clone()].split_at(outputs);
         linear::set_rows(first, logits);
         let sources = std::iter::once(&top.y).chain(top.heads.iter().map(|head| &head.c));
-        for (source, table) in sources.zip(rest.chunks_exact(m * states)) {
+        for (source, table) in sources.zip(rest.chunks_exact(m * outputs)) {
             let source = &source[rows.start * m..rows.end * m];
-            linear::add_forward(self.level, source, table, m, states, logits);
+            linear::add_forward(self.level, source, table, m, outputs, logits);
         }
     }
 
@@ -219,14 +238,14 @@ impl Coordinates {
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
-        let (level, states, m) = (
+        let (level, outputs, m) = (
             self.level,
-            self.states,
+            self.outputs,
             self.layers[self.layers.len() - 1].m,
         );
         let LayerWork { y, dy, heads } = work.layers.last_mut().expect("at least one layer");
-        let rest = &tables.data[self.output.clone()][states..];
-        let (d_first, d_rest) = grads[self.output.clone()].split_at_mut(states);
+        let rest = &tables.data[self.output.clone()][outputs..];
+        let (d_first, d_rest) = grads[self.output.clone()].split_at_mut(outputs);
         linear::bias_backward(level, d_logits, d_first);
         let own = rows.start * m..rows.end * m;
         let parts = heads.iter_mut().map(|head| {
@@ -234,12 +253,12 @@ impl Coordinates {
             (&head.c, &mut head.dc)
         });
         let parts = std::iter::once((&*y, dy)).chain(parts);
-        let tables = rest.chunks_exact(m * states);
+        let tables = rest.chunks_exact(m * outputs);
         for ((part, d_part), (table, d_table)) in
-            parts.zip(tables.zip(d_rest.chunks_exact_mut(m * states)))
+            parts.zip(tables.zip(d_rest.chunks_exact_mut(m * outputs)))
         {
-            linear::weight_backward(level, &part[own.clone()], m, states, d_logits, d_table);
-            linear::input_backward(level, table, m, states, d_logits, &mut d_part[own.clone()]);
+            linear::weight_backward(level, &part[own.clone()], m, outputs, d_logits, d_table);
+            linear::input_backward(level, table, m, outputs, d_logits, &mut d_part[own.clone()]);
         }
     }
 

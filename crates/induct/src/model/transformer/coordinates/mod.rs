@@ -20,7 +20,7 @@
 //! (With relative-query positions it is A_Q instead of A_K in the second table, and y_i instead of y_j beside it.)
 //! The averages c_i = Σ_j p_ij y_j are m more coordinates: averages of numbers that sum to one sum to one. So the
 //! layer's output is again of that form, with y′ = [y, c¹ … c^H] and A′ = [A₀ + Σ_h A_V,₀ W_O; A₁…; A_V,₁… W_O …],
-//! and logits = h P is one more table.
+//! and logits = h P is one more table. (Where an MLP comes after the first layer, that one ends in the stream, h = y′ A′.)
 //!
 //! A step computes the tables once ([`Coordinates::prepare`]), runs all blocks on them ([`block`]), and carries
 //! the tables' gradients back to the parameters once ([`Coordinates::pull_back`]).
@@ -50,7 +50,9 @@ pub struct Coordinates {
     layers: Vec<LayerPlan>,
     /// Coordinates after the last layer.
     last: usize,
-    /// [1 + last, k]
+    /// What comes out of them: k logits, or the d numbers of the stream, where it goes on from there.
+    outputs: usize,
+    /// [1 + last, outputs]
     output: Range<usize>,
     /// Length of all tables together.
     size: usize,
@@ -85,8 +87,21 @@ struct HeadPlan {
 impl Coordinates {
     /// The plan for `shape`, if coordinates are possible and no more work than the stream itself.
     pub fn new(shape: &Transformer) -> Option<Self> {
-        let plain = |layer: &Layer| layer.norm.is_none() && layer.mlp.is_none();
-        if !shape.layers.iter().all(plain) || shape.embed_positions.is_some() {
+        let has_mlp = shape.layers.iter().any(|layer| layer.mlp.is_some());
+        let plan = || Self::of_layers(shape, &shape.layers, shape.states);
+        (!has_mlp).then(plan).flatten()
+    }
+
+    /// The plan for what is below the first MLP of `shape`, on the same conditions.
+    pub fn below_mlp(shape: &Transformer) -> Option<Self> {
+        let has_mlp = shape.layers[0].mlp.is_some();
+        let plan = || Self::of_layers(shape, &shape.layers[..1], shape.width);
+        has_mlp.then(plan).flatten()
+    }
+
+    fn of_layers(shape: &Transformer, of: &[Layer], outputs: usize) -> Option<Self> {
+        let normed = of.iter().any(|layer| layer.norm.is_some());
+        if normed || shape.embed_positions.is_some() {
             return None;
         }
         let mut size = 0;
@@ -96,7 +111,7 @@ impl Coordinates {
         };
         let mut m = shape.states - 1;
         let (mut pair_work, mut layers) = (0, Vec::new());
-        for layer in &shape.layers {
+        for layer in of {
             pair_work += layer.heads * m;
             let heads = (0..layer.heads).map(|_| HeadPlan {
                 asks: take((1 + m) * m),
@@ -109,10 +124,10 @@ impl Coordinates {
             });
             m *= 1 + layer.heads;
         }
-        if pair_work > shape.width * shape.layers.len() {
+        if pair_work > shape.width * of.len() {
             return None;
         }
-        let output = take((1 + m) * shape.states);
+        let output = take((1 + m) * outputs);
         Some(Self {
             states: shape.states,
             length: shape.length,
@@ -123,6 +138,7 @@ impl Coordinates {
             level: Level::detect(),
             layers,
             last: m,
+            outputs,
             output,
             size,
         })

@@ -87,10 +87,20 @@ impl Coordinates {
         for l in 0..self.layers.len() {
             self.prepare_layer(shape, params, l, tables);
         }
-        let a = View::new(&tables.bases[self.layers.len()], d);
+        let last = &tables.bases[self.layers.len()];
+        if self.ends_in_stream(shape) {
+            tables.data[self.output.clone()].copy_from_slice(last);
+            return;
+        }
         let p = View::new(&params[shape.unembed.clone()], self.states);
         let output = ViewMut::new(&mut tables.data, self.states, self.output.start);
-        add_product(output, a, p, (1 + self.last, d, self.states), 1.0);
+        let sizes = (1 + self.last, d, self.states);
+        add_product(output, View::new(last, d), p, sizes, 1.0);
+    }
+
+    /// Whether the stream goes on after the last layer here, so that there is no unembedding yet.
+    fn ends_in_stream(&self, shape: &Transformer) -> bool {
+        shape.layers[self.layers.len() - 1].mlp.is_some()
     }
 
     /// Fills one layer's tables and the basis after it.
@@ -188,7 +198,7 @@ impl Coordinates {
         asked + placed.fold(0.0, f32::max)
     }
 
-    /// Writes the gradient of every parameter into `grads`, given that of every table.
+    /// Adds the gradient of every parameter to `grads`, given that of every table.
     pub fn pull_back(
         &self,
         shape: &Transformer,
@@ -198,26 +208,32 @@ impl Coordinates {
         grads: &mut [f32],
     ) {
         let (d, states, top) = (shape.width, self.states, self.layers.len());
-        grads.fill(0.0);
-        // output = A P  ⟹  dA = doutput Pᵀ, dP = Aᵀ doutput
-        let d_output = View::new(&d_tables[self.output.clone()], states);
-        let sizes = (d, 1 + self.last, states);
-        let d_unembed = ViewMut::new(grads, states, shape.unembed.start);
-        let last = View::new(&tables.bases[top], d);
-        add_transposed_product(d_unembed, last, d_output, sizes, 1.0);
-        let d_last = &mut tables.d_bases[top];
-        d_last.fill(0.0);
-        let p = View::new(&params[shape.unembed.clone()], states);
-        let sizes = (1 + self.last, states, d);
-        add_product_with_transposed(ViewMut::new(d_last, d, 0), d_output, p, sizes, 1.0);
+        let d_output = &d_tables[self.output.clone()];
+        if self.ends_in_stream(shape) {
+            tables.d_bases[top].copy_from_slice(d_output);
+        } else {
+            // output = A P  ⟹  dA = doutput Pᵀ, dP = Aᵀ doutput
+            let d_output = View::new(d_output, states);
+            let sizes = (d, 1 + self.last, states);
+            let d_unembed = ViewMut::new(grads, states, shape.unembed.start);
+            let last = View::new(&tables.bases[top], d);
+            add_transposed_product(d_unembed, last, d_output, sizes, 1.0);
+            let d_last = &mut tables.d_bases[top];
+            d_last.fill(0.0);
+            let p = View::new(&params[shape.unembed.clone()], states);
+            let sizes = (1 + self.last, states, d);
+            add_product_with_transposed(ViewMut::new(d_last, d, 0), d_output, p, sizes, 1.0);
+        }
         for l in (0..top).rev() {
             self.pull_back_layer(shape, params, l, tables, d_tables, grads);
         }
         // A₀ = E₀, A_c = E_c − E₀  ⟹  dE_c = dA_c, dE₀ = dA₀ − Σ_c dA_c
         let d_embed = &mut grads[shape.embed.clone()];
-        d_embed.copy_from_slice(&tables.d_bases[0]);
-        let (first, rest) = d_embed.split_at_mut(d);
-        for row in rest.chunks_exact(d) {
+        for (sum, part) in d_embed.iter_mut().zip(&tables.d_bases[0]) {
+            *sum += part;
+        }
+        let first = &mut d_embed[..d];
+        for row in tables.d_bases[0].chunks_exact(d).skip(1) {
             first.iter_mut().zip(row).for_each(|(x0, x)| *x0 -= x);
         }
     }

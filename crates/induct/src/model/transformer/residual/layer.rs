@@ -151,8 +151,16 @@ impl<'a> Pass<'a> {
     ) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
-        if let Some((plan, _)) = self.placed.filter(|_| l == 0) {
-            return self.placed_backward(plan, rows, work, grads);
+        let of_tables = self.shape.layout.len()..;
+        match (l, self.placed, self.below, &mut work.below) {
+            (0, Some((plan, _)), ..) => {
+                return self.placed_backward(plan, rows, work, &mut grads[of_tables]);
+            }
+            (0, _, Some((plan, tables)), Some(below)) => {
+                let d_middle = &slopes.resid[..rows * d];
+                return plan.backward(tables, rows, below, d_middle, &mut grads[of_tables]);
+            }
+            _ => {}
         }
         let projected = [
             (&layer.w_q, &slopes.read.queries),
@@ -216,11 +224,24 @@ impl<'a> Pass<'a> {
 
     /// The rest of the layer for a group of rows: attention, and the MLP if there is one. Leaves the group's weights behind.
     pub(super) fn forward_rows(self, l: usize, rows: Range<usize>, work: &mut Work) {
+        if !self.is_below(l) {
+            self.attend(l, rows.clone(), work);
+        }
+        self.mlp(l, rows, work);
+    }
+
+    /// h′ = h + mixed (W_O): the layer's attention.
+    fn attend(self, l: usize, rows: Range<usize>, work: &mut Work) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
         let own = rows.start * d..rows.end * d;
         let (done, rest) = work.layers.split_at_mut(l + 1);
-        let saved = &mut done[l];
-        let LayerWork { read, mixed, .. } = &mut *saved;
+        let LayerWork {
+            input,
+            read,
+            mixed,
+            middle,
+            ..
+        } = &mut done[l];
         for h in 0..layer.heads {
             let rows = rows.clone();
             if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
@@ -230,27 +251,36 @@ impl<'a> Pass<'a> {
                 fast::forward(level, &head, rows, group, mixed);
             }
         }
-        let after = rest
-            .first_mut()
-            .map_or(&mut work.resid, |next| &mut next.input);
-        let after = &mut after[own.clone()];
-        let middle = match &layer.mlp {
-            Some(_) => &mut saved.middle[own.clone()],
-            None => &mut *after,
+        let after = match (&layer.mlp, rest.first_mut()) {
+            (Some(_), _) => middle,
+            (None, Some(next)) => &mut next.input,
+            (None, None) => &mut work.resid,
         };
-        // h′ = h + mixed (W_O)
-        let (input, mixed) = (&saved.input[own.clone()], &saved.mixed[own.clone()]);
+        let (after, input, mixed) = (
+            &mut after[own.clone()],
+            &input[own.clone()],
+            &mixed[own.clone()],
+        );
         match &layer.w_o {
             Some(w_o) => {
-                middle.copy_from_slice(input);
-                linear::add_forward(level, mixed, &self.params[w_o.clone()], d, d, middle);
+                after.copy_from_slice(input);
+                linear::add_forward(level, mixed, &self.params[w_o.clone()], d, d, after);
             }
-            None => set_to_sum(middle, input, mixed),
+            None => set_to_sum(after, input, mixed),
         }
-        // h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out
-        let Some(mlp) = &layer.mlp else { return };
+    }
+
+    /// h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out
+    fn mlp(self, l: usize, rows: Range<usize>, work: &mut Work) {
+        let Some(mlp) = &self.shape.layers[l].mlp else {
+            return;
+        };
+        let (d, level) = (self.shape.width, self.level);
         let wide = MLP_FACTOR * d;
+        let own = rows.start * d..rows.end * d;
         let own_wide = rows.start * wide..rows.end * wide;
+        let (done, rest) = work.layers.split_at_mut(l + 1);
+        let saved = &mut done[l];
         let source = self.normed(&mlp.norm, &saved.middle, &mut saved.mlp_normed, own.clone());
         let hidden = &mut saved.hidden[own_wide.clone()];
         let active = &mut saved.active[own_wide];
@@ -258,6 +288,10 @@ impl<'a> Pass<'a> {
         let (w_in, b_in) = (&self.params[w_in], &self.params[b_in]);
         linear::forward(level, source, w_in, b_in, d, hidden);
         gelu::forward(level, hidden, active);
+        let after = match rest.first_mut() {
+            Some(next) => &mut next.input[own.clone()],
+            None => &mut work.resid[own.clone()],
+        };
         let b_out = &self.params[mlp.b_out.clone()];
         linear::set_to_biased(&saved.middle[own], b_out, after);
         let w_out = &self.params[mlp.w_out.clone()];
@@ -293,6 +327,9 @@ impl<'a> Pass<'a> {
         if layer.mlp.is_some() {
             self.mlp_backward(l, rows.clone(), saved, slopes, grads);
         }
+        if self.is_below(l) {
+            return;
+        }
         // h′ = h + mixed (W_O)
         let (d_resid, d_mixed) = (&slopes.resid[own.clone()], &mut slopes.mixed[own.clone()]);
         match &layer.w_o {
@@ -319,7 +356,8 @@ impl<'a> Pass<'a> {
             ) {
                 let mut grads = placed::Gradients {
                     values: &mut d_read.values,
-                    by_place: &mut grads[plan.scores[h].of_places.clone()],
+                    by_place: &mut grads[self.shape.layout.len()..]
+                        [plan.scores[h].of_places.clone()],
                     by_key: &mut slopes.by_key[h * self.shape.length * plan.states..],
                 };
                 let group = &mut work.placed[h];

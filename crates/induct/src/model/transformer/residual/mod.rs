@@ -12,7 +12,8 @@ use std::ops::Range;
 
 use self::layer::{LayerWork, Read};
 use self::placed::PlacedTables;
-use super::{MLP_FACTOR, Transformer};
+use super::coordinates::{self, Coordinates, Tables};
+use super::{First, MLP_FACTOR, Transformer};
 use crate::chain::LANES;
 use crate::model::LossRows;
 use crate::model::lane::Lane;
@@ -44,7 +45,11 @@ impl Transformer {
     pub fn weights(&self) -> Weights {
         Weights {
             params: vec![0.0; self.layout.len()],
-            placed: self.placed.as_ref().map(Placed::tables),
+            first: match &self.first {
+                First::Plain => FirstTables::Plain,
+                First::Placed(plan) => FirstTables::Placed(plan.tables()),
+                First::Coordinates(plan) => FirstTables::Coordinates(plan.tables(self.width)),
+            },
         }
     }
 
@@ -52,32 +57,50 @@ impl Transformer {
     pub fn prepare(&self, level: Level, params: &[f32], weights: &mut Weights) {
         weights.params.copy_from_slice(params);
         self.scale(&mut weights.params);
-        if let (Some(placed), Some(tables)) = (&self.placed, &mut weights.placed) {
-            placed.prepare(level, self, &weights.params, tables);
+        match (&self.first, &mut weights.first) {
+            (First::Placed(plan), FirstTables::Placed(tables)) => {
+                plan.prepare(level, self, &weights.params, tables);
+            }
+            (First::Coordinates(plan), FirstTables::Coordinates(tables)) => {
+                plan.prepare(self, params, tables);
+            }
+            _ => {}
         }
     }
 
     /// Length of a gradient with respect to what was prepared.
     pub fn gradient_len(&self) -> usize {
-        let placed = self.placed.as_ref();
-        placed.map_or(self.layout.len(), Placed::gradient_len)
+        let tables = match &self.first {
+            First::Plain => 0,
+            First::Placed(plan) => plan.size(),
+            First::Coordinates(plan) => plan.size(),
+        };
+        self.layout.len() + tables
     }
 
     /// Carries a gradient with respect to what was prepared back to the parameters: writes it into `grads`.
     pub fn pull_back(
         &self,
         level: Level,
+        params: &[f32],
         weights: &mut Weights,
         gradient: &[f32],
         grads: &mut [f32],
     ) {
-        grads.copy_from_slice(&gradient[..grads.len()]);
-        if let (Some(placed), Some(tables)) = (&self.placed, &mut weights.placed)
+        let (of_params, of_tables) = gradient.split_at(grads.len());
+        grads.copy_from_slice(of_params);
+        if let (First::Placed(plan), FirstTables::Placed(tables)) =
+            (&self.first, &mut weights.first)
             && tables.gentle
         {
-            placed.pull_back(level, self, &weights.params, tables, gradient, grads);
+            plan.pull_back(level, self, &weights.params, tables, of_tables, grads);
         }
         self.scale(grads);
+        if let (First::Coordinates(plan), FirstTables::Coordinates(tables)) =
+            (&self.first, &mut weights.first)
+        {
+            plan.pull_back(self, params, tables, of_tables, grads);
+        }
     }
 
     /// Multiplies what is scaled: parameters before they are used, and their gradients afterwards.
@@ -112,12 +135,16 @@ impl Transformer {
             resid: stream(),
             final_normed: stream(),
             groups: vec![Group::new(self.length, self.width); heads.unwrap_or(0)],
-            placed: match &self.placed {
-                Some(plan) => {
+            placed: match &self.first {
+                First::Placed(plan) => {
                     let size = self.width / plan.scores.len();
                     vec![by_tables::Group::new(self.length, size); plan.scores.len()]
                 }
-                None => Vec::new(),
+                _ => Vec::new(),
+            },
+            below: match &self.first {
+                First::Coordinates(plan) => Some(plan.work()),
+                _ => None,
             },
             slopes: Slopes {
                 resid: stream(),
@@ -135,13 +162,25 @@ impl Transformer {
 #[derive(Clone, Debug)]
 pub struct Weights {
     params: Vec<f32>,
-    placed: Option<PlacedTables>,
+    first: FirstTables,
+}
+
+/// What the first layer's attention goes by.
+#[derive(Clone, Debug)]
+enum FirstTables {
+    Plain,
+    Placed(PlacedTables),
+    Coordinates(Tables),
 }
 
 impl Weights {
-    /// Whether the first layer's attention goes by tables.
+    /// Whether the first layer's attention is unlike that of all others.
     pub fn has_tables(&self) -> bool {
-        self.placed.as_ref().is_some_and(|tables| tables.gentle)
+        match &self.first {
+            FirstTables::Plain => false,
+            FirstTables::Placed(tables) => tables.gentle,
+            FirstTables::Coordinates(_) => true,
+        }
     }
 }
 
@@ -150,19 +189,30 @@ impl Weights {
 pub struct Pass<'a> {
     shape: &'a Transformer,
     params: &'a [f32],
-    /// What the first layer's attention goes by, where it does.
+    /// What the first layer's attention goes by: tables of places and symbols, or coordinates.
     placed: Option<(&'a Placed, &'a PlacedTables)>,
+    below: Option<(&'a Coordinates, &'a Tables)>,
     level: Level,
 }
 
 impl Transformer {
     /// What runs over blocks.
     pub fn pass<'a>(&'a self, level: Level, weights: &'a Weights) -> Pass<'a> {
-        let tables = weights.placed.as_ref().filter(|tables| tables.gentle);
+        let (mut placed, mut below) = (None, None);
+        match (&self.first, &weights.first) {
+            (First::Placed(plan), FirstTables::Placed(tables)) if tables.gentle => {
+                placed = Some((plan, tables));
+            }
+            (First::Coordinates(plan), FirstTables::Coordinates(tables)) => {
+                below = Some((plan, tables));
+            }
+            _ => {}
+        }
         Pass {
             shape: self,
             params: &weights.params,
-            placed: self.placed.as_ref().zip(tables),
+            placed,
+            below,
             level,
         }
     }
@@ -179,7 +229,7 @@ impl<'a> Pass<'a> {
         work: &mut Work,
         logits: &mut [Lane],
     ) {
-        self.forward_below(inputs, work);
+        self.forward_below(inputs, first, work);
         for group in groups(first..inputs.len()) {
             self.forward_rows(self.top(), group, work);
         }
@@ -197,7 +247,7 @@ impl<'a> Pass<'a> {
         grads: &mut [Lane],
     ) {
         let (rows, k, top) = (inputs.len(), self.shape.states, self.top());
-        self.forward_below(inputs, work);
+        self.forward_below(inputs, 0, work);
         work.slopes.begin();
         for group in groups(0..rows) {
             self.forward_rows(top, group.clone(), work);
@@ -214,33 +264,55 @@ impl<'a> Pass<'a> {
         self.project_backward(top, rows, work, grads);
         for l in (0..top).rev() {
             work.slopes.begin();
-            self.turn_to(l, work);
+            if !self.is_below(l) {
+                self.turn_to(l, work);
+            }
             for group in groups(0..rows) {
-                self.weights_again(l, group.clone(), work);
+                if !self.is_below(l) {
+                    self.weights_again(l, group.clone(), work);
+                }
                 self.backward_rows(l, group, work, grads);
             }
             self.project_backward(l, rows, work, grads);
         }
-        self.embed_backward(rows, work, grads);
+        if self.below.is_none() {
+            self.embed_backward(rows, work, grads);
+        }
     }
 
     fn top(self) -> usize {
         self.shape.layers.len() - 1
     }
 
-    /// All layers but the last, and what the last one's attention reads.
-    fn forward_below(self, inputs: &[[u8; LANES]], work: &mut Work) {
-        let rows = inputs.len();
-        self.embed(inputs, work);
-        for l in 0..=self.top() {
-            self.project(l, rows, work);
-            self.turn_to(l, work);
-            if l < self.top() {
+    /// All layers but the last, and what the last one's attention reads, for rows from `first` on.
+    fn forward_below(self, inputs: &[[u8; LANES]], first: usize, work: &mut Work) {
+        let (rows, top) = (inputs.len(), self.top());
+        if self.below.is_none() {
+            self.embed(inputs, work);
+        }
+        for l in 0..=top {
+            match (l, self.below, &mut work.below) {
+                (0, Some((plan, tables)), Some(below)) => {
+                    let first = if top == 0 { first } else { 0 };
+                    let middle = &mut work.layers[0].middle[..rows * self.shape.width];
+                    plan.forward(tables, inputs, first, below, middle);
+                }
+                _ => {
+                    self.project(l, rows, work);
+                    self.turn_to(l, work);
+                }
+            }
+            if l < top {
                 for group in groups(0..rows) {
                     self.forward_rows(l, group, work);
                 }
             }
         }
+    }
+
+    /// Whether the attention of layer `l` is done before its rows, in coordinates.
+    fn is_below(self, l: usize) -> bool {
+        l == 0 && self.below.is_some()
     }
 
     /// logits_i = norm(h_i) P
@@ -294,6 +366,10 @@ impl<'a> Pass<'a> {
     /// Shows the attention of the last forward.
     pub fn show(self, rows: usize, work: &Work, probe: AttnProbe) {
         for (l, layer) in self.shape.layers.iter().enumerate() {
+            if let (0, Some((plan, tables)), Some(below)) = (l, self.below, &work.below) {
+                plan.show(tables, rows, below, probe);
+                continue;
+            }
             for h in 0..layer.heads {
                 let read = &work.layers[l].read;
                 if let Some(inputs) = self.placed_head(l, h, read, &work.symbols) {
@@ -388,6 +464,8 @@ pub struct Work {
     groups: Vec<Group>,
     /// The same of the first layer, where it goes by tables.
     placed: Vec<by_tables::Group>,
+    /// What is below the first MLP, where that is in coordinates.
+    below: Option<coordinates::Work>,
     slopes: Slopes,
 }
 

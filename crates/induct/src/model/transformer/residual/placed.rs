@@ -27,7 +27,7 @@ pub struct Placed {
     pub states: usize,
     length: usize,
     width: usize,
-    /// Gradients come after those of the parameters: of the values, [n, d], then of each head's S.
+    /// Gradients: of the values, [n, d], then of each head's S.
     pub values: Range<usize>,
     pub scores: Vec<ScorePlaces>,
 }
@@ -82,7 +82,7 @@ impl Placed {
         if shape.embed_positions.is_none() || first.norm.is_some() || !few || length > LONGEST {
             return None;
         }
-        let mut size = shape.layout.len();
+        let mut size = 0;
         let mut take = |length: usize| {
             size += length;
             size - length..size
@@ -101,8 +101,8 @@ impl Placed {
         })
     }
 
-    /// Length of a gradient: of parameters and tables.
-    pub fn gradient_len(&self) -> usize {
+    /// Length of all gradients of tables together.
+    pub fn size(&self) -> usize {
         self.scores[self.scores.len() - 1].of_places.end
     }
 
