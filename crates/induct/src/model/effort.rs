@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::lane::Lane;
 use super::level::{Level, leveled};
-use super::transformer::Transformer;
+use super::transformer::{First, Transformer};
 use super::{Kind, Model};
 use crate::chain::LANES;
 
@@ -46,15 +46,20 @@ impl Model {
 }
 
 fn residual(shape: &Transformer, pairs: usize) -> usize {
-    let (d, t) = (shape.width, shape.length);
+    let (d, k, t) = (shape.width, shape.states, shape.length);
     let positional = usize::from(shape.layers[0].v.is_some());
-    let mut count = 3 * d * shape.states * t;
-    for layer in &shape.layers {
-        // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
-        let attention = (7 + 2 * positional) * d + 2 * EXPONENTIAL * layer.heads;
-        let projections = 3 + usize::from(layer.w_o.is_some());
+    let mut count = 3 * d * k * t;
+    for (l, layer) in shape.layers.iter().enumerate() {
+        let (attention, matrices) = match &shape.first {
+            // Weight, average, slope and share of the value; shares of the tables.
+            First::Placed(_) if l == 0 => (3 * d + (4 * k + 1) * layer.heads, 0),
+            First::Coordinates(_) if l == 0 => (2 * k * layer.heads, 0),
+            // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
+            _ => ((7 + 2 * positional) * d + 2 * EXPONENTIAL * layer.heads, 3),
+        };
+        let mixes = usize::from(layer.w_o.is_some());
         let mlp = if layer.mlp.is_some() { 2 * 4 } else { 0 };
-        count += attention * pairs + 3 * (projections + mlp) * d * d * t;
+        count += attention * pairs + 3 * (matrices + mixes + mlp) * d * d * t;
     }
     count
 }

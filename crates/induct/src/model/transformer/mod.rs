@@ -1,5 +1,5 @@
 //! The transformer: its shape and parameters. Two fast paths compute the same: [`residual`] for every
-//! architecture, [`coordinates`] for those that need only a few numbers a position.
+//! architecture, [`coordinates`] for those (or for the first layer of those) that need only a few numbers a position.
 //!
 //! ```text
 //! h⁰_i = E[x_i] (+ absolute position)
@@ -43,12 +43,12 @@ pub struct Transformer {
     pub(in crate::model) unembed: Range<usize>,
     pub(in crate::model) layout: Layout,
     /// How the first layer's attention goes, in the residual stream.
-    first: First,
+    pub(in crate::model) first: First,
 }
 
 /// How the first layer's attention goes: the stream below it has only k different vectors, or k + t with absolute positions.
 #[derive(Clone, Debug)]
-enum First {
+pub(in crate::model) enum First {
     /// As in all layers.
     Plain,
     /// By tables, with absolute positions.
