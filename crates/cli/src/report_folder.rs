@@ -16,6 +16,7 @@ use induct::train::Recipe;
 use induct_paper::{Experiment, Level, Run};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -101,11 +102,17 @@ fn identity(recipe: &Recipe) -> String {
     format!("# induct {version}, {instructions}\n{}", recipe.to_toml())
 }
 
-// Names in the files of runs.
-const IDENTITY: &str = "identity";
-const COLUMNS: &str = "columns";
-const LEVELS: &str = "levels";
-const DIVERGED: &str = "diverged_at";
+/// What a run's file says in words: the one entry of its metadata, since the order of several would not be the same every time.
+#[derive(Serialize, Deserialize)]
+struct About {
+    identity: String,
+    columns: Vec<String>,
+    /// Test set and strategy of each level.
+    levels: Vec<(String, String)>,
+    diverged_at: Option<u64>,
+}
+
+const ABOUT: &str = "about";
 
 fn encode(run: &Run, identity: &str) -> Vec<u8> {
     let doubles =
@@ -134,7 +141,7 @@ fn encode(run: &Run, identity: &str) -> Vec<u8> {
             wide(rows.len(), history.len()),
             doubles(&history),
         ),
-        (LEVELS, Dtype::F64, vec![levels.len()], doubles(&levels)),
+        ("levels", Dtype::F64, vec![levels.len()], doubles(&levels)),
         (
             "profiles",
             Dtype::F64,
@@ -165,18 +172,17 @@ fn encode(run: &Run, identity: &str) -> Vec<u8> {
         let view = TensorView::new(*kind, shape.clone(), bytes).expect("shape fits the bytes");
         (*name, view)
     });
-    let names = run
-        .levels
-        .iter()
-        .map(|level| format!("{}/{}", level.set, level.strategy));
-    let mut metadata = HashMap::from([
-        (IDENTITY.to_owned(), identity.to_owned()),
-        (COLUMNS.to_owned(), run.history.columns().join(",")),
-        (LEVELS.to_owned(), names.collect::<Vec<_>>().join(",")),
-    ]);
-    if let Some(step) = run.diverged {
-        metadata.insert(DIVERGED.to_owned(), step.to_string());
-    }
+    let names = run.levels.iter();
+    let about = About {
+        identity: identity.to_owned(),
+        columns: run.history.columns().to_vec(),
+        levels: names
+            .map(|level| (level.set.clone(), level.strategy.clone()))
+            .collect(),
+        diverged_at: run.diverged,
+    };
+    let about = serde_json::to_string(&about).expect("plain data");
+    let metadata = HashMap::from([(ABOUT.to_owned(), about)]);
     safetensors::serialize(views, Some(metadata)).expect("names are distinct")
 }
 
@@ -184,8 +190,8 @@ fn encode(run: &Run, identity: &str) -> Vec<u8> {
 fn decode(bytes: &[u8], identity: &str) -> Option<Run> {
     let file = SafeTensors::deserialize(bytes).ok()?;
     let (_, header) = SafeTensors::read_metadata(bytes).ok()?;
-    let metadata = header.metadata().as_ref()?;
-    if metadata.get(IDENTITY)? != identity {
+    let about: About = serde_json::from_str(header.metadata().as_ref()?.get(ABOUT)?).ok()?;
+    if about.identity != identity {
         return None;
     }
     let doubles = |name: &str| -> Option<Vec<f64>> {
@@ -206,12 +212,8 @@ fn decode(bytes: &[u8], identity: &str) -> Option<Run> {
                 .collect(),
         )
     };
-    let names = |key: &str| -> Option<Vec<String>> {
-        Some(metadata.get(key)?.split(',').map(str::to_owned).collect())
-    };
-    let columns = names(COLUMNS)?;
-    let width = columns.len();
-    let mut history = History::new(columns);
+    let width = about.columns.len().max(1);
+    let mut history = History::new(about.columns);
     for row in doubles("history")?.chunks_exact(width) {
         history.push(
             row.iter()
@@ -219,17 +221,8 @@ fn decode(bytes: &[u8], identity: &str) -> Option<Run> {
                 .collect(),
         );
     }
-    let levels = names(LEVELS)?
-        .into_iter()
-        .zip(doubles(LEVELS)?)
-        .map(|(name, kl)| {
-            let (set, strategy) = name.split_once('/')?;
-            Some(Level {
-                set: set.to_owned(),
-                strategy: strategy.to_owned(),
-                kl,
-            })
-        });
+    let levels = about.levels.into_iter().zip(doubles("levels")?);
+    let levels = levels.map(|((set, strategy), kl)| Level { set, strategy, kl });
     let lags = file.tensor("profiles").ok()?.shape()[1].max(1);
     let params = floats("params")?;
     let (steps, snapshots) = (doubles("snapshot_steps")?, floats("snapshots")?);
@@ -238,7 +231,7 @@ fn decode(bytes: &[u8], identity: &str) -> Option<Run> {
         .zip(snapshots.chunks_exact(params.len().max(1)));
     Some(Run {
         history,
-        levels: levels.collect::<Option<_>>()?,
+        levels: levels.collect(),
         profiles: doubles("profiles")?
             .chunks_exact(lags)
             .map(<[f64]>::to_vec)
@@ -247,10 +240,7 @@ fn decode(bytes: &[u8], identity: &str) -> Option<Run> {
             .map(|(step, params)| (*step as u64, params.to_vec()))
             .collect(),
         params,
-        diverged: match metadata.get(DIVERGED) {
-            Some(step) => Some(step.parse().ok()?),
-            None => None,
-        },
+        diverged: about.diverged_at,
         seconds: doubles("seconds")?[0],
     })
 }

@@ -57,12 +57,10 @@ impl Selection {
         scale: Scale,
         changes: &Changes,
     ) -> Result<Vec<Experiment>, RecipeError> {
-        let mut all = experiments(scale, changes)?;
         let by_figure = self.figures.iter().flat_map(|figure| figure.needs);
         let by_claim = self.claims.iter().flat_map(|claim| claim.needs);
         let needed: Vec<&str> = by_figure.chain(by_claim).copied().collect();
-        all.retain(|experiment| needed.contains(&experiment.id.as_str()));
-        Ok(all)
+        experiments(scale, changes, |id| needed.contains(&id))
     }
 }
 
@@ -88,7 +86,7 @@ mod tests {
     fn everything_that_is_needed_exists_and_everything_that_exists_is_needed() {
         let all = Selection::all();
         let plan = Changes::default();
-        let known = experiments(Scale::Quick, &plan).unwrap();
+        let known = experiments(Scale::Quick, &plan, |_| true).unwrap();
         let needs = all.figures.iter().flat_map(|f| f.needs);
         for id in needs.chain(all.claims.iter().flat_map(|c| c.needs)) {
             assert!(known.iter().any(|e| e.id == *id), "{id}");

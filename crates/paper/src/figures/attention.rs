@@ -190,7 +190,8 @@ pub(super) fn scores(results: &Results) -> Drawn {
     let Some(run) = main.sound().find(|run| !run.snapshots.is_empty()) else {
         return Drawn::new(Figure::default(), "No run with snapshots came to its end.");
     };
-    let symbols = example(main).whole[..SCORED].to_vec();
+    let mut symbols = example(main).whole;
+    symbols.truncate(SCORED);
     let chosen = &moments(run)[1..];
     let shown: Vec<(Attention, u64, &str)> = chosen
         .iter()

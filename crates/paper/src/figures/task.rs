@@ -21,7 +21,11 @@ pub(super) struct Example {
     pub whole: Vec<usize>,
 }
 
-/// The first test sequence whose chain is easy to see: every transition has a probability of at least a tenth, and the rows differ by a half.
+/// Sequences among which an example is looked for.
+const TRIED: u64 = 1000;
+
+/// The first test sequence whose chain is easy to see: every transition has a probability of at least a tenth, and the first two rows differ by
+/// a half. The last one tried, if there is none.
 pub(super) fn example(trained: &Trained) -> Example {
     let recipe = &trained.experiment.recipe;
     let prior = recipe.prior().expect("the recipe was trained");
@@ -32,23 +36,22 @@ pub(super) fn example(trained: &Trained) -> Example {
         step: 0,
     };
     let mut tokens = vec![0; recipe.task.length + 1];
-    let mut fitting = |index: u64| {
+    let mut transitions: Vec<f64> = Vec::new();
+    for index in 0..TRIED {
         let table = sampler.sequence(&prior, address, index, &mut tokens);
-        let transitions: Vec<f64> = table.rows().flatten().copied().collect();
-        let k = table.states();
-        let apart = (transitions[0] - transitions[k]).abs();
-        let clear = transitions.iter().all(|&p| p >= 0.1) && apart >= 0.5;
-        let whole = tokens[..recipe.task.length].iter();
-        let whole: Vec<usize> = whole.map(|&symbol| usize::from(symbol)).collect();
-        clear.then(|| Example {
-            transitions,
-            symbols: whole[..SYMBOLS].to_vec(),
-            whole,
-        })
-    };
-    (0..)
-        .find_map(&mut fitting)
-        .expect("such chains are not rare")
+        transitions = table.rows().flatten().copied().collect();
+        let apart = (transitions[0] - transitions[table.states()]).abs();
+        if transitions.iter().all(|&p| p >= 0.1) && apart >= 0.5 {
+            break;
+        }
+    }
+    let whole = tokens[..recipe.task.length].iter();
+    let whole: Vec<usize> = whole.map(|&symbol| usize::from(symbol)).collect();
+    Example {
+        transitions,
+        symbols: whole.iter().copied().take(SYMBOLS).collect(),
+        whole,
+    }
 }
 
 pub(super) fn phases(results: &Results) -> Drawn {
