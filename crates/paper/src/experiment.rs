@@ -125,20 +125,19 @@ pub fn experiments(
             seeds: changes.seeds.unwrap_or(planned),
         }));
     };
-    let snapshots: &[&str] = &["record.snapshots=120"];
-    let steps: &[&str] = &["train.steps=3000"];
+    let snapshots: &[&str] = &["record.snapshots=160"];
     add(
         "main",
         "two states, two layers of one head",
         [17, 60],
-        &[steps, snapshots],
+        &[snapshots],
     );
     let three: &[&str] = &["task.states=3"];
     add(
         "three-states",
         "three states, the paper's single head",
         [3, 20],
-        &[three, steps],
+        &[three, &["train.steps=3000"]],
     );
     add(
         "three-states-more-heads",

@@ -2,7 +2,8 @@
 //!
 //! A claim has one or more parts. A part is a number with its 95 % interval over seeds and a limit that was fixed beforehand: it holds if
 //! the whole interval is on the right side of the limit, does not hold if the whole interval is on the wrong side, and is undecided
-//! otherwise. A claim holds if all its parts do, and in part if some do.
+//! otherwise. A claim holds if all its parts do, in part if some do, and does not hold
+//! if no part does.
 
 mod by_hand;
 mod heads;
@@ -24,7 +25,7 @@ pub enum Verdict {
     /// Some parts do.
     #[serde(rename = "holds in part")]
     HoldsInPart,
-    /// No part does.
+    /// All parts fail.
     #[serde(rename = "does not hold")]
     DoesNotHold,
     /// The seeds do not say.
@@ -43,12 +44,12 @@ impl Verdict {
     }
 
     fn of_parts(parts: &[Part]) -> Self {
-        let has = |verdict| parts.iter().any(|part| part.verdict == verdict);
-        match (has(Verdict::Holds), has(Verdict::DoesNotHold)) {
-            (true, false) if !has(Verdict::Undecided) => Verdict::Holds,
-            (true, _) => Verdict::HoldsInPart,
-            (false, true) => Verdict::DoesNotHold,
-            (false, false) => Verdict::Undecided,
+        let count = |verdict| parts.iter().filter(|part| part.verdict == verdict).count();
+        match (count(Verdict::Holds), count(Verdict::DoesNotHold)) {
+            (holding, _) if holding == parts.len() => Verdict::Holds,
+            (_, failing) if failing == parts.len() => Verdict::DoesNotHold,
+            (0, _) => Verdict::Undecided,
+            _ => Verdict::HoldsInPart,
         }
     }
 }
@@ -241,7 +242,8 @@ mod tests {
         assert_eq!(Verdict::of_parts(&[holds(), holds()]), Verdict::Holds);
         assert_eq!(Verdict::of_parts(&[holds(), fails()]), Verdict::HoldsInPart);
         assert_eq!(Verdict::of_parts(&[holds(), open()]), Verdict::HoldsInPart);
-        assert_eq!(Verdict::of_parts(&[open(), fails()]), Verdict::DoesNotHold);
+        assert_eq!(Verdict::of_parts(&[open(), fails()]), Verdict::Undecided);
+        assert_eq!(Verdict::of_parts(&[fails(), fails()]), Verdict::DoesNotHold);
         assert_eq!(Verdict::of_parts(&[open()]), Verdict::Undecided);
     }
 

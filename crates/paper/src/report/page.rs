@@ -41,7 +41,7 @@ pub fn report(
     if !decided.is_empty() {
         body += "<section id=\"measures\">\n<h2>How each claim was measured</h2>\n\
                  <p>A part holds if all of its 95 % interval over seeds is on the right side of its limit, does not hold if all of it is on the wrong side, and is undecided otherwise. \
-                 A claim holds if all of its parts do, in part if some do. Limits were fixed before the runs they judge.</p>\n";
+                 A claim holds if all of its parts do, in part if some do, and does not hold if all fail. Limits were fixed before the runs they judge.</p>\n";
         decided
             .iter()
             .for_each(|claim| body += &claims::article(claim));
