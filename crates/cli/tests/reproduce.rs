@@ -162,6 +162,40 @@ fn the_page_is_valid_asks_for_nothing_and_its_links_lead_somewhere() {
     assert!(page.len() < 10_000_000);
 }
 
+/// The README's table is that of the full run whose claims stand beside its figure, and these are the claims that the program decides.
+#[test]
+fn the_readme_tells_what_a_full_run_found() {
+    let readme = include_str!("../../../README.md");
+    let found = include_str!("../../../docs/reproduction/claims.json");
+    let Claims { claims } = serde_json::from_str(found).unwrap();
+    let (_, table) = readme.split_once("<!-- claims:begin -->").unwrap();
+    let (table, _) = table.split_once("<!-- claims:end -->").unwrap();
+    let now: Claims = serde_json::from_str(&report("claims.json")).unwrap();
+    assert_eq!(claims.len(), now.claims.len());
+    for (claim, now) in claims.iter().zip(&now.claims) {
+        assert_eq!((&claim.title, &claim.measure), (&now.title, &now.measure));
+        let holding = claim.parts.iter().filter(|part| part.verdict == "holds");
+        let [low, high] = claim.interval.unwrap();
+        let row = format!(
+            "| {} | {} | {} ({} of {}) | {:.3} [{low:.3}, {high:.3}] | {} | {} |",
+            claim.id,
+            claim.title,
+            claim.verdict,
+            holding.count(),
+            claim.parts.len(),
+            claim.effect.unwrap(),
+            claim.limit,
+            claim.seeds,
+        );
+        assert!(table.contains(&row), "{row}");
+        assert!(
+            claim.parts.iter().all(|part| part.seeds >= 20),
+            "{}",
+            claim.id
+        );
+    }
+}
+
 #[test]
 fn every_figure_has_its_files() {
     let mut names = BTreeSet::new();

@@ -94,9 +94,9 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     assert!(succeed(&arguments).contains("is complete"));
 }
 
-/// The README's main job, as its first command runs it, but for the folder.
+/// The README's single run, but for the folder.
 #[test]
-fn the_main_job_ends_as_the_readme_tells() {
+fn the_main_run_ends_as_the_readme_tells() {
     let readme = include_str!("../../../README.md");
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");

@@ -26,7 +26,7 @@ fn table_head(names: &[&str]) -> String {
 /// A table that scrolls sideways where the page is too narrow for it.
 fn scrolling(name: &str, table: &str) -> String {
     format!(
-        "<div class=\"scroll\" role=\"region\" aria-label=\"{}\" tabindex=\"0\">{table}</div>\n",
+        "<section class=\"scroll\" aria-label=\"{}\" tabindex=\"0\">{table}</section>\n",
         escape(name)
     )
 }

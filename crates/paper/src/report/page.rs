@@ -172,7 +172,7 @@ fn slider(slider: &Slider) -> String {
         .map(|frame| format!("\"{}\"", hex(frame)))
         .collect();
     format!(
-        "<div class=\"slider\" id=\"arcs\">\n<label for=\"moment\">Move through training: <output id=\"moment-label\" for=\"moment\">{}</output></label>\n\
+        "<div class=\"slider\" id=\"arcs\">\n<p><label for=\"moment\">Move through training:</label> <output id=\"moment-label\" for=\"moment\">{}</output></p>\n\
          <input type=\"range\" id=\"moment\" min=\"0\" max=\"{}\" value=\"{}\">\n{}<script>\nconst LABELS = [{}];\nconst FRAMES = [{}];\nconst STROKES = [{}];\n{}</script>\n</div>\n",
         escape(&slider.labels[slider.first]),
         slider.weights.len() - 1,

@@ -70,7 +70,7 @@ pub(super) fn table(results: &Results) -> String {
 /// Where the paper's text, its figures and its released code do not agree, and what we do.
 pub(super) const CHOICES: &str = "\
 <p>The paper's text, its figures and the released code do not agree on everything. What we use:</p>
-<div class=\"scroll\" role=\"region\" aria-label=\"Choices\" tabindex=\"0\"><table>
+<section class=\"scroll\" aria-label=\"Choices\" tabindex=\"0\"><table>
 <thead><tr><th scope=\"col\"></th><th scope=\"col\">paper's text</th><th scope=\"col\">released code</th><th scope=\"col\">here, and why</th></tr></thead>
 <tbody>
 <tr><th scope=\"row\">learning rate</th><td>3·10<sup>−5</sup></td><td>5·10<sup>−4</sup></td><td>10<sup>−3</sup> in the main setting: the same phases in fewer steps (<a href=\"#figure-14\">figure 14</a>, which shows the printed rate too); higher in settings that take many more steps, see the table of experiments</td></tr>
@@ -82,5 +82,5 @@ pub(super) const CHOICES: &str = "\
 <tr><th scope=\"row\">three states</th><td>one head</td><td>one head</td><td>both: one head, and three in the second layer, since logits are linear in what a head averages</td></tr>
 <tr><th scope=\"row\">one layer</th><td>eight times longer</td><td>–</td><td>eight times as many steps as two layers in the same setting, which are past their transition by then</td></tr>
 </tbody>
-</table></div>
+</table></section>
 ";
