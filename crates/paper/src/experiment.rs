@@ -71,7 +71,7 @@ const MINIMAL: [&str; 4] = [
 
 /// Trigrams with the paper's context length.
 const TRIGRAM: [&str; 7] = [
-    "record.every=50",
+    "record.every=20",
     "task.ngram=3",
     "task.length=200",
     "model.width=24",
@@ -228,7 +228,7 @@ pub fn experiments(
         "two-layers-short",
         "two layers, for comparison with one",
         [4, 20],
-        &[short, &["train.steps=320", "record.every=10"]],
+        &[short, &["train.steps=400", "record.every=10"]],
     );
     for (id, about, set) in ONE_LAYER {
         add(
@@ -238,7 +238,7 @@ pub fn experiments(
             &[
                 short,
                 set,
-                &["model.layers=1", "train.steps=2560", "record.every=80"],
+                &["model.layers=1", "train.steps=3200", "record.every=80"],
             ],
         );
     }
