@@ -65,7 +65,8 @@ pub(super) fn phases(results: &Results) -> Drawn {
         title: "Every sequence has its own chain".into(),
         states: main.model.states(),
         transitions,
-        sequence: symbols,
+        // As many as stand in one row beside a plot.
+        sequence: symbols.into_iter().take(21).collect(),
         sequence_label: "a sequence from it: what comes next?".into(),
     };
     let figure = Figure {
