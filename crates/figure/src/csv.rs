@@ -103,15 +103,6 @@ pub(crate) fn csv(figure: &Figure) -> String {
                 }
                 rows.symbols(&chain.sequence);
             }
-            Panel::Forest(forest) => {
-                rows.push("reference", "", forest.reference, "");
-                for claim in &forest.claims {
-                    rows.push(&claim.name, "estimate", claim.estimate, "");
-                    rows.push(&claim.name, "low", claim.low, "");
-                    rows.push(&claim.name, "high", claim.high, "");
-                    rows.push(&claim.name, "verdict", quoted(&claim.verdict), "");
-                }
-            }
         }
     }
     rows.text

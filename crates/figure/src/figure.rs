@@ -7,7 +7,6 @@ use resvg::{tiny_skia, usvg};
 use crate::chain::Chain;
 use crate::colour::dark_css;
 use crate::font::{self, font_face_css};
-use crate::forest::Forest;
 use crate::heatmap::Heatmap;
 use crate::layout::{self, Part};
 use crate::matrix::Matrix;
@@ -28,8 +27,6 @@ pub enum Panel {
     Arcs(Arcs),
     /// A Markov chain with a sequence drawn from it.
     Chain(Chain),
-    /// Claims with their intervals and verdicts.
-    Forest(Forest),
 }
 
 impl Panel {
@@ -40,7 +37,6 @@ impl Panel {
             Panel::Heatmap(map) => map,
             Panel::Arcs(arcs) => arcs,
             Panel::Chain(chain) => chain,
-            Panel::Forest(forest) => forest,
         }
     }
 }

@@ -235,47 +235,6 @@ pub fn matrix(rows: usize, columns: usize, signed: bool) -> Matrix {
     }
 }
 
-fn forest() -> Forest {
-    let claim = |name: &str, estimate: f64, half: f64, verdict: &str, colour| Claim {
-        name: name.into(),
-        estimate,
-        low: estimate - half,
-        high: estimate + half,
-        verdict: verdict.into(),
-        colour,
-    };
-    Forest {
-        title: "Every claim of the paper, tested".into(),
-        x: Axis::linear("effect over the margin that was asked for").range(-1.0, 4.0),
-        reference: 1.0,
-        reference_label: "as claimed".into(),
-        claims: vec![
-            claim(
-                "Transformers pass through a unigram phase before they reach bigrams",
-                2.4,
-                0.4,
-                "holds",
-                Colour::Blue,
-            ),
-            claim(
-                "Without the unigram solution in the data the plateau is shorter",
-                1.2,
-                0.5,
-                "undecided",
-                Colour::Muted,
-            ),
-            claim(
-                "The second layer forms first",
-                0.2,
-                0.3,
-                "does not hold",
-                Colour::Vermilion,
-            ),
-            claim("Minimal model agrees", 3.6, 0.9, "holds", Colour::Blue),
-        ],
-    }
-}
-
 /// One of each, by name.
 pub fn all() -> Vec<(&'static str, Figure)> {
     let figure = |columns, panels: Vec<Panel>| Figure {
@@ -352,6 +311,5 @@ pub fn all() -> Vec<(&'static str, Figure)> {
                 ],
             ),
         ),
-        ("forest", figure(1, vec![Panel::Forest(forest())])),
     ]
 }

@@ -74,7 +74,6 @@ fn odd_panels_are_no_disaster() {
         Panel::Chain(Chain::default()),
         Panel::Chain(chain(1, &[])),
         Panel::Chain(chain(5, &[0.2; 25])),
-        Panel::Forest(Forest::default()),
     ];
     for width in [0, 100, 360, 1000] {
         let figure = Figure {
@@ -131,7 +130,6 @@ fn numbers_of_every_panel_can_be_had() {
     assert!(heat.contains("1,\"Layer 1, head 1\",\"2,1\",0.8,") && !heat.contains("NaN"));
     assert!(csv("arcs").contains("1,\"layer 1\",\"24,23\",0.85,"));
     assert!(csv("chain").contains("1,\"transitions\",\"1,0\",0.4,"));
-    assert!(csv("forest").contains(",verdict,\"does not hold\","));
     assert!(csv("phases").contains("1,\"A\",8000,,\n1,\"B\","));
 }
 
