@@ -61,7 +61,7 @@ fn figures_and_claims_need_no_more_than_they_say() {
 fn a_watched_run_is_the_same_every_time() {
     let changes = Changes {
         seeds: Some(1),
-        set: vec!["train.steps=40".into(), "task.length=20".into()],
+        set: vec!["train.steps=50".into(), "task.length=20".into()],
     };
     let only = Selection::only(&["C11".into()]).ok().unwrap();
     let experiments = only.experiments(Scale::Quick, &changes).unwrap();
@@ -73,7 +73,7 @@ fn a_watched_run_is_the_same_every_time() {
     };
     assert_eq!(run(), run());
     let run = run();
-    assert_eq!(run.steps(), [0.0, 20.0, 40.0]);
+    assert_eq!(run.steps(), [0.0, 25.0, 50.0]);
     assert_eq!((run.profiles.len(), run.profiles[0].len()), (3, 20));
     assert!(run.level("bigram") < run.level("uniform"));
     assert!(run.level_on("iid", "unigram") < run.level_on("iid", "uniform"));
