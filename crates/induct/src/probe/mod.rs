@@ -10,7 +10,7 @@ mod instruments;
 mod phases;
 mod test_set;
 
-pub use estimate::{Estimate, Moments};
+pub use estimate::{Estimate, Moments, median};
 pub use heads::{
     HeadScores, Matching, diagonal_dominance, head_scores, matching, odd_even_score,
     positional_profile,

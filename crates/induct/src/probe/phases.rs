@@ -1,5 +1,7 @@
 //! Phases of a run: which strategy the model is nearest to, and how it moved from one to the next.
 
+use super::estimate::median;
+
 /// A stretch of training during which one strategy is the nearest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
@@ -124,17 +126,6 @@ fn first_below(course: &Course, from: u64, level: f64) -> Option<f64> {
     let before = course.steps[row - 1] as f64;
     let (high, low) = (course.loss[row - 1], course.loss[row]);
     Some(before + (here - before) * (high - level) / (high - low))
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[middle]
-    } else {
-        0.5 * (sorted[middle - 1] + sorted[middle])
-    }
 }
 
 #[cfg(test)]
