@@ -9,7 +9,7 @@ use induct_paper::chapter;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::whole_file::{cannot, is_empty_or_absent, write_whole};
+use crate::whole_file::{cannot, is_empty_or_absent, write_figure, write_whole};
 
 /// Width of figures in files, in pixels; PNGs have twice as many.
 const WIDTH: u32 = 720;
@@ -45,10 +45,7 @@ pub fn write(path: &Path, entries: &[Entry], ledger: Value) -> Result<(), Failur
     write_whole(&path.join("ledger.json"), text.as_bytes())?;
     let figures = chapter::figures(entries);
     for figure in &figures {
-        let file = |ending: &str| path.join(format!("{}.{ending}", figure.name));
-        write_whole(&file("svg"), figure.drawn.svg(WIDTH).as_bytes())?;
-        write_whole(&file("png"), &figure.drawn.png(WIDTH, 2))?;
-        write_whole(&file("csv"), figure.drawn.csv().as_bytes())?;
+        write_figure(path, figure.name, &figure.drawn, WIDTH)?;
     }
     let html = chapter::page(entries, &figures);
     write_whole(&path.join("theory.html"), html.as_bytes())

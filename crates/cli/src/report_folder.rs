@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::tensors::{bytes, numbers};
 use crate::whole_file::{cannot, is_empty_or_absent, write_whole};
 
 /// A reproduction's folder.
@@ -115,10 +116,8 @@ struct About {
 const ABOUT: &str = "about";
 
 fn encode(run: &Run, identity: &str) -> Vec<u8> {
-    let doubles =
-        |values: &[f64]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
-    let floats =
-        |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
+    let doubles = |values: &[f64]| bytes(values, f64::to_le_bytes);
+    let floats = |values: &[f32]| bytes(values, f32::to_le_bytes);
     let rows = run.history.rows();
     let history: Vec<f64> = rows
         .iter()
@@ -195,22 +194,10 @@ fn decode(bytes: &[u8], identity: &str) -> Option<Run> {
         return None;
     }
     let doubles = |name: &str| -> Option<Vec<f64>> {
-        let (chunks, _) = file.tensor(name).ok()?.data().as_chunks();
-        Some(
-            chunks
-                .iter()
-                .map(|chunk| f64::from_le_bytes(*chunk))
-                .collect(),
-        )
+        Some(numbers(file.tensor(name).ok()?.data(), f64::from_le_bytes))
     };
     let floats = |name: &str| -> Option<Vec<f32>> {
-        let (chunks, _) = file.tensor(name).ok()?.data().as_chunks();
-        Some(
-            chunks
-                .iter()
-                .map(|chunk| f32::from_le_bytes(*chunk))
-                .collect(),
-        )
+        Some(numbers(file.tensor(name).ok()?.data(), f32::from_le_bytes))
     };
     let width = about.columns.len().max(1);
     let mut history = History::new(about.columns);

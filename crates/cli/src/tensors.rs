@@ -16,20 +16,17 @@ fn moment_name(index: usize) -> String {
 
 /// The bytes of a snapshot, or with moments of a checkpoint.
 pub fn encode(model: &Model, step: u64, params: &[f32], moments: &[Vec<f32>]) -> Vec<u8> {
-    let bytes = |values: &[f32]| -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(size_of_val(values));
-        for value in values {
-            bytes.extend_from_slice(&value.to_le_bytes());
-        }
-        bytes
-    };
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for tensor in model.layout().tensors() {
-        let own = bytes(&params[tensor.range.clone()]);
+        let own = bytes(&params[tensor.range.clone()], f32::to_le_bytes);
         tensors.push((tensor.name.clone(), tensor.shape.clone(), own));
     }
     for (index, moment) in moments.iter().enumerate() {
-        tensors.push((moment_name(index), vec![moment.len()], bytes(moment)));
+        tensors.push((
+            moment_name(index),
+            vec![moment.len()],
+            bytes(moment, f32::to_le_bytes),
+        ));
     }
     let views = tensors.iter().map(|(name, shape, bytes)| {
         let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("shape fits the bytes");
@@ -66,11 +63,11 @@ pub fn decode(model: &Model, bytes: &[u8]) -> Result<TrainState, String> {
                 tensor.shape
             ));
         }
-        params[tensor.range.clone()].copy_from_slice(&floats(view.data()));
+        params[tensor.range.clone()].copy_from_slice(&numbers(view.data(), f32::from_le_bytes));
     }
     let moments = (0..)
         .map_while(|index| file.tensor(&moment_name(index)).ok())
-        .map(|view| floats(view.data()))
+        .map(|view| numbers(view.data(), f32::from_le_bytes))
         .collect();
     Ok(TrainState {
         step,
@@ -79,11 +76,17 @@ pub fn decode(model: &Model, bytes: &[u8]) -> Result<TrainState, String> {
     })
 }
 
-fn floats(bytes: &[u8]) -> Vec<f32> {
+/// Numbers as bytes, each turned by `turn`.
+pub fn bytes<T: Copy, const N: usize>(values: &[T], turn: fn(T) -> [u8; N]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(N * values.len());
+    for &value in values {
+        bytes.extend_from_slice(&turn(value));
+    }
     bytes
-        .as_chunks()
-        .0
-        .iter()
-        .map(|chunk| f32::from_le_bytes(*chunk))
-        .collect()
+}
+
+/// Bytes as numbers, each turned by `turn`.
+pub fn numbers<T, const N: usize>(bytes: &[u8], turn: fn([u8; N]) -> T) -> Vec<T> {
+    let (chunks, _) = bytes.as_chunks();
+    chunks.iter().map(|chunk| turn(*chunk)).collect()
 }

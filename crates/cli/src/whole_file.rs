@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use induct_figure::Figure;
+
 use crate::failure::Failure;
 
 /// Prefix of temporary names.
@@ -24,6 +26,14 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         Ok(())
     };
     attempt().map_err(|error| cannot("write", path, &error, Failure::Failed))
+}
+
+/// Writes a figure as SVG, PNG (twice as many pixels as `width`) and CSV, under one name with three endings.
+pub fn write_figure(folder: &Path, name: &str, figure: &Figure, width: u32) -> Result<(), Failure> {
+    let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+    write_whole(&file("svg"), figure.svg(width).as_bytes())?;
+    write_whole(&file("png"), &figure.png(width, 2))?;
+    write_whole(&file("csv"), figure.csv().as_bytes())
 }
 
 /// Whether nothing is there.

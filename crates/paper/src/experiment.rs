@@ -36,10 +36,34 @@ impl Experiment {
 /// The values of p of the interpolated priors.
 pub const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
+/// The names of the experiments that train on them, in the same order.
+pub const INTERPOLATED_NAMES: [&str; 11] = [
+    "interpolated-0.0",
+    "interpolated-0.1",
+    "interpolated-0.2",
+    "interpolated-0.3",
+    "interpolated-0.4",
+    "interpolated-0.5",
+    "interpolated-0.6",
+    "interpolated-0.7",
+    "interpolated-0.8",
+    "interpolated-0.9",
+    "interpolated-1.0",
+];
+
 /// The name of the experiment that trains on the prior interpolated at `p`.
 pub fn interpolated(p: f64) -> String {
     format!("interpolated-{p:.1}")
 }
+
+/// The experiments that compare one layer with two.
+pub const LAYERS: [&str; 5] = [
+    ONE_LAYER[0].0,
+    ONE_LAYER[1].0,
+    ONE_LAYER[2].0,
+    ONE_LAYER[3].0,
+    "two-layers-short",
+];
 
 /// One layer, all four ways: name, what it is, what differs.
 pub const ONE_LAYER: [(&str, &str, &[&str]); 4] = [
@@ -276,6 +300,11 @@ mod tests {
         let lone = |e: &&Experiment| e.seeds < 20;
         let lone: Vec<&str> = all.iter().filter(lone).map(|e| e.id.as_str()).collect();
         assert_eq!(lone, ["printed-rate", "released-rate"]);
+    }
+
+    #[test]
+    fn interpolated_priors_have_their_names() {
+        assert_eq!(INTERPOLATED.map(interpolated), INTERPOLATED_NAMES);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod chapter;
 mod claims;
 mod experiment;
 mod figures;
+mod html;
 mod report;
 mod results;
 mod run;

@@ -87,27 +87,33 @@ impl Results {
 }
 
 fn exam_set(recipe: &Recipe) -> Result<TestSet, Invalid> {
+    // Beyond three states, exact Bayes takes longer than all the rest.
+    let bayes = recipe.task.ngram == 2 && recipe.task.states <= 3;
+    fresh_set(recipe, EXAM_SET, EXAM, bayes)
+}
+
+/// Test set number `number` of a recipe, with what strategies, Bayes among them if it is asked for, say at the last position.
+pub(crate) fn fresh_set(
+    recipe: &Recipe,
+    number: u64,
+    sequences: u64,
+    bayes: bool,
+) -> Result<TestSet, Invalid> {
     let prior = recipe.prior()?;
     let mut strategies = Strategy::reference(&prior);
-    // Beyond three states, exact Bayes takes longer than all the rest.
-    if prior.ngram() == 2 && prior.states() <= 3 {
-        strategies.push(Strategy::bayes(&prior));
-    }
-    let asked: Vec<(Strategy, Positions)> = strategies
-        .into_iter()
-        .map(|s| (s, Positions::Last))
-        .collect();
+    strategies.extend(bayes.then(|| Strategy::bayes(&prior)));
+    let asked = strategies.into_iter().map(|s| (s, Positions::Last));
     let draw = Draw {
         address: Address {
             purpose: Purpose::Test,
             seed: recipe.seeds.eval,
-            step: EXAM_SET,
+            step: number,
         },
-        sequences: 0..EXAM,
+        sequences: 0..sequences,
         length: recipe.task.length,
         thorough: 0,
     };
-    Ok(TestSet::draw(&prior, &draw, &asked))
+    Ok(TestSet::draw(&prior, &draw, &asked.collect::<Vec<_>>()))
 }
 
 impl Exam {

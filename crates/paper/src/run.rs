@@ -1,10 +1,10 @@
 //! A run, watched: what is kept of it, and what can be read from that.
 
 use induct::Invalid;
-use induct::probe::{Drop, History, Instruments, KL_TRUTH, Phase, kl_column, positional_profile};
+use induct::probe::{
+    Drop, History, Instruments, KL_TRUTH, Phase, kl_column, median, positional_profile,
+};
 use induct::train::{Recipe, Trainer};
-
-use crate::statistics::median;
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,10 +116,30 @@ pub struct Fall {
     pub plateau: f64,
     /// Loss at the end of the run.
     pub reached: f64,
-    /// Steps from which on a tenth and nine tenths of the fall are done, for good.
+    /// The step from which on a tenth of the fall is done, for good.
     pub start: f64,
-    /// See `start`.
+    /// The same for nine tenths.
     pub end: f64,
+}
+
+impl Fall {
+    /// The middle of the plateau.
+    pub fn on_plateau(&self) -> f64 {
+        0.5 * (self.onset + self.start)
+    }
+
+    /// The middle of the fall.
+    pub fn half_way(&self) -> f64 {
+        0.5 * (self.start + self.end)
+    }
+}
+
+/// Index of the number that is nearest to another; 0 of none.
+fn nearest(numbers: &[f64], to: f64) -> usize {
+    let distance = |index: &usize| (numbers[*index] - to).abs();
+    (0..numbers.len())
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .unwrap_or(0)
 }
 
 impl Run {
@@ -210,11 +230,17 @@ impl Run {
 
     /// Index of the record nearest to a step.
     pub fn record_at(&self, step: f64) -> usize {
-        let steps = self.steps();
-        let distance = |index: &usize| (steps[*index] - step).abs();
-        (0..steps.len())
-            .min_by(|a, b| distance(a).total_cmp(&distance(b)))
-            .unwrap_or(0)
+        nearest(&self.steps(), step)
+    }
+
+    /// Index of the snapshot nearest to a step.
+    pub fn snapshot_at(&self, step: f64) -> usize {
+        let steps: Vec<f64> = self
+            .snapshots
+            .iter()
+            .map(|(step, _)| *step as f64)
+            .collect();
+        nearest(&steps, step)
     }
 
     /// The first recorded step from which on `reached` is true of a column's value.

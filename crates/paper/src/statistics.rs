@@ -53,17 +53,6 @@ impl Measured {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; NaN of nothing.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
-    }
-}
-
 /// Ranks from 1 on; equal values share the mean of theirs.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |x: f64| values.iter().filter(|&&v| v < x).count() as f64;
@@ -127,11 +116,5 @@ mod tests {
             "{with_ties}"
         );
         assert!(rank_correlation(&x, &[1.0; 4]).is_nan());
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
     }
 }

@@ -17,6 +17,7 @@ use super::{Threads, note, print, print_json};
 use crate::failure::Failure;
 use crate::progress::{Progress, Task};
 use crate::report_folder::ReportFolder;
+use crate::whole_file::write_figure;
 
 /// Train everything, draw every figure of the paper and decide every claim, into one report
 #[derive(Args)]
@@ -102,7 +103,12 @@ fn draw_all<'a>(
     let figures = figures.par_iter().with_max_len(1);
     let drawn = figures.map(|figure| {
         let drawn = figure.draw(results);
-        save_figure(folder, figure, &drawn)?;
+        write_figure(
+            &folder.file("figures"),
+            &figure.file(),
+            &drawn.figure,
+            WIDTH,
+        )?;
         Ok((*figure, drawn))
     });
     drawn.collect()
@@ -127,13 +133,6 @@ fn select(names: &[String]) -> Result<Selection, Failure> {
 
 /// Width of figures in files, in pixels; PNGs have twice as many.
 const WIDTH: u32 = 1000;
-
-fn save_figure(folder: &ReportFolder, figure: &PaperFigure, drawn: &Drawn) -> Result<(), Failure> {
-    let file = |ending: &str| format!("figures/{}.{ending}", figure.file());
-    folder.write(&file("svg"), drawn.figure.svg(WIDTH).as_bytes())?;
-    folder.write(&file("png"), &drawn.figure.png(WIDTH, 2))?;
-    folder.write(&file("csv"), drawn.figure.csv().as_bytes())
-}
 
 /// The command that makes the same report.
 fn command_line(arguments: &Arguments) -> String {

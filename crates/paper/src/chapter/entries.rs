@@ -2,13 +2,7 @@
 
 use induct::theory::ledger::{Entry, Kind, Verdict};
 
-/// Text that is safe in HTML.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
+use crate::html::escape;
 
 /// Text of the ledger, with `v_2` and `ε^(2k)` as they are written by hand.
 pub fn prose(text: &str) -> String {

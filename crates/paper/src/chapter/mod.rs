@@ -8,6 +8,6 @@ mod figures;
 mod findings;
 mod page;
 
-pub(crate) use figures::steps;
 pub use figures::{ChapterFigure, all as figures};
+pub(crate) use figures::{coupling, prior, steps};
 pub use page::page;

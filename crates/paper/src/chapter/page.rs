@@ -1,11 +1,11 @@
 //! The page around entries and figures.
 
 use induct::theory::ledger::{Entry, counts};
-use induct_figure::Figure;
 
-use super::entries::{article, escape};
+use super::entries::article;
 use super::figures::ChapterFigure;
 use super::findings;
+use crate::html::{self, escape};
 
 /// Parts of the chapter: an anchor, a title, and the groups of entries (what names start with) that it holds.
 const PARTS: [(&str, &str, &[&str]); 6] = [
@@ -33,8 +33,7 @@ const PARTS: [(&str, &str, &[&str]); 6] = [
 const CLOSE: f64 = 1e-10;
 
 /// Widths for which inline figures are laid out.
-const WIDE: u32 = 720;
-const NARROW: u32 = 350;
+const LAYOUTS: [(&str, u32); 2] = [("wide", 720), ("narrow", 350)];
 
 /// The whole page.
 pub fn page(entries: &[Entry], figures: &[ChapterFigure]) -> String {
@@ -51,15 +50,7 @@ pub fn page(entries: &[Entry], figures: &[ChapterFigure]) -> String {
         held.iter().for_each(|entry| body += &article(entry));
         body += "</section>\n";
     }
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"induct theory\">\n\
-         <title>The theory, checked</title>\n<style>\n{}\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        Figure::page_css(),
-        include_str!("../page.css")
-    )
+    html::document("The theory, checked", "induct theory", "", &body)
 }
 
 fn entries_of<'a>(entries: &'a [Entry], groups: &'a [&str]) -> impl Iterator<Item = &'a Entry> {
@@ -152,11 +143,10 @@ fn figures_after(anchor: &str, figures: &[ChapterFigure]) -> String {
     let chosen = figures.iter().filter(|figure| figure.after == anchor);
     let each = chosen.map(|figure| {
         format!(
-            "<figure id=\"figure-{name}\">\n<div class=\"wide\">{}</div>\n<div class=\"narrow\">{}</div>\n<figcaption>{} \
+            "<figure id=\"figure-{name}\">\n{}<figcaption>{} \
              <span class=\"files\">Files: <a href=\"{name}.svg\">SVG</a>, <a href=\"{name}.png\">PNG</a>, \
              <a href=\"{name}.csv\">CSV</a></span></figcaption>\n</figure>\n",
-            figure.drawn.svg_inline(WIDE),
-            figure.drawn.svg_inline(NARROW),
+            html::layouts(&figure.drawn, &LAYOUTS),
             figure.caption,
             name = escape(figure.name),
         )

@@ -1,11 +1,10 @@
 //! The transformer whose weights are set by hand.
 
-use induct::chain::{Address, LANES, Purpose};
-use induct::probe::{Draw, Positions, TestSet};
-use induct::strategy::Strategy;
+use induct::probe::TestSet;
 use induct::train::Recipe;
 
 use super::{Limit, Part};
+use crate::results::fresh_set;
 use crate::statistics::Measured;
 
 /// Disjoint sets of sequences, which stand in for seeds; one more is there to choose the output map on.
@@ -81,28 +80,11 @@ struct Set {
 
 impl Set {
     fn draw(states: usize, number: u64) -> Self {
-        let recipe = recipe(states, 1.0);
-        let prior = recipe.prior().expect("a sound recipe");
-        let mut strategies = Strategy::reference(&prior);
-        strategies.push(Strategy::bayes(&prior));
-        let asked: Vec<(Strategy, Positions)> = strategies
-            .into_iter()
-            .map(|s| (s, Positions::Last))
-            .collect();
-        let draw = Draw {
-            address: Address {
-                purpose: Purpose::Test,
-                seed: recipe.seeds.eval,
-                // Beyond the test sets of runs and the exam.
-                step: 10 + number,
-            },
-            sequences: 0..SEQUENCES,
-            length: recipe.task.length,
-            thorough: 0,
-        };
+        // Numbers beyond those of runs and of the exam.
+        let test = fresh_set(&recipe(states, 1.0), 10 + number, SEQUENCES, true);
         Self {
             states,
-            test: TestSet::draw(&prior, &draw, &asked),
+            test: test.expect("a sound recipe"),
         }
     }
 
@@ -134,7 +116,7 @@ impl Set {
             let inputs = &block.rows()[..length];
             model.forward_last(&prepared, inputs, &mut work);
             let logits = &work.logits()[work.logits().len() - k..];
-            for lane in 0..block.used().min(LANES) {
+            for lane in 0..block.used() {
                 let symbols: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
                 let mut counts = vec![0.0; k];
                 for pair in symbols.windows(2) {

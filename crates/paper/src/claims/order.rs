@@ -1,11 +1,11 @@
 //! Claims on phases: which, in what order, how they begin and end.
 
-use induct::probe::KL_TRUTH;
+use induct::probe::{KL_TRUTH, median};
 
 use super::{Claim, Limit, Part};
 use crate::results::{Results, Trained};
 use crate::run::Run;
-use crate::statistics::{Measured, median};
+use crate::statistics::Measured;
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {

@@ -1,10 +1,12 @@
 //! Claims on what unigrams do to learning, and on other distributions.
 
+use induct::probe::median;
+
 use super::{Claim, Limit, Part};
-use crate::experiment::{INTERPOLATED, interpolated};
+use crate::experiment::{INTERPOLATED, INTERPOLATED_NAMES, interpolated};
 use crate::results::Results;
 use crate::run::Run;
-use crate::statistics::{Measured, median, rank_correlation};
+use crate::statistics::{Measured, rank_correlation};
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
@@ -13,19 +15,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         statement: "Trained on chains whose symbol frequencies say less about the next symbol, the model reaches bigrams sooner, even when measured on the original chains.",
         place: "section 3.1; figure 4a; appendix B",
         figure: 4,
-        needs: &[
-            "interpolated-0.0",
-            "interpolated-0.1",
-            "interpolated-0.2",
-            "interpolated-0.3",
-            "interpolated-0.4",
-            "interpolated-0.5",
-            "interpolated-0.6",
-            "interpolated-0.7",
-            "interpolated-0.8",
-            "interpolated-0.9",
-            "interpolated-1.0",
-        ],
+        needs: &INTERPOLATED_NAMES,
         remark: "The paper's caption says that 0 is the end without unigram signal; by the definition in its appendix it is 1.",
         check: earlier_without_unigrams,
     },

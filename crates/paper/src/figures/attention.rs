@@ -46,26 +46,19 @@ fn attention(trained: &Trained, params: &[f32], symbols: &[usize]) -> Attention 
 /// Moments of a run, as indices of its snapshots, with what they are.
 fn moments(run: &Run) -> Vec<(usize, &'static str)> {
     let end = run.steps().last().copied().unwrap_or(0.0);
-    let fall = run.fall_from("unigram");
-    let (plateau, middle) = match fall {
-        Some(fall) => (
-            0.5 * (fall.onset + fall.start),
-            0.5 * (fall.start + fall.end),
-        ),
+    let (plateau, middle) = match run.fall_from("unigram") {
+        Some(fall) => (fall.on_plateau(), fall.half_way()),
         None => (end / 3.0, 2.0 * end / 3.0),
     };
-    let nearest = |step: f64| {
-        let distance = |index: &usize| (run.snapshots[*index].0 as f64 - step).abs();
-        let all = 0..run.snapshots.len();
-        all.min_by(|a, b| distance(a).total_cmp(&distance(b)))
-            .unwrap_or(0)
-    };
-    vec![
-        (nearest(0.0), "at the start"),
-        (nearest(plateau), "on the plateau"),
-        (nearest(middle), "in the second drop"),
-        (nearest(end), "at the end"),
-    ]
+    let moments = [
+        (0.0, "at the start"),
+        (plateau, "on the plateau"),
+        (middle, "in the second drop"),
+        (end, "at the end"),
+    ];
+    moments
+        .map(|(step, meaning)| (run.snapshot_at(step), meaning))
+        .into()
 }
 
 /// Frames for a page that lets its reader move through training: the weights of all arcs of the figure's panel, one frame a snapshot.

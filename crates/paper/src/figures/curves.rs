@@ -142,7 +142,7 @@ pub(super) struct At {
 pub(super) fn moments(run: &Run) -> [At; 3] {
     let end = run.steps().last().copied().unwrap_or(0.0);
     let (plateau, start) = match run.fall_from("unigram") {
-        Some(fall) => (0.5 * (fall.onset + fall.start), fall.start),
+        Some(fall) => (fall.on_plateau(), fall.start),
         None => (end / 3.0, 2.0 * end / 3.0),
     };
     [

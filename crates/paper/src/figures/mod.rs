@@ -10,6 +10,7 @@ mod task;
 
 use induct_figure::Figure;
 
+use crate::experiment::LAYERS;
 use crate::results::Results;
 
 pub use attention::Slider;
@@ -86,20 +87,7 @@ pub static FIGURES: &[PaperFigure] = &[
         number: 4,
         id: "priors",
         title: "What unigrams do to learning; the minimal model's weights",
-        needs: &[
-            "interpolated-0.0",
-            "interpolated-0.1",
-            "interpolated-0.2",
-            "interpolated-0.3",
-            "interpolated-0.4",
-            "interpolated-0.5",
-            "interpolated-0.6",
-            "interpolated-0.7",
-            "interpolated-0.8",
-            "interpolated-0.9",
-            "interpolated-1.0",
-            "minimal",
-        ],
+        needs: &priors::NEEDS,
         draw: priors::priors,
     },
     PaperFigure {
@@ -162,13 +150,7 @@ pub static FIGURES: &[PaperFigure] = &[
         number: 13,
         id: "one-layer",
         title: "One layer, eight times as long",
-        needs: &[
-            "one-layer-relative",
-            "one-layer-relative-mlp",
-            "one-layer-absolute",
-            "one-layer-absolute-mlp",
-            "two-layers-short",
-        ],
+        needs: &LAYERS,
         draw: models::one_layer,
     },
     PaperFigure {

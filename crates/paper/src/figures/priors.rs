@@ -5,9 +5,17 @@ use induct_figure::{Axis, Colour, Family, Figure, Mark, Matrix, Panel, Plot, Ser
 
 use super::Drawn;
 use super::curves::{self, LOSS, SEEN};
-use crate::experiment::{INTERPOLATED, interpolated};
+use crate::experiment::{INTERPOLATED, INTERPOLATED_NAMES, interpolated};
 use crate::results::{Results, Trained};
 use crate::run::Run;
+
+/// All interpolated priors, and the minimal model.
+pub(super) const NEEDS: [&str; INTERPOLATED_NAMES.len() + 1] = {
+    let mut needs = ["minimal"; INTERPOLATED_NAMES.len() + 1];
+    let (priors, _) = needs.split_at_mut(INTERPOLATED_NAMES.len());
+    priors.copy_from_slice(&INTERPOLATED_NAMES);
+    needs
+};
 
 /// Weights v that are shown.
 const SHOWN: usize = 20;
@@ -142,9 +150,5 @@ fn weights(minimal: &Trained) -> Vec<Panel> {
 /// The snapshot nearest to the middle of the fall to bigrams.
 fn middle_of_drop(run: &Run) -> usize {
     let fall = run.fall_from("unigram").or(run.fall_from("uniform"));
-    let step = fall.map_or(0.0, |fall| 0.5 * (fall.start + fall.end));
-    let distance = |index: &usize| (run.snapshots[*index].0 as f64 - step).abs();
-    let all = 0..run.snapshots.len();
-    all.min_by(|a, b| distance(a).total_cmp(&distance(b)))
-        .unwrap_or(0)
+    run.snapshot_at(fall.map_or(0.0, |fall| fall.half_way()))
 }

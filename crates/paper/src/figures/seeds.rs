@@ -1,13 +1,12 @@
 //! Many seeds: their curves, and when their transitions come.
 
-use induct::probe::KL_TRUTH;
+use induct::probe::{KL_TRUTH, median};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::Drawn;
 use super::curves::{self, LOSS, SEEN};
 use crate::results::Results;
 use crate::run::Run;
-use crate::statistics::median;
 
 /// Curves that are drawn.
 const SHOWN: usize = 10;

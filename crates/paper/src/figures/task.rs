@@ -1,12 +1,12 @@
 //! The task in a picture, and the phases of learning it.
 
 use induct::chain::{Address, Purpose, Sampler};
+use induct::probe::median;
 use induct_figure::{Chain, Figure, Panel};
 
 use super::Drawn;
 use super::curves;
 use crate::results::{Results, Trained};
-use crate::statistics::median;
 
 /// Symbols of a sequence that are shown.
 const SYMBOLS: usize = 24;

@@ -1,7 +1,8 @@
 //! The head of the report: what became of each claim.
 
-use super::{escape, number, scrolling, table_head};
+use super::{number, scrolling, table_head};
 use crate::claims::{Decided, Part, Verdict};
+use crate::html::escape;
 
 /// How many claims have each verdict, in words.
 pub(super) fn counts(claims: &[Decided]) -> String {

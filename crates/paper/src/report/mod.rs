@@ -8,13 +8,7 @@ mod settings;
 
 pub use page::{Making, report};
 
-/// Text that is safe inside an element or an attribute.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
+use crate::html::escape;
 
 /// Names of columns.
 fn table_head(names: &[&str]) -> String {

@@ -1,10 +1,11 @@
 //! The page itself.
 
-use induct_figure::{Figure, arc_stroke};
+use induct_figure::arc_stroke;
 
-use super::{claims, escape, settings};
+use super::{claims, settings};
 use crate::claims::Decided;
 use crate::figures::{Drawn, PaperFigure, Slider};
+use crate::html::{self, escape};
 use crate::results::Results;
 
 /// How a report came to be.
@@ -52,15 +53,11 @@ pub fn report(
         settings::table(results),
         settings::CHOICES
     );
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"induct reproduce\">\n\
-         <title>Statistical induction heads, reproduced</title>\n<style>\n{}\n{}{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        Figure::page_css(),
-        include_str!("../page.css"),
+    html::document(
+        "Statistical induction heads, reproduced",
+        "induct reproduce",
         include_str!("report.css"),
+        &body,
     )
 }
 
@@ -111,17 +108,6 @@ fn contents(figures: &[(&PaperFigure, Drawn)], decided: &[Decided]) -> String {
     )
 }
 
-/// A picture, laid out for every width; style sheets show one of them.
-fn layouts(figure: &Figure) -> String {
-    let layout = |(class, width)| {
-        format!(
-            "<div class=\"{class}\">{}</div>\n",
-            figure.svg_inline(width)
-        )
-    };
-    LAYOUTS.map(layout).concat()
-}
-
 fn figure_section(figure: &PaperFigure, drawn: &Drawn, results: &Results) -> String {
     let trained = figure.needs.iter().map(|id| results.of(id));
     let (mut runs, mut seconds) = (0, 0.0);
@@ -138,7 +124,7 @@ fn figure_section(figure: &PaperFigure, drawn: &Drawn, results: &Results) -> Str
         "<figure id=\"figure-{number}\">\n<h3>Figure {number}{whose}. {}</h3>\n{}{}<figcaption>{} <span class=\"place\">Repeat it: <code>induct reproduce --only {number}</code>.{time}\n\
          <span class=\"files\"><a href=\"figures/{file}.svg\">SVG</a>, <a href=\"figures/{file}.png\">PNG</a>, <a href=\"figures/{file}.csv\">CSV</a></span></span></figcaption>\n</figure>\n",
         escape(figure.title),
-        layouts(&drawn.figure),
+        html::layouts(&drawn.figure, &LAYOUTS),
         drawn.slider.as_ref().map(slider).unwrap_or_default(),
         drawn.reading,
         number = figure.number,
@@ -177,7 +163,7 @@ fn slider(slider: &Slider) -> String {
         escape(&slider.labels[slider.first]),
         slider.weights.len() - 1,
         slider.first,
-        layouts(&slider.figure),
+        html::layouts(&slider.figure, &LAYOUTS),
         labels.join(","),
         frames.join(",\n"),
         strokes.concat(),

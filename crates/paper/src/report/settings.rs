@@ -3,7 +3,8 @@
 use induct::model::{Kind, ModelSpec};
 use induct::train::Recipe;
 
-use super::{escape, scrolling, table_head};
+use super::{scrolling, table_head};
+use crate::html::escape;
 use crate::results::{Results, Trained};
 
 /// Every experiment with the numbers of its recipe.

@@ -22,13 +22,23 @@ pub struct ChapterFigure {
     pub drawn: Figure,
 }
 
+/// The paper's prior: two states, every chain alike.
+pub(crate) fn prior() -> Prior {
+    Prior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains")
+}
+
+/// The exact averages over its chains.
+pub(crate) fn coupling(prior: &Prior, length: usize) -> Coupling {
+    Coupling::of_prior(prior, length).expect("a uniform prior")
+}
+
 /// All of them, in the order of the paper.
 pub fn all(entries: &[Entry]) -> Vec<ChapterFigure> {
-    let prior = Prior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains");
-    let coupling = |t: usize| Coupling::of_prior(&prior, t).expect("a uniform prior");
-    let lengths = LENGTHS.par_iter().map(|&t| (t as f64, coupling(t)));
+    let prior = prior();
+    let lengths = LENGTHS.par_iter();
+    let lengths = lengths.map(|&t| (t as f64, coupling(&prior, t)));
     let lengths: Vec<(f64, Coupling)> = lengths.collect();
-    let coupling = coupling(steps::LENGTH);
+    let coupling = coupling(&prior, steps::LENGTH);
     vec![
         from_ledger::deviations(entries),
         steps::first_step(&prior, &coupling),
