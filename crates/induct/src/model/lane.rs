@@ -2,7 +2,6 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-use super::level::leveled;
 use crate::chain::LANES;
 
 /// [`LANES`] numbers, one a sequence. Plain loops over the array become vector instructions.
@@ -30,6 +29,21 @@ impl Lane {
     #[inline(always)]
     pub fn splat(value: f32) -> Self {
         Lane([value; LANES])
+    }
+
+    /// Eight numbers that lie side by side, loaded at once. Of plain loads that overlap, the compiler would load every number once, and
+    /// put vectors together from them, which takes longer.
+    #[inline(always)]
+    pub fn load(data: &[f32; LANES]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        #[expect(unsafe_code, reason = "there is no safe way to say: as a vector")]
+        // SAFETY: both types are eight f32 without padding, for which all bits are good.
+        let data = &unsafe {
+            use std::arch::x86_64::__m256;
+            let vector = std::mem::transmute::<[f32; LANES], __m256>(*data);
+            std::mem::transmute::<__m256, [f32; LANES]>(vector)
+        };
+        Lane(*data)
     }
 
     /// `f` of every lane.
@@ -121,6 +135,17 @@ impl Lane {
         x.exp2_in_range::<FUSED>()
     }
 
+    /// 2^x for x ≤ 126; zero for anything below −126. Relative error below 3·10⁻⁷.
+    #[inline(always)]
+    pub fn exp2_or_zero<const FUSED: bool>(self) -> Self {
+        let power = self.exp2_in_range::<FUSED>();
+        each_lane!(|lane| if self.0[lane] < -126.0 {
+            0.0
+        } else {
+            power.0[lane]
+        })
+    }
+
     /// 2^x; anything beyond ±126 counts as that. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_saturated<const FUSED: bool>(self) -> Self {
@@ -183,42 +208,6 @@ impl Lane {
         let tail = square.times_plus::<FUSED>(Lane::splat(-0.5), tail);
         // What is not a number stays so, though its bits look like one's.
         n.times_plus::<FUSED>(Lane::splat(0.693_359_4), x + tail) + self * 0.0
-    }
-}
-
-leveled!(
-    /// Sets `sums` to the sums over the lanes, in a fixed order.
-    pub fn sum_lanes(lanes: &[Lane], sums: &mut [f32]) = sum_lanes_any
-);
-
-#[inline(always)]
-fn sum_lanes_any<const FUSED: bool>(lanes: &[Lane], sums: &mut [f32]) {
-    let (mut eights, mut of_eights) = (lanes.chunks_exact(LANES), sums.chunks_exact_mut(LANES));
-    for (eight, sums) in (&mut eights).zip(&mut of_eights) {
-        // Lanes a half apart, then a quarter, then side by side, of two vectors each: the first one's sums come first in every half.
-        let mut four = [Lane::ZERO; 4];
-        for n in 0..4 {
-            let (a, b) = (eight[n].0, eight[n + 4].0);
-            four[n] = Lane([a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]])
-                + Lane([a[4], a[5], a[6], a[7], b[4], b[5], b[6], b[7]]);
-        }
-        let mut two = [Lane::ZERO; 2];
-        for n in 0..2 {
-            let (a, b) = (four[n].0, four[n + 2].0);
-            two[n] = Lane([a[0], a[1], b[0], b[1], a[4], a[5], b[4], b[5]])
-                + Lane([a[2], a[3], b[2], b[3], a[6], a[7], b[6], b[7]]);
-        }
-        let (a, b) = (two[0].0, two[1].0);
-        let all = Lane([a[0], b[0], a[2], b[2], a[4], b[4], a[6], b[6]])
-            + Lane([a[1], b[1], a[3], b[3], a[5], b[5], a[7], b[7]]);
-        sums.copy_from_slice(&all.0);
-    }
-    for (sum, lane) in of_eights
-        .into_remainder()
-        .iter_mut()
-        .zip(eights.remainder())
-    {
-        *sum = lane.sum();
     }
 }
 
@@ -314,7 +303,6 @@ impl AddAssign for Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::level::Level;
 
     #[test]
     fn exponentials_are_accurate_over_their_whole_range() {
@@ -351,22 +339,12 @@ mod tests {
     }
 
     #[test]
-    fn sums_over_lanes_are_in_their_places() {
-        let lanes: Vec<Lane> = (0..19)
-            .map(|n| Lane(std::array::from_fn(|lane| (n * n + lane) as f32)))
-            .collect();
-        let mut sums = [0.0; 19];
-        sum_lanes(Level::detect(), &lanes, &mut sums);
-        let expected: Vec<f32> = lanes.iter().map(|lane| lane.sum()).collect();
-        assert_eq!(sums, expected[..]);
-    }
-
-    #[test]
     fn what_is_not_a_number_stays_so() {
         let nan = Lane::splat(f32::NAN);
         for result in [
             nan.exp::<false>(),
             nan.exp2_in_range::<true>(),
+            nan.exp2_or_zero::<false>(),
             nan.ln::<false>(),
         ] {
             assert!(result.0[0].is_nan());
@@ -379,5 +357,6 @@ mod tests {
         assert!(Lane::splat(1e30).exp::<true>().0[0].is_finite());
         assert!(Lane::splat(1e30).exp2_saturated::<true>().0[0].is_finite());
         assert!(Lane::splat(-1e30).exp2_clamped::<false>().0[0] < 1e-37);
+        assert_eq!(Lane::splat(-1e30).exp2_or_zero::<true>(), Lane::ZERO);
     }
 }

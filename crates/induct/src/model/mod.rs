@@ -4,6 +4,7 @@
 //! from the caller. [`twin`] computes the same in f64, one sequence at a time, by the formulas. Operations in the
 //! residual stream have both in one file, under [`ops`].
 
+mod across;
 pub mod circuits;
 mod effort;
 mod lane;
@@ -297,7 +298,7 @@ impl Model {
 
     /// Sums a gradient by lane over the lanes.
     pub fn sum_lanes(&self, by_lane: &[Lane], sums: &mut [f32]) {
-        lane::sum_lanes(self.level, by_lane, sums);
+        across::sum_lanes(self.level, by_lane, sums);
     }
 
     /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the parameters:

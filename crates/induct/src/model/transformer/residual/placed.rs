@@ -9,7 +9,8 @@ use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::chain::LANES;
-use crate::model::lane::{Lane, sum_lanes};
+use crate::model::across::sum_lanes;
+use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
 use crate::model::ops::attention::placed::{MOST_STATES, Powers, seen};
 use crate::model::ops::linear;

@@ -1,0 +1,360 @@
+//! Across lanes: their sums, and lanes turned into rows.
+//!
+//! The one place where numbers change lanes, and so the one place with instructions written out: what the compiler makes of
+//! shuffled arrays takes several times as long.
+
+use super::lane::Lane;
+use super::level::Level;
+use crate::chain::LANES;
+
+/// Sets `sums` to the sums over the lanes, in a fixed order.
+pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
+    let (eights, rest) = lanes.as_chunks();
+    let (of_eights, of_rest) = sums.as_chunks_mut();
+    each_of_eight(level, eights, of_eights);
+    for (sum, lane) in of_rest.iter_mut().zip(rest) {
+        *sum = lane.sum();
+    }
+}
+
+/// Rows of numbers, a row's first numbers being `stride` apart.
+#[derive(Clone, Copy)]
+pub struct Planes<'a, T> {
+    /// All of them.
+    pub data: &'a [T],
+    /// From one row to the next.
+    pub stride: usize,
+}
+
+impl<'a, T> Planes<'a, T> {
+    #[inline(always)]
+    fn row(self, row: usize, length: usize) -> &'a [T] {
+        &self.data[row * self.stride..][..length]
+    }
+}
+
+/// Adds Σ_n Σ_lanes entries[n][u] · rows_r[n] to number u of every sum r.
+pub fn add_products(
+    level: Level,
+    entries: &[[Lane; LANES]],
+    rows: Planes<Lane>,
+    sums: &mut [Lane],
+) {
+    match level {
+        Level::Portable => portable::add_products(entries, rows, None, sums),
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are there"
+        )]
+        // SAFETY: both levels exist only where AVX2 and FMA were detected.
+        Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::add_products(entries, rows, sums) },
+    }
+}
+
+/// The same with something added to every row that moves on with n and back with u: rows_r[n] + slid_r[8 n + 7 − u …].
+pub fn add_slid_products(
+    level: Level,
+    entries: &[[Lane; LANES]],
+    rows: Planes<Lane>,
+    slid: Planes<f32>,
+    sums: &mut [Lane],
+) {
+    match level {
+        Level::Portable => portable::add_products(entries, rows, Some(slid), sums),
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are there"
+        )]
+        // SAFETY: both levels exist only where AVX2 and FMA were detected.
+        Level::Avx2(_) | Level::Avx512(_) => unsafe {
+            avx::add_slid_products(entries, rows, slid, sums)
+        },
+    }
+}
+
+fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
+    match level {
+        Level::Portable => portable::set_sums(eights, sums),
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are there"
+        )]
+        // SAFETY: both levels exist only where AVX2 was detected.
+        Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::set_sums(eights, sums) },
+    }
+}
+
+/// Turns eight vectors over, in every tile: number n of vector m becomes number m of vector n.
+pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
+    match level {
+        Level::Portable => portable::transpose(tiles),
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are there"
+        )]
+        // SAFETY: both levels exist only where AVX2 was detected.
+        Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::transpose(tiles) },
+    }
+}
+
+/// The same on any machine.
+mod portable {
+    use super::{LANES, Lane, Planes};
+
+    pub fn set_sums(eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
+        for (eight, sums) in eights.iter().zip(sums) {
+            *sums = of_each(eight).0;
+        }
+    }
+
+    pub fn add_products(
+        entries: &[[Lane; LANES]],
+        rows: Planes<Lane>,
+        slid: Option<Planes<f32>>,
+        sums: &mut [Lane],
+    ) {
+        let count = entries.len();
+        for (r, sum) in sums.iter_mut().enumerate() {
+            let rows = rows.row(r, count);
+            let mut eight = [Lane::ZERO; LANES];
+            for (n, (entries, &row)) in entries.iter().zip(rows).enumerate() {
+                for u in 0..LANES {
+                    let row = slid.map_or(row, |slid| {
+                        let slid = &slid.row(r, (count + 1) * LANES)[(n + 1) * LANES - 1 - u..];
+                        row + Lane(*slid.first_chunk().expect("eight numbers"))
+                    });
+                    eight[u] += entries[u] * row;
+                }
+            }
+            *sum += of_each(&eight);
+        }
+    }
+
+    /// Lanes a half apart, then a quarter, then side by side.
+    fn of_each(eight: &[Lane; LANES]) -> Lane {
+        Lane(eight.map(|Lane(a)| {
+            let (even, odd) = ((a[0] + a[4]) + (a[2] + a[6]), (a[1] + a[5]) + (a[3] + a[7]));
+            even + odd
+        }))
+    }
+
+    pub fn transpose(tiles: &mut [[Lane; LANES]]) {
+        for tile in tiles {
+            for m in 0..LANES {
+                for n in 0..m {
+                    let (above, below) = (tile[m].0[n], tile[n].0[m]);
+                    (tile[m].0[n], tile[n].0[m]) = (below, above);
+                }
+            }
+        }
+    }
+}
+
+/// The same with AVX.
+#[cfg(target_arch = "x86_64")]
+mod avx {
+    use std::arch::x86_64::*;
+
+    use super::{LANES, Lane, Planes};
+
+    /// A lane as the instructions have it, and back.
+    #[inline(always)]
+    fn vector(lane: Lane) -> __m256 {
+        #[expect(unsafe_code, reason = "plain numbers either way")]
+        // SAFETY: both types are eight f32 without padding, for which all bits are good.
+        unsafe {
+            std::mem::transmute::<Lane, __m256>(lane)
+        }
+    }
+
+    #[inline(always)]
+    fn lane(vector: __m256) -> Lane {
+        #[expect(unsafe_code, reason = "plain numbers either way")]
+        // SAFETY: both types are eight f32 without padding, for which all bits are good.
+        unsafe {
+            std::mem::transmute::<__m256, Lane>(vector)
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn set_sums(eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
+        for (eight, sums) in eights.iter().zip(sums) {
+            *sums = lane(of_each(&eight.map(vector))).0;
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub fn add_products(entries: &[[Lane; LANES]], rows: Planes<Lane>, sums: &mut [Lane]) {
+        for (r, sum) in sums.iter_mut().enumerate() {
+            let mut eight = [_mm256_setzero_ps(); LANES];
+            for (entries, &row) in entries.iter().zip(rows.row(r, entries.len())) {
+                for u in 0..LANES {
+                    eight[u] = _mm256_fmadd_ps(vector(entries[u]), vector(row), eight[u]);
+                }
+            }
+            *sum = lane(_mm256_add_ps(vector(*sum), of_each(&eight)));
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub fn add_slid_products(
+        entries: &[[Lane; LANES]],
+        rows: Planes<Lane>,
+        slid: Planes<f32>,
+        sums: &mut [Lane],
+    ) {
+        let count = entries.len();
+        for (r, sum) in sums.iter_mut().enumerate() {
+            let (rows, slid) = (rows.row(r, count), slid.row(r, (count + 1) * LANES));
+            let mut eight = [_mm256_setzero_ps(); LANES];
+            for n in 0..count {
+                let slid: &[f32; 2 * LANES] = slid[n * LANES..].first_chunk().expect("two vectors");
+                for u in 0..LANES {
+                    let moved = slid[LANES - 1 - u..].first_chunk().expect("eight numbers");
+                    let row = _mm256_add_ps(vector(rows[n]), vector(Lane(*moved)));
+                    eight[u] = _mm256_fmadd_ps(vector(entries[n][u]), row, eight[u]);
+                }
+            }
+            *sum = lane(_mm256_add_ps(vector(*sum), of_each(&eight)));
+        }
+    }
+
+    /// Of two vectors at a time: lanes a half apart, then a quarter, then side by side.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn of_each(eight: &[__m256; LANES]) -> __m256 {
+        let zero = _mm256_setzero_ps();
+        let mut four = [zero; 4];
+        for n in 0..4 {
+            let (a, b) = (eight[n], eight[n + 4]);
+            let (low, high) = (
+                _mm256_permute2f128_ps::<0x20>(a, b),
+                _mm256_permute2f128_ps::<0x31>(a, b),
+            );
+            four[n] = _mm256_add_ps(low, high);
+        }
+        let mut two = [zero; 2];
+        for n in 0..2 {
+            let (a, b) = (four[n], four[n + 2]);
+            let (low, high) = (
+                _mm256_shuffle_ps::<0x44>(a, b),
+                _mm256_shuffle_ps::<0xee>(a, b),
+            );
+            two[n] = _mm256_add_ps(low, high);
+        }
+        let [a, b] = two;
+        let even = _mm256_blend_ps::<0xaa>(a, _mm256_moveldup_ps(b));
+        let odd = _mm256_blend_ps::<0xaa>(_mm256_movehdup_ps(a), b);
+        _mm256_add_ps(even, odd)
+    }
+
+    /// Single numbers change places first, then pairs, then halves.
+    #[target_feature(enable = "avx2")]
+    pub fn transpose(tiles: &mut [[Lane; LANES]]) {
+        let zero = _mm256_setzero_ps();
+        for tile in tiles {
+            let mut pairs = [zero; LANES];
+            for n in (0..LANES).step_by(2) {
+                let (a, b) = (vector(tile[n]), vector(tile[n + 1]));
+                pairs[n] = _mm256_unpacklo_ps(a, b);
+                pairs[n + 1] = _mm256_unpackhi_ps(a, b);
+            }
+            let mut quarters = [zero; LANES];
+            for n in [0, 4] {
+                for half in 0..2 {
+                    let (a, b) = (pairs[n + half], pairs[n + half + 2]);
+                    quarters[n + 2 * half] = _mm256_shuffle_ps::<0x44>(a, b);
+                    quarters[n + 2 * half + 1] = _mm256_shuffle_ps::<0xee>(a, b);
+                }
+            }
+            for n in 0..4 {
+                let (a, b) = (quarters[n], quarters[n + 4]);
+                tile[n] = lane(_mm256_permute2f128_ps::<0x20>(a, b));
+                tile[n + 4] = lane(_mm256_permute2f128_ps::<0x31>(a, b));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_over_lanes_are_in_their_places() {
+        let lanes: Vec<Lane> = (0..19)
+            .map(|n| Lane(std::array::from_fn(|lane| (n * n + lane) as f32)))
+            .collect();
+        let expected: Vec<f32> = lanes.iter().map(|lane| lane.sum()).collect();
+        for level in Level::all() {
+            let mut sums = [0.0; 19];
+            sum_lanes(level, &lanes, &mut sums);
+            assert_eq!(sums, expected[..]);
+        }
+    }
+
+    #[test]
+    fn all_levels_sum_in_the_same_order() {
+        let eight: [Lane; LANES] = std::array::from_fn(|n| {
+            Lane(std::array::from_fn(|lane| ((3 * n + lane) as f32).sin()))
+        });
+        let sums = Level::all().into_iter().map(|level| {
+            let mut sums = [0.0; LANES];
+            sum_lanes(level, &eight, &mut sums);
+            sums
+        });
+        let sums: Vec<[f32; LANES]> = sums.collect();
+        assert!(sums.iter().all(|other| *other == sums[0]));
+    }
+
+    #[test]
+    fn products_are_summed_in_their_places() {
+        let value = |n: usize| ((n * 37 % 19) as f32 - 9.0) / 8.0;
+        let lane = |n: usize| Lane(std::array::from_fn(|lane| value(8 * n + lane)));
+        let entries: Vec<[Lane; LANES]> = (0..3)
+            .map(|n| std::array::from_fn(|u| lane(2 * n + 3 * u)))
+            .collect();
+        let (all_rows, all_slid): (Vec<Lane>, Vec<f32>) =
+            ((0..8).map(lane).collect(), (0..70).map(value).collect());
+        let rows = Planes {
+            data: &all_rows[..],
+            stride: 4,
+        };
+        let slid = Planes {
+            data: &all_slid[..],
+            stride: 33,
+        };
+        for level in Level::all() {
+            let (mut plain, mut moved) = ([Lane::splat(1.0); 2], [Lane::splat(1.0); 2]);
+            add_products(level, &entries, rows, &mut plain);
+            add_slid_products(level, &entries, rows, slid, &mut moved);
+            for (r, u) in (0..2).flat_map(|r| (0..LANES).map(move |u| (r, u))) {
+                let (mut of_plain, mut of_moved) = (1.0, 1.0);
+                for (n, l) in (0..3).flat_map(|n| (0..LANES).map(move |l| (n, l))) {
+                    let (entry, row) = (entries[n][u].0[l], all_rows[r * 4 + n].0[l]);
+                    of_plain += entry * row;
+                    of_moved += entry * (row + all_slid[r * 33 + 8 * n + 7 - u + l]);
+                }
+                assert!((plain[r].0[u] - of_plain).abs() < 1e-4);
+                assert!((moved[r].0[u] - of_moved).abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_are_turned_over() {
+        for level in Level::all() {
+            let lane = |n: usize| Lane(std::array::from_fn(|lane| (8 * n + lane) as f32));
+            let mut tiles = [std::array::from_fn(lane); 2];
+            transpose(level, &mut tiles);
+            for (n, vector) in tiles.as_flattened().iter().enumerate() {
+                let expected = std::array::from_fn(|m| (8 * m + n % LANES) as f32);
+                assert_eq!(vector.0, expected);
+            }
+        }
+    }
+}
