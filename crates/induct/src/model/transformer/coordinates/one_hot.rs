@@ -15,7 +15,7 @@ use std::f32::consts::LN_2;
 use crate::chain::LANES;
 use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
-use crate::model::ops::convolution::{Planes, convolve, correlate};
+use crate::model::ops::convolution::{BySymbol, Planes, convolve, correlate};
 
 /// e and g of one head.
 #[derive(Clone, Debug)]
@@ -60,8 +60,24 @@ impl Factors {
     }
 }
 
-/// One-hot symbols, k planes of t, that all heads share.
-pub(super) type Symbols = Planes<Lane>;
+/// The symbols of a block, which all heads share.
+#[derive(Clone, Debug)]
+pub(super) struct Symbols {
+    /// As they are, one row a position.
+    inputs: Vec<[u8; LANES]>,
+    /// One-hot, k planes of t.
+    planes: Planes<Lane>,
+}
+
+impl Symbols {
+    /// Room for k = `states` and t = `length`.
+    pub fn new(states: usize, length: usize) -> Self {
+        Self {
+            inputs: vec![[0; LANES]; length],
+            planes: Planes::new(length, states, Lane::ZERO),
+        }
+    }
+}
 
 /// Activations of one head.
 #[derive(Clone, Debug)]
@@ -72,7 +88,12 @@ pub(super) struct Work {
     slopes: Planes<Lane>,
     /// Their sums by lag, k planes of t
     by_lag: Planes<Lane>,
+    /// Where symbols are many.
+    by_symbol: Option<BySymbol>,
 }
+
+/// From so many symbols on, convolutions go by symbol: one sequence at a time, because a key is in one plane only.
+const MANY: usize = 5;
 
 impl Work {
     /// Room for k = `states` and t = `length`.
@@ -82,6 +103,7 @@ impl Work {
             shares: planes.clone(),
             slopes: planes.clone(),
             by_lag: planes,
+            by_symbol: (states >= MANY).then(|| BySymbol::new(length, states)),
         }
     }
 }
@@ -95,8 +117,12 @@ pub(super) fn forward(
     work: &mut Work,
     c: &mut [Lane],
 ) {
+    let (inputs, e) = (&symbols.inputs[..rows], &factors.by_lag);
     // `shares` holds N so far.
-    convolve(level, &factors.by_lag, symbols, rows, &mut work.shares);
+    match &mut work.by_symbol {
+        Some(by_symbol) => by_symbol.convolve(level, e, inputs, &mut work.shares),
+        None => convolve(level, e, &symbols.planes, rows, &mut work.shares),
+    }
     averages(level, factors, symbols, rows, work, c);
 }
 
@@ -107,9 +133,10 @@ leveled!(
 
 #[inline(always)]
 fn read_any<const FUSED: bool>(inputs: &[[u8; LANES]], symbols: &mut Symbols, y: &mut [Lane]) {
-    let (rows, m) = (inputs.len(), symbols.columns() - 1);
+    let (rows, m) = (inputs.len(), symbols.planes.columns() - 1);
+    symbols.inputs[..rows].copy_from_slice(inputs);
     for b in 0..=m {
-        let plane = &mut symbols.column_mut(b)[..rows];
+        let plane = &mut symbols.planes.column_mut(b)[..rows];
         // Two rows at a time: of single ones, the compiler would make vectors across rows.
         for i in (0..rows / 2 * 2).step_by(2) {
             plane[i] = Lane::is(&inputs[i], b);
@@ -169,7 +196,7 @@ fn averages_of_any<const FUSED: bool, const K: usize>(
     }
     let mut z: [&[Lane]; K] = [&[]; K];
     for a in 0..K {
-        z[a] = &symbols.column(a)[..rows];
+        z[a] = &symbols.planes.column(a)[..rows];
     }
     let mut shares = work.shares.columns_mut::<K>();
     for b in 0..K {
@@ -220,6 +247,7 @@ fn averages_of_many_any<const FUSED: bool>(
         shares,
         slopes: g,
         by_lag: total,
+        ..
     } = work;
     // The backward's room holds g and Z meanwhile.
     let total = &mut total.column_mut(0)[..rows];
@@ -229,7 +257,7 @@ fn averages_of_many_any<const FUSED: bool>(
         g.fill(Lane::ZERO);
         for a in 0..states {
             let factor = Lane::splat(factors.by_symbols[a * states + b]);
-            for (g, &z) in g.iter_mut().zip(symbols.column(a)) {
+            for (g, &z) in g.iter_mut().zip(symbols.planes.column(a)) {
                 *g = z.times_plus::<FUSED>(factor, *g);
             }
         }
@@ -270,9 +298,13 @@ pub(super) fn backward(
     dw: &mut [Lane],
     d_positions: &mut [Lane],
 ) {
+    let inputs = &symbols.inputs[..rows];
     slopes(level, factors.states, rows, work, c, dc, dw);
     work.slopes.end_after(rows, Lane::ZERO);
-    correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
+    match &mut work.by_symbol {
+        Some(by_symbol) => by_symbol.correlate(level, &work.slopes, inputs, &mut work.by_lag),
+        None => correlate(level, &work.slopes, &symbols.planes, rows, &mut work.by_lag),
+    }
     for b in 0..factors.states {
         let each = work.by_lag.column(b).iter().zip(factors.by_lag.column(b));
         let positions = d_positions.chunks_exact_mut(factors.states);
