@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::by_row;
 use super::narrow::{self, MOST, Way};
 use super::one_hot::{self, Symbols};
 use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
@@ -15,7 +16,6 @@ use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
-use crate::model::ops::convolution::Planes;
 use crate::model::ops::linear;
 
 /// Rows of a layer that go forward, and backward, together.
@@ -32,6 +32,8 @@ fn group_size(m: usize) -> usize {
 pub struct Work {
     symbols: Symbols,
     layers: Vec<LayerWork>,
+    /// The last layer's heads, where its rows are lanes.
+    by_row: Vec<by_row::HeadWork>,
 }
 
 #[derive(Clone, Debug)]
@@ -82,8 +84,12 @@ impl Coordinates {
             heads: plan.heads.iter().map(|_| head(l, plan.m)).collect(),
         };
         Work {
-            symbols: Planes::new(self.length, self.states, Lane::ZERO),
+            symbols: Symbols::new(self.states, self.length),
             layers: self.layers.iter().enumerate().map(layer).collect(),
+            by_row: self
+                .heads_by_row()
+                .map(|(m, _)| by_row::HeadWork::new(self.states, m, self.length))
+                .collect(),
         }
     }
 
@@ -97,7 +103,9 @@ impl Coordinates {
         logits: &mut [Lane],
     ) {
         self.forward_below(tables, inputs, work);
-        self.forward_layer(tables, self.layers.len() - 1, first..inputs.len(), work);
+        let top = self.layers.len() - 1;
+        self.turn_to(tables, top, work);
+        self.forward_layer(tables, top, first..inputs.len(), work);
         self.output(tables, first..inputs.len(), work, logits);
     }
 
@@ -112,11 +120,44 @@ impl Coordinates {
         loss: LossRows,
         grads: &mut [Lane],
     ) {
-        let (rows, states, top) = (inputs.len(), self.outputs, self.layers.len() - 1);
+        let (rows, top) = (inputs.len(), self.layers.len() - 1);
         self.forward_below(tables, inputs, work);
         for layer in &mut work.layers {
             layer.dy.fill(Lane::ZERO);
         }
+        if !work.by_row.is_empty() {
+            let top = work.layers.last_mut().expect("at least one layer");
+            let coordinates = (&top.y[..], &mut top.dy[..]);
+            let logits = (logits, d_logits);
+            self.last_by_row(
+                tables,
+                inputs,
+                coordinates,
+                &mut work.by_row,
+                logits,
+                loss,
+                grads,
+            );
+        } else {
+            self.last_by_group(tables, rows, work, (logits, d_logits), loss, grads);
+        }
+        for l in (0..top).rev() {
+            self.backward_layer(tables, l, 0..rows, work, grads);
+        }
+    }
+
+    /// Forward, loss and backward of the last layer, a group of rows after the other.
+    fn last_by_group(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &mut Work,
+        (logits, d_logits): (&mut [Lane], &mut [Lane]),
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        let (states, top) = (self.outputs, self.layers.len() - 1);
+        self.turn_to(tables, top, work);
         // The first layer works on all rows at once.
         let size = match top {
             0 => rows,
@@ -134,9 +175,6 @@ impl Coordinates {
             );
             self.output_backward(tables, group.clone(), work, &d_logits[own], grads);
             self.backward_layer(tables, top, group, work, grads);
-        }
-        for l in (0..top).rev() {
-            self.backward_layer(tables, l, 0..rows, work, grads);
         }
     }
 
@@ -161,25 +199,33 @@ impl Coordinates {
 
     /// The coordinates of the inputs, and all layers but the last.
     fn forward_below(&self, tables: &Tables, inputs: &[[u8; LANES]], work: &mut Work) {
-        let Work { symbols, layers } = work;
+        let Work {
+            symbols, layers, ..
+        } = work;
         one_hot::read(self.level, inputs, symbols, &mut layers[0].y);
-        for (plan, layer) in self.layers.iter().zip(layers) {
-            for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
-                if let Group::Wide(group) = &mut head.group {
-                    let positions = &tables.data[places.positions.clone()];
-                    group.turn_to(&self.wide(plan.m, &layer.y, &head.w, positions));
-                }
-            }
-        }
         for l in 0..self.layers.len() - 1 {
+            self.turn_to(tables, l, work);
             self.forward_layer(tables, l, 0..inputs.len(), work);
+        }
+    }
+
+    /// Turns to layer `l`: must come before the first group of its rows, and after the layers below.
+    fn turn_to(&self, tables: &Tables, l: usize, work: &mut Work) {
+        let (plan, layer) = (&self.layers[l], &mut work.layers[l]);
+        for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
+            if let Group::Wide(group) = &mut head.group {
+                let positions = &tables.data[places.positions.clone()];
+                group.turn_to(&self.wide(plan.m, &layer.y, &head.w, positions));
+            }
         }
     }
 
     /// Some rows of layer `l`, and with them the coordinates after it.
     fn forward_layer(&self, tables: &Tables, l: usize, rows: Range<usize>, work: &mut Work) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
-        let Work { symbols, layers } = work;
+        let Work {
+            symbols, layers, ..
+        } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
         let LayerWork { y, heads, .. } = &mut done[l];
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
@@ -273,7 +319,9 @@ impl Coordinates {
         grads: &mut [Lane],
     ) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
-        let Work { symbols, layers } = work;
+        let Work {
+            symbols, layers, ..
+        } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
         let LayerWork { y, dy, heads } = &mut done[l];
         // y′ = [y, c¹ … c^H]
@@ -492,14 +540,20 @@ fn copy_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, ou
 }
 
 /// Rows in groups of at most `size`.
-fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = rows.end;
     rows.step_by(size)
         .map(move |first| first..(first + size).min(end))
 }
 
 /// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
-fn affine(level: Level, y: &[Lane], table: &[f32], (m, width): (usize, usize), out: &mut [Lane]) {
+pub(super) fn affine(
+    level: Level,
+    y: &[Lane],
+    table: &[f32],
+    (m, width): (usize, usize),
+    out: &mut [Lane],
+) {
     let (first, rest) = table.split_at(width);
     linear::set_rows(first, out);
     linear::add_forward(level, y, rest, m, width, out);
@@ -507,7 +561,7 @@ fn affine(level: Level, y: &[Lane], table: &[f32], (m, width): (usize, usize), o
 
 /// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
 /// dy_ir += dout_i · table_{1+r} (if asked for)
-fn affine_backward(
+pub(super) fn affine_backward(
     level: Level,
     y: &[Lane],
     table: &[f32],

@@ -1,6 +1,10 @@
 //! Products of small dense matrices, added to what is there. A matrix is a slice and its row stride, so
 //! that heads (blocks of columns) need no copies.
 
+use crate::chain::LANES;
+use crate::model::lane::Lane;
+use crate::model::level::leveled;
+
 /// A matrix to read.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
@@ -66,19 +70,80 @@ pub(super) fn add_product(
     }
 }
 
-/// out[n, m] += factor · a[n, inner] b[m, inner]ᵀ
-pub(super) fn add_product_with_transposed(
+leveled!(
+    /// out[n, m] += factor · a[n, inner] b[m, inner]ᵀ
+    pub(super) fn add_product_with_transposed(
+        out: ViewMut,
+        a: View,
+        b: View,
+        sizes: (usize, usize, usize),
+        factor: f32,
+    ) = add_product_with_transposed_any
+);
+
+/// Rows of a that go together, and the longest of them.
+const TALL: usize = 4;
+const DEEP: usize = 128;
+
+/// Eight columns at a time, where there are as many: every sum still goes along `inner` in order, and is rounded twice, so that it is the
+/// same with all instructions.
+#[inline(always)]
+fn add_product_with_transposed_any<const FUSED: bool>(
     mut out: ViewMut,
     a: View,
     b: View,
     (n, inner, m): (usize, usize, usize),
     factor: f32,
 ) {
+    let mut done = 0;
+    while inner <= DEEP && done + LANES <= m {
+        let mut turned = [Lane::ZERO; DEEP];
+        for lane in 0..LANES {
+            for (turned, &x) in turned.iter_mut().zip(b.row(done + lane, inner)) {
+                turned.0[lane] = x;
+            }
+        }
+        let (turned, whole) = (&turned[..inner], n / TALL * TALL);
+        for i in (0..whole).step_by(TALL) {
+            add_rows::<TALL>(&mut out, a, turned, (i, done), factor);
+        }
+        for i in whole..n {
+            add_rows::<1>(&mut out, a, turned, (i, done), factor);
+        }
+        done += LANES;
+    }
     for i in 0..n {
         let a_row = a.row(i, inner);
-        for (j, o) in out.row(i, m).iter_mut().enumerate() {
+        for (j, o) in out.row(i, m).iter_mut().enumerate().skip(done) {
             let products = a_row.iter().zip(b.row(j, inner)).map(|(x, y)| x * y);
             *o += factor * products.sum::<f32>();
+        }
+    }
+}
+
+/// The same for R rows from i on and the eight columns from j on, whose numbers lie side by side in `turned`.
+#[inline(always)]
+fn add_rows<const R: usize>(
+    out: &mut ViewMut,
+    a: View,
+    turned: &[Lane],
+    (i, j): (usize, usize),
+    factor: f32,
+) {
+    let mut rows = [&a.data[..0]; R];
+    for r in 0..R {
+        rows[r] = a.row(i + r, turned.len());
+    }
+    let mut sums = [Lane::ZERO; R];
+    for x in 0..turned.len() {
+        for r in 0..R {
+            sums[r] += turned[x] * rows[r][x];
+        }
+    }
+    for r in 0..R {
+        let out = &mut out.row(i + r, j + LANES)[j..];
+        for (o, sum) in out.iter_mut().zip(sums[r].0) {
+            *o += factor * sum;
         }
     }
 }
@@ -97,6 +162,36 @@ pub(super) fn add_transposed_product(
             let scaled = factor * a_xi;
             for (o, &b_xj) in out.row(i, m).iter_mut().zip(b_row) {
                 *o += scaled * b_xj;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::level::Level;
+
+    #[test]
+    fn products_with_a_transposed_matrix_are_the_same_to_the_bit() {
+        let value = |index: usize| ((index * 37 % 101) as f32).sin();
+        for (n, inner, m) in [(9, 5, 19), (4, 32, 8), (3, 130, 17), (6, 1, 7)] {
+            let (a, b): (Vec<f32>, Vec<f32>) = (
+                (0..n * inner).map(value).collect(),
+                (0..m * inner).map(|index| value(index + 7)).collect(),
+            );
+            let mut expected = vec![0.5; n * m];
+            for (i, j) in (0..n).flat_map(|i| (0..m).map(move |j| (i, j))) {
+                let (a, b) = (&a[i * inner..][..inner], &b[j * inner..][..inner]);
+                let sum: f32 = a.iter().zip(b).map(|(x, y)| x * y).sum();
+                expected[i * m + j] += 0.3 * sum;
+            }
+            for level in Level::all() {
+                let mut out = vec![0.5; n * m];
+                let (a, b) = (View::new(&a, inner), View::new(&b, inner));
+                let into = ViewMut::new(&mut out, m, 0);
+                add_product_with_transposed(level, into, a, b, (n, inner, m), 0.3);
+                assert_eq!(out, expected, "{n} x {inner} x {m}");
             }
         }
     }

@@ -26,6 +26,7 @@
 //! the tables' gradients back to the parameters once ([`Coordinates::pull_back`]).
 
 mod block;
+mod by_row;
 mod dense;
 mod narrow;
 mod one_hot;
@@ -152,6 +153,15 @@ impl Coordinates {
     /// Coordinates and heads of every layer.
     pub fn sizes(&self) -> impl Iterator<Item = (usize, usize)> {
         self.layers.iter().map(|plan| (plan.m, plan.heads.len()))
+    }
+
+    /// Coordinates and places of the last layer's heads, if gradients take its rows as lanes: where coordinates are too many to be kept
+    /// in registers, and some of them averages.
+    fn heads_by_row(&self) -> impl Iterator<Item = (usize, &HeadPlan)> {
+        let last = &self.layers[self.layers.len() - 1];
+        let by_row = last.m > narrow::MOST && self.layers.len() > 1 && self.meets == Meets::Key;
+        let heads = if by_row { &last.heads[..] } else { &[] };
+        heads.iter().map(|head| (last.m, head))
     }
 
     /// Number of entries of all tables: the length of a gradient by table.

@@ -2,6 +2,7 @@
 
 use std::f32::consts::LOG2_E;
 
+use super::by_row::Lags;
 use super::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
 };
@@ -22,6 +23,8 @@ pub struct Tables {
     pub(super) gentle: Vec<Vec<bool>>,
     /// The first layer's heads, where their scores are gentle.
     pub(super) factors: Vec<Factors>,
+    /// The last layer's heads, where its rows are lanes.
+    pub(super) lags: Vec<Lags>,
     /// Gradients of `bases` and `projected`.
     d_bases: Vec<Vec<f32>>,
     d_projected: Vec<Projected>,
@@ -68,6 +71,10 @@ impl Coordinates {
                 .iter()
                 .map(|_| Factors::new(self.states, self.length))
                 .collect(),
+            lags: self
+                .heads_by_row()
+                .map(|(m, _)| Lags::new(self.states, m, self.length))
+                .collect(),
         }
     }
 
@@ -86,6 +93,12 @@ impl Coordinates {
         }
         for l in 0..self.layers.len() {
             self.prepare_layer(shape, params, l, tables);
+        }
+        let gentle = tables.gentle[self.layers.len() - 1].iter();
+        for (((m, places), lags), &gentle) in self.heads_by_row().zip(&mut tables.lags).zip(gentle)
+        {
+            let positions = &tables.data[places.positions.clone()];
+            lags.fill(self.states, m, positions, gentle);
         }
         let last = &tables.bases[self.layers.len()];
         if self.ends_in_stream(shape) {
@@ -140,15 +153,15 @@ impl Coordinates {
             let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
             let asks = ViewMut::new(&mut tables.data, plan.m, places.asks.start);
             let sizes = (1 + m, size, m);
-            add_product_with_transposed(asks, q, k.from(1, 0), sizes, scale);
+            add_product_with_transposed(self.level, asks, q, k.from(1, 0), sizes, scale);
             let constant = ViewMut::new(&mut tables.data, 1, places.constant.start);
-            add_product_with_transposed(constant, q, k, (1 + m, size, 1), scale);
+            add_product_with_transposed(self.level, constant, q, k, (1 + m, size, 1), scale);
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);
                 let table = ViewMut::new(&mut tables.data, 1 + plan.m, places.positions.start);
                 let other = if self.meets == Meets::Key { k } else { q };
                 let sizes = (self.length, size, 1 + m);
-                add_product_with_transposed(table, positions, other, sizes, scale);
+                add_product_with_transposed(self.level, table, positions, other, sizes, scale);
             }
             let gentle =
                 self.meets == Meets::Key && self.bound(plan, places, &tables.data) < GENTLE;
@@ -222,7 +235,14 @@ impl Coordinates {
             d_last.fill(0.0);
             let p = View::new(&params[shape.unembed.clone()], states);
             let sizes = (1 + self.last, states, d);
-            add_product_with_transposed(ViewMut::new(d_last, d, 0), d_output, p, sizes, 1.0);
+            add_product_with_transposed(
+                self.level,
+                ViewMut::new(d_last, d, 0),
+                d_output,
+                p,
+                sizes,
+                1.0,
+            );
         }
         for l in (0..top).rev() {
             self.pull_back_layer(shape, params, l, tables, d_tables, grads);
@@ -307,9 +327,9 @@ impl Coordinates {
                     let v = views(&basis.v, column);
                     let d_next = View::new(d_next, d);
                     let d_first = ViewMut::new(d_v, d, column);
-                    add_product_with_transposed(d_first, d_next, w, (1, d, size), 1.0);
+                    add_product_with_transposed(self.level, d_first, d_next, w, (1, d, size), 1.0);
                     let d_rest = ViewMut::new(d_v, d, d + column);
-                    add_product_with_transposed(d_rest, d_rows, w, (m, d, size), 1.0);
+                    add_product_with_transposed(self.level, d_rest, d_rows, w, (m, d, size), 1.0);
                     let start = w_o.start + column * d;
                     let d_w = ViewMut::new(grads, d, start);
                     add_transposed_product(d_w, v, d_next, (size, 1, d), 1.0);
@@ -329,7 +349,14 @@ impl Coordinates {
             let d_projected = View::new(d_projected, d);
             let w = View::new(&params[place.clone()], d);
             let sizes = (1 + m, d, d);
-            add_product_with_transposed(ViewMut::new(d_a, d, 0), d_projected, w, sizes, 1.0);
+            add_product_with_transposed(
+                self.level,
+                ViewMut::new(d_a, d, 0),
+                d_projected,
+                w,
+                sizes,
+                1.0,
+            );
             let d_w = ViewMut::new(grads, d, place.start);
             add_transposed_product(d_w, a, d_projected, (d, 1 + m, d), 1.0);
         }

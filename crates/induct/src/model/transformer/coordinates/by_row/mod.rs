@@ -1,0 +1,343 @@
+//! The last layer's attention over many coordinates, with rows as lanes: one head, one block, a group of rows at a time.
+//!
+//! Everywhere else a [`Lane`] has one number of each of eight sequences. Here it has one number of each of eight rows of one
+//! sequence. All of them meet the same key, and so the same symbol x_j: what the symbol adds to a score is looked up in tables
+//! with a plane for every symbol, and only the other coordinates, averages a_j of the layers below, are multiplied:
+//!
+//! > s_ij = w_i[x_j] + T_δ[x_j] + Σ_r (w_ir + T_δr) a_jr,   δ = i − j   (in units of ln 2; T_δ[x_j] has the lag's bias in it).
+//!
+//! Nor are coordinates averaged, because of this layer nothing is wanted but logits: a head's values are what it
+//! says about each symbol, u_j = y_j · table ([t, k]), and their averages are its share of the logits.
+//!
+//! For positions that meet the key. Scores may be of any size.
+
+mod layer;
+mod passes;
+
+use std::ops::Range;
+
+pub(super) use self::layer::HeadWork;
+use self::passes::{GROUP, Scratch, gather, scatter};
+use crate::chain::LANES;
+use crate::model::lane::Lane;
+use crate::model::level::Level;
+
+/// Rows that go forward, and backward, together.
+const ROWS: usize = GROUP * LANES;
+
+/// What a head has to do.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// Symbols, k: as many logits.
+    states: usize,
+    /// Coordinates that are not symbols.
+    rest: usize,
+    /// Vectors of rows (and keys), t / 8 rounded up.
+    vectors: usize,
+}
+
+impl Sizes {
+    /// Coordinates, m.
+    fn coordinates(self) -> usize {
+        self.states - 1 + self.rest
+    }
+
+    /// Planes of what is asked: one for every symbol, one for every other coordinate.
+    #[inline(always)]
+    fn planes(self) -> usize {
+        self.states + self.rest
+    }
+
+    /// Numbers of a key: its other coordinates and its values.
+    #[inline(always)]
+    fn columns(self) -> usize {
+        self.rest + self.states
+    }
+}
+
+/// A head's positional table by plane: bias and slope of every symbol together, and the slopes of every other coordinate.
+#[derive(Clone, Debug)]
+pub(super) struct Lags {
+    /// Whether no score of the head can be large.
+    gentle: bool,
+    width: usize,
+    data: Vec<f32>,
+}
+
+/// Room for lags below zero, of keys that only some rows of a tile see.
+const AHEAD: usize = 2 * LANES;
+
+/// The score of a key that a row does not see: so low that its weight is zero.
+const UNSEEN: f32 = -1e30;
+
+impl Lags {
+    /// Room for k = `states`, m coordinates and t = `length`.
+    pub fn new(states: usize, m: usize, length: usize) -> Self {
+        let width = AHEAD + length.next_multiple_of(LANES) + LANES;
+        let mut data = vec![0.0; (1 + m) * width];
+        for plane in data.chunks_exact_mut(width).take(states) {
+            plane[..AHEAD].fill(UNSEEN);
+        }
+        Self {
+            gentle: false,
+            width,
+            data,
+        }
+    }
+
+    /// Reads a head's table, [t, 1 + m]; `gentle` says that none of its scores is beyond ±40.
+    pub fn fill(&mut self, states: usize, m: usize, positions: &[f32], gentle: bool) {
+        self.gentle = gentle;
+        for (lag, row) in positions.chunks_exact(1 + m).enumerate() {
+            self.data[AHEAD + lag] = row[0];
+            for (plane, &slope) in row.iter().enumerate().skip(1) {
+                let bias = if plane < states { row[0] } else { 0.0 };
+                self.data[plane * self.width + AHEAD + lag] = bias + slope;
+            }
+        }
+    }
+
+    /// Adds these, as gradients, to those of a head's table, [t, 1 + m] by lane: to the first lane.
+    fn add_to(&self, states: usize, m: usize, d_positions: &mut [Lane]) {
+        for (lag, row) in d_positions.chunks_exact_mut(1 + m).enumerate() {
+            for plane in 0..=m {
+                let slope = self.data[plane * self.width + AHEAD + lag];
+                row[plane].0[0] += slope;
+                if (1..states).contains(&plane) {
+                    row[0].0[0] += slope;
+                }
+            }
+        }
+    }
+
+    /// N numbers of a plane, from lag `first` − [`AHEAD`] on.
+    #[inline(always)]
+    fn window<const N: usize>(&self, plane: usize, first: usize) -> &[f32; N] {
+        let start = plane * self.width + first;
+        self.data[start..][..N].try_into().expect("N lags")
+    }
+}
+
+/// Activations and gradients of a head.
+#[derive(Clone, Debug)]
+struct Work {
+    sizes: Sizes,
+    sequences: [Sequence; LANES],
+    /// Of the positional table, over all sequences.
+    d_lags: Lags,
+    scratch: Scratch,
+}
+
+/// One sequence.
+#[derive(Clone, Debug)]
+struct Sequence {
+    /// One a key; those that fill the last vector up are zero, as is all else of them.
+    symbols: Vec<u8>,
+    /// What rows ask, [planes, vectors]; nothing of the first symbol.
+    asks: Vec<Lane>,
+    d_asks: Vec<Lane>,
+    /// Other coordinates and values of keys, [vectors, columns]
+    keys: Vec<Lane>,
+    d_keys: Vec<Lane>,
+    /// Weights of a group's rows, [vectors, GROUP, 8], and one over their sums.
+    weights: Vec<Lane>,
+    inverse: [Lane; GROUP],
+    /// The averages of a group's rows, and their gradients, [k, GROUP]
+    out: Vec<Lane>,
+    d_out: Vec<Lane>,
+}
+
+impl Work {
+    /// Room for k = `states`, m coordinates and t = `length`.
+    pub fn new(states: usize, m: usize, length: usize) -> Self {
+        let sizes = Sizes {
+            states,
+            rest: m + 1 - states,
+            vectors: length.div_ceil(LANES),
+        };
+        let lanes = |size: usize| vec![Lane::ZERO; size];
+        let (asks, keys) = (
+            lanes(sizes.planes() * sizes.vectors),
+            lanes(sizes.columns() * sizes.vectors),
+        );
+        let keys_seen = sizes.vectors * LANES;
+        let sequence = Sequence {
+            symbols: vec![0; keys_seen],
+            d_asks: asks.clone(),
+            asks,
+            d_keys: keys.clone(),
+            keys,
+            weights: lanes(keys_seen * GROUP),
+            inverse: [Lane::ZERO; GROUP],
+            out: lanes(states * GROUP),
+            d_out: lanes(states * GROUP),
+        };
+        Self {
+            sizes,
+            sequences: std::array::from_fn(|_| sequence.clone()),
+            d_lags: Lags::new(states, m, length),
+            scratch: Scratch::new(sizes),
+        }
+    }
+
+    /// Reads a block: its symbols, coordinates y and what they ask, w ([rows, m]), and the values u ([rows, k]).
+    pub fn read(
+        &mut self,
+        level: Level,
+        inputs: &[[u8; LANES]],
+        (y, w, u): (&[Lane], &[Lane], &[Lane]),
+    ) {
+        let Sizes { states, rest, .. } = self.sizes;
+        let (rows, m) = (0..inputs.len(), self.sizes.coordinates());
+        let (vectors, columns) = (self.sizes.vectors, self.sizes.columns());
+        self.d_lags.data.fill(0.0);
+        for (lane, sequence) in self.sequences.iter_mut().enumerate() {
+            for (symbol, row) in sequence.symbols.iter_mut().zip(inputs) {
+                *symbol = row[lane];
+            }
+            sequence.symbols[inputs.len()..].fill(0);
+            sequence.d_asks.fill(Lane::ZERO);
+            sequence.d_keys.fill(Lane::ZERO);
+        }
+        let mut asks = self.sequences.each_mut().map(|s| &mut s.asks[vectors..]);
+        gather(
+            level,
+            level,
+            w,
+            (m, 0),
+            m,
+            rows.clone(),
+            (vectors, 1),
+            &mut asks,
+        );
+        let mut keys = self.sequences.each_mut().map(|s| &mut s.keys[..]);
+        let own = (m, states - 1);
+        gather(
+            level,
+            level,
+            y,
+            own,
+            rest,
+            rows.clone(),
+            (1, columns),
+            &mut keys,
+        );
+        let mut values = self.sequences.each_mut().map(|s| &mut s.keys[rest..]);
+        let all = (states, 0);
+        gather(
+            level,
+            level,
+            u,
+            all,
+            states,
+            rows,
+            (1, columns),
+            &mut values,
+        );
+    }
+
+    /// Adds the head's share to the logits of a group of rows, which are all of `logits`, [rows, k].
+    pub fn forward(&mut self, level: Level, lags: &Lags, rows: Range<usize>, logits: &mut [Lane]) {
+        let (sizes, states) = (self.sizes, self.sizes.states);
+        let vectors = rows.start / LANES..rows.end.div_ceil(LANES);
+        for sequence in &mut self.sequences {
+            let vectors = vectors.clone();
+            match lags.gentle {
+                true => passes::forward::<true>(level, sizes, lags, vectors, sequence),
+                false => passes::forward::<false>(level, sizes, lags, vectors, sequence),
+            }
+        }
+        let out = self.sequences.each_ref().map(|s| &s.out[..]);
+        let all = (states, 0);
+        scatter(
+            level,
+            level,
+            &out,
+            (GROUP, 1),
+            states,
+            0..rows.len(),
+            all,
+            logits,
+        );
+    }
+
+    /// The gradients of a group of rows, right after its forward, given that of its logits, [rows, k].
+    pub fn backward(&mut self, level: Level, lags: &Lags, rows: Range<usize>, d_logits: &[Lane]) {
+        let (sizes, states) = (self.sizes, self.sizes.states);
+        let vectors = rows.start / LANES..rows.end.div_ceil(LANES);
+        let mut d_out = self.sequences.each_mut().map(|s| &mut s.d_out[..]);
+        let all = (states, 0);
+        gather(
+            level,
+            level,
+            d_logits,
+            all,
+            states,
+            0..rows.len(),
+            (GROUP, 1),
+            &mut d_out,
+        );
+        let (d_lags, scratch) = (&mut self.d_lags, &mut self.scratch);
+        for sequence in &mut self.sequences {
+            passes::backward_at(
+                level,
+                level,
+                sizes,
+                lags,
+                vectors.clone(),
+                sequence,
+                d_lags,
+                scratch,
+            );
+        }
+    }
+
+    /// Adds the gradients of all groups to those of the coordinates ([rows, m]), of what is asked ([rows, m]), of the values ([rows, k]) and of
+    /// the positional table ([t, 1 + m], by lane).
+    pub fn write(
+        &self,
+        level: Level,
+        rows: usize,
+        (dy, dw, du): (&mut [Lane], &mut [Lane], &mut [Lane]),
+        d_positions: &mut [Lane],
+    ) {
+        let Sizes { states, rest, .. } = self.sizes;
+        let (rows, m) = (0..rows, self.sizes.coordinates());
+        let (vectors, columns) = (self.sizes.vectors, self.sizes.columns());
+        let d_asks = self.sequences.each_ref().map(|s| &s.d_asks[vectors..]);
+        scatter(
+            level,
+            level,
+            &d_asks,
+            (vectors, 1),
+            m,
+            rows.clone(),
+            (m, 0),
+            dw,
+        );
+        let d_keys = self.sequences.each_ref().map(|s| &s.d_keys[..]);
+        let own = (m, states - 1);
+        scatter(
+            level,
+            level,
+            &d_keys,
+            (1, columns),
+            rest,
+            rows.clone(),
+            own,
+            dy,
+        );
+        let d_values = self.sequences.each_ref().map(|s| &s.d_keys[rest..]);
+        scatter(
+            level,
+            level,
+            &d_values,
+            (1, columns),
+            states,
+            rows,
+            (states, 0),
+            du,
+        );
+        self.d_lags.add_to(states, m, d_positions);
+    }
+}
