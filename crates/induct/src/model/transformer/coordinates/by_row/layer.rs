@@ -83,22 +83,32 @@ impl Coordinates {
         let (grads, d_output) = grads.split_at_mut(self.output.start);
         let (d_first, d_rest) = d_output.split_at_mut(k);
         let (d_own, d_of_heads) = d_rest.split_at_mut(m * k);
-        linear::bias_backward(level, d_logits, d_first);
-        linear::weight_backward(level, y, m, k, d_logits, d_own);
-        linear::input_backward(level, own, m, k, d_logits, dy);
-        let d_tables = d_of_heads.chunks_exact_mut(m * k);
-        for ((head, (places, table)), d_table) in heads.iter_mut().zip(tables_of()).zip(d_tables) {
+        for (head, places) in heads.iter_mut().zip(&last.heads) {
             let (dw, du) = (&mut head.dw[..rows * m], &mut head.du[..rows * k]);
             dw.fill(Lane::ZERO);
             du.fill(Lane::ZERO);
             let d_positions = &mut grads[places.positions.clone()];
-            let of_rows = (&mut *dy, &mut *dw, &mut *du);
-            head.attention.write(level, rows, of_rows, d_positions);
-            linear::weight_backward(level, y, m, k, du, d_table);
-            linear::input_backward(level, table, m, k, du, dy);
-            let asks = &tables.data[places.asks.clone()];
-            let d_asks = &mut grads[places.asks.clone()];
-            affine_backward(level, y, asks, (m, m), dw, Some(&mut *dy), d_asks);
+            head.attention.write(level, rows, (dy, dw, du), d_positions);
+        }
+        // By groups of rows again, which stay in the cache.
+        for group in groups(0..rows, ROWS) {
+            let (ym, yk) = (
+                group.start * m..group.end * m,
+                group.start * k..group.end * k,
+            );
+            let (y, dy, d_logits) = (&y[ym.clone()], &mut dy[ym.clone()], &d_logits[yk.clone()]);
+            linear::bias_backward(level, d_logits, d_first);
+            linear::weight_backward(level, y, m, k, d_logits, d_own);
+            linear::input_backward(level, own, m, k, d_logits, dy);
+            let d_tables = d_of_heads.chunks_exact_mut(m * k);
+            for ((head, (places, table)), d_table) in heads.iter().zip(tables_of()).zip(d_tables) {
+                let (dw, du) = (&head.dw[ym.clone()], &head.du[yk.clone()]);
+                linear::weight_backward(level, y, m, k, du, d_table);
+                linear::input_backward(level, table, m, k, du, dy);
+                let asks = &tables.data[places.asks.clone()];
+                let d_asks = &mut grads[places.asks.clone()];
+                affine_backward(level, y, asks, (m, m), dw, Some(&mut *dy), d_asks);
+            }
         }
     }
 }
