@@ -106,22 +106,39 @@ impl Lane {
     }
 
     /// e^x with relative error below 4·10⁻⁷; arguments are clamped to ±87, so the result is finite.
+    #[inline(always)]
+    pub fn exp<const FUSED: bool>(self) -> Self {
+        let [e] = Lane::exp_together::<FUSED, 1>([self]);
+        e
+    }
+
+    /// The same of several at once: none waits for another.
     ///
     /// x = n ln 2 + r; e^x = 2^(n + r log₂ e).
     #[inline(always)]
-    pub fn exp<const FUSED: bool>(self) -> Self {
-        let x = each_lane!(|lane| if self.0[lane] > 87.0 {
-            87.0
-        } else {
-            self.0[lane]
-        });
-        let x = each_lane!(|lane| if x.0[lane] < -87.0 { -87.0 } else { x.0[lane] });
-        let shifted = x * std::f32::consts::LOG2_E + Lane::splat(ROUND);
-        let n = shifted - Lane::splat(ROUND);
-        // ln 2 in two parts: n times the first is exact.
-        let r = n.times_plus::<FUSED>(Lane::splat(-0.693_359_4), x);
-        let r = n.times_plus::<FUSED>(Lane::splat(2.121_944_4e-4), r);
-        power::<FUSED>(shifted, r * std::f32::consts::LOG2_E)
+    pub fn exp_together<const FUSED: bool, const N: usize>(mut x: [Self; N]) -> [Self; N] {
+        let (mut shifted, mut f) = ([Lane::ZERO; N], [Lane::ZERO; N]);
+        for u in 0..N {
+            x[u] = each_lane!(|lane| if x[u].0[lane] > 87.0 {
+                87.0
+            } else {
+                x[u].0[lane]
+            });
+            x[u] = each_lane!(|lane| if x[u].0[lane] < -87.0 {
+                -87.0
+            } else {
+                x[u].0[lane]
+            });
+            shifted[u] = x[u] * std::f32::consts::LOG2_E + Lane::splat(ROUND);
+        }
+        for u in 0..N {
+            let n = shifted[u] - Lane::splat(ROUND);
+            // ln 2 in two parts: n times the first is exact.
+            let r = n.times_plus::<FUSED>(Lane::splat(-0.693_359_4), x[u]);
+            let r = n.times_plus::<FUSED>(Lane::splat(2.121_944_4e-4), r);
+            f[u] = r * std::f32::consts::LOG2_E;
+        }
+        powers::<FUSED, N>(shifted, f)
     }
 
     /// 2^x for x ≤ 126; anything below −126 counts as that. Relative error below 3·10⁻⁷.
@@ -165,20 +182,15 @@ impl Lane {
             a - (shifted[0] - Lane::splat(ROUND)),
             b - (shifted[1] - Lane::splat(ROUND)),
         ];
-        let mut p = [Lane::splat(EXP2[5]); 2];
-        for coefficient in EXP2[..5].iter().rev() {
-            for u in 0..2 {
-                p[u] = p[u].times_plus::<FUSED>(f[u], Lane::splat(*coefficient));
-            }
-        }
-        [scaled(p[0], shifted[0]), scaled(p[1], shifted[1])]
+        powers::<FUSED, 2>(shifted, f)
     }
 
     /// 2^x for |x| ≤ 126. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_in_range<const FUSED: bool>(self) -> Self {
         let shifted = self + Lane::splat(ROUND);
-        power::<FUSED>(shifted, self - (shifted - Lane::splat(ROUND)))
+        let [power] = powers::<FUSED, 1>([shifted], [self - (shifted - Lane::splat(ROUND))]);
+        power
     }
 }
 
@@ -229,12 +241,17 @@ const ROUND: f32 = 12_582_912.0;
 
 /// 2^(n + f) for |f| ≤ ½, with n in the low bits of `shifted`: 2^f by a polynomial, n added to the exponent.
 #[inline(always)]
-fn power<const FUSED: bool>(shifted: Lane, f: Lane) -> Lane {
-    let mut p = Lane::splat(EXP2[5]);
+fn powers<const FUSED: bool, const N: usize>(shifted: [Lane; N], f: [Lane; N]) -> [Lane; N] {
+    let mut p = [Lane::splat(EXP2[5]); N];
     for coefficient in EXP2[..5].iter().rev() {
-        p = p.times_plus::<FUSED>(f, Lane::splat(*coefficient));
+        for u in 0..N {
+            p[u] = p[u].times_plus::<FUSED>(f[u], Lane::splat(*coefficient));
+        }
     }
-    scaled(p, shifted)
+    for u in 0..N {
+        p[u] = scaled(p[u], shifted[u]);
+    }
+    p
 }
 
 /// p · 2ⁿ, with n in the low bits of `shifted`.

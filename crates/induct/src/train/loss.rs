@@ -76,34 +76,20 @@ impl Loss {
         let in_use = Lane(std::array::from_fn(
             |lane| if lane < used { scale } else { 0.0 },
         ));
-        let mut total = 0.0;
+        let mut totals = [0.0; LANES];
         let groups = logits
             .chunks(TOGETHER * states)
             .zip(targets.chunks(TOGETHER))
             .zip(d_logits.chunks_mut(TOGETHER * states));
         for ((f, y), df) in groups {
-            let mut sums = Lane::ZERO;
-            let rows = f.chunks_exact(states).zip(y);
-            for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
-                sums += match (*self, f, &mut *df) {
-                    (Loss::CrossEntropy {}, &[f0, f1], [df0, df1]) => {
-                        let (values, slope) = cross_entropy_of_two::<FUSED>(f1 - f0, y);
-                        (*df0, *df1) = (Lane::ZERO - slope, slope);
-                        values
-                    }
-                    (Loss::CrossEntropy {}, ..) => cross_entropy::<FUSED>(f, y, df),
-                    (Loss::Margin { delta }, ..) => margin(f, y, delta as f32, df),
-                };
-                for slope in df.iter_mut() {
-                    *slope = *slope * in_use;
-                }
-            }
-            total += sums.0[..used]
-                .iter()
-                .map(|&sum| f64::from(sum))
-                .sum::<f64>();
+            let losses = match (*self, states) {
+                (Loss::CrossEntropy {}, 2) => cross_entropy_of_two::<FUSED>(f, y, in_use, df),
+                (Loss::CrossEntropy {}, _) => cross_entropy::<FUSED>(f, y, in_use, df),
+                (Loss::Margin { delta }, _) => margin(f, y, delta as f32, in_use, df),
+            };
+            add(&losses, &mut totals);
         }
-        total
+        totals[..used].iter().sum()
     }
 
     /// The loss summed over positions, and its gradient, in f64 and one sequence at a time.
@@ -139,8 +125,17 @@ impl Loss {
     }
 }
 
-/// Rows whose losses are summed in single precision.
-const TOGETHER: usize = 16;
+/// Rows whose losses are summed in single precision, and share a logarithm: the sum of a row's exponentials, the largest being
+/// e⁰, is at most k ≤ 256, so that a product of so many of them is at most 2⁶⁴.
+const TOGETHER: usize = 8;
+
+/// Adds by lane. A call of its own: the four numbers of a vector in double precision would else be those of all before it.
+#[inline(never)]
+fn add(losses: &Lane, totals: &mut [f64; LANES]) {
+    for lane in 0..LANES {
+        totals[lane] += f64::from(losses.0[lane]);
+    }
+}
 
 leveled!(
     fn evaluate_block(
@@ -153,62 +148,118 @@ leveled!(
     ) -> f64 = Loss::evaluate_any
 );
 
-/// One position with two symbols, x = f₁ − f₀: the loss by lane, and its slope in f₁, which is that in f₀ but for the sign.
-///
-/// l = ln(1 + e^−|x|) + |x| where the target is the less likely symbol: one exponential for both.
+/// Some positions with two symbols: the sum of their losses by lane; their gradient, times `scale`, into `df`.
 #[inline(always)]
-fn cross_entropy_of_two<const FUSED: bool>(x: Lane, y: &[u8; LANES]) -> (Lane, Lane) {
-    let (one, ahead, first) = (Lane::splat(1.0), x.abs(), x.is_positive());
-    let e = (Lane::ZERO - ahead).exp::<FUSED>();
-    let sum = one + e;
-    // Of the likelier symbol, of the other, and of symbol 1.
-    let more = sum.inverse();
-    let less = e * more;
-    let p = first.times_plus::<FUSED>(more - less, less);
-    let hit = Lane::is(y, 1);
-    // One where the target is the less likely: where just one of both is.
-    let behind = (first - hit).abs();
-    let loss = behind.times_plus::<FUSED>(ahead, sum.ln::<FUSED>());
-    (loss, p - hit)
+fn cross_entropy_of_two<const FUSED: bool>(
+    f: &[Lane],
+    y: &[[u8; LANES]],
+    scale: Lane,
+    df: &mut [Lane],
+) -> Lane {
+    let (rows, mut parts) = (y.len(), (Lane::ZERO, Lane::splat(1.0)));
+    for p in (0..rows - rows % 2).step_by(2) {
+        let (f, df) = (&f[2 * p..][..4], &mut df[2 * p..][..4]);
+        two_symbols::<FUSED, 2>(f, &y[p..][..2], scale, df, &mut parts);
+    }
+    for p in rows - rows % 2..rows {
+        let (f, df) = (&f[2 * p..][..2], &mut df[2 * p..][..2]);
+        two_symbols::<FUSED, 1>(f, &y[p..][..1], scale, df, &mut parts);
+    }
+    parts.0 + parts.1.ln::<FUSED>()
 }
 
-/// One position: the loss by lane; the gradient into `df`.
+/// N positions at once, none of which waits for another. With x = f₁ − f₀, l = |x| where the target is the less likely symbol,
+/// plus ln(1 + e^−|x|): adds up the first part, and multiplies what stands under the logarithm.
 #[inline(always)]
-fn cross_entropy<const FUSED: bool>(f: &[Lane], y: &[u8; LANES], df: &mut [Lane]) -> Lane {
-    let largest = f[1..].iter().fold(f[0], |most, &value| most.max(value));
-    let mut sum = Lane::ZERO;
-    for (slope, &value) in df.iter_mut().zip(f) {
-        *slope = (value - largest).exp::<FUSED>();
-        sum += *slope;
+fn two_symbols<const FUSED: bool, const N: usize>(
+    f: &[Lane],
+    y: &[[u8; LANES]],
+    scale: Lane,
+    df: &mut [Lane],
+    (behind, product): &mut (Lane, Lane),
+) {
+    let (mut x, mut e) = ([Lane::ZERO; N], [Lane::ZERO; N]);
+    for u in 0..N {
+        x[u] = f[2 * u + 1] - f[2 * u];
+        e[u] = Lane::ZERO - x[u].abs();
     }
-    let inverse = sum.inverse();
-    let mut loss = sum.ln::<FUSED>() + largest;
-    for (symbol, (slope, &value)) in df.iter_mut().zip(f).enumerate() {
-        let hit = Lane::is(y, symbol);
-        *slope = *slope * inverse - hit;
-        loss = loss - hit * value;
+    let e = Lane::exp_together::<FUSED, N>(e);
+    for u in 0..N {
+        let sum = Lane::splat(1.0) + e[u];
+        // Of the likelier symbol, of the other, and of symbol 1.
+        let more = sum.inverse();
+        let less = e[u] * more;
+        let (first, hit) = (x[u].is_positive(), Lane::is(&y[u], 1));
+        let p = first.times_plus::<FUSED>(more - less, less);
+        // One where the target is the less likely: where just one of both is.
+        *behind = (first - hit).abs().times_plus::<FUSED>(x[u].abs(), *behind);
+        *product = *product * sum;
+        let slope = (p - hit) * scale;
+        (df[2 * u], df[2 * u + 1]) = (Lane::ZERO - slope, slope);
     }
-    loss
 }
 
-/// One position: the loss by lane; the gradient into `df`.
+/// Some positions: the sum of their losses by lane; their gradient, times `scale`, into `df`.
 #[inline(always)]
-fn margin(f: &[Lane], y: &[u8; LANES], delta: f32, df: &mut [Lane]) -> Lane {
-    let share = 1.0 / f.len() as f32;
-    df.fill(Lane::ZERO);
-    Lane(std::array::from_fn(|lane| {
-        let target = y[lane] as usize;
-        let mut loss = 0.0;
-        for i in (0..f.len()).filter(|&i| i != target) {
-            let violation = delta + f[i].0[lane] - f[target].0[lane];
-            // Written so that NaN counts as a violation and shows in the loss.
-            if violation <= 0.0 {
-                continue;
-            }
-            loss += share * violation;
-            df[i].0[lane] += share;
-            df[target].0[lane] -= share;
+fn cross_entropy<const FUSED: bool>(
+    f: &[Lane],
+    y: &[[u8; LANES]],
+    scale: Lane,
+    df: &mut [Lane],
+) -> Lane {
+    let states = f.len() / y.len();
+    let (mut losses, mut product) = (Lane::ZERO, Lane::splat(1.0));
+    let rows = f.chunks_exact(states).zip(y);
+    for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
+        let mut largest = f[0];
+        for &value in &f[1..] {
+            largest = largest.max(value);
         }
-        loss
-    }))
+        let mut sum = Lane::ZERO;
+        for (slope, &value) in df.iter_mut().zip(f) {
+            *slope = (value - largest).exp::<FUSED>();
+            sum += *slope;
+        }
+        let inverse = sum.inverse();
+        let mut loss = largest;
+        for (symbol, (slope, &value)) in df.iter_mut().zip(f).enumerate() {
+            let hit = Lane::is(y, symbol);
+            *slope = (*slope * inverse - hit) * scale;
+            loss = loss - hit * value;
+        }
+        losses += loss;
+        product = product * sum;
+    }
+    losses + product.ln::<FUSED>()
+}
+
+/// Some positions: the sum of their losses by lane; their gradient, times `scale`, into `df`.
+#[inline(always)]
+fn margin(f: &[Lane], y: &[[u8; LANES]], delta: f32, scale: Lane, df: &mut [Lane]) -> Lane {
+    let states = f.len() / y.len();
+    let share = 1.0 / states as f32;
+    let mut losses = Lane::ZERO;
+    let rows = f.chunks_exact(states).zip(y);
+    for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
+        df.fill(Lane::ZERO);
+        for lane in 0..LANES {
+            let target = y[lane] as usize;
+            let mut loss = 0.0;
+            for i in (0..states).filter(|&i| i != target) {
+                let violation = delta + f[i].0[lane] - f[target].0[lane];
+                // Written so that NaN counts as a violation and shows in the loss.
+                if violation <= 0.0 {
+                    continue;
+                }
+                loss += share * violation;
+                df[i].0[lane] += share;
+                df[target].0[lane] -= share;
+            }
+            losses.0[lane] += loss;
+        }
+        for slope in df {
+            *slope = *slope * scale;
+        }
+    }
+    losses
 }
