@@ -49,13 +49,11 @@ impl Minimal {
         Work {
             weights: vec![0.0; t],
             kernel: Planes::new(t, k - 1, 0.0),
+            totals: vec![1.0; t],
             others: Planes::new(t, k - 1, Lane::ZERO),
             sums: Planes::new(t, k - 1, Lane::ZERO),
-            z: lanes(k),
-            y: lanes(t * k),
-            counts: lanes(t * k * k),
-            d_counts: lanes(k * k),
-            dy: lanes(t * k),
+            at_hand: lanes(at_hand(k)),
+            d_first: lanes(t),
             d_others: Planes::new(t, k - 1, Lane::ZERO),
         }
     }
@@ -70,7 +68,7 @@ impl Minimal {
         logits: &mut [Lane],
     ) {
         let (rows, v) = (inputs.len(), &params[self.v.clone()]);
-        set_symbols(inputs, 1, &mut work.others);
+        set_symbols(level, inputs, 1, &mut work.others);
         match self.form {
             MinimalForm::Linear => {
                 for r in 0..self.states - 1 {
@@ -105,7 +103,11 @@ impl Minimal {
         }
         let d_v = &mut grads[self.v.clone()];
         match self.form {
-            MinimalForm::Linear => self.convolution_backward(level, rows, work, d_v),
+            MinimalForm::Linear => {
+                work.d_others.end_after(rows, Lane::ZERO);
+                correlate(level, &work.d_others, &work.others, rows, &mut work.sums);
+                convolution_backward(level, self, rows, work, d_v);
+            }
             MinimalForm::Softmax => softmax_backward(level, self, v, rows, work, d_v),
         }
     }
@@ -133,8 +135,6 @@ impl Minimal {
     }
 
     /// S_p[c, i] = S_{p−1}[c, i] + y_p[c] z_p[i], then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i].
-    ///
-    /// All y_p[c] together are the sum of row p of M, so that symbol 0 needs no sums of its own.
     #[inline(always)]
     fn count_any<const FUSED: bool, const K: usize>(
         &self,
@@ -143,49 +143,46 @@ impl Minimal {
         work: &mut Work,
         logits: &mut [Lane],
     ) {
-        let (k, w_k, v) = (
-            self.k::<K>(),
-            &params[self.w_k.clone()],
-            &params[self.v.clone()],
-        );
-        let Work {
-            others,
-            sums,
-            z,
-            y,
-            counts,
-            d_counts: running,
-            ..
-        } = work;
-        let (z, running) = (&mut z[..k], &mut running[..k * k]);
-        running.fill(Lane::ZERO);
-        let mut total = 0.0;
+        let k = self.k::<K>();
+        let w_k = &params[self.w_k.clone()][..k * k];
+        let mut registers = [Lane::ZERO; at_hand(MOST)];
+        let at_hand = match K {
+            ANY => &mut work.at_hand[..],
+            _ => &mut registers,
+        };
+        let (z, rest) = at_hand.split_at_mut(k);
+        let (y, rest) = rest.split_at_mut(k);
+        let (chosen, counts) = rest.split_at_mut(k);
+        let counts = &mut counts[..k * k];
+        counts.fill(Lane::ZERO);
+        let (mut total, v) = (0.0, &params[self.v.clone()]);
         for (p, f) in logits.chunks_exact_mut(k).take(rows).enumerate() {
-            total = match self.form {
-                MinimalForm::Linear => total + v[p],
-                MinimalForm::Softmax => 1.0,
-            };
-            symbols_at(others, p, z);
-            let y = &mut y[p * k..][..k];
-            y[0] = Lane::splat(total);
-            for c in 1..k {
-                y[c] = sums.column(c - 1)[p];
-                y[0] = y[0] - y[c];
+            if self.form == MinimalForm::Linear {
+                total += v[p];
+                work.totals[p] = total;
             }
-            f.fill(Lane::ZERO);
+            row_of(&work.others, p, 1.0, z);
+            row_of(&work.sums, p, work.totals[p], y);
             for c in 0..k {
-                let weight = chosen::<FUSED>(z, w_k, c);
-                for i in 0..k {
-                    let count = &mut running[c * k + i];
-                    *count = y[c].times_plus::<FUSED>(z[i], *count);
-                    f[i] = weight.times_plus::<FUSED>(*count, f[i]);
+                chosen[c] = Lane::ZERO;
+                for a in 0..k {
+                    chosen[c] = z[a].times_plus::<FUSED>(Lane::splat(w_k[a * k + c]), chosen[c]);
                 }
             }
-            counts[p * k * k..][..k * k].copy_from_slice(running);
+            for i in 0..k {
+                let mut sum = Lane::ZERO;
+                for c in 0..k {
+                    let count = &mut counts[c * k + i];
+                    *count = y[c].times_plus::<FUSED>(z[i], *count);
+                    sum = chosen[c].times_plus::<FUSED>(*count, sum);
+                }
+                f[i] = sum;
+            }
         }
     }
 
-    /// f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]  ⟹  dW_k[x_p, c] += Σ_i g[i] S_p[c, i], dS_p[c, i] = W_k[x_p, c] g[i]
+    /// f_p[i] = Σ_c W_k[x_p, c] Σ_{j≤p} y_j[c] z_j[i]. What follows j and has the symbol a adds up to
+    /// G_j[a, i] = Σ_{p≥j} z_p[a] g_p[i]; with h_j[a] = G_j[a, x_j],  dW_k[a, c] = Σ_j h_j[a] y_j[c],  dy_j[c] = Σ_a h_j[a] W_k[a, c]
     #[inline(always)]
     fn count_backward_any<const FUSED: bool, const K: usize>(
         &self,
@@ -195,62 +192,77 @@ impl Minimal {
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
-        let (k, w_k) = (self.k::<K>(), &params[self.w_k.clone()]);
-        let Work {
-            others,
-            z,
-            counts,
-            d_counts,
-            dy,
-            ..
-        } = work;
-        let (z, d_counts) = (&mut z[..k], &mut d_counts[..k * k]);
-        let d_w_k = &mut grads[self.w_k.clone()][..k * k];
-        d_counts.fill(Lane::ZERO);
+        let k = self.k::<K>();
+        let w_k = &params[self.w_k.clone()][..k * k];
+        let mut registers = [Lane::ZERO; at_hand(MOST)];
+        let at_hand = match K {
+            ANY => &mut work.at_hand[..],
+            _ => &mut registers,
+        };
+        let (z, rest) = at_hand.split_at_mut(k);
+        let (y, rest) = rest.split_at_mut(k);
+        let (h, rest) = rest.split_at_mut(k);
+        let (follow, d_w_k) = rest.split_at_mut(k * k);
+        let d_w_k = &mut d_w_k[..k * k];
+        follow.fill(Lane::ZERO);
+        d_w_k.fill(Lane::ZERO);
         for p in (0..rows).rev() {
             let g = &d_logits[p * k..][..k];
-            symbols_at(others, p, z);
-            let (counts, dy) = (&counts[p * k * k..][..k * k], &mut dy[p * k..][..k]);
-            for c in 0..k {
-                let weight = chosen::<FUSED>(z, w_k, c);
-                let (mut through_w, mut through_y) = (Lane::ZERO, Lane::ZERO);
+            row_of(&work.others, p, 1.0, z);
+            row_of(&work.sums, p, work.totals[p], y);
+            for a in 0..k {
+                h[a] = Lane::ZERO;
                 for i in 0..k {
-                    let d_count = &mut d_counts[c * k + i];
-                    through_w = g[i].times_plus::<FUSED>(counts[c * k + i], through_w);
-                    *d_count = weight.times_plus::<FUSED>(g[i], *d_count);
-                    // S_q[c, x_p] holds y_p[c] for every q ≥ p, and d_counts is their sum
-                    through_y = z[i].times_plus::<FUSED>(*d_count, through_y);
+                    let follow = &mut follow[a * k + i];
+                    *follow = z[a].times_plus::<FUSED>(g[i], *follow);
+                    h[a] = z[i].times_plus::<FUSED>(*follow, h[a]);
                 }
+            }
+            let mut d_first = Lane::ZERO;
+            for c in 0..k {
+                let mut dy = Lane::ZERO;
                 for a in 0..k {
-                    d_w_k[a * k + c] = z[a].times_plus::<FUSED>(through_w, d_w_k[a * k + c]);
+                    dy = h[a].times_plus::<FUSED>(Lane::splat(w_k[a * k + c]), dy);
+                    d_w_k[a * k + c] = h[a].times_plus::<FUSED>(y[c], d_w_k[a * k + c]);
                 }
-                dy[c] = through_y;
+                if c == 0 {
+                    d_first = dy;
+                } else {
+                    work.d_others.column_mut(c - 1)[p] = dy - d_first;
+                }
             }
+            work.d_first[p] = d_first;
+        }
+        for (total, &d) in grads[self.w_k.clone()].iter_mut().zip(&*d_w_k) {
+            *total += d;
         }
     }
 
-    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: a correlation, where z_s[0] = 1 − Σ_c≥1 z_s[c].
-    fn convolution_backward(&self, level: Level, rows: usize, work: &mut Work, d_v: &mut [Lane]) {
-        let (k, m) = (self.states, self.states - 1);
+    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: the correlations of all symbols but the first, which are in
+    /// `sums`, and dy_p[0] wherever there is a symbol at all.
+    #[inline(always)]
+    fn convolution_backward_any<const FUSED: bool>(
+        &self,
+        rows: usize,
+        work: &mut Work,
+        d_v: &mut [Lane],
+    ) {
+        let (d_first, d_v) = (&work.d_first[..rows], &mut d_v[..rows]);
         let mut below = Lane::ZERO;
-        for (p, dy) in work.dy.chunks_exact(k).take(rows).enumerate().rev() {
-            below += dy[0];
+        for p in (0..rows).rev() {
+            below += d_first[p];
             d_v[p] += below;
-            for r in 0..m {
-                work.d_others.column_mut(r)[p] = dy[1 + r] - dy[0];
-            }
         }
-        work.d_others.end_after(rows, Lane::ZERO);
-        let (d_others, others) = (&work.d_others, &work.others);
-        correlate(level, d_others, others, rows, &mut work.sums);
-        for r in 0..m {
-            for (d_v, &sum) in d_v.iter_mut().zip(work.sums.column(r)).take(rows) {
-                *d_v += sum;
+        for r in 0..self.states - 1 {
+            let sums = &work.sums.column(r)[..rows];
+            for p in 0..rows {
+                d_v[p] += sums[p];
             }
         }
     }
 
-    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and the sum is dy_p · y_p
+    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and the sum is dy_p · y_p. Of
+    /// z_s and of y_p, all symbols together are one, so that only differences to dy_p[0] count.
     #[inline(always)]
     fn softmax_backward_any<const FUSED: bool>(
         &self,
@@ -259,20 +271,14 @@ impl Minimal {
         work: &mut Work,
         d_v: &mut [Lane],
     ) {
-        let k = self.states;
         for p in 0..rows {
             softmax(&v[..=p], &mut work.weights);
-            let (y, dy) = (&work.y[p * k..][..k], &work.dy[p * k..][..k]);
-            let mut below_centre = Lane::ZERO;
-            for c in 0..k {
-                below_centre = below_centre - dy[c] * y[c];
-            }
             let lags = d_v[..=p].iter_mut().zip(&work.weights).rev();
             for (s, (d_v, &weight)) in lags.enumerate() {
-                symbols_at(&work.others, s, &mut work.z);
-                let mut d_m = below_centre;
-                for (&z, &dy) in work.z.iter().zip(dy) {
-                    d_m = z.times_plus::<FUSED>(dy, d_m);
+                let mut d_m = Lane::ZERO;
+                for r in 0..self.states - 1 {
+                    let (z, y) = (work.others.column(r)[s], work.sums.column(r)[p]);
+                    d_m = (z - y).times_plus::<FUSED>(work.d_others.column(r)[p], d_m);
                 }
                 *d_v = d_m.times_plus::<FUSED>(Lane::splat(weight), *d_v);
             }
@@ -283,24 +289,24 @@ impl Minimal {
 /// Says that k is not known to the compiler.
 const ANY: usize = 0;
 
-/// One-hot symbols of position p, `[k]`.
-#[inline(always)]
-fn symbols_at(others: &Planes<Lane>, p: usize, z: &mut [Lane]) {
-    z[0] = Lane::splat(1.0);
-    for c in 1..z.len() {
-        z[c] = others.column(c - 1)[p];
-        z[0] = z[0] - z[c];
-    }
+/// The most symbols for which the compiler knows k.
+const MOST: usize = 3;
+
+/// Numbers that a pass over the rows has at hand: in registers, if the compiler knows k.
+const fn at_hand(k: usize) -> usize {
+    3 * k + 2 * k * k
 }
 
-/// W_k[x_p, c], by lane.
+/// One number a symbol at position p, `[k]`: those of all but the first are given, and what they all add up to.
 #[inline(always)]
-fn chosen<const FUSED: bool>(z: &[Lane], w_k: &[f32], c: usize) -> Lane {
-    let mut weight = Lane::ZERO;
-    for a in 0..z.len() {
-        weight = z[a].times_plus::<FUSED>(Lane::splat(w_k[a * z.len() + c]), weight);
+fn row_of(others: &Planes<Lane>, p: usize, total: f32, row: &mut [Lane]) {
+    let mut first = Lane::splat(total);
+    for c in 1..row.len() {
+        let other = others.column(c - 1)[p];
+        first = first - other;
+        row[c] = other;
     }
-    weight
+    row[0] = first;
 }
 
 /// Writes one row of M, by lag: the softmax of v.
@@ -342,6 +348,11 @@ leveled!(
 );
 
 leveled!(
+    fn convolution_backward(shape: &Minimal, rows: usize, work: &mut Work, d_v: &mut [Lane]) =
+        Minimal::convolution_backward_any
+);
+
+leveled!(
     fn softmax_backward(
         shape: &Minimal,
         v: &[f32],
@@ -358,19 +369,14 @@ pub struct Work {
     weights: Vec<f32>,
     /// v, once for every symbol but the first: k − 1 planes of t
     kernel: Planes<f32>,
+    /// Sums of the rows of M, `[t]`
+    totals: Vec<f32>,
     /// Indicators of every symbol but the first, and what M sums of them: k − 1 planes of t
     others: Planes<Lane>,
     sums: Planes<Lane>,
-    /// One-hot symbols of one position, `[k]`
-    z: Vec<Lane>,
-    /// [t, k]
-    y: Vec<Lane>,
-    /// S, [t, k, k]
-    counts: Vec<Lane>,
-    /// [k, k]; the forward's running S
-    d_counts: Vec<Lane>,
-    /// [t, k]
-    dy: Vec<Lane>,
-    /// k − 1 planes of t
+    /// What a pass over the rows has at hand if the compiler does not know k
+    at_hand: Vec<Lane>,
+    /// dy of the first symbol, `[t]`, and what the others' have more: k − 1 planes of t
+    d_first: Vec<Lane>,
     d_others: Planes<Lane>,
 }

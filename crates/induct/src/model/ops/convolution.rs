@@ -76,12 +76,28 @@ impl<T: Copy> Planes<T> {
     }
 }
 
-/// Sets the planes to indicators of the symbols from `first` on: one where a sequence has it, else zero.
-pub fn set_symbols(inputs: &[[u8; LANES]], first: usize, planes: &mut Planes<Lane>) {
+leveled!(
+    /// Sets the planes to indicators of the symbols from `first` on: one where a sequence has it, else zero.
+    pub fn set_symbols(inputs: &[[u8; LANES]], first: usize, planes: &mut Planes<Lane>) =
+        set_symbols_any
+);
+
+#[inline(always)]
+fn set_symbols_any<const FUSED: bool>(
+    inputs: &[[u8; LANES]],
+    first: usize,
+    planes: &mut Planes<Lane>,
+) {
     for column in 0..planes.columns() {
-        let plane = planes.column_mut(column);
-        for (z, symbols) in plane.iter_mut().zip(inputs) {
-            *z = Lane::is(symbols, first + column);
+        let (symbol, plane) = (first + column, planes.column_mut(column));
+        // Two rows at a time: one alone, the compiler would turn the loop around.
+        let (pairs, odd) = inputs.as_chunks();
+        for (z, [a, b]) in plane.chunks_exact_mut(2).zip(pairs) {
+            z[0] = Lane::is(a, symbol);
+            z[1] = Lane::is(b, symbol);
+        }
+        for symbols in odd {
+            plane[inputs.len() - 1] = Lane::is(symbols, symbol);
         }
     }
 }
