@@ -292,17 +292,36 @@ fn sequences_start_stationary_and_follow_their_table() {
 
 #[test]
 fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
-    let prior = Prior::new(&dirichlet(1.0), 3, 2).unwrap();
-    let mut sampler = Sampler::new(&prior);
-    let mut block = TokenBlock::new(21);
-    sampler.block(&prior, address(5), 16, LANES - 2, &mut block);
-    let mut tokens = vec![0; 21];
-    for lane in 0..LANES - 2 {
-        sampler.sequence(&prior, address(5), 16 + lane as u64, &mut tokens);
-        assert_eq!(block.lane(lane), tokens);
+    let certain = |rows: &[[f64; 2]]| PriorSpec::Fixed {
+        table: rows.iter().map(|row| row.to_vec()).collect(),
+    };
+    for (spec, states, ngram) in [
+        (dirichlet(1.0), 3, 2),
+        (dirichlet(1.0), 2, 2),
+        (dirichlet(1.0), 2, 3),
+        (dirichlet(1.0), 2, 4),
+        // Thresholds that every word reaches, and none.
+        (certain(&[[0.0, 1.0], [1.0, 0.0]]), 2, 2),
+        (
+            certain(&[[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),
+            2,
+            3,
+        ),
+    ] {
+        let prior = Prior::new(&spec, states, ngram).unwrap();
+        let mut sampler = Sampler::new(&prior);
+        for count in [1, 2, 21] {
+            let mut block = TokenBlock::new(count);
+            sampler.block(&prior, address(5), 16, LANES - 2, &mut block);
+            let mut tokens = vec![0; count];
+            for lane in 0..LANES - 2 {
+                sampler.sequence(&prior, address(5), 16 + lane as u64, &mut tokens);
+                assert_eq!(block.lane(lane), tokens, "{spec:?}");
+            }
+            assert_eq!(block.used(), LANES - 2);
+            assert!(block.lane(LANES - 1).iter().all(|&symbol| symbol == 0));
+        }
     }
-    assert_eq!(block.used(), LANES - 2);
-    assert!(block.lane(LANES - 1).iter().all(|&symbol| symbol == 0));
 }
 
 /// The samplers' values are part of every published result. These were printed by this test's own

@@ -133,13 +133,15 @@ impl Sampler {
         for lane in 0..used {
             self.start(lane, prior, address, first + lane as u64, tokens.len());
         }
-        if self.table.states() == 2 {
-            self.walk_side_by_side(tokens);
-        } else {
-            for lane in 0..used {
-                self.walk(lane, tokens.len(), |position, symbol| {
-                    tokens[position][lane] = symbol;
-                });
+        match (self.table.states(), self.table.contexts()) {
+            (2, 2) => self.walk_side_by_side::<2>(tokens),
+            (2, 4) => self.walk_side_by_side::<4>(tokens),
+            _ => {
+                for lane in 0..used {
+                    self.walk(lane, tokens.len(), |position, symbol| {
+                        tokens[position][lane] = symbol;
+                    });
+                }
             }
         }
         for row in tokens {
@@ -192,25 +194,52 @@ impl Sampler {
         }
     }
 
-    /// The same for all lanes at once, on two states: no lane waits for another.
-    fn walk_side_by_side(&self, tokens: &mut [[u8; LANES]]) {
-        let order = self.table.ngram() - 1;
-        let mut contexts = [0; LANES];
+    /// The same for all lanes at once, on two states and few contexts: what would follow each context is found without waiting
+    /// for the context, and then one of the answers is chosen. Neither looks anything up.
+    fn walk_side_by_side<const CONTEXTS: usize>(&self, tokens: &mut [[u8; LANES]]) {
+        let order = CONTEXTS.ilog2() as usize;
+        // A word reaches a threshold if it is above the number before, or if there is none before.
+        let (mut before, mut always) = ([[0; LANES]; CONTEXTS], [[0; LANES]; CONTEXTS]);
+        // The last symbols, the oldest first.
+        let mut seen = [[0; LANES]; CONTEXTS];
         for (lane, walker) in self.walkers.iter().enumerate() {
-            contexts[lane] = walker.context;
-            for (row, symbol) in tokens
-                .iter_mut()
-                .zip(context_symbols(walker.context, 2, order))
-            {
-                row[lane] = symbol;
+            for (context, &threshold) in walker.thresholds.iter().enumerate() {
+                before[context][lane] = threshold.saturating_sub(1) as u32;
+                always[context][lane] = u32::from(threshold == 0);
+            }
+            let symbols = context_symbols(walker.context, 2, order);
+            for (place, symbol) in symbols.enumerate() {
+                seen[place][lane] = u32::from(symbol);
+                if let Some(row) = tokens.get_mut(place) {
+                    row[lane] = symbol;
+                }
             }
         }
         for (row, words) in tokens.iter_mut().zip(&self.words).skip(order) {
-            for (lane, walker) in self.walkers.iter().enumerate() {
-                let context = contexts[lane];
-                let symbol = u8::from(walker.thresholds[context] <= u64::from(words[lane]));
-                row[lane] = symbol;
-                contexts[lane] = self.successors[context] + usize::from(symbol);
+            let mut next = [[0; LANES]; CONTEXTS];
+            for context in 0..CONTEXTS {
+                for lane in 0..LANES {
+                    let above = u32::from(words[lane] > before[context][lane]);
+                    next[context][lane] = above | always[context][lane];
+                }
+            }
+            // The oldest symbol says which half of the contexts is meant, the next one which half of that.
+            let mut half = CONTEXTS;
+            for place in 0..order {
+                half /= 2;
+                for context in 0..half {
+                    for lane in 0..LANES {
+                        let differ = next[context][lane] ^ next[context + half][lane];
+                        next[context][lane] ^= seen[place][lane] & differ;
+                    }
+                }
+            }
+            for place in 1..order {
+                seen[place - 1] = seen[place];
+            }
+            seen[order - 1] = next[0];
+            for lane in 0..LANES {
+                row[lane] = next[0][lane] as u8;
             }
         }
     }
