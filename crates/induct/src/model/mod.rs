@@ -162,6 +162,11 @@ impl Model {
         }
     }
 
+    /// Whether making parameters ready is any work.
+    pub fn needs_preparation(&self) -> bool {
+        !matches!(self.kind, Kind::Minimal(_))
+    }
+
     /// Makes parameters ready for forward and backward: what does not depend on the data is computed once.
     pub fn prepare(&self, params: &[f32]) -> Prepared {
         let mut prepared = match (&self.kind, &self.coordinates) {

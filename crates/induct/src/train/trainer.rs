@@ -162,14 +162,20 @@ impl Trainer {
             draw(recipe, &feed.stages, *step, &feed.samplers, &mut feed.batch);
             feed.drawn_for = Some(*step);
         }
-        let loss = learner.look(recipe, &feed.batch);
-        // While one thread moves the weights, the others need not wait.
-        let (stages, samplers, next) = (&feed.stages, &feed.samplers, &mut feed.next);
-        let (moved, ()) = rayon::join(
-            || learner.learn(recipe, *step, loss),
-            || draw(recipe, stages, *step + 1, samplers, next),
-        );
-        moved?;
+        let (batch, stages, samplers) = (&feed.batch, &feed.stages, &feed.samplers);
+        let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
+        let loss = if learner.model.needs_preparation() {
+            let loss = learner.look(recipe, batch);
+            // While one thread moves the weights, the others need not wait.
+            let (moved, ()) = rayon::join(|| learner.learn(recipe, *step, loss), draw_next);
+            moved?;
+            loss
+        } else {
+            // The weights have moved before another thread would hear of it: it had better do all it can at once.
+            let (loss, ()) = rayon::join(|| learner.look(recipe, batch), draw_next);
+            learner.learn(recipe, *step, loss)?;
+            loss
+        };
         *step += 1;
         std::mem::swap(&mut feed.batch, &mut feed.next);
         feed.drawn_for = Some(*step);
