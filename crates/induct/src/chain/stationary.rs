@@ -37,6 +37,14 @@ impl StationarySolver {
     pub fn solve(&mut self, probs: &[f64], states: usize, law: &mut [f64]) -> Result<(), NoLaw> {
         let contexts = law.len();
         debug_assert_eq!(probs.len(), contexts * states);
+        // Two states need no matrix: π₁ / π₀ = P(0→1) / P(1→0), to the bit what the elimination gives.
+        if let (&[_, leave_0, leave_1, _], [pi_0, pi_1]) = (probs, &mut *law) {
+            let total = 1.0 + leave_0 / leave_1;
+            if total.is_finite() {
+                (*pi_0, *pi_1) = (1.0 / total, leave_0 / leave_1 / total);
+                return Ok(());
+            }
+        }
         self.fill_matrix(probs, states, contexts);
         if eliminate(&mut self.matrix, contexts, law) {
             return Ok(());
@@ -165,6 +173,10 @@ mod tests {
             // π₀ = P(1→0) / (P(0→1) + P(1→0)).
             let expected = leave_1 / (leave_0 + leave_1);
             assert!((law[0] / expected - 1.0).abs() < 1e-14, "{law:?}");
+            let mut eliminated = [0.0; 2];
+            let mut matrix = [1.0 - leave_0, leave_0, leave_1, 1.0 - leave_1];
+            assert!(eliminate(&mut matrix, 2, &mut eliminated));
+            assert_eq!(law, eliminated);
         }
     }
 
