@@ -144,8 +144,10 @@ impl Sampler {
                 }
             }
         }
-        for row in tokens {
-            row[used..].fill(0);
+        if used < LANES {
+            for row in tokens {
+                row[used..].fill(0);
+            }
         }
     }
 
