@@ -129,7 +129,8 @@ impl Loss {
 /// e⁰, is at most k ≤ 256, so that a product of so many of them is at most 2⁶⁴.
 const TOGETHER: usize = 8;
 
-/// Adds by lane. A call of its own: the four numbers of a vector in double precision would else be those of all before it.
+/// Adds by lane. A call of its own: a vector holds four numbers in double precision, and inlined, this would make the compiler
+/// go by four through all that leads here.
 #[inline(never)]
 fn add(losses: &Lane, totals: &mut [f64; LANES]) {
     for lane in 0..LANES {
