@@ -178,7 +178,7 @@ fn correlate_any<const FUSED: bool>(dn: &[Lane], z: &[Lane], rows: usize, de: &m
 /// Room for convolutions of symbols, one sequence after the other.
 #[derive(Clone, Debug)]
 pub struct BySymbol {
-    /// Rows of a sequence, rounded up to whole vectors.
+    /// Rows of a sequence, rounded up to whole vectors, and one vector more.
     length: usize,
     /// Columns of every sequence, [8, columns, length]
     rows: Vec<f32>,
@@ -189,7 +189,7 @@ pub struct BySymbol {
 impl BySymbol {
     /// Room for planes of `rows` rows.
     pub fn new(rows: usize, columns: usize) -> Self {
-        let length = rows.next_multiple_of(LANES);
+        let length = rows.next_multiple_of(LANES) + LANES;
         Self {
             length,
             rows: vec![0.0; LANES * columns * length],
@@ -261,16 +261,15 @@ leveled!(
 #[inline(always)]
 fn add_keys_any<const FUSED: bool>(e: &Planes<f32>, inputs: &[[u8; LANES]], work: &mut BySymbol) {
     let (columns, length) = (e.columns(), work.length);
+    let end = inputs.len().next_multiple_of(LANES);
     work.rows.fill(0.0);
     for (lane, planes) in work.rows.chunks_exact_mut(columns * length).enumerate() {
         for (j, symbols) in inputs.iter().enumerate() {
             let symbol = symbols[lane] as usize;
             // From a whole vector on: e is zero before lag 0.
-            let (start, end) = (j / LANES * LANES, inputs.len().next_multiple_of(LANES));
-            let e = &e.padded(symbol)[PAD + start - j..][..end - start];
-            for (sum, &e) in planes[symbol * length..][start..end].iter_mut().zip(e) {
-                *sum += e;
-            }
+            let start = j / LANES * LANES;
+            let sums = &mut planes[symbol * length..][start..end];
+            add_vectors(&e.padded(symbol)[PAD + start - j..], sums);
         }
     }
 }
@@ -286,12 +285,19 @@ fn add_rows_any<const FUSED: bool>(inputs: &[[u8; LANES]], work: &mut BySymbol) 
     work.by_lag.fill(0.0);
     for (lane, planes) in work.rows.chunks_exact(columns * length).enumerate() {
         for (j, symbols) in inputs.iter().enumerate() {
-            let own = symbols[lane] as usize * length..;
-            let rows = &planes[own.clone()][j..inputs.len()];
-            for (sum, &row) in work.by_lag[own].iter_mut().zip(rows) {
-                *sum += row;
-            }
+            let own = symbols[lane] as usize * length;
+            let vectors = (inputs.len() - j).next_multiple_of(LANES);
+            add_vectors(&planes[own + j..], &mut work.by_lag[own..][..vectors]);
         }
+    }
+}
+
+/// Adds to `sums`, a whole number of vectors.
+#[inline(always)]
+fn add_vectors(terms: &[f32], sums: &mut [f32]) {
+    let (terms, sums) = (terms.as_chunks::<LANES>().0, sums.as_chunks_mut().0);
+    for (term, sum) in terms.iter().zip(sums) {
+        *sum = (Lane::load(term) + Lane::load(sum)).0;
     }
 }
 
@@ -352,7 +358,7 @@ mod tests {
                 let inputs: Vec<[u8; LANES]> = (0..rows)
                     .map(|j| std::array::from_fn(|lane| ((j * j + 3 * lane) % columns) as u8))
                     .collect();
-                set_symbols(&inputs, 0, &mut z);
+                set_symbols(level, &inputs, 0, &mut z);
                 dn.end_after(rows, Lane::ZERO);
                 convolve(level, &e, &z, rows, &mut sums[0]);
                 correlate(level, &dn, &z, rows, &mut sums[1]);

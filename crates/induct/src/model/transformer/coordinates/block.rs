@@ -327,15 +327,16 @@ impl Coordinates {
         // y′ = [y, c¹ … c^H]
         if let Some(next) = rest.first() {
             let stride = self.layers[l + 1].m;
-            for r in 0..m {
-                for i in rows.clone() {
-                    dy[i * m + r] += next.dy[i * stride + r];
-                }
-                for (h, head) in heads.iter_mut().enumerate() {
-                    for i in rows.clone() {
-                        head.dc[i * m + r] = next.dy[i * stride + (1 + h) * m + r];
-                    }
-                }
+            let from = |part: usize| &next.dy[rows.start * stride + part * m..];
+            let own = rows.start * m..rows.end * m;
+            // The inputs of the first layer are data.
+            if l > 0 {
+                add_part(self.level, from(0), m, stride, &mut dy[own.clone()]);
+            }
+            for (h, head) in heads.iter_mut().enumerate() {
+                let dc = &mut head.dc[own.clone()];
+                dc.fill(Lane::ZERO);
+                add_part(self.level, from(1 + h), m, stride, dc);
             }
         }
         let part = rows.start * m..rows.end * m;
@@ -363,7 +364,6 @@ impl Coordinates {
                     self.backward_group(way, tables, places, y, head, group, dy, d_positions);
                 }
             }
-            // The inputs of the first layer are data.
             let dy = (l > 0).then_some(&mut dy[part.clone()]);
             affine_backward(
                 self.level,
@@ -535,6 +535,21 @@ fn copy_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, ou
             for i in 0..source.len() / m {
                 out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
             }
+        }
+    }
+}
+
+leveled!(
+    /// Adds columns of wider rows, `stride` apart, to rows of m.
+    fn add_part(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) = add_part_any
+);
+
+#[inline(always)]
+fn add_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) {
+    for i in 0..out.len() / m {
+        let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
+        for r in 0..m {
+            out[r] += source[r];
         }
     }
 }

@@ -196,7 +196,8 @@ impl Work {
                 *symbol = row[lane];
             }
             sequence.symbols[inputs.len()..].fill(0);
-            sequence.d_asks.fill(Lane::ZERO);
+            // What is looked up is added to; the other planes are set.
+            sequence.d_asks[..states * vectors].fill(Lane::ZERO);
             sequence.d_keys.fill(Lane::ZERO);
         }
         let mut asks = self.sequences.each_mut().map(|s| &mut s.asks[vectors..]);
