@@ -329,7 +329,8 @@ impl Model {
     }
 }
 
-/// Whoever turns logits of some rows ([rows, k]) into their gradient.
+/// Whoever turns logits of some rows ([rows, k]) into their gradient. A row's logits may all be off by the same number, on which no loss may
+/// depend: the gradients of a row sum to zero.
 pub type LossRows<'a> = &'a mut dyn FnMut(Range<usize>, &[Lane], &mut [Lane]);
 
 /// What a caller did wrong who hands a model the room of another.

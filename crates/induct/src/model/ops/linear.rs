@@ -46,16 +46,16 @@ pub fn forward(level: Level, x: &[Lane], w: &[f32], b: &[f32], inner: usize, y: 
     products::<true>(level, x, w, b, inner, b.len(), y);
 }
 
-/// y += x W  ⟹  dx += dy Wᵀ.
+/// y += x W  ⟹  dx += dy Wᵀ, but for the first `data` numbers of a row of x.
 pub fn input_backward(
     level: Level,
     w: &[f32],
-    inner: usize,
-    outer: usize,
+    (inner, outer): (usize, usize),
+    data: usize,
     dy: &[Lane],
     dx: &mut [Lane],
 ) {
-    input_products::<false>(level, w, inner, outer, dy, &[], dx);
+    input_products::<false>(level, w, inner, outer, data, dy, &[], dx);
 }
 
 /// y += f(x) W  ⟹  dx = f′(x) · dy Wᵀ, the slopes f′(x) being [rows, inner].
@@ -68,7 +68,7 @@ pub fn input_backward_through(
     dx: &mut [Lane],
 ) {
     let outer = w.len() / inner;
-    input_products::<true>(level, w, inner, outer, dy, slope, dx);
+    input_products::<true>(level, w, inner, outer, 0, dy, slope, dx);
 }
 
 leveled!(
@@ -160,6 +160,7 @@ leveled!(
         w: &[f32],
         inner: usize,
         outer: usize,
+        data: usize,
         dy: &[Lane],
         slope: &[Lane],
         dx: &mut [Lane],
@@ -171,6 +172,7 @@ fn input_products_any<const FUSED: bool, const THROUGH: bool>(
     w: &[f32],
     inner: usize,
     outer: usize,
+    data: usize,
     dy: &[Lane],
     slope: &[Lane],
     dx: &mut [Lane],
@@ -178,21 +180,21 @@ fn input_products_any<const FUSED: bool, const THROUGH: bool>(
     let count = dy.len() / outer;
     let whole = count - count % TALL;
     for row in (0..whole).step_by(TALL) {
-        along!(inner, |a| input_tile::<FUSED, THROUGH, TALL>(
+        along!(inner - data, |a| input_tile::<FUSED, THROUGH, TALL>(
             dy,
             w,
             (inner, outer),
-            (row, a),
+            (row, data + a),
             slope,
             dx
         ));
     }
     for row in whole..count {
-        along!(inner, |a| input_tile::<FUSED, THROUGH, 1>(
+        along!(inner - data, |a| input_tile::<FUSED, THROUGH, 1>(
             dy,
             w,
             (inner, outer),
-            (row, a),
+            (row, data + a),
             slope,
             dx
         ));
@@ -316,7 +318,7 @@ pub fn backward(
     dx: &mut [Lane],
     dw: &mut [Lane],
 ) {
-    input_backward(level, w, inner, outer, dy, dx);
+    input_backward(level, w, (inner, outer), 0, dy, dx);
     weight_backward(level, x, inner, outer, dy, dw);
 }
 

@@ -296,15 +296,16 @@ impl Coordinates {
         let own = rows.start * m..rows.end * m;
         let parts = heads.iter_mut().map(|head| {
             head.dc[own.clone()].fill(Lane::ZERO);
-            (&head.c, &mut head.dc)
+            (&head.c, &mut head.dc, 0)
         });
-        let parts = std::iter::once((&*y, dy)).chain(parts);
+        let parts = std::iter::once((&*y, dy, self.data())).chain(parts);
         let tables = rest.chunks_exact(m * outputs);
-        for ((part, d_part), (table, d_table)) in
+        for ((part, d_part, data), (table, d_table)) in
             parts.zip(tables.zip(d_rest.chunks_exact_mut(m * outputs)))
         {
-            linear::weight_backward(level, &part[own.clone()], m, outputs, d_logits, d_table);
-            linear::input_backward(level, table, m, outputs, d_logits, &mut d_part[own.clone()]);
+            let (part, d_part) = (&part[own.clone()], &mut d_part[own.clone()]);
+            linear::weight_backward(level, part, m, outputs, d_logits, d_table);
+            linear::input_backward(level, table, (m, outputs), data, d_logits, d_part);
         }
     }
 
@@ -329,7 +330,7 @@ impl Coordinates {
             let stride = self.layers[l + 1].m;
             let from = |part: usize| &next.dy[rows.start * stride + part * m..];
             let own = rows.start * m..rows.end * m;
-            // The inputs of the first layer are data.
+            // All coordinates of the first layer are data.
             if l > 0 {
                 add_part(self.level, from(0), m, stride, &mut dy[own.clone()]);
             }
@@ -364,14 +365,14 @@ impl Coordinates {
                     self.backward_group(way, tables, places, y, head, group, dy, d_positions);
                 }
             }
-            let dy = (l > 0).then_some(&mut dy[part.clone()]);
             affine_backward(
                 self.level,
                 &y[part.clone()],
                 &tables.data[places.asks.clone()],
                 (m, m),
+                self.data(),
                 &head.dw[part.clone()],
-                dy,
+                &mut dy[part.clone()],
                 &mut grads[places.asks.clone()],
             );
         }
@@ -462,7 +463,7 @@ impl Coordinates {
             keys: y,
             values: y,
             asking: Asking::Key,
-            data: self.states - 1,
+            data: self.data(),
             columns: Columns {
                 stride: m,
                 offset: 0,
@@ -487,7 +488,7 @@ impl Coordinates {
         Way {
             level: self.level,
             m: self.layers[l].m,
-            data: self.states - 1,
+            data: self.data(),
             gentle: tables.gentle[l][h],
             key: self.meets == Meets::Key,
         }
@@ -575,20 +576,20 @@ pub(super) fn affine(
 }
 
 /// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
-/// dy_ir += dout_i · table_{1+r} (if asked for)
+/// dy_ir += dout_i · table_{1+r}, but for the first `data` coordinates.
+#[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
 pub(super) fn affine_backward(
     level: Level,
     y: &[Lane],
     table: &[f32],
     (m, width): (usize, usize),
+    data: usize,
     d_out: &[Lane],
-    dy: Option<&mut [Lane]>,
+    dy: &mut [Lane],
     d_table: &mut [Lane],
 ) {
     let (d_first, d_rest) = d_table.split_at_mut(width);
     linear::bias_backward(level, d_out, d_first);
     linear::weight_backward(level, y, m, width, d_out, d_rest);
-    if let Some(dy) = dy {
-        linear::input_backward(level, &table[width..], m, width, d_out, dy);
-    }
+    linear::input_backward(level, &table[width..], (m, width), data, d_out, dy);
 }

@@ -155,6 +155,11 @@ impl Coordinates {
         self.layers.iter().map(|plan| (plan.m, plan.heads.len()))
     }
 
+    /// How many coordinates of every layer, the first ones, are data, and need no gradient: the symbols.
+    fn data(&self) -> usize {
+        self.states - 1
+    }
+
     /// Coordinates and places of the last layer's heads, if gradients take its rows as lanes: where coordinates are too many to be kept
     /// in registers, and some of them averages.
     fn heads_by_row(&self) -> impl Iterator<Item = (usize, &HeadPlan)> {

@@ -25,6 +25,8 @@ pub struct Tables {
     pub(super) factors: Vec<Factors>,
     /// The last layer's heads, where its rows are lanes.
     pub(super) lags: Vec<Lags>,
+    /// What their averages say about every symbol but the first, beyond what they say about that: [m, k−1] each.
+    pub(super) says: Vec<Vec<f32>>,
     /// Gradients of `bases` and `projected`.
     d_bases: Vec<Vec<f32>>,
     d_projected: Vec<Projected>,
@@ -75,6 +77,10 @@ impl Coordinates {
                 .heads_by_row()
                 .map(|(m, _)| Lags::new(self.states, m, self.length))
                 .collect(),
+            says: self
+                .heads_by_row()
+                .map(|(m, _)| vec![0.0; m * (self.states - 1)])
+                .collect(),
         }
     }
 
@@ -109,6 +115,11 @@ impl Coordinates {
         let output = ViewMut::new(&mut tables.data, self.states, self.output.start);
         let sizes = (1 + self.last, d, self.states);
         add_product(output, View::new(last, d), p, sizes, 1.0);
+        let of_heads = tables.data[self.output.clone()].chunks_exact(self.states);
+        let of_heads = of_heads.skip(1 + self.layers[self.layers.len() - 1].m);
+        let says = tables.says.iter_mut().flatten();
+        let beyond = of_heads.flat_map(|row| row[1..].iter().map(|logit| logit - row[0]));
+        says.zip(beyond).for_each(|(says, logit)| *says = logit);
     }
 
     /// Whether the stream goes on after the last layer here, so that there is no unembedding yet.

@@ -14,9 +14,11 @@ pub(in super::super) struct HeadWork {
     /// What its coordinates ask, [t, m]
     w: Vec<Lane>,
     dw: Vec<Lane>,
-    /// What it says about every symbol, [t, k]
+    /// What it says about every symbol but the first, [t, k−1]
     u: Vec<Lane>,
     du: Vec<Lane>,
+    /// Gradients of the table that says so, [m, k−1]
+    d_says: Vec<Lane>,
     attention: Work,
 }
 
@@ -27,8 +29,9 @@ impl HeadWork {
         Self {
             w: lanes(m),
             dw: lanes(m),
-            u: lanes(states),
-            du: lanes(states),
+            u: lanes(states - 1),
+            du: lanes(states - 1),
+            d_says: vec![Lane::ZERO; m * (states - 1)],
             attention: Work::new(states, m, length),
         }
     }
@@ -56,15 +59,16 @@ impl Coordinates {
         let m = last.m;
         let (y, dy) = (&y[..rows * m], &mut dy[..rows * m]);
         let (first, rest) = tables.data[self.output.clone()].split_at(k);
-        let (own, of_heads) = rest.split_at(m * k);
+        let own = &rest[..m * k];
         linear::set_rows(first, logits);
         linear::add_forward(level, y, own, m, k, logits);
-        let tables_of = || last.heads.iter().zip(of_heads.chunks_exact(m * k));
-        for (head, (places, table)) in heads.iter_mut().zip(tables_of()) {
-            let (w, u) = (&mut head.w[..rows * m], &mut head.u[..rows * k]);
+        let values = k - 1;
+        let tables_of = || last.heads.iter().zip(&tables.says);
+        for (head, (places, says)) in heads.iter_mut().zip(tables_of()) {
+            let (w, u) = (&mut head.w[..rows * m], &mut head.u[..rows * values]);
             affine(level, y, &tables.data[places.asks.clone()], (m, m), w);
             u.fill(Lane::ZERO);
-            linear::add_forward(level, y, table, m, k, u);
+            linear::add_forward(level, y, says, m, values, u);
             head.attention.read(level, inputs, (y, w, u));
         }
         for group in groups(0..rows, ROWS) {
@@ -84,30 +88,38 @@ impl Coordinates {
         let (d_first, d_rest) = d_output.split_at_mut(k);
         let (d_own, d_of_heads) = d_rest.split_at_mut(m * k);
         for (head, places) in heads.iter_mut().zip(&last.heads) {
-            let (dw, du) = (&mut head.dw[..rows * m], &mut head.du[..rows * k]);
+            let (dw, du) = (&mut head.dw[..rows * m], &mut head.du[..rows * values]);
             dw.fill(Lane::ZERO);
             du.fill(Lane::ZERO);
+            head.d_says.fill(Lane::ZERO);
             let d_positions = &mut grads[places.positions.clone()];
             head.attention.write(level, rows, (dy, dw, du), d_positions);
         }
         // By groups of rows again, which stay in the cache.
+        let data = self.data();
         for group in groups(0..rows, ROWS) {
-            let (ym, yk) = (
-                group.start * m..group.end * m,
-                group.start * k..group.end * k,
-            );
-            let (y, dy, d_logits) = (&y[ym.clone()], &mut dy[ym.clone()], &d_logits[yk.clone()]);
+            let part = |width: usize| group.start * width..group.end * width;
+            let (y, dy, d_logits) = (&y[part(m)], &mut dy[part(m)], &d_logits[part(k)]);
             linear::bias_backward(level, d_logits, d_first);
             linear::weight_backward(level, y, m, k, d_logits, d_own);
-            linear::input_backward(level, own, m, k, d_logits, dy);
-            let d_tables = d_of_heads.chunks_exact_mut(m * k);
-            for ((head, (places, table)), d_table) in heads.iter().zip(tables_of()).zip(d_tables) {
-                let (dw, du) = (&head.dw[ym.clone()], &head.du[yk.clone()]);
-                linear::weight_backward(level, y, m, k, du, d_table);
-                linear::input_backward(level, table, m, k, du, dy);
+            linear::input_backward(level, own, (m, k), data, d_logits, dy);
+            for (head, (places, says)) in heads.iter_mut().zip(tables_of()) {
+                let (dw, du) = (&head.dw[part(m)], &head.du[part(values)]);
+                linear::weight_backward(level, y, m, values, du, &mut head.d_says);
+                linear::input_backward(level, says, (m, values), data, du, dy);
                 let asks = &tables.data[places.asks.clone()];
                 let d_asks = &mut grads[places.asks.clone()];
-                affine_backward(level, y, asks, (m, m), dw, Some(&mut *dy), d_asks);
+                affine_backward(level, y, asks, (m, m), data, dw, dy, d_asks);
+            }
+        }
+        // says = the other columns of a table − its first
+        let d_says = heads
+            .iter()
+            .flat_map(|head| head.d_says.chunks_exact(values));
+        for (d_row, d_says) in d_of_heads.chunks_exact_mut(k).zip(d_says) {
+            for (d_logit, &d) in (1..).zip(d_says) {
+                d_row[d_logit] += d;
+                d_row[0] = d_row[0] - d;
             }
         }
     }

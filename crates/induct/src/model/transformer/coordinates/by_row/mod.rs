@@ -7,7 +7,8 @@
 //! > s_ij = w_i[x_j] + T_δ[x_j] + Σ_r (w_ir + T_δr) a_jr,   δ = i − j   (in units of ln 2; T_δ[x_j] has the lag's bias in it).
 //!
 //! Nor are coordinates averaged, because of this layer nothing is wanted but logits: a head's values are what it
-//! says about each symbol, u_j = y_j · table ([t, k]), and their averages are its share of the logits.
+//! says about every symbol but the first, beyond what it says about that, u_j = y_j · says ([t, k−1]), and their averages are its share of the logits:
+//! up to a number that all logits of a row have in common, and that no loss depends on.
 //!
 //! For positions that meet the key. Scores may be of any size.
 
@@ -28,7 +29,7 @@ const ROWS: usize = GROUP * LANES;
 /// What a head has to do.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
-    /// Symbols, k: as many logits.
+    /// Symbols, k.
     states: usize,
     /// Coordinates that are not symbols.
     rest: usize,
@@ -48,10 +49,73 @@ impl Sizes {
         self.states + self.rest
     }
 
+    /// Values of a key: one for every logit but the first.
+    #[inline(always)]
+    fn values(self) -> usize {
+        self.states - 1
+    }
+
     /// Numbers of a key: its other coordinates and its values.
     #[inline(always)]
     fn columns(self) -> usize {
-        self.rest + self.states
+        self.rest + self.values()
+    }
+}
+
+/// What is turned from lanes into rows and back: `count` columns of rows of lanes, from `first` on, rows being `stride` apart; and how far
+/// apart columns and vectors of rows are in a sequence's own buffer.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    stride: usize,
+    first: usize,
+    count: usize,
+    by_column: usize,
+    by_vector: usize,
+}
+
+impl Sizes {
+    /// Coordinates that are not symbols, [rows, m], to [vectors, columns].
+    fn turn_rest(self) -> Turn {
+        Turn {
+            stride: self.coordinates(),
+            first: self.states - 1,
+            count: self.rest,
+            by_column: 1,
+            by_vector: self.columns(),
+        }
+    }
+
+    /// What is asked, [rows, m], to [m, vectors].
+    fn turn_asks(self) -> Turn {
+        Turn {
+            stride: self.coordinates(),
+            first: 0,
+            count: self.coordinates(),
+            by_column: self.vectors,
+            by_vector: 1,
+        }
+    }
+
+    /// Values, [rows, k−1], to [vectors, columns].
+    fn turn_values(self) -> Turn {
+        Turn {
+            stride: self.values(),
+            first: 0,
+            count: self.values(),
+            by_column: 1,
+            by_vector: self.columns(),
+        }
+    }
+
+    /// Logits of a group but the first, [rows, k], to [k−1, GROUP].
+    fn turn_logits(self) -> Turn {
+        Turn {
+            stride: self.states,
+            first: 1,
+            count: self.values(),
+            by_column: GROUP,
+            by_vector: 1,
+        }
     }
 }
 
@@ -142,7 +206,7 @@ struct Sequence {
     /// Weights of a group's rows, [vectors, GROUP, 8], and one over their sums.
     weights: Vec<Lane>,
     inverse: [Lane; GROUP],
-    /// The averages of a group's rows, and their gradients, [k, GROUP]
+    /// The averages of a group's rows, and their gradients, [k−1, GROUP]
     out: Vec<Lane>,
     d_out: Vec<Lane>,
 }
@@ -169,8 +233,8 @@ impl Work {
             keys,
             weights: lanes(keys_seen * GROUP),
             inverse: [Lane::ZERO; GROUP],
-            out: lanes(states * GROUP),
-            d_out: lanes(states * GROUP),
+            out: lanes(sizes.values() * GROUP),
+            d_out: lanes(sizes.values() * GROUP),
         };
         Self {
             sizes,
@@ -180,16 +244,19 @@ impl Work {
         }
     }
 
-    /// Reads a block: its symbols, coordinates y and what they ask, w ([rows, m]), and the values u ([rows, k]).
+    /// Reads a block: its symbols, coordinates y and what they ask, w ([rows, m]), and the values u ([rows, k−1]).
     pub fn read(
         &mut self,
         level: Level,
         inputs: &[[u8; LANES]],
         (y, w, u): (&[Lane], &[Lane], &[Lane]),
     ) {
-        let Sizes { states, rest, .. } = self.sizes;
-        let (rows, m) = (0..inputs.len(), self.sizes.coordinates());
-        let (vectors, columns) = (self.sizes.vectors, self.sizes.columns());
+        let (sizes, rows) = (self.sizes, 0..inputs.len());
+        let Sizes {
+            states,
+            rest,
+            vectors,
+        } = sizes;
         self.d_lags.data.fill(0.0);
         for (lane, sequence) in self.sequences.iter_mut().enumerate() {
             for (symbol, row) in sequence.symbols.iter_mut().zip(inputs) {
@@ -200,47 +267,18 @@ impl Work {
             sequence.d_asks[..states * vectors].fill(Lane::ZERO);
             sequence.d_keys.fill(Lane::ZERO);
         }
-        let mut asks = self.sequences.each_mut().map(|s| &mut s.asks[vectors..]);
-        gather(
-            level,
-            level,
-            w,
-            (m, 0),
-            m,
-            rows.clone(),
-            (vectors, 1),
-            &mut asks,
-        );
-        let mut keys = self.sequences.each_mut().map(|s| &mut s.keys[..]);
-        let own = (m, states - 1);
-        gather(
-            level,
-            level,
-            y,
-            own,
-            rest,
-            rows.clone(),
-            (1, columns),
-            &mut keys,
-        );
-        let mut values = self.sequences.each_mut().map(|s| &mut s.keys[rest..]);
-        let all = (states, 0);
-        gather(
-            level,
-            level,
-            u,
-            all,
-            states,
-            rows,
-            (1, columns),
-            &mut values,
-        );
+        let sequences = &mut self.sequences;
+        let mut asks = sequences.each_mut().map(|s| &mut s.asks[vectors..]);
+        gather(level, w, rows.clone(), sizes.turn_asks(), &mut asks);
+        let mut keys = sequences.each_mut().map(|s| &mut s.keys[..]);
+        gather(level, y, rows.clone(), sizes.turn_rest(), &mut keys);
+        let mut values = sequences.each_mut().map(|s| &mut s.keys[rest..]);
+        gather(level, u, rows, sizes.turn_values(), &mut values);
     }
 
     /// Adds the head's share to the logits of a group of rows, which are all of `logits`, [rows, k].
     pub fn forward(&mut self, level: Level, lags: &Lags, rows: Range<usize>, logits: &mut [Lane]) {
-        let (sizes, states) = (self.sizes, self.sizes.states);
-        let vectors = rows.start / LANES..rows.end.div_ceil(LANES);
+        let (sizes, vectors) = (self.sizes, vectors_of(&rows));
         for sequence in &mut self.sequences {
             let vectors = vectors.clone();
             match lags.gentle {
@@ -249,39 +287,23 @@ impl Work {
             }
         }
         let out = self.sequences.each_ref().map(|s| &s.out[..]);
-        let all = (states, 0);
-        scatter(
-            level,
-            level,
-            &out,
-            (GROUP, 1),
-            states,
-            0..rows.len(),
-            all,
-            logits,
-        );
+        scatter(level, &out, 0..rows.len(), sizes.turn_logits(), logits);
     }
 
     /// The gradients of a group of rows, right after its forward, given that of its logits, [rows, k].
     pub fn backward(&mut self, level: Level, lags: &Lags, rows: Range<usize>, d_logits: &[Lane]) {
-        let (sizes, states) = (self.sizes, self.sizes.states);
-        let vectors = rows.start / LANES..rows.end.div_ceil(LANES);
+        let (sizes, vectors) = (self.sizes, vectors_of(&rows));
         let mut d_out = self.sequences.each_mut().map(|s| &mut s.d_out[..]);
-        let all = (states, 0);
         gather(
             level,
-            level,
             d_logits,
-            all,
-            states,
             0..rows.len(),
-            (GROUP, 1),
+            sizes.turn_logits(),
             &mut d_out,
         );
         let (d_lags, scratch) = (&mut self.d_lags, &mut self.scratch);
         for sequence in &mut self.sequences {
-            passes::backward_at(
-                level,
+            passes::backward(
                 level,
                 sizes,
                 lags,
@@ -293,7 +315,7 @@ impl Work {
         }
     }
 
-    /// Adds the gradients of all groups to those of the coordinates ([rows, m]), of what is asked ([rows, m]), of the values ([rows, k]) and of
+    /// Adds the gradients of all groups to those of the coordinates ([rows, m]), of what is asked ([rows, m]), of the values ([rows, k−1]) and of
     /// the positional table ([t, 1 + m], by lane).
     pub fn write(
         &self,
@@ -302,43 +324,20 @@ impl Work {
         (dy, dw, du): (&mut [Lane], &mut [Lane], &mut [Lane]),
         d_positions: &mut [Lane],
     ) {
-        let Sizes { states, rest, .. } = self.sizes;
-        let (rows, m) = (0..rows, self.sizes.coordinates());
-        let (vectors, columns) = (self.sizes.vectors, self.sizes.columns());
-        let d_asks = self.sequences.each_ref().map(|s| &s.d_asks[vectors..]);
-        scatter(
-            level,
-            level,
-            &d_asks,
-            (vectors, 1),
-            m,
-            rows.clone(),
-            (m, 0),
-            dw,
-        );
-        let d_keys = self.sequences.each_ref().map(|s| &s.d_keys[..]);
-        let own = (m, states - 1);
-        scatter(
-            level,
-            level,
-            &d_keys,
-            (1, columns),
-            rest,
-            rows.clone(),
-            own,
-            dy,
-        );
-        let d_values = self.sequences.each_ref().map(|s| &s.d_keys[rest..]);
-        scatter(
-            level,
-            level,
-            &d_values,
-            (1, columns),
-            states,
-            rows,
-            (states, 0),
-            du,
-        );
-        self.d_lags.add_to(states, m, d_positions);
+        let (sizes, rows) = (self.sizes, 0..rows);
+        let sequences = &self.sequences;
+        let d_asks = sequences.each_ref().map(|s| &s.d_asks[sizes.vectors..]);
+        scatter(level, &d_asks, rows.clone(), sizes.turn_asks(), dw);
+        let d_keys = sequences.each_ref().map(|s| &s.d_keys[..]);
+        scatter(level, &d_keys, rows.clone(), sizes.turn_rest(), dy);
+        let d_values = sequences.each_ref().map(|s| &s.d_keys[sizes.rest..]);
+        scatter(level, &d_values, rows, sizes.turn_values(), du);
+        self.d_lags
+            .add_to(sizes.states, sizes.coordinates(), d_positions);
     }
+}
+
+/// The vectors that a group of rows is in; it starts with one.
+fn vectors_of(rows: &Range<usize>) -> Range<usize> {
+    rows.start / LANES..rows.end.div_ceil(LANES)
 }

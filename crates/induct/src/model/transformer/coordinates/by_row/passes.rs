@@ -3,7 +3,7 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use super::{AHEAD, Lags, Sequence, Sizes};
+use super::{AHEAD, Lags, Sequence, Sizes, Turn};
 use crate::chain::LANES;
 use crate::model::across::{Planes, add_products, add_slid_products, transpose};
 use crate::model::lane::Lane;
@@ -106,10 +106,10 @@ fn forward_any<const FUSED: bool, const GENTLE: bool>(
         weights,
         &group,
         (keys, sizes.rest),
-        sizes.states,
+        sizes.values(),
         (out, 0, GROUP),
     );
-    for v in 0..sizes.states {
+    for v in 0..sizes.values() {
         for n in 0..count {
             out[v * GROUP + n] = out[v * GROUP + n] * inverse[n];
         }
@@ -253,9 +253,21 @@ fn sum_columns<const FUSED: bool, const N: usize, const C: usize>(
     }
 }
 
+/// The gradients of a group of rows, right after its forward, given that of its averages.
+pub(super) fn backward(
+    level: Level,
+    sizes: Sizes,
+    lags: &Lags,
+    group: Range<usize>,
+    sequence: &mut Sequence,
+    d_lags: &mut Lags,
+    scratch: &mut Scratch,
+) {
+    backward_at(level, level, sizes, lags, group, sequence, d_lags, scratch);
+}
+
 leveled!(
-    /// The gradients of a group of rows, right after its forward, given that of its averages.
-    pub(super) fn backward_at(
+    fn backward_at(
         own: Level,
         sizes: Sizes,
         lags: &Lags,
@@ -282,7 +294,7 @@ fn backward_any<const FUSED: bool>(
     let count = group.len();
     // One over a row's sum goes into the gradients of its averages.
     let mut below = [Lane::ZERO; GROUP];
-    for v in 0..sizes.states {
+    for v in 0..sizes.values() {
         for n in 0..count {
             let d = sequence.d_out[v * GROUP + n] * sequence.inverse[n];
             sequence.d_out[v * GROUP + n] = d;
@@ -319,9 +331,9 @@ fn slopes<const FUSED: bool, const N: usize>(
     let first = group + n;
     for j in (0..(first + N) * LANES).step_by(TILE) {
         let mut sums: [[Lane; N]; TILE] = [*window(below, n); TILE];
-        let values = &sequence.keys[j / LANES * sizes.columns() + sizes.rest..][..sizes.states];
+        let values = &sequence.keys[j / LANES * sizes.columns() + sizes.rest..][..sizes.values()];
         let half = j % LANES;
-        for v in 0..sizes.states {
+        for v in 0..sizes.values() {
             let d: &[Lane; N] = window(&sequence.d_out, v * GROUP + n);
             let value: &[f32; TILE] = window(&values[v].0, half);
             for u in 0..TILE {
@@ -467,16 +479,23 @@ fn sums_over_rows(
     }
 }
 
+/// Turns lanes into rows, with a buffer for every sequence. Rows that fill the last vector up are zero.
+pub(super) fn gather(
+    level: Level,
+    source: &[Lane],
+    rows: Range<usize>,
+    turn: Turn,
+    targets: &mut [&mut [Lane]; LANES],
+) {
+    gather_at(level, level, source, rows, turn, targets);
+}
+
 leveled!(
-    /// Turns lanes into rows: `count` columns of `source` from its place (row length, first column) on, into a buffer for each
-    /// sequence, where columns and vectors are as far apart as `steps` says. Rows that fill the last vector up are zero.
-    pub(super) fn gather(
+    fn gather_at(
         own: Level,
         source: &[Lane],
-        place: (usize, usize),
-        count: usize,
         rows: Range<usize>,
-        steps: (usize, usize),
+        turn: Turn,
         targets: &mut [&mut [Lane]; LANES],
     ) = gather_any
 );
@@ -485,35 +504,42 @@ leveled!(
 fn gather_any<const FUSED: bool>(
     level: Level,
     source: &[Lane],
-    (stride, first): (usize, usize),
-    count: usize,
     rows: Range<usize>,
-    (by_column, by_vector): (usize, usize),
+    turn: Turn,
     targets: &mut [&mut [Lane]; LANES],
 ) {
     for (n, start) in rows.clone().step_by(LANES).enumerate() {
-        for column in 0..count {
+        for column in 0..turn.count {
             let mut tile = [[Lane::ZERO; LANES]];
             for (row, i) in tile[0].iter_mut().zip(start..rows.end) {
-                *row = source[i * stride + first + column];
+                *row = source[i * turn.stride + turn.first + column];
             }
             transpose(level, &mut tile);
             for lane in 0..LANES {
-                targets[lane][column * by_column + n * by_vector] = tile[0][lane];
+                let place = column * turn.by_column + n * turn.by_vector;
+                targets[lane][place] = tile[0][lane];
             }
         }
     }
 }
 
+/// The way back: adds rows to lanes.
+pub(super) fn scatter(
+    level: Level,
+    sources: &[&[Lane]; LANES],
+    rows: Range<usize>,
+    turn: Turn,
+    target: &mut [Lane],
+) {
+    scatter_at(level, level, sources, rows, turn, target);
+}
+
 leveled!(
-    /// The way back: adds to `count` columns of `target`.
-    pub(super) fn scatter(
+    fn scatter_at(
         own: Level,
         sources: &[&[Lane]; LANES],
-        steps: (usize, usize),
-        count: usize,
         rows: Range<usize>,
-        place: (usize, usize),
+        turn: Turn,
         target: &mut [Lane],
     ) = scatter_any
 );
@@ -522,21 +548,20 @@ leveled!(
 fn scatter_any<const FUSED: bool>(
     level: Level,
     sources: &[&[Lane]; LANES],
-    (by_column, by_vector): (usize, usize),
-    count: usize,
     rows: Range<usize>,
-    (stride, first): (usize, usize),
+    turn: Turn,
     target: &mut [Lane],
 ) {
     for (n, start) in rows.clone().step_by(LANES).enumerate() {
-        for column in 0..count {
+        for column in 0..turn.count {
             let mut tile = [[Lane::ZERO; LANES]];
             for lane in 0..LANES {
-                tile[0][lane] = sources[lane][column * by_column + n * by_vector];
+                let place = column * turn.by_column + n * turn.by_vector;
+                tile[0][lane] = sources[lane][place];
             }
             transpose(level, &mut tile);
             for (row, i) in tile[0].iter().zip(start..rows.end) {
-                target[i * stride + first + column] += *row;
+                target[i * turn.stride + turn.first + column] += *row;
             }
         }
     }
