@@ -19,13 +19,16 @@ const NEAR: usize = TILE - 1 + 2 * LANES;
 /// Room for the backward of one sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch {
-    /// Gradients of a group's scores, [vectors, GROUP, 8]
+    /// Gradients of a group's averages for its scores, which are in units of ln 2, [k−1, GROUP]
+    d_out: Vec<Lane>,
+    /// Gradients of its scores, [vectors, GROUP, 8]
     slopes: Vec<Lane>,
 }
 
 impl Scratch {
     pub fn new(sizes: Sizes) -> Self {
         Self {
+            d_out: vec![Lane::ZERO; sizes.values() * GROUP],
             slopes: vec![Lane::ZERO; sizes.vectors * LANES * GROUP],
         }
     }
@@ -127,7 +130,20 @@ fn weights<const FUSED: bool, const GENTLE: bool, const N: usize>(
 ) {
     let first = group + n;
     let (mut most, mut sums) = ([Lane::splat(f32::NEG_INFINITY); N], [Lane::ZERO; N]);
-    for j in (0..(first + N) * LANES).step_by(TILE) {
+    // Keys that all rows see, if that matters, and all others.
+    let all_see = if GENTLE { first * LANES } else { 0 };
+    for j in (0..all_see).step_by(TILE) {
+        let scores = scores::<FUSED, N>(sizes, lags, first, j, sequence);
+        for a in 0..N {
+            let place = (j / LANES * GROUP + n + a) * LANES + j % LANES;
+            let row: &mut [Lane; TILE] = window_mut(&mut sequence.weights, place);
+            for u in 0..TILE {
+                row[u] = scores[u][a].exp2_in_range::<FUSED>();
+                sums[a] += row[u];
+            }
+        }
+    }
+    for j in (all_see..(first + N) * LANES).step_by(TILE) {
         let scores = scores::<FUSED, N>(sizes, lags, first, j, sequence);
         for a in 0..N {
             let place = (j / LANES * GROUP + n + a) * LANES + j % LANES;
@@ -298,7 +314,8 @@ fn backward_any<const FUSED: bool>(
         for n in 0..count {
             let d = sequence.d_out[v * GROUP + n] * sequence.inverse[n];
             sequence.d_out[v * GROUP + n] = d;
-            below[n] = below[n] - d * sequence.out[v * GROUP + n];
+            scratch.d_out[v * GROUP + n] = d * LN_2;
+            below[n] = below[n] - d * LN_2 * sequence.out[v * GROUP + n];
         }
     }
     for n in (0..count).step_by(2) {
@@ -334,7 +351,7 @@ fn slopes<const FUSED: bool, const N: usize>(
         let values = &sequence.keys[j / LANES * sizes.columns() + sizes.rest..][..sizes.values()];
         let half = j % LANES;
         for v in 0..sizes.values() {
-            let d: &[Lane; N] = window(&sequence.d_out, v * GROUP + n);
+            let d: &[Lane; N] = window(&scratch.d_out, v * GROUP + n);
             let value: &[f32; TILE] = window(&values[v].0, half);
             for u in 0..TILE {
                 for a in 0..N {
@@ -347,8 +364,7 @@ fn slopes<const FUSED: bool, const N: usize>(
             let weights: &[Lane; TILE] = window(&sequence.weights, place);
             let slopes: &mut [Lane; TILE] = window_mut(&mut scratch.slopes, place);
             for u in 0..TILE {
-                sums[u][a] = weights[u] * LN_2 * sums[u][a];
-                slopes[u] = sums[u][a];
+                slopes[u] = weights[u] * sums[u][a];
             }
         }
     }
