@@ -263,6 +263,33 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
     }
 }
 
+/// Last layers of many coordinates, whose rows are lanes: groups of 1 to 4 vectors, full or not, one head or several, gentle scores or
+/// large ones.
+#[test]
+fn last_layers_by_row_match_the_twin() {
+    for (heads, width, states, lengths) in [
+        (1, 20, 10, &[1, 7, 8, 33, 84][..]),
+        (1, 11, 6, &[26, 64]),
+        (4, 24, 3, &[9, 49]),
+        (8, 40, 2, &[40]),
+    ] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            heads: Heads::Every(heads),
+            width,
+            ..TransformerSpec::default()
+        });
+        for &length in lengths {
+            let used = if length == 33 { 3 } else { LANES };
+            assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
+            assert_fast_matches_twin("by row", &spec, (states, length, used), 0.3);
+            // (A single position leaves nothing of large scores but rounding.)
+            if length > 1 {
+                assert_fast_matches_twin("by row", &spec, (states, length, used), 0.9);
+            }
+        }
+    }
+}
+
 /// First layers that go by tables of places, or in coordinates below an MLP: sizes that fill several groups and tiles, and leave something over.
 #[test]
 fn first_layers_of_their_own_match_the_twin() {
