@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use self::pairs::{Lags, scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
+pub(crate) use self::sums::{in_tiles, up_to_five};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};

@@ -28,9 +28,11 @@ macro_rules! in_tiles {
     }};
 }
 
+pub(crate) use in_tiles;
+
 /// Up to five columns, so that none is left alone, as long as that can be.
 #[inline(always)]
-fn up_to_five(left: usize) -> usize {
+pub(crate) fn up_to_five(left: usize) -> usize {
     match left {
         0..=5 => left,
         6 => 3,

@@ -8,6 +8,7 @@ use crate::chain::LANES;
 use crate::model::across::{Planes, add_products, add_slid_products, transpose};
 use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
+use crate::model::ops::attention::fast::{in_tiles, up_to_five};
 
 /// Vectors of rows that go forward, and backward, together.
 pub(super) const GROUP: usize = 4;
@@ -32,33 +33,6 @@ impl Scratch {
             slopes: vec![Lane::ZERO; sizes.vectors * LANES * GROUP],
         }
     }
-}
-
-/// Runs `$body` for tiles of up to five columns: `$start` is the first of $N.
-macro_rules! in_tiles {
-    ($size:expr, |$start:ident, $N:ident| $body:expr) => {{
-        let (size, mut $start) = ($size, 0);
-        while $start < size {
-            let width = match size - $start {
-                left @ 0..=5 => left,
-                6 => 3,
-                7 | 8 => 4,
-                _ => 5,
-            };
-            match width {
-                1 => in_tiles!(@1 $N $body),
-                2 => in_tiles!(@2 $N $body),
-                3 => in_tiles!(@3 $N $body),
-                4 => in_tiles!(@4 $N $body),
-                _ => in_tiles!(@5 $N $body),
-            }
-            $start += width;
-        }
-    }};
-    (@$n:literal $N:ident $body:expr) => {{
-        const $N: usize = $n;
-        $body
-    }};
 }
 
 /// N entries from `start` on.
@@ -227,7 +201,7 @@ fn sums_over_keys<const FUSED: bool>(
 ) {
     for n in (0..group.len()).step_by(2) {
         let seen = (group.start + n + 2).min(group.end);
-        in_tiles!(count, |column, C| {
+        in_tiles!(count, up_to_five, |column, C| {
             let keys = keys[..seen * sizes.columns()].chunks_exact(sizes.columns());
             let place = start + column * stride + n;
             let own = &mut out[place..];
