@@ -19,14 +19,14 @@ pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
 
 /// Rows of numbers, a row's first numbers being `stride` apart.
 #[derive(Clone, Copy)]
-pub struct Planes<'a, T> {
+pub struct Strided<'a, T> {
     /// All of them.
     pub data: &'a [T],
     /// From one row to the next.
     pub stride: usize,
 }
 
-impl<'a, T> Planes<'a, T> {
+impl<'a, T> Strided<'a, T> {
     #[inline(always)]
     fn row(self, row: usize, length: usize) -> &'a [T] {
         &self.data[row * self.stride..][..length]
@@ -37,7 +37,7 @@ impl<'a, T> Planes<'a, T> {
 pub fn add_products(
     level: Level,
     entries: &[[Lane; LANES]],
-    rows: Planes<Lane>,
+    rows: Strided<Lane>,
     sums: &mut [Lane],
 ) {
     match level {
@@ -56,8 +56,8 @@ pub fn add_products(
 pub fn add_slid_products(
     level: Level,
     entries: &[[Lane; LANES]],
-    rows: Planes<Lane>,
-    slid: Planes<f32>,
+    rows: Strided<Lane>,
+    slid: Strided<f32>,
     sums: &mut [Lane],
 ) {
     match level {
@@ -103,7 +103,7 @@ pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
 
 /// The same on any machine.
 mod portable {
-    use super::{LANES, Lane, Planes};
+    use super::{LANES, Lane, Strided};
 
     pub fn set_sums(eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
         for (eight, sums) in eights.iter().zip(sums) {
@@ -113,8 +113,8 @@ mod portable {
 
     pub fn add_products(
         entries: &[[Lane; LANES]],
-        rows: Planes<Lane>,
-        slid: Option<Planes<f32>>,
+        rows: Strided<Lane>,
+        slid: Option<Strided<f32>>,
         sums: &mut [Lane],
     ) {
         let count = entries.len();
@@ -159,7 +159,7 @@ mod portable {
 mod avx {
     use std::arch::x86_64::*;
 
-    use super::{LANES, Lane, Planes};
+    use super::{LANES, Lane, Strided};
 
     /// A lane as the instructions have it, and back.
     #[inline(always)]
@@ -188,7 +188,7 @@ mod avx {
     }
 
     #[target_feature(enable = "avx2,fma")]
-    pub fn add_products(entries: &[[Lane; LANES]], rows: Planes<Lane>, sums: &mut [Lane]) {
+    pub fn add_products(entries: &[[Lane; LANES]], rows: Strided<Lane>, sums: &mut [Lane]) {
         for (r, sum) in sums.iter_mut().enumerate() {
             let mut eight = [_mm256_setzero_ps(); LANES];
             for (entries, &row) in entries.iter().zip(rows.row(r, entries.len())) {
@@ -203,8 +203,8 @@ mod avx {
     #[target_feature(enable = "avx2,fma")]
     pub fn add_slid_products(
         entries: &[[Lane; LANES]],
-        rows: Planes<Lane>,
-        slid: Planes<f32>,
+        rows: Strided<Lane>,
+        slid: Strided<f32>,
         sums: &mut [Lane],
     ) {
         let count = entries.len();
@@ -320,11 +320,11 @@ mod tests {
             .collect();
         let (all_rows, all_slid): (Vec<Lane>, Vec<f32>) =
             ((0..8).map(lane).collect(), (0..70).map(value).collect());
-        let rows = Planes {
+        let rows = Strided {
             data: &all_rows[..],
             stride: 4,
         };
-        let slid = Planes {
+        let slid = Strided {
             data: &all_slid[..],
             stride: 33,
         };

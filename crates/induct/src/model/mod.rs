@@ -17,6 +17,7 @@ mod spec;
 mod start;
 mod transformer;
 pub mod twin;
+mod window;
 
 pub use effort::peak_multiplications;
 pub use lane::Lane;

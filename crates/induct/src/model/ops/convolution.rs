@@ -9,6 +9,7 @@ use crate::chain::LANES;
 use crate::model::across::transpose;
 use crate::model::lane::Lane;
 use crate::model::level::{Level, leveled};
+use crate::model::window::window;
 
 const TALL: usize = 8;
 const BROAD: usize = 4;
@@ -299,12 +300,6 @@ fn add_vectors(terms: &[f32], sums: &mut [f32]) {
     for (term, sum) in terms.iter().zip(sums) {
         *sum = (Lane::load(term) + Lane::load(sum)).0;
     }
-}
-
-/// N entries from `start` on.
-#[inline(always)]
-fn window<T, const N: usize>(data: &[T], start: usize) -> &[T; N] {
-    data[start..][..N].try_into().expect("N entries")
 }
 
 #[cfg(test)]

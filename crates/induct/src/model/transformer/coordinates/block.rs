@@ -9,11 +9,11 @@ use std::ops::Range;
 use super::by_row;
 use super::narrow::{self, MOST, Way};
 use super::one_hot::{self, Symbols};
+use super::rows::{add_part, affine, affine_backward, copy_part, groups};
 use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
 use crate::chain::LANES;
 use crate::model::LossRows;
 use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
 use crate::model::ops::linear;
@@ -516,80 +516,4 @@ impl Coordinates {
             }
         }
     }
-}
-
-leveled!(
-    /// Copies rows of m numbers into rows that are `stride` apart.
-    fn copy_part(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) = copy_part_any
-);
-
-#[inline(always)]
-fn copy_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) {
-    match m {
-        // Two symbols: no loop within the loop.
-        1 => {
-            for i in 0..source.len() {
-                out[i * stride] = source[i];
-            }
-        }
-        _ => {
-            for i in 0..source.len() / m {
-                out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
-            }
-        }
-    }
-}
-
-leveled!(
-    /// Adds columns of wider rows, `stride` apart, to rows of m.
-    fn add_part(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) = add_part_any
-);
-
-#[inline(always)]
-fn add_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) {
-    for i in 0..out.len() / m {
-        let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
-        for r in 0..m {
-            out[r] += source[r];
-        }
-    }
-}
-
-/// Rows in groups of at most `size`.
-pub(super) fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
-    let end = rows.end;
-    rows.step_by(size)
-        .map(move |first| first..(first + size).min(end))
-}
-
-/// Sets out_i = table₀ + Σ_r y_ir table_{1+r}. Shapes: y [rows, m], table [1 + m, width], out [rows, width].
-pub(super) fn affine(
-    level: Level,
-    y: &[Lane],
-    table: &[f32],
-    (m, width): (usize, usize),
-    out: &mut [Lane],
-) {
-    let (first, rest) = table.split_at(width);
-    linear::set_rows(first, out);
-    linear::add_forward(level, y, rest, m, width, out);
-}
-
-/// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
-/// dy_ir += dout_i · table_{1+r}, but for the first `data` coordinates.
-#[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
-pub(super) fn affine_backward(
-    level: Level,
-    y: &[Lane],
-    table: &[f32],
-    (m, width): (usize, usize),
-    data: usize,
-    d_out: &[Lane],
-    dy: &mut [Lane],
-    d_table: &mut [Lane],
-) {
-    let (d_first, d_rest) = d_table.split_at_mut(width);
-    linear::bias_backward(level, d_out, d_first);
-    linear::weight_backward(level, y, m, width, d_out, d_rest);
-    linear::input_backward(level, &table[width..], (m, width), data, d_out, dy);
 }

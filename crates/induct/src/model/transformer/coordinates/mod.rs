@@ -30,6 +30,7 @@ mod by_row;
 mod dense;
 mod narrow;
 mod one_hot;
+mod rows;
 mod tables;
 
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! The last layer as a whole, by row: what is linear in a position's coordinates, around the attention of its heads.
 
-use super::super::block::{affine, affine_backward, groups};
+use super::super::rows::{affine, affine_backward, groups};
 use super::super::{Coordinates, Tables};
 use super::{ROWS, Work};
 use crate::chain::LANES;

@@ -12,16 +12,25 @@
 //!
 //! For positions that meet the key. Scores may be of any size.
 
+mod backward;
+mod forward;
 mod layer;
-mod passes;
+mod turn;
 
 use std::ops::Range;
 
+use self::backward::Scratch;
 pub(super) use self::layer::HeadWork;
-use self::passes::{GROUP, Scratch, gather, scatter};
+use self::turn::{gather, scatter};
 use crate::chain::LANES;
 use crate::model::lane::Lane;
 use crate::model::level::Level;
+
+/// Vectors of rows that go forward, and backward, together.
+const GROUP: usize = 4;
+
+/// Keys that scores and slopes take at a time.
+const TILE: usize = LANES / 2;
 
 /// Rows that go forward, and backward, together.
 const ROWS: usize = GROUP * LANES;
@@ -59,63 +68,6 @@ impl Sizes {
     #[inline(always)]
     fn columns(self) -> usize {
         self.rest + self.values()
-    }
-}
-
-/// What is turned from lanes into rows and back: `count` columns of rows of lanes, from `first` on, rows being `stride` apart; and how far
-/// apart columns and vectors of rows are in a sequence's own buffer.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    stride: usize,
-    first: usize,
-    count: usize,
-    by_column: usize,
-    by_vector: usize,
-}
-
-impl Sizes {
-    /// Coordinates that are not symbols, [rows, m], to [vectors, columns].
-    fn turn_rest(self) -> Turn {
-        Turn {
-            stride: self.coordinates(),
-            first: self.states - 1,
-            count: self.rest,
-            by_column: 1,
-            by_vector: self.columns(),
-        }
-    }
-
-    /// What is asked, [rows, m], to [m, vectors].
-    fn turn_asks(self) -> Turn {
-        Turn {
-            stride: self.coordinates(),
-            first: 0,
-            count: self.coordinates(),
-            by_column: self.vectors,
-            by_vector: 1,
-        }
-    }
-
-    /// Values, [rows, k−1], to [vectors, columns].
-    fn turn_values(self) -> Turn {
-        Turn {
-            stride: self.values(),
-            first: 0,
-            count: self.values(),
-            by_column: 1,
-            by_vector: self.columns(),
-        }
-    }
-
-    /// Logits of a group but the first, [rows, k], to [k−1, GROUP].
-    fn turn_logits(self) -> Turn {
-        Turn {
-            stride: self.states,
-            first: 1,
-            count: self.values(),
-            by_column: GROUP,
-            by_vector: 1,
-        }
     }
 }
 
@@ -282,8 +234,8 @@ impl Work {
         for sequence in &mut self.sequences {
             let vectors = vectors.clone();
             match lags.gentle {
-                true => passes::forward::<true>(level, sizes, lags, vectors, sequence),
-                false => passes::forward::<false>(level, sizes, lags, vectors, sequence),
+                true => forward::forward::<true>(level, sizes, lags, vectors, sequence),
+                false => forward::forward::<false>(level, sizes, lags, vectors, sequence),
             }
         }
         let out = self.sequences.each_ref().map(|s| &s.out[..]);
@@ -303,7 +255,7 @@ impl Work {
         );
         let (d_lags, scratch) = (&mut self.d_lags, &mut self.scratch);
         for sequence in &mut self.sequences {
-            passes::backward(
+            backward::backward(
                 level,
                 sizes,
                 lags,

@@ -1,0 +1,154 @@
+//! Lanes turned into rows, and back.
+
+use std::ops::Range;
+
+use super::{GROUP, Sizes};
+use crate::chain::LANES;
+use crate::model::across::transpose;
+use crate::model::lane::Lane;
+use crate::model::level::{Level, leveled};
+
+/// What is turned from lanes into rows and back: `count` columns of rows of lanes, from `first` on, rows being `stride` apart; and how far
+/// apart columns and vectors of rows are in a sequence's own buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    stride: usize,
+    first: usize,
+    count: usize,
+    by_column: usize,
+    by_vector: usize,
+}
+
+impl Sizes {
+    /// Coordinates that are not symbols, [rows, m], to [vectors, columns].
+    pub(super) fn turn_rest(self) -> Turn {
+        Turn {
+            stride: self.coordinates(),
+            first: self.states - 1,
+            count: self.rest,
+            by_column: 1,
+            by_vector: self.columns(),
+        }
+    }
+
+    /// What is asked, [rows, m], to [m, vectors].
+    pub(super) fn turn_asks(self) -> Turn {
+        Turn {
+            stride: self.coordinates(),
+            first: 0,
+            count: self.coordinates(),
+            by_column: self.vectors,
+            by_vector: 1,
+        }
+    }
+
+    /// Values, [rows, k−1], to [vectors, columns].
+    pub(super) fn turn_values(self) -> Turn {
+        Turn {
+            stride: self.values(),
+            first: 0,
+            count: self.values(),
+            by_column: 1,
+            by_vector: self.columns(),
+        }
+    }
+
+    /// Logits of a group but the first, [rows, k], to [k−1, GROUP].
+    pub(super) fn turn_logits(self) -> Turn {
+        Turn {
+            stride: self.states,
+            first: 1,
+            count: self.values(),
+            by_column: GROUP,
+            by_vector: 1,
+        }
+    }
+}
+
+/// Turns lanes into rows, with a buffer for every sequence. Rows that fill the last vector up are zero.
+pub(super) fn gather(
+    level: Level,
+    source: &[Lane],
+    rows: Range<usize>,
+    turn: Turn,
+    targets: &mut [&mut [Lane]; LANES],
+) {
+    gather_at(level, level, source, rows, turn, targets);
+}
+
+leveled!(
+    fn gather_at(
+        own: Level,
+        source: &[Lane],
+        rows: Range<usize>,
+        turn: Turn,
+        targets: &mut [&mut [Lane]; LANES],
+    ) = gather_any
+);
+
+#[inline(always)]
+fn gather_any<const FUSED: bool>(
+    level: Level,
+    source: &[Lane],
+    rows: Range<usize>,
+    turn: Turn,
+    targets: &mut [&mut [Lane]; LANES],
+) {
+    for (n, start) in rows.clone().step_by(LANES).enumerate() {
+        for column in 0..turn.count {
+            let mut tile = [[Lane::ZERO; LANES]];
+            for (row, i) in tile[0].iter_mut().zip(start..rows.end) {
+                *row = source[i * turn.stride + turn.first + column];
+            }
+            transpose(level, &mut tile);
+            for lane in 0..LANES {
+                let place = column * turn.by_column + n * turn.by_vector;
+                targets[lane][place] = tile[0][lane];
+            }
+        }
+    }
+}
+
+/// The way back: adds rows to lanes.
+pub(super) fn scatter(
+    level: Level,
+    sources: &[&[Lane]; LANES],
+    rows: Range<usize>,
+    turn: Turn,
+    target: &mut [Lane],
+) {
+    scatter_at(level, level, sources, rows, turn, target);
+}
+
+leveled!(
+    fn scatter_at(
+        own: Level,
+        sources: &[&[Lane]; LANES],
+        rows: Range<usize>,
+        turn: Turn,
+        target: &mut [Lane],
+    ) = scatter_any
+);
+
+#[inline(always)]
+fn scatter_any<const FUSED: bool>(
+    level: Level,
+    sources: &[&[Lane]; LANES],
+    rows: Range<usize>,
+    turn: Turn,
+    target: &mut [Lane],
+) {
+    for (n, start) in rows.clone().step_by(LANES).enumerate() {
+        for column in 0..turn.count {
+            let mut tile = [[Lane::ZERO; LANES]];
+            for lane in 0..LANES {
+                let place = column * turn.by_column + n * turn.by_vector;
+                tile[0][lane] = sources[lane][place];
+            }
+            transpose(level, &mut tile);
+            for (row, i) in tile[0].iter().zip(start..rows.end) {
+                target[i * turn.stride + turn.first + column] += *row;
+            }
+        }
+    }
+}
