@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use crate::figure::{Figure, Panel};
+use crate::text::without_backslashes;
 
 /// One row a number: which panel and series it is of, where it is, how much, and how far it may be off.
 struct Rows {
@@ -31,7 +32,8 @@ impl Rows {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quoted(label: &str) -> String {
+    let text = without_backslashes(label);
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
@@ -81,6 +83,15 @@ pub(crate) fn csv(figure: &Figure) -> String {
                 let count = map.columns.max(1);
                 for (index, &value) in map.values.iter().enumerate() {
                     rows.cell(&map.title, index / count + 1, index % count + 1, value);
+                }
+            }
+            Panel::Grid(grid) => {
+                for (row, name) in grid.rows.iter().enumerate() {
+                    for (column, other) in grid.columns.iter().enumerate() {
+                        if let Some(value) = grid.value(row, column) {
+                            rows.cell(&grid.title, name, other, value);
+                        }
+                    }
                 }
             }
             Panel::Arcs(arcs) => {

@@ -7,6 +7,7 @@ use resvg::{tiny_skia, usvg};
 use crate::chain::Chain;
 use crate::colour::dark_css;
 use crate::font::{self, font_face_css};
+use crate::grid::Grid;
 use crate::heatmap::Heatmap;
 use crate::layout::{self, Part};
 use crate::matrix::Matrix;
@@ -23,6 +24,8 @@ pub enum Panel {
     Matrix(Matrix),
     /// A large matrix as colours.
     Heatmap(Heatmap),
+    /// A number for every pair of values of two keys.
+    Grid(Grid),
     /// Attention over a row of symbols.
     Arcs(Arcs),
     /// A Markov chain with a sequence drawn from it.
@@ -35,6 +38,7 @@ impl Panel {
             Panel::Plot(plot) => plot,
             Panel::Matrix(matrix) => matrix,
             Panel::Heatmap(map) => map,
+            Panel::Grid(grid) => grid,
             Panel::Arcs(arcs) => arcs,
             Panel::Chain(chain) => chain,
         }
@@ -44,7 +48,7 @@ impl Panel {
 /// Panels that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it shows, in a sentence, for readers who cannot see it.
+    /// What it shows, in a sentence, for readers who cannot see it. Without panels this sentence is all that is drawn.
     pub description: String,
     /// Its panels, in reading order.
     pub panels: Vec<Panel>,
@@ -66,7 +70,10 @@ impl Figure {
     pub(crate) fn draw(&self, width: f64) -> (Drawing, f64) {
         let mut out = Drawing::default();
         let parts: Vec<&dyn Part> = self.panels.iter().map(Panel::part).collect();
-        let height = layout::draw(&parts, self.columns, width, &mut out);
+        let height = match parts.is_empty() {
+            true => layout::draw_sentence(&self.description, width, &mut out),
+            false => layout::draw(&parts, self.columns, width, &mut out),
+        };
         (out, height)
     }
 
@@ -101,6 +108,12 @@ impl Figure {
 
 /// What this room wrote, as PNG.
 pub(crate) fn pixels(svg: &str, scale: u32) -> Vec<u8> {
+    let pixels = rendered(svg, scale);
+    pixels.encode_png().expect("pixels become PNG")
+}
+
+/// That as pixels, with no font at hand but the bundled one.
+fn rendered(svg: &str, scale: u32) -> tiny_skia::Pixmap {
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(font::REGULAR.to_vec());
     fonts.load_font_data(font::BOLD.to_vec());
@@ -114,12 +127,13 @@ pub(crate) fn pixels(svg: &str, scale: u32) -> Vec<u8> {
         .expect("a figure is not empty");
     let transform = tiny_skia::Transform::from_scale(scale as f32, scale as f32);
     resvg::render(&tree, transform, &mut pixels.as_mut());
-    pixels.encode_png().expect("pixels become PNG")
+    pixels
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::svg::{Anchor, Style};
     use crate::{Axis, Colour, Mark, Note, Series};
 
     fn busy() -> Figure {
@@ -221,18 +235,53 @@ mod tests {
         assert_eq!((number(16), number(20)), (1440, 2 * height as u32));
     }
 
+    /// How far two pictures are apart: 0 for the same, 1 for white against the first one's ink.
+    fn apart(a: &tiny_skia::Pixmap, b: &tiny_skia::Pixmap) -> f64 {
+        let ink = |pixels: &tiny_skia::Pixmap| -> Vec<f64> {
+            let bytes = pixels.pixels().iter().map(|pixel| pixel.green());
+            bytes.map(|green| 255.0 - f64::from(green)).collect()
+        };
+        let (a, b) = (ink(a), ink(b));
+        let difference: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum();
+        difference / a.iter().sum::<f64>()
+    }
+
     #[test]
     fn text_is_drawn_with_the_bundled_font() {
-        let word = |label: &str| {
-            let mut figure = busy();
-            figure.panels.truncate(2);
-            let Panel::Plot(plot) = &mut figure.panels[1] else {
-                panic!()
+        for (letter, bold) in [
+            ("R", false),
+            ("g", false),
+            ("2", false),
+            ("R", true),
+            ("η", true),
+        ] {
+            // The outline as the font's file has it, filled by nobody but the rasterizer.
+            let outline = font::outline(letter, 80.0, bold);
+            let outline = format!("path d=\"{outline}\" transform=\"translate(20 90)\"");
+            let mut known = Drawing::default();
+            known.fill(&outline, Colour::Ink, 1.0);
+            let known = rendered(&known.document(120.0, 120.0, "", ""), 1);
+
+            let mut style = Style::new(80.0, Colour::Ink, Anchor::Start);
+            style.bold = bold;
+            let mut written = Drawing::default();
+            written.text(20.0, 90.0, letter, style);
+            let written = written.document(120.0, 120.0, "", "");
+            let off = apart(&known, &rendered(&written, 1));
+            assert!(off < 0.02, "{letter}: {off}");
+
+            // Another family, or the other weight, is noticed.
+            let other_family = written.replace("Inter", "Arial");
+            assert_ne!(other_family, written);
+            let off = apart(&known, &rendered(&other_family, 1));
+            assert!(off > 0.1, "{letter} in another family: {off}");
+            let other_weight = match bold {
+                true => written.replace("600", "400"),
+                false => written.replace("<text", "<text font-weight=\"600\""),
             };
-            plot.notes[0].text = label.into();
-            figure.png(720, 1)
-        };
-        assert_ne!(word("one"), word("two"));
+            let off = apart(&known, &rendered(&other_weight, 1));
+            assert!(off > 0.05, "{letter} in another weight: {off}");
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ const LEAST: f64 = 250.0;
 const NARROWEST: f64 = 220.0;
 /// Letters of titles.
 const TITLE: f64 = 14.0;
+/// Letters and lines of a sentence in place of panels.
+const SENTENCE: f64 = 12.5;
+const LINE: f64 = 18.0;
 
 /// Draws panels with at most `columns` in a row, fewer where they would be too narrow; returns the height.
 pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Drawing) -> f64 {
@@ -54,6 +57,18 @@ pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Dr
         y += draw_row(row, inner, y, out) + ROWS;
     }
     (y - ROWS + MARGIN).max(2.0 * MARGIN).ceil()
+}
+
+/// Draws a sentence in place of panels; returns the height.
+pub(crate) fn draw_sentence(sentence: &str, width: f64, out: &mut Drawing) -> f64 {
+    let style = Style::new(SENTENCE, Colour::Muted, Anchor::Start);
+    let inner = (width - 2.0 * MARGIN).max(NARROWEST);
+    let mut y = MARGIN;
+    for line in text::wrap(sentence, SENTENCE, false, inner) {
+        y += LINE;
+        out.text(MARGIN, y - 4.0, &line, style);
+    }
+    (y + MARGIN).ceil()
 }
 
 fn shares(row: &[&dyn Part]) -> f64 {

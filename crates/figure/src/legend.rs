@@ -57,7 +57,7 @@ fn swatch(key: &Key, x: f64, y: f64, out: &mut Drawing) {
     let line = format!("M{} {}h{SWATCH}", num(x), num(y));
     match key.mark {
         Mark::Line | Mark::Steps => out.stroke(&line, key.colour, 2.0, ""),
-        Mark::Thin => out.stroke(&line, key.colour, 1.0, ""),
+        Mark::Thin | Mark::Faint => out.stroke(&line, key.colour, 1.0, ""),
         Mark::Dashed => out.stroke(&line, key.colour, 1.5, " stroke-dasharray=\"5 4\""),
         Mark::Points => out.fill(&circle(x + SWATCH / 2.0, y, 3.0), key.colour, 1.0),
         Mark::Bars => out.fill(&rect(x, y - 5.0, SWATCH, 10.0), key.colour, 0.7),

@@ -1,7 +1,7 @@
 //! Figures: data in, SVG and PNG out. This room knows nothing of experiments.
 //!
 //! A [`Figure`] is rows of [`Panel`]s: a [`Plot`] with axes, a small [`Matrix`] with its numbers in the cells, a [`Heatmap`] of a large
-//! one, attention as [`Arcs`] over symbols, or a Markov [`Chain`] with its sequence. It is laid out for a width in
+//! one, a [`Grid`] over the values of two keys, attention as [`Arcs`] over symbols, or a Markov [`Chain`] with its sequence. It is laid out for a width in
 //! pixels; where panels would become too narrow side by side fewer stand in a row, so that the same figure has a form for a text
 //! column and one for a phone, with letters of the same size. Frames of a row stand at one height.
 //!
@@ -16,6 +16,7 @@ mod colour;
 mod csv;
 mod figure;
 mod font;
+mod grid;
 mod heatmap;
 mod layout;
 mod legend;
@@ -37,9 +38,11 @@ pub use chain::Chain;
 pub use colour::Colour;
 pub use figure::{Figure, Panel};
 pub use font::font_face_css;
+pub use grid::Grid;
 pub use heatmap::Heatmap;
 pub use marks::{Mark, Series, Value};
 pub use matrix::Matrix;
 pub use plot::{Family, Plot};
 pub use scale::Scale;
 pub use symbols::{Arcs, arc_stroke};
+pub use text::plain;

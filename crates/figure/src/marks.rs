@@ -30,6 +30,8 @@ pub enum Mark {
     Line,
     /// A thin line that others can be seen through: one of many runs.
     Thin,
+    /// A fainter one, for runs behind their median. Only the numbers carry its name.
+    Faint,
     /// A broken line: something it is compared with.
     Dashed,
     /// A line that jumps.
@@ -145,6 +147,7 @@ pub(crate) fn draw(series: &Series, frame: &Frame, out: &mut Drawing) {
     match series.mark {
         Mark::Line => stroke(false, 2.0, ""),
         Mark::Thin => stroke(false, 1.0, " stroke-opacity=\"0.5\""),
+        Mark::Faint => stroke(false, 0.8, " stroke-opacity=\"0.4\""),
         Mark::Steps => stroke(true, 2.0, ""),
         Mark::Dashed => stroke(false, 1.5, " stroke-dasharray=\"5 4\""),
         Mark::Points => points(series, frame, out),

@@ -79,7 +79,8 @@ impl Plot {
             return Vec::new();
         }
         let in_bar = |s: &Series| self.family.is_some() && matches!(s.colour, Colour::Ramp(_));
-        let series = self.series.iter().filter(|series| !in_bar(series));
+        let named = |s: &&Series| s.mark != Mark::Faint && !in_bar(s);
+        let series = self.series.iter().filter(named);
         let series = series.map(|s| (&s.label, s.colour, s.mark));
         let levels = self.levels.iter();
         let levels = levels.map(|level| (&level.label, level.colour, Mark::Dashed));
@@ -283,7 +284,8 @@ impl Plot {
     /// The height at which what has a name ends.
     fn end_of(&self, key: &Key, frame: &Frame) -> f64 {
         let [_, top, right, bottom] = frame.edges;
-        let series = self.series.iter().find(|s| s.label == key.label);
+        let named = |s: &&Series| s.mark == key.mark && s.label == key.label;
+        let series = self.series.iter().find(named);
         let level = self.levels.iter().find(|l| l.label == key.label);
         let inside = |x: f64| frame.x.at(x).is_some_and(|x| x <= right + 0.5);
         let last = match (series, level) {

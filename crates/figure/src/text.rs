@@ -1,6 +1,6 @@
 //! Labels: plain text with `_` and `^` for what stands lower or higher.
 //!
-//! `v_2`, `W_k`, `10^{−3}`: one letter, or what is in braces.
+//! `v_2`, `W_k`, `10^{−3}`: one letter, or what is in braces. A backslash takes the meaning from the sign after it: `layer\_norm`.
 
 use crate::font;
 
@@ -24,6 +24,10 @@ fn runs(label: &str) -> Vec<Run> {
         let level = match c {
             '_' => -1,
             '^' => 1,
+            '\\' => {
+                plain.extend(letters.next());
+                continue;
+            }
             _ => {
                 plain.push(c);
                 continue;
@@ -47,6 +51,31 @@ fn runs(label: &str) -> Vec<Run> {
         });
     }
     runs
+}
+
+/// A label that shows the text as it is, such as a key's name with `_` in it.
+pub fn plain(text: &str) -> String {
+    let mut label = String::new();
+    for c in text.chars() {
+        if matches!(c, '_' | '^' | '\\') {
+            label.push('\\');
+        }
+        label.push(c);
+    }
+    label
+}
+
+/// The text of a label from [`plain`]; other labels stay as they are.
+pub(crate) fn without_backslashes(label: &str) -> String {
+    let mut text = String::new();
+    let mut letters = label.chars();
+    while let Some(c) = letters.next() {
+        match c {
+            '\\' => text.extend(letters.next()),
+            _ => text.push(c),
+        }
+    }
+    text
 }
 
 /// How wide a label is.
@@ -119,6 +148,16 @@ mod tests {
         );
         assert_eq!(spans("KL(p ‖ q)", 10.0), "KL(p || q)");
         assert!(width("v_2", 12.0, false) < width("v2", 12.0, false));
+    }
+
+    #[test]
+    fn a_plain_label_shows_every_sign() {
+        for text in ["layer_norm", "a\\b^2", "p = 1"] {
+            assert_eq!(spans(&plain(text), 10.0), text);
+            assert_eq!(without_backslashes(&plain(text)), text);
+        }
+        assert_eq!(without_backslashes("W_k"), "W_k");
+        assert_eq!(width("a\\", 10.0, false), width("a", 10.0, false));
     }
 
     #[test]

@@ -114,6 +114,56 @@ fn runs() -> Plot {
     }
 }
 
+/// Groups of faint runs, each behind its median.
+fn medians() -> Plot {
+    let run = |group: u8, seed: usize| {
+        let at = (12_000.0 + 4_000.0 * f64::from(group)) * (1.0 + 0.3 * noise(seed));
+        steps().map(move |x| (x, falls(x, at, 0.25, 0.02)))
+    };
+    let colour = |group: u8| Colour::ramp(f64::from(group) / 5.0);
+    let seeds = (0..6_u8).flat_map(|group| {
+        let seed = move |seed| {
+            let label = format!("layer\\_norm = {group}, run {seed}");
+            Series::new(label, colour(group), Mark::Faint, run(group, seed))
+        };
+        (0..9).map(seed)
+    });
+    let medians = (0..6_u8).map(|group| {
+        let label = plain(&format!("layer_norm = {group}"));
+        Series::new(label, colour(group), Mark::Line, run(group, 16))
+    });
+    Plot {
+        title: "Runs behind their medians".into(),
+        x: Axis::linear("training steps"),
+        y: Axis::linear("KL(truth ‖ model), nats").range(0.0, 0.3),
+        levels: vec![Level {
+            y: 0.06,
+            label: "unigram".into(),
+            colour: Colour::Unigram,
+        }],
+        series: seeds.chain(medians).collect(),
+        ..Plot::default()
+    }
+}
+
+fn grid(columns: usize, scale: Scale) -> Grid {
+    let kinds = ["none", "absolute", "relative-key"];
+    let values = (0..3 * columns).map(|cell| match cell % 7 {
+        3 => f64::NAN,
+        _ => 10_f64.powf(-2.0 * (noise(cell) + 0.5)),
+    });
+    Grid {
+        title: format!("Final divergence, {columns} rates"),
+        x_label: plain("train.optimizer.learning_rate"),
+        y_label: "positions".into(),
+        columns: (0..columns).map(|at| format!("{}e-4", at + 1)).collect(),
+        rows: kinds.map(String::from).into(),
+        values: values.collect(),
+        value_label: "nats".into(),
+        scale,
+    }
+}
+
 fn histogram() -> Plot {
     let bars = |middle: f64| {
         let bins = (0..30).map(|bin| 0.05 + 0.1 * f64::from(bin));
@@ -242,7 +292,7 @@ pub fn all() -> Vec<(&'static str, Figure)> {
         panels,
         columns,
     };
-    let grid = (0..6).map(|at| {
+    let six = (0..6).map(|at| {
         let title = match at {
             1 => "A title that is so long that it goes over two lines",
             _ => "Doubly stochastic",
@@ -255,7 +305,7 @@ pub fn all() -> Vec<(&'static str, Figure)> {
             "phases",
             figure(1, vec![Panel::Plot(phases("Training in phases", false))]),
         ),
-        ("grid", figure(3, grid.collect())),
+        ("grid", figure(3, six.collect())),
         (
             "pair",
             figure(2, vec![Panel::Plot(family()), Panel::Plot(runs())]),
@@ -272,6 +322,17 @@ pub fn all() -> Vec<(&'static str, Figure)> {
                     Panel::Heatmap(attention("Layer 1, head 1", 1)),
                     Panel::Heatmap(attention("Layer 2, after ten thousand sequences", 12)),
                     Panel::Heatmap(signed_map()),
+                ],
+            ),
+        ),
+        ("medians", figure(1, vec![Panel::Plot(medians())])),
+        (
+            "grids",
+            figure(
+                2,
+                vec![
+                    Panel::Grid(grid(6, Scale::Log)),
+                    Panel::Grid(grid(14, Scale::Linear)),
                 ],
             ),
         ),

@@ -66,6 +66,14 @@ fn odd_panels_are_no_disaster() {
             values: vec![f64::NAN, f64::INFINITY, 1.0],
             ..Heatmap::default()
         }),
+        Panel::Grid(Grid::default()),
+        Panel::Grid(Grid {
+            columns: vec![String::new(), "a".into()],
+            rows: vec!["b".into(); 3],
+            values: vec![f64::NAN, -1.0, f64::INFINITY],
+            scale: Scale::Log,
+            ..Grid::default()
+        }),
         Panel::Arcs(Arcs::default()),
         Panel::Arcs(Arcs {
             symbols: vec![7],
@@ -83,6 +91,32 @@ fn odd_panels_are_no_disaster() {
         let svg = figure.svg_inline(width);
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
         figure.csv();
+    }
+}
+
+#[test]
+fn a_figure_without_panels_shows_its_sentence() {
+    let figure = Figure {
+        description: "Nothing to show: no run has ended, and so there is nothing to draw.".into(),
+        ..Figure::default()
+    };
+    for width in WIDTHS {
+        assert!(troubles(&figure, width).is_empty());
+        assert!(figure.svg_inline(width).contains(">Nothing to show: "));
+    }
+    assert!(!Figure::default().png(360, 1).is_empty());
+}
+
+#[test]
+fn faint_runs_are_drawn_but_not_named() {
+    let (_, figure) = all()
+        .into_iter()
+        .find(|(name, _)| *name == "medians")
+        .unwrap();
+    for width in WIDTHS {
+        let svg = figure.svg_inline(width);
+        assert_eq!(svg.matches("stroke-width=\"0.8\"").count(), 54);
+        assert!(svg.contains(">layer_norm = 5</text>") && !svg.contains("run 8"));
     }
 }
 
@@ -128,6 +162,14 @@ fn numbers_of_every_panel_can_be_had() {
     assert!(csv("pair").contains("1,\"p = 0.10\",0,"));
     let heat = csv("heatmaps");
     assert!(heat.contains("1,\"Layer 1, head 1\",\"2,1\",0.8,") && !heat.contains("NaN"));
+    let medians = csv("medians");
+    assert!(
+        medians.contains("\"layer_norm = 5, run 8\",0,")
+            && medians.contains("\"layer_norm = 5\",0,")
+    );
+    let grids = csv("grids");
+    assert!(grids.contains("1,\"Final divergence, 6 rates\",\"absolute,1e-4\","));
+    assert!(!grids.contains("\"none,4e-4\"") && !grids.contains("NaN"));
     assert!(csv("arcs").contains("1,\"layer 1\",\"24,23\",0.85,"));
     assert!(csv("chain").contains("1,\"transitions\",\"1,0\",0.4,"));
     assert!(csv("phases").contains("1,\"A\",8000,,\n1,\"B\","));
