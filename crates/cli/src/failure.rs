@@ -5,6 +5,10 @@ use std::process::ExitCode;
 
 use induct::Invalid;
 use induct::train::RecipeError;
+use induct_store::StoreError;
+
+/// Exit code of a command that was broken off: 128 + SIGINT, as shells have it.
+pub const INTERRUPTED: u8 = 130;
 
 /// A command that did not succeed.
 #[derive(Debug)]
@@ -13,6 +17,8 @@ pub enum Failure {
     Mistake(String),
     /// The work itself failed: exit code 1.
     Failed(String),
+    /// The user broke it off: exit code 130.
+    Interrupted(String),
 }
 
 impl Failure {
@@ -31,13 +37,36 @@ impl Failure {
         match self {
             Failure::Mistake(_) => ExitCode::from(2),
             Failure::Failed(_) => ExitCode::from(1),
+            Failure::Interrupted(_) => ExitCode::from(INTERRUPTED),
+        }
+    }
+
+    /// The same with words in front: what was being done.
+    pub fn while_at(self, what: &str) -> Self {
+        let before = |message: String| format!("{what}: {message}");
+        match self {
+            Failure::Mistake(message) => Failure::Mistake(before(message)),
+            Failure::Failed(message) => Failure::Failed(before(message)),
+            Failure::Interrupted(message) => Failure::Interrupted(before(message)),
+        }
+    }
+
+    /// The same with a piece of advice behind it.
+    pub fn with_advice(self, advice: &str) -> Self {
+        let behind = |message: String| format!("{message}; {advice}");
+        match self {
+            Failure::Mistake(message) => Failure::Mistake(behind(message)),
+            Failure::Failed(message) => Failure::Failed(behind(message)),
+            Failure::Interrupted(message) => Failure::Interrupted(behind(message)),
         }
     }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let (Failure::Mistake(message) | Failure::Failed(message)) = self;
+        let (Failure::Mistake(message)
+        | Failure::Failed(message)
+        | Failure::Interrupted(message)) = self;
         f.write_str(message)
     }
 }
@@ -51,5 +80,14 @@ impl From<Invalid> for Failure {
 impl From<RecipeError> for Failure {
     fn from(error: RecipeError) -> Self {
         Failure::Mistake(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error.is_failure() {
+            true => Failure::Failed(error.to_string()),
+            false => Failure::Mistake(error.to_string()),
+        }
     }
 }

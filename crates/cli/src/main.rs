@@ -4,14 +4,13 @@ mod chapter_folder;
 mod chart;
 mod commands;
 mod failure;
+mod figure_files;
+mod interrupt;
 mod progress;
 mod recipes;
-mod report_folder;
-mod run_folder;
+mod session;
 mod story;
-mod tensors;
-mod training;
-mod whole_file;
+mod words;
 
 use std::process::ExitCode;
 

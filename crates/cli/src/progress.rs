@@ -6,6 +6,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use induct_paper::{Experiment, Run};
 
 use crate::commands::note;
+use crate::words::count;
 
 /// One run to do.
 pub struct Task {
@@ -26,7 +27,7 @@ impl Task {
     }
 }
 
-/// Bars on the terminal, or a line a part where there is none.
+/// Bars on the terminal, or a line per part where there is none.
 pub struct Progress {
     all: MultiProgress,
     whole: ProgressBar,
@@ -63,7 +64,7 @@ impl Progress {
             let own = || tasks.iter().filter(move |task| task.experiment == index);
             let bar = ProgressBar::new(own().map(|task| task.steps).sum());
             bar.set_style(style("{bar:30} {percent:>3}% of {msg}, {eta} left"));
-            bar.set_message(format!("{}: {} runs", experiment.id, own().count()));
+            bar.set_message(format!("{}: {}", experiment.id, count(own().count(), "run")));
             Part {
                 id: experiment.id.clone(),
                 bar,
@@ -77,10 +78,10 @@ impl Progress {
         Self { all, whole, parts }
     }
 
-    /// A step of a run is done.
-    pub fn step(&self, task: &Task) {
-        self.whole.inc((task.effort / UNIT) as u64);
-        self.parts[task.experiment].bar.inc(1);
+    /// More steps of a run are done.
+    pub fn steps(&self, task: &Task, more: u64) {
+        self.whole.inc((task.effort / UNIT * more as f64) as u64);
+        self.parts[task.experiment].bar.inc(more);
     }
 
     /// A run begins.
@@ -100,8 +101,8 @@ impl Progress {
         let mut state = part.state.lock().expect("nothing panics with it");
         state.left -= 1;
         state.runs += 1;
-        state.diverged += usize::from(run.diverged.is_some());
-        state.seconds += run.seconds;
+        state.diverged += usize::from(!run.is_sound());
+        state.seconds += run.seconds();
         if state.left > 0 {
             return;
         }
@@ -111,8 +112,10 @@ impl Progress {
             count => format!(", {count} diverged"),
         };
         let line = format!(
-            "{}: {} runs, {:.0} s of one thread{diverged}",
-            part.id, state.runs, state.seconds
+            "{}: {}, {:.0} s of one thread{diverged}",
+            part.id,
+            count(state.runs, "run"),
+            state.seconds
         );
         match self.whole.is_hidden() {
             true => note(&line),

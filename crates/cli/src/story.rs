@@ -1,160 +1,253 @@
 //! A run's story, from its records: phases, losses against strategies, what the heads do.
 
-use induct::probe::{History, KL_TRUTH, TestSet, kl_column};
+use induct::measure::{
+    Column, INDUCTION, KL_TRUTH, KL_TRUTH_SE, MATCHING_GAP, Measure, NGRAM_MATCH, ODD_EVEN,
+    PREVIOUS_TOKEN, Reading, TEST_KL_TRUTH,
+};
+use induct::probe::History;
+use induct::run::Summary;
 use induct::train::Recipe;
 use serde_json::{Value, json};
 
 use crate::chart::Chart;
+use crate::words::{count, fixed};
 
 /// What a run's records say.
 pub struct Story<'a> {
-    history: &'a History,
-    /// Name and KL(truth ‖ strategy) at the last position, on the run's own test set.
-    strategies: Vec<(String, f64)>,
+    /// What was trained.
+    pub recipe: &'a Recipe,
+    /// What was recorded.
+    pub history: &'a History,
+    /// What it came to.
+    pub summary: &'a Summary,
 }
 
-impl<'a> Story<'a> {
-    /// From the records and the in-distribution test set they were made on.
-    pub fn new(set: &TestSet, history: &'a History) -> Self {
-        let divergences = set.truth_divergences();
-        let strategies = set.references().iter().zip(divergences).skip(1);
-        let strategies = strategies
-            .map(|(reference, kl)| (reference.name.clone(), kl.last.estimate().mean))
-            .collect();
-        Self {
-            history,
-            strategies,
-        }
+/// A head's score at the start and at the end.
+struct Scored {
+    column: Column,
+    first: f64,
+    last: f64,
+}
+
+impl Scored {
+    /// How much of what the score was short of one at the start has been gained.
+    fn gained(&self) -> f64 {
+        (self.last - self.first) / (1.0 - self.first)
     }
 
-    fn names(&self) -> Vec<String> {
-        self.strategies
-            .iter()
-            .map(|(name, _)| name.clone())
-            .collect()
+    /// Whether the head has become one that does what the score measures: it has come at least half of the way from where it started to one.
+    fn is_formed(&self) -> bool {
+        self.gained() >= 0.5
     }
 
-    fn last(&self, column: &str) -> f64 {
-        self.history.last(column).unwrap_or(f64::NAN)
+    fn place(&self) -> (usize, usize) {
+        self.column.head().unwrap_or_default()
     }
+}
 
+impl Story<'_> {
     /// For a reader at a terminal.
-    pub fn text(&self, recipe: &Recipe) -> String {
-        let task = &recipe.task;
+    pub fn text(&self) -> String {
+        let (task, train) = (&self.recipe.task, &self.recipe.train);
         let done = self.history.steps().last().copied().unwrap_or(0);
         let mut text = format!(
-            "{}: {} states, n = {}, length {}, {done} of {} steps of {} sequences\n",
-            recipe.name,
+            "{}: {} states, n = {}, length {}, {done} of {} of {}\n",
+            self.recipe.name,
             task.states,
             task.ngram,
             task.length,
-            recipe.train.steps,
-            recipe.train.batch
+            count(train.steps as usize, "step"),
+            count(train.batch, "sequence"),
         );
-        let (phases, drops) = self.history.phases(&self.names());
-        text += "\nPhases (nearest strategy at the last position)\n";
-        for phase in &phases {
+        text += &self.phases();
+        text += &self.losses();
+        text += &self.heads();
+        text += &self.others();
+        text + &self.chart()
+    }
+
+    fn phases(&self) -> String {
+        let mut text = String::from("\nPhases (nearest strategy at the last position)\n");
+        for phase in &self.summary.phases {
             text += &format!(
-                "  {:<10} steps {:>6} to {:>6}, KL(truth || model) settles at {:.4}\n",
-                phase.strategy, phase.onset, phase.end, phase.plateau
+                "  {:<10} steps {:>6} to {:>6}, KL(truth || model) settles at {}\n",
+                phase.strategy,
+                phase.onset,
+                phase.end,
+                fixed(phase.plateau, 4)
             );
         }
-        for drop in &drops {
+        for drop in &self.summary.drops {
             text += &format!(
                 "  {} -> {}: half done at step {:.0}, a tenth to nine tenths in {:.0} steps\n",
                 drop.from, drop.to, drop.midpoint, drop.width
             );
         }
-        text += "\nAt the end, in nats at the last position\n";
-        text += &format!(
-            "  {:<10} {:>18} {:>22}\n",
-            "", "KL(truth || it)", "KL(it || model)"
+        text
+    }
+
+    fn losses(&self) -> String {
+        let sequences = self.recipe.record.test_sequences;
+        let mut text = format!(
+            "\nAt the end, in nats at the last position, ± one standard error over the same {}\n  {:<10} {:>18} {:>22}\n",
+            count(sequences, "test sequence"),
+            "",
+            "KL(truth || ·)",
+            "KL(· || model)"
         );
-        text += &format!("  {:<10} {:>18.4}\n", "model", self.last(KL_TRUTH));
-        for (name, kl_truth) in &self.strategies {
-            let kl_model = self.last(&kl_column(name));
-            text += &format!("  {name:<10} {kl_truth:>18.4} {kl_model:>22.4}\n");
+        let with_error = |mean: Option<f64>, se: Option<f64>| match (mean, se) {
+            (Some(mean), Some(se)) => format!("{} ± {}", fixed(mean, 4), fixed(se, 4)),
+            (Some(mean), None) => fixed(mean, 4),
+            _ => "-".to_owned(),
+        };
+        let model = with_error(
+            self.history.last(&KL_TRUTH),
+            self.history.last(&KL_TRUTH_SE),
+        );
+        text += &format!("  {:<10} {model:>18}\n", "model");
+        for (name, level) in &self.summary.strategies {
+            let truth = with_error(level.kl_truth, level.se);
+            let to_model = with_error(level.kl_to_model, None);
+            text += &format!("  {name:<10} {truth:>18} {to_model:>22}\n");
         }
-        let others = [
-            ("iid.kl_truth", "on independent symbols, KL(truth || model)"),
+        text
+    }
+
+    /// The scores of all heads by a measure.
+    fn scores(&self, measure: &'static Measure) -> Vec<Scored> {
+        let columns = self.history.columns().iter();
+        let own = columns.filter(|column| column.measure == measure);
+        let scored = own.filter_map(|column| {
+            let values = self.history.column(column.clone())?;
+            Some(Scored {
+                column: column.clone(),
+                first: *values.first()?,
+                last: *values.last()?,
+            })
+        });
+        scored.filter(|scored| scored.last.is_finite()).collect()
+    }
+
+    /// The measures of heads that were recorded, in order.
+    fn head_measures(&self) -> Vec<&'static Measure> {
+        let chosen = self.recipe.record.chosen().into_iter();
+        let of_heads = chosen.filter(|measure| matches!(measure.reading, Reading::Head(_)));
+        of_heads
+            .filter(|measure| !self.scores(measure).is_empty())
+            .collect()
+    }
+
+    fn heads(&self) -> String {
+        let measures = self.head_measures();
+        if measures.is_empty() {
+            return String::new();
+        }
+        let mut text = String::from("\nHeads, at the start -> at the end\n");
+        text += &format!("  {:<18}", "");
+        for measure in &measures {
+            text += &format!(" {:>18}", measure.name);
+        }
+        text.push('\n');
+        let scores: Vec<Vec<Scored>> = measures.iter().map(|m| self.scores(m)).collect();
+        for index in 0..scores[0].len() {
+            let (layer, head) = scores[0][index].place();
+            text += &format!("  {:<18}", format!("layers.{layer}.heads.{head}"));
+            for scored in scores.iter().filter_map(|scores| scores.get(index)) {
+                let cell = format!("{:.3} -> {:.3}", scored.first, scored.last);
+                text += &format!(" {cell:>18}");
+            }
+            text.push('\n');
+        }
+        for (what, found) in self.found() {
+            let (layer, head) = found.place();
+            let place = format!("layers.{layer}.heads.{head} (layer {}, head {})", layer + 1, head + 1);
+            let name = found.column.measure.name;
+            text += &match found.is_formed() {
+                true => format!("  {what}: {place}, {name} {:.2}\n", found.last),
+                false => format!(
+                    "  {what}: none has formed; the nearest is {place}, {name} {:.2} from {:.2} at the start\n",
+                    found.last, found.first
+                ),
+            };
+        }
+        text
+    }
+
+    /// What kinds of head were looked for, and the best of each, whichever its layer.
+    fn found(&self) -> Vec<(&'static str, Scored)> {
+        let kinds = [
+            ("Previous-token head", &PREVIOUS_TOKEN),
+            ("Induction head", &INDUCTION),
+            ("N-gram head", &NGRAM_MATCH),
+        ];
+        let best = |(what, measure): (&'static str, &'static Measure)| {
+            let scores = self.scores(measure).into_iter();
+            let best = scores.max_by(|a, b| a.gained().total_cmp(&b.gained()))?;
+            Some((what, best))
+        };
+        kinds.into_iter().filter_map(best).collect()
+    }
+
+    /// The same for machines: `{"previous_token": {"layer", "head", "start", "end", "formed"}, …}`; layers and heads count from 0.
+    pub fn heads_json(&self) -> Value {
+        let entry = |(_, found): (&str, Scored)| {
+            let (layer, head) = found.place();
+            let value = json!({
+                "layer": layer,
+                "head": head,
+                "start": found.first,
+                "end": found.last,
+                "formed": found.is_formed(),
+            });
+            (found.column.measure.name.to_owned(), value)
+        };
+        Value::Object(self.found().into_iter().map(entry).collect())
+    }
+
+    fn others(&self) -> String {
+        let tests = self.recipe.record.tests.iter().map(|test| {
+            let column = TEST_KL_TRUTH.of_test(&test.name);
+            (column, format!("on test set {}, KL(truth || model)", test.name))
+        });
+        let own = [
             (
-                "doubly_stochastic.kl_truth",
-                "on doubly stochastic chains, KL(truth || model)",
+                Column::from(&ODD_EVEN),
+                "odd lags above even ones in the positional profile".to_owned(),
             ),
-            ("previous_token", "layer 1, mass on the previous position"),
             (
-                "induction",
-                "layer 2, mass on what followed the current symbol",
-            ),
-            (
-                "odd_even",
-                "odd lags above even ones in the positional profile",
-            ),
-            (
-                "matching_gap",
-                "layer 2, how much more an equal symbol attracts (score)",
+                Column::from(&MATCHING_GAP),
+                "layer 2, how much more an equal symbol attracts (score)".to_owned(),
             ),
         ];
-        text += "\nAlso, at the start and at the end\n";
-        for (column, meaning) in others {
+        let mut text = String::new();
+        for (column, meaning) in tests.chain(own) {
             let values = self.history.column(column).unwrap_or_default();
             if let (Some(first), Some(last)) = (values.first(), values.last())
                 && last.is_finite()
             {
-                text += &format!("  {first:>8.4} {last:>8.4}  {meaning}\n");
+                text += &format!("  {:>8} {:>8}  {meaning}\n", fixed(*first, 4), fixed(*last, 4));
             }
         }
-        let steps: Vec<f64> = self
-            .history
-            .steps()
+        match text.is_empty() {
+            true => text,
+            false => format!("\nAlso, at the start and at the end\n{text}"),
+        }
+    }
+
+    fn chart(&self) -> String {
+        let steps: Vec<f64> = self.history.steps().iter().map(|&s| s as f64).collect();
+        let losses = self.history.column(&KL_TRUTH).unwrap_or_default();
+        let levels: Vec<(String, f64)> = self
+            .summary
+            .strategies
             .iter()
-            .map(|&step| step as f64)
+            .filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)))
             .collect();
-        let losses = self.history.column(KL_TRUTH).unwrap_or_default();
         let chart = Chart {
             x: &steps,
             y: &losses,
-            levels: &self.strategies,
+            levels: &levels,
         };
-        text += "\nKL(truth || model) over training steps\n";
-        text + &chart.draw()
-    }
-
-    /// For machines: `phases`, `drops`, `strategies`, `final`.
-    pub fn json(&self) -> Value {
-        let (phases, drops) = self.history.phases(&self.names());
-        let strategies: serde_json::Map<String, Value> = self
-            .strategies
-            .iter()
-            .map(|(name, kl)| {
-                let kl_to_model = self.history.last(&kl_column(name));
-                (
-                    name.clone(),
-                    json!({ "kl_truth": kl, "kl_to_model": kl_to_model }),
-                )
-            })
-            .collect();
-        let last: serde_json::Map<String, Value> = self
-            .history
-            .columns()
-            .iter()
-            .map(|column| (column.clone(), json!(self.history.last(column))))
-            .collect();
-        json!({
-            "phases": phases.iter().map(|phase| json!({
-                "strategy": phase.strategy,
-                "onset": phase.onset,
-                "end": phase.end,
-                "plateau": phase.plateau,
-            })).collect::<Vec<_>>(),
-            "drops": drops.iter().map(|drop| json!({
-                "from": drop.from,
-                "to": drop.to,
-                "midpoint": drop.midpoint,
-                "width": drop.width,
-            })).collect::<Vec<_>>(),
-            "strategies": strategies,
-            "final": last,
-        })
+        format!("\nKL(truth || model) over training steps\n{}", chart.draw())
     }
 }

@@ -5,17 +5,24 @@
 //! 1. [`chain`]: transition tables of any order, priors over them, sequences drawn from them
 //! 2. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, oracle, Bayes
 //! 3. [`model`]: transformer, minimal model, hand-made constructions: parameters, forward, backward
-//! 4. [`train`]: recipes, losses, optimisers, schedules, the loop
-//! 5. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
-//! 6. [`theory`]: exact gradients of the minimal model, and a ledger of the paper's formulas
+//! 4. [`measure`]: what a number in a run's records means
+//! 5. [`train`]: recipes, losses, optimisers, schedules, one step
+//! 6. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
+//! 7. [`run`]: the training loop, which drives a sink
+//! 8. [`catalogue`]: every setting that has a name
+//! 9. [`theory`]: exact gradients of the minimal model, and a ledger of the paper's formulas
 //!
 //! Nothing here touches a file, a terminal or a network.
 
+pub mod catalogue;
 pub mod chain;
+pub mod digest;
 mod idle;
 mod invalid;
+pub mod measure;
 pub mod model;
 pub mod probe;
+pub mod run;
 pub mod strategy;
 pub mod theory;
 pub mod train;

@@ -2,8 +2,12 @@
 
 use induct::chain::{Address, Prior, PriorSpec, Purpose};
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
+use induct::measure::{
+    ENTROPY, HeadMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN,
+    SAME_TOKEN, Target, TEST_KL_TRUTH,
+};
 use induct::probe::{
-    Draw, Instruments, Positions, TestSet, head_scores, matching, odd_even_score,
+    Draw, Instruments, Positions, TestSet, head_measures, matching, odd_even_score,
     positional_profile,
 };
 use induct::strategy::Strategy;
@@ -48,14 +52,21 @@ fn the_construction_is_an_induction_head_in_every_measure() {
     let model = construction(states, length);
     let params = model.start(0);
     let set = test_set(states, length, 20);
-    let scores = head_scores(&model, &model.prepare(&params), set.blocks()).unwrap();
-    assert!(scores.previous_token > 0.999, "{scores:?}");
+    let (previous, induction) = (
+        HeadMeasure::Mass(Target::PreviousToken),
+        HeadMeasure::Mass(Target::Induction),
+    );
+    let asked = [previous, induction];
+    let heads = head_measures(&model, &model.prepare(&params), set.blocks(), &asked, 2);
+    let score = |layer: usize, measure| heads[layer][0].value(measure).unwrap();
+    assert!(score(0, previous) > 0.999, "{heads:?}");
     // Position 0 looks like its own follower: where x₀ is the current symbol, a share goes there.
-    assert!(scores.induction.unwrap() > 0.9, "{scores:?}");
+    assert!(score(1, induction) > 0.9, "{heads:?}");
+    assert!(score(0, induction) < 0.6 && score(1, previous) < 0.3, "{heads:?}");
     let profile = positional_profile(&model, &params).unwrap();
     assert!(profile[1] > 0.999 && (profile.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let matching = matching(&model, &params).unwrap();
-    assert!((matching.gap - 40.0).abs() < 1e-4 && matching.dominance == 1.0);
+    assert!((matching.gap - 40.0).abs() < 1e-4 && matching.dominance == Some(1.0));
 }
 
 #[test]
@@ -144,16 +155,17 @@ fn measuring_gives_the_same_numbers_for_any_number_of_threads() {
                 .unwrap();
             pool.install(|| {
                 let instruments = Instruments::new(&recipe).unwrap();
-                instruments.measure(&model, &model.start(0), 3, Some(0.5))
+                instruments.measure(&model, &model.start(0), 3, None)
             })
         })
         .into();
-    assert_eq!(rows[0], rows[1]);
-    assert_eq!(rows[0], rows[2]);
+    let bits = |row: &Vec<f64>| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&rows[0]), bits(&rows[1]));
+    assert_eq!(bits(&rows[0]), bits(&rows[2]));
 }
 
 #[test]
-fn every_kind_of_model_fills_one_row_a_column() {
+fn every_kind_of_model_fills_one_number_per_column() {
     for overrides in [
         &["model.layers=1", "model.positions=absolute"][..],
         &["model={kind=\"minimal\"}"],
@@ -172,7 +184,7 @@ fn every_kind_of_model_fills_one_row_a_column() {
         let row = instruments.measure(&model, &model.start(0), 0, None);
         assert_eq!(row.len(), instruments.columns().len(), "{overrides:?}");
         assert!(
-            row.iter().flatten().all(|value| value.is_finite()),
+            row.iter().all(|value| value.is_finite() || value.is_nan()),
             "{overrides:?}: {row:?}"
         );
     }
@@ -190,4 +202,98 @@ fn the_minimal_model_s_profile_is_its_weights() {
     let profile = positional_profile(&model, &params).unwrap();
     assert!((profile[1] - 0.3).abs() < 1e-7 && profile.len() == 100);
     assert!(odd_even_score(&profile).unwrap() > 0.5);
+}
+
+/// Every measure that there is, on a model with several layers and heads, against a naive count over attention patterns.
+#[test]
+fn measures_of_heads_are_what_their_patterns_say() {
+    let all = ["previous_token", "induction", "same_token", "ngram_match", "entropy"];
+    let overrides = [
+        "task.states=3".to_owned(),
+        "task.ngram=3".to_owned(),
+        "task.length=9".to_owned(),
+        "model.layers=3".to_owned(),
+        "model.heads=[1, 2, 4]".to_owned(),
+        "model.width=8".to_owned(),
+        "model.init_std=0.6".to_owned(),
+        "record.test_sequences=11".to_owned(),
+        format!("record.measures={all:?}"),
+    ];
+    let recipe = Recipe::from_toml("", &overrides).unwrap();
+    let (model, instruments) = (recipe.model().unwrap(), Instruments::new(&recipe).unwrap());
+    let params = model.start(1);
+    let row = instruments.measure(&model, &params, 0, None);
+    let measured = |column| {
+        let index = instruments.columns().iter().position(|c| *c == column);
+        row[index.expect("it was asked for")]
+    };
+    // Sums and counts by measure, layer and head, sequence by sequence.
+    let set = &instruments.sets()[0].1;
+    let (mut sums, mut rows) = (vec![[0.0_f64; 5]; 7], [0.0_f64; 5]);
+    let prepared = model.prepare(&params);
+    let mut work = model.work();
+    for block in set.blocks() {
+        let inputs = &block.rows()[..9];
+        model.forward(&prepared, inputs, &mut work);
+        model.show_attention(&prepared, inputs, &work, &mut |row| {
+            let (i, place) = (row.position, [0, 1, 3][row.layer] + row.head);
+            for lane in 0..block.used() {
+                let x: Vec<u8> = inputs.iter().map(|symbols| symbols[lane]).collect();
+                let hits: [Vec<usize>; 4] = [
+                    (0..=i).filter(|&j| j + 1 == i).collect(),
+                    (1..=i).filter(|&j| x[j - 1] == x[i]).collect(),
+                    (0..=i).filter(|&j| x[j] == x[i]).collect(),
+                    (2..=i).filter(|&j| i >= 1 && x[j - 2..j] == x[i - 1..=i]).collect(),
+                ];
+                if i == 0 {
+                    continue;
+                }
+                let p = |j: usize| f64::from(row.attn_pattern[j].0[lane]);
+                for (m, hits) in hits.iter().enumerate() {
+                    sums[place][m] += hits.iter().map(|&j| p(j)).sum::<f64>();
+                    rows[m] += f64::from(u8::from(place == 0 && !hits.is_empty()));
+                }
+                sums[place][4] -= (0..=i).map(|j| p(j) * p(j).max(1e-30).ln()).sum::<f64>();
+                rows[4] += f64::from(u8::from(place == 0));
+            }
+        });
+    }
+    let measures = [&PREVIOUS_TOKEN, &INDUCTION, &SAME_TOKEN, &NGRAM_MATCH, &ENTROPY];
+    for (place, (layer, head)) in [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)].into_iter().enumerate() {
+        for (m, measure) in measures.into_iter().enumerate() {
+            let (found, expected) = (measured(measure.of_head(layer, head)), sums[place][m] / rows[m]);
+            assert!((found - expected).abs() < 1e-5, "{} {layer} {head}: {found}, {expected}", measure.name);
+            assert!(measure.range[0] <= found && found <= measure.range[1]);
+        }
+    }
+}
+
+#[test]
+fn curves_by_position_average_to_what_is_measured_at_all_positions() {
+    let overrides = [
+        "task.length=12",
+        "record.test_sequences=40",
+        "record.measures=[\"kl_truth_all\", \"kl_truth_by_position\", \"loss_by_position\", \"positional_profile\"]",
+        "record.tests=[{name=\"short\", length=5, prior=\"dirichlet\"}]",
+    ]
+    .map(String::from);
+    let recipe = Recipe::from_toml("", &overrides).unwrap();
+    let (model, instruments) = (recipe.model().unwrap(), Instruments::new(&recipe).unwrap());
+    let seen = instruments.observe(&model, &model.start(0), 0, None);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    assert_eq!((seen.kl_by_position.len(), seen.loss_by_position.len()), (12, 12));
+    assert!((mean(&seen.kl_by_position) - seen.truth.all.unwrap()).abs() < 1e-6);
+    // A model at its start knows nothing: ln 2 everywhere.
+    assert!(seen.loss_by_position.iter().all(|loss| (loss - 2.0_f64.ln()).abs() < 0.01));
+    let names: Vec<String> = instruments.columns().iter().map(ToString::to_string).collect();
+    for column in [
+        KL_TRUTH_BY_POSITION.at(11),
+        LOSS_BY_POSITION.at(0),
+        POSITIONAL_PROFILE.at(11),
+        (&KL_TRUTH).into(),
+    ] {
+        assert!(names.contains(&column.to_string()), "{column}");
+    }
+    assert!(!names.contains(&TEST_KL_TRUTH.of_test("short").to_string()));
+    assert_eq!(seen.tests[0].0, "short");
 }

@@ -1,6 +1,9 @@
 //! What is trained: the paper's settings, each a recipe with a number of seeds.
 
-use induct::train::{Recipe, RecipeError};
+use induct::Invalid;
+use induct::catalogue::Setting;
+use induct::measure;
+use induct::train::{Recipe, RecipeError, RecordSpec};
 
 /// How much is trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +28,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The recipe with another seed, for the weights' start and the data alike. Test sets stay the same.
+    /// The recipe with another seed, for the weights' start and the data alike. Test sets stay the same; weights on the way are kept
+    /// of the first seed only.
     pub fn with_seed(&self, seed: u64) -> Recipe {
         let mut recipe = self.recipe.clone();
         (recipe.seeds.init, recipe.seeds.data) = (seed, seed);
+        if seed > 0 {
+            recipe.record.snapshots = 1;
+        }
         recipe
     }
 }
@@ -65,51 +72,82 @@ pub const LAYERS: [&str; 5] = [
     "two-layers-short",
 ];
 
-/// One layer, all four ways: name, what it is, what differs.
-pub const ONE_LAYER: [(&str, &str, &[&str]); 4] = [
-    ("one-layer-relative", "one layer, relative positions", &[]),
+/// One layer, all four ways: name and what it is.
+pub const ONE_LAYER: [(&str, &str); 4] = [
+    ("one-layer-relative", "one layer, relative positions"),
     (
         "one-layer-relative-mlp",
         "one layer with an MLP, relative positions",
-        &["model.mlp=true"],
     ),
-    (
-        "one-layer-absolute",
-        "one layer, absolute positions",
-        &["model.positions=absolute"],
-    ),
+    ("one-layer-absolute", "one layer, absolute positions"),
     (
         "one-layer-absolute-mlp",
         "one layer with an MLP, absolute positions",
-        &["model.mlp=true", "model.positions=absolute"],
     ),
 ];
 
-/// The minimal model as the paper trains it: plain SGD, W_k = 0 and v constant at the start.
-const MINIMAL: [&str; 4] = [
-    "train.steps=3000",
-    "model.kind=minimal",
-    "model.start={kind=\"constant\", w=0.0, v=0.01}",
-    "train.optimizer={kind=\"sgd\", lr=2e-3}",
-];
+/// An experiment as it is planned: a setting of the catalogue, seeds of a quick and of a full reproduction, and what is recorded.
+struct Plan {
+    setting: &'static str,
+    seeds: [u64; 2],
+    /// Steps between records.
+    every: u64,
+    /// Snapshots of the first seed.
+    snapshots: u64,
+    /// Whether the positional profile is recorded.
+    profile: bool,
+}
 
-/// Trigrams with the paper's context length.
-const TRIGRAM: [&str; 7] = [
-    "record.every=20",
-    "task.ngram=3",
-    "task.length=200",
-    "model.width=24",
-    "train.batch=32",
-    "train.steps=2400",
-    "train.optimizer.lr=5e-3",
-];
+const fn plan(setting: &'static str, seeds: [u64; 2], every: u64) -> Plan {
+    Plan {
+        setting,
+        seeds,
+        every,
+        snapshots: 1,
+        profile: false,
+    }
+}
 
-/// More states with the paper's context length.
-const MORE_STATES: [&str; 4] = [
-    "record.every=50",
-    "task.length=200",
-    "model.width=32",
-    "train.batch=32",
+const fn with_snapshots(plan: Plan) -> Plan {
+    Plan {
+        snapshots: 160,
+        ..plan
+    }
+}
+
+/// All experiments.
+const PLANS: [Plan; 28] = [
+    with_snapshots(plan("main", [17, 60], 25)),
+    with_snapshots(plan("three-states", [3, 20], 25)),
+    plan("three-states-more-heads", [2, 20], 50),
+    with_snapshots(plan("minimal", [18, 60], 25)),
+    Plan {
+        profile: true,
+        ..plan("minimal-start", [18, 60], 1)
+    },
+    with_snapshots(plan("minimal-three-states", [4, 20], 25)),
+    plan("interpolated-0.0", [2, 20], 25),
+    plan("interpolated-0.1", [2, 20], 25),
+    plan("interpolated-0.2", [2, 20], 25),
+    plan("interpolated-0.3", [2, 20], 25),
+    plan("interpolated-0.4", [2, 20], 25),
+    plan("interpolated-0.5", [2, 20], 25),
+    plan("interpolated-0.6", [2, 20], 25),
+    plan("interpolated-0.7", [2, 20], 25),
+    plan("interpolated-0.8", [2, 20], 25),
+    plan("interpolated-0.9", [2, 20], 25),
+    plan("interpolated-1.0", [2, 20], 25),
+    plan("trigram", [2, 20], 20),
+    plan("trigram-one-head", [2, 20], 20),
+    plan("five-states", [2, 20], 50),
+    plan("eight-states", [2, 20], 50),
+    plan("two-layers-short", [4, 20], 10),
+    plan("one-layer-relative", [2, 20], 80),
+    plan("one-layer-relative-mlp", [2, 20], 80),
+    plan("one-layer-absolute", [2, 20], 80),
+    plan("one-layer-absolute-mlp", [2, 20], 80),
+    plan("printed-rate", [1, 1], 200),
+    plan("released-rate", [1, 1], 25),
 ];
 
 /// How experiments are to differ from what is planned.
@@ -121,168 +159,75 @@ pub struct Changes {
     pub set: Vec<String>,
 }
 
+/// Why an experiment cannot be trained with the changes that are asked for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("experiment {experiment}: {error}")]
+pub struct Unsound {
+    /// Which one.
+    pub experiment: &'static str,
+    /// What is wrong with its recipe.
+    pub error: RecipeError,
+}
+
 /// Those that are wanted by name, at a scale.
 pub fn experiments(
     scale: Scale,
     changes: &Changes,
     wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<Experiment>, RecipeError> {
-    let mut all = Vec::new();
-    // What is not set is as in the main recipe, which is that of `Recipe::default`.
-    let mut add = |id: &str, about: &'static str, [quick, full]: [u64; 2], set: &[&[&str]]| {
-        if !wanted(id) {
-            return;
-        }
+) -> Result<Vec<Experiment>, Unsound> {
+    let wanted = PLANS.iter().filter(|plan| wanted(plan.setting));
+    let make = |plan: &Plan| plan.experiment(scale, changes);
+    wanted.map(make).collect()
+}
+
+impl Plan {
+    fn experiment(&self, scale: Scale, changes: &Changes) -> Result<Experiment, Unsound> {
+        let setting = Setting::named(self.setting).expect("plans name settings of the catalogue");
         let mut overrides = vec![
-            format!("name=\"{id}\""),
-            "record.snapshots=1".into(),
-            "record.every=25".into(),
+            format!("record.every={}", self.every),
+            format!("record.snapshots={}", self.snapshots),
         ];
-        overrides.extend(set.concat().iter().map(|&set| set.to_owned()));
+        if self.profile {
+            let mut measures: Vec<&str> = measure::DEFAULT.to_vec();
+            measures.push(measure::POSITIONAL_PROFILE.name);
+            overrides.push(format!("record.measures={measures:?}"));
+        }
         overrides.extend(changes.set.iter().cloned());
+        let unsound = |error| Unsound {
+            experiment: self.setting,
+            error,
+        };
+        let recipe = setting.recipe(&overrides).map_err(unsound)?;
+        check_records(&recipe).map_err(|invalid| unsound(invalid.into()))?;
+        let [quick, full] = self.seeds;
         let planned = if scale == Scale::Quick { quick } else { full };
-        let recipe = Recipe::from_toml("", &overrides);
-        all.push(recipe.map(|recipe| Experiment {
-            id: id.to_owned(),
-            about,
+        Ok(Experiment {
+            id: self.setting.to_owned(),
+            about: setting.about,
             recipe,
             seeds: changes.seeds.unwrap_or(planned),
-        }));
-    };
-    let snapshots: &[&str] = &["record.snapshots=160"];
-    add(
-        "main",
-        "two states, two layers of one head",
-        [17, 60],
-        &[snapshots],
-    );
-    let three: &[&str] = &["task.states=3"];
-    add(
-        "three-states",
-        "three states, the paper's single head",
-        [3, 20],
-        &[three, &["train.steps=3000"]],
-    );
-    add(
-        "three-states-more-heads",
-        "three states, three heads in the second layer",
-        [2, 20],
-        &[
-            three,
-            &[
-                "model.heads=[1, 3]",
-                "model.width=24",
-                "train.steps=2000",
-                "record.every=50",
-            ],
-            &["train.optimizer.lr=3e-3"],
-            &["train.schedule={kind=\"cosine\", floor=0.1}"],
-        ],
-    );
-    add(
-        "minimal",
-        "the minimal model, two states",
-        [18, 60],
-        &[&MINIMAL, snapshots],
-    );
-    add(
-        "minimal-start",
-        "the minimal model, two states: the first steps, each recorded",
-        [18, 60],
-        &[&MINIMAL, &["train.steps=60", "record.every=1"]],
-    );
-    add(
-        "minimal-three-states",
-        "the minimal model, three states",
-        [4, 20],
-        &[&MINIMAL, three],
-    );
-    for p in INTERPOLATED {
-        // Trained on the interpolated prior, measured on the task's own.
-        let curriculum =
-            format!("train.curriculum=[{{from=0, prior={{kind=\"interpolated\", p={p:.1}}}}}]");
-        add(
-            &interpolated(p),
-            "two states, chains from an interpolated prior",
-            [2, 20],
-            &[&[&curriculum, "train.steps=1400", "train.optimizer.lr=3e-3"]],
-        );
+        })
     }
-    add(
-        "trigram",
-        "trigrams, three heads a layer",
-        [2, 20],
-        &[&TRIGRAM, &["model.heads=3"]],
-    );
-    add(
-        "trigram-one-head",
-        "trigrams, one head a layer",
-        [2, 20],
-        &[&TRIGRAM],
-    );
-    add(
-        "five-states",
-        "five states",
-        [2, 20],
-        &[
-            &MORE_STATES,
-            &[
-                "task.states=5",
-                "train.optimizer.lr=5e-3",
-                "train.steps=1500",
-            ],
-        ],
-    );
-    add(
-        "eight-states",
-        "eight states",
-        [2, 20],
-        &[
-            &MORE_STATES,
-            &[
-                "task.states=8",
-                "train.optimizer.lr=1e-2",
-                "train.steps=1200",
-            ],
-        ],
-    );
-    // One layer, eight times as long as two layers take in the same setting.
-    let short: &[&str] = &["train.batch=32", "train.optimizer.lr=1e-2"];
-    add(
-        "two-layers-short",
-        "two layers, for comparison with one",
-        [4, 20],
-        &[short, &["train.steps=400", "record.every=10"]],
-    );
-    for (id, about, set) in ONE_LAYER {
-        add(
-            id,
-            about,
-            [2, 20],
-            &[
-                short,
-                set,
-                &["model.layers=1", "train.steps=3200", "record.every=80"],
-            ],
-        );
+}
+
+/// Figures and claims read these measures and test sets, so they cannot be left out.
+fn check_records(recipe: &Recipe) -> Result<(), Invalid> {
+    let needed = RecordSpec::default();
+    for name in &needed.measures {
+        if !recipe.record.measures.contains(name) {
+            let shown = format!("{:?}", recipe.record.measures);
+            let allowed = format!("figures and claims need \"{name}\" among them");
+            return Err(Invalid::new("record.measures", shown, allowed));
+        }
     }
-    add(
-        "printed-rate",
-        "the main setting at the learning rate of the paper's text, 3e-5",
-        [1, 1],
-        &[&[
-            "train.optimizer.lr=3e-5",
-            "train.steps=12000",
-            "record.every=200",
-        ]],
-    );
-    add(
-        "released-rate",
-        "the main setting at the learning rate of the released code, 5e-4",
-        [1, 1],
-        &[&["train.optimizer.lr=5e-4", "train.steps=5000"]],
-    );
-    all.into_iter().collect()
+    for test in &needed.tests {
+        if !recipe.record.tests.contains(test) {
+            let names: Vec<&str> = recipe.record.tests.iter().map(|t| t.name.as_str()).collect();
+            let allowed = format!("figures and claims need the test set \"{}\"", test.name);
+            return Err(Invalid::new("record.tests", format!("{names:?}"), allowed));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

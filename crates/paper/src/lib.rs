@@ -15,10 +15,10 @@ mod selection;
 mod statistics;
 
 pub use claims::{Claim, Decided, Limit, Part, Verdict};
-pub use experiment::{Changes, Experiment, Scale};
+pub use experiment::{Changes, Experiment, Scale, Unsound};
 pub use figures::{Drawn, PaperFigure, Slider};
 pub use report::{Making, report};
 pub use results::{Results, Trained};
-pub use run::{LAGS, Level, Run, watch};
+pub use run::Run;
 pub use selection::Selection;
 pub use statistics::Measured;

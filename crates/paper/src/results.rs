@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use induct::Invalid;
 use induct::chain::{Address, Purpose};
 use induct::model::Model;
-use induct::probe::{Draw, Positions, TestSet};
+use induct::probe::{Draw, EXAM_SET, Positions, TestSet};
 use induct::strategy::Strategy;
 use induct::train::Recipe;
 
@@ -40,8 +40,6 @@ pub struct Exam {
 
 /// Sequences in an exam.
 const EXAM: u64 = 2048;
-/// Number of the exam's set among the test sets of a recipe, the first three of which runs are measured on.
-const EXAM_SET: u64 = 3;
 
 impl Results {
     /// Takes the runs in and examines their final models, over the current thread pool.
@@ -121,10 +119,10 @@ impl Exam {
         let levels = set.references().iter().zip(set.truth_divergences());
         let levels =
             levels.map(|(reference, kl)| (reference.name.clone(), kl.last.estimate().mean));
-        let loss = |run: &Run| match run.diverged {
-            Some(_) => f64::NAN,
-            None => {
-                set.divergences(model, &model.prepare(&run.params))[0]
+        let loss = |run: &Run| match run.params().filter(|_| run.is_sound()) {
+            None => f64::NAN,
+            Some(params) => {
+                set.divergences(model, &model.prepare(params))[0]
                     .last
                     .estimate()
                     .mean
@@ -159,7 +157,7 @@ impl Exam {
 impl Trained {
     /// The runs that came to an end.
     pub fn sound(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().filter(|run| run.diverged.is_none())
+        self.runs.iter().filter(|run| run.is_sound())
     }
 
     /// The mean of something over the runs that have it.

@@ -1,9 +1,7 @@
 //! Which figures and claims a reproduction makes, and what they need.
 
-use induct::train::RecipeError;
-
 use crate::claims::{Claim, claims};
-use crate::experiment::{Changes, Experiment, Scale, experiments};
+use crate::experiment::{Changes, Experiment, Scale, Unsound, experiments};
 use crate::figures::{FIGURES, PaperFigure};
 
 /// Figures and claims to make.
@@ -56,7 +54,7 @@ impl Selection {
         &self,
         scale: Scale,
         changes: &Changes,
-    ) -> Result<Vec<Experiment>, RecipeError> {
+    ) -> Result<Vec<Experiment>, Unsound> {
         let by_figure = self.figures.iter().flat_map(|figure| figure.needs);
         let by_claim = self.claims.iter().flat_map(|claim| claim.needs);
         let needed: Vec<&str> = by_figure.chain(by_claim).copied().collect();

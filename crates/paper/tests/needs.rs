@@ -1,15 +1,19 @@
 //! Every figure and claim can be made from the experiments that it says it needs, however little they show.
 
+use std::sync::Arc;
+
 use induct::probe::Instruments;
-use induct_paper::{Changes, Experiment, Results, Run, Scale, Selection, watch};
+use induct::run::Recorder;
+use induct_paper::{Changes, Experiment, Results, Run, Scale, Selection};
 use rayon::prelude::*;
 
 /// Every experiment, far too short to show anything.
-fn short_runs() -> Vec<(Experiment, Vec<Run>)> {
+fn short_runs(length: usize) -> Vec<(Experiment, Vec<Run>)> {
+    let length = format!("task.length={length}");
     let set = [
         "train.steps=6",
         "train.batch=8",
-        "task.length=40",
+        length.as_str(),
         "record.every=2",
         "record.snapshots=2",
         "record.test_sequences=16",
@@ -22,10 +26,10 @@ fn short_runs() -> Vec<(Experiment, Vec<Run>)> {
         .experiments(Scale::Quick, &changes)
         .unwrap();
     let train = |experiment: Experiment| {
-        let instruments = Instruments::new(&experiment.recipe).unwrap();
+        let instruments = Arc::new(Instruments::new(&experiment.recipe).unwrap());
         let run = |seed: u64| {
             let recipe = experiment.with_seed(seed);
-            watch(&recipe, &instruments, seed == 0, &|| ()).unwrap()
+            Recorder::record(&recipe, Arc::clone(&instruments)).unwrap().into()
         };
         let runs = (0..experiment.seeds).map(run).collect();
         (experiment, runs)
@@ -33,9 +37,8 @@ fn short_runs() -> Vec<(Experiment, Vec<Run>)> {
     all.into_par_iter().map(train).collect()
 }
 
-#[test]
-fn figures_and_claims_need_no_more_than_they_say() {
-    let all = short_runs();
+/// Draws every figure and decides every claim from no more than it says it needs.
+fn make_all(all: &[(Experiment, Vec<Run>)]) {
     let with = |needs: &[&str]| {
         let needed = all.iter().filter(|(e, _)| needs.contains(&e.id.as_str()));
         Results::new(needed.cloned().collect()).unwrap()
@@ -44,6 +47,7 @@ fn figures_and_claims_need_no_more_than_they_say() {
     figures.par_iter().for_each(|figure| {
         let drawn = figure.draw(&with(figure.needs));
         assert!(!drawn.reading.is_empty());
+        assert!(drawn.figure.svg(600).starts_with("<svg"));
         assert!(
             !drawn.reading.contains("NaN") || drawn.figure.panels.is_empty(),
             "{}",
@@ -58,23 +62,50 @@ fn figures_and_claims_need_no_more_than_they_say() {
 }
 
 #[test]
-fn a_watched_run_is_the_same_every_time() {
+fn figures_and_claims_need_no_more_than_they_say() {
+    make_all(&short_runs(40));
+}
+
+/// Sequences too short for the positional profile, for the sequence that is shown, for any attention at all.
+#[test]
+fn short_sequences_leave_gaps_and_no_panic() {
+    for length in [1, 2, 11] {
+        make_all(&short_runs(length));
+    }
+}
+
+#[test]
+fn a_recorded_run_is_the_same_every_time() {
     let changes = Changes {
         seeds: Some(1),
         set: vec!["train.steps=50".into(), "task.length=20".into()],
     };
     let only = Selection::only(&["C11".into()]).ok().unwrap();
     let experiments = only.experiments(Scale::Quick, &changes).unwrap();
-    let instruments = Instruments::new(&experiments[0].recipe).unwrap();
-    let run = || {
-        let mut run = watch(&experiments[0].recipe, &instruments, true, &|| ()).unwrap();
-        run.seconds = 0.0;
-        run
+    let instruments = Arc::new(Instruments::new(&experiments[0].recipe).unwrap());
+    let run = || -> Run {
+        let run = Recorder::record(&experiments[0].recipe, Arc::clone(&instruments));
+        run.unwrap().into()
     };
     assert_eq!(run(), run());
     let run = run();
     assert_eq!(run.steps(), [0.0, 25.0, 50.0]);
-    assert_eq!((run.profiles.len(), run.profiles[0].len()), (3, 20));
     assert!(run.level("bigram") < run.level("uniform"));
     assert!(run.level_on("iid", "unigram") < run.level_on("iid", "uniform"));
+}
+
+#[test]
+fn what_figures_and_claims_read_cannot_be_left_out() {
+    let with = |set: &str| {
+        let changes = Changes {
+            seeds: None,
+            set: vec![set.into()],
+        };
+        let refused = Selection::all().experiments(Scale::Quick, &changes);
+        refused.unwrap_err().to_string()
+    };
+    let refused = with("record.measures=[]");
+    assert!(refused.contains("experiment main") && refused.contains("train_loss"), "{refused}");
+    assert!(with("record.tests=[]").contains("iid"));
+    assert!(with("model.width=17").contains("experiment three-states-more-heads"));
 }

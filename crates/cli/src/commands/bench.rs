@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Threads, note, print, print_json};
 use crate::failure::Failure;
+use crate::recipes;
 
 /// Measure how long a training step takes at standard settings, where the time goes, and how cost grows with size
 #[derive(Args)]
@@ -29,38 +30,14 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// The standard settings, as overrides of the default recipe.
-const SETTINGS: [(&str, &[&str]); 6] = [
-    ("main", &[]),
-    ("three-states", &["task.states=3"]),
-    (
-        "trigram",
-        &[
-            "task.ngram=3",
-            "task.length=200",
-            "model.width=48",
-            "model.heads=3",
-        ],
-    ),
-    (
-        "many-states",
-        &["task.states=10", "task.length=200", "model.width=32"],
-    ),
-    (
-        "one-layer-mlp",
-        &[
-            "model.layers=1",
-            "model.mlp=true",
-            "model.positions=absolute",
-        ],
-    ),
-    (
-        "minimal",
-        &[
-            "model.kind=minimal",
-            "train.optimizer={kind=\"sgd\", lr=2e-3}",
-        ],
-    ),
+/// The settings that are timed, by their names in the catalogue.
+const SETTINGS: [&str; 6] = [
+    "main",
+    "three-states",
+    "trigram-wide",
+    "many-states",
+    "one-layer-mlp",
+    "minimal",
 ];
 
 /// What grows, from the main setting: a key and its values, in order.
@@ -81,7 +58,7 @@ const STRETCH: Duration = Duration::from_millis(10);
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let only = arguments.only.as_deref();
-    let names = SETTINGS.iter().map(|(name, _)| *name).chain([GROWTH_NAME]);
+    let names = SETTINGS.into_iter().chain([GROWTH_NAME]);
     if let Some(only) = only.filter(|only| !names.clone().any(|name| name == *only)) {
         let known = names.collect::<Vec<_>>().join(", ");
         return Err(Failure::mistake(format!(
@@ -99,9 +76,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     let peak = peak_multiplications();
     let mut settings = Vec::new();
-    for (name, overrides) in SETTINGS.iter().filter(|(name, _)| wanted(name)) {
+    for name in SETTINGS.into_iter().filter(|name| wanted(name)) {
         note(&format!("{name} …"));
-        let recipe = recipe(overrides)?;
+        let recipe = recipe(name, &[])?;
         settings.push(Setting {
             name,
             batch: recipe.train.batch,
@@ -116,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for (letter, key, values) in GROWTH.iter().filter(|_| wanted(GROWTH_NAME)) {
         note(&format!("growth with {letter} …"));
         for value in *values {
-            let recipe = recipe(&[&format!("{key}={value}")])?;
+            let recipe = recipe("main", &[&format!("{key}={value}")])?;
             let measure = || Timing::of_steps(&recipe, budget / 6);
             growth.push(Point {
                 letter,
@@ -148,9 +125,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     print(&text)
 }
 
-fn recipe(overrides: &[&str]) -> Result<Recipe, Failure> {
-    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-    Ok(Recipe::from_toml("train.steps = 1000000000", &overrides)?)
+/// A setting that never ends and records nothing on the way.
+fn recipe(name: &str, overrides: &[&str]) -> Result<Recipe, Failure> {
+    let endless = ["train.steps=1000000000", "record.every=1000000000"];
+    let all = endless.iter().chain(overrides).map(|&text| text.to_owned());
+    recipes::load(name, &all.collect::<Vec<_>>())
 }
 
 /// What was measured of one setting.

@@ -9,12 +9,13 @@ use induct::model::Model;
 use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
 use induct::strategy::Strategy;
 use induct::train::Recipe;
+use induct_store::RunFolder;
 use serde_json::{Map, Value, json};
 
 use super::{Threads, not_a_number, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
-use crate::run_folder::RunFolder;
+use crate::words::fixed;
 
 /// Measure a run's model, or the strategies alone, on sequences that no training has seen
 #[derive(Args)]
@@ -24,7 +25,7 @@ pub struct Arguments {
     /// Measure the strategies only: no model needed
     #[arg(long)]
     strategies: bool,
-    /// Override one key of the recipe, such as task.states=3 or seeds.eval=1
+    /// Override one key of what it is measured on, such as task.prior=iid or seeds.eval=1; with --strategies any key of the recipe
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Snapshot to use; the last one if not given
@@ -35,6 +36,9 @@ pub struct Arguments {
         conflicts_with = "strategies"
     )]
     step: Option<u64>,
+    /// Length of the contexts, at most that of the recipe, which is the default
+    #[arg(long, value_name = "T")]
+    length: Option<usize>,
     /// Number of sequences
     #[arg(long, value_name = "N", default_value_t = 65_536,
           value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
@@ -75,14 +79,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// A model and its parameters.
 type Trained = (Model, Vec<f32>);
 
-/// What is to be measured: the recipe, and a step's model unless strategies alone are asked for.
+/// What is to be measured: the recipe of the task, and a step's model unless strategies alone are asked for.
 fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Failure> {
+    let length = arguments.length.map(|t| format!("task.length={t}"));
+    let overrides: Vec<String> = arguments.set.iter().cloned().chain(length).collect();
     if arguments.strategies {
         let source = arguments.run.as_deref().unwrap_or("main");
         // A run's folder is as good as its recipe.
         let recipe = match RunFolder::open(Path::new(source)) {
-            Ok(folder) => folder.recipe(&arguments.set)?,
-            Err(_) => recipes::load(source, &arguments.set)?,
+            Ok(folder) => Recipe::from_toml(&folder.recipe().to_toml(), &overrides)?,
+            Err(_) => recipes::load(source, &overrides)?,
         };
         return Ok((recipe, 0, None));
     }
@@ -92,10 +98,23 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Fail
         ));
     };
     let folder = RunFolder::open(Path::new(run))?;
-    let recipe = folder.recipe(&arguments.set)?;
-    let model = recipe.model()?;
-    let (step, params) = folder.snapshot(&model, arguments.step)?;
-    Ok((recipe, step, Some((model, params))))
+    let trained_on = folder.recipe();
+    let recipe = Recipe::from_toml(&trained_on.to_toml(), &overrides)?;
+    let refuse = |what: String| Err(Failure::mistake(what));
+    if recipe.model != trained_on.model || recipe.task.states != trained_on.task.states {
+        return refuse(format!(
+            "--set changes the model or task.states: {run} has its own model, of {} states; what it is measured on can be changed (task.prior, task.length, seeds.eval)",
+            trained_on.task.states
+        ));
+    }
+    if recipe.task.length > trained_on.task.length {
+        return refuse(format!(
+            "a length of {}: this model sees at most {} symbols (task.length)",
+            recipe.task.length, trained_on.task.length
+        ));
+    }
+    let (step, params) = folder.snapshot(arguments.step)?;
+    Ok((recipe, step, Some((folder.model().clone(), params))))
 }
 
 /// Divergences from the truth and from strategies.
@@ -225,12 +244,12 @@ impl Measured {
             recipe.task.ngram,
             recipe.task.length,
             "",
-            "KL(truth || it)",
+            "KL(truth || ·)",
             "at all positions",
-            "KL(it || model)",
+            "KL(· || model)",
         );
         let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
-            Some(estimate) => format!("{:>9.5} ± {:.5}", estimate.mean, estimate.se),
+            Some(estimate) => format!("{:>9} ± {}", fixed(estimate.mean, 5), fixed(estimate.se, 5)),
             None => String::new(),
         };
         let model = self.model.map(|kl| ("model", kl, None));

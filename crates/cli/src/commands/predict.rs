@@ -7,11 +7,11 @@ use induct::chain::{Prior, TokenBlock};
 use induct::model::{Lane, Model};
 use induct::probe::log_softmax;
 use induct::strategy::{Scratch, Strategy};
+use induct_store::RunFolder;
 use serde_json::{Value, json};
 
 use super::{not_a_number, print, print_json};
 use crate::failure::Failure;
-use crate::run_folder::RunFolder;
 
 /// Predict the symbol after given ones: the model's distribution beside every strategy's
 #[derive(Args)]
@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Snapshot to use; the last one if not given
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     step: Option<u64>,
-    /// The symbols seen so far, such as 0,1,1,0
+    /// The symbols seen so far: 0,1,1,0 or as `induct sample` prints them, 0110 (with more than ten states "0 11 3")
     #[arg(long, value_name = "LIST")]
     tokens: String,
     /// Print {"model": […], "strategies": {"unigram": […], …}}
@@ -32,11 +32,10 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = RunFolder::open(&arguments.run)?;
-    let recipe = folder.recipe(&[])?;
-    let model = recipe.model()?;
-    let tokens = read_tokens(&arguments.tokens, &model)?;
-    let (step, params) = folder.snapshot(&model, arguments.step)?;
-    let answer = predict(&model, &params, &tokens);
+    let (recipe, model) = (folder.recipe(), folder.model());
+    let tokens = read_tokens(&arguments.tokens, model)?;
+    let (step, params) = folder.snapshot(arguments.step)?;
+    let answer = predict(model, &params, &tokens);
     if answer.iter().any(|p| !p.is_finite()) {
         return Err(not_a_number(folder.path(), step));
     }
@@ -72,15 +71,22 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
             .filter(|&symbol: &u8| usize::from(symbol) < states);
         known.ok_or_else(|| {
             Failure::mistake(format!(
-                "--tokens has \"{text}\": symbols are whole numbers from 0 to {}, separated by commas",
+                "--tokens has \"{text}\": symbols are whole numbers from 0 to {}, separated by commas or spaces",
                 states - 1
             ))
         })
     };
-    let tokens = list
-        .split(',')
-        .map(symbol)
-        .collect::<Result<Vec<u8>, _>>()?;
+    let separators = [',', ' ', '\t', '\n'];
+    let tokens = match list.trim().contains(separators) {
+        true => list.split(',').flat_map(words).map(symbol).collect(),
+        // Without separators, as `sample` prints up to ten states: a digit per symbol.
+        false if states <= 10 && !list.trim().is_empty() => {
+            let digits = list.trim().char_indices();
+            digits.map(|(at, c)| symbol(&list.trim()[at..at + c.len_utf8()])).collect()
+        }
+        false => symbol(list.trim()).map(|only| vec![only]),
+    };
+    let tokens: Vec<u8> = tokens?;
     if tokens.len() > length {
         return Err(Failure::mistake(format!(
             "--tokens has {} symbols: this model sees at most {length} (task.length)",
@@ -88,6 +94,14 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
         )));
     }
     Ok(tokens)
+}
+
+/// What stands between spaces; an empty text where there is nothing, so that it is refused.
+fn words(text: &str) -> Vec<&str> {
+    match text.trim().is_empty() {
+        true => vec![""],
+        false => text.split_whitespace().collect(),
+    }
 }
 
 fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Vec<f64> {

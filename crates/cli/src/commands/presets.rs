@@ -1,17 +1,21 @@
 //! `induct presets`: the built-in recipes.
 
 use clap::Args;
+use induct::catalogue::{SETTINGS, Setting};
 use serde_json::json;
 
 use super::{print, print_json};
 use crate::failure::Failure;
-use crate::recipes::{PRESETS, Preset, preset};
+use crate::recipes::presets;
 
 /// List the built-in recipes, or print one to start your own from
 #[derive(Args)]
 pub struct Arguments {
     /// Print this preset's TOML
     name: Option<String>,
+    /// List all settings, also those of series and of the benchmark
+    #[arg(long)]
+    all: bool,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -19,27 +23,49 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let entry = |preset: &Preset| json!({ "name": preset.name, "about": preset.about, "toml": preset.toml });
     if let Some(name) = &arguments.name {
-        let Some(preset) = preset(name) else {
-            let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        let Some(setting) = Setting::named(name) else {
+            let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
             let known = names.join(", ");
             return Err(Failure::mistake(format!(
                 "{name}: no such preset; there are {known}"
             )));
         };
-        return if arguments.json {
-            print_json(&entry(preset))
-        } else {
-            print(preset.toml)
+        return match arguments.json {
+            true => print_json(&entry(setting)?),
+            false => print(&toml(setting)?),
         };
     }
+    let shown: Vec<&Setting> = match arguments.all {
+        true => SETTINGS.iter().collect(),
+        false => presets().collect(),
+    };
     if arguments.json {
-        return print_json(&json!({ "presets": PRESETS.iter().map(entry).collect::<Vec<_>>() }));
+        let entries: Result<Vec<_>, Failure> = shown.into_iter().map(entry).collect();
+        return print_json(&json!({ "presets": entries? }));
     }
-    let lines = PRESETS
+    let lines = shown
         .iter()
-        .map(|preset| format!("{:<30} {}\n", preset.name, preset.about));
+        .map(|setting| format!("{:<30} {:<12} {}\n", setting.name, setting.origin.name(), setting.about));
     print(&lines.collect::<String>())?;
-    print("\n`induct presets NAME` prints one; `induct train NAME` runs it.\n")
+    print(
+        "\nprinted: as in the paper's text; released: as in its authors' code; recommended: ours\n\
+         `induct presets NAME` prints one; `induct train NAME` runs it; `induct presets --all` lists those of series and of the benchmark, too.\n",
+    )
+}
+
+fn entry(setting: &Setting) -> Result<serde_json::Value, Failure> {
+    Ok(json!({
+        "name": setting.name,
+        "about": setting.about,
+        "origin": setting.origin.name(),
+        "toml": toml(setting)?,
+    }))
+}
+
+/// The complete recipe, with a line on what it is.
+fn toml(setting: &Setting) -> Result<String, Failure> {
+    let recipe = setting.recipe(&[])?.to_toml();
+    let (about, origin) = (setting.about, setting.origin.name());
+    Ok(format!("# {about} ({origin})\n{recipe}"))
 }

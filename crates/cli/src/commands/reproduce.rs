@@ -1,23 +1,35 @@
 //! `induct reproduce`: the paper's figures and claims, trained, drawn and decided.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Args;
 use induct::probe::Instruments;
-use induct::train::many;
+use induct::train::{Recipe, many};
 use induct_paper::{
     Changes, Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection,
-    report, watch,
+    report,
 };
+use induct_store::{How, Mark, OwnFolder, RunFolder, StoreError};
 use rayon::prelude::*;
 use serde_json::json;
 
 use super::{Threads, note, print, print_json};
 use crate::failure::Failure;
+use crate::figure_files::write_figure;
+use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Task};
-use crate::report_folder::ReportFolder;
-use crate::whole_file::write_figure;
+use crate::session::{Outcome, Session};
+use crate::words::count;
+
+/// By this a folder is known as a report's.
+const MARK: Mark = Mark {
+    file: "report.json",
+    made_by: "induct reproduce",
+    holds: "report of `induct reproduce`",
+};
 
 /// Train everything, draw every figure of the paper and decide every claim, into one report
 #[derive(Args)]
@@ -25,7 +37,7 @@ pub struct Arguments {
     /// A few seeds of everything: about two minutes on two cores. This is the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// At least twenty seeds a claim: about a quarter of an hour on two cores
+    /// At least twenty seeds per claim: about a quarter of an hour on two cores
     #[arg(long)]
     full: bool,
     /// Only these figures and claims, by number or name, separated by commas: 1, phases, C5, …
@@ -59,11 +71,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         seeds: arguments.seeds,
         set: arguments.set.clone(),
     };
-    let experiments = selection.experiments(scale, &changes)?;
-    let folder = ReportFolder::open(&arguments.out)?;
+    let experiments = selection
+        .experiments(scale, &changes)
+        .map_err(|unsound| Failure::mistake(unsound.to_string()))?;
+    let interrupt = Interrupt::watch()?;
+    let folder = OwnFolder::claim(&arguments.out, MARK)
+        .map_err(|error| Failure::from(error).with_advice("give another --out"))?;
     arguments.threads.run(|| {
-        let resumed = folder.has_runs();
-        let runs = train_all(&folder, experiments)?;
+        let resumed = !folder.names("runs")?.is_empty();
+        let runs = train_all(&folder, experiments, &interrupt)?;
         note("examining the final models, drawing the figures");
         let results = Results::new(runs)?;
         let (claims, figures) = rayon::join(
@@ -96,19 +112,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Draws figures and writes their files.
 fn draw_all<'a>(
-    folder: &ReportFolder,
+    folder: &OwnFolder,
     figures: &[&'a PaperFigure],
     results: &Results,
 ) -> Result<Vec<(&'a PaperFigure, Drawn)>, Failure> {
     let figures = figures.par_iter().with_max_len(1);
     let drawn = figures.map(|figure| {
         let drawn = figure.draw(results);
-        write_figure(
-            &folder.file("figures"),
-            &figure.file(),
-            &drawn.figure,
-            WIDTH,
-        )?;
+        let name = format!("figures/{}", figure.file());
+        write_figure(folder, &name, &drawn.figure, WIDTH)?;
         Ok((*figure, drawn))
     });
     drawn.collect()
@@ -163,18 +175,18 @@ fn machine() -> String {
 }
 
 /// The claims, a line each.
-fn in_words(claims: &[Decided], folder: &ReportFolder, seconds: f64) -> String {
+fn in_words(claims: &[Decided], folder: &OwnFolder, seconds: f64) -> String {
     let mut text = String::new();
     for claim in claims {
         let digits = |x: f64| format!("{x:.3}");
         let effect = claim.effect.map_or("-".into(), digits);
         let interval = claim.interval.map(|ends| ends.map(digits).join(", "));
         text += &format!(
-            "{:<4} {:<14} {effect:>8} [{}], {} seeds: {}\n",
+            "{:<4} {:<14} {effect:>8} [{}], {}: {}\n",
             claim.id,
             claim.verdict.name(),
             interval.unwrap_or_default(),
-            claim.seeds,
+            count(claim.seeds, "seed"),
             claim.title
         );
     }
@@ -184,8 +196,9 @@ fn in_words(claims: &[Decided], folder: &ReportFolder, seconds: f64) -> String {
 
 /// Trains what is not there yet; returns all runs by experiment.
 fn train_all(
-    folder: &ReportFolder,
+    folder: &OwnFolder,
     experiments: Vec<Experiment>,
+    interrupt: &Interrupt,
 ) -> Result<Vec<(Experiment, Vec<Run>)>, Failure> {
     let mut tasks = Vec::new();
     let mut runs: Vec<Vec<Option<Run>>> = Vec::new();
@@ -196,9 +209,11 @@ fn train_all(
             recipe.to_toml().as_bytes(),
         )?;
         let effort = recipe.train.batch as f64 * recipe.model()?.multiplications();
-        let there: Vec<Option<Run>> = (0..experiment.seeds)
-            .map(|seed| folder.run(experiment, seed))
-            .collect();
+        let mut there = Vec::new();
+        for seed in 0..experiment.seeds {
+            let path = run_path(folder, experiment, seed);
+            there.push(finished_run(&path, &experiment.with_seed(seed)));
+        }
         let missing = (0..experiment.seeds).filter(|&seed| there[seed as usize].is_none());
         tasks.extend(missing.map(|seed| Task {
             experiment: index,
@@ -212,32 +227,84 @@ fn train_all(
     tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let progress = Progress::new(&experiments, &tasks);
     // All seeds of an experiment are measured with the same instruments.
-    let mut instruments: Vec<Option<Instruments>> = Vec::new();
+    let mut instruments: Vec<Option<Arc<Instruments>>> = Vec::new();
     for (index, experiment) in experiments.iter().enumerate() {
         let needed = tasks.iter().any(|task| task.experiment == index);
-        let made = needed.then(|| Instruments::new(&experiment.recipe));
+        let made = needed.then(|| Instruments::new(&experiment.recipe).map(Arc::new));
         instruments.push(made.transpose()?);
     }
-    let train = |index: usize| -> Result<Run, Failure> {
+    let stopped = AtomicUsize::new(0);
+    let train = |index: usize| -> Result<Option<Run>, Failure> {
         let task = &tasks[index];
         let experiment = &experiments[task.experiment];
-        let instruments = instruments[task.experiment].as_ref().expect("made above");
-        let recipe = experiment.with_seed(task.seed);
+        if interrupt.asked() {
+            stopped.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let (recipe, path) = (
+            experiment.with_seed(task.seed),
+            run_path(folder, experiment, task.seed),
+        );
         progress.begin(task);
-        let run = watch(&recipe, instruments, task.seed == 0, &|| {
-            progress.step(task)
+        let session = Session {
+            recipe: &recipe,
+            path: &path,
+            how: How::Replace,
+            instruments: instruments[task.experiment].clone(),
+            interrupt,
+        };
+        let mut last = 0;
+        let outcome = session.train(|now| {
+            progress.steps(task, now.step.saturating_sub(last));
+            last = now.step;
         })?;
-        folder.save_run(experiment, task.seed, &run)?;
-        progress.done(task, &run);
+        if let Outcome::Stopped(_) = outcome {
+            stopped.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        // What is reported is what the disk holds.
+        let run = load(&path)?;
+        if let Some(run) = &run {
+            progress.done(task, run);
+        }
         Ok(run)
     };
     let trained = many(tasks.len(), train)
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
     progress.finish();
     for (task, run) in tasks.iter().zip(trained) {
-        runs[task.experiment][task.seed as usize] = Some(run?);
+        runs[task.experiment][task.seed as usize] = run?;
+    }
+    let stopped = stopped.into_inner();
+    if stopped > 0 {
+        return Err(Failure::Interrupted(format!(
+            "stopped with {} not ended; the same command goes on",
+            count(stopped, "run")
+        )));
     }
     let complete = |runs: Vec<Option<Run>>| runs.into_iter().flatten().collect();
     let runs = runs.into_iter().map(complete);
     Ok(experiments.into_iter().zip(runs).collect())
+}
+
+/// Where the run of a seed is.
+fn run_path(folder: &OwnFolder, experiment: &Experiment, seed: u64) -> PathBuf {
+    folder.file(&format!("runs/{}/{seed:03}", experiment.id))
+}
+
+/// A run of an earlier sitting, if there is one that this program would make again and nothing of it is damaged.
+fn finished_run(path: &std::path::Path, recipe: &Recipe) -> Option<Run> {
+    RunFolder::finished(path, recipe)?;
+    match load(path) {
+        Ok(run) => run,
+        Err(error) => {
+            note(&format!("{error}: training that run again"));
+            None
+        }
+    }
+}
+
+fn load(path: &std::path::Path) -> Result<Option<Run>, StoreError> {
+    let recording = RunFolder::open(path)?.recording()?;
+    Ok(recording.map(Run::from))
 }

@@ -3,36 +3,57 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::probe::in_distribution;
+use induct::probe::Instruments;
+use induct::run::{Ended, Summary};
+use induct_store::RunFolder;
+use serde_json::json;
 
-use super::{print, print_json};
+use super::{Threads, print, print_json};
 use crate::failure::Failure;
-use crate::run_folder::{Ending, RunFolder};
 use crate::story::Story;
 
 /// Tell a run's story: phases, losses against strategies, what the heads do, a small chart
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the run
+    /// Folder of the run: of `induct train`, of a sweep (SWEEP/runs/…) or of a report (REPORT/runs/…)
     run: PathBuf,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    threads: Threads,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = RunFolder::open(&arguments.run)?;
-    let recipe = folder.recipe(&[])?;
+    let recipe = folder.recipe();
     let history = folder.history()?;
-    let story = Story::new(&in_distribution(&recipe)?, &history);
+    let ended = folder.summary()?;
+    let summary = match ended.clone() {
+        Some(summary) => summary,
+        // The levels of strategies are not written before the end.
+        None => arguments.threads.run(|| {
+            let instruments = Instruments::new(recipe)?;
+            Ok(Summary::of_records(&history, instruments.levels()))
+        })?,
+    };
+    let story = Story {
+        recipe,
+        history: &history,
+        summary: &summary,
+    };
     if arguments.json {
-        return print_json(&story.json());
+        let mut shown = serde_json::to_value(&summary).expect("plain data");
+        shown["heads"] = story.heads_json();
+        shown["ended"] = json!(ended.map(|summary| summary.ended));
+        return print_json(&shown);
     }
     let path = arguments.run.display();
-    match folder.ending() {
-        Some(Ending::Complete) => {}
-        Some(Ending::Diverged(step)) => {
+    match ended.map(|summary| (summary.ended, summary.diverged_at)) {
+        Some((Ended::Complete, _)) => {}
+        Some((Ended::Diverged, step)) => {
+            let step = step.unwrap_or_default();
             print(&format!(
                 "Diverged: the loss became no number at step {step}.\n\n"
             ))?;
@@ -43,5 +64,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             ))?;
         }
     }
-    print(&story.text(&recipe))
+    print(&story.text())
 }

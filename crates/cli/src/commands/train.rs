@@ -5,14 +5,16 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use induct::probe::Instruments;
-use induct::train::{Recipe, Trainer};
+use induct::run::{Ended, Progress, Summary};
+use induct::train::Recipe;
+use induct_store::How;
 
 use super::{Threads, note, print};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::recipes;
-use crate::run_folder::{Ending, RunFolder};
-use crate::training::{Progress, Training, check_same};
+use crate::session::{Outcome, Session, advice, start_from};
+use crate::words::fixed;
 
 /// Train a model and keep what is measured on the way
 #[derive(Args)]
@@ -26,62 +28,89 @@ pub struct Arguments {
     /// Folder of the run; runs/NAME if not given
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with an interrupted run in the same folder
+    /// Go on with the run in that folder. With another number of steps (--set train.steps=…) a finished run is made longer
     #[arg(long)]
     resume: bool,
+    /// Start from the weights of another run's snapshot, the last one if no step is given
+    #[arg(long, value_name = "RUN[@STEP]")]
+    from: Option<String>,
     #[command(flatten)]
     threads: Threads,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let recipe = recipes::load(&arguments.recipe, &arguments.set)?;
+    let mut recipe = recipes::load(&arguments.recipe, &arguments.set)?;
+    if let Some(source) = &arguments.from {
+        recipe.from = Some(start_from(source, &recipe)?);
+    }
     let out = out_folder(arguments, &recipe);
-    let mut earlier = None;
-    if arguments.resume {
-        earlier = RunFolder::reopen(&out)?;
-        match &earlier {
-            Some(folder) => check_same(folder, &recipe)?,
-            None => note(&format!(
-                "nothing to resume in {}: starting anew",
-                out.display()
-            )),
+    let interrupt = Interrupt::watch()?;
+    let session = Session {
+        recipe: &recipe,
+        path: &out,
+        how: match arguments.resume {
+            true => How::Extend,
+            false => How::New,
+        },
+        instruments: None,
+        interrupt: &interrupt,
+    };
+    let bar = Bar::new(recipe.train.steps);
+    let outcome = arguments
+        .threads
+        .run(|| session.train(|progress| bar.show(progress)));
+    bar.finish();
+    let place = out.display();
+    let advised = |failure: Failure| match (&failure, arguments.resume) {
+        (Failure::Mistake(message), false) if message.contains("already holds a run") => {
+            failure.with_advice("add --resume to go on with it, or give another --out")
         }
+        (Failure::Mistake(message), _)
+            if message.contains("another recipe") || message.contains("not empty") =>
+        {
+            failure.with_advice("give another --out")
+        }
+        _ => failure,
+    };
+    match outcome.map_err(advised)? {
+        Outcome::Stopped(step) => Err(Failure::Interrupted(format!(
+            "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume` goes on",
+            recipe.train.steps
+        ))),
+        Outcome::Ended { summary, earlier } => match (summary.ended, earlier) {
+            (Ended::Complete, false) => print(&report(&summary, &out)),
+            (Ended::Complete, true) => print(&format!("{place} is complete; see `induct show`\n")),
+            (Ended::Diverged, _) => Err(Failure::failed(format!(
+                "the loss became no number at step {} in {place}; what was recorded before is there. {}",
+                summary.diverged_at.unwrap_or(summary.steps),
+                advice(&recipe)
+            ))),
+        },
     }
-    match earlier.as_ref().and_then(RunFolder::ending) {
-        None => {}
-        Some(Ending::Complete) => {
-            return print(&format!(
-                "{} is complete; see `induct show`\n",
-                out.display()
-            ));
-        }
-        Some(Ending::Diverged(step)) => {
-            return Err(Failure::failed(format!(
-                "{} has ended: its loss became no number at step {step}",
-                out.display()
-            )));
-        }
-    }
-    arguments.threads.run(|| {
-        // Whatever may be refused or not fit into memory comes before the folder.
-        let trainer = Trainer::new(&recipe)?;
-        let instruments = Instruments::new(&recipe)?;
-        let folder = match earlier {
-            Some(folder) => folder,
-            None => RunFolder::create(&out, &recipe)?,
-        };
-        let mut training = Training::start(folder, trainer, instruments)?;
-        let bar = Bar::new(recipe.train.steps, training.trainer().step());
-        let result = training.run(|progress| bar.show(progress));
-        bar.finish();
-        result?;
-        print(&format!(
-            "{}`induct show {}` tells the story\n",
-            training.report(),
-            out.display()
-        ))
-    })
+}
+
+/// Phases and the last divergence, in three lines.
+fn report(summary: &Summary, out: &Path) -> String {
+    let phases: Vec<String> = summary
+        .phases
+        .iter()
+        .map(|phase| format!("{} (from step {})", phase.strategy, phase.onset))
+        .collect();
+    let last = |name: &str| {
+        let found = summary.last.iter().find(|(column, _)| column == name);
+        found.and_then(|(_, value)| *value)
+    };
+    let kl = last("kl_truth").unwrap_or(f64::NAN);
+    let se = last("kl_truth_se").map_or(String::new(), |se| format!(" ± {}", fixed(se, 4)));
+    format!(
+        "{} steps in {:.1} s: {}\nKL(truth || model) at the last position: {}{se} nats\n`induct show {}` tells the story\n",
+        summary.steps,
+        summary.seconds,
+        phases.join(" -> "),
+        fixed(kl, 4),
+        out.display(),
+    )
 }
 
 /// Where the run goes: `--out`, or runs/NAME; to resume a run by its own recipe.toml, the folder of that.
@@ -99,40 +128,40 @@ fn out_folder(arguments: &Arguments, recipe: &Recipe) -> PathBuf {
 struct Bar {
     bar: ProgressBar,
     steps: u64,
-    first: u64,
-    started: Instant,
+    first: std::sync::OnceLock<(u64, Instant)>,
 }
 
 impl Bar {
-    fn new(steps: u64, first: u64) -> Self {
+    fn new(steps: u64) -> Self {
         let template = "{bar:30} {pos}/{len} steps, {msg}, {eta} left";
         let style = ProgressStyle::with_template(template).expect("the template is valid");
-        let bar = ProgressBar::new(steps)
-            .with_style(style)
-            .with_position(first);
-        bar.reset_eta();
         Self {
-            bar,
+            bar: ProgressBar::new(steps).with_style(style),
             steps,
-            first,
-            started: Instant::now(),
+            first: std::sync::OnceLock::new(),
         }
     }
 
     fn show(&self, progress: &Progress) {
-        let (step, loss) = (progress.step, progress.loss.unwrap_or(f64::NAN));
+        let step = progress.step;
+        let (first, started) = self.first.get_or_init(|| {
+            self.bar.set_position(step);
+            self.bar.reset_eta();
+            (step, Instant::now())
+        });
+        let Some(loss) = progress.loss else { return };
         let near = progress
             .nearest
             .map_or(String::new(), |strategy| format!(", near {strategy}"));
         if !self.bar.is_hidden() {
-            self.bar.set_message(format!("loss {loss:.3}{near}"));
+            self.bar.set_message(format!("loss {:.3}{near}", loss.mean));
             self.bar.set_position(step);
         } else if step.is_multiple_of((self.steps / 10).max(1)) {
-            let pace = self.started.elapsed().as_secs_f64() / (step - self.first) as f64;
+            let pace = started.elapsed().as_secs_f64() / (step - first) as f64;
             let left = pace * (self.steps - step) as f64;
             note(&format!(
-                "{step}/{} steps, loss {loss:.3}{near}, {left:.0} s left",
-                self.steps
+                "{step}/{} steps, loss {:.3}{near}, {left:.0} s left",
+                self.steps, loss.mean
             ));
         }
     }

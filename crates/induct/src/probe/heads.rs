@@ -3,112 +3,159 @@
 use rayon::prelude::*;
 
 use crate::chain::{LANES, TokenBlock};
+use crate::measure::{HeadMeasure, HeadObserved, Matching, Target};
 use crate::model::circuits;
-use crate::model::{AttnRow, Kind, Matrix, Model, Prepared, Work};
+use crate::model::{AttnRow, Kind, Lane, Matrix, Model, Prepared, Work};
 
-/// Scores of the heads that make an induction circuit, each of the best head in its layer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HeadScores {
-    /// Layer 1: mean mass on the previous position.
-    pub previous_token: f64,
-    /// Layer 2: mean mass on positions whose predecessor equals the current symbol, over positions that have
-    /// such a one. None for one layer.
-    pub induction: Option<f64>,
-}
-
-/// Measures the heads of a transformer on some blocks, over the current thread pool. None for the minimal model and for
-/// t = 1.
-pub fn head_scores(
+/// Measures of every head of a transformer on some blocks, by layer and head, over the current thread pool. Empty for the minimal
+/// model and for t = 1. `ngram` is the task's n.
+pub fn head_measures(
     model: &Model,
     prepared: &Prepared,
     blocks: &[TokenBlock],
-) -> Option<HeadScores> {
-    let masses: Vec<Vec<Masses>> = blocks
+    measures: &[HeadMeasure],
+    ngram: usize,
+) -> Vec<Vec<HeadObserved>> {
+    let sums: Vec<HeadSums> = blocks
         .par_iter()
         .map(|block| {
             let mut work = model.work();
-            model.forward(prepared, &block.rows()[..model.length()], &mut work);
-            masses(model, prepared, block, &work)
+            let inputs = &block.rows()[..model.length().min(block.rows().len())];
+            model.forward(prepared, inputs, &mut work);
+            HeadSums::of_block(model, prepared, inputs, block.used(), &work, measures, ngram)
         })
         .collect();
-    scores_of_masses(model, &masses)
+    means(model, &sums, measures)
 }
 
-/// The scores of heads, given their masses on every block.
-pub(super) fn scores_of_masses(model: &Model, masses: &[Vec<Masses>]) -> Option<HeadScores> {
-    let Kind::Transformer(shape) = model.kind() else {
-        return None;
-    };
-    if model.length() < 2 {
-        return None;
-    }
-    // The best head of a layer, over all blocks.
-    let best = |l: usize| {
-        let rows: f64 = masses.iter().map(|by_layer| by_layer[l].rows).sum();
-        let of_head = |h: usize| masses.iter().map(|by_layer| by_layer[l].on_target[h]).sum();
-        let most = (0..shape.heads(l)).map(of_head).fold(0.0, f64::max);
-        most / rows.max(1.0)
-    };
-    Some(HeadScores {
-        previous_token: best(0),
-        induction: (shape.layer_count() > 1).then(|| best(1)),
-    })
-}
-
-/// Attention of one layer on what its heads are expected to look at.
-pub(super) struct Masses {
-    /// Summed over rows and sequences, one a head.
-    on_target: Vec<f64>,
-    /// Rows that have anything to look at.
-    rows: f64,
-}
-
-/// The masses of the first two layers on one block, whose forward has just been done in `work`.
-pub(super) fn masses(
+/// The mean over all blocks of what was summed on each.
+pub(super) fn means(
     model: &Model,
-    prepared: &Prepared,
-    block: &TokenBlock,
-    work: &Work,
-) -> Vec<Masses> {
+    blocks: &[HeadSums],
+    measures: &[HeadMeasure],
+) -> Vec<Vec<HeadObserved>> {
     let Kind::Transformer(shape) = model.kind() else {
         return Vec::new();
     };
-    let layers = shape.layer_count().min(2);
-    let mut masses: Vec<Masses> = (0..layers)
-        .map(|l| Masses {
-            on_target: vec![0.0; shape.heads(l)],
-            rows: 0.0,
-        })
-        .collect();
-    let inputs = &block.rows()[..model.length()];
-    let mut look = |row: AttnRow| {
-        let i = row.position;
-        if row.layer >= layers || i == 0 {
-            return;
-        }
-        // Layer 1: the previous position. Layer 2: positions whose predecessor equals the current symbol.
-        let (mut mass, mut targets) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-        if row.layer == 0 {
-            (mass, targets) = (row.attn_pattern[i - 1].0, [1.0; LANES]);
-        } else {
-            for (before, pattern) in inputs.iter().zip(&row.attn_pattern[1..]) {
-                for lane in 0..LANES {
-                    let hit = f32::from(u8::from(before[lane] == inputs[i][lane]));
-                    mass[lane] += hit * pattern.0[lane];
-                    targets[lane] += hit;
+    if model.length() < 2 || measures.is_empty() {
+        return Vec::new();
+    }
+    let rows = |m: usize| blocks.iter().map(|block| block.rows[m]).sum::<f64>();
+    let rows: Vec<f64> = (0..measures.len()).map(rows).collect();
+    let head = |l: usize, h: usize| {
+        let mean = |(m, measure): (usize, &HeadMeasure)| {
+            let sum: f64 = blocks.iter().map(|block| block.sums[l][h][m]).sum();
+            (*measure, sum / rows[m].max(1.0))
+        };
+        let values = measures.iter().enumerate().map(mean).collect();
+        HeadObserved { values }
+    };
+    let layer = |l: usize| (0..shape.heads(l)).map(|h| head(l, h)).collect();
+    (0..shape.layer_count()).map(layer).collect()
+}
+
+/// What is measured on the heads, summed over the rows and sequences of one block.
+pub(super) struct HeadSums {
+    /// [layer][head][measure]
+    sums: Vec<Vec<Vec<f64>>>,
+    /// Rows that have anything to look at, `[measure]`.
+    rows: Vec<f64>,
+}
+
+impl HeadSums {
+    /// Looks at the first `used` sequences of a block whose forward has just been done in `work`.
+    pub fn of_block(
+        model: &Model,
+        prepared: &Prepared,
+        inputs: &[[u8; LANES]],
+        used: usize,
+        work: &Work,
+        measures: &[HeadMeasure],
+        ngram: usize,
+    ) -> Self {
+        let heads = match model.kind() {
+            Kind::Transformer(shape) => (0..shape.layer_count()).map(|l| shape.heads(l)).collect(),
+            Kind::Minimal(_) => Vec::new(),
+        };
+        let empty = |heads: &usize| vec![vec![0.0; measures.len()]; *heads];
+        let mut own = Self {
+            sums: heads.iter().map(empty).collect(),
+            rows: vec![0.0; measures.len()],
+        };
+        let mut look = |row: AttnRow| {
+            if row.position == 0 {
+                return;
+            }
+            let pattern = &row.attn_pattern[..=row.position];
+            for (m, measure) in measures.iter().enumerate() {
+                let (value, counts) = match measure {
+                    HeadMeasure::Mass(target) => mass_on(*target, inputs, pattern, ngram),
+                    HeadMeasure::Entropy => (entropy(pattern), [1.0; LANES]),
+                };
+                for lane in 0..used {
+                    own.sums[row.layer][row.head][m] += f64::from(value[lane]);
+                    // Which rows count depends on the symbols only.
+                    if (row.layer, row.head) == (0, 0) && counts[lane] > 0.0 {
+                        own.rows[m] += 1.0;
+                    }
                 }
             }
-        }
-        let own = &mut masses[row.layer];
-        for lane in 0..block.used() {
-            own.on_target[row.head] += f64::from(mass[lane]);
-            if row.head == 0 && targets[lane] > 0.0 {
-                own.rows += 1.0;
-            }
+        };
+        model.show_attention(prepared, inputs, work, &mut look);
+        own
+    }
+}
+
+/// Attention of a row on the positions of a target pattern, and how many positions that are. The row is that of the last position
+/// of `pattern`.
+fn mass_on(
+    target: Target,
+    inputs: &[[u8; LANES]],
+    pattern: &[Lane],
+    ngram: usize,
+) -> ([f32; LANES], [f32; LANES]) {
+    let i = pattern.len() - 1;
+    let (mut mass, mut targets) = ([0.0_f32; LANES], [0.0_f32; LANES]);
+    let mut add = |hit: [f32; LANES], weight: &Lane| {
+        for lane in 0..LANES {
+            mass[lane] += hit[lane] * weight.0[lane];
+            targets[lane] += hit[lane];
         }
     };
-    model.show_attention(prepared, inputs, work, &mut look);
-    masses
+    let same = |a: usize, b: usize| -> [f32; LANES] {
+        std::array::from_fn(|lane| f32::from(u8::from(inputs[a][lane] == inputs[b][lane])))
+    };
+    match target {
+        Target::PreviousToken => add([1.0; LANES], &pattern[i - 1]),
+        Target::Induction => (1..=i).for_each(|j| add(same(j - 1, i), &pattern[j])),
+        Target::SameToken => (0..=i).for_each(|j| add(same(j, i), &pattern[j])),
+        Target::NgramMatch => {
+            let context = ngram - 1;
+            // A context that reaches beyond the first symbol has no match.
+            let from = if i + 1 >= context { context } else { i + 1 };
+            for j in from..=i {
+                let mut hit = [1.0; LANES];
+                for back in 0..context {
+                    let equal = same(j - 1 - back, i - back);
+                    hit = std::array::from_fn(|lane| hit[lane] * equal[lane]);
+                }
+                add(hit, &pattern[j]);
+            }
+        }
+    }
+    (mass, targets)
+}
+
+/// Entropy of a row of attention, in nats.
+fn entropy(pattern: &[Lane]) -> [f32; LANES] {
+    let mut sum = [0.0_f32; LANES];
+    for weight in pattern {
+        for lane in 0..LANES {
+            let p = weight.0[lane];
+            sum[lane] -= if p > 0.0 { p * libm::logf(p) } else { 0.0 };
+        }
+    }
+    sum
 }
 
 /// The first layer's positional profile: how position alone spreads attention over lags, `[t]`, averaged over
@@ -167,14 +214,9 @@ pub fn diagonal_dominance(matrix: &Matrix) -> f64 {
     if size > 0.0 { (on - off) / size } else { 0.0 }
 }
 
-/// How the second layer matches symbols.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Matching {
-    /// Mean score on the diagonal minus mean score off it: how much more an equal symbol attracts.
-    pub gap: f64,
-    /// [`diagonal_dominance`].
-    pub dominance: f64,
-}
+/// Mean size of a transformer's scores below which it says nothing how they are distributed: a softmax turns a difference of 0.001
+/// into a difference of a thousandth in attention.
+const SMALLEST_SCORES: f64 = 1e-3;
 
 /// The second layer's matching, of the pair of heads with the largest gap. None where no fixed matrix says it
 /// (see [`circuits::matching_scores`]).
@@ -182,9 +224,10 @@ pub fn matching(model: &Model, params: &[f32]) -> Option<Matching> {
     let pairs = circuits::matching_scores(model, params)?;
     let measured = pairs.iter().map(|matrix| {
         let (on, off) = diagonal_means(matrix);
+        let tells = matches!(model.kind(), Kind::Minimal(_)) || on.abs() + off.abs() >= SMALLEST_SCORES;
         Matching {
             gap: on - off,
-            dominance: diagonal_dominance(matrix),
+            dominance: tells.then(|| diagonal_dominance(matrix)),
         }
     });
     measured.max_by(|a, b| a.gap.total_cmp(&b.gap))

@@ -1,105 +1,166 @@
-//! What a run recorded: a table with one row a recorded step.
+//! What a run recorded: a table with one row per recorded step.
 
 use super::phases::{Course, Drop, Phase, drops, phases};
+use crate::measure::{Column, KL_STRATEGY, KL_TRUTH, Of, STEP};
 
-/// Named columns of numbers, one row a recorded step. A number may be missing.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Columns of numbers, one row per recorded step. A number that is missing is NaN.
+#[derive(Clone, Debug, Default)]
 pub struct History {
-    columns: Vec<String>,
-    rows: Vec<Vec<Option<f64>>>,
+    columns: Vec<Column>,
+    /// [rows, columns]
+    values: Vec<f64>,
 }
 
-/// Name of the column with the step.
-pub const STEP: &str = "step";
-/// Name of the column with KL(truth ‖ model) at the last position, in distribution.
-pub const KL_TRUTH: &str = "kl_truth";
+/// Rows that are equal bit for bit, missing numbers included.
+impl PartialEq for History {
+    fn eq(&self, other: &Self) -> bool {
+        let bits = |history: &Self| history.values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        self.columns == other.columns && bits(self) == bits(other)
+    }
+}
 
-/// Name of the column with KL(strategy ‖ model) at the last position.
-pub fn kl_column(strategy: &str) -> String {
-    format!("kl_{strategy}")
+/// Why a row does not belong into a history.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadRow {
+    /// Not one number per column.
+    #[error("it has {found} numbers, and there are {expected} columns")]
+    Width {
+        /// How many it has.
+        found: usize,
+        /// How many it needs.
+        expected: usize,
+    },
+    /// Its step is missing, no whole number, or not after the one before.
+    #[error("its step is {found}, after step {before}")]
+    Step {
+        /// What stands there.
+        found: f64,
+        /// The step of the row before; −1 for the first row.
+        before: f64,
+    },
 }
 
 impl History {
-    /// An empty table.
-    pub fn new(columns: Vec<String>) -> Self {
+    /// An empty table. Its first column is the step.
+    pub fn new(columns: Vec<Column>) -> Self {
         Self {
             columns,
-            rows: Vec::new(),
+            values: Vec::new(),
         }
     }
 
-    /// Names of the columns.
-    pub fn columns(&self) -> &[String] {
+    /// The columns.
+    pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
     /// The rows, in order of steps.
-    pub fn rows(&self) -> &[Vec<Option<f64>>] {
-        &self.rows
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
+        self.values.chunks_exact(self.columns.len().max(1))
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.columns.len().max(1)
+    }
+
+    /// Whether there is no row yet.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
     }
 
     /// Appends a row.
-    ///
-    /// # Panics
-    ///
-    /// If it has not one number a column.
-    pub fn push(&mut self, row: Vec<Option<f64>>) {
-        assert_eq!(row.len(), self.columns.len(), "one number a column");
-        self.rows.push(row);
+    pub fn push(&mut self, row: &[f64]) -> Result<(), BadRow> {
+        if row.len() != self.columns.len() || row.is_empty() {
+            return Err(BadRow::Width {
+                found: row.len(),
+                expected: self.columns.len(),
+            });
+        }
+        let before = self.rows().next_back().map_or(-1.0, |last| last[0]);
+        let step = row[0];
+        if step.fract() != 0.0 || step <= before || !step.is_finite() {
+            return Err(BadRow::Step {
+                found: step,
+                before,
+            });
+        }
+        self.values.extend_from_slice(row);
+        Ok(())
     }
 
-    /// Keeps the rows up to `step` only.
-    pub fn truncate_after(&mut self, step: u64) {
-        let Some(column) = self.index(STEP) else {
-            return;
-        };
-        self.rows
-            .retain(|row| row[column].is_some_and(|s| s <= step as f64));
+    /// Keeps only the rows of whose step `keep` is true.
+    pub fn retain(&mut self, keep: impl Fn(u64) -> bool) {
+        let kept = self.rows().filter(|row| keep(row[0] as u64));
+        self.values = kept.flatten().copied().collect();
     }
 
-    fn index(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column == name)
+    fn index(&self, column: &Column) -> Option<usize> {
+        self.columns.iter().position(|other| other == column)
     }
 
-    /// A column by its name; missing numbers are NaN.
-    pub fn column(&self, name: &str) -> Option<Vec<f64>> {
-        let index = self.index(name)?;
-        Some(
-            self.rows
-                .iter()
-                .map(|row| row[index].unwrap_or(f64::NAN))
-                .collect(),
-        )
+    /// A column's numbers; none if it was not recorded.
+    pub fn column(&self, column: impl Into<Column>) -> Option<Vec<f64>> {
+        let index = self.index(&column.into())?;
+        Some(self.rows().map(|row| row[index]).collect())
     }
 
-    /// The last number in a column.
-    pub fn last(&self, name: &str) -> Option<f64> {
-        self.rows.last()?[self.index(name)?]
+    /// The last number in a column; none if it is missing there.
+    pub fn last(&self, column: impl Into<Column>) -> Option<f64> {
+        let index = self.index(&column.into())?;
+        let last = self.rows().next_back()?[index];
+        (!last.is_nan()).then_some(last)
+    }
+
+    /// The last row, by column; a number may be missing.
+    pub fn last_row(&self) -> impl Iterator<Item = (&Column, Option<f64>)> {
+        let last = self.rows().next_back().unwrap_or_default();
+        let numbers = last.iter().map(|&v| (!v.is_nan()).then_some(v));
+        self.columns.iter().zip(numbers)
     }
 
     /// The recorded steps.
     pub fn steps(&self) -> Vec<u64> {
-        let steps = self.column(STEP).unwrap_or_default();
-        steps.into_iter().map(|step| step as u64).collect()
+        debug_assert!(self.columns.first().is_none_or(|c| *c.measure == STEP));
+        self.rows().map(|row| row[0] as u64).collect()
     }
 
-    /// The strategy, out of the given ones, that the model is nearest to in the last row.
-    pub fn nearest(&self, strategies: &[String]) -> Option<String> {
-        let distance = |name: &String| self.last(&kl_column(name));
-        strategies
-            .iter()
-            .filter_map(|name| Some((distance(name)?, name)))
+    /// Names of the strategies that the model is compared with, from the simplest on.
+    pub fn strategies(&self) -> Vec<String> {
+        let name = |column: &Column| match &column.of {
+            Of::Strategy(name) if *column.measure == KL_STRATEGY => Some(name.clone()),
+            _ => None,
+        };
+        self.columns.iter().filter_map(name).collect()
+    }
+
+    /// The strategy that the model is nearest to in the last row.
+    pub fn nearest(&self) -> Option<&str> {
+        let distance = |(column, value): (_, Option<f64>)| match column {
+            &Column {
+                measure,
+                of: Of::Strategy(ref name),
+            } if *measure == KL_STRATEGY => Some((value?, name.as_str())),
+            _ => None,
+        };
+        self.last_row()
+            .filter_map(distance)
             .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| name.clone())
+            .map(|(_, name)| name)
     }
 
-    /// Phases and drops with respect to the given strategies. Strategies without a column are left out.
-    pub fn phases(&self, strategies: &[String]) -> (Vec<Phase>, Vec<Drop>) {
-        let distances: Vec<(String, Vec<f64>)> = strategies
-            .iter()
-            .filter_map(|name| Some((name.clone(), self.column(&kl_column(name))?)))
+    /// Phases and drops with respect to the strategies.
+    pub fn phases(&self) -> (Vec<Phase>, Vec<Drop>) {
+        let distance = |name: String| {
+            let column = self.column(KL_STRATEGY.of_strategy(&name))?;
+            Some((name, column))
+        };
+        let distances: Vec<(String, Vec<f64>)> = self
+            .strategies()
+            .into_iter()
+            .filter_map(distance)
             .collect();
-        let (steps, loss) = (self.steps(), self.column(KL_TRUTH).unwrap_or_default());
+        let (steps, loss) = (self.steps(), self.column(&KL_TRUTH).unwrap_or_default());
         let course = Course {
             steps: &steps,
             loss: &loss,
@@ -117,16 +178,32 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::ENTROPY;
+
+    fn history(steps: &[f64]) -> History {
+        let mut history = History::new(vec![(&STEP).into(), (&KL_TRUTH).into()]);
+        for &step in steps {
+            history.push(&[step, f64::NAN]).unwrap();
+        }
+        history
+    }
 
     #[test]
-    fn rows_after_a_step_can_be_dropped() {
-        let mut history = History::new(vec![STEP.into(), KL_TRUTH.into()]);
-        for step in [0.0, 20.0, 40.0] {
-            history.push(vec![Some(step), None]);
-        }
-        history.truncate_after(20);
+    fn rows_can_be_dropped_by_step() {
+        let mut history = history(&[0.0, 20.0, 40.0]);
+        history.retain(|step| step <= 20);
         assert_eq!(history.steps(), [0, 20]);
-        assert!(history.column(KL_TRUTH).unwrap()[1].is_nan());
-        assert_eq!(history.column("absent"), None);
+        assert!(history.column(&KL_TRUTH).unwrap()[1].is_nan());
+        assert_eq!(history.last(&KL_TRUTH), None);
+        assert_eq!(history.column(ENTROPY.of_head(0, 0)), None);
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_refused() {
+        let mut history = history(&[0.0, 20.0]);
+        for row in [&[40.0][..], &[20.0, 0.1], &[f64::NAN, 0.1], &[40.5, 0.1], &[]] {
+            assert!(history.push(row).is_err(), "{row:?}");
+        }
+        assert_eq!(history.len(), 2);
     }
 }

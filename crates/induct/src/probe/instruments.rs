@@ -2,28 +2,47 @@
 
 use rayon::prelude::*;
 
-use super::heads::{matching, odd_even_score, positional_profile, scores_of_masses};
-use super::history::{KL_TRUTH, STEP, kl_column};
-use super::test_set::{Draw, Positions, Room, TestSet};
-use crate::chain::{Address, Alpha, LANES, Prior, PriorSpec, Purpose};
+use super::estimate::Estimate;
+use super::heads::{matching, means, odd_even_score, positional_profile};
+use super::test_set::{Divergence, Draw, Positions, Room, TestSet, Wanted};
+use crate::chain::{Address, LANES, Prior, PriorSpec, Purpose};
 use crate::idle::Idle;
 use crate::invalid::Invalid;
-use crate::model::Model;
+use crate::measure::{
+    Column, DIAGONAL_DOMINANCE, Kl, LOSS_BY_POSITION, KL_TRUTH_BY_POSITION, MATCHING_GAP, Measure, ODD_EVEN, Observed,
+    POSITIONAL_PROFILE, Reading,
+};
+use crate::model::{Kind, Model, ModelSpec};
 use crate::strategy::Strategy;
-use crate::train::Recipe;
+use crate::train::{Recipe, StepLoss};
 
 /// Fixed test sets and what is read from them at every recorded step.
 pub struct Instruments {
+    /// What they were made for.
+    recipe: Recipe,
     /// By name; the first is in distribution and has the strategies' predictions too.
-    sets: Vec<(&'static str, TestSet)>,
-    strategies: Vec<String>,
-    /// Of every set: each strategy's name and KL(truth ‖ strategy) at the last position.
-    levels: Vec<(&'static str, Vec<(String, f64)>)>,
-    batch: usize,
-    columns: Vec<String>,
-    /// For the recipe's model.
+    sets: Vec<(String, TestSet)>,
+    levels: Vec<TestLevels>,
+    columns: Vec<Column>,
+    wanted: Wanted,
+    /// Whether the positional profile and the second layer's matching are asked for.
+    reads_profile: bool,
+    reads_matching: bool,
+    /// Scratch space for the recipe's model.
     rooms: Idle<Room>,
 }
+
+/// How well strategies do on a test set: KL(truth ‖ strategy) at the last position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestLevels {
+    /// The test set; [`IN_DISTRIBUTION`] for the task's own.
+    pub test: String,
+    /// By strategy, from the simplest on.
+    pub strategies: Vec<(String, Estimate)>,
+}
+
+/// Name of the test set with the task's own prior.
+pub const IN_DISTRIBUTION: &str = "in_distribution";
 
 /// Sequences whose attention is looked at: the first of the in-distribution set.
 const ATTENTION_SEQUENCES: usize = 32;
@@ -32,175 +51,237 @@ const ATTENTION_SEQUENCES: usize = 32;
 /// position only, cost a fraction of that.
 const THOROUGH_SEQUENCES: u64 = 128;
 
-/// Names of the measures of heads, in their order in a row.
-const HEAD_COLUMNS: [&str; 5] = [
-    "previous_token",
-    "induction",
-    "odd_even",
-    "matching_gap",
-    "diagonal_dominance",
-];
+/// Number of the exam's set among the test sets of a recipe: no run is measured on it.
+pub const EXAM_SET: u64 = 3;
+
+/// Number of the set of `record.tests[index]`.
+fn set_number(index: usize) -> u64 {
+    let number = index as u64 + 1;
+    if number < EXAM_SET { number } else { number + 1 }
+}
 
 /// The test set with the recipe's own prior, on which the strategies predict too; over the current thread pool.
 pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, Invalid> {
-    let prior = recipe.prior()?;
-    let strategies = Strategy::reference(&prior).into_iter();
-    let asked: Vec<(Strategy, Positions)> = strategies.map(|s| (s, Positions::All)).collect();
-    Ok(test_set(recipe, &prior, 0, &asked))
+    let length = recipe.task.length;
+    Ok(test_set(recipe, &recipe.prior()?, 0, length, Positions::All))
 }
 
-/// Test set number `index` of a recipe.
-///
-/// Only the first one is measured at all positions.
+/// Test set number `number` of a recipe. Only the first one is measured at all positions.
 fn test_set(
     recipe: &Recipe,
     prior: &Prior,
-    index: u64,
-    asked: &[(Strategy, Positions)],
+    number: u64,
+    length: usize,
+    positions: Positions,
 ) -> TestSet {
     let address = Address {
         purpose: Purpose::Test,
         seed: recipe.seeds.eval,
-        step: index,
+        step: number,
     };
     let draw = Draw {
         address,
         sequences: 0..recipe.record.test_sequences as u64,
-        length: recipe.task.length,
-        thorough: if index == 0 { THOROUGH_SEQUENCES } else { 0 },
+        length,
+        thorough: if number == 0 { THOROUGH_SEQUENCES } else { 0 },
     };
-    TestSet::draw(prior, &draw, asked)
+    let strategies = Strategy::reference(prior).into_iter();
+    let asked: Vec<(Strategy, Positions)> = strategies.map(|s| (s, positions)).collect();
+    TestSet::draw(prior, &draw, &asked)
+}
+
+/// The columns that a run of `recipe` records.
+pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
+    // The strategies' names depend on n only: no need to draw a prior's pool.
+    let any_prior = Prior::new(
+        &PriorSpec::default(),
+        recipe.task.states,
+        recipe.task.ngram,
+    )
+    .map_err(|invalid| invalid.within("task"))?;
+    let strategies: Vec<String> = Strategy::reference(&any_prior)
+        .iter()
+        .map(Strategy::name)
+        .collect();
+    let model = recipe.model()?;
+    let lags = match (&recipe.model, model.length()) {
+        (ModelSpec::Transformer(spec), _) if !spec.positions.is_relative() => 0,
+        (_, length) => length,
+    };
+    let heads: Vec<(usize, usize)> = match model.kind() {
+        Kind::Transformer(shape) => (0..shape.layer_count())
+            .flat_map(|layer| (0..shape.heads(layer)).map(move |head| (layer, head)))
+            .collect(),
+        Kind::Minimal(_) => Vec::new(),
+    };
+    let of = |measure: &'static Measure| -> Vec<Column> {
+        match measure.reading {
+            Reading::Run(_) => vec![measure.into()],
+            Reading::Strategy(_) => strategies.iter().map(|s| measure.of_strategy(s)).collect(),
+            Reading::Test(_) => {
+                let tests = recipe.record.tests.iter();
+                tests.map(|test| measure.of_test(&test.name)).collect()
+            }
+            Reading::Head(_) => heads.iter().map(|&(l, h)| measure.of_head(l, h)).collect(),
+            Reading::Lag(_) => (0..lags).map(|lag| measure.at(lag)).collect(),
+            Reading::Position(_) => (0..model.length()).map(|at| measure.at(at)).collect(),
+        }
+    };
+    Ok(recipe.record.chosen().into_iter().flat_map(of).collect())
 }
 
 /// Each strategy's KL(truth ‖ strategy) at the last position.
-fn levels(set: &TestSet) -> Vec<(String, f64)> {
+fn levels(name: &str, set: &TestSet) -> TestLevels {
     let levels = set.references().iter().zip(set.truth_divergences());
     let levels = levels.skip(1);
-    levels
-        .map(|(reference, kl)| (reference.name.clone(), kl.last.estimate().mean))
-        .collect()
+    TestLevels {
+        test: name.to_owned(),
+        strategies: levels
+            .map(|(reference, kl)| (reference.name.clone(), kl.last.estimate()))
+            .collect(),
+    }
 }
 
 impl Instruments {
     /// Draws the recipe's test sets, over the current thread pool.
     pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
-        let iid = PriorSpec::Iid {
-            alpha: Alpha::default(),
-        };
-        let other = |spec, index| -> Result<TestSet, Invalid> {
-            let prior = recipe.prior_of(&spec)?;
-            let strategies = Strategy::reference(&prior).into_iter();
-            let asked: Vec<(Strategy, Positions)> =
-                strategies.map(|s| (s, Positions::Last)).collect();
-            Ok(test_set(recipe, &prior, index, &asked))
-        };
-        let mut sets = vec![
-            ("in_distribution", in_distribution(recipe)?),
-            ("iid", other(iid, 1)?),
-            (
-                "doubly_stochastic",
-                other(PriorSpec::DoublyStochastic {}, 2)?,
-            ),
-        ];
-        let levels = sets.iter().map(|(name, set)| (*name, levels(set)));
-        let levels = levels.collect();
+        recipe.check()?;
+        let columns = columns(recipe)?;
+        let mut sets = vec![(IN_DISTRIBUTION.to_owned(), in_distribution(recipe)?)];
+        for (index, test) in recipe.record.tests.iter().enumerate() {
+            let prior = recipe.test_prior(index)?;
+            let length = test.length.unwrap_or(recipe.task.length);
+            let set = test_set(recipe, &prior, set_number(index), length, Positions::Last);
+            sets.push((test.name.clone(), set));
+        }
+        let levels = sets.iter().map(|(name, set)| levels(name, set)).collect();
         // Only in distribution is the model compared with strategies: the other sets need not keep their answers.
         sets[1..]
             .iter_mut()
             .for_each(|(_, set)| set.keep_truth_only());
-        let references = sets[0].1.references().iter().skip(1);
-        let strategies: Vec<String> = references.map(|reference| reference.name.clone()).collect();
-        let mut columns: Vec<String> = [STEP, "sequences", "train_loss"].map(String::from).into();
-        for (index, (name, _)) in sets.iter().enumerate() {
-            let prefix = if index == 0 {
-                String::new()
-            } else {
-                format!("{name}.")
-            };
-            columns.push(format!("{prefix}{KL_TRUTH}"));
-            if index == 0 {
-                columns.push(format!("{KL_TRUTH}_all"));
-                for strategy in &strategies {
-                    columns.push(kl_column(strategy));
-                    columns.push(format!("{}_all", kl_column(strategy)));
-                }
-            }
-        }
-        columns.extend(HEAD_COLUMNS.map(String::from));
+        let chosen = recipe.record.chosen();
+        let heads = chosen.iter().filter_map(|measure| match measure.reading {
+            Reading::Head(head) => Some(head),
+            _ => None,
+        });
+        let asks = |measures: &[&Measure]| measures.iter().any(|measure| chosen.contains(measure));
+        let wanted = Wanted {
+            heads: heads.collect(),
+            looked_at: ATTENTION_SEQUENCES / LANES,
+            ngram: recipe.task.ngram,
+            by_position: asks(&[&KL_TRUTH_BY_POSITION, &LOSS_BY_POSITION]),
+        };
         Ok(Self {
+            reads_profile: asks(&[&POSITIONAL_PROFILE, &ODD_EVEN]),
+            reads_matching: asks(&[&MATCHING_GAP, &DIAGONAL_DOMINANCE]),
+            recipe: recipe.clone(),
             sets,
-            strategies,
             levels,
-            batch: recipe.train.batch,
             columns,
+            wanted,
             rooms: Idle::default(),
         })
     }
 
-    /// Names of what [`measure`](Self::measure) returns.
-    pub fn columns(&self) -> &[String] {
+    /// Whether they measure what a run of `recipe` records.
+    pub fn fit(&self, recipe: &Recipe) -> bool {
+        let (own, other) = (&self.recipe, recipe);
+        own.task == other.task
+            && own.model == other.model
+            && own.train.batch == other.train.batch
+            && own.seeds.eval == other.seeds.eval
+            && own.record.test_sequences == other.record.test_sequences
+            && own.record.measures == other.record.measures
+            && own.record.tests == other.record.tests
+    }
+
+    /// What [`measure`](Self::measure) returns, column by column.
+    pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Names of the strategies that the model is compared with.
-    pub fn strategies(&self) -> &[String] {
-        &self.strategies
-    }
-
-    /// How well strategies do on each test set: KL(truth ‖ strategy) at the last position, by the names of set and strategy.
-    pub fn levels(&self) -> &[(&'static str, Vec<(String, f64)>)] {
+    /// How well strategies do on each test set, the in-distribution one first.
+    pub fn levels(&self) -> &[TestLevels] {
         &self.levels
     }
 
     /// The test sets by name, the in-distribution one first.
-    pub fn sets(&self) -> &[(&'static str, TestSet)] {
+    pub fn sets(&self) -> &[(String, TestSet)] {
         &self.sets
     }
 
-    /// One row of metrics of the recipe's model after `step` steps, over the current thread pool; `train_loss` is the loss of the
-    /// last step's batch.
+    /// One row of metrics of the recipe's model after `step` steps, over the current thread pool; `loss` is that of the last step's
+    /// batch. Missing numbers are NaN.
     pub fn measure(
         &self,
         model: &Model,
         params: &[f32],
         step: u64,
-        train_loss: Option<f64>,
-    ) -> Vec<Option<f64>> {
-        let mut row = vec![
-            Some(step as f64),
-            Some((step * self.batch as u64) as f64),
-            train_loss,
-        ];
+        loss: Option<StepLoss>,
+    ) -> Vec<f64> {
+        let seen = self.observe(model, params, step, loss);
+        let value = |column: &Column| column.value(&seen).unwrap_or(f64::NAN);
+        self.columns.iter().map(value).collect()
+    }
+
+    /// All that is observed of the model, whether or not a column shows it.
+    pub fn observe(
+        &self,
+        model: &Model,
+        params: &[f32],
+        step: u64,
+        loss: Option<StepLoss>,
+    ) -> Observed {
         let prepared = model.prepare(params);
-        let measured: Vec<_> = self
+        let mut measured: Vec<_> = self
             .sets
             .par_iter()
             .enumerate()
             .map(|(index, (_, set))| {
-                let looked_at = match index {
-                    0 => set.blocks().len().min(ATTENTION_SEQUENCES / LANES),
-                    _ => 0,
-                };
-                set.measure(&self.rooms, model, &prepared, looked_at)
+                let nothing = Wanted::default();
+                let wanted = if index == 0 { &self.wanted } else { &nothing };
+                set.measure(&self.rooms, model, &prepared, wanted)
             })
             .collect();
-        let heads = scores_of_masses(model, &measured[0].1);
-        for (index, (of_set, _)) in measured.iter().enumerate() {
-            for divergence in of_set {
-                row.push(Some(divergence.last.estimate().mean));
-                if index == 0 {
-                    row.push(divergence.all.map(|all| all.estimate().mean));
-                }
-            }
+        let own = measured.remove(0);
+        let names = self.sets[0].1.references().iter().skip(1);
+        let strategies = names.zip(&own.divergences[1..]);
+        let tests = self.recipe.record.tests.iter().zip(&measured);
+        let profile = self
+            .reads_profile
+            .then(|| positional_profile(model, params))
+            .flatten();
+        let [kl_by_position, loss_by_position] = own.by_position;
+        Observed {
+            step,
+            sequences: step.saturating_mul(self.recipe.train.batch as u64),
+            train_loss: loss.map(|loss| loss.mean),
+            train_loss_last: loss.and_then(|loss| loss.last),
+            truth: kl(&own.divergences[0]),
+            strategies: strategies
+                .map(|(reference, divergence)| (reference.name.clone(), kl(divergence)))
+                .collect(),
+            tests: tests
+                .map(|(test, seen)| (test.name.clone(), kl(&seen.divergences[0])))
+                .collect(),
+            heads: means(model, &own.heads, &self.wanted.heads),
+            odd_even: profile.as_deref().and_then(odd_even_score),
+            profile: profile.unwrap_or_default(),
+            matching: self
+                .reads_matching
+                .then(|| matching(model, params))
+                .flatten(),
+            kl_by_position,
+            loss_by_position,
         }
-        let matching = matching(model, params);
-        row.extend([
-            heads.map(|scores| scores.previous_token),
-            heads.and_then(|scores| scores.induction),
-            positional_profile(model, params).and_then(|profile| odd_even_score(&profile)),
-            matching.map(|matching| matching.gap),
-            matching.map(|matching| matching.dominance),
-        ]);
-        row
+    }
+}
+
+fn kl(divergence: &Divergence) -> Kl {
+    let last = divergence.last.estimate();
+    Kl {
+        last: last.mean,
+        se: last.se,
+        all: divergence.all.map(|all| all.estimate().mean),
     }
 }

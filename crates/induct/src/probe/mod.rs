@@ -11,11 +11,10 @@ mod phases;
 mod test_set;
 
 pub use estimate::{Estimate, Moments, median};
-pub use heads::{
-    HeadScores, Matching, diagonal_dominance, head_scores, matching, odd_even_score,
-    positional_profile,
+pub use heads::{diagonal_dominance, head_measures, matching, odd_even_score, positional_profile};
+pub use history::{BadRow, History};
+pub use instruments::{
+    EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution,
 };
-pub use history::{History, KL_TRUTH, STEP, kl_column};
-pub use instruments::{Instruments, in_distribution};
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
 pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer, log_softmax};

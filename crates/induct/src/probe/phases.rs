@@ -1,9 +1,11 @@
 //! Phases of a run: which strategy the model is nearest to, and how it moved from one to the next.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::estimate::median;
 
 /// A stretch of training during which one strategy is the nearest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     /// The strategy.
     pub strategy: String,
@@ -12,11 +14,12 @@ pub struct Phase {
     /// Last recorded step of the phase.
     pub end: u64,
     /// Median loss over the second half of the phase's records.
+    #[serde(deserialize_with = "number_or_nan")]
     pub plateau: f64,
 }
 
 /// The fall of the loss from one phase's level to the next one's.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drop {
     /// The strategy left.
     pub from: String,
@@ -26,6 +29,11 @@ pub struct Drop {
     pub midpoint: f64,
     /// Steps from a tenth to nine tenths of the fall.
     pub width: f64,
+}
+
+/// A number, or NaN where a file says null: formats such as JSON have no other way to say it.
+fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 /// Recorded steps, the loss there, and the distance to each strategy.

@@ -5,9 +5,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::estimate::Moments;
-use super::heads::{Masses, masses};
+use super::heads::HeadSums;
 use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
 use crate::idle::Idle;
+use crate::measure::HeadMeasure;
 use crate::model::level::{Level, leveled};
 use crate::model::{Lane, Model, Prepared, Work};
 use crate::strategy::{Scratch, Strategy};
@@ -161,17 +162,18 @@ impl TestSet {
 
     /// KL(reference ‖ model) for every reference, over the current thread pool.
     pub fn divergences(&self, model: &Model, prepared: &Prepared) -> Vec<Divergence> {
-        self.measure(&Idle::default(), model, prepared, 0).0
+        let seen = self.measure(&Idle::default(), model, prepared, &Wanted::default());
+        seen.divergences
     }
 
-    /// The same, in rooms for that model, and how its heads look at the first `looked_at` blocks: one forward serves both.
+    /// The same, in scratch space for that model, and what else is wanted: one forward serves all.
     pub(super) fn measure(
         &self,
         rooms: &Idle<Room>,
         model: &Model,
         prepared: &Prepared,
-        looked_at: usize,
-    ) -> (Vec<Divergence>, Vec<Vec<Masses>>) {
+        wanted: &Wanted,
+    ) -> Seen {
         let (length, states) = (self.length, self.states);
         let by_block: Vec<OnBlock> = self
             .blocks
@@ -184,7 +186,8 @@ impl TestSet {
                     || Room::new(model),
                     |Room { work, log_q }| {
                         let inputs = &block.rows()[..length];
-                        if index < self.thorough.max(looked_at) {
+                        let looked_at = index < wanted.looked_at && !wanted.heads.is_empty();
+                        if index < self.thorough || looked_at {
                             model.forward(prepared, inputs, work);
                         } else {
                             model.forward_last(prepared, inputs, work);
@@ -199,10 +202,17 @@ impl TestSet {
                                 all.map(|all| all.mean_divergence(index * length, states, log_q)),
                             )
                         };
+                        let divergences = self.references.iter().map(from).collect();
+                        let by_position = wanted.by_position && index < self.thorough;
                         OnBlock {
-                            divergences: self.references.iter().map(from).collect(),
-                            masses: (index < looked_at)
-                                .then(|| masses(model, prepared, block, work)),
+                            divergences,
+                            by_position: by_position.then(|| self.by_position(index, log_q)),
+                            heads: looked_at.then(|| {
+                                let (used, asked) = (block.used(), &wanted.heads);
+                                HeadSums::of_block(
+                                    model, prepared, inputs, used, work, asked, wanted.ngram,
+                                )
+                            }),
                         }
                     },
                 )
@@ -214,8 +224,55 @@ impl TestSet {
                 divergence.push(last, all, block.used());
             }
         }
-        let masses = by_block.into_iter().filter_map(|on_block| on_block.masses);
-        (divergences, masses.collect())
+        let by_position = self.means_by_position(&by_block);
+        let heads = by_block.into_iter().filter_map(|on_block| on_block.heads);
+        Seen {
+            divergences,
+            heads: heads.collect(),
+            by_position,
+        }
+    }
+
+    /// KL(truth ‖ model) and cross-entropy at every position of a thorough block, given ln q ([t, k]).
+    fn by_position(&self, index: usize, log_q: &[Lane]) -> Vec<[Lane; 2]> {
+        let truth = self.references[0].all.as_ref();
+        let rows = self.blocks[index].rows();
+        let at = |(position, log_q): (usize, &[Lane])| {
+            let kl = truth.map_or(Lane::ZERO, |truth| {
+                truth.divergence(index * self.length + position, log_q)
+            });
+            let next = rows[position + 1];
+            let loss = Lane(std::array::from_fn(|lane| {
+                -log_q[usize::from(next[lane])].0[lane]
+            }));
+            [kl, loss]
+        };
+        log_q
+            .chunks_exact(self.states)
+            .enumerate()
+            .map(at)
+            .collect()
+    }
+
+    /// Means of those over all sequences that have them: both `[t]`, or empty.
+    fn means_by_position(&self, blocks: &[OnBlock]) -> [Vec<f64>; 2] {
+        let mut sums = [vec![0.0; self.length], vec![0.0; self.length]];
+        let mut sequences = 0;
+        for (block, on_block) in self.blocks.iter().zip(blocks) {
+            let Some(by_position) = &on_block.by_position else {
+                continue;
+            };
+            sequences += block.used();
+            for (position, values) in by_position.iter().enumerate() {
+                for (sums, value) in sums.iter_mut().zip(values) {
+                    sums[position] += value.0[..block.used()].iter().map(|&x| f64::from(x)).sum::<f64>();
+                }
+            }
+        }
+        if sequences == 0 {
+            return [Vec::new(), Vec::new()];
+        }
+        sums.map(|sums| sums.into_iter().map(|sum| sum / sequences as f64).collect())
     }
 
     /// KL(truth ‖ reference) for every reference.
@@ -252,12 +309,37 @@ impl TestSet {
     }
 }
 
+/// What is wanted beside divergences.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted {
+    /// Measures of heads, on the first `looked_at` blocks.
+    pub heads: Vec<HeadMeasure>,
+    /// See there.
+    pub looked_at: usize,
+    /// The task's n.
+    pub ngram: usize,
+    /// Means by position, on the thorough blocks.
+    pub by_position: bool,
+}
+
+/// What a test set shows of a model.
+pub(super) struct Seen {
+    /// From every reference.
+    pub divergences: Vec<Divergence>,
+    /// Of every block that was looked at.
+    pub heads: Vec<HeadSums>,
+    /// KL(truth ‖ model) and cross-entropy at every position, if wanted.
+    pub by_position: [Vec<f64>; 2],
+}
+
 /// What is measured on a block.
 struct OnBlock {
     /// From every reference, at the last position and over all of them.
     divergences: Vec<(Lane, Option<Lane>)>,
+    /// KL(truth ‖ model) and cross-entropy at every position.
+    by_position: Option<Vec<[Lane; 2]>>,
     /// Of the blocks that are looked at.
-    masses: Option<Vec<Masses>>,
+    heads: Option<HeadSums>,
 }
 
 /// What it takes to measure a model on a block.

@@ -5,13 +5,15 @@ mod many;
 mod optimizer;
 mod recipe;
 mod recipe_text;
+mod record;
 mod schedule;
 mod trainer;
 
 pub use loss::Loss;
 pub use many::many;
 pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
-pub use recipe::{Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
+pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;
-pub use schedule::{RecordSpec, Schedule, Spacing};
-pub use trainer::{Diverged, TrainState, Trainer, batch_address, prior_at};
+pub use record::{RecordSpec, Spacing, TestSpec};
+pub use schedule::Schedule;
+pub use trainer::{Diverged, StepLoss, TrainState, Trainer, batch_address, prior_at};

@@ -280,15 +280,25 @@ impl Optimizer {
         }
         self.moments = moments;
         for slot in &mut self.slots {
-            let frozen = |step: &u64| slot.freezes.iter().any(|freeze| freeze.covers(*step));
-            slot.updates = if slot.freezes.is_empty() {
-                step
-            } else {
-                (0..step).filter(|step| !frozen(step)).count() as u64
-            };
+            slot.updates = step - frozen_steps(&slot.freezes, step);
         }
         true
     }
+}
+
+/// How many of the first `steps` steps are covered by any of `freezes`.
+fn frozen_steps(freezes: &[FreezeSpec], steps: u64) -> u64 {
+    let mut stretches: Vec<(u64, u64)> = freezes
+        .iter()
+        .map(|freeze| (freeze.from, freeze.until.unwrap_or(u64::MAX).min(steps)))
+        .collect();
+    stretches.sort_unstable();
+    let (mut frozen, mut counted_to) = (0, 0);
+    for (from, until) in stretches {
+        frozen += until.saturating_sub(from.max(counted_to));
+        counted_to = counted_to.max(until);
+    }
+    frozen
 }
 
 /// Whether `group` names any tensor at all.
@@ -312,6 +322,27 @@ fn names_something(layout: &Layout, field: &str, group: &str) -> Result<(), Inva
 mod tests {
     use super::*;
     use crate::model::{Model, ModelSpec};
+
+    #[test]
+    fn frozen_steps_are_counted_once() {
+        let freeze = |from, until| FreezeSpec {
+            group: "embed".into(),
+            from,
+            until,
+        };
+        let freezes = [
+            freeze(5, Some(8)),
+            freeze(0, Some(2)),
+            freeze(6, Some(10)),
+            freeze(90, None),
+        ];
+        for steps in [0, 1, 2, 6, 9, 10, 50, 89, 90, 100] {
+            let covered = |step: &u64| freezes.iter().any(|freeze| freeze.covers(*step));
+            let one_by_one = (0..steps).filter(covered).count() as u64;
+            assert_eq!(frozen_steps(&freezes, steps), one_by_one, "{steps}");
+        }
+        assert_eq!(frozen_steps(&freezes, u64::MAX), 7 + (u64::MAX - 90));
+    }
 
     fn layout() -> Layout {
         Model::new(&ModelSpec::default(), 2, 5)

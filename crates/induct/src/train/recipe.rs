@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::loss::Loss;
 use super::optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
-use super::schedule::{RecordSpec, Schedule};
+use super::record::RecordSpec;
+use super::schedule::Schedule;
 use crate::chain::{LANES, Prior, PriorSpec};
 use crate::invalid::{Invalid, require};
 use crate::model::{Model, ModelSpec};
@@ -19,6 +20,9 @@ pub struct Recipe {
     pub task: TaskSpec,
     /// The model.
     pub model: ModelSpec,
+    /// Another run's snapshot that training starts from, instead of the model's own start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<FromSpec>,
     /// How it is trained.
     pub train: TrainSpec,
     /// Where randomness starts.
@@ -33,6 +37,7 @@ impl Default for Recipe {
             name: "main".into(),
             task: TaskSpec::default(),
             model: ModelSpec::default(),
+            from: None,
             train: TrainSpec::default(),
             seeds: Seeds::default(),
             record: RecordSpec::default(),
@@ -63,6 +68,18 @@ impl Default for TaskSpec {
             prior: PriorSpec::default(),
         }
     }
+}
+
+/// A snapshot to start from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FromSpec {
+    /// Where the run is that left it.
+    pub run: String,
+    /// After how many of its steps.
+    pub step: u64,
+    /// What the weights must be; see [`weights_digest`](crate::digest::weights).
+    pub weights: String,
 }
 
 /// How a model is trained.
@@ -165,8 +182,11 @@ impl Recipe {
         )
         .map_err(within_train)?;
         self.record
-            .check()
+            .check(self.task.length)
             .map_err(|invalid| invalid.within("record"))?;
+        for index in 0..self.record.tests.len() {
+            self.test_prior(index)?;
+        }
         self.check_memory(&model)
     }
 
@@ -202,13 +222,15 @@ impl Recipe {
 
     /// The task's prior, ready to draw.
     pub fn prior(&self) -> Result<Prior, Invalid> {
-        self.prior_of(&self.task.prior)
+        Prior::new(&self.task.prior, self.task.states, self.task.ngram)
+            .map_err(|invalid| invalid.within("task"))
     }
 
-    /// Another prior for the task's k and n.
-    pub fn prior_of(&self, spec: &PriorSpec) -> Result<Prior, Invalid> {
+    /// The prior of test set `index` of `record.tests`.
+    pub fn test_prior(&self, index: usize) -> Result<Prior, Invalid> {
+        let spec = &self.record.tests[index].prior;
         Prior::new(spec, self.task.states, self.task.ngram)
-            .map_err(|invalid| invalid.within("task"))
+            .map_err(|invalid| invalid.within(&format!("record.tests[{index}]")))
     }
 
     /// The model.

@@ -10,7 +10,8 @@ use super::optimizer::Optimizer;
 use super::recipe::Recipe;
 use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
 use crate::idle::Idle;
-use crate::invalid::Invalid;
+use crate::digest;
+use crate::invalid::{Invalid, require};
 use crate::model::{Lane, Model, Prepared, Work};
 
 /// Training failed: the loss is no longer a number.
@@ -53,8 +54,26 @@ struct Learner {
     block_grads: Vec<f32>,
     summed: Vec<f32>,
     /// Loss of each block, summed over its sequences and positions.
-    block_losses: Vec<f64>,
+    block_losses: Vec<BlockLoss>,
     workers: Idle<Worker>,
+}
+
+/// Loss of a block, summed over its sequences.
+#[derive(Clone, Copy, Debug, Default)]
+struct BlockLoss {
+    /// Over all positions.
+    all: f64,
+    /// At the last one, if it was asked for.
+    last: f64,
+}
+
+/// The loss of a step's batch, averaged over sequences; of the weights before the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepLoss {
+    /// Averaged over positions, too: what is minimised.
+    pub mean: f64,
+    /// At the last position, if it was asked for.
+    pub last: Option<f64>,
 }
 
 /// What one thread needs to learn from a block.
@@ -90,14 +109,45 @@ pub fn prior_at(stages: &[(u64, Prior)], step: u64) -> &Prior {
 
 impl Trainer {
     /// A run at its start, to be trained over the current thread pool.
+    ///
+    /// A recipe that starts from a snapshot needs its weights: [`with_weights`](Self::with_weights).
     pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
         recipe.check()?;
+        if let Some(from) = &recipe.from {
+            let place = format!("\"{}\" at step {}", from.run, from.step);
+            return Err(Invalid::new("from", place, "the weights of that snapshot must be at hand"));
+        }
+        let params = recipe.model()?.start(recipe.seeds.init);
+        Self::starting_at(recipe, params)
+    }
+
+    /// The same from given weights: those that `from` in the recipe names.
+    pub fn with_weights(recipe: &Recipe, weights: Vec<f32>) -> Result<Self, Invalid> {
+        recipe.check()?;
+        let digest = digest::weights(&weights);
+        let expected = recipe.from.as_ref().map(|from| from.weights.as_str());
+        require(
+            expected == Some(digest.as_str()),
+            "from.weights",
+            expected.unwrap_or("(unset)"),
+            &format!("the digest of the weights at hand, {digest}: the snapshot is not the one that the recipe means"),
+        )?;
+        let needed = recipe.model()?.layout().len();
+        require(
+            weights.len() == needed,
+            "from",
+            format!("{} weights", weights.len()),
+            &format!("the {needed} weights of this recipe's model"),
+        )?;
+        Self::starting_at(recipe, weights)
+    }
+
+    fn starting_at(recipe: &Recipe, params: Vec<f32>) -> Result<Self, Invalid> {
         let model = recipe.model()?;
         let stages = recipe.stages()?;
         let optimizer = recipe.optimizer(&model)?;
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.gradient_len();
-        let params = model.start(recipe.seeds.init);
         let batch = vec![TokenBlock::new(recipe.task.length + 1); blocks];
         Ok(Self {
             recipe: recipe.clone(),
@@ -108,7 +158,7 @@ impl Trainer {
                 params,
                 summed: vec![0.0; size],
                 block_grads: vec![0.0; blocks * size],
-                block_losses: vec![0.0; blocks],
+                block_losses: vec![BlockLoss::default(); blocks],
                 workers: Idle::default(),
                 model,
                 optimizer,
@@ -152,6 +202,11 @@ impl Trainer {
     ///
     /// The loss is of the weights before the step. If it is not finite, nothing is changed.
     pub fn advance(&mut self) -> Result<f64, Diverged> {
+        Ok(self.advance_watched(false)?.mean)
+    }
+
+    /// The same; tells the loss at the last position too if `last` asks for it.
+    pub fn advance_watched(&mut self, last: bool) -> Result<StepLoss, Diverged> {
         let Self {
             recipe,
             step,
@@ -165,15 +220,15 @@ impl Trainer {
         let (batch, stages, samplers) = (&feed.batch, &feed.stages, &feed.samplers);
         let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
         let loss = if learner.model.needs_preparation() {
-            let loss = learner.look(recipe, batch);
+            let loss = learner.look(recipe, batch, last);
             // While one thread moves the weights, the others need not wait.
-            let (moved, ()) = rayon::join(|| learner.learn(recipe, *step, loss), draw_next);
+            let (moved, ()) = rayon::join(|| learner.learn(recipe, *step, loss.mean), draw_next);
             moved?;
             loss
         } else {
             // The weights have moved before another thread would hear of it: it had better do all it can at once.
-            let (loss, ()) = rayon::join(|| learner.look(recipe, batch), draw_next);
-            learner.learn(recipe, *step, loss)?;
+            let (loss, ()) = rayon::join(|| learner.look(recipe, batch, last), draw_next);
+            learner.learn(recipe, *step, loss.mean)?;
             loss
         };
         *step += 1;
@@ -194,7 +249,8 @@ impl Trainer {
     /// Goes on from a saved state. False, and nothing changed, if it does not fit this recipe.
     pub fn restore(&mut self, state: TrainState) -> bool {
         let learner = &mut self.learner;
-        if state.params.len() != learner.params.len()
+        if state.step > self.recipe.train.steps
+            || state.params.len() != learner.params.len()
             || !learner.optimizer.restore(state.step, state.moments)
         {
             return false;
@@ -213,8 +269,8 @@ impl Trainer {
 }
 
 impl Learner {
-    /// Gradients of all blocks of a batch; returns its loss, averaged over sequences and positions.
-    fn look(&mut self, recipe: &Recipe, batch: &[TokenBlock]) -> f64 {
+    /// Gradients of all blocks of a batch; returns its loss.
+    fn look(&mut self, recipe: &Recipe, batch: &[TokenBlock], last: bool) -> StepLoss {
         let (model, prepared, workers) = (&self.model, &self.prepared, &self.workers);
         let (loss, scale) = (recipe.train.loss, scale(recipe));
         self.block_losses
@@ -225,10 +281,18 @@ impl Learner {
             .for_each(|((block_loss, block_grad), tokens)| {
                 *block_loss = workers.lend(
                     || Worker::new(model),
-                    |worker| worker.look(model, prepared, tokens, loss, scale as f32, block_grad),
+                    |worker| {
+                        let task = Task { loss, scale: scale as f32, last };
+                        worker.look(model, prepared, tokens, task, block_grad)
+                    },
                 );
             });
-        self.block_losses.iter().sum::<f64>() * scale
+        let mean = self.block_losses.iter().map(|loss| loss.all).sum::<f64>() * scale;
+        let at_last = || self.block_losses.iter().map(|loss| loss.last).sum::<f64>();
+        StepLoss {
+            mean,
+            last: last.then(|| at_last() / recipe.train.batch as f64),
+        }
     }
 
     /// Moves the weights by the gradients of step `step`. If anything is not finite, they stay.
@@ -290,6 +354,16 @@ fn draw(
         });
 }
 
+/// What is asked of a worker.
+#[derive(Clone, Copy)]
+struct Task {
+    loss: Loss,
+    /// Factor on the gradient.
+    scale: f32,
+    /// Whether the loss at the last position is wanted by itself.
+    last: bool,
+}
+
 impl Worker {
     fn new(model: &Model) -> Self {
         Self {
@@ -298,26 +372,33 @@ impl Worker {
         }
     }
 
-    /// Loss of a block, summed; its gradient, times `scale`, into `grad`.
+    /// Loss of a block; its gradient, times the task's scale, into `grad`.
     fn look(
         &mut self,
         model: &Model,
         prepared: &Prepared,
         tokens: &TokenBlock,
-        loss: Loss,
-        scale: f32,
+        task: Task,
         grad: &mut [f32],
-    ) -> f64 {
+    ) -> BlockLoss {
+        let Task { loss, scale, last } = task;
         let rows = tokens.rows();
         let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-        let mut total = 0.0;
+        let (end, used) = (inputs.len(), tokens.used());
+        let mut total = BlockLoss::default();
         self.grads.fill(Lane::ZERO);
         model.gradient(
             prepared,
             inputs,
             &mut self.work,
             &mut |rows, logits, d_logits| {
-                total += loss.evaluate(logits, &targets[rows], tokens.used(), scale, d_logits);
+                if last && rows.end == end {
+                    // Before the gradients of all rows take the place of these.
+                    let (start, row) = (logits.len() - model.states(), end - 1);
+                    let d_last = &mut d_logits[start..];
+                    total.last = loss.evaluate(&logits[start..], &targets[row..], used, scale, d_last);
+                }
+                total.all += loss.evaluate(logits, &targets[rows], used, scale, d_logits);
             },
             &mut self.grads,
         );

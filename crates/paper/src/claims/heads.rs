@@ -1,5 +1,8 @@
 //! Claims on what the layers do.
 
+use induct::measure::{DIAGONAL_DOMINANCE, INDUCTION, MATCHING_GAP, ODD_EVEN, POSITIONAL_PROFILE, PREVIOUS_TOKEN};
+use induct::probe::positional_profile;
+
 use super::{Claim, Limit, Part, by_hand};
 use crate::results::Results;
 use crate::run::Run;
@@ -51,23 +54,25 @@ fn final_attention(results: &Results) -> Vec<Part> {
     let mut parts = Vec::new();
     for (id, what) in [("main", "k = 2"), ("three-states", "k = 3")] {
         let trained = results.of(id);
-        let last = |column: &'static str| move |run: &Run| run.history.last(column);
         parts.push(Part::new(
             format!("{what}, layer 1"),
             "mean attention on the previous token, at the end",
-            trained.mean(last("previous_token")),
+            trained.mean(|run| run.best_head(&PREVIOUS_TOKEN, 0)),
             Limit::AtLeast(0.8),
         ));
         parts.push(Part::new(
             format!("{what}, layer 2"),
             "mean attention on tokens that followed the current symbol, at the end",
-            trained.mean(last("induction")),
+            trained.mean(|run| run.best_head(&INDUCTION, 1)),
             Limit::AtLeast(0.8),
         ));
         parts.push(Part::new(
             format!("{what}, layer 1"),
             "share of runs in which position alone gives the previous token more weight than any other lag, at the end",
-            trained.share(|run| run.profiles.last().is_some_and(|profile| leads(profile, 1))),
+            trained.share(|run| {
+                let profile = run.params().and_then(|params| positional_profile(&trained.model, params));
+                profile.is_some_and(|profile| leads(&profile, 1))
+            }),
             Limit::AtLeast(0.8),
         ));
     }
@@ -80,7 +85,10 @@ fn leads(profile: &[f64], lag: usize) -> bool {
         .iter()
         .enumerate()
         .filter(|(other, _)| *other != lag);
-    others.into_iter().all(|(_, &weight)| weight < profile[lag])
+    let Some(&own) = profile.get(lag) else {
+        return false;
+    };
+    others.into_iter().all(|(_, &weight)| weight < own)
 }
 
 fn odd_over_even(results: &Results) -> Vec<Part> {
@@ -93,7 +101,7 @@ fn odd_over_even(results: &Results) -> Vec<Part> {
     let part = |(id, what): (&str, &str)| {
         let score = |run: &Run| {
             let fall = run.fall_from("unigram")?;
-            run.column("odd_even")
+            run.column(&ODD_EVEN)
                 .get(run.record_at(fall.start))
                 .copied()
         };
@@ -109,12 +117,15 @@ fn odd_over_even(results: &Results) -> Vec<Part> {
 
 fn second_layer_first(results: &Results) -> Vec<Part> {
     let minimal = |run: &Run| {
-        let diagonal = run.first("diagonal_dominance", |d| d >= 0.5)?;
-        let leading = run.profiles.iter().position(|profile| leads(profile, 1))?;
+        let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5)?;
+        let leading = profiles(run).iter().position(|profile| leads(profile, 1))?;
         Some(run.steps()[leading] - diagonal)
     };
     let transformer =
-        |run: &Run| Some(half_way(run, "previous_token")? - half_way(run, "matching_gap")?);
+        |run: &Run| {
+            let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0))?;
+            Some(previous - half_way(run, &run.column(&MATCHING_GAP))?)
+        };
     vec![
         Part::new(
             "minimal model",
@@ -131,12 +142,25 @@ fn second_layer_first(results: &Results) -> Vec<Part> {
     ]
 }
 
-/// The step at which a column has come half of the way from its first to its last value.
-fn half_way(run: &Run, column: &str) -> Option<f64> {
-    let values = run.column(column);
+/// The step at which values have come half of the way from the first to the last of them.
+fn half_way(run: &Run, values: &[f64]) -> Option<f64> {
     let (first, last) = (values.first()?, values.last()?);
     let middle = 0.5 * (first + last);
-    run.first(column, |value| {
+    let at = values.iter().position(|value| {
         (value - first) * (last - first) >= (middle - first) * (last - first)
-    })
+    })?;
+    Some(run.steps()[at])
+}
+
+/// The positional profile at every record, `[t]` each.
+fn profiles(run: &Run) -> Vec<Vec<f64>> {
+    let recording = run.recording();
+    let columns = recording.history.columns().iter();
+    let lags: Vec<usize> = columns
+        .enumerate()
+        .filter(|(_, column)| *column.measure == POSITIONAL_PROFILE)
+        .map(|(index, _)| index)
+        .collect();
+    let profile = |row: &[f64]| lags.iter().map(|&index| row[index]).collect();
+    recording.history.rows().map(profile).collect()
 }

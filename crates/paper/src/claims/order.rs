@@ -1,6 +1,7 @@
 //! Claims on phases: which, in what order, how they begin and end.
 
-use induct::probe::{KL_TRUTH, median};
+use induct::measure::KL_TRUTH;
+use induct::probe::median;
 
 use super::{Claim, Limit, Part};
 use crate::results::{Results, Trained};
@@ -151,7 +152,7 @@ fn steepness(trained: &Trained, what: &str) -> Part {
         let fall = run.fall_from("unigram")?;
         let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
         let length = fall.start - fall.onset;
-        let losses = run.column(KL_TRUTH);
+        let losses = run.column(&KL_TRUTH);
         let at = |share: f64| losses[run.record_at(fall.onset + share * length)];
         Some(drop / ((at(0.25) - at(0.75)) / (0.5 * length)).abs())
     };
@@ -225,7 +226,7 @@ fn seeds_agree(results: &Results) -> Vec<Part> {
     let onsets: Vec<f64> = runs.iter().filter_map(|run| run.onset("bigram")).collect();
     let usual = median(&onsets);
     let course = |run: &Run, unit: f64| -> Vec<f64> {
-        let losses = run.column(KL_TRUTH);
+        let losses = run.column(&KL_TRUTH);
         TIMES
             .iter()
             .map(|time| losses[run.record_at(time * unit)])

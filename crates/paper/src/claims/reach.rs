@@ -1,6 +1,6 @@
 //! Claims on where training ends.
 
-use induct::probe::KL_TRUTH;
+use induct::measure::KL_TRUTH;
 
 use super::order::in_order;
 use super::{Claim, Limit, Part};
@@ -96,7 +96,7 @@ pub(super) fn way(trained: &Trained, what: &str, from: &str, to: &str, limit: Li
 
 fn one_layer(results: &Results) -> Vec<Part> {
     let best = |run: &Run| {
-        let losses = run.column(KL_TRUTH);
+        let losses = run.column(&KL_TRUTH);
         let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
         let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
         Some((unigram - least) / (unigram - bigram))
@@ -104,7 +104,7 @@ fn one_layer(results: &Results) -> Vec<Part> {
     let measure = "how much of the way from the unigram to the bigram strategy's loss it has come where its loss is smallest";
     let mut parts: Vec<Part> = ONE_LAYER
         .iter()
-        .map(|(id, about, _)| {
+        .map(|(id, about)| {
             Part::new(
                 *about,
                 measure,
@@ -120,7 +120,7 @@ fn one_layer(results: &Results) -> Vec<Part> {
         Limit::AtLeast(0.8),
     ));
     // In the strict sense, too: no better than counting symbols.
-    let strict = |(id, about, _): &(&str, &str, _)| {
+    let strict = |(id, about): &(&str, &str)| {
         let what = format!("{about}, in the strict sense");
         Part::new(
             what,

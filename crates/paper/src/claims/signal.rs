@@ -1,5 +1,6 @@
 //! Claims on what unigrams do to learning, and on other distributions.
 
+use induct::measure::TEST_KL_TRUTH;
 use induct::probe::median;
 
 use super::{Claim, Limit, Part};
@@ -36,8 +37,7 @@ fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
     let onset = |p: f64, seed: usize| -> Option<f64> {
         let run = results.of(&interpolated(p)).runs.get(seed)?;
         let never = f64::MAX;
-        run.diverged
-            .is_none()
+        run.is_sound()
             .then(|| run.onset("bigram").unwrap_or(never))
     };
     let seeds = results.of(&interpolated(0.0)).runs.len();
@@ -74,10 +74,10 @@ fn elsewhere(results: &Results) -> Vec<Part> {
     let mut parts = Vec::new();
     for (id, what) in [("main", "transformer"), ("minimal", "minimal model")] {
         let trained = results.of(id);
-        let in_phase = |run: &Run, column: &str| {
+        let in_phase = |run: &Run, test: &str| {
             let phase = run.phase("unigram")?;
             Some(median(&run.between(
-                column,
+                TEST_KL_TRUTH.of_test(test),
                 phase.onset as f64,
                 phase.end as f64,
             )))
@@ -87,7 +87,7 @@ fn elsewhere(results: &Results) -> Vec<Part> {
                 run.level_on("iid", "uniform"),
                 run.level_on("iid", "unigram"),
             );
-            Some((in_phase(run, "iid.kl_truth")? - unigram) / (uniform - unigram))
+            Some((in_phase(run, "iid")? - unigram) / (uniform - unigram))
         };
         parts.push(Part::new(
             format!("{what}, independent symbols"),
@@ -97,7 +97,7 @@ fn elsewhere(results: &Results) -> Vec<Part> {
         ));
         let doubly = |run: &Run| {
             let uniform = run.level_on("doubly_stochastic", "uniform");
-            Some(1.0 - in_phase(run, "doubly_stochastic.kl_truth")? / uniform)
+            Some(1.0 - in_phase(run, "doubly_stochastic")? / uniform)
         };
         parts.push(Part::new(
             format!("{what}, doubly stochastic chains"),

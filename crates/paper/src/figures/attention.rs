@@ -1,11 +1,11 @@
 //! What heads attend to, read from the forward that recorded it.
 
 use induct::chain::TokenBlock;
-use induct::probe::KL_TRUTH;
+use induct::measure::KL_TRUTH;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
-use super::Drawn;
 use super::task::example;
+use super::{Drawn, curves};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 
@@ -89,12 +89,12 @@ fn picture(title: String, symbols: &[usize], attention: &Attention, every_pair: 
 pub(super) fn arcs(results: &Results) -> Drawn {
     let main = results.of("main");
     let symbols = example(main).symbols;
-    let Some(run) = main.sound().find(|run| !run.snapshots.is_empty()) else {
+    let Some(run) = main.sound().find(|run| !run.snapshots().is_empty()) else {
         return Drawn::new(Figure::default(), "No run with snapshots came to its end.");
     };
     let thousands = |step: u64| main.thousands(step as f64);
     let panel = |(index, meaning): (usize, &str)| {
-        let (step, params) = &run.snapshots[index];
+        let (step, params) = &run.snapshots()[index];
         let title = match step {
             0 => "At the start".into(),
             _ => format!("{:.0} thousand sequences, {meaning}", thousands(*step)),
@@ -111,13 +111,13 @@ pub(super) fn arcs(results: &Results) -> Drawn {
         panels: moments(run).into_iter().map(panel).collect(),
         columns: 2,
     };
-    let by_symbol = previous_token_by_symbol(main, &run.params);
+    let by_symbol = previous_token_by_symbol(main, run.params().unwrap_or_default());
     let reading = format!(
         "Arcs above the symbols: where each token looks in layer 1; below: where the last one looks in layer 2; the stronger, the more attention. \
-         At first all is even; at the end the last token looks at those that followed its own symbol, and layer 1 tells which ones these are: a token puts {:.0} % of its attention on the one before it \
-         if that is a 0, {:.0} % if it is a 1. With two symbols it is enough to know whether one of them came before.",
-        100.0 * by_symbol[0],
-        100.0 * by_symbol[1]
+         At first all is even; at the end the last token looks at those that followed its own symbol, and layer 1 tells which ones these are: a token puts {} of its attention on the one before it \
+         if that is a 0, {} if it is a 1. With two symbols it is enough to know whether one of them came before.",
+        curves::percent(by_symbol[0]),
+        curves::percent(by_symbol[1])
     );
     Drawn {
         slider: Some(slider(main, run, &symbols)),
@@ -140,7 +140,7 @@ fn previous_token_by_symbol(trained: &Trained, params: &[f32]) -> Vec<f64> {
 fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
     let t = symbols.len();
     let frames: Vec<Attention> = run
-        .snapshots
+        .snapshots()
         .iter()
         .map(|(_, params)| attention(main, params, symbols))
         .collect();
@@ -152,7 +152,7 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
         above.chain(below).collect()
     };
     let label = |(step, _): &(u64, Vec<f32>)| {
-        let loss = run.column(KL_TRUTH)[run.record_at(*step as f64)];
+        let loss = run.column(&KL_TRUTH)[run.record_at(*step as f64)];
         format!(
             "{:.1} thousand sequences, loss {loss:.3} nats",
             main.thousands(*step as f64)
@@ -172,7 +172,7 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
             ))],
             columns: 1,
         },
-        labels: run.snapshots.iter().map(label).collect(),
+        labels: run.snapshots().iter().map(label).collect(),
         weights: frames.iter().map(weights).collect(),
         first,
     }
@@ -180,7 +180,7 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
 
 pub(super) fn scores(results: &Results) -> Drawn {
     let main = results.of("main");
-    let Some(run) = main.sound().find(|run| !run.snapshots.is_empty()) else {
+    let Some(run) = main.sound().find(|run| !run.snapshots().is_empty()) else {
         return Drawn::new(Figure::default(), "No run with snapshots came to its end.");
     };
     let mut symbols = example(main).whole;
@@ -189,7 +189,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
     let shown: Vec<(Attention, u64, &str)> = chosen
         .iter()
         .map(|&(index, meaning)| {
-            let (step, params) = &run.snapshots[index];
+            let (step, params) = &run.snapshots()[index];
             (attention(main, params, &symbols), *step, meaning)
         })
         .collect();

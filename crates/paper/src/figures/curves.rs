@@ -1,6 +1,7 @@
 //! Curves over training, with intervals over seeds.
 
-use induct::probe::{Course, KL_TRUTH, Phase, kl_column, phases};
+use induct::measure::{Column, KL_STRATEGY, KL_TRUTH};
+use induct::probe::{Course, Phase, phases};
 use induct_figure::{Axis, Colour, Level, Mark, Moment, Plot, Region, Series};
 
 use crate::results::Trained;
@@ -12,15 +13,24 @@ pub(super) const SEEN: &str = "thousands of sequences seen";
 /// What the vertical axes of losses are.
 pub(super) const LOSS: &str = "KL(truth ‖ model), nats";
 
+/// A share in words: a number of percent, or that it is not known.
+pub(super) fn percent(share: f64) -> String {
+    match share.is_finite() {
+        true => format!("{:.0} %", 100.0 * share),
+        false => "an unknown share".into(),
+    }
+}
+
 /// The colour of a strategy.
 pub(super) fn colour(strategy: &str) -> Colour {
     Colour::of_strategy(strategy).unwrap_or(Colour::Ink)
 }
 
 /// A column over training: the mean over runs with half of its 95 % interval.
-pub(super) fn mean(trained: &Trained, column: &str) -> Vec<(f64, f64, f64)> {
+pub(super) fn mean(trained: &Trained, column: impl Into<Column>) -> Vec<(f64, f64, f64)> {
+    let column = column.into();
     let runs: Vec<&Run> = trained.sound().collect();
-    let columns: Vec<Vec<f64>> = runs.iter().map(|run| run.column(column)).collect();
+    let columns: Vec<Vec<f64>> = runs.iter().map(|run| run.column(column.clone())).collect();
     let steps = runs.first().map(|run| run.steps()).unwrap_or_default();
     let point = |(at, step): (usize, &f64)| {
         let values: Vec<f64> = columns.iter().filter_map(|c| c.get(at).copied()).collect();
@@ -35,7 +45,12 @@ pub(super) fn mean(trained: &Trained, column: &str) -> Vec<(f64, f64, f64)> {
 }
 
 /// That as a line with its band.
-pub(super) fn line(label: &str, colour: Colour, trained: &Trained, column: &str) -> Series {
+pub(super) fn line(
+    label: &str,
+    colour: Colour,
+    trained: &Trained,
+    column: impl Into<Column>,
+) -> Series {
     Series::with_errors(label, colour, Mark::Line, mean(trained, column))
 }
 
@@ -48,7 +63,7 @@ pub(super) fn similarity(trained: &Trained, title: &str) -> Plot {
         .unwrap_or_default();
     let series: Vec<Series> = strategies
         .iter()
-        .map(|name| line(name, colour(name), trained, &kl_column(name)))
+        .map(|name| line(name, colour(name), trained, KL_STRATEGY.of_strategy(name)))
         .collect();
     Plot {
         title: title.into(),
@@ -62,10 +77,13 @@ pub(super) fn similarity(trained: &Trained, title: &str) -> Plot {
 
 /// The phases of the mean curves.
 fn regions(trained: &Trained, strategies: &[String]) -> Vec<Region> {
-    let steps = trained.sound().next().map(|run| run.history.steps());
+    let steps = trained
+        .sound()
+        .next()
+        .map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();
     let distance = |name: &String| {
-        let mean = mean(trained, &kl_column(name));
+        let mean = mean(trained, KL_STRATEGY.of_strategy(name));
         (name.clone(), mean.into_iter().map(|(_, y, _)| y).collect())
     };
     let distances: Vec<(String, Vec<f64>)> = strategies.iter().map(distance).collect();
@@ -117,7 +135,7 @@ pub(super) fn levels(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<L
 /// The test loss over training with the strategies' levels.
 pub(super) fn loss(trained: &Trained, title: &str, label: &str, strategies: &[&str]) -> Plot {
     let levels = levels(trained, "in_distribution", strategies);
-    let series = vec![line(label, Colour::Ink, trained, KL_TRUTH)];
+    let series = vec![line(label, Colour::Ink, trained, &KL_TRUTH)];
     Plot {
         title: title.into(),
         x: Axis::linear(SEEN),

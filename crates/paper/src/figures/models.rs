@@ -1,6 +1,7 @@
 //! Losses and similarities of models: three and two states, trigrams, more states, other distributions, one layer, rates.
 
-use induct::probe::KL_TRUTH;
+use induct::measure::{Column, KL_TRUTH, TEST_KL_TRUTH};
+use induct::probe::{IN_DISTRIBUTION, positional_profile};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::Drawn;
@@ -60,7 +61,9 @@ fn row(trained: &Trained, name: &str, weight: &str) -> Vec<Panel> {
     let colours = [Colour::Unigram, Colour::Vermilion, Colour::Bigram];
     // Each in units of its largest weight: at the end, all but one are next to nothing.
     let profile = |(at, colour): (&curves::At, Colour)| {
-        let profile = &run.profiles[run.record_at(at.step)];
+        let weights = run.snapshots().get(run.snapshot_at(at.step));
+        let profile = weights.and_then(|(_, params)| positional_profile(&trained.model, params));
+        let profile = profile.unwrap_or_default();
         let largest = profile.iter().copied().fold(f64::MIN, f64::max);
         let points = profile.iter().take(SHOWN_LAGS).enumerate();
         let points = points.map(|(lag, weight)| (lag as f64, weight / largest));
@@ -139,21 +142,20 @@ pub(super) fn more_states(results: &Results) -> Drawn {
 
 pub(super) fn elsewhere(results: &Results) -> Drawn {
     let sets = [
-        ("in_distribution", "in distribution", ""),
-        ("iid", "independent symbols", "iid."),
-        (
-            "doubly_stochastic",
-            "doubly stochastic",
-            "doubly_stochastic.",
-        ),
+        (IN_DISTRIBUTION, "in distribution"),
+        ("iid", "independent symbols"),
+        ("doubly_stochastic", "doubly stochastic"),
     ];
     let mut panels = Vec::new();
     for (id, name) in [("main", "Transformer"), ("minimal", "Minimal model")] {
         let trained = results.of(id);
-        for (set, words, prefix) in sets {
+        for (set, words) in sets {
             let levels = curves::levels(trained, set, &["uniform", "unigram", "bigram"]);
-            let column = format!("{prefix}{KL_TRUTH}");
-            let series = vec![curves::line("model", Colour::Ink, trained, &column)];
+            let column = match set {
+                IN_DISTRIBUTION => Column::from(&KL_TRUTH),
+                _ => TEST_KL_TRUTH.of_test(set),
+            };
+            let series = vec![curves::line("model", Colour::Ink, trained, column)];
             panels.push(Panel::Plot(Plot {
                 title: format!("{name}: {words}"),
                 x: Axis::linear(SEEN),
@@ -178,7 +180,7 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
 
 pub(super) fn one_layer(results: &Results) -> Drawn {
     let two = results.of("two-layers-short");
-    let panel = |(id, about, _): &(&str, &'static str, _)| {
+    let panel = |(id, about): &(&str, &'static str)| {
         let one = results.of(id);
         let mut plot = curves::loss(
             one,
@@ -187,7 +189,7 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
             &["uniform", "unigram", "bigram"],
         );
         plot.series
-            .push(curves::line("two layers", Colour::Vermilion, two, KL_TRUTH));
+            .push(curves::line("two layers", Colour::Vermilion, two, &KL_TRUTH));
         Panel::Plot(plot)
     };
     let figure = Figure {
@@ -197,7 +199,7 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
         panels: ONE_LAYER.iter().map(panel).collect(),
         columns: 2,
     };
-    let losses = ONE_LAYER.map(|(id, _, _)| Measured::mean(&results.of(id).exam.losses()).effect);
+    let losses = ONE_LAYER.map(|(id, _)| Measured::mean(&results.of(id).exam.losses()).effect);
     let (low, high) = losses.iter().fold((f64::MAX, f64::MIN), |(low, high), &l| {
         (low.min(l), high.max(l))
     });
@@ -226,7 +228,7 @@ pub(super) fn rates(results: &Results) -> Drawn {
         ),
         ("main", "10^{−3}, ours", Colour::Blue),
     ]
-    .map(|(id, label, colour)| curves::line(label, colour, results.of(id), KL_TRUTH));
+    .map(|(id, label, colour)| curves::line(label, colour, results.of(id), &KL_TRUTH));
     let figure = Figure {
         description: "Loss over training at three learning rates.".into(),
         panels: vec![Panel::Plot(Plot {

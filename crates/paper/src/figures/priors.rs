@@ -1,6 +1,6 @@
 //! Interpolated priors, and the minimal model's weights in the middle of its drop.
 
-use induct::probe::KL_TRUTH;
+use induct::measure::KL_TRUTH;
 use induct_figure::{Axis, Colour, Family, Figure, Mark, Matrix, Panel, Plot, Series};
 
 use super::Drawn;
@@ -55,7 +55,7 @@ pub(super) fn priors(results: &Results) -> Drawn {
 fn curves_by_p(results: &Results) -> Panel {
     let series = INTERPOLATED.map(|p| {
         let trained = results.of(&interpolated(p));
-        let values = curves::mean(trained, KL_TRUTH);
+        let values = curves::mean(trained, &KL_TRUTH);
         let points = values.into_iter().map(|(x, y, _)| (x, y));
         Series::new(format!("p = {p:.1}"), Colour::ramp(p), Mark::Line, points)
     });
@@ -101,10 +101,10 @@ fn onsets_by_p(results: &Results) -> Panel {
 
 /// W_k and v in the middle of the drop.
 fn weights(minimal: &Trained) -> Vec<Panel> {
-    let Some(run) = minimal.sound().find(|run| !run.snapshots.is_empty()) else {
+    let Some(run) = minimal.sound().find(|run| !run.snapshots().is_empty()) else {
         return Vec::new();
     };
-    let (step, params) = &run.snapshots[middle_of_drop(run)];
+    let (step, params) = &run.snapshots()[middle_of_drop(run)];
     let layout = minimal.model.layout();
     let tensor = |name: &str| -> Vec<f64> {
         let range = layout.tensor(name).map(|tensor| tensor.range.clone());
@@ -130,7 +130,7 @@ fn weights(minimal: &Trained) -> Vec<Panel> {
     };
     let v = tensor("v");
     let bar = |parity: usize, label: &str, colour: Colour| {
-        let chosen = (1..=SHOWN).filter(move |j| j % 2 == parity);
+        let chosen = (1..=SHOWN.min(v.len())).filter(move |j| j % 2 == parity);
         let points = chosen.map(|j| (j as f64, v[j - 1]));
         Series::new(label, colour, Mark::Bars, points.collect::<Vec<_>>())
     };

@@ -1,6 +1,7 @@
 //! Many seeds: their curves, and when their transitions come.
 
-use induct::probe::{KL_TRUTH, median};
+use induct::measure::KL_TRUTH;
+use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::Drawn;
@@ -15,7 +16,7 @@ pub(super) fn seeds(results: &Results) -> Drawn {
     let main = results.of("main");
     let runs: Vec<&Run> = main.sound().collect();
     let curve = |run: &&Run| {
-        let points = run.steps().into_iter().zip(run.column(KL_TRUTH));
+        let points = run.steps().into_iter().zip(run.column(&KL_TRUTH));
         let points = points.map(|(step, loss)| (main.thousands(step), loss));
         let shown = runs.len().min(SHOWN);
         Series::new(format!("{shown} seeds"), Colour::Blue, Mark::Thin, points)

@@ -113,10 +113,11 @@ fn figure_section(figure: &PaperFigure, drawn: &Drawn, results: &Results) -> Str
     let (mut runs, mut seconds) = (0, 0.0);
     for run in trained.flat_map(|trained| &trained.runs) {
         runs += 1;
-        seconds += run.seconds;
+        seconds += run.seconds();
     }
     let time = match runs {
         0 => String::new(),
+        1 => format!(" 1 run, {seconds:.0} s of one thread."),
         _ => format!(" {runs} runs, {seconds:.0} s of one thread."),
     };
     let whose = if figure.number > 13 { " (ours)" } else { "" };

@@ -6,6 +6,7 @@ use induct::train::Recipe;
 use super::{scrolling, table_head};
 use crate::html::escape;
 use crate::results::{Results, Trained};
+use crate::run::Run;
 
 /// Every experiment with the numbers of its recipe.
 pub(super) fn table(results: &Results) -> String {
@@ -21,11 +22,11 @@ pub(super) fn table(results: &Results) -> String {
             }
             _ => ("–".into(), "–".into()),
         };
-        let seconds: f64 = trained.runs.iter().map(|run| run.seconds).sum();
+        let seconds: f64 = trained.runs.iter().map(Run::seconds).sum();
         let diverged = trained
             .runs
             .iter()
-            .filter(|run| run.diverged.is_some())
+            .filter(|run| !run.is_sound())
             .count();
         let seeds = match diverged {
             0 => trained.runs.len().to_string(),

@@ -1,0 +1,152 @@
+//! Which runs a sweep has.
+
+use induct::run::Identity;
+use induct::train::Recipe;
+
+use crate::failure::Failure;
+use crate::recipes;
+
+/// One run of a sweep.
+pub struct Planned {
+    /// Its folder's name.
+    pub name: String,
+    /// What was varied, as `key.path=value`.
+    pub overrides: Vec<String>,
+    /// Its seed.
+    pub seed: u64,
+    /// Its recipe.
+    pub recipe: Recipe,
+}
+
+/// Values that one key takes.
+pub struct Variation {
+    /// The key's path.
+    pub key: String,
+    values: Vec<String>,
+}
+
+/// The most runs of a sweep.
+const MAX_RUNS: usize = 100_000;
+
+/// Digits of a run's identity that name its folder.
+const NAME: usize = 16;
+
+/// What a run's folder is called.
+pub fn name(recipe: &Recipe) -> String {
+    Identity::of(recipe).run[..NAME].to_owned()
+}
+
+/// Reads what `--vary` says: `key.path=v1;v2;…`.
+pub fn variations(texts: &[String]) -> Result<Vec<Variation>, Failure> {
+    let mut all: Vec<Variation> = Vec::new();
+    for text in texts {
+        let refuse = |why: &str| Err(Failure::mistake(format!("--vary {text}: {why}")));
+        let Some((key, values)) = text.split_once('=') else {
+            return refuse("write KEY.PATH=VALUE;VALUE;…");
+        };
+        let key = key.trim().to_owned();
+        let values: Vec<String> = values.split(';').map(|value| value.trim().into()).collect();
+        if key.starts_with("seeds.init") || key.starts_with("seeds.data") {
+            return refuse("seeds are varied by --seeds");
+        }
+        if all.iter().any(|other| other.key == key) {
+            return refuse("each key once, with all its values");
+        }
+        if (1..values.len()).any(|index| values[..index].contains(&values[index])) {
+            return refuse("each value once");
+        }
+        all.push(Variation { key, values });
+    }
+    Ok(all)
+}
+
+/// All combinations of the variations, each with all seeds.
+pub fn runs(
+    source: &str,
+    set: &[String],
+    variations: &[Variation],
+    seeds: u64,
+) -> Result<Vec<Planned>, Failure> {
+    let counts = variations.iter().map(|variation| variation.values.len());
+    let total = counts
+        .chain([usize::try_from(seeds).unwrap_or(usize::MAX)])
+        .try_fold(1_usize, usize::checked_mul);
+    if total.is_none_or(|total| total > MAX_RUNS) {
+        let shown = total.map_or("more than can be counted".into(), |total| total.to_string());
+        return Err(Failure::mistake(format!(
+            "--vary and --seeds make {shown} runs; at most {MAX_RUNS} are allowed: vary fewer keys, or give fewer values"
+        )));
+    }
+    let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
+    for Variation { key, values } in variations {
+        let with = |combination: &Vec<String>| {
+            let longer = |value: &String| {
+                let mut longer = combination.clone();
+                longer.push(format!("{key}={value}"));
+                longer
+            };
+            values.iter().map(longer).collect::<Vec<_>>()
+        };
+        combinations = combinations.iter().flat_map(with).collect();
+    }
+    let mut runs = Vec::new();
+    for overrides in combinations {
+        let all: Vec<String> = set.iter().chain(&overrides).cloned().collect();
+        let first = recipes::load(source, &all).map_err(|failure| match overrides.is_empty() {
+            true => failure,
+            // Without what is varied the recipe was sound.
+            false => Failure::mistake(format!(
+                "--vary {}: {}",
+                overrides.join(", "),
+                failure.to_string().trim_start_matches("--set ")
+            )),
+        })?;
+        for seed in 0..seeds {
+            let mut recipe = first.clone();
+            (recipe.seeds.init, recipe.seeds.data) = (seed, seed);
+            runs.push(Planned {
+                name: name(&recipe),
+                overrides: overrides.clone(),
+                seed,
+                recipe,
+            });
+        }
+    }
+    Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vary(texts: &[&str]) -> Result<Vec<Variation>, Failure> {
+        let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+        variations(&texts)
+    }
+
+    #[test]
+    fn combinations_are_counted_before_they_are_made() {
+        let many = format!("train.steps={}", vec!["1"; 1].join(";"));
+        let ten = |key: &str| format!("{key}=0;1;2;3;4;5;6;7;8;9");
+        let keys: Vec<String> = (0..9).map(|i| ten(&format!("k{i}"))).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let refused = runs("main", &[], &vary(&keys).unwrap(), 1).err().unwrap();
+        assert!(refused.to_string().contains("1000000000 runs"), "{refused}");
+        let keys = vec![ten("k"); 1];
+        assert!(vary(&[&keys[0], &keys[0]]).is_err());
+        assert!(vary(&[&many, "seeds.data=1;2"]).is_err());
+        assert!(vary(&["train.steps=1;1"]).is_err());
+    }
+
+    #[test]
+    fn a_run_keeps_its_name_when_the_sweep_grows() {
+        let names = |values: &str, seeds| -> Vec<String> {
+            let variations = vary(&[values]).unwrap();
+            let runs = runs("main", &[], &variations, seeds).unwrap();
+            runs.into_iter().map(|run| run.name).collect()
+        };
+        let (small, large) = (names("train.batch=8;16", 2), names("train.batch=4;8;16", 3));
+        assert_eq!((small.len(), large.len()), (4, 9));
+        assert!(small.iter().all(|name| large.contains(name)));
+    }
+}

@@ -1,0 +1,209 @@
+//! One sitting of training in a run's folder: the loop, what writes its files, and whoever watches.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use induct::digest;
+use induct::probe::Instruments;
+use induct::run::{Ending, Progress, Record, Run, Sink, Summary};
+use induct::train::{FromSpec, OptimizerSpec, Recipe, TrainState};
+use induct_store::{Begun, How, RunFolder, RunWriter, StoreError};
+
+use crate::commands::note;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+
+/// What became of a run.
+pub enum Outcome {
+    /// It has ended, now or in an earlier sitting.
+    Ended {
+        /// What it came to.
+        summary: Box<Summary>,
+        /// Whether there was nothing left to do.
+        earlier: bool,
+    },
+    /// It was stopped after this many steps, and can be gone on with.
+    Stopped(u64),
+}
+
+/// A run to be trained.
+pub struct Session<'a> {
+    /// What is trained.
+    pub recipe: &'a Recipe,
+    /// Where.
+    pub path: &'a Path,
+    /// What may be there already.
+    pub how: How,
+    /// What it is measured with, if it is at hand already.
+    pub instruments: Option<Arc<Instruments>>,
+    /// Whether to stop.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Session<'_> {
+    /// Trains to the end, over the current thread pool. `follow` is told of every step, and first of the step it goes on from.
+    pub fn train(&self, follow: impl FnMut(&Progress) + Send) -> Result<Outcome, Failure> {
+        if self.how != How::New
+            && let Some(summary) = RunFolder::finished(self.path, self.recipe)
+        {
+            return Ok(Outcome::Ended {
+                summary: Box::new(summary),
+                earlier: true,
+            });
+        }
+        let started = Instant::now();
+        // Whatever may be refused or not fit into memory comes before the folder.
+        let instruments = match &self.instruments {
+            Some(instruments) => Arc::clone(instruments),
+            None => Arc::new(Instruments::new(self.recipe)?),
+        };
+        let mut run = match &self.recipe.from {
+            None => Run::new(self.recipe, instruments)?,
+            Some(from) => Run::with_weights(self.recipe, instruments, source_weights(from)?)?,
+        };
+        let start = match RunWriter::begin(self.path, self.recipe, self.how)? {
+            Begun::Training(start) => start,
+            Begun::Ended(_, summary) => {
+                return Ok(Outcome::Ended {
+                    summary,
+                    earlier: true,
+                });
+            }
+        };
+        if let Some(remark) = &start.remark {
+            note(&format!("{}: {remark}", self.path.display()));
+        }
+        if let Some((state, history)) = start.from {
+            run.resume(state, history).map_err(|unfit| {
+                Failure::mistake(format!("{}: {unfit}", self.path.display()))
+            })?;
+        }
+        let mut watched = Watched {
+            writer: start.writer,
+            follow,
+            interrupt: self.interrupt,
+        };
+        (watched.follow)(&Progress {
+            step: run.step(),
+            loss: None,
+            nearest: None,
+        });
+        let ending = run.drive(&mut watched)?;
+        let mut writer = watched.writer;
+        match Summary::of(&run, &ending, started.elapsed().as_secs_f64()) {
+            Some(summary) => {
+                writer.finish(&summary)?;
+                Ok(Outcome::Ended {
+                    summary: Box::new(summary),
+                    earlier: false,
+                })
+            }
+            None => {
+                writer.close()?;
+                debug_assert!(matches!(ending, Ending::Stopped(_)));
+                Ok(Outcome::Stopped(run.step()))
+            }
+        }
+    }
+}
+
+/// The sink of the command line: files, and somebody who watches.
+struct Watched<'a, F> {
+    writer: RunWriter,
+    follow: F,
+    interrupt: &'a Interrupt,
+}
+
+impl<F: FnMut(&Progress) + Send> Sink for Watched<'_, F> {
+    type Error = StoreError;
+
+    fn record(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.writer.record(record)
+    }
+
+    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
+        self.writer.snapshot(step, params)
+    }
+
+    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
+        (self.follow)(progress);
+        match self.interrupt.asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn wants_checkpoint(&mut self) -> bool {
+        self.writer.wants_checkpoint()
+    }
+
+    fn checkpoint(&mut self, state: &TrainState) -> Result<(), StoreError> {
+        self.writer.checkpoint(state)
+    }
+}
+
+/// The entry `from` of a recipe that starts from a snapshot of another run.
+pub fn start_from(source: &str, recipe: &Recipe) -> Result<FromSpec, Failure> {
+    let (run, step) = match source.rsplit_once('@') {
+        None => (source, None),
+        Some((run, step)) => {
+            let step = step.parse().map_err(|_| {
+                Failure::mistake(format!(
+                    "--from {source}: after the @ comes a step, a whole number such as {run}@1500"
+                ))
+            })?;
+            (run, Some(step))
+        }
+    };
+    let at = |failure: Failure| failure.while_at(&format!("--from {source}"));
+    let folder = RunFolder::open(Path::new(run)).map_err(|error| at(error.into()))?;
+    let shape = |model: &induct::model::Model| -> Vec<(String, Vec<usize>)> {
+        let tensors = model.layout().tensors().iter();
+        tensors.map(|t| (t.name.clone(), t.shape.clone())).collect()
+    };
+    let (theirs, ours) = (shape(folder.model()), shape(&recipe.model()?));
+    if theirs != ours {
+        let text = |tensor: Option<&(String, Vec<usize>)>| match tensor {
+            Some((name, shape)) => format!("{name} {shape:?}"),
+            None => "none".to_owned(),
+        };
+        let differs = (0..theirs.len().max(ours.len())).find(|&i| theirs.get(i) != ours.get(i));
+        let index = differs.unwrap_or(0);
+        return Err(at(Failure::mistake(format!(
+            "its model is another one: it has tensor {} where this recipe's has {}",
+            text(theirs.get(index)),
+            text(ours.get(index))
+        ))));
+    }
+    let (step, weights) = folder.snapshot(step).map_err(|error| at(error.into()))?;
+    Ok(FromSpec {
+        run: run.to_owned(),
+        step,
+        weights: digest::weights(&weights),
+    })
+}
+
+/// The weights that a recipe starts from.
+fn source_weights(from: &FromSpec) -> Result<Vec<f32>, Failure> {
+    let place = format!("from = {}@{}", from.run, from.step);
+    let folder = RunFolder::open(Path::new(&from.run));
+    let weights = folder.and_then(|folder| folder.snapshot(Some(from.step)));
+    match weights {
+        Ok((_, weights)) => Ok(weights),
+        Err(error) => Err(Failure::from(error).while_at(&place)),
+    }
+}
+
+/// What to try after a run has diverged.
+pub fn advice(recipe: &Recipe) -> String {
+    let optimizer = &recipe.train.optimizer;
+    // Beyond these, a tenth less is not worth a try.
+    let usual = match optimizer {
+        OptimizerSpec::Sgd { .. } => 2e-3,
+        OptimizerSpec::Adamw { .. } => 1e-3,
+    };
+    let lower = (optimizer.lr() / 10.0).min(usual);
+    format!("A lower learning rate may help (--set train.optimizer.lr={lower:e})")
+}

@@ -1,0 +1,408 @@
+//! Every setting that has a name: presets, the report's experiments and the benchmark's settings all come from here, so that one name
+//! means one thing.
+
+use crate::train::{Recipe, RecipeError};
+
+/// A setting with a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is or shows, in a line.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Whether `induct presets` lists it: the others are points of a series, or there to be timed.
+    pub listed: bool,
+    /// What differs from [`Recipe::default`], as `key.path=value`.
+    differs: &'static [&'static str],
+}
+
+/// Where a setting comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// As the paper's text has it.
+    Printed,
+    /// As the authors' released code has it.
+    Released,
+    /// As we recommend it: the paper's model and task, with rates and sizes that show the same in less time.
+    Recommended,
+}
+
+impl Origin {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Printed => "printed",
+            Origin::Released => "released",
+            Origin::Recommended => "recommended",
+        }
+    }
+}
+
+impl Setting {
+    /// The setting called `name`.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// Its recipe, with overrides.
+    pub fn recipe(&self, overrides: &[String]) -> Result<Recipe, RecipeError> {
+        let mut all = vec![format!("name=\"{}\"", self.name)];
+        all.extend(self.differs.iter().map(|&text| text.to_owned()));
+        all.extend(overrides.iter().cloned());
+        Recipe::from_toml("", &all)
+    }
+}
+
+const fn preset(
+    name: &'static str,
+    about: &'static str,
+    origin: Origin,
+    differs: &'static [&'static str],
+) -> Setting {
+    Setting {
+        name,
+        about,
+        origin,
+        listed: true,
+        differs,
+    }
+}
+
+/// A setting that is not listed.
+const fn further(
+    name: &'static str,
+    about: &'static str,
+    origin: Origin,
+    differs: &'static [&'static str],
+) -> Setting {
+    Setting {
+        listed: false,
+        ..preset(name, about, origin, differs)
+    }
+}
+
+use Origin::{Printed, Recommended, Released};
+
+const SGD: &str = "train.optimizer={kind=\"sgd\", lr=2e-3}";
+const NOT_TRAINED: &str = "train.steps=0";
+
+/// A point of the series of priors with less and less of a unigram signal: trained on the interpolated prior, measured on the task's own.
+macro_rules! interpolated {
+    ($p:literal) => {
+        further(
+            concat!("interpolated-", $p),
+            "two states, chains from an interpolated prior",
+            Recommended,
+            &[
+                concat!(
+                    "train.curriculum=[{from=0, prior={kind=\"interpolated\", p=",
+                    $p,
+                    "}}]"
+                ),
+                "train.steps=1400",
+                "train.optimizer.lr=3e-3",
+            ],
+        )
+    };
+}
+
+/// All settings.
+pub const SETTINGS: &[Setting] = &[
+    preset(
+        "main",
+        "two states, two layers of one head: uniform, then unigram, then a sudden drop to bigram",
+        Recommended,
+        &[],
+    ),
+    preset(
+        "three-states",
+        "three states with the paper's single head, which ends farther from bigram",
+        Recommended,
+        &["task.states=3", "train.steps=3000"],
+    ),
+    preset(
+        "three-states-more-heads",
+        "three states, three heads in the second layer: comes nearer to bigram",
+        Recommended,
+        &[
+            "task.states=3",
+            "model.heads=[1, 3]",
+            "model.width=24",
+            "train.steps=2000",
+            "train.optimizer.lr=3e-3",
+            "train.schedule={kind=\"cosine\", floor=0.1}",
+        ],
+    ),
+    preset(
+        "three-states-three-heads",
+        "three states, three heads per layer: ends near bigram",
+        Recommended,
+        &[
+            "task.states=3",
+            "model.heads=3",
+            "model.width=24",
+            "train.optimizer.lr=2e-3",
+            "train.schedule={kind=\"cosine\", warmup=100, floor=0.1}",
+        ],
+    ),
+    preset(
+        "five-states",
+        "five states and a longer context",
+        Recommended,
+        &[
+            "task.states=5",
+            "task.length=200",
+            "model.width=32",
+            "train.batch=32",
+            "train.optimizer.lr=5e-3",
+            "train.steps=1500",
+        ],
+    ),
+    preset(
+        "eight-states",
+        "eight states and a longer context",
+        Recommended,
+        &[
+            "task.states=8",
+            "task.length=200",
+            "model.width=32",
+            "train.batch=32",
+            "train.optimizer.lr=1e-2",
+            "train.steps=1200",
+        ],
+    ),
+    preset(
+        "trigram",
+        "trigrams, three heads per layer: uniform, unigram, bigram, trigram",
+        Recommended,
+        &[
+            "task.ngram=3",
+            "task.length=200",
+            "model.width=24",
+            "model.heads=3",
+            "train.batch=32",
+            "train.steps=2400",
+            "train.optimizer.lr=5e-3",
+        ],
+    ),
+    preset(
+        "trigram-one-head",
+        "trigrams, one head per layer: hardly passes bigrams",
+        Recommended,
+        &[
+            "task.ngram=3",
+            "task.length=200",
+            "model.width=24",
+            "train.batch=32",
+            "train.steps=2400",
+            "train.optimizer.lr=5e-3",
+        ],
+    ),
+    preset(
+        "one-layer",
+        "one layer: ends a little below the unigram level, and never drops to bigram",
+        Recommended,
+        &["model.layers=1"],
+    ),
+    preset(
+        "minimal",
+        "the paper's minimal model, two states",
+        Printed,
+        &[
+            "model.kind=minimal",
+            "model.start={kind=\"constant\", w=0.0, v=0.01}",
+            SGD,
+            "train.steps=3000",
+        ],
+    ),
+    preset(
+        "minimal-three-states",
+        "the paper's minimal model, three states",
+        Printed,
+        &[
+            "task.states=3",
+            "model.kind=minimal",
+            "model.start={kind=\"constant\", w=0.0, v=0.01}",
+            SGD,
+            "train.steps=3000",
+        ],
+    ),
+    preset(
+        "construction",
+        "the hand-made two-layer transformer that counts bigrams (not trained)",
+        Printed,
+        &[
+            "model.width=6",
+            "model.start={kind=\"bigram\", sharpness=100.0, output_scale=2.5}",
+            NOT_TRAINED,
+        ],
+    ),
+    preset(
+        "construction-minimal-unigram",
+        "the minimal model's weights that count symbols (not trained; logits are raw counts)",
+        Printed,
+        &["model.kind=minimal", "model.start=unigram", NOT_TRAINED],
+    ),
+    preset(
+        "construction-minimal-bigram",
+        "the minimal model's weights that count transitions (not trained; logits are raw counts)",
+        Printed,
+        &["model.kind=minimal", "model.start=bigram", NOT_TRAINED],
+    ),
+    preset(
+        "printed-rate",
+        "the main setting at the learning rate of the paper's text, 3e-5",
+        Printed,
+        &["train.optimizer.lr=3e-5", "train.steps=12000"],
+    ),
+    preset(
+        "released-rate",
+        "the main setting at the learning rate of the released code, 5e-4",
+        Released,
+        &["train.optimizer.lr=5e-4", "train.steps=5000"],
+    ),
+    further(
+        "minimal-start",
+        "the minimal model, two states: the first steps, each recorded",
+        Printed,
+        &[
+            "model.kind=minimal",
+            "model.start={kind=\"constant\", w=0.0, v=0.01}",
+            SGD,
+            "train.steps=60",
+            "record.every=1",
+        ],
+    ),
+    interpolated!("0.0"),
+    interpolated!("0.1"),
+    interpolated!("0.2"),
+    interpolated!("0.3"),
+    interpolated!("0.4"),
+    interpolated!("0.5"),
+    interpolated!("0.6"),
+    interpolated!("0.7"),
+    interpolated!("0.8"),
+    interpolated!("0.9"),
+    interpolated!("1.0"),
+    further(
+        "two-layers-short",
+        "two layers, for comparison with one",
+        Recommended,
+        &[
+            "train.batch=32",
+            "train.optimizer.lr=1e-2",
+            "train.steps=400",
+        ],
+    ),
+    further(
+        "one-layer-relative",
+        "one layer, relative positions",
+        Recommended,
+        &[
+            "train.batch=32",
+            "train.optimizer.lr=1e-2",
+            "model.layers=1",
+            "train.steps=3200",
+        ],
+    ),
+    further(
+        "one-layer-relative-mlp",
+        "one layer with an MLP, relative positions",
+        Recommended,
+        &[
+            "train.batch=32",
+            "train.optimizer.lr=1e-2",
+            "model.layers=1",
+            "model.mlp=true",
+            "train.steps=3200",
+        ],
+    ),
+    further(
+        "one-layer-absolute",
+        "one layer, absolute positions",
+        Recommended,
+        &[
+            "train.batch=32",
+            "train.optimizer.lr=1e-2",
+            "model.layers=1",
+            "model.positions=absolute",
+            "train.steps=3200",
+        ],
+    ),
+    further(
+        "one-layer-absolute-mlp",
+        "one layer with an MLP, absolute positions",
+        Recommended,
+        &[
+            "train.batch=32",
+            "train.optimizer.lr=1e-2",
+            "model.layers=1",
+            "model.mlp=true",
+            "model.positions=absolute",
+            "train.steps=3200",
+        ],
+    ),
+    further(
+        "trigram-wide",
+        "trigrams with a width of 48, to be timed",
+        Recommended,
+        &[
+            "task.ngram=3",
+            "task.length=200",
+            "model.width=48",
+            "model.heads=3",
+        ],
+    ),
+    further(
+        "many-states",
+        "ten states and a longer context, to be timed",
+        Recommended,
+        &["task.states=10", "task.length=200", "model.width=32"],
+    ),
+    further(
+        "one-layer-mlp",
+        "one layer with an MLP and absolute positions at the main rate and batch, to be timed",
+        Recommended,
+        &[
+            "model.layers=1",
+            "model.mlp=true",
+            "model.positions=absolute",
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_a_sound_recipe_under_one_name() {
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            let recipe = setting
+                .recipe(&[])
+                .unwrap_or_else(|error| panic!("{}: {error}", setting.name));
+            assert_eq!(recipe.name, setting.name);
+            let earlier = SETTINGS[..index].iter();
+            assert!(earlier.clone().all(|other| other.name != setting.name));
+            let again = Recipe::from_toml(&recipe.to_toml(), &[]).unwrap();
+            assert_eq!(again, recipe, "{} does not survive being written", setting.name);
+            assert_eq!(Setting::named(setting.name), Some(setting));
+        }
+        assert_eq!(Setting::named("mian"), None);
+    }
+
+    #[test]
+    fn no_two_settings_are_the_same_model_on_the_same_task_trained_alike() {
+        let nameless = |setting: &Setting| Recipe {
+            name: String::new(),
+            ..setting.recipe(&[]).unwrap()
+        };
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            for other in &SETTINGS[..index] {
+                assert_ne!(nameless(setting), nameless(other), "{} {}", setting.name, other.name);
+            }
+        }
+    }
+}

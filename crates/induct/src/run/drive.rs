@@ -1,0 +1,304 @@
+//! The loop.
+
+use std::sync::Arc;
+
+use super::sink::{Progress, Record, Sink};
+use crate::invalid::Invalid;
+use crate::measure::{KL_TRUTH, TRAIN_LOSS_LAST};
+use crate::model::Model;
+use crate::probe::{History, Instruments};
+use crate::train::{Diverged, Recipe, StepLoss, TrainState, Trainer};
+
+/// A run: a model in training, what is measured on it, and what was recorded so far.
+pub struct Run {
+    trainer: Trainer,
+    records: Records,
+    resumed_at: Option<u64>,
+}
+
+/// How a sitting of training ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ending {
+    /// All steps are done.
+    Complete,
+    /// The sink asked for an end after this many steps.
+    Stopped(u64),
+    /// The loss became no number.
+    Diverged(Diverged),
+}
+
+/// Why a run cannot go on from a saved state.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Unfit {
+    /// The state is of another model or optimiser, or of a step that the recipe does not have.
+    #[error("the state after step {step} does not fit the recipe")]
+    State {
+        /// The step it claims.
+        step: u64,
+    },
+    /// Its records are not those that the recipe makes up to that step.
+    #[error("the records are not what the recipe makes up to step {step}: {what}")]
+    Records {
+        /// The step of the state.
+        step: u64,
+        /// What is wrong with them.
+        what: String,
+    },
+}
+
+/// What is recorded, and of which steps.
+struct Records {
+    recipe: Recipe,
+    model: Model,
+    instruments: Arc<Instruments>,
+    history: History,
+    snapshot_steps: Vec<u64>,
+    /// Whether the loss at the last position is recorded.
+    watches_last: bool,
+    /// The last recorded weights whose loss is a number.
+    sound: Option<(u64, Vec<f32>)>,
+}
+
+/// What is to be measured.
+struct Due {
+    step: u64,
+    loss: Option<StepLoss>,
+    params: Vec<f32>,
+}
+
+/// What was measured.
+struct Measured {
+    due: Due,
+    row: Vec<f64>,
+}
+
+impl Run {
+    /// A run at its start, to be trained over the current thread pool. The instruments may serve many runs.
+    ///
+    /// # Panics
+    ///
+    /// If the instruments were made for a recipe that records something else.
+    pub fn new(recipe: &Recipe, instruments: Arc<Instruments>) -> Result<Self, Invalid> {
+        Ok(Self::with_trainer(Trainer::new(recipe)?, instruments))
+    }
+
+    /// The same from given weights: those that `from` in the recipe names.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_weights(
+        recipe: &Recipe,
+        instruments: Arc<Instruments>,
+        weights: Vec<f32>,
+    ) -> Result<Self, Invalid> {
+        let trainer = Trainer::with_weights(recipe, weights)?;
+        Ok(Self::with_trainer(trainer, instruments))
+    }
+
+    fn with_trainer(trainer: Trainer, instruments: Arc<Instruments>) -> Self {
+        let recipe = trainer.recipe().clone();
+        assert!(
+            instruments.fit(&recipe),
+            "instruments made for another recipe"
+        );
+        Self {
+            records: Records {
+                snapshot_steps: recipe.record.snapshot_steps(recipe.train.steps),
+                watches_last: recipe.record.measures(&TRAIN_LOSS_LAST),
+                model: trainer.model().clone(),
+                history: History::new(instruments.columns().to_vec()),
+                instruments,
+                recipe,
+                sound: None,
+            },
+            trainer,
+            resumed_at: None,
+        }
+    }
+
+    /// Goes on from a saved state, with all that was recorded up to it.
+    pub fn resume(&mut self, state: TrainState, history: History) -> Result<(), Unfit> {
+        let step = state.step;
+        check_records(&self.records.recipe, &history, step)?;
+        if history.columns() != self.records.history.columns() {
+            let what = "their columns are others".into();
+            return Err(Unfit::Records { step, what });
+        }
+        if !self.trainer.restore(state) {
+            return Err(Unfit::State { step });
+        }
+        self.records.history = history;
+        self.resumed_at = Some(step);
+        Ok(())
+    }
+
+    /// The recipe.
+    pub fn recipe(&self) -> &Recipe {
+        &self.records.recipe
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.records.model
+    }
+
+    /// Steps done.
+    pub fn step(&self) -> u64 {
+        self.trainer.step()
+    }
+
+    /// The step that this sitting went on from.
+    pub fn resumed_at(&self) -> Option<u64> {
+        self.resumed_at
+    }
+
+    /// What it is measured with.
+    pub fn instruments(&self) -> &Instruments {
+        &self.records.instruments
+    }
+
+    /// What was recorded so far.
+    pub fn history(&self) -> &History {
+        &self.records.history
+    }
+
+    /// Trains until all steps are done, the sink stops it, or it diverges.
+    ///
+    /// What a step leaves is measured while the next steps are done, so that threads which would wait for one another have
+    /// something else to do. The sink hears of it in order all the same.
+    pub fn drive<S: Sink>(&mut self, sink: &mut S) -> Result<Ending, S::Error> {
+        let mut loss = None;
+        let mut stopped = false;
+        // What belongs to the step of a checkpoint was recorded before it.
+        let mut seen = self.resumed_at;
+        loop {
+            let step = self.trainer.step();
+            let is_new = seen.replace(step) != Some(step);
+            let mut due = (is_new && self.records.wants(step)).then(|| Due {
+                step,
+                loss,
+                params: self.trainer.params().to_vec(),
+            });
+            let done = self.trainer.is_done();
+            if done || stopped || sink.wants_checkpoint() {
+                let measured = due.take().map(|due| self.records.measure(due));
+                if let Some(diverged) = self.records.deliver(measured, sink)? {
+                    return self.give_up(diverged, sink);
+                }
+                sink.checkpoint(&self.trainer.state())?;
+                match (done, stopped) {
+                    (true, _) => return Ok(Ending::Complete),
+                    (_, true) => return Ok(Ending::Stopped(step)),
+                    _ => {}
+                }
+            }
+            let Self {
+                trainer, records, ..
+            } = &mut *self;
+            let next = records.recipe.record.next_record(step, records.recipe.train.steps);
+            let nearest = records.history.nearest();
+            let train = || -> Result<bool, Diverged> {
+                loop {
+                    let last = records.watches_last && trainer.step() + 1 == next;
+                    loss = Some(trainer.advance_watched(last)?);
+                    let progress = Progress {
+                        step: trainer.step(),
+                        loss,
+                        nearest,
+                    };
+                    let stop = sink.step(&progress).is_break();
+                    if stop || trainer.step() >= next || sink.wants_checkpoint() {
+                        return Ok(stop);
+                    }
+                }
+            };
+            let measure = || due.map(|due| records.measure(due));
+            let (measured, trained) = rayon::join(measure, train);
+            if let Some(diverged) = self.records.deliver(measured, sink)? {
+                return self.give_up(diverged, sink);
+            }
+            match trained {
+                Ok(stop) => stopped = stop,
+                Err(diverged) => return self.give_up(diverged, sink),
+            }
+        }
+    }
+
+    /// Keeps the last weights that were any good.
+    fn give_up<S: Sink>(&self, diverged: Diverged, sink: &mut S) -> Result<Ending, S::Error> {
+        if let Some((step, params)) = &self.records.sound
+            && !self.records.keeps_weights(*step)
+        {
+            sink.snapshot(*step, params)?;
+        }
+        Ok(Ending::Diverged(diverged))
+    }
+}
+
+impl Records {
+    fn wants(&self, step: u64) -> bool {
+        self.recipe.record.records(step, self.recipe.train.steps)
+    }
+
+    fn keeps_weights(&self, step: u64) -> bool {
+        self.snapshot_steps.binary_search(&step).is_ok()
+    }
+
+    fn measure(&self, due: Due) -> Measured {
+        let Due { step, loss, .. } = due;
+        let row = self.instruments.measure(&self.model, &due.params, step, loss);
+        Measured { due, row }
+    }
+
+    /// Takes in what was measured and tells the sink; says if it shows that the run has come to nothing.
+    fn deliver<S: Sink>(
+        &mut self,
+        measured: Option<Measured>,
+        sink: &mut S,
+    ) -> Result<Option<Diverged>, S::Error> {
+        let Some(Measured { due, row }) = measured else {
+            return Ok(None);
+        };
+        let step = due.step;
+        self.history
+            .push(&row)
+            .expect("instruments fill every column, and steps increase");
+        sink.record(&Record {
+            step,
+            row: &row,
+            history: &self.history,
+        })?;
+        match self.history.last(&KL_TRUTH) {
+            Some(kl) if kl.is_finite() => {}
+            kl => {
+                let loss = kl.unwrap_or(f64::NAN);
+                return Ok(Some(Diverged { step, loss }));
+            }
+        }
+        if self.keeps_weights(step) {
+            sink.snapshot(step, &due.params)?;
+        }
+        self.sound = Some((step, due.params));
+        Ok(None)
+    }
+}
+
+/// Checks that a history has exactly the records that a recipe makes up to `step`.
+fn check_records(recipe: &Recipe, history: &History, step: u64) -> Result<(), Unfit> {
+    let steps = recipe.train.steps;
+    let mut expected = Some(0);
+    let wrong = |what: String| Unfit::Records { step, what };
+    for found in history.steps() {
+        if Some(found) != expected {
+            let due = expected.map_or("none".into(), |step| step.to_string());
+            return Err(wrong(format!("step {found} where step {due} is due")));
+        }
+        let next = recipe.record.next_record(found, steps);
+        expected = (next > found && next <= step).then_some(next);
+    }
+    match expected {
+        Some(missing) if missing <= step => Err(wrong(format!("step {missing} is missing"))),
+        _ => Ok(()),
+    }
+}

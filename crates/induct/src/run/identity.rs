@@ -1,0 +1,112 @@
+//! Which run is which: by this nothing stale is taken for current.
+
+use crate::digest;
+use crate::model::instructions;
+use crate::train::Recipe;
+
+/// The numerics version: an integer that goes up whenever the bits of any result change. A test over all settings of the
+/// catalogue forces it up.
+pub const NUMERICS: u32 = 1;
+
+/// The arithmetic that this machine's fast paths use. Results are the same to the byte where it is the same: AVX2 and AVX-512 both
+/// compute with fused multiply-add on the same vectors of eight numbers.
+pub fn arithmetic() -> &'static str {
+    match instructions() {
+        "avx2+fma" | "avx512vl+fma" => "x86-64+fma",
+        other => other,
+    }
+}
+
+/// What determines a run's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Of the whole run: the complete recipe, the numerics version, the arithmetic.
+    pub run: String,
+    /// Of its records and weights at any given step. Runs that differ only in their name, in how long they are (where the schedule does
+    /// not depend on that) and in when they record share it.
+    pub lineage: String,
+}
+
+impl Identity {
+    /// Of a run of `recipe` by this program on this machine.
+    pub fn of(recipe: &Recipe) -> Self {
+        Self::with(recipe, NUMERICS, arithmetic())
+    }
+
+    /// Of a run with another numerics version or arithmetic.
+    pub fn with(recipe: &Recipe, numerics: u32, arithmetic: &str) -> Self {
+        let digest = |recipe: &Recipe| {
+            let computed_by = format!("numerics {numerics}, {arithmetic}\n");
+            digest::hex(&[computed_by.as_bytes(), recipe.to_toml().as_bytes()])
+        };
+        let mut steps_alike = recipe.clone();
+        steps_alike.name = String::new();
+        if !recipe.train.schedule.depends_on_length() {
+            steps_alike.train.steps = 0;
+        }
+        steps_alike.record.every = 0;
+        steps_alike.record.snapshots = 0;
+        if let Some(from) = &mut steps_alike.from {
+            // The weights count, not where they lie.
+            (from.run, from.step) = (String::new(), 0);
+        }
+        steps_alike.record.spacing = crate::train::Spacing::Linear;
+        Self {
+            run: digest(recipe),
+            lineage: digest(&steps_alike),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(overrides: &[&str]) -> Identity {
+        let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+        Identity::of(&Recipe::from_toml("", &overrides).unwrap())
+    }
+
+    #[test]
+    fn every_setting_changes_the_run_and_some_not_the_lineage() {
+        let main = identity(&[]);
+        assert_eq!(identity(&[]), main);
+        for set in [
+            "name=other",
+            "train.steps=8000",
+            "record.every=10",
+            "record.snapshots=3",
+            "record.spacing=logarithmic",
+        ] {
+            let other = identity(&[set]);
+            assert_ne!(other.run, main.run, "{set}");
+            assert_eq!(other.lineage, main.lineage, "{set}");
+        }
+        for set in [
+            "seeds.data=1",
+            "seeds.eval=1",
+            "task.length=99",
+            "train.batch=32",
+            "train.schedule={kind=\"warmup\", steps=10}",
+            "record.test_sequences=10",
+            "record.measures=[]",
+            "record.tests=[]",
+        ] {
+            let other = identity(&[set]);
+            assert_ne!(other.run, main.run, "{set}");
+            assert_ne!(other.lineage, main.lineage, "{set}");
+        }
+        let recipe = Recipe::default();
+        assert_ne!(Identity::with(&recipe, NUMERICS + 1, arithmetic()).lineage, main.lineage);
+        assert_ne!(Identity::with(&recipe, NUMERICS, "abacus").lineage, main.lineage);
+    }
+
+    #[test]
+    fn a_schedule_that_depends_on_the_length_ties_the_lineage_to_it() {
+        let cosine = "train.schedule={kind=\"cosine\"}";
+        assert_ne!(
+            identity(&[cosine, "train.steps=100"]).lineage,
+            identity(&[cosine, "train.steps=200"]).lineage
+        );
+    }
+}

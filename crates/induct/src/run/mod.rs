@@ -1,0 +1,16 @@
+//! The training loop. There is one: it drives a [`Sink`], and whoever wants something else of a run brings another sink.
+//!
+//! A [`Run`] trains a recipe, measures the model at every recorded step and tells its sink of records, snapshots and moments at
+//! which all could be saved. The sink may ask it to stop. No files, no terminal: those belong to sinks.
+
+mod drive;
+mod identity;
+mod recording;
+mod sink;
+mod summary;
+
+pub use drive::{Ending, Run, Unfit};
+pub use identity::{Identity, NUMERICS, arithmetic};
+pub use recording::{Recorder, Recording};
+pub use sink::{Progress, Record, Sink};
+pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

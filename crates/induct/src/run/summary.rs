@@ -1,0 +1,216 @@
+//! What a run came to, as data.
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::drive::{Ending, Run};
+use super::identity::{Identity, NUMERICS, arithmetic};
+use crate::measure::KL_STRATEGY;
+use crate::probe::{Drop, Estimate, History, IN_DISTRIBUTION, Phase, TestLevels};
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// The recipe's name.
+    pub name: String,
+    /// Which run it was.
+    pub identity: String,
+    /// The numerics version.
+    pub numerics: u32,
+    /// The arithmetic it was computed with.
+    pub arithmetic: String,
+    /// The program's version.
+    pub version: String,
+    /// Steps done.
+    pub steps: u64,
+    /// How it ended.
+    pub ended: Ended,
+    /// The step whose batch gave no number, if it diverged.
+    pub diverged_at: Option<u64>,
+    /// The step that the last sitting went on from, if it did not start the run.
+    pub resumed_at: Option<u64>,
+    /// Threads of the last sitting.
+    pub threads: usize,
+    /// How long the last sitting took.
+    pub seconds: f64,
+    /// Phases, in order.
+    pub phases: Vec<Phase>,
+    /// The falls between them.
+    pub drops: Vec<Drop>,
+    /// The strategies on the task's own test set.
+    #[serde(with = "entries")]
+    pub strategies: Vec<(String, StrategySummary)>,
+    /// The strategies on every other test set.
+    #[serde(with = "entries")]
+    pub tests: Vec<(String, TestSummary)>,
+    /// The last record, by column.
+    #[serde(rename = "final", with = "entries")]
+    pub last: Vec<(String, Option<f64>)>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// All steps are done.
+    Complete,
+    /// The loss became no number.
+    Diverged,
+}
+
+/// A strategy on the task's own test set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StrategySummary {
+    /// KL(truth ‖ strategy) at the last position.
+    pub kl_truth: Option<f64>,
+    /// Its standard error.
+    pub se: Option<f64>,
+    /// KL(strategy ‖ model) at the end.
+    pub kl_to_model: Option<f64>,
+}
+
+/// The strategies on another test set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestSummary {
+    /// KL(truth ‖ strategy) at the last position, by strategy.
+    #[serde(with = "entries")]
+    pub strategies: Vec<(String, Level)>,
+}
+
+/// A level with its standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// KL(truth ‖ strategy).
+    pub kl_truth: Option<f64>,
+    /// Its standard error.
+    pub se: Option<f64>,
+}
+
+impl From<&Estimate> for Level {
+    fn from(estimate: &Estimate) -> Self {
+        Self {
+            kl_truth: finite(estimate.mean),
+            se: finite(estimate.se),
+        }
+    }
+}
+
+fn finite(x: f64) -> Option<f64> {
+    x.is_finite().then_some(x)
+}
+
+impl Summary {
+    /// Of a run that has ended, `seconds` after this sitting began. None of one that was stopped.
+    pub fn of(run: &Run, ending: &Ending, seconds: f64) -> Option<Self> {
+        let (ended, diverged_at) = match ending {
+            Ending::Complete => (Ended::Complete, None),
+            Ending::Diverged(diverged) => (Ended::Diverged, Some(diverged.step)),
+            Ending::Stopped(_) => return None,
+        };
+        let mut summary = Self::of_records(run.history(), run.instruments().levels());
+        summary.name = run.recipe().name.clone();
+        summary.identity = Identity::of(run.recipe()).run;
+        summary.steps = run.step();
+        (summary.ended, summary.diverged_at) = (ended, diverged_at);
+        summary.resumed_at = run.resumed_at();
+        summary.threads = rayon::current_num_threads();
+        summary.seconds = seconds;
+        Some(summary)
+    }
+
+    /// What records say by themselves, of a run that may not have ended.
+    pub fn of_records(history: &History, levels: &[TestLevels]) -> Self {
+        let (phases, drops) = history.phases();
+        let own = levels.iter().find(|level| level.test == IN_DISTRIBUTION);
+        let own = own.map(|levels| levels.strategies.as_slice());
+        let strategy = |(name, estimate): &(String, Estimate)| {
+            let Level { kl_truth, se } = estimate.into();
+            let kl_to_model = history.last(KL_STRATEGY.of_strategy(name));
+            let summary = StrategySummary {
+                kl_truth,
+                se,
+                kl_to_model: kl_to_model.and_then(finite),
+            };
+            (name.clone(), summary)
+        };
+        let test = |levels: &TestLevels| {
+            let level = |(name, estimate): &(String, Estimate)| (name.clone(), estimate.into());
+            let strategies = levels.strategies.iter().map(level).collect();
+            (levels.test.clone(), TestSummary { strategies })
+        };
+        let others = levels.iter().filter(|level| level.test != IN_DISTRIBUTION);
+        let last = history.last_row();
+        let last = last.map(|(column, value)| (column.to_string(), value.and_then(finite)));
+        Self {
+            name: String::new(),
+            identity: String::new(),
+            numerics: NUMERICS,
+            arithmetic: arithmetic().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            steps: history.steps().last().copied().unwrap_or(0),
+            ended: Ended::Complete,
+            diverged_at: None,
+            resumed_at: None,
+            threads: 0,
+            seconds: 0.0,
+            phases,
+            drops,
+            strategies: own.unwrap_or_default().iter().map(strategy).collect(),
+            tests: others.map(test).collect(),
+            last: last.collect(),
+        }
+    }
+
+    /// KL(truth ‖ strategy) on a test set, the task's own by [`IN_DISTRIBUTION`]; none if it was not measured.
+    pub fn level(&self, test: &str, strategy: &str) -> Option<f64> {
+        if test == IN_DISTRIBUTION {
+            return find(&self.strategies, strategy)?.kl_truth;
+        }
+        find(&find(&self.tests, test)?.strategies, strategy)?.kl_truth
+    }
+}
+
+fn find<'a, T>(entries: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    let found = entries.iter().find(|(other, _)| other == name);
+    found.map(|(_, value)| value)
+}
+
+/// Named values in order, as a map.
+mod entries {
+    use super::*;
+
+    pub fn serialize<T: Serialize, S: Serializer>(
+        entries: &[(String, T)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(entries.len()))?;
+        for (name, value) in entries {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(String, T)>, D::Error> {
+        struct Entries<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = Vec<(String, T)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a map by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(entries)
+            }
+        }
+        deserializer.deserialize_map(Entries(std::marker::PhantomData))
+    }
+}

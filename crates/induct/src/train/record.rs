@@ -1,0 +1,313 @@
+//! What a run keeps, and when: which measures, on which test sets, and at which steps weights are kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chain::{Alpha, PriorSpec};
+use crate::invalid::{Invalid, require};
+use crate::measure::{self, Measure};
+
+/// What a run keeps, as a recipe writes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordSpec {
+    /// Steps between two rows of metrics; step 0 and the last are always recorded.
+    pub every: u64,
+    /// Number of snapshots, the first at step 0 and the last at the end (one: at the end). Each falls on a recorded step.
+    pub snapshots: u64,
+    /// How snapshots are spread over the steps.
+    pub spacing: Spacing,
+    /// Sequences in each of the fixed test sets.
+    pub test_sequences: usize,
+    /// What is measured, by name, beside what every run records; see [`measure::REGISTRY`].
+    pub measures: Vec<String>,
+    /// Test sets beside the task's own.
+    pub tests: Vec<TestSpec>,
+}
+
+impl Default for RecordSpec {
+    fn default() -> Self {
+        let test = |name: &str, prior| TestSpec {
+            name: name.into(),
+            prior,
+            length: None,
+        };
+        let alpha = Alpha::default();
+        Self {
+            every: 20,
+            snapshots: 200,
+            spacing: Spacing::Linear,
+            test_sequences: 1024,
+            measures: measure::DEFAULT.map(String::from).into(),
+            tests: vec![
+                test("iid", PriorSpec::Iid { alpha }),
+                test("doubly_stochastic", PriorSpec::DoublyStochastic {}),
+            ],
+        }
+    }
+}
+
+/// A test set beside the task's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestSpec {
+    /// What its columns are called.
+    pub name: String,
+    /// Length of its contexts; the task's if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<usize>,
+    /// Where its chains come from.
+    pub prior: PriorSpec,
+}
+
+/// How snapshots are spread over the steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Evenly.
+    Linear,
+    /// Evenly in the logarithm: dense at the start.
+    Logarithmic,
+}
+
+/// The largest number of snapshots.
+const MAX_SNAPSHOTS: u64 = 100_000;
+
+/// The largest test set.
+const MAX_TEST_SEQUENCES: usize = 1 << 20;
+
+/// The most test sets beside the task's own.
+const MAX_TESTS: usize = 64;
+
+/// Names that stand for something else in columns.
+const RESERVED: [&str; 3] = ["in_distribution", "layers", "test"];
+
+impl RecordSpec {
+    pub(super) fn check(&self, length: usize) -> Result<(), Invalid> {
+        require(self.every >= 1, "every", self.every, "at least 1 step")?;
+        require(
+            (1..=MAX_SNAPSHOTS).contains(&self.snapshots),
+            "snapshots",
+            self.snapshots,
+            &format!("from 1 to {MAX_SNAPSHOTS}"),
+        )?;
+        require(
+            (1..=MAX_TEST_SEQUENCES).contains(&self.test_sequences),
+            "test_sequences",
+            self.test_sequences,
+            &format!("from 1 to {MAX_TEST_SEQUENCES}"),
+        )?;
+        self.check_measures()?;
+        self.check_tests(length)
+    }
+
+    fn check_measures(&self) -> Result<(), Invalid> {
+        for (index, name) in self.measures.iter().enumerate() {
+            let field = format!("measures[{index}]");
+            let shown = format!("\"{name}\"");
+            require(
+                Measure::named(name).is_some(),
+                &field,
+                &shown,
+                &format!("one of {}", known_measures().join(", ")),
+            )?;
+            require(
+                !self.measures[..index].contains(name),
+                &field,
+                &shown,
+                "each measure once",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_tests(&self, length: usize) -> Result<(), Invalid> {
+        require(
+            self.tests.len() <= MAX_TESTS,
+            "tests",
+            format!("{} sets", self.tests.len()),
+            &format!("at most {MAX_TESTS} sets"),
+        )?;
+        for (index, test) in self.tests.iter().enumerate() {
+            let within = |invalid: Invalid| invalid.within(&format!("tests[{index}]"));
+            let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+            let sound = test.name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && test.name.chars().all(fit)
+                && !RESERVED.contains(&test.name.as_str());
+            let shown = format!("\"{}\"", test.name);
+            require(
+                sound,
+                "name",
+                &shown,
+                "letters, digits, '-' and '_', a letter first; not \"in_distribution\", \"layers\" or \"test\": it names columns",
+            )
+            .map_err(within)?;
+            let earlier = &self.tests[..index];
+            require(
+                earlier.iter().all(|other| other.name != test.name),
+                "name",
+                &shown,
+                "a name that no other test set has",
+            )
+            .map_err(within)?;
+            let own = test.length.unwrap_or(length);
+            require(
+                (1..=length).contains(&own),
+                "length",
+                own,
+                &format!("a context length from 1 to that of the task, {length}"),
+            )
+            .map_err(within)?;
+        }
+        Ok(())
+    }
+
+    /// The measures that are recorded, in the order of their columns.
+    pub fn chosen(&self) -> Vec<&'static Measure> {
+        let mut chosen: Vec<&Measure> = measure::ALWAYS.to_vec();
+        for name in &self.measures {
+            chosen.extend(Measure::named(name).filter(|other| !chosen.contains(other)));
+        }
+        chosen
+    }
+
+    /// Whether a measure is recorded.
+    pub fn measures(&self, measure: &Measure) -> bool {
+        self.chosen().contains(&measure)
+    }
+
+    /// Whether metrics are recorded after `step` steps of a run of `steps`.
+    pub fn records(&self, step: u64, steps: u64) -> bool {
+        step.is_multiple_of(self.every) || step == steps
+    }
+
+    /// The first recorded step after `step`, in a run of `steps`.
+    pub fn next_record(&self, step: u64, steps: u64) -> u64 {
+        let next = (step / self.every).saturating_add(1);
+        next.saturating_mul(self.every).min(steps)
+    }
+
+    /// How many steps of a run of `steps` are recorded.
+    pub fn record_count(&self, steps: u64) -> u64 {
+        steps.div_ceil(self.every).saturating_add(1)
+    }
+
+    /// The steps after which a snapshot is kept, in order: recorded steps, as many as were asked for if there are so many.
+    pub fn snapshot_steps(&self, steps: u64) -> Vec<u64> {
+        let records = self.record_count(steps);
+        let count = self.snapshots.min(records);
+        if count <= 1 {
+            return vec![steps];
+        }
+        let mut kept = Vec::with_capacity(count as usize);
+        let mut least = 0;
+        for index in 0..count {
+            let share = index as f64 / (count - 1) as f64;
+            let wanted = match self.spacing {
+                Spacing::Linear => steps as f64 * share,
+                Spacing::Logarithmic => libm::pow(steps as f64 + 1.0, share) - 1.0,
+            };
+            // The nearest record that leaves enough of them for the snapshots still to come.
+            let nearest = (wanted / self.every as f64).round() as u64;
+            let record = nearest.min(records - (count - index)).max(least);
+            kept.push((record.saturating_mul(self.every)).min(steps));
+            least = record + 1;
+        }
+        kept
+    }
+}
+
+fn known_measures() -> Vec<&'static str> {
+    measure::REGISTRY
+        .iter()
+        .map(|measure| measure.name)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(every: u64, snapshots: u64, spacing: Spacing) -> RecordSpec {
+        RecordSpec {
+            every,
+            snapshots,
+            spacing,
+            ..RecordSpec::default()
+        }
+    }
+
+    #[test]
+    fn snapshots_reach_from_the_start_to_the_end_on_recorded_steps() {
+        for spacing in [Spacing::Linear, Spacing::Logarithmic] {
+            for (steps, every, snapshots) in [
+                (4000, 20, 200),
+                (4000, 20, 20),
+                (10, 3, 200),
+                (1, 1, 2),
+                (1000, 7, 3),
+                (1000, 5000, 3),
+                (u64::MAX, 1 << 60, 5),
+            ] {
+                let record = record(every, snapshots, spacing);
+                let kept = record.snapshot_steps(steps);
+                assert_eq!((kept[0], *kept.last().unwrap()), (0, steps));
+                assert!(kept.is_sorted_by(|a, b| a < b), "{kept:?}");
+                assert!(kept.iter().all(|&step| record.records(step, steps)));
+                let possible = snapshots.min(record.record_count(steps));
+                assert_eq!(kept.len() as u64, possible, "{steps} {every} {snapshots}");
+            }
+        }
+        assert_eq!(record(20, 1, Spacing::Linear).snapshot_steps(50), [50]);
+        assert_eq!(RecordSpec::default().snapshot_steps(0), [0]);
+    }
+
+    #[test]
+    fn the_next_record_is_found_without_looking_for_it() {
+        let record = record(20, 1, Spacing::Linear);
+        assert_eq!(record.next_record(0, 50), 20);
+        assert_eq!(record.next_record(39, 50), 40);
+        assert_eq!(record.next_record(40, 50), 50);
+        assert_eq!(record.next_record(u64::MAX - 1, u64::MAX), u64::MAX);
+        assert_eq!(record.record_count(50), 4);
+        assert_eq!(record.record_count(40), 3);
+    }
+
+    #[test]
+    fn measures_are_chosen_by_name_and_each_once() {
+        let mut record = RecordSpec {
+            measures: vec!["kl_truth".into(), "entropy".into()],
+            ..RecordSpec::default()
+        };
+        let names: Vec<&str> = record.chosen().iter().map(|m| m.name).collect();
+        assert_eq!(names, ["step", "sequences", "kl_truth", "entropy"]);
+        record.measures.push("entropie".into());
+        let refused = record.check(100).unwrap_err().to_string();
+        assert!(refused.contains("measures[2] = \"entropie\""), "{refused}");
+        assert!(refused.contains("entropy"), "{refused}");
+    }
+
+    #[test]
+    fn tests_have_names_of_their_own_and_fit_the_task() {
+        let check = |name: &str, length| {
+            let mut record = RecordSpec::default();
+            record.tests.push(TestSpec {
+                name: name.into(),
+                length,
+                prior: PriorSpec::default(),
+            });
+            record.check(100)
+        };
+        assert!(check("fresh", Some(30)).is_ok());
+        for (name, length) in [
+            ("iid", None),
+            ("in_distribution", None),
+            ("a.b", None),
+            ("", None),
+            ("fresh", Some(101)),
+            ("fresh", Some(0)),
+        ] {
+            let refused = check(name, length).unwrap_err().to_string();
+            assert!(refused.starts_with("tests[2]."), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The few things that are done to a disk. All that this crate changes there goes through a [`Disk`], so that tests can break off after any of
+//! them, or drop what was not synced.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+use crate::disk::journal::{Change, Journal};
+use crate::error::StoreError;
+
+/// What changes files.
+#[derive(Clone, Debug, Default)]
+pub struct Disk {
+    #[cfg(test)]
+    pub(crate) journal: Option<std::sync::Arc<Journal>>,
+}
+
+/// A file that grows.
+#[derive(Debug)]
+pub struct Growing {
+    disk: Disk,
+    path: PathBuf,
+    file: File,
+}
+
+/// The temporary name of a file: one writer at a time holds a folder, so one name is enough.
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.part"))
+}
+
+/// Whether a name is one that an interrupted write leaves.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".part")
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+impl Disk {
+    /// Writes a file so that it is there whole or not at all, power cut or not.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        self.write_part(path, bytes)?;
+        self.sync(&temporary(path))?;
+        self.put_in_place(path)?;
+        self.sync_folder(parent(path))
+    }
+
+    /// The same, but for a power cut: [`sync`](Self::sync) it, and its folder, later.
+    pub fn write_unsynced(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        self.write_part(path, bytes)?;
+        self.put_in_place(path)
+    }
+
+    fn write_part(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        let part = temporary(path);
+        let write = |bytes: &[u8]| fs::write(&part, bytes);
+        #[cfg(test)]
+        self.note(Change::Write(part.clone(), bytes.to_vec()), || {
+            write(&bytes[..bytes.len() / 2])
+        })
+        .map_err(StoreError::io("write", path))?;
+        write(bytes).map_err(StoreError::io("write", path))
+    }
+
+    fn put_in_place(&self, path: &Path) -> Result<(), StoreError> {
+        let part = temporary(path);
+        #[cfg(test)]
+        self.note(Change::Rename(part.clone(), path.to_owned()), || Ok(()))
+            .map_err(StoreError::io("write", path))?;
+        fs::rename(&part, path).map_err(StoreError::io("write", path))
+    }
+
+    /// Sees to it that a file's bytes have reached the disk.
+    pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
+        #[cfg(test)]
+        self.note(Change::Sync(path.to_owned()), || Ok(()))
+            .map_err(StoreError::io("sync", path))?;
+        File::open(path)
+            .and_then(|file| file.sync_all())
+            .map_err(StoreError::io("sync", path))
+    }
+
+    /// Sees to it that a folder's names have reached the disk.
+    pub fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
+        #[cfg(test)]
+        self.note(Change::SyncFolder(path.to_owned()), || Ok(()))
+            .map_err(StoreError::io("sync", path))?;
+        // Only Unix opens folders; elsewhere names are the system's business.
+        if cfg!(unix) {
+            let synced = File::open(path).and_then(|folder| folder.sync_all());
+            synced.map_err(StoreError::io("sync", path))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a folder and those above it, where they are not there yet.
+    pub fn create_folder(&self, path: &Path) -> Result<(), StoreError> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        let above = parent(path);
+        if above != path && !above.is_dir() {
+            self.create_folder(above)?;
+        }
+        #[cfg(test)]
+        self.note(Change::CreateFolder(path.to_owned()), || Ok(()))
+            .map_err(StoreError::io("create", path))?;
+        match fs::create_dir(path) {
+            // Somebody else was faster, which is as good.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
+            made => made.map_err(StoreError::io("create", path))?,
+        }
+        self.sync_folder(above)
+    }
+
+    /// Removes a file, if it is there.
+    pub fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        #[cfg(test)]
+        self.note(Change::Remove(path.to_owned()), || Ok(()))
+            .map_err(StoreError::io("remove", path))?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::io("remove", path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens a file that is there to let it grow.
+    pub fn grow(&self, path: &Path) -> Result<Growing, StoreError> {
+        let file = OpenOptions::new().append(true).open(path);
+        Ok(Growing {
+            disk: self.clone(),
+            path: path.to_owned(),
+            file: file.map_err(StoreError::io("write", path))?,
+        })
+    }
+
+    /// Tells the journal of a change before it is made; `half` is what is left of it if this is where the program is broken off.
+    #[cfg(test)]
+    fn note(&self, change: Change, half: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        match &self.journal {
+            Some(journal) => journal.note(change, half),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Growing {
+    /// Appends bytes.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let Self { disk, path, file } = self;
+        let _ = &disk;
+        #[cfg(test)]
+        disk.note(Change::Append(path.clone(), bytes.to_vec()), || {
+            file.write_all(&bytes[..bytes.len() / 2])
+        })
+        .map_err(StoreError::io("write", path))?;
+        file.write_all(bytes)
+            .map_err(StoreError::io("write", path))
+    }
+
+    /// Sees to it that its bytes have reached the disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.disk.sync(&self.path)
+    }
+}
+
+/// Reads a whole file; none if there is none. Anything but a regular file is refused: reading a pipe might never end.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let attempt = || -> io::Result<Option<Vec<u8>>> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(about) if !about.is_file() => {
+                return Err(io::Error::other("it is not a regular file"));
+            }
+            Ok(_) => {}
+        }
+        fs::read(path).map(Some)
+    };
+    attempt().map_err(StoreError::io("read", path))
+}
+
+/// The names in a folder; none if there is no folder.
+pub fn names(path: &Path) -> Result<Option<Vec<String>>, StoreError> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries.map_err(StoreError::io("use", path))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io("read", path))?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    Ok(Some(names))
+}
+
+#[cfg(test)]
+pub mod journal;

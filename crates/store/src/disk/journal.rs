@@ -1,0 +1,174 @@
+//! Breaking off, and power cuts, for tests.
+//!
+//! A journal is told of every change before it is made. It can break the program off at any of them, as `kill -9` would, and it can tell what
+//! a disk would hold if the power were cut there: what was synced for sure, and of the rest as much as one likes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// A change to the disk.
+#[derive(Clone, Debug)]
+pub enum Change {
+    CreateFolder(PathBuf),
+    Write(PathBuf, Vec<u8>),
+    Append(PathBuf, Vec<u8>),
+    Rename(PathBuf, PathBuf),
+    Remove(PathBuf),
+    Sync(PathBuf),
+    SyncFolder(PathBuf),
+}
+
+/// All changes so far.
+#[derive(Debug, Default)]
+pub struct Journal {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    changes: Vec<Change>,
+    /// Break off at the change with this number.
+    broken_at: Option<usize>,
+}
+
+/// What happens to changes that were not synced when the power is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsynced {
+    /// All are lost.
+    Lost,
+    /// Names are there, contents are not: what a journaling file system may do.
+    NamesOnly,
+    /// Those are kept of which the bit with their number is set.
+    Some(u64),
+}
+
+impl Journal {
+    /// One that breaks the program off at change number `at`.
+    pub fn breaking_at(at: usize) -> Self {
+        let state = State {
+            changes: Vec::new(),
+            broken_at: Some(at),
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// All changes that were made.
+    pub fn changes(&self) -> Vec<Change> {
+        self.state.lock().unwrap().changes.clone()
+    }
+
+    pub(super) fn note(
+        &self,
+        change: Change,
+        half: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        match state.broken_at {
+            Some(at) if state.changes.len() > at => Err(io::Error::other("killed")),
+            Some(at) if state.changes.len() == at => {
+                state.changes.push(change);
+                half()?;
+                Err(io::Error::other("killed"))
+            }
+            _ => {
+                state.changes.push(change);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A file's bytes as the program sees them, and as the disk has them.
+#[derive(Clone, Default)]
+struct Inode {
+    seen: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+/// Writes into `to` what a disk holds that had been empty under `root` and whose power was cut after these changes.
+pub fn after_power_cut(changes: &[Change], root: &Path, to: &Path, unsynced: Unsynced) {
+    let mut inodes: Vec<Inode> = Vec::new();
+    // Names as the program sees them and as the disk has them; none for a folder.
+    let mut seen: BTreeMap<PathBuf, Option<usize>> = BTreeMap::new();
+    let mut durable: BTreeMap<PathBuf, Option<usize>> = BTreeMap::new();
+    for (number, change) in changes.iter().enumerate() {
+        let lucky = match unsynced {
+            Unsynced::Lost => false,
+            Unsynced::NamesOnly => !matches!(change, Change::Write(..) | Change::Append(..)),
+            Unsynced::Some(bits) => bits >> (number % 64) & 1 == 1,
+        };
+        match change {
+            Change::CreateFolder(path) => {
+                seen.insert(path.clone(), None);
+                if lucky {
+                    durable.insert(path.clone(), None);
+                }
+            }
+            Change::Write(path, bytes) => {
+                inodes.push(Inode {
+                    seen: bytes.clone(),
+                    durable: if lucky { bytes.clone() } else { Vec::new() },
+                });
+                seen.insert(path.clone(), Some(inodes.len() - 1));
+                if lucky || unsynced == Unsynced::NamesOnly {
+                    durable.insert(path.clone(), Some(inodes.len() - 1));
+                }
+            }
+            Change::Append(path, bytes) => {
+                if let Some(Some(inode)) = seen.get(path) {
+                    let inode = &mut inodes[*inode];
+                    inode.seen.extend_from_slice(bytes);
+                    if lucky {
+                        inode.durable = inode.seen.clone();
+                    }
+                }
+            }
+            Change::Rename(from, to) => {
+                if let Some(inode) = seen.remove(from) {
+                    seen.insert(to.clone(), inode);
+                    if lucky {
+                        durable.remove(from);
+                        durable.insert(to.clone(), inode);
+                    }
+                }
+            }
+            Change::Remove(path) => {
+                seen.remove(path);
+                if lucky {
+                    durable.remove(path);
+                }
+            }
+            Change::Sync(path) => {
+                if let Some(Some(inode)) = seen.get(path) {
+                    let inode = &mut inodes[*inode];
+                    inode.durable = inode.seen.clone();
+                }
+            }
+            Change::SyncFolder(folder) => {
+                let inside = |path: &PathBuf| path.parent() == Some(folder);
+                durable.retain(|path, _| !inside(path));
+                let own = seen.iter().filter(|(path, _)| inside(path));
+                durable.extend(own.map(|(path, inode)| (path.clone(), *inode)));
+            }
+        }
+    }
+    std::fs::create_dir_all(to).unwrap();
+    for (path, inode) in durable {
+        let Ok(inner) = path.strip_prefix(root) else {
+            continue;
+        };
+        let place = to.join(inner);
+        // What is in a folder whose name is lost is lost with it.
+        if !place.parent().is_some_and(Path::is_dir) {
+            continue;
+        }
+        match inode {
+            None => std::fs::create_dir_all(&place).unwrap(),
+            Some(inode) => std::fs::write(&place, &inodes[inode].durable).unwrap(),
+        }
+    }
+}

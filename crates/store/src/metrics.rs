@@ -1,0 +1,152 @@
+//! `metrics.csv`: a header and one line per recorded step, each with a checksum of its own, so that the file can grow.
+
+use std::fmt::Write;
+
+use induct::digest;
+use induct::measure::Column;
+use induct::probe::History;
+
+/// Name of the last column.
+const CHECK: &str = "checksum";
+/// Digits of a line's checksum.
+const DIGITS: usize = 8;
+
+/// The first line.
+pub fn header(columns: &[Column]) -> String {
+    let mut line = String::new();
+    for column in columns {
+        write!(line, "{column},").expect("writing to memory");
+    }
+    line + CHECK + "\n"
+}
+
+/// The line of one row.
+pub fn line(row: &[f64], lineage: &str) -> String {
+    let mut line = String::new();
+    for value in row {
+        if !value.is_nan() {
+            write!(line, "{value}").expect("writing to memory");
+        }
+        line.push(',');
+    }
+    let check = checksum(&line, lineage);
+    line + &check + "\n"
+}
+
+/// A line belongs to its run: another one's is as wrong as a damaged one.
+fn checksum(line: &str, lineage: &str) -> String {
+    let mut digits = digest::hex(&[lineage.as_bytes(), line.as_bytes()]);
+    digits.truncate(DIGITS);
+    digits
+}
+
+/// The whole file.
+pub fn file(history: &History, lineage: &str) -> String {
+    let mut text = header(history.columns());
+    for row in history.rows() {
+        text += &line(row, lineage);
+    }
+    text
+}
+
+/// What could be read of a file.
+pub struct Read {
+    /// Its rows up to the first that is not sound.
+    pub history: History,
+    /// What is wrong with that one, if there is one.
+    pub wrong: Option<String>,
+    /// Whether it is the last of the file: a write that was broken off.
+    pub torn: bool,
+}
+
+/// Reads a file with the given columns.
+pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Read, String> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err("it is not text".into());
+    };
+    let expected = header(&columns);
+    let Some(body) = text.strip_prefix(&expected) else {
+        return Err("its columns are not those of the recipe".into());
+    };
+    let mut history = History::new(columns);
+    let mut lines = body.split_inclusive('\n').enumerate();
+    let mut wrong = None;
+    for (index, line) in lines.by_ref() {
+        let row = parse(line, lineage);
+        let taken = row.and_then(|row| history.push(&row).map_err(|bad| bad.to_string()));
+        if let Err(what) = taken {
+            wrong = Some(format!("line {}: {what}", index + 2));
+            break;
+        }
+    }
+    let torn = lines.next().is_none();
+    Ok(Read {
+        history,
+        wrong,
+        torn,
+    })
+}
+
+fn parse(line: &str, lineage: &str) -> Result<Vec<f64>, String> {
+    let line = line.strip_suffix('\n').ok_or("it is cut off")?;
+    let split = line.rfind(',').map_or(0, |comma| comma + 1);
+    let (cells, check) = line.split_at(split);
+    if checksum(cells, lineage) != check {
+        return Err("its checksum does not match".into());
+    }
+    let number = |cell: &str| match cell {
+        "" => Ok(f64::NAN),
+        _ => cell.parse().map_err(|_| format!("\"{cell}\" is no number")),
+    };
+    let cells = cells.strip_suffix(',').unwrap_or(cells);
+    cells.split(',').map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use induct::measure::{KL_TRUTH, STEP};
+
+    use super::*;
+
+    fn columns() -> Vec<Column> {
+        vec![(&STEP).into(), (&KL_TRUTH).into()]
+    }
+
+    fn history() -> History {
+        let mut history = History::new(columns());
+        for (step, kl) in [(0.0, 0.2120412), (20.0, f64::NAN), (40.0, 1e-300)] {
+            history.push(&[step, kl]).unwrap();
+        }
+        history
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text = file(&history(), "abc");
+        let read = read(text.as_bytes(), columns(), "abc").unwrap();
+        assert_eq!(read.history, history());
+        assert_eq!(read.wrong, None);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found_wherever_it_is() {
+        let text = file(&history(), "abc").into_bytes();
+        for at in 0..text.len() {
+            let mut damaged = text.clone();
+            damaged[at] ^= 1;
+            let sound = read(&damaged, columns(), "abc").is_ok_and(|read| read.wrong.is_none());
+            assert!(!sound, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_torn_last_line_is_told_from_damage_before_it() {
+        let text = file(&history(), "abc");
+        let cut = read(text[..text.len() - 5].as_bytes(), columns(), "abc").unwrap();
+        assert_eq!((cut.history.len(), cut.torn), (2, true));
+        let flipped = text.replacen("20,", "30,", 1);
+        let flipped = read(flipped.as_bytes(), columns(), "abc").unwrap();
+        assert_eq!((flipped.history.len(), flipped.torn), (1, false));
+        assert!(read(text.as_bytes(), columns(), "another run").unwrap().wrong.is_some());
+    }
+}

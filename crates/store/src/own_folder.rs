@@ -1,0 +1,102 @@
+//! Folders of what the program makes beside runs: a report, a sweep, a chapter.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::disk::{self, Disk};
+use crate::error::StoreError;
+use crate::lock::{self, Lock};
+
+/// By what a folder is known as one of ours: a JSON file that says by what it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    /// Name of the file.
+    pub file: &'static str,
+    /// What its entry `made_by` says.
+    pub made_by: &'static str,
+    /// What such a folder holds, in a word.
+    pub holds: &'static str,
+}
+
+/// A folder of ours, held against other writers.
+#[derive(Debug)]
+pub struct OwnFolder {
+    path: PathBuf,
+    disk: Disk,
+    _lock: Lock,
+}
+
+impl Mark {
+    /// The mark in a folder, if it has one.
+    fn read(self, path: &Path) -> Result<Option<Value>, StoreError> {
+        let bytes = disk::read(&path.join(self.file))?;
+        let mark = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        Ok(mark.filter(|mark| mark["made_by"] == self.made_by))
+    }
+
+    /// Refuses a folder that holds something else. Changes nothing.
+    pub fn check(self, path: &Path) -> Result<(), StoreError> {
+        let contents = lock::contents(path)?;
+        match contents.into_iter().next() {
+            Some(found) if self.read(path)?.is_none() => Err(StoreError::Foreign {
+                path: path.to_owned(),
+                expected: self.holds,
+                found,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OwnFolder {
+    /// Takes hold of a folder: an empty or absent one, or one with the same mark. Anything else there is not touched.
+    pub fn claim(path: &Path, mark: Mark) -> Result<Self, StoreError> {
+        mark.check(path)?;
+        let disk = Disk::default();
+        let lock = Lock::take(&disk, path)?;
+        // Somebody may have come between the look and the lock.
+        mark.check(path)?;
+        lock::clean(&disk, path)?;
+        let folder = Self {
+            path: path.to_owned(),
+            disk,
+            _lock: lock,
+        };
+        if mark.read(path)?.is_none() {
+            let version = env!("CARGO_PKG_VERSION");
+            let about = serde_json::json!({ "made_by": mark.made_by, "version": version });
+            folder.write(mark.file, format!("{about:#}\n").as_bytes())?;
+        }
+        Ok(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a file or folder in it is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a file by its path inside the folder, so that it is there whole or not at all.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.path.join(name);
+        if let Some(inner) = path.parent() {
+            self.disk.create_folder(inner)?;
+        }
+        self.disk.write(&path, bytes)
+    }
+
+    /// Reads a file by its path inside the folder; none if there is none.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        disk::read(&self.path.join(name))
+    }
+
+    /// The names in a folder inside it, in order.
+    pub fn names(&self, name: &str) -> Result<Vec<String>, StoreError> {
+        Ok(disk::names(&self.path.join(name))?.unwrap_or_default())
+    }
+}

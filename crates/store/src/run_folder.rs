@@ -1,0 +1,276 @@
+//! Reading a run.
+
+use std::path::{Path, PathBuf};
+
+use induct::model::Model;
+use induct::probe::{self, History};
+use induct::run::{Identity, NUMERICS, Recording, Summary, arithmetic};
+use induct::train::{Recipe, TrainState};
+use serde::{Deserialize, Serialize};
+
+use crate::disk;
+use crate::error::StoreError;
+use crate::layout::{self, CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY};
+use crate::metrics;
+use crate::seal;
+use crate::tensors;
+
+/// A run's folder, to be read. It may be in training: what is read is what was there at that moment.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    recipe: Recipe,
+    model: Model,
+    stamp: Stamp,
+}
+
+/// What the head of `recipe.toml` says of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which run it is.
+    pub identity: Identity,
+    /// The numerics version it is computed with.
+    pub numerics: u32,
+    /// The arithmetic.
+    pub arithmetic: String,
+}
+
+/// The format of run folders.
+const FORMAT: u32 = 1;
+
+impl Stamp {
+    /// Of a run that this program makes on this machine.
+    pub fn current(recipe: &Recipe) -> Self {
+        Self {
+            identity: Identity::of(recipe),
+            numerics: NUMERICS,
+            arithmetic: arithmetic().to_owned(),
+        }
+    }
+
+    /// The file that carries it: a head of comments, and the recipe.
+    pub fn recipe_file(&self, recipe: &Recipe) -> Vec<u8> {
+        let Identity { run, lineage } = &self.identity;
+        let text = format!(
+            "# Induct run, format {FORMAT}, checksum {}\n\
+             # identity {run}, lineage {lineage}, numerics {}, arithmetic {}, version {}\n\
+             # All files in this folder belong to this recipe. To train something else, change a copy.\n\n{}",
+            seal::blank(),
+            self.numerics,
+            self.arithmetic,
+            env!("CARGO_PKG_VERSION"),
+            recipe.to_toml()
+        );
+        seal::seal(text.into_bytes())
+    }
+
+    /// Reads the head of a file.
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let format = lines.next()?.strip_prefix("# Induct run, format ")?;
+        if format.split(',').next()?.parse() != Ok(FORMAT) {
+            return None;
+        }
+        let entries = lines.next()?.strip_prefix("# ")?;
+        let entry = |key: &str| {
+            let mut entries = entries.split(", ");
+            entries.find_map(|entry| entry.strip_prefix(key)?.strip_prefix(' '))
+        };
+        Some(Self {
+            identity: Identity {
+                run: entry("identity")?.to_owned(),
+                lineage: entry("lineage")?.to_owned(),
+            },
+            numerics: entry("numerics")?.parse().ok()?,
+            arithmetic: entry("arithmetic")?.to_owned(),
+        })
+    }
+}
+
+/// `summary.json`: a checksum, then the summary.
+#[derive(Serialize, Deserialize)]
+struct Sealed<S> {
+    checksum: String,
+    #[serde(flatten)]
+    summary: S,
+}
+
+/// The bytes of `summary.json`.
+pub fn summary_file(summary: &Summary) -> Vec<u8> {
+    let sealed = Sealed {
+        checksum: seal::blank(),
+        summary,
+    };
+    let text = serde_json::to_string_pretty(&sealed).expect("plain data");
+    seal::seal((text + "\n").into_bytes())
+}
+
+impl RunFolder {
+    /// Opens the folder of a run.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = path.join(RECIPE);
+        let Some(bytes) = disk::read(&file)? else {
+            return Err(StoreError::NotARun {
+                path: path.to_owned(),
+            });
+        };
+        let damaged = |what: String| StoreError::damaged(&file, what);
+        seal::verify(&bytes).map_err(|what| damaged(what.into()))?;
+        let text = String::from_utf8(bytes).map_err(|_| damaged("it is not text".into()))?;
+        let stamp = Stamp::parse(&text)
+            .ok_or_else(|| damaged(format!("it is not of run format {FORMAT}")))?;
+        let recipe =
+            Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
+        let model = recipe.model().map_err(|error| damaged(error.to_string()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            recipe,
+            model,
+            stamp,
+        })
+    }
+
+    /// What a run of `recipe` came to, if this folder holds one that this program would make to the byte and it has ended.
+    pub fn finished(path: &Path, recipe: &Recipe) -> Option<Summary> {
+        let folder = Self::open(path).ok()?;
+        let same = folder.recipe == *recipe && folder.stamp == Stamp::current(recipe);
+        same.then(|| folder.summary().ok()).flatten().flatten()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its recipe.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// Its model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Which run it is, as it says itself.
+    pub fn identity(&self) -> &Identity {
+        &self.stamp.identity
+    }
+
+    pub(crate) fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+
+    /// What the run came to; none if it has not ended.
+    pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
+        let path = self.path.join(SUMMARY);
+        let Some(bytes) = disk::read(&path)? else {
+            return Ok(None);
+        };
+        seal::verify(&bytes).map_err(|what| StoreError::damaged(&path, what))?;
+        let sealed: Sealed<Summary> = serde_json::from_slice(&bytes)
+            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
+        // One that was written before the run was made longer is no longer true.
+        let current = sealed.summary.identity == self.stamp.identity.run;
+        Ok(current.then_some(sealed.summary))
+    }
+
+    /// What was recorded so far. The last line of a run in training may be cut off: it does not count yet.
+    pub fn history(&self) -> Result<History, StoreError> {
+        let path = self.path.join(METRICS);
+        let Some(read) = self.read_metrics()? else {
+            let what = "there is none: nothing has been recorded yet, or it was removed";
+            return Err(StoreError::damaged(&path, what));
+        };
+        match read.wrong {
+            Some(what) if !read.torn || self.summary()?.is_some() => {
+                Err(StoreError::damaged(&path, what))
+            }
+            _ => Ok(read.history),
+        }
+    }
+
+    pub(crate) fn read_metrics(&self) -> Result<Option<metrics::Read>, StoreError> {
+        let path = self.path.join(METRICS);
+        let Some(bytes) = disk::read(&path)? else {
+            return Ok(None);
+        };
+        let damaged = |what: String| StoreError::damaged(&path, what);
+        let columns = probe::columns(&self.recipe).map_err(|error| damaged(error.to_string()))?;
+        let read = metrics::read(&bytes, columns, &self.stamp.identity.lineage);
+        read.map(Some).map_err(damaged)
+    }
+
+    /// The steps of all snapshots, in order.
+    pub fn snapshot_steps(&self) -> Result<Vec<u64>, StoreError> {
+        let names = disk::names(&self.path.join(SNAPSHOTS))?.unwrap_or_default();
+        let steps = names.iter().filter_map(|name| layout::snapshot_step(name));
+        let mut steps: Vec<u64> = steps.collect();
+        steps.sort_unstable();
+        Ok(steps)
+    }
+
+    /// The snapshot at `step`, or the last one: its step and parameters.
+    pub fn snapshot(&self, step: Option<u64>) -> Result<(u64, Vec<f32>), StoreError> {
+        let steps = self.snapshot_steps()?;
+        let Some(&last) = steps.last() else {
+            return Err(StoreError::NoSnapshots {
+                path: self.path.clone(),
+            });
+        };
+        let step = step.unwrap_or(last);
+        if !steps.contains(&step) {
+            let before = steps.iter().rev().find(|&&s| s < step);
+            let after = steps.iter().find(|&&s| s > step);
+            let near: Vec<String> = before.into_iter().chain(after).map(u64::to_string).collect();
+            return Err(StoreError::NoSnapshot {
+                path: self.path.clone(),
+                step,
+                nearest: format!(
+                    "the nearest: {} ({} from {} to {last})",
+                    near.join(", "),
+                    steps.len(),
+                    steps[0]
+                ),
+            });
+        }
+        let path = layout::snapshot(&self.path, step);
+        let state = self.read_tensors(&path)?;
+        match state {
+            Some(state) if state.step == step => Ok((step, state.params)),
+            Some(state) => {
+                let what = format!("it is the snapshot of step {}", state.step);
+                Err(StoreError::damaged(&path, what))
+            }
+            None => Err(StoreError::damaged(&path, "it has gone away")),
+        }
+    }
+
+    /// Where training stands, if it has got anywhere.
+    pub fn checkpoint(&self) -> Result<Option<TrainState>, StoreError> {
+        self.read_tensors(&self.path.join(CHECKPOINT))
+    }
+
+    fn read_tensors(&self, path: &Path) -> Result<Option<TrainState>, StoreError> {
+        let Some(bytes) = disk::read(path)? else {
+            return Ok(None);
+        };
+        let state = tensors::decode(&self.model, &self.stamp.identity.lineage, &bytes);
+        state.map(Some).map_err(|what| StoreError::damaged(path, what))
+    }
+
+    /// All that is kept of a run that has ended; none if it has not.
+    pub fn recording(&self) -> Result<Option<Recording>, StoreError> {
+        let Some(summary) = self.summary()? else {
+            return Ok(None);
+        };
+        let snapshot = |step| self.snapshot(Some(step));
+        let snapshots: Result<_, _> = self.snapshot_steps()?.into_iter().map(snapshot).collect();
+        Ok(Some(Recording {
+            recipe: self.recipe.clone(),
+            history: self.history()?,
+            summary,
+            snapshots: snapshots?,
+        }))
+    }
+}

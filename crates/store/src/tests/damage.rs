@@ -1,0 +1,182 @@
+//! Folders with any damage are read, repaired or refused, and nothing is taken for what it is not.
+
+use std::fs;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::run_folder::RunFolder;
+
+fn finished() -> (TempDir, std::path::PathBuf, Recipe) {
+    let folder = TempDir::new().unwrap();
+    let (path, recipe) = (folder.path().join("run"), recipe(&[]));
+    complete(&path, &recipe, How::New).unwrap();
+    (folder, path, recipe)
+}
+
+/// Everything that can be read of a run.
+type Everything = (Recipe, Vec<Vec<u64>>, Vec<(u64, Vec<f32>)>, String);
+
+fn read_all(path: &Path) -> Result<Option<Everything>, StoreError> {
+    let run = RunFolder::open(path)?;
+    run.checkpoint()?;
+    let Some(kept) = run.recording()? else {
+        return Ok(None);
+    };
+    let bits = |row: &[f64]| row.iter().map(|v| v.to_bits()).collect();
+    let rows = kept.history.rows().map(bits).collect();
+    Ok(Some((kept.recipe, rows, kept.snapshots, format!("{:?}", kept.summary))))
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_noticed() {
+    let (_folder, path, _) = finished();
+    let whole = read_all(&path).unwrap();
+    let mut names: Vec<String> = files(&path).into_keys().collect();
+    names.push("summary.json".into());
+    for name in names {
+        let file = path.join(&name);
+        let bytes = fs::read(&file).unwrap();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << (at % 8);
+            fs::write(&file, &damaged).unwrap();
+            match read_all(&path) {
+                Err(error) => assert!(error.to_string().contains(name.rsplit('/').next().unwrap()), "{error}"),
+                Ok(read) => panic!("{name}, byte {at}: taken as sound ({})", read == whole),
+            }
+        }
+        fs::write(&file, &bytes).unwrap();
+    }
+    assert_eq!(read_all(&path).unwrap(), whole);
+}
+
+#[test]
+fn an_empty_or_edited_recipe_is_refused() {
+    let (_folder, path, recipe) = finished();
+    let file = path.join("recipe.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let (_, body) = text.split_once("\n\n").unwrap();
+    for damaged in ["", "\n", body, &text.replace("steps = 12", "steps = 16"), &text[..text.len() - 9]] {
+        fs::write(&file, damaged).unwrap();
+        assert!(matches!(RunFolder::open(&path), Err(StoreError::Damaged { .. })));
+        let refused = complete(&path, &recipe, How::Extend).unwrap_err();
+        assert!(refused.to_string().contains("recipe.toml"), "{refused}");
+    }
+}
+
+#[test]
+fn a_summary_without_content_does_not_end_a_run() {
+    let (_folder, path, recipe) = finished();
+    let expected = files(&path);
+    for text in ["null", "", "{}", "{\"ended\": \"complete\"}"] {
+        fs::write(path.join("summary.json"), text).unwrap();
+        assert!(RunFolder::open(&path).unwrap().summary().is_err(), "{text}");
+        assert!(RunFolder::finished(&path, &recipe).is_none());
+        // It follows from what is sound, so going on mends it.
+        complete(&path, &recipe, How::Resume).unwrap();
+        assert!(RunFolder::finished(&path, &recipe).is_some());
+        assert_eq!(files(&path), expected);
+    }
+}
+
+#[test]
+fn files_of_another_run_are_not_taken() {
+    let (folder, path, _) = finished();
+    let (other, another) = (folder.path().join("other"), recipe(&["seeds.data=1"]));
+    complete(&other, &another, How::New).unwrap();
+    for name in ["metrics.csv", "checkpoint.safetensors", "snapshots/step-000012.safetensors"] {
+        let own = fs::read(path.join(name)).unwrap();
+        fs::copy(other.join(name), path.join(name)).unwrap();
+        assert!(matches!(read_all(&path), Err(StoreError::Damaged { .. })), "{name}");
+        fs::write(path.join(name), own).unwrap();
+    }
+    // Another run's summary is that of a run that this one is not: it has not ended.
+    fs::copy(other.join("summary.json"), path.join("summary.json")).unwrap();
+    assert_eq!(RunFolder::open(&path).unwrap().summary().unwrap(), None);
+}
+
+#[test]
+fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("run");
+    // The lineage of a longer run is the same, so that its checkpoint is whole and belongs here but for its step.
+    let (short, long) = (recipe(&[]), recipe(&["train.steps=1000000000000"]));
+    train(Disk::default(), &path, &short, How::New, Some(8)).unwrap();
+    let model = long.model().unwrap();
+    let lineage = &RunFolder::open(&path).unwrap().identity().lineage.clone();
+    let params = model.start(0);
+    let moments = vec![vec![0.0; params.len()]; 2];
+    let file = crate::tensors::encode(&model, lineage, 1_000_000_000_000, &params, &moments);
+    fs::write(path.join("checkpoint.safetensors"), file).unwrap();
+    let refused = complete(&path, &short, How::Resume).unwrap_err().to_string();
+    assert!(refused.contains("step 1000000000000"), "{refused}");
+}
+
+#[test]
+fn pipes_and_folders_in_place_of_files_are_refused() {
+    let (_folder, path, recipe) = finished();
+    for name in ["recipe.toml", "metrics.csv", "summary.json", "checkpoint.safetensors"] {
+        let (folder, run) = (TempDir::new().unwrap(), recipe.clone());
+        let copy = folder.path().join("run");
+        fs::create_dir_all(copy.join("snapshots")).unwrap();
+        for (name, bytes) in files(&path) {
+            fs::write(copy.join(name), bytes).unwrap();
+        }
+        fs::copy(path.join("summary.json"), copy.join("summary.json")).unwrap();
+        let _ = fs::remove_file(copy.join(name));
+        let made = std::process::Command::new("mkfifo").arg(copy.join(name)).status();
+        if !made.is_ok_and(|status| status.success()) {
+            fs::create_dir(copy.join(name)).unwrap();
+        }
+        let read = read_all(&copy).unwrap_err().to_string();
+        assert!(read.contains(name) && read.contains("regular file"), "{read}");
+        // Whatever is done with it, it comes to an end.
+        let _ = complete(&copy, &run, How::Resume);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Any damage to any file: what is read is the truth or an error, and going on ends in the same bytes or is refused.
+    #[test]
+    fn any_damage_is_read_repaired_or_refused(
+        which in 0_usize..7,
+        kind in 0_usize..5,
+        at in any::<prop::sample::Index>(),
+        noise in any::<Vec<u8>>(),
+    ) {
+        let (_folder, path, recipe) = finished();
+        let (whole, expected) = (read_all(&path).unwrap(), files(&path));
+        let mut names: Vec<String> = expected.keys().cloned().collect();
+        names.push("summary.json".into());
+        let file = path.join(&names[which % names.len()]);
+        let mut bytes = fs::read(&file).unwrap();
+        let place = at.index(bytes.len());
+        match kind {
+            0 => bytes.truncate(place),
+            1 => { bytes.splice(place..place, noise.iter().copied()); }
+            2 => { let end = (place + noise.len()).min(bytes.len()); bytes.splice(place..end, noise.iter().copied()); }
+            3 => bytes = noise,
+            _ => bytes.clear(),
+        }
+        match kind == 4 && place % 2 == 0 {
+            true => fs::remove_file(&file).unwrap(),
+            false => fs::write(&file, &bytes).unwrap(),
+        }
+        if let Ok(Some(read)) = read_all(&path) {
+            let (recipe, rows, snapshots, _) = whole.as_ref().unwrap();
+            prop_assert_eq!((&read.0, &read.1), (recipe, rows));
+            // A snapshot may be missing; none may be another.
+            prop_assert!(read.2.iter().all(|one| snapshots.contains(one)));
+        }
+        if complete(&path, &recipe, How::Resume).is_ok() && RunFolder::finished(&path, &recipe).is_some() {
+            if let Ok(Some(read)) = read_all(&path) {
+                prop_assert_eq!(&read.1, &whole.as_ref().unwrap().1);
+            }
+        }
+        complete(&path, &recipe, How::Replace).unwrap();
+    }
+}

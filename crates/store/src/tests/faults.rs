@@ -1,0 +1,121 @@
+//! Kills and power cuts at every change to the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::disk::journal::{Change, Journal, Unsynced, after_power_cut};
+use crate::run_folder::RunFolder;
+
+fn journaled(journal: &Arc<Journal>) -> Disk {
+    Disk {
+        journal: Some(Arc::clone(journal)),
+    }
+}
+
+/// A whole run's changes, and what it leaves.
+fn whole(recipe: &Recipe, path: &Path) -> (Vec<Change>, BTreeMap<String, Vec<u8>>) {
+    let journal = Arc::new(Journal::default());
+    train(journaled(&journal), path, recipe, How::New, None).unwrap();
+    (journal.changes(), files(path))
+}
+
+/// Killed at any change, a run goes on to the bytes of one that was not.
+#[test]
+fn a_kill_at_any_change_leaves_a_run_that_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let recipe = recipe(&[]);
+    let (changes, expected) = whole(&recipe, &folder.path().join("whole"));
+    assert!(changes.len() > 40, "{}", changes.len());
+    for at in 0..changes.len() {
+        let path = folder.path().join(format!("killed-{at}/run"));
+        let journal = Arc::new(Journal::breaking_at(at));
+        let killed = train(journaled(&journal), &path, &recipe, How::New, None);
+        assert!(killed.is_err(), "change {at} was not reached");
+        // Whoever looks at it meanwhile gets an answer or an error, and no panic.
+        if let Ok(run) = RunFolder::open(&path) {
+            let _ = (run.history(), run.summary(), run.snapshot(None));
+        }
+        complete(&path, &recipe, How::Resume)
+            .unwrap_or_else(|error| panic!("after change {at}, {:?}: {error}", changes[at]));
+        assert_eq!(files(&path), expected, "after change {at}");
+    }
+}
+
+/// The same if even the lock and the folder were made anew: a first attempt that was killed before there was a recipe is no run.
+#[test]
+fn a_kill_before_the_recipe_leaves_room_for_a_new_run() {
+    let folder = TempDir::new().unwrap();
+    let recipe = recipe(&[]);
+    for at in 0..4 {
+        let path = folder.path().join(format!("{at}"));
+        let journal = Arc::new(Journal::breaking_at(at));
+        train(journaled(&journal), &path, &recipe, How::New, None).unwrap_err();
+        if !path.join("recipe.toml").exists() {
+            complete(&path, &recipe, How::New).unwrap();
+        }
+    }
+}
+
+/// A power cut at any change loses at most what is younger than the last checkpoint, whatever the disk kept of what was not synced.
+#[test]
+fn a_power_cut_at_any_change_loses_no_checkpoint() {
+    let folder = TempDir::new().unwrap();
+    let recipe = recipe(&[]);
+    let root = folder.path().join("whole");
+    std::fs::create_dir(&root).unwrap();
+    let (changes, expected) = whole(&recipe, &root.join("run"));
+    let is_checkpoint = |change: &Change| matches!(change, Change::SyncFolder(path) if path.ends_with("run"));
+    let mut checked = 0;
+    for cut in 0..=changes.len() {
+        let luck = (cut as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for unsynced in [Unsynced::Lost, Unsynced::NamesOnly, Unsynced::Some(luck)] {
+            let disk = folder.path().join(format!("cut-{cut}-{unsynced:?}"));
+            after_power_cut(&changes[..cut], &root, &disk, unsynced);
+            let path = disk.join("run");
+            // The last checkpoint whose name was synced is there, whole.
+            let synced = changes[..cut].iter().rposition(is_checkpoint);
+            let promised = changes[..synced.unwrap_or(0)]
+                .iter()
+                .filter(|c| matches!(c, Change::Rename(_, to) if to.ends_with("checkpoint.safetensors")))
+                .count() as u64;
+            if promised > 0 {
+                let state = RunFolder::open(&path).and_then(|run| run.checkpoint());
+                let step = state.unwrap().unwrap().step;
+                assert!(step + 1 >= promised, "cut {cut}, {unsynced:?}: step {step}");
+                checked += 1;
+            }
+            complete(&path, &recipe, How::Replace)
+                .unwrap_or_else(|error| panic!("cut {cut}, {unsynced:?}: {error}"));
+            assert_eq!(files(&path), expected, "cut {cut}, {unsynced:?}");
+            std::fs::remove_dir_all(&disk).unwrap();
+        }
+    }
+    assert!(checked > 100, "{checked}");
+}
+
+/// And by `--resume`, which is stricter: it refuses damage, and a power cut must not look like damage.
+#[test]
+fn a_power_cut_is_never_taken_for_damage() {
+    let folder = TempDir::new().unwrap();
+    let recipe = recipe(&[]);
+    let root = folder.path().join("whole");
+    std::fs::create_dir(&root).unwrap();
+    let (changes, expected) = whole(&recipe, &root.join("run"));
+    for cut in 0..=changes.len() {
+        for unsynced in [Unsynced::Lost, Unsynced::NamesOnly] {
+            let disk = folder.path().join(format!("cut-{cut}-{unsynced:?}"));
+            after_power_cut(&changes[..cut], &root, &disk, unsynced);
+            let path = disk.join("run");
+            match complete(&path, &recipe, How::Resume) {
+                Ok(()) => assert_eq!(files(&path), expected, "cut {cut}, {unsynced:?}"),
+                // The one exception: a new folder whose recipe has not reached the disk is empty where it should be a run.
+                Err(StoreError::Foreign { .. }) => panic!("cut {cut}, {unsynced:?}: stuck"),
+                Err(error) => panic!("cut {cut}, {unsynced:?}: {error}"),
+            }
+            std::fs::remove_dir_all(&disk).unwrap();
+        }
+    }
+}

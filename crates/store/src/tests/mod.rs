@@ -1,0 +1,124 @@
+//! What the crate promises: nothing lost, nothing stale, nothing damaged, nobody else.
+
+mod damage;
+mod faults;
+mod sequences;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use induct::probe::Instruments;
+use induct::run::{Ending, Run, Summary};
+use induct::train::Recipe;
+
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::lock::LOCK;
+use crate::writer::{Begun, How, RunWriter};
+
+/// A recipe that trains in a blink: twelve steps, four records, three snapshots.
+fn recipe(overrides: &[&str]) -> Recipe {
+    let mut all = vec![
+        "task.length=6".to_owned(),
+        "model.width=2".to_owned(),
+        "train.batch=8".to_owned(),
+        "train.steps=12".to_owned(),
+        "record.every=4".to_owned(),
+        "record.snapshots=3".to_owned(),
+        "record.test_sequences=8".to_owned(),
+        "record.tests=[]".to_owned(),
+    ];
+    all.extend(overrides.iter().map(|&text| text.to_owned()));
+    Recipe::from_toml("", &all).unwrap()
+}
+
+/// Stops a run after a number of steps.
+struct Until {
+    writer: RunWriter,
+    stop_at: Option<u64>,
+}
+
+impl induct::run::Sink for Until {
+    type Error = StoreError;
+
+    fn record(&mut self, record: &induct::run::Record) -> Result<(), StoreError> {
+        self.writer.record(record)
+    }
+
+    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
+        self.writer.snapshot(step, params)
+    }
+
+    fn step(&mut self, progress: &induct::run::Progress) -> std::ops::ControlFlow<()> {
+        match self.stop_at {
+            Some(stop) if progress.step >= stop => std::ops::ControlFlow::Break(()),
+            _ => std::ops::ControlFlow::Continue(()),
+        }
+    }
+
+    fn wants_checkpoint(&mut self) -> bool {
+        self.writer.wants_checkpoint()
+    }
+
+    fn checkpoint(&mut self, state: &induct::train::TrainState) -> Result<(), StoreError> {
+        self.writer.checkpoint(state)
+    }
+}
+
+/// One sitting: trains `recipe` in `path` on a disk, with a checkpoint after every step.
+fn train(
+    disk: Disk,
+    path: &Path,
+    recipe: &Recipe,
+    how: How,
+    stop_at: Option<u64>,
+) -> Result<(), StoreError> {
+    let instruments = Arc::new(Instruments::new(recipe).unwrap());
+    let mut run = Run::new(recipe, instruments).unwrap();
+    let start = match RunWriter::begin_on(disk, path, recipe, how)? {
+        Begun::Ended(..) => return Ok(()),
+        Begun::Training(start) => *start,
+    };
+    if let Some((state, history)) = start.from {
+        run.resume(state, history).unwrap();
+    }
+    let mut sink = Until {
+        writer: start.writer,
+        stop_at,
+    };
+    sink.writer.checkpoint_every = Duration::ZERO;
+    let ending = run.drive(&mut sink)?;
+    let mut writer = sink.writer;
+    match ending {
+        Ending::Stopped(_) => writer.close(),
+        _ => {
+            let summary = Summary::of(&run, &ending, 0.0).unwrap();
+            writer.finish(&summary)
+        }
+    }
+}
+
+/// Trains to the end on the real disk.
+fn complete(path: &Path, recipe: &Recipe, how: How) -> Result<(), StoreError> {
+    train(Disk::default(), path, recipe, how, None)
+}
+
+/// All files of a finished run but the lock. What a summary says of the sitting (where it went on from) is left out.
+fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap().path();
+            let name = entry.strip_prefix(path).unwrap().to_str().unwrap().to_owned();
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if name != LOCK && name != "summary.json" {
+                found.insert(name, std::fs::read(&entry).unwrap());
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,165 @@
+//! Any sequence of starting, stopping, killing, resuming and extending ends in the same bytes.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::disk::journal::Journal;
+use crate::run_folder::RunFolder;
+
+#[test]
+fn two_writers_do_not_share_a_folder() {
+    let folder = TempDir::new().unwrap();
+    let (path, recipe) = (folder.path().join("run"), recipe(&[]));
+    let first = RunWriter::begin(&path, &recipe, How::New).unwrap();
+    for how in [How::Resume, How::Extend, How::Replace] {
+        let second = RunWriter::begin(&path, &recipe, how);
+        assert!(matches!(second, Err(StoreError::InUse { .. })));
+    }
+    drop(first);
+    complete(&path, &recipe, How::Resume).unwrap();
+}
+
+#[test]
+fn of_many_who_start_at_once_one_runs() {
+    let folder = TempDir::new().unwrap();
+    let recipe = recipe(&[]);
+    for attempt in 0..50 {
+        let path = folder.path().join(format!("{attempt}"));
+        let outcomes: Vec<_> = std::thread::scope(|scope| {
+            let start = || RunWriter::begin(&path, &recipe, How::New).map(|begun| (begun, ()));
+            let both: Vec<_> = (0..2).map(|_| scope.spawn(start)).collect();
+            both.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        let running = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(running, 1, "attempt {attempt}");
+    }
+}
+
+#[test]
+fn a_finished_run_is_extended_to_the_bytes_of_a_longer_one() {
+    let folder = TempDir::new().unwrap();
+    for (name, set) in [("all", "record.snapshots=100"), ("few", "record.snapshots=3")] {
+        let (short, long) = (recipe(&[set, "train.steps=10"]), recipe(&[set, "train.steps=20"]));
+        let (path, whole) = (folder.path().join(name), folder.path().join(format!("{name}-whole")));
+        complete(&whole, &long, How::New).unwrap();
+        complete(&path, &short, How::New).unwrap();
+        complete(&path, &long, How::Extend).unwrap();
+        assert_eq!(files(&path), files(&whole), "{name}");
+        let summary = RunFolder::finished(&path, &long).unwrap();
+        assert_eq!(summary.steps, 20);
+        assert!(RunFolder::finished(&path, &short).is_none());
+    }
+}
+
+#[test]
+fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let cosine = "train.schedule=cosine";
+    let path = folder.path().join("run");
+    complete(&path, &recipe(&[cosine]), How::New).unwrap();
+    let before = files(&path);
+    for (sets, how, word) in [
+        (&[cosine, "train.steps=20"][..], How::Extend, "cosine"),
+        (&[cosine, "train.steps=20"], How::Resume, "another recipe"),
+        (&[cosine, "train.batch=16"], How::Extend, "train.batch = 16, there 8"),
+        (&[cosine, "seeds.data=1"], How::Extend, "seeds.data"),
+    ] {
+        let refused = complete(&path, &recipe(sets), how).unwrap_err().to_string();
+        assert!(refused.contains(word), "{refused}");
+        assert_eq!(files(&path), before);
+    }
+    let short = folder.path().join("short");
+    complete(&short, &recipe(&[]), How::New).unwrap();
+    let refused = complete(&short, &recipe(&["train.steps=4"]), How::Extend).unwrap_err();
+    assert!(refused.to_string().contains("12 steps that are done"), "{refused}");
+    let refused = complete(&short, &recipe(&[]), How::New).unwrap_err();
+    assert!(matches!(refused, StoreError::HoldsARun { .. }));
+}
+
+#[test]
+fn somebody_s_folder_is_not_touched() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
+    for how in [How::New, How::Resume, How::Extend, How::Replace] {
+        let refused = complete(folder.path(), &recipe(&[]), how).unwrap_err();
+        assert!(refused.to_string().contains("thesis.tex"), "{refused}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn divergence_keeps_the_last_weights_that_were_any_good() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("run");
+    let recipe = recipe(&["record.snapshots=1", "train.optimizer={kind=\"sgd\", lr=1e30}"]);
+    complete(&path, &recipe, How::New).unwrap();
+    let run = RunFolder::open(&path).unwrap();
+    let (step, params) = run.snapshot(None).unwrap();
+    assert!(step < 12 && params.iter().all(|w| w.is_finite()), "{step}");
+    assert!(run.history().unwrap().steps().contains(&step));
+    assert!(run.summary().unwrap().unwrap().diverged_at.is_some());
+}
+
+/// One thing that happens to a run.
+#[derive(Clone, Debug)]
+enum Event {
+    /// It is trained, and stopped after some steps.
+    Stop(u64),
+    /// It is trained, and killed at some change to the disk.
+    Kill(usize),
+    /// It gets another number of steps, and is trained to the end.
+    Extend(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        (0_u64..20).prop_map(Event::Stop),
+        (0_usize..60).prop_map(Event::Kill),
+        (1_u64..20).prop_map(Event::Extend),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_events_ends_in_the_same_bytes(
+        events in prop::collection::vec(event(), 0..6),
+        every in 1_u64..6,
+        snapshots in 1_u64..6,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let sets = [format!("record.every={every}"), format!("record.snapshots={snapshots}")];
+        let with_steps = |steps: u64| {
+            let steps = format!("train.steps={steps}");
+            recipe(&[sets[0].as_str(), sets[1].as_str(), steps.as_str()])
+        };
+        let path = folder.path().join("run");
+        let mut steps = 12;
+        for event in &events {
+            let recipe = with_steps(steps);
+            match event {
+                Event::Stop(at) => train(Disk::default(), &path, &recipe, How::Resume, Some(*at)).unwrap(),
+                Event::Kill(at) => {
+                    let journal = Some(Arc::new(Journal::breaking_at(*at)));
+                    let _ = train(Disk { journal }, &path, &recipe, How::Resume, None);
+                }
+                Event::Extend(more) => {
+                    // Fewer steps than are done are refused, and nothing is lost by that.
+                    let wanted = with_steps(*more);
+                    if complete(&path, &wanted, How::Extend).is_ok() {
+                        steps = *more;
+                    }
+                }
+            }
+        }
+        let recipe = with_steps(steps);
+        complete(&path, &recipe, How::Resume).unwrap();
+        let whole = folder.path().join("whole");
+        complete(&whole, &recipe, How::New).unwrap();
+        prop_assert_eq!(files(&path), files(&whole), "{:?}", events);
+    }
+}
