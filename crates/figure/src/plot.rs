@@ -34,6 +34,9 @@ pub struct Plot {
     pub notes: Vec<Note>,
     /// Whether names are left out because another panel of the figure has them.
     pub without_names: bool,
+    /// Whether names stand above in the order of series, not where lines end: of lines that all end at one height chance would
+    /// order the names.
+    pub names_above: bool,
     /// Height over width of the frame.
     pub aspect: f64,
 }
@@ -51,6 +54,7 @@ impl Default for Plot {
             family: None,
             notes: Vec::new(),
             without_names: false,
+            names_above: false,
             aspect: 0.62,
         }
     }
@@ -108,7 +112,7 @@ impl Plot {
             .iter()
             .any(|key| matches!(key.mark, Mark::Points | Mark::Bars));
         let fits = column < 0.28 * width && LINE * keys.len() as f64 <= LOWEST;
-        (column > 0.0 && fits && !points).then_some(column)
+        (column > 0.0 && fits && !points && !self.names_above).then_some(column)
     }
 
     fn right_margin(&self, width: f64) -> f64 {

@@ -121,6 +121,27 @@ fn faint_runs_are_drawn_but_not_named() {
 }
 
 #[test]
+fn names_above_keep_the_order_of_series() {
+    let flat =
+        |label: &str, y: f64| Series::new(label, Colour::Blue, Mark::Line, [(0.0, y), (1.0, y)]);
+    let figure = |names_above| Figure {
+        panels: vec![Panel::Plot(Plot {
+            series: vec![flat("first", 0.1), flat("second", 0.2)],
+            names_above,
+            ..Plot::default()
+        })],
+        ..Figure::default()
+    };
+    let place = |svg: &str, name: &str| svg.find(&format!(">{name}</text>")).unwrap();
+    let svg = figure(true).svg_inline(720);
+    assert!(place(&svg, "first") < place(&svg, "second"));
+    // Above the frame, whose numbers come after them.
+    assert!(place(&svg, "second") < place(&svg, "0"));
+    let svg = figure(false).svg_inline(720);
+    assert!(place(&svg, "second") > place(&svg, "0"));
+}
+
+#[test]
 fn every_figure_is_well_formed_and_has_no_ids() {
     for (name, figure) in all() {
         let svg = figure.svg_inline(720);
