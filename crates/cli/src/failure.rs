@@ -79,7 +79,11 @@ impl From<Invalid> for Failure {
 
 impl From<RecipeError> for Failure {
     fn from(error: RecipeError) -> Self {
-        Failure::Mistake(error.to_string())
+        let option = match error {
+            RecipeError::Override { .. } => "--set ",
+            _ => "",
+        };
+        Failure::Mistake(format!("{option}{error}"))
     }
 }
 

@@ -2,8 +2,11 @@
 
 mod loss;
 mod many;
+mod nesting;
 mod optimizer;
 mod recipe;
+mod recipe_mistake;
+mod recipe_reader;
 mod recipe_text;
 mod record;
 mod schedule;

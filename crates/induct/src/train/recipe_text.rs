@@ -5,7 +5,10 @@
 
 use toml::{Table, Value};
 
+use super::nesting::{MAX_DEPTH, table_is_too_deep, text_is_too_deep};
 use super::recipe::Recipe;
+use super::recipe_mistake::{Part, in_words, shortened, written, wrong_type};
+use super::recipe_reader::recipe_of;
 use crate::invalid::Invalid;
 
 /// Why a text is no recipe.
@@ -14,7 +17,10 @@ pub enum RecipeError {
     /// Not TOML at all.
     #[error("not valid TOML: {0}")]
     Syntax(String),
-    /// A key or value that a recipe does not have.
+    /// Tables, lists or the parts of a key go deeper than any recipe does.
+    #[error("nested more than {MAX_DEPTH} levels deep, which no recipe is")]
+    TooDeep,
+    /// A key that a recipe does not have, or has to have.
     #[error("{path}: {message}")]
     Key {
         /// Where.
@@ -23,9 +29,9 @@ pub enum RecipeError {
         message: String,
     },
     /// An override that is not `key.path=value`.
-    #[error("--set {text}: {message}")]
+    #[error("{text}: {message}")]
     Override {
-        /// As given.
+        /// As given; only its start, if it is long.
         text: String,
         /// What is wrong.
         message: String,
@@ -38,15 +44,19 @@ pub enum RecipeError {
 impl Recipe {
     /// Reads a recipe and checks all of it; each override is `key.path=value`, its value in TOML.
     pub fn from_toml(text: &str, overrides: &[String]) -> Result<Self, RecipeError> {
-        let mut table: Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| RecipeError::Syntax(error.to_string()))?;
+        let mut table = parse(text)?;
         spell_out_kinds(&mut table);
         for text in overrides {
             apply_override(&mut table, text)?;
         }
+        // Overrides can nest their values below one another.
+        if table_is_too_deep(&table) {
+            return Err(RecipeError::TooDeep);
+        }
         spell_out_kinds(&mut table);
-        let recipe = deserialize(&table).map_err(|error| error.at_its_key(&table))?;
+        refuse_foreign(&table, &mut Vec::new(), &table)?;
+        let table = Value::Table(table);
+        let recipe = recipe_of(&table).map_err(|misfit| in_words(&table, misfit))?;
         recipe.check()?;
         Ok(recipe)
     }
@@ -57,65 +67,76 @@ impl Recipe {
     }
 }
 
-/// A recipe from its table, or where and why it is none.
-fn deserialize(table: &Table) -> Result<Recipe, RecipeError> {
-    serde_path_to_error::deserialize(Value::Table(table.clone())).map_err(|error| {
-        RecipeError::Key {
-            path: error.path().to_string(),
-            // The TOML reader repeats the path on lines of its own.
-            message: error
-                .inner()
-                .to_string()
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        }
-    })
+/// The longest line that is shown with what is wrong in it.
+const LONGEST_LINE: usize = 200;
+
+/// The table of a TOML text.
+fn parse(text: &str) -> Result<Table, RecipeError> {
+    if text_is_too_deep(text) {
+        return Err(RecipeError::TooDeep);
+    }
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let long = text.lines().any(|line| line.len() > LONGEST_LINE);
+        RecipeError::Syntax(match long {
+            true => error.message().to_owned(),
+            false => error.to_string(),
+        })
+    })?;
+    match table_is_too_deep(&table) {
+        true => Err(RecipeError::TooDeep),
+        false => Ok(table),
+    }
 }
 
-impl RecipeError {
-    /// Settings with a kind are read as a whole, so an error inside one names the whole. The key that is to blame
-    /// is the one without which the error is another.
-    fn at_its_key(self, table: &Table) -> Self {
-        let RecipeError::Key { path, message } = &self else {
-            return self;
-        };
-        let without = |key: &str| {
-            let mut rest = table.clone();
-            let inner = path.split('.').try_fold(&mut rest, |place, part| {
-                place.get_mut(part).and_then(Value::as_table_mut)
-            })?;
-            let value = inner.remove(key)?;
-            (deserialize(&rest) != Err(self.clone())).then_some(value)
-        };
-        let place = path.split('.').try_fold(table, |place, part| {
-            place.get(part).and_then(Value::as_table)
-        });
-        let mut keys = place
-            .into_iter()
-            .flat_map(Table::keys)
-            .filter(|key| *key != "kind");
-        match keys.find_map(|key| Some((key, without(key)?))) {
-            Some((key, value)) if !message.contains(&format!("`{key}`")) => RecipeError::Key {
-                path: format!("{path}.{key} = {value}"),
-                message: message.clone(),
-            },
-            _ => self,
+/// Refuses what would be read as something else: dates, and lists in place of a table with a kind.
+fn refuse_foreign(table: &Table, path: &mut Vec<Part>, whole: &Table) -> Result<(), RecipeError> {
+    for (key, value) in table {
+        path.push(Part::Key(key.clone()));
+        refuse_foreign_value(value, path, whole)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn refuse_foreign_value(
+    value: &Value,
+    path: &mut Vec<Part>,
+    whole: &Table,
+) -> Result<(), RecipeError> {
+    match value {
+        Value::Datetime(date) => {
+            Err(Invalid::new(written(path), date, "a recipe has no dates").into())
         }
+        Value::Array(_) if matches!(path.last(), Some(Part::Key(key)) if WITH_KIND.contains(&key.as_str())) => {
+            Err(wrong_type(whole, path.clone()))
+        }
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
+            path.push(Part::Index(index));
+            refuse_foreign_value(item, path, whole)?;
+            path.pop();
+            Ok(())
+        }),
+        Value::Table(inner) => refuse_foreign(inner, path, whole),
+        _ => Ok(()),
     }
 }
 
 /// Sets one key of a table from `key.path=value`.
 fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
     let refuse = |message: String| RecipeError::Override {
-        text: text.to_owned(),
+        text: shortened(text),
         message,
     };
     let (path, value) = text
         .split_once('=')
         .ok_or_else(|| refuse("expected key.path=value, such as train.steps=100".into()))?;
     let value = value.trim();
+    if path.split('.').count() > MAX_DEPTH {
+        return Err(refuse(format!("the key has more than {MAX_DEPTH} parts")));
+    }
+    if text_is_too_deep(value) {
+        return Err(refuse(RecipeError::TooDeep.to_string()));
+    }
     // A bare word is a string: `--set model.positions=absolute` needs no quotes inside quotes.
     let value = format!("value = {value}")
         .parse::<Table>()
@@ -134,7 +155,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
             .entry(key)
             .or_insert_with(|| Value::Table(Table::new()));
         // `--set train.optimizer.lr=…` on a recipe with `optimizer = "adamw"`.
-        if let Value::String(kind) = inner {
+        if let (Value::String(kind), true) = (&*inner, WITH_KIND.contains(&key)) {
             *inner = kind_table(kind);
         }
         place = inner
