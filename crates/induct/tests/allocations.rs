@@ -93,3 +93,71 @@ fn room_for_a_block_grows_in_proportion_to_the_length() {
         assert!(long < 64 << 20, "{overrides:?}: {long} bytes");
     }
 }
+
+/// Memory is estimated before it is taken: never less than it is, and not so much more that useful runs are refused.
+#[test]
+fn estimates_of_memory_are_a_little_more_than_it_is() {
+    let _alone = ALONE.lock().unwrap();
+    let taken = |work: &dyn Fn()| {
+        let before = BYTES.load(Ordering::Relaxed);
+        work();
+        (BYTES.load(Ordering::Relaxed) - before) as f64
+    };
+    for overrides in [
+        vec![],
+        vec!["task.states=10", "model.width=32"],
+        vec!["task.states=10", "model.width=128", "task.length=300"],
+        vec!["task.states=40", "model.width=16", "model.layers=4"],
+        vec!["model.heads=4", "model.width=64", "model.layers=3"],
+        vec!["model.mlp=true", "model.layer_norm=true"],
+        vec!["model.mlp=true", "model.width=64"],
+        vec![
+            "model.mlp=true",
+            "model.positions=absolute",
+            "model.heads=2",
+        ],
+        vec![
+            "model.positions=absolute",
+            "task.length=256",
+            "model.width=64",
+        ],
+        vec!["model.positions=none", "model.width=256", "model.heads=8"],
+        vec!["model.positions=relative-query", "task.states=5"],
+        vec!["model.kind=minimal", "task.states=3"],
+        vec![
+            "model.kind=minimal",
+            "model.form=softmax",
+            "task.length=1000",
+        ],
+    ] {
+        let sets: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        let recipe = Recipe::from_toml("task.length = 100", &sets).unwrap();
+        let model = recipe.model().unwrap();
+        let params = model.start(0);
+        let work = taken(&|| drop(model.work()));
+        let prepared = taken(&|| drop(model.prepare(&params)));
+        for (name, taken, estimate) in [
+            ("work", work, model.work_bytes()),
+            ("prepared", prepared, model.prepared_bytes()),
+        ] {
+            // Lists of buffers are not counted.
+            let ratio = estimate / (taken - 4096.0);
+            let few = taken < 8192.0;
+            assert!(
+                few || (1.0..2.5).contains(&ratio),
+                "{overrides:?}: {name} {taken} of {estimate}, {ratio}"
+            );
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
+        let run = taken(&|| {
+            pool.install(|| Trainer::new(&recipe).unwrap().advance().unwrap());
+        });
+        let estimate = recipe.memory().unwrap();
+        // One thread takes an eighth of the scratch buffers that are counted.
+        let estimate = estimate.total() - estimate.test_sets;
+        assert!(estimate > run, "{overrides:?}: {run} of {estimate}");
+    }
+}

@@ -1,8 +1,12 @@
 //! Recipes: defaults, overrides, and errors that name what is wrong.
 
-use induct::chain::{Alpha, PriorSpec};
+use induct::chain::{Alpha, MixturePart, Prior, PriorSpec};
 use induct::model::{Heads, ModelSpec, Positions};
-use induct::train::{Loss, OptimizerSpec, Recipe, Schedule, Spacing};
+use induct::train::{Loss, OptimizerSpec, Recipe, RecipeError, Schedule, Spacing};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use toml::{Table, Value};
 
 fn read(text: &str, overrides: &[&str]) -> Result<Recipe, String> {
     let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
@@ -111,22 +115,41 @@ fn mistakes_are_named_with_what_is_allowed() {
         (
             "[task]\nstats = 2",
             &[][..],
-            &["task", "`stats`", "`states`"][..],
+            &[
+                "task.stats: no such key",
+                "did you mean \"states\"?",
+                "ngram",
+            ][..],
         ),
-        ("nmae = 'x'", &[], &["`nmae`", "`name`"]),
-        ("[model]\nwidht = 3", &[], &["model", "`widht`", "`width`"]),
+        (
+            "nmae = 'x'",
+            &[],
+            &["nmae: no such key", "\"name\"", "keys of a recipe"],
+        ),
+        (
+            "[model]\nwidht = 3",
+            &[],
+            &["model.widht: no such key", "\"width\""],
+        ),
         (
             "[model]\nkind = 'rnn'",
             &[],
-            &["model", "`rnn`", "`transformer`", "`minimal`"],
+            &[
+                "model.kind = \"rnn\"",
+                "one of \"transformer\", \"minimal\"",
+            ],
         ),
         ("[task\n", &[], &["not valid TOML", "line 1"]),
         (
             "",
             &["task.prior.kind=beta"],
-            &["task.prior", "`beta`", "`dirichlet`"],
+            &["task.prior.kind = \"beta\"", "\"dirichlet\""],
         ),
-        ("", &["task.prior.aplha=1"], &["task.prior", "`aplha`"]),
+        (
+            "",
+            &["task.prior.aplha=1"],
+            &["task.prior.aplha", "\"alpha\""],
+        ),
         ("", &["task.states=1"], &["task.states = 1", "from 2"]),
         ("", &["task.states=two"], &["task.states", "\"two\""]),
         ("", &["task.length=0"], &["task.length = 0", "from 1"]),
@@ -165,12 +188,12 @@ fn mistakes_are_named_with_what_is_allowed() {
         (
             "",
             &["model.width='16'"],
-            &["model.width = \"16\"", "expected usize"],
+            &["model.width = \"16\"", "a whole number, 0 or above"],
         ),
         (
             "",
             &["task.prior.alpha=abc"],
-            &["task.prior.alpha = \"abc\"", "one a state"],
+            &["task.prior.alpha = \"abc\"", "one per state"],
         ),
         (
             "",
@@ -180,9 +203,13 @@ fn mistakes_are_named_with_what_is_allowed() {
         (
             "",
             &["train.schedule.warmup=100"],
-            &["train.schedule", "`warmup`"],
+            &["train.schedule.warmup", "kind = \"constant\""],
         ),
-        ("", &["train.loss.delta=3.0"], &["train.loss", "`delta`"]),
+        (
+            "",
+            &["train.loss.delta=3.0"],
+            &["train.loss.delta: no such key"],
+        ),
         ("", &["name=''"], &["name = \"\"", "folder"]),
         ("", &["name='/tmp/x'"], &["name = \"/tmp/x\""]),
         ("", &["model.init_std=1e300"], &["model.init_std", "1000"]),
@@ -199,8 +226,65 @@ fn mistakes_are_named_with_what_is_allowed() {
         ),
         (
             "",
-            &["train.batch=1000000", "model.width=256"],
-            &["train.batch = 1000000", "GiB"],
+            &["train.batch=1000000", "model.width=256", "model.mlp=true"],
+            &["train.batch = 1000000", "GiB", "gradients of a batch"],
+        ),
+        (
+            "",
+            &["train.batch=1048576", "task.length=8000"],
+            &["train.batch = 1048576", "GiB", "4 are allowed", "smaller"],
+        ),
+        (
+            "",
+            &[
+                "train.batch=1048576",
+                "task.length=8000",
+                "model.kind=minimal",
+            ],
+            &["GiB", "4 are allowed", "smaller"],
+        ),
+        (
+            "",
+            &[
+                "task.states=4",
+                "task.ngram=6",
+                "task.prior={kind='pool', size=1000000, of='dirichlet'}",
+            ],
+            &["task.prior = these pools", "GiB", "pools of chains"],
+        ),
+        (
+            "",
+            &[
+                "task.states=4",
+                "task.ngram=6",
+                "train.curriculum=[{from=1, prior={kind='mixture', parts=[{weight=1, prior={kind='pool', size=1000000, \
+                 of='dirichlet'}}]}}]",
+            ],
+            &["GiB", "pools of chains"],
+        ),
+        (
+            "",
+            &["model.width=4096", "model.layers=64", "model.mlp=true"],
+            &["GiB", "4 are allowed"],
+        ),
+        (
+            "",
+            &[
+                "model.layers=9223372036854775807",
+                "model.start.kind=bigram",
+                "model.start.sharpness=1",
+            ],
+            &["model.layers = 9223372036854775807", "from 1 to 64"],
+        ),
+        (
+            "",
+            &["task.states=9223372036854775807"],
+            &["task.states = 9223372036854775807", "from 2 to 256"],
+        ),
+        (
+            "",
+            &["task.ngram=9223372036854775807"],
+            &["task.ngram = 9223372036854775807", "1024 contexts"],
         ),
         (
             "",
@@ -212,7 +296,7 @@ fn mistakes_are_named_with_what_is_allowed() {
         (
             "",
             &["train.optimizer.beta=1"],
-            &["train.optimizer", "`beta`", "`betas`"],
+            &["train.optimizer.beta", "\"betas\""],
         ),
         (
             "",
@@ -240,13 +324,481 @@ fn mistakes_are_named_with_what_is_allowed() {
             &["record.test_sequences=0"],
             &["record.test_sequences = 0"],
         ),
-        ("", &["steps"], &["--set steps", "key.path=value"]),
-        ("", &["train.steps=[1"], &["--set train.steps=[1"]),
-        ("", &["name.x=1"], &["name"]),
+        ("", &["steps"], &["steps: expected", "key.path=value"]),
+        ("", &["train.steps=[1"], &["train.steps=[1: the value"]),
+        ("", &["name.x=1"], &["name = { x = 1 }", "text in quotes"]),
+        (
+            "name = 'y'",
+            &["name.x=1"],
+            &["name.x=1", "name is not a table"],
+        ),
     ] {
         let error = read(text, overrides).expect_err(&format!("{text} {overrides:?}"));
         for part in expected {
             assert!(error.contains(part), "{text} {overrides:?}: {error}");
         }
+    }
+}
+
+/// Where a mistake is deep inside settings that have a kind, it is found all the same.
+#[test]
+fn mistakes_are_found_at_any_depth() {
+    let fixed = "{kind='fixed', table=[[0.5, 0.5], [0.5, 'x']]}";
+    for (overrides, expected) in [
+        (
+            vec!["train.steps='x'"],
+            "train.steps = \"x\" is not allowed: a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            vec!["train.batch=-1"],
+            "train.batch = -1 is not allowed: a whole number, 0 or above",
+        ),
+        (
+            vec!["train.schedule=5"],
+            "train.schedule = 5 is not allowed: a table such as { kind = \"constant\" }, or one of the kinds \
+             \"constant\", \"warmup\", \"cosine\"",
+        ),
+        (
+            vec!["train.schedule=['constant']"],
+            "train.schedule = [\"constant\"] is not allowed: a table such as",
+        ),
+        (
+            vec!["train.schedule.kind=linear"],
+            "train.schedule.kind = \"linear\" is not allowed: one of \"constant\", \"warmup\", \"cosine\"",
+        ),
+        (
+            vec!["train.schedule.kind=3"],
+            "train.schedule.kind = 3 is not allowed: one of \"constant\"",
+        ),
+        (
+            vec!["train.stepz=5"],
+            "train.stepz: no such key; did you mean \"steps\"? keys of train: steps, batch, loss,",
+        ),
+        (
+            vec!["train.optimizer={kind='sgd'}"],
+            "train.optimizer.lr: missing; it takes a number",
+        ),
+        (
+            vec!["train.optimizer.betas=[0.9, 0.9, 0.9]"],
+            "train.optimizer.betas = [0.9, 0.9, 0.9] is not allowed: a list of 2",
+        ),
+        (
+            vec!["train.optimizer.betas=['x', 0.9]"],
+            "train.optimizer.betas[0] = \"x\" is not allowed: a number",
+        ),
+        (
+            vec!["task.prior={kind='pool', of={kind='pool', size=3}, size=2}"],
+            "task.prior.of.of: missing; it takes a table such as { kind = \"dirichlet\" }",
+        ),
+        (
+            vec![
+                "task.prior={kind='pool', size=2, of={kind='pool', size=3, of={kind='iid', seed=1}}}",
+            ],
+            "task.prior.of.of.seed: no such key; keys of task.prior.of.of with kind = \"iid\": alpha, kind",
+        ),
+        (
+            vec![
+                "task.prior={kind='mixture', parts=[{weight=1, prior='iid'}, {weight=1, prior={kind='pool', size=2.5, of='iid'}}]}",
+            ],
+            "task.prior.parts[1].prior.size = 2.5 is not allowed: a whole number, 0 or above",
+        ),
+        (
+            vec!["task.prior={kind='mixture', parts=[{prior='iid'}]}"],
+            "task.prior.parts[0].weight: missing; it takes a number",
+        ),
+        (
+            vec!["task.prior={kind='mixture', parts=[{weight=1}]}"],
+            "task.prior.parts[0].prior: missing; it takes a table such as",
+        ),
+        (
+            vec!["task.prior={kind='mixture', parts=[{weight=1, prior={}}]}"],
+            "task.prior.parts[0].prior.kind: missing; one of \"dirichlet\"",
+        ),
+        (
+            vec!["train.curriculum=[{from=1, prior={kind='symmetric', epsilon=true}}]"],
+            "train.curriculum[0].prior.epsilon = true is not allowed: a number",
+        ),
+        (
+            vec![&format!("train.curriculum=[{{from=1, prior={fixed}}}]")],
+            "train.curriculum[0].prior.table[1][1] = \"x\" is not allowed: a number",
+        ),
+        (
+            vec!["train.groups=[{name='v'}, {name='v', lr='fast'}]"],
+            "train.groups[1].lr = \"fast\" is not allowed: a number",
+        ),
+        (
+            vec!["train.freeze=[{group=1}]"],
+            "train.freeze[0].group = 1 is not allowed: text in quotes",
+        ),
+        (
+            vec!["train.freeze=[{}]"],
+            "train.freeze[0].group: missing; it takes text in quotes",
+        ),
+        (
+            vec!["train.freeze=[3]"],
+            "train.freeze[0] = 3 is not allowed: a table with the keys group, from, until",
+        ),
+        (
+            vec!["seeds=[1, 2, 3]"],
+            "seeds = [1, 2, 3] is not allowed: a table with the keys init, data, eval",
+        ),
+        (
+            vec!["model.positions=sideways"],
+            "model.positions = \"sideways\" is not allowed: one of \"relative-key\"",
+        ),
+        (
+            vec!["model.positions={}"],
+            "model.positions = {} is not allowed: one of \"relative-key\"",
+        ),
+        (
+            vec!["model.start={kind='bigram', sharpness=[]}"],
+            "model.start.sharpness = [] is not allowed: a number",
+        ),
+        (
+            vec!["model.mlp=1"],
+            "model.mlp = 1 is not allowed: true or false",
+        ),
+        (
+            vec!["name=1979-05-27"],
+            "name = 1979-05-27 is not allowed: a recipe has no dates",
+        ),
+    ] {
+        let error = read("", &overrides).expect_err(&format!("{overrides:?}"));
+        assert!(
+            error.starts_with(expected),
+            "{overrides:?}:\n{error}\n{expected}"
+        );
+    }
+}
+
+/// One recipe of every kind, so that together they have all keys.
+const OF_EVERY_KIND: [&str; 12] = [
+    "",
+    "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', start = { kind = 'constant', w = 0.0, v = 0.1 } }",
+    "model = { kind = 'transformer', layers = 2, heads = [1, 1], width = 16, positions = 'relative-key', mlp = false, \
+     layer_norm = false, init_std = 0.1, start = { kind = 'bigram', sharpness = 5.0, output_scale = 2.0 } }",
+    "train.loss = { kind = 'margin', delta = 1.0 }\ntask = { states = 2, ngram = 2, length = 9 }",
+    "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\nmodel.start = 'random'",
+    "train.optimizer = { kind = 'adamw', lr = 0.1, betas = [0.1, 0.2], epsilon = 1e-8, weight_decay = 0.1 }",
+    "train.schedule = { kind = 'cosine', warmup = 3, floor = 0.1 }\ntrain.steps = 9\ntrain.batch = 3",
+    "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
+    "train.groups = [{ name = 'v', lr = 0.1, weight_decay = 0.1 }]\n\
+     train.freeze = [{ group = 'v', from = 1, until = 2 }]\n\
+     train.curriculum = [{ from = 1, prior = { kind = 'dirichlet', alpha = 1.0 } }]",
+    "record = { every = 1, snapshots = 2, spacing = 'linear', test_sequences = 5 }\n\
+     task.prior = { kind = 'pool', size = 2, seed = 1, of = { kind = 'iid', alpha = [1.0, 1.0] } }",
+    "task.prior = { kind = 'mixture', parts = [{ weight = 1.0, prior = { kind = 'interpolated', p = 0.5 } }, \
+     { weight = 1.0, prior = { kind = 'symmetric', epsilon = 0.5 } }, \
+     { weight = 1.0, prior = { kind = 'pool', size = 2, of = { kind = 'doubly-stochastic' } } }] }",
+    "task.prior = { kind = 'fixed', table = [[0.5, 0.5], [0.5, 0.5]] }",
+];
+
+/// All ways into a value, as they are written.
+fn ways(value: &Value, prefix: &str, all: &mut Vec<String>) {
+    let mut visit = |part: String, inner: &Value| {
+        all.push(part.clone());
+        ways(inner, &part, all);
+    };
+    match value {
+        Value::Table(table) => {
+            let dot = if prefix.is_empty() { "" } else { "." };
+            table
+                .iter()
+                .for_each(|(key, inner)| visit(format!("{prefix}{dot}{key}"), inner));
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(index, inner)| visit(format!("{prefix}[{index}]"), inner)),
+        _ => {}
+    }
+}
+
+/// The place that a written way leads to.
+fn place<'a>(root: &'a mut Table, way: &str) -> &'a mut Value {
+    let mut parts = way.split(['.', '[']).map(|part| part.trim_end_matches(']'));
+    let first = parts.next().expect("a key");
+    let place = root.get_mut(first).expect("the key");
+    parts.fold(place, |place, part| match part.parse::<usize>() {
+        Ok(index) => place.get_mut(index).expect("the entry"),
+        Err(_) => place.get_mut(part).expect("the key"),
+    })
+}
+
+/// Words of the code, which mean nothing to who writes a recipe.
+const CODE_WORDS: [&str; 17] = [
+    "serde",
+    "enum",
+    "struct",
+    "tagged",
+    "variant",
+    "usize",
+    "u64",
+    "i64",
+    "f64",
+    "u8",
+    "u32",
+    "map",
+    "sequence,",
+    "expected",
+    "invalid",
+    "identifier",
+    "Some(",
+];
+
+#[test]
+fn no_wrong_value_gets_an_answer_in_code() {
+    let wrong = "string = 'wrong'\nnegative = -1\nnegative_float = -0.5\nfloat = 2.5\ntruth = true\nfalse = false\n\
+                 empty_list = []\nlist = [1, 'x']\nempty = {}\ntable = { x = 1 }\nkind = { kind = 'x' }\n\
+                 kinds = { kind = [] }\nhuge = 9223372036854775807\nhuge_float = 1e300\nno_text = ''\nnan = nan\n\
+                 inf = inf\nnested = [[[]]]\nlines = \"\"\"a\nb\"\"\"\ndate = 1979-05-27";
+    let wrong: Table = wrong.parse().unwrap();
+    let mut refused = 0;
+    for text in OF_EVERY_KIND {
+        let complete: Table = read(text, &[]).unwrap().to_toml().parse().unwrap();
+        let mut all = Vec::new();
+        ways(&Value::Table(complete.clone()), "", &mut all);
+        for way in &all {
+            for value in wrong.values() {
+                let mut changed = complete.clone();
+                *place(&mut changed, way) = value.clone();
+                let Err(error) = read(&changed.to_string(), &[]) else {
+                    continue;
+                };
+                refused += 1;
+                for word in CODE_WORDS {
+                    assert!(!error.contains(word), "{way} = {value}: {error}");
+                }
+                let names_value = error.contains(" is not allowed: ");
+                let about_keys = error.contains(": no such key; ") || error.contains(": missing; ");
+                assert!(names_value || about_keys, "{way} = {value}: {error}");
+                // The setting itself, one around it or one inside of it.
+                let field = error.split([' ', ':']).next().unwrap();
+                let related = way.starts_with(field) || field.starts_with(way.as_str());
+                // Or two settings that do not go together, each fine by itself.
+                let apart = ["model.start.kind = ", "train.freeze[0].until = "];
+                let apart = apart.iter().any(|start| error.starts_with(start));
+                assert!(related || apart, "{way} = {value}: {error}");
+            }
+        }
+    }
+    assert!(refused > 3000, "{refused}");
+}
+
+#[test]
+fn no_depth_overflows_the_stack() {
+    for count in [33, 32_500, 1_000_000] {
+        let key = "a.".repeat(count) + "a";
+        for (text, overrides) in [
+            (String::new(), vec![format!("{key}=1")]),
+            (
+                String::new(),
+                vec![format!("task.prior={}", "[".repeat(count))],
+            ),
+            (
+                String::new(),
+                vec![format!(
+                    "task.prior={}1{}",
+                    "{a=".repeat(count),
+                    "}".repeat(count)
+                )],
+            ),
+            (String::new(), vec![format!("task={{{key} = 1}}")]),
+            (format!("{key} = 1"), vec![]),
+            (format!("[{key}]\nx = 1"), vec![]),
+            (format!("[[{key}]]\nx = 1"), vec![]),
+            (format!("x = {}", "[".repeat(count)), vec![]),
+            (
+                format!("x = {}{}", "[".repeat(count), "]".repeat(count)),
+                vec![],
+            ),
+            (
+                format!("x = {}1{}", "{a=".repeat(count), "}".repeat(count)),
+                vec![],
+            ),
+            (format!("x = {{ {key} = 1 }}"), vec![]),
+        ] {
+            let error = Recipe::from_toml(&text, &overrides)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains("32"), "{error}");
+            assert!(error.len() < 400, "{}", error.len());
+        }
+    }
+    // Each of these is short, and they stand below one another.
+    let steps =
+        (1..4).map(|depth| format!("{}a={{{}a=1}}", "a.".repeat(8 * depth), "a.".repeat(8)));
+    let error = Recipe::from_toml("", &steps.collect::<Vec<_>>()).unwrap_err();
+    assert_eq!(error, RecipeError::TooDeep);
+}
+
+#[test]
+fn many_layers_do_not_overflow() {
+    // Coordinates double with every layer, heads with every width: neither may be counted beyond what is needed.
+    for overrides in [
+        &["model.layers=64", "model.width=4096", "model.heads=4096"][..],
+        &["model.layers=64", "model.width=1"],
+        &["model.layers=64", "model.width=64"],
+    ] {
+        let _ = read("task.length = 65536", overrides);
+        let _ = read("task.length = 1", overrides);
+    }
+}
+
+#[test]
+fn priors_refuse_pools_that_do_not_fit_before_they_draw_them() {
+    let pool = |size: usize, of: PriorSpec| PriorSpec::Pool {
+        size,
+        seed: 0,
+        of: Box::new(of),
+    };
+    let million = 1 << 20;
+    let spec = pool(3, pool(million, PriorSpec::default()));
+    let error = Prior::new(&spec, 4, 6).unwrap_err();
+    assert_eq!(
+        (error.field.as_str(), error.value.as_str()),
+        ("prior.of.size", "1048576")
+    );
+    assert!(error.allowed.contains("GiB"), "{error}");
+    // Each of them would do, but not all.
+    let part = |prior| MixturePart { weight: 1.0, prior };
+    let parts = (0..20).map(|_| part(pool(20_000, PriorSpec::default())));
+    let spec = PriorSpec::Mixture {
+        parts: parts.collect(),
+    };
+    let error = Prior::new(&spec, 4, 6).unwrap_err();
+    assert_eq!(error.field, "prior.parts[0].prior.size");
+}
+
+/// Keys and values, some of which belong together.
+const WORDS: &[&str] = &[
+    "name",
+    "task",
+    "states",
+    "ngram",
+    "length",
+    "prior",
+    "model",
+    "kind",
+    "layers",
+    "heads",
+    "width",
+    "start",
+    "train",
+    "steps",
+    "batch",
+    "loss",
+    "optimizer",
+    "lr",
+    "betas",
+    "schedule",
+    "groups",
+    "freeze",
+    "curriculum",
+    "from",
+    "seeds",
+    "record",
+    "of",
+    "size",
+    "parts",
+    "weight",
+    "alpha",
+    "table",
+    "pool",
+    "mixture",
+    "dirichlet",
+    "iid",
+    "minimal",
+    "bigram",
+    "sgd",
+    "cosine",
+    "x",
+];
+
+fn some_value() -> impl Strategy<Value = Value> {
+    let word = || select(WORDS).prop_map(|word| Value::String(word.to_owned()));
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(Value::Integer),
+        (-3_i64..40).prop_map(Value::Integer),
+        any::<f64>().prop_map(Value::Float),
+        (0.0..1.0).prop_map(Value::Float),
+        any::<bool>().prop_map(Value::Boolean),
+        vec(any::<char>(), 0..6).prop_map(|text| Value::String(text.into_iter().collect())),
+        word(),
+    ];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::Array),
+            vec((select(WORDS), inner), 0..5).prop_map(|entries| {
+                let entries = entries
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value));
+                Value::Table(entries.collect())
+            }),
+        ]
+    })
+}
+
+/// What is read must be read again as the same; what is refused must be refused in words.
+fn reads_or_refuses(text: &str, overrides: &[String]) {
+    match Recipe::from_toml(text, overrides) {
+        Ok(recipe) => assert_eq!(Recipe::from_toml(&recipe.to_toml(), &[]), Ok(recipe)),
+        Err(RecipeError::Syntax(_) | RecipeError::Override { .. }) => {}
+        Err(error) => {
+            let error = error.to_string();
+            for word in [
+                "serde", "enum ", "struct ", "tagged", "variant", "usize", "u64", "f64",
+            ] {
+                assert!(!error.contains(word), "{error}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_a_recipe_or_an_error(text: Vec<char>, set: Vec<char>) {
+        let text: String = text.into_iter().collect();
+        reads_or_refuses(&text, &[]);
+        reads_or_refuses("", &[set.into_iter().collect()]);
+    }
+
+    #[test]
+    fn any_words_and_signs_are_a_recipe_or_an_error(
+        parts in vec(prop_oneof![select(WORDS), select(&["=", ".", "[", "]", "{", "}", ",", "\n", "'", "1", "-", "#"][..])], 0..40)
+    ) {
+        reads_or_refuses(&parts.concat(), &[]);
+        reads_or_refuses("", &[parts.concat()]);
+    }
+
+    #[test]
+    fn any_table_is_a_recipe_or_an_error(value in some_value()) {
+        reads_or_refuses(&format!("task = {value}"), &[]);
+        reads_or_refuses(&format!("model = {value}"), &[]);
+        reads_or_refuses(&format!("train = {value}"), &[]);
+        reads_or_refuses(&format!("task.prior = {value}"), &[]);
+    }
+
+    #[test]
+    fn any_change_of_a_recipe_is_a_recipe_or_an_error(
+        kind in 0..OF_EVERY_KIND.len(),
+        changes in vec((any::<Index>(), some_value(), any::<bool>(), select(WORDS)), 1..4),
+    ) {
+        let mut table: Table = read(OF_EVERY_KIND[kind], &[]).unwrap().to_toml().parse().unwrap();
+        for (index, value, adds, key) in changes {
+            let mut all = Vec::new();
+            ways(&Value::Table(table.clone()), "", &mut all);
+            let place = place(&mut table, &all[index.index(all.len())]);
+            match place {
+                Value::Table(inner) if adds => {
+                    inner.insert(key.to_owned(), value);
+                }
+                Value::Array(items) if adds => items.push(value),
+                _ => *place = value,
+            }
+        }
+        reads_or_refuses(&table.to_string(), &[]);
     }
 }

@@ -12,7 +12,10 @@ mod stream;
 mod table;
 
 pub(crate) use birkhoff::rectangle_move;
-pub use prior::{Alpha, Law, MAX_CONTEXTS, MAX_POOL, MixturePart, Prior, PriorSpec, Rows};
+pub(crate) use prior::check_task;
+pub use prior::{
+    Alpha, Law, MAX_CONTEXTS, MAX_POOL, MAX_STATES, MixturePart, Prior, PriorSpec, Rows,
+};
 pub use source::{LANES, Sampler, TokenBlock};
 pub use stationary::{NoLaw, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};

@@ -11,7 +11,7 @@ use crate::invalid::{Invalid, require};
 
 /// Concentration of a Dirichlet: one number for every symbol, or one each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a number, or a list of one a state")]
+#[serde(untagged, expecting = "a number, or a list with one per state")]
 pub enum Alpha {
     /// The same concentration for every symbol.
     Scalar(f64),
@@ -121,6 +121,9 @@ pub struct MixturePart {
     pub prior: PriorSpec,
 }
 
+/// The most symbols: tokens are bytes.
+pub const MAX_STATES: usize = 256;
+
 /// The largest number of contexts for which stationary laws are solved (the cost is its cube).
 pub const MAX_CONTEXTS: usize = 1024;
 
@@ -214,22 +217,94 @@ impl Rows {
     }
 }
 
+/// Checks that tables of the n-gram order over so many states can be handled.
+pub(crate) fn check_task(states: usize, ngram: usize) -> Result<(), Invalid> {
+    require(
+        (2..=MAX_STATES).contains(&states),
+        "states",
+        states,
+        &format!("a number of states from 2 to {MAX_STATES}"),
+    )?;
+    let contexts = TransitionTable::context_count(states, ngram);
+    require(
+        ngram >= 2 && contexts.is_some_and(|count| count <= MAX_CONTEXTS),
+        "ngram",
+        ngram,
+        &format!("at least 2, with at most {MAX_CONTEXTS} contexts (states^(ngram-1))"),
+    )
+}
+
+/// The most that the pools of one prior may take, in bytes: 4 GiB.
+const MAX_POOL_BYTES: f64 = 4.0 * (1_u64 << 30) as f64;
+
+impl PriorSpec {
+    /// What the chains of its pools take, all of them together, in bytes. They are drawn when the prior is made.
+    pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
+        match self {
+            PriorSpec::Pool { size, of, .. } => {
+                let chain = TransitionTable::bytes(states, ngram);
+                (*size).min(MAX_POOL) as f64 * chain + of.pool_bytes(states, ngram)
+            }
+            PriorSpec::Mixture { parts } => {
+                let bytes = |part: &MixturePart| part.prior.pool_bytes(states, ngram);
+                parts.iter().map(bytes).sum()
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Refuses pools that no laptop could hold.
+    fn check_pools(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        let bytes = self.pool_bytes(states, ngram);
+        if bytes <= MAX_POOL_BYTES {
+            return Ok(());
+        }
+        let (field, size) = self.largest_pool();
+        let gib = |bytes: f64| bytes / f64::from(1 << 30);
+        let allowed = format!(
+            "with this task the prior's pools would take {:.1} GiB, and {} are allowed; make them, task.states or \
+             task.ngram smaller",
+            gib(bytes),
+            gib(MAX_POOL_BYTES)
+        );
+        Err(Invalid::new(field, size, allowed))
+    }
+
+    /// The way to the size of its largest pool, and the size.
+    fn largest_pool(&self) -> (String, usize) {
+        let within =
+            |outer: String, (field, size): (String, usize)| (format!("{outer}.{field}"), size);
+        let own = match self {
+            PriorSpec::Pool { size, .. } => Some(("size".to_owned(), *size)),
+            _ => None,
+        };
+        let inner = match self {
+            PriorSpec::Pool { of, .. } => vec![within("of".into(), of.largest_pool())],
+            PriorSpec::Mixture { parts } => parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| {
+                    within(format!("parts[{index}].prior"), part.prior.largest_pool())
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let pools = own.into_iter().chain(inner);
+        // The outermost of equals.
+        pools
+            .rev()
+            .max_by_key(|(_, size)| *size)
+            .unwrap_or_default()
+    }
+}
+
 impl Prior {
     /// Checks `spec` against the task's k and n and prepares it.
     pub fn new(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
-        require(
-            (2..=256).contains(&states),
-            "states",
-            states,
-            "a number of states from 2 to 256",
-        )?;
-        let contexts = TransitionTable::context_count(states, ngram);
-        require(
-            ngram >= 2 && contexts.is_some_and(|count| count <= MAX_CONTEXTS),
-            "ngram",
-            ngram,
-            &format!("at least 2, with at most {MAX_CONTEXTS} contexts (states^(ngram-1))"),
-        )?;
+        check_task(states, ngram)?;
+        // The chains of pools are drawn below, so what they take has to be known before.
+        spec.check_pools(states, ngram)
+            .map_err(|invalid| invalid.within("prior"))?;
         let law = Self::prepare(spec, states, ngram).map_err(|invalid| invalid.within("prior"))?;
         Ok(Self { states, ngram, law })
     }

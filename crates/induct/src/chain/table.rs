@@ -54,6 +54,12 @@ impl TransitionTable {
         states.checked_pow(u32::try_from(ngram).ok()?.checked_sub(1)?)
     }
 
+    /// What a table takes, in bytes.
+    pub fn bytes(states: usize, ngram: usize) -> f64 {
+        let contexts = (states as f64).powf(ngram as f64 - 1.0);
+        contexts * (states as f64 + 1.0) * size_of::<f64>() as f64 + size_of::<Self>() as f64
+    }
+
     /// The table with the given rows, one a context, in the order of [`context_index`].
     ///
     /// Rows must sum to one within 10⁻⁶ and are then normalised.

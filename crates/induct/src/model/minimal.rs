@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::lane::Lane;
 use super::layout::Layout;
 use super::level::{Level, leveled};
-use super::ops::convolution::{Planes, convolve, correlate, set_symbols};
+use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
 use crate::chain::LANES;
 
@@ -56,6 +56,13 @@ impl Minimal {
             d_first: lanes(t),
             d_others: Planes::new(t, k - 1, Lane::ZERO),
         }
+    }
+
+    /// How many lanes [`work`](Self::work) holds, or a few more.
+    pub fn work_len(&self) -> f64 {
+        let (t, k) = (self.length as f64, self.states as f64);
+        let plane = t + 2.0 * PAD as f64;
+        (3.0 + 1.0 / LANES as f64) * (k - 1.0) * plane + 2.0 * t + at_hand(self.states) as f64
     }
 
     /// Writes the logits of every position into `logits` ([rows, k]).

@@ -38,8 +38,11 @@ use self::transformer::coordinates::Coordinates;
 
 use std::ops::Range;
 
-use crate::chain::LANES;
-use crate::invalid::Invalid;
+use crate::chain::{LANES, MAX_STATES};
+use crate::invalid::{Invalid, require};
+
+/// The longest context.
+pub const MAX_LENGTH: usize = 1 << 16;
 
 /// A model for sequences of at most t = `length` symbols out of k = `states`.
 #[derive(Clone, Debug)]
@@ -63,11 +66,23 @@ pub enum Kind {
 impl Model {
     /// Checks the settings against the task and lays out the parameters.
     pub fn new(spec: &ModelSpec, states: usize, length: usize) -> Result<Self, Invalid> {
+        require(
+            (2..=MAX_STATES).contains(&states),
+            "states",
+            states,
+            &format!("a number of states from 2 to {MAX_STATES}"),
+        )?;
+        require(
+            (1..=MAX_LENGTH).contains(&length),
+            "length",
+            length,
+            &format!("a context length from 1 to {MAX_LENGTH}"),
+        )?;
         let mut coordinates = None;
         let kind = match spec {
             ModelSpec::Transformer(spec) => {
-                start::check_transformer(spec, states)?;
                 let shape = Transformer::new(spec, states, length)?;
+                start::check_transformer(spec, states)?;
                 coordinates = Coordinates::new(&shape);
                 Kind::Transformer(shape)
             }
@@ -161,6 +176,27 @@ impl Model {
                 (Kind::Minimal(shape), None) => InnerWork::Minimal(Box::new(shape.work())),
             },
         }
+    }
+
+    /// What [`work`](Self::work) takes, in bytes, without taking it: a little more than it is.
+    pub fn work_bytes(&self) -> f64 {
+        let logits = 2.0 * (self.length() * self.states()) as f64;
+        let inner = match (&self.kind, &self.coordinates) {
+            (_, Some(plan)) => plan.work_len(),
+            (Kind::Transformer(shape), None) => shape.work_len(),
+            (Kind::Minimal(shape), None) => shape.work_len(),
+        };
+        (logits + inner) * size_of::<Lane>() as f64
+    }
+
+    /// What [`prepare`](Self::prepare) takes, in bytes, without taking it: a little more than it is.
+    pub fn prepared_bytes(&self) -> f64 {
+        let numbers = match (&self.kind, &self.coordinates) {
+            (Kind::Transformer(shape), Some(plan)) => plan.tables_len(shape.width),
+            (Kind::Transformer(shape), None) => shape.weights_len(),
+            (Kind::Minimal(shape), _) => shape.layout.len() as f64,
+        };
+        numbers * size_of::<f32>() as f64
     }
 
     /// Whether making parameters ready is any work.

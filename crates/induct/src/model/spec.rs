@@ -61,7 +61,7 @@ impl Default for TransformerSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected a number of heads, or a list of one a layer"
+    expecting = "a number of heads, or a list with one per layer"
 )]
 pub enum Heads {
     /// The same number in every layer.
@@ -70,9 +70,19 @@ pub enum Heads {
     PerLayer(Vec<usize>),
 }
 
+/// The most layers.
+const MAX_LAYERS: usize = 64;
+
 impl Heads {
-    /// One number a layer, each dividing `width`.
+    /// One number per layer, each dividing `width`.
     pub(super) fn resolve(&self, layers: usize, width: usize) -> Result<Vec<usize>, Invalid> {
+        // First of all: the list below has one entry per layer.
+        require(
+            (1..=MAX_LAYERS).contains(&layers),
+            "layers",
+            layers,
+            &format!("a number of layers from 1 to {MAX_LAYERS}"),
+        )?;
         let heads = match self {
             Heads::Every(count) => vec![*count; layers],
             Heads::PerLayer(counts) => counts.clone(),

@@ -2,6 +2,7 @@
 
 mod loss;
 mod many;
+mod memory;
 mod nesting;
 mod optimizer;
 mod recipe;
@@ -14,6 +15,7 @@ mod trainer;
 
 pub use loss::Loss;
 pub use many::many;
+pub use memory::MemoryEstimate;
 pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
 pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::loss::Loss;
+use super::memory::MemoryEstimate;
 use super::optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
-use crate::chain::{LANES, Prior, PriorSpec};
+use crate::chain::{Prior, PriorSpec, check_task};
 use crate::invalid::{Invalid, require};
-use crate::model::{Model, ModelSpec};
+use crate::model::{MAX_LENGTH, Model, ModelSpec};
 
 /// Everything that determines a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,10 +145,6 @@ pub struct Seeds {
     pub eval: u64,
 }
 
-/// Longest context.
-const MAX_LENGTH: usize = 1 << 16;
-/// Most memory that gradients or test sets may take, each, in GiB.
-const MAX_GIB: f64 = 4.0;
 /// Largest batch.
 const MAX_BATCH: usize = 1 << 20;
 
@@ -161,10 +158,7 @@ impl Recipe {
             format!("\"{}\"", self.name),
             "letters, digits, '-', '_' and '.', not empty, and no '.' in front: it names a folder",
         )?;
-        self.prior()?;
         let model = self.model()?;
-        self.optimizer(&model)?;
-        self.stages()?;
         let within_train = |invalid: Invalid| invalid.within("train");
         self.train
             .loss
@@ -184,40 +178,19 @@ impl Recipe {
         self.record
             .check(self.task.length)
             .map_err(|invalid| invalid.within("record"))?;
+        // Nothing so far has taken memory in proportion to a setting; what follows does.
+        MemoryEstimate::new(self, &model).check(self)?;
+        self.optimizer(&model)?;
+        self.stages()?;
         for index in 0..self.record.tests.len() {
             self.test_prior(index)?;
         }
-        self.check_memory(&model)
+        Ok(())
     }
 
-    /// Refuses what no laptop could hold: gradients of all blocks, and predictions on the test sets.
-    fn check_memory(&self, model: &Model) -> Result<(), Invalid> {
-        let gib = |count: f64, bytes: f64| count * bytes / f64::from(1 << 30);
-        let size = model.gradient_len().max(model.layout().len()) as f64;
-        let blocks = self.train.batch.div_ceil(LANES) as f64;
-        let gradients = gib(blocks * size, 4.0) + gib(size, 8.0 * LANES as f64);
-        let task = &self.task;
-        let rows = self.record.test_sequences as f64 * task.length as f64;
-        // Three truths and n + 1 strategies, k probabilities and an entropy each.
-        let predictions = gib(
-            rows * (4 + task.ngram) as f64 * (task.states + 1) as f64,
-            8.0,
-        );
-        for (field, value, needed) in [
-            ("train.batch", self.train.batch, gradients),
-            (
-                "record.test_sequences",
-                self.record.test_sequences,
-                predictions,
-            ),
-        ] {
-            let allowed = format!(
-                "with this task and model it needs {needed:.1} GiB, and {MAX_GIB} are allowed; \
-                 make one of them smaller"
-            );
-            require(needed <= MAX_GIB, field, value, &allowed)?;
-        }
-        Ok(())
+    /// What a run takes in memory.
+    pub fn memory(&self) -> Result<MemoryEstimate, Invalid> {
+        Ok(MemoryEstimate::new(self, &self.model()?))
     }
 
     /// The task's prior, ready to draw.
@@ -235,6 +208,7 @@ impl Recipe {
 
     /// The model.
     pub fn model(&self) -> Result<Model, Invalid> {
+        check_task(self.task.states, self.task.ngram).map_err(|invalid| invalid.within("task"))?;
         require(
             (1..=MAX_LENGTH).contains(&self.task.length),
             "task.length",

@@ -16,7 +16,7 @@ const BROAD: usize = 4;
 const LAGS: usize = TALL + BROAD - 1;
 
 /// Zeros before the first and after the last row of a plane.
-const PAD: usize = TALL;
+pub const PAD: usize = TALL;
 
 /// Columns of `rows` numbers each, one after the other, with zeros around them.
 #[derive(Clone, Debug)]

@@ -98,17 +98,10 @@ pub(in crate::model) struct Mlp {
 const MLP_FACTOR: usize = 4;
 
 const MAX_WIDTH: usize = 4096;
-const MAX_LAYERS: usize = 64;
 
 impl Transformer {
     /// Checks the settings and lays out the parameters for k = `states` and t = `length`.
     pub fn new(spec: &TransformerSpec, states: usize, length: usize) -> Result<Self, Invalid> {
-        require(
-            (1..=MAX_LAYERS).contains(&spec.layers),
-            "layers",
-            spec.layers,
-            &format!("a number of layers from 1 to {MAX_LAYERS}"),
-        )?;
         require(
             (1..=MAX_WIDTH).contains(&spec.width),
             "width",

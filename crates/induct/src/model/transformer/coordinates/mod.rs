@@ -36,8 +36,11 @@ mod tables;
 use std::ops::Range;
 
 use super::{Layer, Transformer};
+use crate::chain::LANES;
 use crate::model::level::Level;
 use crate::model::ops::attention::RelativeTerm;
+use crate::model::ops::attention::fast::GROUP;
+use crate::model::ops::convolution::PAD;
 
 pub use block::Work;
 pub use tables::Tables;
@@ -115,6 +118,10 @@ impl Coordinates {
         let (mut pair_work, mut layers) = (0, Vec::new());
         for layer in of {
             pair_work += layer.heads * m;
+            // Before m grows any further: with many layers it would outgrow any number.
+            if pair_work > shape.width * of.len() {
+                return None;
+            }
             let heads = (0..layer.heads).map(|_| HeadPlan {
                 asks: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
@@ -125,9 +132,6 @@ impl Coordinates {
                 heads: heads.collect(),
             });
             m *= 1 + layer.heads;
-        }
-        if pair_work > shape.width * of.len() {
-            return None;
         }
         let output = take((1 + m) * outputs);
         Some(Self {
@@ -168,6 +172,48 @@ impl Coordinates {
         let by_row = last.m > narrow::MOST && self.layers.len() > 1 && self.meets == Meets::Key;
         let heads = if by_row { &last.heads[..] } else { &[] };
         heads.iter().map(|head| (last.m, head))
+    }
+
+    /// How many lanes [`work`](Self::work) holds, or a few more.
+    pub fn work_len(&self) -> f64 {
+        let (t, k) = (self.length as f64, self.states as f64);
+        let lanes = LANES as f64;
+        let plane = t + 2.0 * PAD as f64;
+        let lags = |m: f64| (1.0 + m) * (t + 5.0 * lanes) / lanes;
+        let group = |m: f64| 2.0 * GROUP as f64 * (t + 1.0) + lags(m) + 8.0 * m;
+        let mut total = k * plane + t;
+        for (l, plan) in self.layers.iter().enumerate() {
+            let (m, heads) = (plan.m as f64, plan.heads.len() as f64);
+            let convolution = if l == 0 {
+                4.5 * k * (plane + lanes)
+            } else {
+                0.0
+            };
+            total += 2.0 * t * m + heads * (4.0 * t * m + group(m) + convolution);
+        }
+        for (m, _) in self.heads_by_row() {
+            let (m, rows) = (m as f64, t + lanes);
+            // Coordinates and values of keys and queries, the weights of a group of eight sequences, and gradients.
+            total += t * 2.0 * (m + k) + 3.0 * m * k + 4.0 * (m + k) * rows;
+            total += (lanes + 1.0) * by_row::GROUP as f64 * (rows + 2.0 * k) + lags(m);
+        }
+        total
+    }
+
+    /// How many numbers the tables for a stream of `width` numbers hold, or a few more.
+    pub fn tables_len(&self, width: usize) -> f64 {
+        let (t, k, d) = (self.length as f64, self.states as f64, width as f64);
+        let plane = t + 2.0 * PAD as f64;
+        let mut total = self.size as f64 + 2.0 * (1.0 + self.last as f64) * d;
+        for plan in &self.layers {
+            // A basis and its three projections, and the gradients of them.
+            total += 8.0 * (1.0 + plan.m as f64) * d + plan.heads.len() as f64;
+        }
+        total += self.layers[0].heads.len() as f64 * k * (plane + k);
+        for (m, _) in self.heads_by_row() {
+            total += (1.0 + m as f64) * (t + 5.0 * LANES as f64) + m as f64 * k;
+        }
+        total
     }
 
     /// Number of entries of all tables: the length of a gradient by table.

@@ -110,6 +110,40 @@ impl Transformer {
         }
     }
 
+    /// How many lanes [`work`](Self::work) holds, or a few more.
+    pub fn work_len(&self) -> f64 {
+        let (t, k, d) = (self.length as f64, self.states as f64, self.width as f64);
+        let layers = self.layers.len() as f64;
+        let heads = self.layers.iter().map(|layer| layer.heads).max();
+        let heads = heads.unwrap_or(0) as f64;
+        let mlps = self
+            .layers
+            .iter()
+            .filter(|layer| layer.mlp.is_some())
+            .count() as f64;
+        // Of a layer and of the way back: the streams, and hidden activations and their slopes.
+        let streams = (8.0 * layers + 8.0) * t * d;
+        let hidden = MLP_FACTOR as f64 * d * t * (2.0 * mlps + 1.0);
+        let lags = (1.0 + d) * (t + LANES as f64) / LANES as f64;
+        let group = 2.0 * GROUP as f64 * (t + 1.0) + lags + 8.0 * d;
+        let first = match &self.first {
+            First::Plain => 0.0,
+            First::Placed(_) => heads * 2.0 * GROUP as f64 * t + GROUP as f64 * d,
+            First::Coordinates(plan) => plan.work_len(),
+        };
+        streams + hidden + t * k * (1.0 + self.layers[0].heads as f64) + heads * group + first
+    }
+
+    /// How many numbers [`weights`](Self::weights) hold, or a few more.
+    pub fn weights_len(&self) -> f64 {
+        let first = match &self.first {
+            First::Plain => 0.0,
+            First::Placed(plan) => plan.tables_len(),
+            First::Coordinates(plan) => plan.tables_len(self.width),
+        };
+        self.layout.len() as f64 + first
+    }
+
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let stream = || vec![Lane::ZERO; self.length * self.width];

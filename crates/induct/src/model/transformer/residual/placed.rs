@@ -112,6 +112,15 @@ impl Placed {
         self.states + self.length
     }
 
+    /// How many numbers the tables hold, or a few more.
+    pub fn tables_len(&self) -> f64 {
+        let (d, heads, lanes) = (self.width as f64, self.scores.len() as f64, LANES as f64);
+        let n = (self.count() + LANES) as f64;
+        let powers = heads * (self.length * self.states) as f64 * n;
+        let vectors = n * d * (1.0 + 1.0 + lanes + 2.0 + 8.0);
+        powers + vectors + lanes * d * d + n * n
+    }
+
     /// Room for tables.
     pub fn tables(&self) -> PlacedTables {
         let (d, heads, blocks) = (self.width, self.scores.len(), self.count().div_ceil(LANES));

@@ -27,7 +27,7 @@ use crate::model::lane::Lane;
 use crate::model::level::Level;
 
 /// Vectors of rows that go forward, and backward, together.
-const GROUP: usize = 4;
+pub(super) const GROUP: usize = 4;
 
 /// Keys that scores and slopes take at a time.
 const TILE: usize = LANES / 2;
