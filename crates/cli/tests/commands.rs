@@ -246,9 +246,81 @@ fn mistakes_get_one_sentence_and_code_2() {
         ),
         (
             &["eval", "--strategies", "--set", "task.prior.p=1"],
-            &["task.prior", "`p`"],
+            &["task.prior.p: no such key"],
         ),
-        (&["sample", "main", "--step", "-1"], &["--step"]),
+        (
+            &["sample", "main", "--step", "-1"],
+            &["--step", "a whole number, 0 or above"],
+        ),
+        (
+            &["sample", "main", "--step", "x"],
+            &["'x'", "--step", "a whole number, 0 or above"],
+        ),
+        (
+            &["train", "main", "--threads", "two"],
+            &["--threads", "a whole number from 1 to 1024"],
+        ),
+        (
+            &["theory", "gradient", "--a", "half", "--b", "1"],
+            &["--a", "a number, such as"],
+        ),
+        (
+            &[
+                "theory", "gradient", "--a", "1", "--b", "1", "--length", "x",
+            ],
+            &["--length", "a whole number, 0 or above"],
+        ),
+        (
+            &[
+                "theory", "gradient", "--a", "1", "--b", "1", "--length", "40000",
+            ],
+            &["--length = 40000", "from 1 to 8192"],
+        ),
+        (
+            &["theory", "step", "--steps", "0"],
+            &["--steps", "a whole number from 1 to 100000"],
+        ),
+        (
+            &["theory", "step", "--steps", "100000", "--length", "8192"],
+            &["--steps = 100000", "fewer"],
+        ),
+        (
+            &["sample", "main", "--set", "train.stepz=1"],
+            &["train.stepz: no such key", "did you mean"],
+        ),
+        (
+            &["sample", "main", "--set", "steps"],
+            &["--set steps: expected key.path=value"],
+        ),
+        (
+            &["sample", "main", "--set", &("a.".repeat(32_500) + "a=1")],
+            &["--set a.a.", "more than 32 parts"],
+        ),
+        (
+            &[
+                "sample",
+                "construction",
+                "--set",
+                "model.layers=9223372036854775807",
+            ],
+            &["model.layers = 9223372036854775807", "from 1 to 64"],
+        ),
+        (
+            &[
+                "sample",
+                "main",
+                "--set",
+                "train.batch=1000000",
+                "--set",
+                "model.kind=minimal",
+            ],
+            &["train.batch = 1000000", "smaller"],
+        ),
+        (
+            &["train", "/dev/null"],
+            &["/dev/null", "not a regular file"],
+        ),
+        (&["train", other], &["not a regular file"]),
     ] {
         let message = fail(2, arguments);
         for part in expected {
@@ -295,4 +367,15 @@ fn damaged_and_foreign_files_are_named() {
     assert!(fail(2, &["show", &run]).contains("metrics.csv"));
     fs::write(format!("{run}/recipe.toml"), "[task]\nstatse = 3\n").unwrap();
     assert!(fail(2, &["show", &run]).contains("statse"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_recipe_and_nobody_waits_for_it() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let message = fail(2, &["train", pipe.to_str().unwrap()]);
+    assert!(message.contains("not a regular file"), "{message}");
 }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod eval;
+pub mod numbers;
 pub mod predict;
 pub mod presets;
 pub mod reproduce;
@@ -21,8 +22,8 @@ use crate::failure::Failure;
 #[derive(Args)]
 pub struct Threads {
     /// Number of threads; all cores if not given. Results are the same for any number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1024))]
+    threads: Option<u64>,
 }
 
 impl Threads {
@@ -32,7 +33,7 @@ impl Threads {
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
         rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads.map_or(0, usize::from))
+            .num_threads(self.threads.map_or(0, |threads| threads as usize))
             .build()
             .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?
             .install(work)

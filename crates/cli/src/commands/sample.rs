@@ -1,11 +1,12 @@
 //! `induct sample`: the batch that a step trains on.
 
 use clap::Args;
-use induct::chain::Sampler;
-use induct::train::{batch_address, prior_at};
+use induct::Invalid;
+use induct::chain::{Sampler, TransitionTable};
+use induct::train::{Recipe, batch_address, prior_at};
 use serde_json::json;
 
-use super::{print, print_json};
+use super::{numbers, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
 
@@ -22,6 +23,7 @@ pub struct Arguments {
         long,
         value_name = "S",
         default_value_t = 0,
+        value_parser = numbers::whole,
         allow_negative_numbers = true
     )]
     step: u64,
@@ -33,6 +35,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recipe = recipes::load(&arguments.recipe, &arguments.set)?;
+    check_size(&recipe)?;
     let stages = recipe.stages()?;
     let prior = prior_at(&stages, arguments.step);
     let address = batch_address(&recipe, arguments.step);
@@ -58,4 +61,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     print(&text)
+}
+
+/// The most numbers that are printed.
+const MOST_NUMBERS: f64 = 5e7;
+
+/// Refuses batches that are too large to print: all of it is held until then.
+fn check_size(recipe: &Recipe) -> Result<(), Failure> {
+    let (task, batch) = (&recipe.task, recipe.train.batch);
+    let table = TransitionTable::bytes(task.states, task.ngram) / size_of::<f64>() as f64;
+    let numbers = batch as f64 * (task.length as f64 + 1.0 + table);
+    if numbers <= MOST_NUMBERS {
+        return Ok(());
+    }
+    let allowed = format!(
+        "{numbers:.0} symbols and probabilities are too many to print; make it smaller, such as with --set train.batch=8"
+    );
+    Err(Invalid::new("train.batch", batch, allowed).into())
 }

@@ -245,7 +245,8 @@ pub(super) fn degree(length: usize) -> Degree {
 /// Beyond this an average takes minutes: it has of the order of t chains, of the order of t steps each.
 const MAX_LENGTH: usize = 8192;
 
-pub(super) fn check_length(length: usize) -> Result<(), Invalid> {
+/// Checks a sequence length before anything is computed for it.
+pub fn check_length(length: usize) -> Result<(), Invalid> {
     require(
         (1..=MAX_LENGTH).contains(&length),
         "length",

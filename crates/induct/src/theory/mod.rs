@@ -26,7 +26,7 @@ mod sampled;
 
 pub use classes::{Class, Classes};
 pub use constants::LeadingConstants;
-pub use coupling::{Coupling, Weights};
+pub use coupling::{Coupling, Weights, check_length};
 pub use decision::{Decisions, decisions};
 pub use descent::{Step, StepError, descend};
 pub use enumeration::{Enumerated, enumerate};

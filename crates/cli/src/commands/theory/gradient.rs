@@ -1,13 +1,14 @@
 //! `induct theory gradient`: the exact gradient for one chain.
 
 use clap::Args;
-use induct::theory::{Coupling, Weights, margin_needed};
+use induct::theory::{Coupling, Weights, check_length, margin_needed};
 use serde_json::json;
 
 use super::numbers::{
     check, check_margin, from_option, margin_too_small, read_list, rounded, shown, weights_json,
     weights_text,
 };
+use crate::commands::numbers::{number, size};
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 
@@ -15,13 +16,13 @@ use crate::failure::Failure;
 #[derive(Args)]
 pub struct Arguments {
     /// Probability that symbol 0 follows itself
-    #[arg(long, value_name = "A", allow_negative_numbers = true)]
+    #[arg(long, value_name = "A", value_parser = number, allow_negative_numbers = true)]
     a: f64,
     /// Probability that symbol 1 follows itself
-    #[arg(long, value_name = "B", allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", value_parser = number, allow_negative_numbers = true)]
     b: f64,
     /// Sequence length t; 100, or as many as --v has
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = size, allow_negative_numbers = true)]
     length: Option<usize>,
     /// W_k: one number for every entry, or W_11,W_12,W_21,W_22
     #[arg(
@@ -40,7 +41,7 @@ pub struct Arguments {
     )]
     v: String,
     /// Margin of the loss, if it is to be checked that it keeps the loss linear; else it is large enough
-    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
+    #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
     margin: Option<f64>,
     /// Print {"W": [[x, x], [x, x]], "v": [x, …], "margin_needed": x}
     #[arg(long)]
@@ -97,14 +98,8 @@ fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {
         (None, 1) => 100,
         (None, count) => count,
     };
-    // The room knows its largest length; this one keeps a slip from asking for all memory before it is asked.
-    let bounded = (1..=1_000_000).contains(&length);
-    check(
-        bounded,
-        "--length",
-        length as f64,
-        "a sequence length of at least 1",
-    )?;
+    // Before any work: the margin alone takes t² steps.
+    check_length(length).map_err(from_option)?;
     let v = match v[..] {
         [v] => vec![v; length],
         _ if v.len() == length => v,

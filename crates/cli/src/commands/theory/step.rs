@@ -2,13 +2,14 @@
 
 use clap::{Args, ValueEnum};
 use induct::chain::{Prior, PriorSpec};
-use induct::theory::{Coupling, Step, StepError, Weights, descend, margin_needed};
+use induct::theory::{Coupling, Step, StepError, Weights, check_length, descend, margin_needed};
 use serde_json::{Value, json};
 
 use super::numbers::{
     check, check_finite, check_margin, from_option, margin_too_small, rounded, shown, weights_json,
     weights_text,
 };
+use crate::commands::numbers::{number, size, whole_within};
 use crate::commands::{print, print_json};
 use crate::failure::Failure;
 
@@ -20,6 +21,7 @@ pub struct Arguments {
         long,
         value_name = "T",
         default_value_t = 100,
+        value_parser = size,
         allow_negative_numbers = true
     )]
     length: usize,
@@ -28,6 +30,7 @@ pub struct Arguments {
         long,
         value_name = "C",
         default_value_t = 0.02,
+        value_parser = number,
         allow_negative_numbers = true
     )]
     init_w: f64,
@@ -36,6 +39,7 @@ pub struct Arguments {
         long,
         value_name = "C",
         default_value_t = 0.02,
+        value_parser = number,
         allow_negative_numbers = true
     )]
     init_v: f64,
@@ -44,22 +48,24 @@ pub struct Arguments {
         long,
         value_name = "ETA",
         default_value_t = 0.03,
+        value_parser = number,
         allow_negative_numbers = true
     )]
     eta: f64,
     /// Learning rate from the second step on, if another
-    #[arg(long, value_name = "ETA", allow_negative_numbers = true)]
+    #[arg(long, value_name = "ETA", value_parser = number, allow_negative_numbers = true)]
     eta2: Option<f64>,
     /// Weight decay, from 0 to 1, apart from the learning rate: 1 forgets the weights
     #[arg(
         long,
         value_name = "D",
         default_value_t = 0.0,
+        value_parser = number,
         allow_negative_numbers = true
     )]
     decay: f64,
     /// Weight decay from the second step on, if another
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = number, allow_negative_numbers = true)]
     decay2: Option<f64>,
     /// Which layer is decayed
     #[arg(long, value_name = "LAYER", default_value = "both")]
@@ -72,10 +78,10 @@ pub struct Arguments {
     prior2: Option<String>,
     /// Number of steps
     #[arg(long, value_name = "N", default_value_t = 2,
-          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+          value_parser = whole_within(1..=100_000))]
     steps: u64,
     /// Margin of the loss, if it is to be checked that it keeps the loss linear; else it is large enough
-    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
+    #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
     margin: Option<f64>,
     /// Print {"steps": [{"W": [[x, x], [x, x]], "v": [x, …], …}, …]}
     #[arg(long)]
@@ -98,9 +104,20 @@ struct Setting {
     decay_v: f64,
 }
 
+/// The most numbers that a path may have.
+const MOST_NUMBERS: f64 = 2e7;
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     check_numbers(arguments)?;
+    check_length(arguments.length).map_err(from_option)?;
+    let numbers = arguments.steps as f64 * arguments.length as f64;
+    check(
+        numbers <= MOST_NUMBERS,
+        "--steps",
+        arguments.steps as f64,
+        "every step is kept and printed, which with this --length is too much; take fewer",
+    )?;
     let settings = settings(arguments)?;
     let of_step = |step: u64| &settings[usize::from(step > 0)];
     let steps: Vec<Step> = (0..arguments.steps)
