@@ -75,16 +75,34 @@ fn parse(text: &str) -> Result<Table, RecipeError> {
     if text_is_too_deep(text) {
         return Err(RecipeError::TooDeep);
     }
-    let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        let long = text.lines().any(|line| line.len() > LONGEST_LINE);
-        RecipeError::Syntax(match long {
-            true => error.message().to_owned(),
-            false => error.to_string(),
-        })
-    })?;
+    let table: Table = text
+        .parse()
+        .map_err(|error| RecipeError::Syntax(syntax_error(text, &error)))?;
     match table_is_too_deep(&table) {
         true => Err(RecipeError::TooDeep),
         false => Ok(table),
+    }
+}
+
+/// What is wrong with a text that is no TOML.
+fn syntax_error(text: &str, error: &toml::de::Error) -> String {
+    // Numbers beyond 64 bits are reported as a Rust type that does not fit.
+    let number = error.span().and_then(|span| text.get(span));
+    let digits = |text: &&str| {
+        let rest = text.trim_start_matches(['+', '-']);
+        let digit = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(digit)
+    };
+    if let Some(number) = number.filter(digits).filter(|number| number.len() > 15) {
+        return format!(
+            "{} is too large: whole numbers end at {}",
+            shortened(number),
+            i64::MAX
+        );
+    }
+    match text.lines().any(|line| line.len() > LONGEST_LINE) {
+        true => error.message().to_owned(),
+        false => error.to_string(),
     }
 }
 
