@@ -23,7 +23,9 @@ const MARK: Mark = Mark {
 /// Refuses a folder that holds something else.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let elsewhere = "give another --out";
-    Ok(MARK.check(path).map_err(|error| Failure::from(error).with_advice(elsewhere))?)
+    Ok(MARK
+        .check(path)
+        .map_err(|error| Failure::from(error).with_advice(elsewhere))?)
 }
 
 /// Writes the ledger, the figures and the page into `path`.

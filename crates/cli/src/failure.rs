@@ -64,9 +64,8 @@ impl Failure {
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let (Failure::Mistake(message)
-        | Failure::Failed(message)
-        | Failure::Interrupted(message)) = self;
+        let (Failure::Mistake(message) | Failure::Failed(message) | Failure::Interrupted(message)) =
+            self;
         f.write_str(message)
     }
 }

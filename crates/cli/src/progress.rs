@@ -64,7 +64,11 @@ impl Progress {
             let own = || tasks.iter().filter(move |task| task.experiment == index);
             let bar = ProgressBar::new(own().map(|task| task.steps).sum());
             bar.set_style(style("{bar:30} {percent:>3}% of {msg}, {eta} left"));
-            bar.set_message(format!("{}: {}", experiment.id, count(own().count(), "run")));
+            bar.set_message(format!(
+                "{}: {}",
+                experiment.id,
+                count(own().count(), "run")
+            ));
             Part {
                 id: experiment.id.clone(),
                 bar,

@@ -45,7 +45,7 @@ pub struct Session<'a> {
 impl Session<'_> {
     /// Trains to the end, over the current thread pool. `follow` is told of every step, and first of the step it goes on from.
     pub fn train(&self, follow: impl FnMut(&Progress) + Send) -> Result<Outcome, Failure> {
-        if self.how != How::New
+        if matches!(self.how, How::Resume | How::Extend)
             && let Some(summary) = RunFolder::finished(self.path, self.recipe)
         {
             return Ok(Outcome::Ended {
@@ -76,9 +76,8 @@ impl Session<'_> {
             note(&format!("{}: {remark}", self.path.display()));
         }
         if let Some((state, history)) = start.from {
-            run.resume(state, history).map_err(|unfit| {
-                Failure::mistake(format!("{}: {unfit}", self.path.display()))
-            })?;
+            run.resume(state, history)
+                .map_err(|unfit| Failure::mistake(format!("{}: {unfit}", self.path.display())))?;
         }
         let mut watched = Watched {
             writer: start.writer,

@@ -32,12 +32,16 @@ struct Scored {
 impl Scored {
     /// How much of what the score was short of one at the start has been gained.
     fn gained(&self) -> f64 {
-        (self.last - self.first) / (1.0 - self.first)
+        match self.first < 1.0 {
+            true => (self.last - self.first) / (1.0 - self.first),
+            false => 0.0,
+        }
     }
 
-    /// Whether the head has become one that does what the score measures: it has come at least half of the way from where it started to one.
+    /// Whether the head is one that does what the score measures: it has come at least half of the way from where it started to one,
+    /// or was there from the start.
     fn is_formed(&self) -> bool {
-        self.gained() >= 0.5
+        self.gained() >= 0.5 || self.first.min(self.last) >= 0.8
     }
 
     fn place(&self) -> (usize, usize) {
@@ -160,7 +164,11 @@ impl Story<'_> {
         }
         for (what, found) in self.found() {
             let (layer, head) = found.place();
-            let place = format!("layers.{layer}.heads.{head} (layer {}, head {})", layer + 1, head + 1);
+            let place = format!(
+                "layers.{layer}.heads.{head} (layer {}, head {})",
+                layer + 1,
+                head + 1
+            );
             let name = found.column.measure.name;
             text += &match found.is_formed() {
                 true => format!("  {what}: {place}, {name} {:.2}\n", found.last),
@@ -182,7 +190,11 @@ impl Story<'_> {
         ];
         let best = |(what, measure): (&'static str, &'static Measure)| {
             let scores = self.scores(measure).into_iter();
-            let best = scores.max_by(|a, b| a.gained().total_cmp(&b.gained()))?;
+            let better = |a: &Scored, b: &Scored| {
+                let by_gain = a.gained().total_cmp(&b.gained());
+                by_gain.then(a.last.total_cmp(&b.last))
+            };
+            let best = scores.max_by(better)?;
             Some((what, best))
         };
         kinds.into_iter().filter_map(best).collect()
@@ -207,7 +219,10 @@ impl Story<'_> {
     fn others(&self) -> String {
         let tests = self.recipe.record.tests.iter().map(|test| {
             let column = TEST_KL_TRUTH.of_test(&test.name);
-            (column, format!("on test set {}, KL(truth || model)", test.name))
+            (
+                column,
+                format!("on test set {}, KL(truth || model)", test.name),
+            )
         });
         let own = [
             (
@@ -225,7 +240,11 @@ impl Story<'_> {
             if let (Some(first), Some(last)) = (values.first(), values.last())
                 && last.is_finite()
             {
-                text += &format!("  {:>8} {:>8}  {meaning}\n", fixed(*first, 4), fixed(*last, 4));
+                text += &format!(
+                    "  {:>8} {:>8}  {meaning}\n",
+                    fixed(*first, 4),
+                    fixed(*last, 4)
+                );
             }
         }
         match text.is_empty() {

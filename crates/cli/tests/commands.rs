@@ -28,7 +28,7 @@ fn sample_shows_sequences_and_tables() {
     assert!(
         tokens
             .iter()
-            .all(|row| row.as_array().unwrap().len() == 101)
+            .all(|row| row.as_array().unwrap().len() == 201)
     );
     let tables = shown["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 3);
@@ -67,6 +67,11 @@ fn predict_sets_the_model_beside_the_strategies() {
         assert!((row(&strategies[name]).iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
     assert!(succeed(&["predict", &run, "--tokens", "1"]).contains("model @30"));
+    // As `sample` prints them.
+    for tokens in ["0110", "0 1 1 0", " 0, 1, 1, 0 "] {
+        let again = json(&["predict", &run, "--tokens", tokens, "--step", "0", "--json"]);
+        assert_eq!(again, shown, "{tokens}");
+    }
 }
 
 #[test]
@@ -84,6 +89,31 @@ fn eval_gives_divergences_with_errors() {
                 "{strategy} {field}"
             );
         }
+    }
+    // A shorter context is another task for the same model.
+    let shorter = json(&[
+        "eval",
+        &run,
+        "--sequences",
+        "300",
+        "--json",
+        "--length",
+        "5",
+    ]);
+    assert_eq!(shorter["length"], 5);
+    let by_set = [
+        "eval",
+        &run,
+        "--sequences",
+        "300",
+        "--json",
+        "--set",
+        "task.length=5",
+    ];
+    assert_eq!(json(&by_set), shorter);
+    // Every snapshot falls on a recorded step, and can be measured.
+    for step in ["0", "20", "30"] {
+        json(&["eval", &run, "--sequences", "9", "--json", "--step", step]);
     }
     // An override changes the task that the model is measured on.
     let other = [
@@ -237,12 +267,25 @@ fn mistakes_get_one_sentence_and_code_2() {
         ),
         (
             &["predict", &run, "--tokens", "0", "--step", "77"],
-            &["--step 77", "nearest: 30"],
+            &["step 77", "nearest: 30"],
         ),
         (&["eval"], &["--strategies"]),
         (
+            &["eval", &run, "--length", "17"],
+            &["a length of 17", "at most 16"],
+        ),
+        (
+            &["eval", &run, "--length", "x"],
+            &["--length", "whole number"],
+        ),
+        (
+            &["sweep", "main", "--seeds", "x"],
+            &["--seeds", "a whole number from 1"],
+        ),
+        (&["bench", "--seconds", "x"], &["--seconds", "a number"]),
+        (
             &["eval", &run, "--set", "model.width=4"],
-            &["embed.E", "needs"],
+            &["--set", "its own model"],
         ),
         (
             &["eval", "--strategies", "--set", "task.prior.p=1"],
@@ -345,17 +388,19 @@ fn damaged_and_foreign_files_are_named() {
         fs::write(&last, damaged).unwrap();
         let message = fail(2, &["predict", &run, "--tokens", "0"]);
         assert!(
-            message.contains("step-000030") && message.contains("truncated"),
+            message.contains("step-000030") && message.contains("damaged"),
             "{message}"
         );
     }
     let metrics = format!("{run}/metrics.csv");
+    let whole = fs::read_to_string(&metrics).unwrap();
+    let other_number = whole.replacen("0.2", "0.3", 1);
     for damaged in [
         "",
         "step,kl_truth\n0,abc\n",
-        "step,kl_truth\n0\n",
-        "step\n20\n0\n",
         "a,b\n1,2\n",
+        &other_number,
+        &whole[..whole.len() - 9],
     ] {
         fs::write(&metrics, damaged).unwrap();
         assert!(
@@ -365,11 +410,18 @@ fn damaged_and_foreign_files_are_named() {
     }
     fs::remove_file(&metrics).unwrap();
     assert!(fail(2, &["show", &run]).contains("metrics.csv"));
-    fs::write(format!("{run}/recipe.toml"), "[task]\nstatse = 3\n").unwrap();
-    assert!(fail(2, &["show", &run]).contains("statse"));
+    for recipe in ["", "[task]\nstates = 3\n"] {
+        fs::write(format!("{run}/recipe.toml"), recipe).unwrap();
+        for command in [
+            &["show", &run][..],
+            &["predict", &run, "--tokens", "0"],
+            &["eval", &run],
+        ] {
+            assert!(fail(2, command).contains("recipe.toml"));
+        }
+    }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_pipe_is_no_recipe_and_nobody_waits_for_it() {
     let folder = TempDir::new().unwrap();

@@ -174,6 +174,13 @@ fn the_readme_tells_what_a_full_run_found() {
     assert_eq!(claims.len(), now.claims.len());
     for (claim, now) in claims.iter().zip(&now.claims) {
         assert_eq!((&claim.title, &claim.measure), (&now.title, &now.measure));
+        let limits = |claim: &Claim| -> Vec<(String, String)> {
+            let parts = claim.parts.iter();
+            parts
+                .map(|part| (part.measure.clone(), part.limit.clone()))
+                .collect()
+        };
+        assert_eq!((&claim.limit, limits(claim)), (&now.limit, limits(now)));
         let holding = claim.parts.iter().filter(|part| part.verdict == "holds");
         let [low, high] = claim.interval.unwrap();
         let row = format!(
@@ -221,6 +228,13 @@ fn recipes_repeat_what_was_trained() {
     let out = TempDir::new().unwrap();
     let run = out.path().join("run");
     succeed(&["train", recipe, "--out", run.to_str().unwrap()]);
+    // To the byte what the report's own run of the first seed is, which is a run like any other.
+    let own = REPORT.path().join("runs/trigram/000");
+    assert_eq!(program::results(&run), program::results(&own));
+    let own = own.to_str().unwrap();
+    assert!(succeed(&["show", own]).contains("Phases"));
+    succeed(&["predict", own, "--tokens", "0110"]);
+    succeed(&["eval", own, "--sequences", "9"]);
 }
 
 fn modified(path: &Path) -> std::time::SystemTime {
@@ -236,24 +250,45 @@ fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
     assert!(first.contains("C2"), "{first}");
     let claims = fs::read(folder.path().join("claims.json")).unwrap();
     let runs = folder.path().join("runs/main");
-    let (kept, lost) = (runs.join("000.safetensors"), runs.join("001.safetensors"));
-    let before = modified(&kept);
-    // As if the program had been stopped before the second run, and something else had damaged a third.
-    let whole = fs::read(&lost).unwrap();
-    fs::remove_file(&lost).unwrap();
-    let damaged = folder.path().join("runs/three-states/000.safetensors");
-    fs::write(&damaged, b"not a run").unwrap();
+    let (kept, lost) = (runs.join("000"), runs.join("001"));
+    let before = modified(&kept.join("summary.json"));
+    // As if the program had been stopped before the second run, and something had flipped a bit of another.
+    let whole = program::results(&lost);
+    fs::remove_dir_all(&lost).unwrap();
+    let flipped = folder.path().join("runs/three-states/000");
+    let sound = program::results(&flipped);
+    let metrics = flipped.join("metrics.csv");
+    let mut bytes = fs::read(&metrics).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&metrics, &bytes).unwrap();
     let threads = ["--only", "C2,8", "--threads", "1"];
-    succeed(&reproduce(out, &threads));
-    assert_eq!(modified(&kept), before);
+    let output = induct(&reproduce(out, &threads));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("metrics.csv is damaged"));
+    assert_eq!(modified(&kept.join("summary.json")), before);
     assert_eq!(fs::read(folder.path().join("claims.json")).unwrap(), claims);
-    // The run is the same but for the time that it took: one number of eight bytes.
-    let again = fs::read(&lost).unwrap();
-    assert_eq!(again.len(), whole.len());
-    let differing = again.iter().zip(&whole).filter(|(a, b)| a != b).count();
-    assert!(differing <= 8, "{differing} bytes differ");
-    assert_ne!(fs::read(&damaged).unwrap(), b"not a run");
+    assert_eq!(program::results(&lost), whole);
+    assert_eq!(program::results(&flipped), sound);
     assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier sitting"));
+}
+
+/// A run of other settings, under the same name, is replaced.
+#[test]
+fn runs_of_other_settings_are_trained_again() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let only = ["--only", "C13"];
+    succeed(&reproduce(out, &only));
+    let recipe = folder.path().join("runs/main/000/recipe.toml");
+    let before = fs::read(&recipe).unwrap();
+    succeed(&reproduce(
+        out,
+        &["--only", "C13", "--set", "train.batch=16"],
+    ));
+    assert_ne!(fs::read(&recipe).unwrap(), before);
+    succeed(&reproduce(out, &only));
+    assert_eq!(fs::read(&recipe).unwrap(), before);
 }
 
 #[test]
@@ -285,6 +320,17 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert!(message.contains("stepz"), "{message}");
     let message = fail(2, &["reproduce", "--out", out, "--quick", "--full"]);
     assert!(message.contains("--full"), "{message}");
+    // Which experiment it is that cannot be trained so.
+    let message = fail(2, &["reproduce", "--out", out, "--set", "model.width=17"]);
+    assert!(
+        message.contains("experiment three-states-more-heads"),
+        "{message}"
+    );
+    let message = fail(
+        2,
+        &["reproduce", "--out", out, "--set", "record.measures=[]"],
+    );
+    assert!(message.contains("figures and claims need"), "{message}");
     fail(2, &["reproduce", "--out", out, "--seeds", "0"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     // Somebody's folder.

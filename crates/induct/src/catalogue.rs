@@ -387,7 +387,11 @@ mod tests {
             let earlier = SETTINGS[..index].iter();
             assert!(earlier.clone().all(|other| other.name != setting.name));
             let again = Recipe::from_toml(&recipe.to_toml(), &[]).unwrap();
-            assert_eq!(again, recipe, "{} does not survive being written", setting.name);
+            assert_eq!(
+                again, recipe,
+                "{} does not survive being written",
+                setting.name
+            );
             assert_eq!(Setting::named(setting.name), Some(setting));
         }
         assert_eq!(Setting::named("mian"), None);
@@ -401,7 +405,13 @@ mod tests {
         };
         for (index, setting) in SETTINGS.iter().enumerate() {
             for other in &SETTINGS[..index] {
-                assert_ne!(nameless(setting), nameless(other), "{} {}", setting.name, other.name);
+                assert_ne!(
+                    nameless(setting),
+                    nameless(other),
+                    "{} {}",
+                    setting.name,
+                    other.name
+                );
             }
         }
     }

@@ -34,6 +34,9 @@ mod tests {
         assert_eq!(hex(&[b"abc"]), expected);
         assert_eq!(hex(&[b"a", b"bc"]), expected);
         // Python: hashlib.sha256(struct.pack("<2f", 1.0, -0.5)).hexdigest()[:32]
-        assert_eq!(weights(&[1.0, -0.5]), hex(&[&[0, 0, 128, 63, 0, 0, 0, 191]]));
+        assert_eq!(
+            weights(&[1.0, -0.5]),
+            hex(&[&[0, 0, 128, 63, 0, 0, 0, 191]])
+        );
     }
 }

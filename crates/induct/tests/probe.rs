@@ -1,11 +1,11 @@
 //! Probes: what they read from models whose answer is known.
 
 use induct::chain::{Address, Prior, PriorSpec, Purpose};
-use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
 use induct::measure::{
-    ENTROPY, HeadMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN,
-    SAME_TOKEN, Target, TEST_KL_TRUTH,
+    ENTROPY, HeadMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH,
+    POSITIONAL_PROFILE, PREVIOUS_TOKEN, SAME_TOKEN, TEST_KL_TRUTH, Target,
 };
+use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
 use induct::probe::{
     Draw, Instruments, Positions, TestSet, head_measures, matching, odd_even_score,
     positional_profile,
@@ -62,7 +62,10 @@ fn the_construction_is_an_induction_head_in_every_measure() {
     assert!(score(0, previous) > 0.999, "{heads:?}");
     // Position 0 looks like its own follower: where x₀ is the current symbol, a share goes there.
     assert!(score(1, induction) > 0.9, "{heads:?}");
-    assert!(score(0, induction) < 0.6 && score(1, previous) < 0.3, "{heads:?}");
+    assert!(
+        score(0, induction) < 0.6 && score(1, previous) < 0.3,
+        "{heads:?}"
+    );
     let profile = positional_profile(&model, &params).unwrap();
     assert!(profile[1] > 0.999 && (profile.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let matching = matching(&model, &params).unwrap();
@@ -207,7 +210,13 @@ fn the_minimal_model_s_profile_is_its_weights() {
 /// Every measure that there is, on a model with several layers and heads, against a naive count over attention patterns.
 #[test]
 fn measures_of_heads_are_what_their_patterns_say() {
-    let all = ["previous_token", "induction", "same_token", "ngram_match", "entropy"];
+    let all = [
+        "previous_token",
+        "induction",
+        "same_token",
+        "ngram_match",
+        "entropy",
+    ];
     let overrides = [
         "task.states=3".to_owned(),
         "task.ngram=3".to_owned(),
@@ -243,7 +252,9 @@ fn measures_of_heads_are_what_their_patterns_say() {
                     (0..=i).filter(|&j| j + 1 == i).collect(),
                     (1..=i).filter(|&j| x[j - 1] == x[i]).collect(),
                     (0..=i).filter(|&j| x[j] == x[i]).collect(),
-                    (2..=i).filter(|&j| i >= 1 && x[j - 2..j] == x[i - 1..=i]).collect(),
+                    (2..=i)
+                        .filter(|&j| i >= 1 && x[j - 2..j] == x[i - 1..=i])
+                        .collect(),
                 ];
                 if i == 0 {
                     continue;
@@ -258,11 +269,27 @@ fn measures_of_heads_are_what_their_patterns_say() {
             }
         });
     }
-    let measures = [&PREVIOUS_TOKEN, &INDUCTION, &SAME_TOKEN, &NGRAM_MATCH, &ENTROPY];
-    for (place, (layer, head)) in [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)].into_iter().enumerate() {
+    let measures = [
+        &PREVIOUS_TOKEN,
+        &INDUCTION,
+        &SAME_TOKEN,
+        &NGRAM_MATCH,
+        &ENTROPY,
+    ];
+    for (place, (layer, head)) in [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]
+        .into_iter()
+        .enumerate()
+    {
         for (m, measure) in measures.into_iter().enumerate() {
-            let (found, expected) = (measured(measure.of_head(layer, head)), sums[place][m] / rows[m]);
-            assert!((found - expected).abs() < 1e-5, "{} {layer} {head}: {found}, {expected}", measure.name);
+            let (found, expected) = (
+                measured(measure.of_head(layer, head)),
+                sums[place][m] / rows[m],
+            );
+            assert!(
+                (found - expected).abs() < 1e-5,
+                "{} {layer} {head}: {found}, {expected}",
+                measure.name
+            );
             assert!(measure.range[0] <= found && found <= measure.range[1]);
         }
     }
@@ -281,11 +308,22 @@ fn curves_by_position_average_to_what_is_measured_at_all_positions() {
     let (model, instruments) = (recipe.model().unwrap(), Instruments::new(&recipe).unwrap());
     let seen = instruments.observe(&model, &model.start(0), 0, None);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    assert_eq!((seen.kl_by_position.len(), seen.loss_by_position.len()), (12, 12));
+    assert_eq!(
+        (seen.kl_by_position.len(), seen.loss_by_position.len()),
+        (12, 12)
+    );
     assert!((mean(&seen.kl_by_position) - seen.truth.all.unwrap()).abs() < 1e-6);
     // A model at its start knows nothing: ln 2 everywhere.
-    assert!(seen.loss_by_position.iter().all(|loss| (loss - 2.0_f64.ln()).abs() < 0.01));
-    let names: Vec<String> = instruments.columns().iter().map(ToString::to_string).collect();
+    assert!(
+        seen.loss_by_position
+            .iter()
+            .all(|loss| (loss - 2.0_f64.ln()).abs() < 0.01)
+    );
+    let names: Vec<String> = instruments
+        .columns()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     for column in [
         KL_TRUTH_BY_POSITION.at(11),
         LOSS_BY_POSITION.at(0),

@@ -222,7 +222,12 @@ fn check_records(recipe: &Recipe) -> Result<(), Invalid> {
     }
     for test in &needed.tests {
         if !recipe.record.tests.contains(test) {
-            let names: Vec<&str> = recipe.record.tests.iter().map(|t| t.name.as_str()).collect();
+            let names: Vec<&str> = recipe
+                .record
+                .tests
+                .iter()
+                .map(|t| t.name.as_str())
+                .collect();
             let allowed = format!("figures and claims need the test set \"{}\"", test.name);
             return Err(Invalid::new("record.tests", format!("{names:?}"), allowed));
         }

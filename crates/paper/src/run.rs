@@ -90,8 +90,11 @@ impl Run {
     /// At every record the largest number over the heads of a layer; empty if it has none.
     pub fn over_heads(&self, measure: &'static Measure, layer: usize) -> Vec<f64> {
         let columns = self.kept.history.columns().iter();
-        let own = columns.filter(|c| c.measure == measure && c.head().is_some_and(|(l, _)| l == layer));
-        let heads: Vec<Vec<f64>> = own.filter_map(|c| self.kept.history.column(c.clone())).collect();
+        let own =
+            columns.filter(|c| c.measure == measure && c.head().is_some_and(|(l, _)| l == layer));
+        let heads: Vec<Vec<f64>> = own
+            .filter_map(|c| self.kept.history.column(c.clone()))
+            .collect();
         let best = |row: usize| heads.iter().map(|head| head[row]).fold(f64::NAN, f64::max);
         match heads.first() {
             Some(first) => (0..first.len()).map(best).collect(),

@@ -50,11 +50,7 @@ impl Selection {
     }
 
     /// The experiments that they need.
-    pub fn experiments(
-        &self,
-        scale: Scale,
-        changes: &Changes,
-    ) -> Result<Vec<Experiment>, Unsound> {
+    pub fn experiments(&self, scale: Scale, changes: &Changes) -> Result<Vec<Experiment>, Unsound> {
         let by_figure = self.figures.iter().flat_map(|figure| figure.needs);
         let by_claim = self.claims.iter().flat_map(|claim| claim.needs);
         let needed: Vec<&str> = by_figure.chain(by_claim).copied().collect();

@@ -29,7 +29,9 @@ fn short_runs(length: usize) -> Vec<(Experiment, Vec<Run>)> {
         let instruments = Arc::new(Instruments::new(&experiment.recipe).unwrap());
         let run = |seed: u64| {
             let recipe = experiment.with_seed(seed);
-            Recorder::record(&recipe, Arc::clone(&instruments)).unwrap().into()
+            Recorder::record(&recipe, Arc::clone(&instruments))
+                .unwrap()
+                .into()
         };
         let runs = (0..experiment.seeds).map(run).collect();
         (experiment, runs)
@@ -105,7 +107,10 @@ fn what_figures_and_claims_read_cannot_be_left_out() {
         refused.unwrap_err().to_string()
     };
     let refused = with("record.measures=[]");
-    assert!(refused.contains("experiment main") && refused.contains("train_loss"), "{refused}");
+    assert!(
+        refused.contains("experiment main") && refused.contains("train_loss"),
+        "{refused}"
+    );
     assert!(with("record.tests=[]").contains("iid"));
     assert!(with("model.width=17").contains("experiment three-states-more-heads"));
 }

@@ -162,8 +162,7 @@ impl Growing {
             file.write_all(&bytes[..bytes.len() / 2])
         })
         .map_err(StoreError::io("write", path))?;
-        file.write_all(bytes)
-            .map_err(StoreError::io("write", path))
+        file.write_all(bytes).map_err(StoreError::io("write", path))
     }
 
     /// Sees to it that its bytes have reached the disk.

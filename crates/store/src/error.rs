@@ -96,6 +96,6 @@ impl StoreError {
 
     /// Whether it lies with the machine, not with what was asked for: the same call may succeed later.
     pub fn is_failure(&self) -> bool {
-        matches!(self, Self::Io { what, .. } if *what != "read")
+        matches!(self, Self::Io { what, .. } if !["read", "use"].contains(what))
     }
 }

@@ -10,7 +10,8 @@ pub const SUMMARY: &str = "summary.json";
 
 /// The file of the snapshot at `step`.
 pub fn snapshot(run: &Path, step: u64) -> PathBuf {
-    run.join(SNAPSHOTS).join(format!("step-{step:06}.safetensors"))
+    run.join(SNAPSHOTS)
+        .join(format!("step-{step:06}.safetensors"))
 }
 
 /// The step of the snapshot in a file of that name.

@@ -147,6 +147,11 @@ mod tests {
         let flipped = text.replacen("20,", "30,", 1);
         let flipped = read(flipped.as_bytes(), columns(), "abc").unwrap();
         assert_eq!((flipped.history.len(), flipped.torn), (1, false));
-        assert!(read(text.as_bytes(), columns(), "another run").unwrap().wrong.is_some());
+        assert!(
+            read(text.as_bytes(), columns(), "another run")
+                .unwrap()
+                .wrong
+                .is_some()
+        );
     }
 }

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::disk::{self, Disk};
 use crate::error::StoreError;
 use crate::lock::{self, Lock};
@@ -28,18 +26,18 @@ pub struct OwnFolder {
 }
 
 impl Mark {
-    /// The mark in a folder, if it has one.
-    fn read(self, path: &Path) -> Result<Option<Value>, StoreError> {
+    /// Whether a folder has it. The beginning of the file is enough, so that a damaged one of ours is still ours.
+    fn is_in(self, path: &Path) -> Result<bool, StoreError> {
+        let start = format!("{{\n  \"made_by\": \"{}\"", self.made_by);
         let bytes = disk::read(&path.join(self.file))?;
-        let mark = bytes.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-        Ok(mark.filter(|mark| mark["made_by"] == self.made_by))
+        Ok(bytes.is_some_and(|bytes| bytes.starts_with(start.as_bytes())))
     }
 
     /// Refuses a folder that holds something else. Changes nothing.
     pub fn check(self, path: &Path) -> Result<(), StoreError> {
         let contents = lock::contents(path)?;
         match contents.into_iter().next() {
-            Some(found) if self.read(path)?.is_none() => Err(StoreError::Foreign {
+            Some(found) if !self.is_in(path)? => Err(StoreError::Foreign {
                 path: path.to_owned(),
                 expected: self.holds,
                 found,
@@ -63,7 +61,7 @@ impl OwnFolder {
             disk,
             _lock: lock,
         };
-        if mark.read(path)?.is_none() {
+        if !mark.is_in(path)? {
             let version = env!("CARGO_PKG_VERSION");
             let about = serde_json::json!({ "made_by": mark.made_by, "version": version });
             folder.write(mark.file, format!("{about:#}\n").as_bytes())?;

@@ -119,8 +119,7 @@ impl RunFolder {
         let text = String::from_utf8(bytes).map_err(|_| damaged("it is not text".into()))?;
         let stamp = Stamp::parse(&text)
             .ok_or_else(|| damaged(format!("it is not of run format {FORMAT}")))?;
-        let recipe =
-            Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
+        let recipe = Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
         let model = recipe.model().map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
@@ -222,7 +221,11 @@ impl RunFolder {
         if !steps.contains(&step) {
             let before = steps.iter().rev().find(|&&s| s < step);
             let after = steps.iter().find(|&&s| s > step);
-            let near: Vec<String> = before.into_iter().chain(after).map(u64::to_string).collect();
+            let near: Vec<String> = before
+                .into_iter()
+                .chain(after)
+                .map(u64::to_string)
+                .collect();
             return Err(StoreError::NoSnapshot {
                 path: self.path.clone(),
                 step,
@@ -256,7 +259,9 @@ impl RunFolder {
             return Ok(None);
         };
         let state = tensors::decode(&self.model, &self.stamp.identity.lineage, &bytes);
-        state.map(Some).map_err(|what| StoreError::damaged(path, what))
+        state
+            .map(Some)
+            .map_err(|what| StoreError::damaged(path, what))
     }
 
     /// All that is kept of a run that has ended; none if it has not.

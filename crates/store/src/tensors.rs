@@ -90,10 +90,16 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<TrainState, 
 }
 
 fn bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 fn numbers(bytes: &[u8]) -> Vec<f32> {
     let (chunks, _) = bytes.as_chunks();
-    chunks.iter().map(|&chunk| f32::from_le_bytes(chunk)).collect()
+    chunks
+        .iter()
+        .map(|&chunk| f32::from_le_bytes(chunk))
+        .collect()
 }

@@ -123,7 +123,10 @@ impl RunWriter {
     }
 
     fn send(&mut self, job: Job) -> Result<(), StoreError> {
-        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
+        let sent = self
+            .jobs
+            .as_ref()
+            .is_some_and(|jobs| jobs.send(job).is_ok());
         match sent {
             true => Ok(()),
             // The thread ends early only with an error.
@@ -225,6 +228,10 @@ impl Opening<'_> {
         self.check_current(&folder)?;
         // A damaged summary is written again: all that it says follows from what is checked below.
         if let Ok(Some(summary)) = folder.summary() {
+            if how == How::Replace {
+                // Whoever asks for this takes nothing that is not whole.
+                folder.recording()?;
+            }
             return Ok(Some(Begun::Ended(Box::new(folder), Box::new(summary))));
         }
         let Some(state) = folder.checkpoint()? else {
@@ -274,7 +281,9 @@ impl Opening<'_> {
         if let Some(summary) = folder.summary()?
             && summary.ended == Ended::Diverged
         {
-            return Err(different("it cannot be made longer: it has diverged".into()));
+            return Err(different(
+                "it cannot be made longer: it has diverged".into(),
+            ));
         }
         let done = folder.checkpoint()?.map_or(0, |state| state.step);
         if new.train.steps < done {
@@ -319,9 +328,14 @@ impl Opening<'_> {
         let mut history = read.history;
         let (record, steps) = (&self.recipe.record, self.recipe.train.steps);
         history.retain(|at| at <= step && record.records(at, steps));
-        let due = step / record.every + 1 + u64::from(step == steps && !step.is_multiple_of(record.every));
+        let due = step / record.every
+            + 1
+            + u64::from(step == steps && !step.is_multiple_of(record.every));
         if history.len() as u64 != due {
-            let what = format!("{} of {due} records up to step {step} are there", history.len());
+            let what = format!(
+                "{} of {due} records up to step {step} are there",
+                history.len()
+            );
             return Err(damaged(read.wrong.unwrap_or(what)));
         }
         Ok(history)
@@ -488,7 +502,9 @@ fn differing_keys(old: &Recipe, new: &Recipe) -> String {
     for line in &new {
         if !old.contains(line) {
             let key = line.split(" = ").next().unwrap_or_default();
-            let before = old.iter().find(|other| other.split(" = ").next() == Some(key));
+            let before = old
+                .iter()
+                .find(|other| other.split(" = ").next() == Some(key));
             let before = before.and_then(|other| other.split(" = ").nth(1));
             differing.push(format!("{line}, there {}", before.unwrap_or("unset")));
         }

@@ -10,7 +10,7 @@ use induct::probe::Instruments;
 use induct::train::{Recipe, Trainer, batch_address};
 use serde_json::{Value, json};
 
-use super::{Threads, note, print, print_json};
+use super::{Threads, note, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
 
@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Time spent on each setting, in seconds (a sixth of it on each point of growth)
-    #[arg(long, value_name = "S", default_value_t = 2.0)]
+    #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = numbers::number)]
     seconds: f64,
     /// Print {"settings": [{"name": "main", "ms_per_step": x, "threads": n, …}, …], "growth": […], …}
     #[arg(long)]

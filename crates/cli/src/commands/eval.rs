@@ -12,7 +12,7 @@ use induct::train::Recipe;
 use induct_store::RunFolder;
 use serde_json::{Map, Value, json};
 
-use super::{Threads, not_a_number, print, print_json};
+use super::{Threads, not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
 use crate::words::fixed;
@@ -32,16 +32,17 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "S",
+        value_parser = numbers::whole,
         allow_negative_numbers = true,
         conflicts_with = "strategies"
     )]
     step: Option<u64>,
     /// Length of the contexts, at most that of the recipe, which is the default
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = numbers::size)]
     length: Option<usize>,
     /// Number of sequences
     #[arg(long, value_name = "N", default_value_t = 65_536,
-          value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
+          value_parser = numbers::whole_within(2..=100_000_000))]
     sequences: u64,
     /// Print {"model": {"kl_truth": x, "se": x, …}, "strategies": {"unigram": {…}, …}}
     #[arg(long)]

@@ -10,7 +10,7 @@ use induct::strategy::{Scratch, Strategy};
 use induct_store::RunFolder;
 use serde_json::{Value, json};
 
-use super::{not_a_number, print, print_json};
+use super::{not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
 
 /// Predict the symbol after given ones: the model's distribution beside every strategy's
@@ -19,7 +19,7 @@ pub struct Arguments {
     /// Folder of the run
     run: PathBuf,
     /// Snapshot to use; the last one if not given
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
     step: Option<u64>,
     /// The symbols seen so far: 0,1,1,0 or as `induct sample` prints them, 0110 (with more than ten states "0 11 3")
     #[arg(long, value_name = "LIST")]
@@ -82,7 +82,9 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
         // Without separators, as `sample` prints up to ten states: a digit per symbol.
         false if states <= 10 && !list.trim().is_empty() => {
             let digits = list.trim().char_indices();
-            digits.map(|(at, c)| symbol(&list.trim()[at..at + c.len_utf8()])).collect()
+            digits
+                .map(|(at, c)| symbol(&list.trim()[at..at + c.len_utf8()]))
+                .collect()
         }
         false => symbol(list.trim()).map(|only| vec![only]),
     };

@@ -44,9 +44,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let entries: Result<Vec<_>, Failure> = shown.into_iter().map(entry).collect();
         return print_json(&json!({ "presets": entries? }));
     }
-    let lines = shown
-        .iter()
-        .map(|setting| format!("{:<30} {:<12} {}\n", setting.name, setting.origin.name(), setting.about));
+    let lines = shown.iter().map(|setting| {
+        format!(
+            "{:<30} {:<12} {}\n",
+            setting.name,
+            setting.origin.name(),
+            setting.about
+        )
+    });
     print(&lines.collect::<String>())?;
     print(
         "\nprinted: as in the paper's text; released: as in its authors' code; recommended: ours\n\

@@ -16,7 +16,7 @@ use induct_store::{How, Mark, OwnFolder, RunFolder, StoreError};
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::{Threads, note, print, print_json};
+use super::{Threads, note, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
@@ -44,7 +44,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     only: Vec<String>,
     /// This many seeds of every experiment instead
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1000))]
     seeds: Option<u64>,
     /// Override one key of every recipe, such as train.batch=128; may be given many times
     #[arg(long, value_name = "KEY.PATH=VALUE")]

@@ -76,7 +76,8 @@ pub fn small_run(folder: &TempDir) -> String {
 
 /// All files of a run that must repeat to the byte.
 pub fn results(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut paths = vec![run.join("recipe.toml"), run.join("metrics.csv")];
+    let names = ["recipe.toml", "metrics.csv", "checkpoint.safetensors"];
+    let mut paths: Vec<PathBuf> = names.iter().map(|name| run.join(name)).collect();
     let snapshots = fs::read_dir(run.join("snapshots")).expect("snapshots");
     paths.extend(snapshots.map(|entry| entry.expect("readable").path()));
     paths.sort();

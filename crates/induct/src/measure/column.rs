@@ -135,10 +135,7 @@ mod tests {
         assert_eq!(TEST_KL_TRUTH.of_test("iid").to_string(), "iid.kl_truth");
         let head = INDUCTION.of_head(1, 0);
         assert_eq!(head.to_string(), "layers.1.heads.0.induction");
-        assert_eq!(
-            POSITIONAL_PROFILE.at(3).to_string(),
-            "positional_profile.3"
-        );
+        assert_eq!(POSITIONAL_PROFILE.at(3).to_string(), "positional_profile.3");
     }
 
     #[test]

@@ -22,7 +22,15 @@ pub fn head_measures(
             let mut work = model.work();
             let inputs = &block.rows()[..model.length().min(block.rows().len())];
             model.forward(prepared, inputs, &mut work);
-            HeadSums::of_block(model, prepared, inputs, block.used(), &work, measures, ngram)
+            HeadSums::of_block(
+                model,
+                prepared,
+                inputs,
+                block.used(),
+                &work,
+                measures,
+                ngram,
+            )
         })
         .collect();
     means(model, &sums, measures)
@@ -224,7 +232,8 @@ pub fn matching(model: &Model, params: &[f32]) -> Option<Matching> {
     let pairs = circuits::matching_scores(model, params)?;
     let measured = pairs.iter().map(|matrix| {
         let (on, off) = diagonal_means(matrix);
-        let tells = matches!(model.kind(), Kind::Minimal(_)) || on.abs() + off.abs() >= SMALLEST_SCORES;
+        let tells =
+            matches!(model.kind(), Kind::Minimal(_)) || on.abs() + off.abs() >= SMALLEST_SCORES;
         Matching {
             gap: on - off,
             dominance: tells.then(|| diagonal_dominance(matrix)),

@@ -14,7 +14,13 @@ pub struct History {
 /// Rows that are equal bit for bit, missing numbers included.
 impl PartialEq for History {
     fn eq(&self, other: &Self) -> bool {
-        let bits = |history: &Self| history.values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        let bits = |history: &Self| {
+            history
+                .values
+                .iter()
+                .map(|v| v.to_bits())
+                .collect::<Vec<_>>()
+        };
         self.columns == other.columns && bits(self) == bits(other)
     }
 }
@@ -155,11 +161,8 @@ impl History {
             let column = self.column(KL_STRATEGY.of_strategy(&name))?;
             Some((name, column))
         };
-        let distances: Vec<(String, Vec<f64>)> = self
-            .strategies()
-            .into_iter()
-            .filter_map(distance)
-            .collect();
+        let distances: Vec<(String, Vec<f64>)> =
+            self.strategies().into_iter().filter_map(distance).collect();
         let (steps, loss) = (self.steps(), self.column(&KL_TRUTH).unwrap_or_default());
         let course = Course {
             steps: &steps,
@@ -201,7 +204,13 @@ mod tests {
     #[test]
     fn rows_that_do_not_fit_are_refused() {
         let mut history = history(&[0.0, 20.0]);
-        for row in [&[40.0][..], &[20.0, 0.1], &[f64::NAN, 0.1], &[40.5, 0.1], &[]] {
+        for row in [
+            &[40.0][..],
+            &[20.0, 0.1],
+            &[f64::NAN, 0.1],
+            &[40.5, 0.1],
+            &[],
+        ] {
             assert!(history.push(row).is_err(), "{row:?}");
         }
         assert_eq!(history.len(), 2);

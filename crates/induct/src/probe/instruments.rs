@@ -9,8 +9,8 @@ use crate::chain::{Address, LANES, Prior, PriorSpec, Purpose};
 use crate::idle::Idle;
 use crate::invalid::Invalid;
 use crate::measure::{
-    Column, DIAGONAL_DOMINANCE, Kl, LOSS_BY_POSITION, KL_TRUTH_BY_POSITION, MATCHING_GAP, Measure, ODD_EVEN, Observed,
-    POSITIONAL_PROFILE, Reading,
+    Column, DIAGONAL_DOMINANCE, KL_TRUTH_BY_POSITION, Kl, LOSS_BY_POSITION, MATCHING_GAP, Measure,
+    ODD_EVEN, Observed, POSITIONAL_PROFILE, Reading,
 };
 use crate::model::{Kind, Model, ModelSpec};
 use crate::strategy::Strategy;
@@ -57,13 +57,23 @@ pub const EXAM_SET: u64 = 3;
 /// Number of the set of `record.tests[index]`.
 fn set_number(index: usize) -> u64 {
     let number = index as u64 + 1;
-    if number < EXAM_SET { number } else { number + 1 }
+    if number < EXAM_SET {
+        number
+    } else {
+        number + 1
+    }
 }
 
 /// The test set with the recipe's own prior, on which the strategies predict too; over the current thread pool.
 pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, Invalid> {
     let length = recipe.task.length;
-    Ok(test_set(recipe, &recipe.prior()?, 0, length, Positions::All))
+    Ok(test_set(
+        recipe,
+        &recipe.prior()?,
+        0,
+        length,
+        Positions::All,
+    ))
 }
 
 /// Test set number `number` of a recipe. Only the first one is measured at all positions.
@@ -93,12 +103,8 @@ fn test_set(
 /// The columns that a run of `recipe` records.
 pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     // The strategies' names depend on n only: no need to draw a prior's pool.
-    let any_prior = Prior::new(
-        &PriorSpec::default(),
-        recipe.task.states,
-        recipe.task.ngram,
-    )
-    .map_err(|invalid| invalid.within("task"))?;
+    let any_prior = Prior::new(&PriorSpec::default(), recipe.task.states, recipe.task.ngram)
+        .map_err(|invalid| invalid.within("task"))?;
     let strategies: Vec<String> = Strategy::reference(&any_prior)
         .iter()
         .map(Strategy::name)

@@ -210,7 +210,13 @@ impl TestSet {
                             heads: looked_at.then(|| {
                                 let (used, asked) = (block.used(), &wanted.heads);
                                 HeadSums::of_block(
-                                    model, prepared, inputs, used, work, asked, wanted.ngram,
+                                    model,
+                                    prepared,
+                                    inputs,
+                                    used,
+                                    work,
+                                    asked,
+                                    wanted.ngram,
                                 )
                             }),
                         }
@@ -265,7 +271,10 @@ impl TestSet {
             sequences += block.used();
             for (position, values) in by_position.iter().enumerate() {
                 for (sums, value) in sums.iter_mut().zip(values) {
-                    sums[position] += value.0[..block.used()].iter().map(|&x| f64::from(x)).sum::<f64>();
+                    sums[position] += value.0[..block.used()]
+                        .iter()
+                        .map(|&x| f64::from(x))
+                        .sum::<f64>();
                 }
             }
         }

@@ -196,7 +196,10 @@ impl Run {
             let Self {
                 trainer, records, ..
             } = &mut *self;
-            let next = records.recipe.record.next_record(step, records.recipe.train.steps);
+            let next = records
+                .recipe
+                .record
+                .next_record(step, records.recipe.train.steps);
             let nearest = records.history.nearest();
             let train = || -> Result<bool, Diverged> {
                 loop {
@@ -247,7 +250,9 @@ impl Records {
 
     fn measure(&self, due: Due) -> Measured {
         let Due { step, loss, .. } = due;
-        let row = self.instruments.measure(&self.model, &due.params, step, loss);
+        let row = self
+            .instruments
+            .measure(&self.model, &due.params, step, loss);
         Measured { due, row }
     }
 

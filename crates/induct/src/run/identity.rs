@@ -97,8 +97,14 @@ mod tests {
             assert_ne!(other.lineage, main.lineage, "{set}");
         }
         let recipe = Recipe::default();
-        assert_ne!(Identity::with(&recipe, NUMERICS + 1, arithmetic()).lineage, main.lineage);
-        assert_ne!(Identity::with(&recipe, NUMERICS, "abacus").lineage, main.lineage);
+        assert_ne!(
+            Identity::with(&recipe, NUMERICS + 1, arithmetic()).lineage,
+            main.lineage
+        );
+        assert_ne!(
+            Identity::with(&recipe, NUMERICS, "abacus").lineage,
+            main.lineage
+        );
     }
 
     #[test]

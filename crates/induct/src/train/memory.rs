@@ -4,7 +4,8 @@ use super::optimizer::OptimizerSpec;
 use super::recipe::Recipe;
 use crate::chain::{LANES, TransitionTable};
 use crate::invalid::{Invalid, require};
-use crate::model::Model;
+use crate::measure::{Measure, Reading};
+use crate::model::{Kind, Model};
 
 /// What a run takes, in bytes, part by part. Estimated from a recipe alone; a little more than it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,14 +24,14 @@ pub struct MemoryEstimate {
     pub pools: f64,
     /// Tokens of the test sets, and what the truth and strategies predict on them.
     pub test_sets: f64,
+    /// All rows that will have been recorded at the end.
+    pub records: f64,
 }
 
 /// The most that a run may take, in GiB: what a laptop has to spare.
 const MAX_GIB: f64 = 4.0;
 
-/// Sets of test sequences that a run is measured on.
-const TEST_SETS: f64 = 3.0;
-/// Sequences of the first of them that are measured at all positions.
+/// Sequences of the first test set that are measured at all positions.
 const THOROUGH_SEQUENCES: f64 = 128.0;
 
 const F32: f64 = size_of::<f32>() as f64;
@@ -61,8 +62,11 @@ impl MemoryEstimate {
         let thread = work + gradient * lanes * F32 + sampler + work + logits;
         let pools = |spec: &crate::chain::PriorSpec| spec.pool_bytes(task.states, task.ngram);
         let stages = recipe.train.curriculum.iter();
-        // Counted twice: the test sets are drawn from a prior of their own.
+        // Counted twice: the test set is drawn from a prior of its own.
         let of_task = 2.0 * pools(&task.prior);
+        let tests = &recipe.record.tests;
+        let of_tests: f64 = tests.iter().map(|test| pools(&test.prior)).sum();
+        let test_sets = 1.0 + tests.len() as f64;
         let sequences = recipe.record.test_sequences as f64;
         // The truth, the uniform strategy and n counting ones, each k probabilities and an entropy; in double
         // precision too, while they are computed.
@@ -74,13 +78,16 @@ impl MemoryEstimate {
             gradients: blocks as f64 * gradient * F32,
             scratch: blocks.clamp(1, Self::THREADS) as f64 * thread,
             batches: 2.0 * (blocks * LANES) as f64 * (t + 1.0 + size_of::<Vec<u8>>() as f64),
-            pools: of_task + stages.map(|stage| pools(&stage.prior)).sum::<f64>(),
-            test_sets: TEST_SETS * sequences * (t + 1.0 + row) + everywhere,
+            pools: of_task + of_tests + stages.map(|stage| pools(&stage.prior)).sum::<f64>(),
+            test_sets: test_sets * sequences * (t + 1.0 + row) + everywhere,
+            records: recipe.record.record_count(recipe.train.steps) as f64
+                * columns(recipe, model)
+                * F64,
         }
     }
 
     /// Every part with its name.
-    pub fn parts(&self) -> [(&'static str, f64); 7] {
+    pub fn parts(&self) -> [(&'static str, f64); 8] {
         [
             ("parameters", self.parameters),
             ("the optimiser's moments", self.moments),
@@ -89,6 +96,7 @@ impl MemoryEstimate {
             ("training batches", self.batches),
             ("pools of chains", self.pools),
             ("test sets", self.test_sets),
+            ("records", self.records),
         ]
     }
 
@@ -106,34 +114,59 @@ impl MemoryEstimate {
         let (name, bytes) = parts[largest];
         let task = &recipe.task;
         let (field, value, fix) = match largest {
-            0 | 1 => ("model", "this model".into(), "the model or task.length"),
+            0 | 1 => (
+                "model",
+                "this model".into(),
+                "the model or task.length smaller",
+            ),
             2 => (
                 "train.batch",
                 recipe.train.batch.to_string(),
-                "it, the model or task.length",
+                "it, the model or task.length smaller",
             ),
             3 => (
                 "task.length",
                 task.length.to_string(),
-                "it, task.states or the model",
+                "it, task.states or the model smaller",
             ),
             4 => (
                 "train.batch",
                 recipe.train.batch.to_string(),
-                "it or task.length",
+                "it or task.length smaller",
             ),
-            5 => ("task.prior", "these pools".into(), "their sizes"),
+            5 => ("task.prior", "these pools".into(), "their sizes smaller"),
+            7 => (
+                "record.every",
+                recipe.record.every.to_string(),
+                "train.steps smaller or it larger: fewer records",
+            ),
             _ => (
                 "record.test_sequences",
                 recipe.record.test_sequences.to_string(),
-                "it, task.length or task.states",
+                "it, task.length or task.states smaller",
             ),
         };
         let allowed = format!(
-            "a run would take {:.1} GiB of memory, {:.1} of them for {name}, and {MAX_GIB} are allowed; make {fix} smaller",
+            "a run would take {:.1} GiB of memory, {:.1} of them for {name}, and {MAX_GIB} are allowed; make {fix}",
             gib(self.total()),
             gib(bytes),
         );
         require(gib(self.total()) <= MAX_GIB, field, value, &allowed)
     }
+}
+
+/// How many columns a run records.
+fn columns(recipe: &Recipe, model: &Model) -> f64 {
+    let heads = match model.kind() {
+        Kind::Transformer(shape) => (0..shape.layer_count()).map(|l| shape.heads(l)).sum(),
+        Kind::Minimal(_) => 0,
+    };
+    let of = |measure: &&Measure| match measure.reading {
+        Reading::Run(_) => 1,
+        Reading::Strategy(_) => recipe.task.ngram + 1,
+        Reading::Test(_) => recipe.record.tests.len(),
+        Reading::Head(_) => heads,
+        Reading::Lag(_) | Reading::Position(_) => recipe.task.length,
+    };
+    recipe.record.chosen().iter().map(of).sum::<usize>() as f64
 }

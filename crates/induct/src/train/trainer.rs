@@ -9,8 +9,8 @@ use super::loss::Loss;
 use super::optimizer::Optimizer;
 use super::recipe::Recipe;
 use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
-use crate::idle::Idle;
 use crate::digest;
+use crate::idle::Idle;
 use crate::invalid::{Invalid, require};
 use crate::model::{Lane, Model, Prepared, Work};
 
@@ -115,7 +115,11 @@ impl Trainer {
         recipe.check()?;
         if let Some(from) = &recipe.from {
             let place = format!("\"{}\" at step {}", from.run, from.step);
-            return Err(Invalid::new("from", place, "the weights of that snapshot must be at hand"));
+            return Err(Invalid::new(
+                "from",
+                place,
+                "the weights of that snapshot must be at hand",
+            ));
         }
         let params = recipe.model()?.start(recipe.seeds.init);
         Self::starting_at(recipe, params)
@@ -130,7 +134,9 @@ impl Trainer {
             expected == Some(digest.as_str()),
             "from.weights",
             expected.unwrap_or("(unset)"),
-            &format!("the digest of the weights at hand, {digest}: the snapshot is not the one that the recipe means"),
+            &format!(
+                "the digest of the weights at hand, {digest}: the snapshot is not the one that the recipe means"
+            ),
         )?;
         let needed = recipe.model()?.layout().len();
         require(
@@ -282,7 +288,11 @@ impl Learner {
                 *block_loss = workers.lend(
                     || Worker::new(model),
                     |worker| {
-                        let task = Task { loss, scale: scale as f32, last };
+                        let task = Task {
+                            loss,
+                            scale: scale as f32,
+                            last,
+                        };
                         worker.look(model, prepared, tokens, task, block_grad)
                     },
                 );
@@ -396,7 +406,8 @@ impl Worker {
                     // Before the gradients of all rows take the place of these.
                     let (start, row) = (logits.len() - model.states(), end - 1);
                     let d_last = &mut d_logits[start..];
-                    total.last = loss.evaluate(&logits[start..], &targets[row..], used, scale, d_last);
+                    total.last =
+                        loss.evaluate(&logits[start..], &targets[row..], used, scale, d_last);
                 }
                 total.all += loss.evaluate(logits, &targets[rows], used, scale, d_logits);
             },

@@ -1,6 +1,8 @@
 //! Claims on what the layers do.
 
-use induct::measure::{DIAGONAL_DOMINANCE, INDUCTION, MATCHING_GAP, ODD_EVEN, POSITIONAL_PROFILE, PREVIOUS_TOKEN};
+use induct::measure::{
+    DIAGONAL_DOMINANCE, INDUCTION, MATCHING_GAP, ODD_EVEN, POSITIONAL_PROFILE, PREVIOUS_TOKEN,
+};
 use induct::probe::positional_profile;
 
 use super::{Claim, Limit, Part, by_hand};
@@ -121,11 +123,10 @@ fn second_layer_first(results: &Results) -> Vec<Part> {
         let leading = profiles(run).iter().position(|profile| leads(profile, 1))?;
         Some(run.steps()[leading] - diagonal)
     };
-    let transformer =
-        |run: &Run| {
-            let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0))?;
-            Some(previous - half_way(run, &run.column(&MATCHING_GAP))?)
-        };
+    let transformer = |run: &Run| {
+        let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0))?;
+        Some(previous - half_way(run, &run.column(&MATCHING_GAP))?)
+    };
     vec![
         Part::new(
             "minimal model",
@@ -146,9 +147,9 @@ fn second_layer_first(results: &Results) -> Vec<Part> {
 fn half_way(run: &Run, values: &[f64]) -> Option<f64> {
     let (first, last) = (values.first()?, values.last()?);
     let middle = 0.5 * (first + last);
-    let at = values.iter().position(|value| {
-        (value - first) * (last - first) >= (middle - first) * (last - first)
-    })?;
+    let at = values
+        .iter()
+        .position(|value| (value - first) * (last - first) >= (middle - first) * (last - first))?;
     Some(run.steps()[at])
 }
 

@@ -37,8 +37,7 @@ fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
     let onset = |p: f64, seed: usize| -> Option<f64> {
         let run = results.of(&interpolated(p)).runs.get(seed)?;
         let never = f64::MAX;
-        run.is_sound()
-            .then(|| run.onset("bigram").unwrap_or(never))
+        run.is_sound().then(|| run.onset("bigram").unwrap_or(never))
     };
     let seeds = results.of(&interpolated(0.0)).runs.len();
     let by_seed = |(low, high): (f64, f64)| -> Vec<f64> {

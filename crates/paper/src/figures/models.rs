@@ -188,8 +188,12 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
             "one layer",
             &["uniform", "unigram", "bigram"],
         );
-        plot.series
-            .push(curves::line("two layers", Colour::Vermilion, two, &KL_TRUTH));
+        plot.series.push(curves::line(
+            "two layers",
+            Colour::Vermilion,
+            two,
+            &KL_TRUTH,
+        ));
         Panel::Plot(plot)
     };
     let figure = Figure {

@@ -23,11 +23,7 @@ pub(super) fn table(results: &Results) -> String {
             _ => ("–".into(), "–".into()),
         };
         let seconds: f64 = trained.runs.iter().map(Run::seconds).sum();
-        let diverged = trained
-            .runs
-            .iter()
-            .filter(|run| !run.is_sound())
-            .count();
+        let diverged = trained.runs.iter().filter(|run| !run.is_sound()).count();
         let seeds = match diverged {
             0 => trained.runs.len().to_string(),
             _ => format!("{} ({diverged} diverged)", trained.runs.len()),

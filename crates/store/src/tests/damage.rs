@@ -26,7 +26,12 @@ fn read_all(path: &Path) -> Result<Option<Everything>, StoreError> {
     };
     let bits = |row: &[f64]| row.iter().map(|v| v.to_bits()).collect();
     let rows = kept.history.rows().map(bits).collect();
-    Ok(Some((kept.recipe, rows, kept.snapshots, format!("{:?}", kept.summary))))
+    Ok(Some((
+        kept.recipe,
+        rows,
+        kept.snapshots,
+        format!("{:?}", kept.summary),
+    )))
 }
 
 #[test]
@@ -43,7 +48,10 @@ fn a_flipped_bit_anywhere_is_noticed() {
             damaged[at] ^= 1 << (at % 8);
             fs::write(&file, &damaged).unwrap();
             match read_all(&path) {
-                Err(error) => assert!(error.to_string().contains(name.rsplit('/').next().unwrap()), "{error}"),
+                Err(error) => assert!(
+                    error.to_string().contains(name.rsplit('/').next().unwrap()),
+                    "{error}"
+                ),
                 Ok(read) => panic!("{name}, byte {at}: taken as sound ({})", read == whole),
             }
         }
@@ -58,9 +66,18 @@ fn an_empty_or_edited_recipe_is_refused() {
     let file = path.join("recipe.toml");
     let text = fs::read_to_string(&file).unwrap();
     let (_, body) = text.split_once("\n\n").unwrap();
-    for damaged in ["", "\n", body, &text.replace("steps = 12", "steps = 16"), &text[..text.len() - 9]] {
+    for damaged in [
+        "",
+        "\n",
+        body,
+        &text.replace("steps = 12", "steps = 16"),
+        &text[..text.len() - 9],
+    ] {
         fs::write(&file, damaged).unwrap();
-        assert!(matches!(RunFolder::open(&path), Err(StoreError::Damaged { .. })));
+        assert!(matches!(
+            RunFolder::open(&path),
+            Err(StoreError::Damaged { .. })
+        ));
         let refused = complete(&path, &recipe, How::Extend).unwrap_err();
         assert!(refused.to_string().contains("recipe.toml"), "{refused}");
     }
@@ -86,10 +103,17 @@ fn files_of_another_run_are_not_taken() {
     let (folder, path, _) = finished();
     let (other, another) = (folder.path().join("other"), recipe(&["seeds.data=1"]));
     complete(&other, &another, How::New).unwrap();
-    for name in ["metrics.csv", "checkpoint.safetensors", "snapshots/step-000012.safetensors"] {
+    for name in [
+        "metrics.csv",
+        "checkpoint.safetensors",
+        "snapshots/step-000012.safetensors",
+    ] {
         let own = fs::read(path.join(name)).unwrap();
         fs::copy(other.join(name), path.join(name)).unwrap();
-        assert!(matches!(read_all(&path), Err(StoreError::Damaged { .. })), "{name}");
+        assert!(
+            matches!(read_all(&path), Err(StoreError::Damaged { .. })),
+            "{name}"
+        );
         fs::write(path.join(name), own).unwrap();
     }
     // Another run's summary is that of a run that this one is not: it has not ended.
@@ -110,14 +134,21 @@ fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
     let moments = vec![vec![0.0; params.len()]; 2];
     let file = crate::tensors::encode(&model, lineage, 1_000_000_000_000, &params, &moments);
     fs::write(path.join("checkpoint.safetensors"), file).unwrap();
-    let refused = complete(&path, &short, How::Resume).unwrap_err().to_string();
+    let refused = complete(&path, &short, How::Resume)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("step 1000000000000"), "{refused}");
 }
 
 #[test]
 fn pipes_and_folders_in_place_of_files_are_refused() {
     let (_folder, path, recipe) = finished();
-    for name in ["recipe.toml", "metrics.csv", "summary.json", "checkpoint.safetensors"] {
+    for name in [
+        "recipe.toml",
+        "metrics.csv",
+        "summary.json",
+        "checkpoint.safetensors",
+    ] {
         let (folder, run) = (TempDir::new().unwrap(), recipe.clone());
         let copy = folder.path().join("run");
         fs::create_dir_all(copy.join("snapshots")).unwrap();
@@ -126,12 +157,17 @@ fn pipes_and_folders_in_place_of_files_are_refused() {
         }
         fs::copy(path.join("summary.json"), copy.join("summary.json")).unwrap();
         let _ = fs::remove_file(copy.join(name));
-        let made = std::process::Command::new("mkfifo").arg(copy.join(name)).status();
+        let made = std::process::Command::new("mkfifo")
+            .arg(copy.join(name))
+            .status();
         if !made.is_ok_and(|status| status.success()) {
             fs::create_dir(copy.join(name)).unwrap();
         }
         let read = read_all(&copy).unwrap_err().to_string();
-        assert!(read.contains(name) && read.contains("regular file"), "{read}");
+        assert!(
+            read.contains(name) && read.contains("regular file"),
+            "{read}"
+        );
         // Whatever is done with it, it comes to an end.
         let _ = complete(&copy, &run, How::Resume);
     }

@@ -67,7 +67,8 @@ fn a_power_cut_at_any_change_loses_no_checkpoint() {
     let root = folder.path().join("whole");
     std::fs::create_dir(&root).unwrap();
     let (changes, expected) = whole(&recipe, &root.join("run"));
-    let is_checkpoint = |change: &Change| matches!(change, Change::SyncFolder(path) if path.ends_with("run"));
+    let is_checkpoint =
+        |change: &Change| matches!(change, Change::SyncFolder(path) if path.ends_with("run"));
     let mut checked = 0;
     for cut in 0..=changes.len() {
         let luck = (cut as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

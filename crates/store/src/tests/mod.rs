@@ -112,7 +112,12 @@ fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let entry = entry.unwrap().path();
-            let name = entry.strip_prefix(path).unwrap().to_str().unwrap().to_owned();
+            let name = entry
+                .strip_prefix(path)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
             if entry.is_dir() {
                 folders.push(entry);
             } else if name != LOCK && name != "summary.json" {

@@ -41,9 +41,18 @@ fn of_many_who_start_at_once_one_runs() {
 #[test]
 fn a_finished_run_is_extended_to_the_bytes_of_a_longer_one() {
     let folder = TempDir::new().unwrap();
-    for (name, set) in [("all", "record.snapshots=100"), ("few", "record.snapshots=3")] {
-        let (short, long) = (recipe(&[set, "train.steps=10"]), recipe(&[set, "train.steps=20"]));
-        let (path, whole) = (folder.path().join(name), folder.path().join(format!("{name}-whole")));
+    for (name, set) in [
+        ("all", "record.snapshots=100"),
+        ("few", "record.snapshots=3"),
+    ] {
+        let (short, long) = (
+            recipe(&[set, "train.steps=10"]),
+            recipe(&[set, "train.steps=20"]),
+        );
+        let (path, whole) = (
+            folder.path().join(name),
+            folder.path().join(format!("{name}-whole")),
+        );
         complete(&whole, &long, How::New).unwrap();
         complete(&path, &short, How::New).unwrap();
         complete(&path, &long, How::Extend).unwrap();
@@ -64,7 +73,11 @@ fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
     for (sets, how, word) in [
         (&[cosine, "train.steps=20"][..], How::Extend, "cosine"),
         (&[cosine, "train.steps=20"], How::Resume, "another recipe"),
-        (&[cosine, "train.batch=16"], How::Extend, "train.batch = 16, there 8"),
+        (
+            &[cosine, "train.batch=16"],
+            How::Extend,
+            "train.batch = 16, there 8",
+        ),
         (&[cosine, "seeds.data=1"], How::Extend, "seeds.data"),
     ] {
         let refused = complete(&path, &recipe(sets), how).unwrap_err().to_string();
@@ -74,7 +87,10 @@ fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
     let short = folder.path().join("short");
     complete(&short, &recipe(&[]), How::New).unwrap();
     let refused = complete(&short, &recipe(&["train.steps=4"]), How::Extend).unwrap_err();
-    assert!(refused.to_string().contains("12 steps that are done"), "{refused}");
+    assert!(
+        refused.to_string().contains("12 steps that are done"),
+        "{refused}"
+    );
     let refused = complete(&short, &recipe(&[]), How::New).unwrap_err();
     assert!(matches!(refused, StoreError::HoldsARun { .. }));
 }
@@ -94,7 +110,10 @@ fn somebody_s_folder_is_not_touched() {
 fn divergence_keeps_the_last_weights_that_were_any_good() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("run");
-    let recipe = recipe(&["record.snapshots=1", "train.optimizer={kind=\"sgd\", lr=1e30}"]);
+    let recipe = recipe(&[
+        "record.snapshots=1",
+        "train.optimizer={kind=\"sgd\", lr=1e30}",
+    ]);
     complete(&path, &recipe, How::New).unwrap();
     let run = RunFolder::open(&path).unwrap();
     let (step, params) = run.snapshot(None).unwrap();

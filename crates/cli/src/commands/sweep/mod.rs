@@ -20,7 +20,7 @@ use self::figure::{Group, KeyAxis, Map, curves, phase_diagram};
 use self::folder::SweepFolder;
 use self::plan::Planned;
 use self::table::Row;
-use super::{Threads, note, print, print_json};
+use super::{Threads, note, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// A recipe's file, or the name of a preset (see `induct presets`)
     recipe: String,
     /// Number of seeds: 0, 1, … for both the weights' start and the data
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = numbers::whole_within(1..=100_000))]
     seeds: u64,
     /// Values that one key takes, separated by semicolons, such as "train.optimizer.lr=1e-3;3e-3"; may be given many times, for
     /// all combinations
@@ -58,7 +58,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let base = recipes::load(&arguments.recipe, &arguments.set)?;
     let variations = plan::variations(&arguments.vary)?;
-    let runs = plan::runs(&arguments.recipe, &arguments.set, &variations, arguments.seeds)?;
+    let runs = plan::runs(
+        &arguments.recipe,
+        &arguments.set,
+        &variations,
+        arguments.seeds,
+    )?;
     let out = match &arguments.out {
         Some(out) => out.clone(),
         None => Path::new("sweeps").join(&base.name),
@@ -66,7 +71,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let keys: Vec<String> = variations.into_iter().map(|v| v.key).collect();
     let interrupt = Interrupt::watch()?;
     let folder = SweepFolder::claim(&out, &base, &keys)?;
-    let stopped = arguments.threads.run(|| train_all(&runs, &folder, &interrupt))?;
+    let stopped = arguments
+        .threads
+        .run(|| train_all(&runs, &folder, &interrupt))?;
     let rows = table::rows(
         &folder.files.file("runs"),
         &folder.files.names("runs")?,
@@ -105,11 +112,7 @@ fn train_all(
     interrupt: &Interrupt,
 ) -> Result<usize, Failure> {
     let bar = bar(runs);
-    let (steps, done, stopped) = (
-        AtomicU64::new(0),
-        AtomicUsize::new(0),
-        AtomicUsize::new(0),
-    );
+    let (steps, done, stopped) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let train = |index: usize| -> Result<(), Failure> {
         let run = &runs[index];
         let path = folder.files.file("runs").join(&run.name);
@@ -227,7 +230,9 @@ fn diagram(rows: &[Row], x: &str, y: &str) -> Figure {
     let last = last.map_or("bigram", |(name, _)| name.as_str());
     let map = |title: String, unit: &str, of: &dyn Fn(&Row) -> Option<f64>| {
         let cell = |x: &String, y: &String| {
-            let here = rows.iter().filter(|row| row.values[0] == *x && row.values[1] == *y);
+            let here = rows
+                .iter()
+                .filter(|row| row.values[0] == *x && row.values[1] == *y);
             let values: Vec<f64> = here.filter_map(of).collect();
             (!values.is_empty()).then(|| induct::probe::median(&values))
         };
@@ -242,9 +247,11 @@ fn diagram(rows: &[Row], x: &str, y: &str) -> Figure {
         map("Final loss".into(), "KL(truth ‖ model), nats", &|row| {
             row.last("kl_truth")
         }),
-        map(format!("When {last} becomes the nearest"), "steps", &|row| {
-            row.onset(last).map(|step| step as f64)
-        }),
+        map(
+            format!("When {last} becomes the nearest"),
+            "steps",
+            &|row| row.onset(last).map(|step| step as f64),
+        ),
     ];
     phase_diagram(&x, &y, &maps)
 }

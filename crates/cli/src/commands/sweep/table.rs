@@ -81,7 +81,9 @@ pub fn rows(runs: &Path, names: &[String], keys: &[String]) -> Vec<Row> {
     let mut rows: Vec<Row> = names.iter().filter_map(row).collect();
     rows.sort_by(|a, b| {
         let values = a.values.iter().zip(&b.values);
-        let by_value = values.map(|(a, b)| compare(a, b)).find(|order| order.is_ne());
+        let by_value = values
+            .map(|(a, b)| compare(a, b))
+            .find(|order| order.is_ne());
         by_value
             .unwrap_or(std::cmp::Ordering::Equal)
             .then(a.seed.cmp(&b.seed))
@@ -134,7 +136,14 @@ pub fn csv(rows: &[Row], keys: &[String]) -> Result<Vec<u8>, Failure> {
             let mut cells = vec![row.name.clone()];
             cells.extend(row.values.iter().cloned());
             cells.push(row.seed.to_string());
-            cells.push(if row.diverged() { "diverged" } else { "complete" }.into());
+            cells.push(
+                if row.diverged() {
+                    "diverged"
+                } else {
+                    "complete"
+                }
+                .into(),
+            );
             cells.push(summary.steps.to_string());
             cells.push(step(summary.diverged_at));
             cells.push(phases.collect::<Vec<_>>().join(" > "));
@@ -157,7 +166,9 @@ pub fn text(rows: &[Row], keys: &[String], out: &Path) -> String {
     );
     for group in rows.chunk_by(|a, b| a.values == b.values) {
         let varied = keys.iter().zip(&group[0].values);
-        let title: Vec<String> = varied.map(|(key, value)| format!("{key}={value}")).collect();
+        let title: Vec<String> = varied
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         let title = match title.is_empty() {
             true => String::new(),
             false => format!("{}: ", title.join(", ")),
