@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::chain::{LANES, TokenBlock};
 use crate::measure::{HeadMeasure, HeadObserved, Matching, Target};
 use crate::model::circuits;
+use crate::model::level::{Level, leveled};
 use crate::model::{AttnRow, Kind, Lane, Matrix, Model, Prepared, Work};
 
 /// Measures of every head of a transformer on some blocks, by layer and head, over the current thread pool. Empty for the minimal
@@ -86,26 +87,29 @@ impl HeadSums {
             Kind::Minimal(_) => Vec::new(),
         };
         let empty = |heads: &usize| vec![vec![0.0; measures.len()]; *heads];
+        let rows = |measure: &HeadMeasure| match measure {
+            HeadMeasure::Mass(target) => rows_with_target(*target, inputs, used, ngram) as f64,
+            HeadMeasure::Entropy => (used * inputs.len().saturating_sub(1)) as f64,
+        };
         let mut own = Self {
             sums: heads.iter().map(empty).collect(),
-            rows: vec![0.0; measures.len()],
+            rows: measures.iter().map(rows).collect(),
         };
+        let level = Level::detect();
+        let symbols = as_numbers(inputs);
         let mut look = |row: AttnRow| {
-            if row.position == 0 {
+            let i = row.position;
+            if i == 0 {
                 return;
             }
-            let pattern = &row.attn_pattern[..=row.position];
+            let pattern = &row.attn_pattern[..=i];
             for (m, measure) in measures.iter().enumerate() {
-                let (value, counts) = match measure {
-                    HeadMeasure::Mass(target) => mass_on(*target, inputs, pattern, ngram),
-                    HeadMeasure::Entropy => (entropy(pattern), [1.0; LANES]),
+                let value = match measure {
+                    HeadMeasure::Mass(target) => mass_on(level, *target, &symbols, pattern, ngram),
+                    HeadMeasure::Entropy => entropy(pattern),
                 };
                 for lane in 0..used {
                     own.sums[row.layer][row.head][m] += f64::from(value[lane]);
-                    // Which rows count depends on the symbols only.
-                    if (row.layer, row.head) == (0, 0) && counts[lane] > 0.0 {
-                        own.rows[m] += 1.0;
-                    }
                 }
             }
         };
@@ -114,44 +118,85 @@ impl HeadSums {
     }
 }
 
-/// Attention of a row on the positions of a target pattern, and how many positions that are. The row is that of the last position
-/// of `pattern`.
+/// Symbols as numbers: compared with one another, eight at a time, like everything else. `[t]`
+fn as_numbers(inputs: &[[u8; LANES]]) -> Vec<Lane> {
+    let row = |symbols: &[u8; LANES]| Lane(symbols.map(f32::from));
+    inputs.iter().map(row).collect()
+}
+
+/// Attention of a row on the positions of a target pattern, by lane. The row is that of the last position of `pattern`.
 fn mass_on(
+    level: Level,
     target: Target,
-    inputs: &[[u8; LANES]],
+    symbols: &[Lane],
     pattern: &[Lane],
     ngram: usize,
-) -> ([f32; LANES], [f32; LANES]) {
+) -> [f32; LANES] {
     let i = pattern.len() - 1;
-    let (mut mass, mut targets) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-    let mut add = |hit: [f32; LANES], weight: &Lane| {
-        for lane in 0..LANES {
-            mass[lane] += hit[lane] * weight.0[lane];
-            targets[lane] += hit[lane];
-        }
-    };
-    let same = |a: usize, b: usize| -> [f32; LANES] {
-        std::array::from_fn(|lane| f32::from(u8::from(inputs[a][lane] == inputs[b][lane])))
-    };
     match target {
-        Target::PreviousToken => add([1.0; LANES], &pattern[i - 1]),
-        Target::Induction => (1..=i).for_each(|j| add(same(j - 1, i), &pattern[j])),
-        Target::SameToken => (0..=i).for_each(|j| add(same(j, i), &pattern[j])),
-        Target::NgramMatch => {
-            let context = ngram - 1;
-            // A context that reaches beyond the first symbol has no match.
-            let from = if i + 1 >= context { context } else { i + 1 };
-            for j in from..=i {
-                let mut hit = [1.0; LANES];
-                for back in 0..context {
-                    let equal = same(j - 1 - back, i - back);
-                    hit = std::array::from_fn(|lane| hit[lane] * equal[lane]);
-                }
-                add(hit, &pattern[j]);
+        Target::PreviousToken => pattern[i - 1].0,
+        Target::Induction => mass_where_equal(level, &symbols[..i], symbols[i], &pattern[1..]).0,
+        Target::SameToken => mass_where_equal(level, &symbols[..=i], symbols[i], pattern).0,
+        Target::NgramMatch => mass_after_context(symbols, pattern, ngram - 1),
+    }
+}
+
+/// How many positions after the first have anything to attend to, in the first `used` sequences.
+fn rows_with_target(target: Target, inputs: &[[u8; LANES]], used: usize, ngram: usize) -> usize {
+    let after_first = inputs.len().saturating_sub(1);
+    let context = match target {
+        Target::PreviousToken | Target::SameToken => return used * after_first,
+        Target::Induction => 1,
+        Target::NgramMatch => ngram - 1,
+    };
+    let in_lane = |lane: usize| {
+        let symbols: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
+        let mut seen = std::collections::HashSet::new();
+        let mut ends = symbols.windows(context).zip(context - 1..);
+        // The context that ends at a position has something to look at if it has come before.
+        ends.by_ref()
+            .filter(|(window, i)| !seen.insert(*window) && *i > 0)
+            .count()
+    };
+    (0..used).map(in_lane).sum()
+}
+
+leveled!(
+    /// The weights of those rows whose symbol equals `symbol`, summed by lane. Shapes: `[rows]` both.
+    fn mass_where_equal(symbols: &[Lane], symbol: Lane, weights: &[Lane]) -> Lane = mass_where_equal_any
+);
+
+#[inline(always)]
+fn mass_where_equal_any<const FUSED: bool>(
+    symbols: &[Lane],
+    symbol: Lane,
+    weights: &[Lane],
+) -> Lane {
+    let (mut mass, one) = (Lane::ZERO, Lane::splat(1.0));
+    for (&other, &weight) in symbols.iter().zip(weights) {
+        // One for equal symbols, zero for others, which differ by at least one.
+        let apart = other - symbol;
+        let equal = (one - apart * apart).max(Lane::ZERO);
+        mass += equal * weight;
+    }
+    mass
+}
+
+/// The same for positions whose `context` predecessors equal the last `context` symbols. A context that reaches beyond the first symbol
+/// has no match.
+fn mass_after_context(symbols: &[Lane], pattern: &[Lane], context: usize) -> [f32; LANES] {
+    let i = pattern.len() - 1;
+    let mut mass = [0.0_f32; LANES];
+    let first = if i + 1 < context { i + 1 } else { context };
+    for j in first..=i {
+        for lane in 0..LANES {
+            let same = |back: usize| symbols[j - 1 - back].0[lane] == symbols[i - back].0[lane];
+            if (0..context).all(same) {
+                mass[lane] += pattern[j].0[lane];
             }
         }
     }
-    (mass, targets)
+    mass
 }
 
 /// Entropy of a row of attention, in nats.

@@ -180,7 +180,7 @@ impl TestSet {
             .par_iter()
             .enumerate()
             // Small pieces: a step of training may be waiting for the thread that does one.
-            .with_max_len(2)
+            .with_max_len(8)
             .map(|(index, block)| {
                 rooms.lend(
                     || Room::new(model),
