@@ -100,7 +100,7 @@ SETTINGS: dict[str, Setting] = {
     for setting in (
         Setting("main"),
         Setting("three-states", states=3),
-        Setting("trigram", ngram=3, length=200, width=48, heads=3),
+        Setting("trigram-wide", ngram=3, length=200, width=48, heads=3),
         Setting("many-states", states=10, length=200, width=32),
         Setting("one-layer-mlp", layers=1, mlp=True, positions="absolute"),
         Setting("minimal", kind="minimal", optimizer=Sgd(lr=2e-3)),

@@ -23,9 +23,8 @@ const MARK: Mark = Mark {
 /// Refuses a folder that holds something else.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let elsewhere = "give another --out";
-    Ok(MARK
-        .check(path)
-        .map_err(|error| Failure::from(error).with_advice(elsewhere))?)
+    MARK.check(path)
+        .map_err(|error| Failure::from(error).with_advice(elsewhere))
 }
 
 /// Writes the ledger, the figures and the page into `path`.

@@ -268,7 +268,11 @@ mod tests {
         let mut other = main.with_seed(7);
         assert_ne!(other, main.recipe);
         other.seeds = main.recipe.seeds;
+        // Weights on the way are those of the first seed.
+        assert_eq!(other.record.snapshots, 1);
+        other.record.snapshots = main.recipe.record.snapshots;
         assert_eq!(other, main.recipe);
+        assert_eq!(main.with_seed(0), main.recipe);
         assert_eq!(main.seeds, 2);
     }
 }

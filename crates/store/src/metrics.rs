@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_torn_last_line_is_told_from_damage_before_it() {
         let text = file(&history(), "abc");
-        let cut = read(text[..text.len() - 5].as_bytes(), columns(), "abc").unwrap();
+        let cut = read(&text.as_bytes()[..text.len() - 5], columns(), "abc").unwrap();
         assert_eq!((cut.history.len(), cut.torn), (2, true));
         let flipped = text.replacen("20,", "30,", 1);
         let flipped = read(flipped.as_bytes(), columns(), "abc").unwrap();

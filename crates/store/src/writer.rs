@@ -196,7 +196,10 @@ fn holds_run(path: &Path, how: How) -> Result<bool, StoreError> {
         return Ok(false);
     };
     let has_recipe = contents.iter().any(|name| name == RECIPE);
-    match (has_recipe, how) {
+    // What is left of a run that lost its recipe may be replaced, but not gone on with.
+    let ours = [METRICS, SNAPSHOTS, CHECKPOINT, SUMMARY];
+    let remains = contents.iter().all(|name| ours.contains(&name.as_str()));
+    match (has_recipe || (remains && how == How::Replace), how) {
         (true, How::New) => Err(StoreError::HoldsARun {
             path: path.to_owned(),
         }),

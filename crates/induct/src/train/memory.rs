@@ -136,9 +136,9 @@ impl MemoryEstimate {
             ),
             5 => ("task.prior", "these pools".into(), "their sizes smaller"),
             7 => (
-                "record.every",
-                recipe.record.every.to_string(),
-                "train.steps smaller or it larger: fewer records",
+                "train.steps",
+                recipe.train.steps.to_string(),
+                "it smaller, or record.every larger: fewer records",
             ),
             _ => (
                 "record.test_sequences",
