@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use induct::digest;
 use induct::probe::Instruments;
-use induct::run::{Ending, Progress, Record, Run, Sink, Summary};
-use induct::train::{FromSpec, OptimizerSpec, Recipe, TrainState};
+use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary};
+use induct::train::{FromSpec, OptimizerSpec, Recipe};
 use induct_store::{Begun, How, RunFolder, RunWriter, StoreError};
 
 use crate::commands::note;
@@ -59,11 +59,21 @@ impl Session<'_> {
             Some(instruments) => Arc::clone(instruments),
             None => Arc::new(Instruments::new(self.recipe)?),
         };
-        let mut run = match &self.recipe.from {
-            None => Run::new(self.recipe, instruments)?,
-            Some(from) => Run::with_weights(self.recipe, instruments, source_weights(from)?)?,
+        let from_start = || -> Result<Run, Failure> {
+            let instruments = Arc::clone(&instruments);
+            Ok(match &self.recipe.from {
+                None => Run::new(self.recipe, instruments)?,
+                Some(from) => Run::with_weights(self.recipe, instruments, source_weights(from)?)?,
+            })
         };
-        let start = match RunWriter::begin(self.path, self.recipe, self.how)? {
+        let goes_on =
+            RunFolder::open(self.path).is_ok_and(|run| run.checkpoint().is_ok_and(|c| c.is_some()));
+        let fresh = match goes_on {
+            true => None,
+            false => Some(from_start()?),
+        };
+        let begun = RunWriter::begin(self.path, self.recipe, self.how);
+        let start = match begun.map_err(|error| self.advised(error))? {
             Begun::Training(start) => start,
             Begun::Ended(_, summary) => {
                 return Ok(Outcome::Ended {
@@ -73,12 +83,16 @@ impl Session<'_> {
             }
         };
         if let Some(remark) = &start.remark {
-            note(&format!("{}: {remark}", self.path.display()));
+            note(remark);
         }
-        if let Some((state, history)) = start.from {
-            run.resume(state, history)
-                .map_err(|unfit| Failure::mistake(format!("{}: {unfit}", self.path.display())))?;
-        }
+        let mut run = match (start.from, fresh) {
+            (Some((state, history)), _) => Run::resumed(self.recipe, instruments, state, history)
+                .map_err(|unfit| {
+                Failure::mistake(format!("{}: {unfit}", self.path.display()))
+            })?,
+            (None, Some(fresh)) => fresh,
+            (None, None) => from_start()?,
+        };
         let mut watched = Watched {
             writer: start.writer,
             follow,
@@ -105,6 +119,22 @@ impl Session<'_> {
                 Ok(Outcome::Stopped(run.step()))
             }
         }
+    }
+}
+
+impl Session<'_> {
+    /// What to do about a folder that cannot be used.
+    fn advised(&self, error: StoreError) -> Failure {
+        let advice = match (&error, self.how) {
+            (StoreError::HoldsARun { .. }, _) => {
+                "add --resume to go on with it, or give another --out"
+            }
+            (StoreError::Foreign { .. } | StoreError::Different { .. }, How::New | How::Extend) => {
+                "give another --out"
+            }
+            _ => return error.into(),
+        };
+        Failure::from(error).with_advice(advice)
     }
 }
 
@@ -138,8 +168,8 @@ impl<F: FnMut(&Progress) + Send> Sink for Watched<'_, F> {
         self.writer.wants_checkpoint()
     }
 
-    fn checkpoint(&mut self, state: &TrainState) -> Result<(), StoreError> {
-        self.writer.checkpoint(state)
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        self.writer.checkpoint(checkpoint)
     }
 }
 

@@ -153,11 +153,17 @@ impl Story<'_> {
         }
         text.push('\n');
         let scores: Vec<Vec<Scored>> = measures.iter().map(|m| self.scores(m)).collect();
-        for index in 0..scores[0].len() {
-            let (layer, head) = scores[0][index].place();
+        let mut places: Vec<(usize, usize)> = scores.iter().flatten().map(Scored::place).collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let (layer, head) = place;
             text += &format!("  {:<18}", format!("layers.{layer}.heads.{head}"));
-            for scored in scores.iter().filter_map(|scores| scores.get(index)) {
-                let cell = format!("{:.3} -> {:.3}", scored.first, scored.last);
+            for scores in &scores {
+                let scored = scores.iter().find(|scored| scored.place() == place);
+                let cell = scored.map_or("-".to_owned(), |scored| {
+                    format!("{:.3} -> {:.3}", scored.first, scored.last)
+                });
                 text += &format!(" {cell:>18}");
             }
             text.push('\n');

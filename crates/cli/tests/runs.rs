@@ -219,7 +219,10 @@ fn a_finished_run_is_made_longer_where_its_schedule_allows() {
     succeed(&["train", &own, "--resume", "--set", "train.steps=50"]);
     assert_eq!(results(Path::new(&run)), results(&longer));
     let refused = fail(2, &["train", &own, "--resume", "--set", "train.steps=40"]);
-    assert!(refused.contains("50 steps that are done"), "{refused}");
+    assert!(
+        refused.contains("50 steps that are done already"),
+        "{refused}"
+    );
     let refused = fail(2, &["train", &own, "--resume", "--set", "train.batch=16"]);
     assert!(refused.contains("train.batch = 16, there 12"), "{refused}");
     // Along a cosine, a longer run is another one from the start.

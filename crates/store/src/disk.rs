@@ -2,7 +2,9 @@
 //! them, or drop what was not synced.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+#[cfg(test)]
+use std::io;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 #[cfg(test)]
@@ -81,7 +83,10 @@ impl Disk {
         #[cfg(test)]
         self.note(Change::Sync(path.to_owned()), || Ok(()))
             .map_err(StoreError::io("sync", path))?;
-        File::open(path)
+        // Some systems sync only what is open for writing.
+        OpenOptions::new()
+            .write(true)
+            .open(path)
             .and_then(|file| file.sync_all())
             .map_err(StoreError::io("sync", path))
     }
@@ -173,19 +178,18 @@ impl Growing {
 
 /// Reads a whole file; none if there is none. Anything but a regular file is refused: reading a pipe might never end.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    let attempt = || -> io::Result<Option<Vec<u8>>> {
-        match fs::metadata(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
-            Err(error) => return Err(error),
-            Ok(about) if !about.is_file() => {
-                return Err(io::Error::other("it is not a regular file"));
-            }
-            Ok(_) => {}
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
+        Ok(about) if !about.is_file() => {
+            return Err(StoreError::NotAFile {
+                path: path.to_owned(),
+            });
         }
-        fs::read(path).map(Some)
+        about => about.map_err(StoreError::io("read", path))?,
     };
-    attempt().map_err(StoreError::io("read", path))
+    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    Ok(Some(bytes))
 }
 
 /// The names in a folder; none if there is no folder.

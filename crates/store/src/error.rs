@@ -16,6 +16,12 @@ pub enum StoreError {
         /// What the system says.
         error: io::Error,
     },
+    /// Something else is where a file should be.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile {
+        /// What it is called.
+        path: PathBuf,
+    },
     /// There is no run.
     #[error("{} is not a run: it has no recipe.toml", path.display())]
     NotARun {
@@ -60,6 +66,12 @@ pub enum StoreError {
         /// In which way it differs.
         why: String,
     },
+    /// There is nothing to show yet.
+    #[error("{} has recorded nothing yet", path.display())]
+    NothingRecorded {
+        /// The run's folder.
+        path: PathBuf,
+    },
     /// There is no snapshot at the step asked for.
     #[error("{} has no snapshot at step {step}; {nearest}", path.display())]
     NoSnapshot {
@@ -92,6 +104,20 @@ impl StoreError {
             path: path.to_owned(),
             what: what.into(),
         }
+    }
+
+    /// Whether what is there is not what it should be, as opposed to what could not be read.
+    pub fn is_damage(&self) -> bool {
+        matches!(
+            self,
+            Self::NotARun { .. }
+                | Self::NotAFile { .. }
+                | Self::Damaged { .. }
+                | Self::Different { .. }
+                | Self::NothingRecorded { .. }
+                | Self::NoSnapshot { .. }
+                | Self::NoSnapshots { .. }
+        )
     }
 
     /// Whether it lies with the machine, not with what was asked for: the same call may succeed later.

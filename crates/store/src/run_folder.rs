@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use induct::measure::KL_TRUTH;
 use induct::model::Model;
 use induct::probe::{self, History};
-use induct::run::{Identity, NUMERICS, Recording, Summary, arithmetic};
-use induct::train::{Recipe, TrainState};
+use induct::run::{
+    Checkpoint, Ended, Identity, NUMERICS, Recording, Summary, arithmetic, check_records,
+};
+use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -178,15 +181,30 @@ impl RunFolder {
     pub fn history(&self) -> Result<History, StoreError> {
         let path = self.path.join(METRICS);
         let Some(read) = self.read_metrics()? else {
-            let what = "there is none: nothing has been recorded yet, or it was removed";
-            return Err(StoreError::damaged(&path, what));
+            return Err(match self.summary()? {
+                Some(_) => StoreError::damaged(&path, "it is not there"),
+                None => StoreError::NothingRecorded {
+                    path: self.path.clone(),
+                },
+            });
         };
-        match read.wrong {
-            Some(what) if !read.torn || self.summary()?.is_some() => {
-                Err(StoreError::damaged(&path, what))
-            }
-            _ => Ok(read.history),
+        let summary = self.summary()?;
+        if let Some(what) = read.wrong
+            && (!read.torn || summary.is_some())
+        {
+            return Err(StoreError::damaged(&path, what));
         }
+        // Rows may also be missing as a whole: those of a run that has ended are known.
+        let steps = read.history.steps();
+        let last = match &summary {
+            Some(summary) => summary.last_step(),
+            None => steps.last().copied(),
+        };
+        if let Some(last) = last {
+            check_records(&self.recipe, &read.history, last)
+                .map_err(|unfit| StoreError::damaged(&path, unfit.to_string()))?;
+        }
+        Ok(read.history)
     }
 
     pub(crate) fn read_metrics(&self) -> Result<Option<metrics::Read>, StoreError> {
@@ -240,8 +258,8 @@ impl RunFolder {
         let path = layout::snapshot(&self.path, step);
         let state = self.read_tensors(&path)?;
         match state {
-            Some(state) if state.step == step => Ok((step, state.params)),
-            Some(state) => {
+            Some(Checkpoint { state, .. }) if state.step == step => Ok((step, state.params)),
+            Some(Checkpoint { state, .. }) => {
                 let what = format!("it is the snapshot of step {}", state.step);
                 Err(StoreError::damaged(&path, what))
             }
@@ -250,11 +268,11 @@ impl RunFolder {
     }
 
     /// Where training stands, if it has got anywhere.
-    pub fn checkpoint(&self) -> Result<Option<TrainState>, StoreError> {
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, StoreError> {
         self.read_tensors(&self.path.join(CHECKPOINT))
     }
 
-    fn read_tensors(&self, path: &Path) -> Result<Option<TrainState>, StoreError> {
+    fn read_tensors(&self, path: &Path) -> Result<Option<Checkpoint>, StoreError> {
         let Some(bytes) = disk::read(path)? else {
             return Ok(None);
         };
@@ -269,13 +287,40 @@ impl RunFolder {
         let Some(summary) = self.summary()? else {
             return Ok(None);
         };
+        let history = self.history()?;
+        let there = self.snapshot_steps()?;
+        if let Some(missing) = self
+            .kept_steps(&history, &summary)
+            .find(|step| !there.contains(step))
+        {
+            let path = layout::snapshot(&self.path, missing);
+            return Err(StoreError::damaged(&path, "it is not there"));
+        }
         let snapshot = |step| self.snapshot(Some(step));
-        let snapshots: Result<_, _> = self.snapshot_steps()?.into_iter().map(snapshot).collect();
+        let snapshots: Result<_, _> = there.into_iter().map(snapshot).collect();
         Ok(Some(Recording {
             recipe: self.recipe.clone(),
-            history: self.history()?,
+            history,
             summary,
             snapshots: snapshots?,
         }))
+    }
+
+    /// The steps whose weights a run that has ended keeps: those of its recipe at which its loss was a number, and of one that diverged the
+    /// last of these in any case.
+    fn kept_steps(&self, history: &History, summary: &Summary) -> impl Iterator<Item = u64> {
+        let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
+        let losses = history.column(&KL_TRUTH).unwrap_or_default();
+        let steps = history.steps().into_iter().zip(losses);
+        let sound: Vec<u64> = steps
+            .filter(|(_, kl)| kl.is_finite())
+            .map(|(s, _)| s)
+            .collect();
+        let last = sound.last().copied();
+        let diverged = summary.ended == Ended::Diverged;
+        let kept = move |step: &u64| {
+            planned.binary_search(step).is_ok() || (diverged && Some(*step) == last)
+        };
+        sound.into_iter().filter(kept)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use induct::model::Model;
+use induct::run::Checkpoint;
 use induct::train::TrainState;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -16,13 +17,37 @@ fn moment_name(index: usize) -> String {
     format!("optimizer.moment_{index}")
 }
 
-/// The bytes of a snapshot, or with moments of a checkpoint.
-pub fn encode(
+/// Name of the tensor with a checkpoint's last recorded weights.
+const SOUND: &str = "last_record.weights";
+
+/// The bytes of a snapshot.
+pub fn encode_snapshot(model: &Model, lineage: &str, step: u64, params: &[f32]) -> Vec<u8> {
+    encode(model, lineage, step, params, &[], None)
+}
+
+/// The bytes of a checkpoint.
+pub fn encode_checkpoint(model: &Model, lineage: &str, checkpoint: &Checkpoint) -> Vec<u8> {
+    let Checkpoint { state, sound } = checkpoint;
+    let sound = sound
+        .as_ref()
+        .map(|(step, params)| (*step, params.as_slice()));
+    encode(
+        model,
+        lineage,
+        state.step,
+        &state.params,
+        &state.moments,
+        sound,
+    )
+}
+
+fn encode(
     model: &Model,
     lineage: &str,
     step: u64,
     params: &[f32],
     moments: &[Vec<f32>],
+    sound: Option<(u64, &[f32])>,
 ) -> Vec<u8> {
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for tensor in model.layout().tensors() {
@@ -32,18 +57,25 @@ pub fn encode(
     for (index, moment) in moments.iter().enumerate() {
         tensors.push((moment_name(index), vec![moment.len()], bytes(moment)));
     }
+    if let Some((_, params)) = sound {
+        tensors.push((SOUND.into(), vec![params.len()], bytes(params)));
+    }
     let views = tensors.iter().map(|(name, shape, bytes)| {
         let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("shape fits the bytes");
         (name, view)
     });
-    let about = format!("step={step} lineage={lineage} checksum={}", seal::blank());
+    let last_record = sound.map_or(String::new(), |(step, _)| format!(" last_record={step}"));
+    let about = format!(
+        "step={step}{last_record} lineage={lineage} checksum={}",
+        seal::blank()
+    );
     let metadata = HashMap::from([(ABOUT.to_owned(), about)]);
     let file = safetensors::serialize(views, Some(metadata)).expect("names are distinct");
     seal::seal(file)
 }
 
 /// The parameters (and moments, if there are any) in a file for `model`, or what is wrong with it.
-pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<TrainState, String> {
+pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, String> {
     seal::verify(bytes)?;
     let unreadable = |error| format!("not a safetensors file ({error})");
     let file = SafeTensors::deserialize(bytes).map_err(unreadable)?;
@@ -82,10 +114,15 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<TrainState, 
         .map_while(|index| file.tensor(&moment_name(index)).ok())
         .map(|view| numbers(view.data()))
         .collect();
-    Ok(TrainState {
-        step,
-        params,
-        moments,
+    let last_record = entry("last_record").and_then(|step| step.parse().ok());
+    let sound = file.tensor(SOUND).ok().map(|view| numbers(view.data()));
+    Ok(Checkpoint {
+        state: TrainState {
+            step,
+            params,
+            moments,
+        },
+        sound: last_record.zip(sound),
     })
 }
 

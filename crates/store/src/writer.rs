@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use induct::model::Model;
 use induct::probe::{self, History};
-use induct::run::{Ended, Record, Sink, Summary};
-use induct::train::{Recipe, TrainState};
+use induct::run::{Checkpoint, Ended, Record, Sink, Summary};
+use induct::train::Recipe;
 
 use crate::disk::{Disk, Growing};
 use crate::error::StoreError;
@@ -25,8 +25,8 @@ use crate::tensors;
 /// Time between two checkpoints: all that an interrupted run can lose.
 const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 
-/// Pieces of work that may wait for the disk.
-const WAITING: usize = 256;
+/// Bytes that may wait for the disk, about, before training waits, too.
+const WAITING_BYTES: usize = 64 << 20;
 
 /// Files that are synced side by side.
 const SYNCED_AT_ONCE: usize = 16;
@@ -57,7 +57,7 @@ pub struct Start {
     /// What writes it.
     pub writer: RunWriter,
     /// What it goes on from, with all that was recorded before; none at the start of a run.
-    pub from: Option<(TrainState, History)>,
+    pub from: Option<(Checkpoint, History)>,
     /// Why what was there is not gone on with, if it is not.
     pub remark: Option<String>,
 }
@@ -68,6 +68,8 @@ pub struct RunWriter {
     disk: Disk,
     lineage: String,
     jobs: Option<SyncSender<Job>>,
+    /// Whether something could not be written: nothing is, after that.
+    failed: bool,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
     pub(crate) checkpoint_every: Duration,
     saved: Instant,
@@ -78,7 +80,7 @@ pub struct RunWriter {
 enum Job {
     Row(String),
     Snapshot { step: u64, params: Vec<f32> },
-    Checkpoint(TrainState),
+    Checkpoint(Checkpoint),
 }
 
 impl RunWriter {
@@ -111,7 +113,7 @@ impl RunWriter {
             match folder.go_on(how) {
                 Ok(Some(begun)) => return Ok(begun),
                 Ok(None) => {}
-                Err(error) if how == How::Replace && !error.is_failure() => {
+                Err(error) if how == How::Replace && error.is_damage() => {
                     folder.remark = Some(error.to_string());
                 }
                 Err(error) => return Err(error),
@@ -140,11 +142,17 @@ impl RunWriter {
     /// Waits until all is written.
     pub fn close(&mut self) -> Result<(), StoreError> {
         self.jobs = None;
-        match self.thread.take().map(JoinHandle::join) {
+        let result = match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None if self.failed => {
+                let earlier = std::io::Error::other("an earlier write failed");
+                Err(StoreError::io("write", &self.path)(earlier))
+            }
             None => Ok(()),
-        }
+        };
+        self.failed |= result.is_err();
+        result
     }
 
     /// Writes what the run came to, once all else is written.
@@ -183,9 +191,9 @@ impl Sink for RunWriter {
         self.saved.elapsed() >= self.checkpoint_every
     }
 
-    fn checkpoint(&mut self, state: &TrainState) -> Result<(), StoreError> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.saved = Instant::now();
-        self.send(Job::Checkpoint(state.clone()))
+        self.send(Job::Checkpoint(checkpoint.clone()))
     }
 }
 
@@ -225,44 +233,46 @@ struct Opening<'a> {
 impl Opening<'_> {
     /// Takes up a run that is there. None if it has to start from the beginning.
     fn go_on(&mut self, how: How) -> Result<Option<Begun>, StoreError> {
-        let mut folder = RunFolder::open(self.path)?;
-        if folder.recipe() != self.recipe {
-            self.check_longer(&folder, how)?;
-            self.write_recipe()?;
-            folder = RunFolder::open(self.path)?;
-        }
+        let folder = RunFolder::open(self.path)?;
         self.check_current(&folder)?;
+        let longer = folder.recipe() != self.recipe;
+        if longer {
+            self.check_longer(&folder, how)?;
+        }
         // A damaged summary is written again: all that it says follows from what is checked below.
-        if let Ok(Some(summary)) = folder.summary() {
+        if let (Ok(Some(summary)), false) = (folder.summary(), longer) {
             if how == How::Replace {
                 // Whoever asks for this takes nothing that is not whole.
                 folder.recording()?;
             }
             return Ok(Some(Begun::Ended(Box::new(folder), Box::new(summary))));
         }
-        let Some(state) = folder.checkpoint()? else {
+        let Some(checkpoint) = folder.checkpoint()? else {
             return Ok(None);
         };
-        let steps = self.recipe.train.steps;
-        if state.step > steps {
-            let what = format!("it is of step {}, and the run has {steps}", state.step);
+        let (steps, step) = (self.recipe.train.steps, checkpoint.state.step);
+        if step > steps {
+            let what = format!("it is of step {step}, and the run has {steps}");
             return Err(StoreError::damaged(&self.path.join(CHECKPOINT), what));
         }
-        let history = self.records_until(&folder, state.step)?;
-        if let Some(missing) = self.missing_snapshot(&folder, state.step)? {
+        let history = self.records_until(&folder, step)?;
+        if let Some(missing) = self.missing_snapshot(&folder, step)? {
             self.remark = Some(format!(
-                "the snapshot at step {missing}, which this run keeps, is not there: training from the start"
+                "{}: the snapshot at step {missing}, which this run keeps, is not there: training from the start",
+                self.path.display()
             ));
             return Ok(None);
         }
-        self.remove_later_snapshots(&folder, state.step)?;
+        // All that is needed is there: from here on the folder is that of the longer run.
+        self.write_recipe()?;
+        self.remove_later_snapshots(&folder, step)?;
         self.disk.remove(&self.path.join(SUMMARY))?;
         let file = metrics::file(&history, &self.stamp.identity.lineage);
         let path = self.path.join(METRICS);
         if fs::read(&path).ok().as_deref() != Some(file.as_bytes()) {
             self.disk.write(&path, file.as_bytes())?;
         }
-        self.ready(Some((state, history))).map(Some)
+        self.ready(Some((checkpoint, history))).map(Some)
     }
 
     /// Refuses another recipe, unless the run may be made longer and nothing else differs.
@@ -291,10 +301,14 @@ impl Opening<'_> {
                 "it cannot be made longer: it has diverged".into(),
             ));
         }
-        let done = folder.checkpoint()?.map_or(0, |state| state.step);
-        if new.train.steps < done {
+        let done = folder
+            .checkpoint()?
+            .map_or(0, |checkpoint| checkpoint.state.step);
+        // Its last step would have to be recorded, and is behind.
+        if new.train.steps <= done {
             return Err(different(format!(
-                "it cannot be made shorter than the {done} steps that are done"
+                "it cannot be made to end at step {}: {done} steps that are done already are not taken back",
+                new.train.steps
             )));
         }
         Ok(())
@@ -302,7 +316,7 @@ impl Opening<'_> {
 
     /// Refuses a run whose rest would not have the bytes that this program computes.
     fn check_current(&self, folder: &RunFolder) -> Result<(), StoreError> {
-        let (old, new) = (folder.stamp(), &self.stamp);
+        let (old, new) = (folder.stamp(), &Stamp::current(folder.recipe()));
         if old == new {
             return Ok(());
         }
@@ -350,8 +364,14 @@ impl Opening<'_> {
     /// A snapshot that the run should have by now and has not, or not whole.
     fn missing_snapshot(&self, folder: &RunFolder, step: u64) -> Result<Option<u64>, StoreError> {
         let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
-        let mut due = planned.into_iter().take_while(|&at| at <= step);
-        Ok(due.find(|&at| folder.snapshot(Some(at)).is_err()))
+        for at in planned.into_iter().take_while(|&at| at <= step) {
+            match folder.snapshot(Some(at)) {
+                Ok(_) => {}
+                Err(error) if error.is_damage() => return Ok(Some(at)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
     }
 
     /// Removes snapshots that this run does not keep, or not yet.
@@ -387,6 +407,9 @@ impl Opening<'_> {
         let header = metrics::header(&columns);
         self.disk
             .write_unsynced(&self.path.join(METRICS), header.as_bytes())?;
+        self.disk.create_folder(&snapshots)?;
+        self.disk.sync_folder(&snapshots)?;
+        self.disk.sync_folder(self.path)?;
         self.ready(None)
     }
 
@@ -399,14 +422,16 @@ impl Opening<'_> {
         }
     }
 
-    fn ready(&mut self, from: Option<(TrainState, History)>) -> Result<Begun, StoreError> {
+    fn ready(&mut self, from: Option<(Checkpoint, History)>) -> Result<Begun, StoreError> {
         self.disk.create_folder(&self.path.join(SNAPSHOTS))?;
         let metrics = self.disk.grow(&self.path.join(METRICS))?;
         let model = self.recipe.model().map_err(|error| StoreError::Different {
             path: self.path.to_owned(),
             why: error.to_string(),
         })?;
-        let (jobs, waiting) = sync_channel(WAITING);
+        // Each piece may hold a copy of the weights.
+        let weights = size_of::<f32>() * model.layout().len().max(1);
+        let (jobs, waiting) = sync_channel((WAITING_BYTES / weights).clamp(4, 256));
         let lineage = self.stamp.identity.lineage.clone();
         let worker = Worker {
             path: self.path.to_owned(),
@@ -427,6 +452,7 @@ impl Opening<'_> {
                 disk: self.disk.clone(),
                 lineage,
                 jobs: Some(jobs),
+                failed: false,
                 thread: Some(thread),
                 checkpoint_every: CHECKPOINT_EVERY,
                 saved: Instant::now(),
@@ -457,11 +483,11 @@ impl Worker {
                 Job::Row(line) => self.metrics.append(line.as_bytes())?,
                 Job::Snapshot { step, params } => {
                     let path = layout::snapshot(&self.path, step);
-                    let file = tensors::encode(&self.model, &self.lineage, step, &params, &[]);
+                    let file = tensors::encode_snapshot(&self.model, &self.lineage, step, &params);
                     self.disk.write_unsynced(&path, &file)?;
                     self.unsynced.push(path);
                 }
-                Job::Checkpoint(state) => self.checkpoint(&state)?,
+                Job::Checkpoint(checkpoint) => self.checkpoint(&checkpoint)?,
             }
         }
         self.sync()
@@ -489,14 +515,9 @@ impl Worker {
         self.disk.sync_folder(&self.path.join(SNAPSHOTS))
     }
 
-    fn checkpoint(&mut self, state: &TrainState) -> Result<(), StoreError> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.sync()?;
-        let TrainState {
-            step,
-            params,
-            moments,
-        } = state;
-        let file = tensors::encode(&self.model, &self.lineage, *step, params, moments);
+        let file = tensors::encode_checkpoint(&self.model, &self.lineage, checkpoint);
         self.disk.write(&self.path.join(CHECKPOINT), &file)
     }
 }

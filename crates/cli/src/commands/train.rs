@@ -62,18 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .run(|| session.train(|progress| bar.show(progress)));
     bar.finish();
     let place = out.display();
-    let advised = |failure: Failure| match (&failure, arguments.resume) {
-        (Failure::Mistake(message), false) if message.contains("already holds a run") => {
-            failure.with_advice("add --resume to go on with it, or give another --out")
-        }
-        (Failure::Mistake(message), _)
-            if message.contains("another recipe") || message.contains("not empty") =>
-        {
-            failure.with_advice("give another --out")
-        }
-        _ => failure,
-    };
-    match outcome.map_err(advised)? {
+    match outcome? {
         Outcome::Stopped(step) => Err(Failure::Interrupted(format!(
             "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume` goes on",
             recipe.train.steps

@@ -125,6 +125,11 @@ impl History {
         self.columns.iter().zip(numbers)
     }
 
+    /// The last recorded step.
+    pub fn last_step(&self) -> Option<u64> {
+        self.rows().next_back().map(|row| row[0] as u64)
+    }
+
     /// The recorded steps.
     pub fn steps(&self) -> Vec<u64> {
         debug_assert!(self.columns.first().is_none_or(|c| *c.measure == STEP));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::sink::{Progress, Record, Sink};
+use super::sink::{Checkpoint, Progress, Record, Sink};
 use crate::invalid::Invalid;
 use crate::measure::{KL_TRUTH, TRAIN_LOSS_LAST};
 use crate::model::Model;
 use crate::probe::{History, Instruments};
-use crate::train::{Diverged, Recipe, StepLoss, TrainState, Trainer};
+use crate::train::{Diverged, Recipe, StepLoss, Trainer};
 
 /// A run: a model in training, what is measured on it, and what was recorded so far.
 pub struct Run {
@@ -117,16 +117,31 @@ impl Run {
         }
     }
 
-    /// Goes on from a saved state, with all that was recorded up to it.
-    pub fn resume(&mut self, state: TrainState, history: History) -> Result<(), Unfit> {
+    /// A run that goes on from a saved state, with all that was recorded up to it. Where its first weights came from no longer matters.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Self::new).
+    pub fn resumed(
+        recipe: &Recipe,
+        instruments: Arc<Instruments>,
+        checkpoint: Checkpoint,
+        history: History,
+    ) -> Result<Self, Unfit> {
+        let Checkpoint { state, sound } = checkpoint;
         let step = state.step;
+        let trainer = Trainer::resumed(recipe, state).ok_or(Unfit::State { step })?;
+        let mut run = Self::with_trainer(trainer, instruments);
+        run.take_up(step, history)?;
+        run.records.sound = sound;
+        Ok(run)
+    }
+
+    fn take_up(&mut self, step: u64, history: History) -> Result<(), Unfit> {
         check_records(&self.records.recipe, &history, step)?;
         if history.columns() != self.records.history.columns() {
             let what = "their columns are others".into();
             return Err(Unfit::Records { step, what });
-        }
-        if !self.trainer.restore(state) {
-            return Err(Unfit::State { step });
         }
         self.records.history = history;
         self.resumed_at = Some(step);
@@ -170,8 +185,8 @@ impl Run {
     pub fn drive<S: Sink>(&mut self, sink: &mut S) -> Result<Ending, S::Error> {
         let mut loss = None;
         let mut stopped = false;
-        // What belongs to the step of a checkpoint was recorded before it.
-        let mut seen = self.resumed_at;
+        // What belongs to the step of an earlier sitting's end was recorded then.
+        let mut seen = self.records.history.last_step();
         loop {
             let step = self.trainer.step();
             let is_new = seen.replace(step) != Some(step);
@@ -186,7 +201,7 @@ impl Run {
                 if let Some(diverged) = self.records.deliver(measured, sink)? {
                     return self.give_up(diverged, sink);
                 }
-                sink.checkpoint(&self.trainer.state())?;
+                sink.checkpoint(&self.checkpoint())?;
                 match (done, stopped) {
                     (true, _) => return Ok(Ending::Complete),
                     (_, true) => return Ok(Ending::Stopped(step)),
@@ -225,6 +240,16 @@ impl Run {
                 Ok(stop) => stopped = stop,
                 Err(diverged) => return self.give_up(diverged, sink),
             }
+        }
+    }
+
+    fn checkpoint(&self) -> Checkpoint {
+        let sound = self.records.sound.as_ref();
+        Checkpoint {
+            state: self.trainer.state(),
+            sound: sound
+                .filter(|(step, _)| !self.records.keeps_weights(*step))
+                .cloned(),
         }
     }
 
@@ -290,7 +315,7 @@ impl Records {
 }
 
 /// Checks that a history has exactly the records that a recipe makes up to `step`.
-fn check_records(recipe: &Recipe, history: &History, step: u64) -> Result<(), Unfit> {
+pub fn check_records(recipe: &Recipe, history: &History, step: u64) -> Result<(), Unfit> {
     let steps = recipe.train.steps;
     let mut expected = Some(0);
     let wrong = |what: String| Unfit::Records { step, what };

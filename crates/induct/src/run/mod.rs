@@ -9,8 +9,8 @@ mod recording;
 mod sink;
 mod summary;
 
-pub use drive::{Ending, Run, Unfit};
+pub use drive::{Ending, Run, Unfit, check_records};
 pub use identity::{Identity, NUMERICS, arithmetic};
 pub use recording::{Recorder, Recording};
-pub use sink::{Progress, Record, Sink};
+pub use sink::{Checkpoint, Progress, Record, Sink};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

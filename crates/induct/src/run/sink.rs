@@ -27,6 +27,15 @@ pub struct Record<'a> {
     pub history: &'a History,
 }
 
+/// All that is needed to go on from a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// Weights and optimiser.
+    pub state: TrainState,
+    /// The last recorded weights whose loss was a number, unless the recipe keeps them as a snapshot: what is left if the run diverges.
+    pub sound: Option<(u64, Vec<f32>)>,
+}
+
 /// Whoever receives what a run leaves.
 ///
 /// Only [`record`](Sink::record) must be written; everything else has a default that keeps nothing and goes on.
@@ -49,14 +58,15 @@ pub trait Sink: Send {
         ControlFlow::Continue(())
     }
 
-    /// Asked after every step whether it is time for a checkpoint.
+    /// Asked after every step, and maybe more often, whether it is time for a checkpoint. The answer is to stay the same until
+    /// [`checkpoint`](Sink::checkpoint) is called.
     fn wants_checkpoint(&mut self) -> bool {
         false
     }
 
     /// Told of all that is needed to go on from here. Everything up to this step has been recorded.
-    fn checkpoint(&mut self, state: &TrainState) -> Result<(), Self::Error> {
-        let _ = state;
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Self::Error> {
+        let _ = checkpoint;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::drive::{Ending, Run};
 use super::identity::{Identity, NUMERICS, arithmetic};
-use crate::measure::KL_STRATEGY;
+use crate::measure::{KL_STRATEGY, STEP};
 use crate::probe::{Drop, Estimate, History, IN_DISTRIBUTION, Phase, TestLevels};
 
 /// What a run came to.
@@ -161,6 +161,12 @@ impl Summary {
             tests: others.map(test).collect(),
             last: last.collect(),
         }
+    }
+
+    /// The last recorded step.
+    pub fn last_step(&self) -> Option<u64> {
+        let step = find(&self.last, STEP.name).copied().flatten();
+        step.map(|step| step as u64)
     }
 
     /// KL(truth ‖ strategy) on a test set, the task's own by [`IN_DISTRIBUTION`]; none if it was not measured.

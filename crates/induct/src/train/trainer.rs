@@ -148,6 +148,16 @@ impl Trainer {
         Self::starting_at(recipe, weights)
     }
 
+    /// One that goes on from a saved state; none if that does not fit the recipe.
+    pub fn resumed(recipe: &Recipe, state: TrainState) -> Option<Self> {
+        recipe.check().ok()?;
+        if state.params.len() != recipe.model().ok()?.layout().len() {
+            return None;
+        }
+        let mut trainer = Self::starting_at(recipe, state.params.clone()).ok()?;
+        trainer.restore(state).then_some(trainer)
+    }
+
     fn starting_at(recipe: &Recipe, params: Vec<f32>) -> Result<Self, Invalid> {
         let model = recipe.model()?;
         let stages = recipe.stages()?;

@@ -132,7 +132,13 @@ fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
     let lineage = &RunFolder::open(&path).unwrap().identity().lineage.clone();
     let params = model.start(0);
     let moments = vec![vec![0.0; params.len()]; 2];
-    let file = crate::tensors::encode(&model, lineage, 1_000_000_000_000, &params, &moments);
+    let state = induct::train::TrainState {
+        step: 1_000_000_000_000,
+        params,
+        moments,
+    };
+    let checkpoint = induct::run::Checkpoint { state, sound: None };
+    let file = crate::tensors::encode_checkpoint(&model, lineage, &checkpoint);
     fs::write(path.join("checkpoint.safetensors"), file).unwrap();
     let refused = complete(&path, &short, How::Resume)
         .unwrap_err()
@@ -212,5 +218,32 @@ proptest! {
             prop_assert_eq!(&read.1, &whole.as_ref().unwrap().1);
         }
         complete(&path, &recipe, How::Replace).unwrap();
+    }
+}
+
+/// A run of another numerics version is read, but neither gone on with nor made longer, and nothing of it is touched.
+#[test]
+fn a_run_of_other_numerics_is_left_as_it_is() {
+    use crate::run_folder::Stamp;
+    let (_folder, path, recipe) = finished();
+    let identity = induct::run::Identity::with(&recipe, 0, "abacus");
+    for (numerics, arithmetic, word) in [
+        (0, "x86-64+fma", "numerics version 0"),
+        (induct::run::NUMERICS, "abacus", "abacus"),
+    ] {
+        let stamp = Stamp {
+            identity: identity.clone(),
+            numerics,
+            arithmetic: arithmetic.to_owned(),
+        };
+        fs::write(path.join("recipe.toml"), stamp.recipe_file(&recipe)).unwrap();
+        let before = files(&path);
+        for (steps, how) in [("12", How::Resume), ("20", How::Extend)] {
+            let wanted = super::recipe(&[&format!("train.steps={steps}")]);
+            let refused = complete(&path, &wanted, how).unwrap_err().to_string();
+            assert!(refused.contains(word), "{refused}");
+        }
+        assert_eq!(files(&path), before);
+        assert_eq!(RunFolder::open(&path).unwrap().recipe(), &recipe);
     }
 }

@@ -84,7 +84,7 @@ fn a_power_cut_at_any_change_loses_no_checkpoint() {
                 .count() as u64;
             if promised > 0 {
                 let state = RunFolder::open(&path).and_then(|run| run.checkpoint());
-                let step = state.unwrap().unwrap().step;
+                let step = state.unwrap().unwrap().state.step;
                 assert!(step + 1 >= promised, "cut {cut}, {unsynced:?}: step {step}");
                 checked += 1;
             }

@@ -62,8 +62,8 @@ impl induct::run::Sink for Until {
         self.writer.wants_checkpoint()
     }
 
-    fn checkpoint(&mut self, state: &induct::train::TrainState) -> Result<(), StoreError> {
-        self.writer.checkpoint(state)
+    fn checkpoint(&mut self, checkpoint: &induct::run::Checkpoint) -> Result<(), StoreError> {
+        self.writer.checkpoint(checkpoint)
     }
 }
 
@@ -76,14 +76,16 @@ fn train(
     stop_at: Option<u64>,
 ) -> Result<(), StoreError> {
     let instruments = Arc::new(Instruments::new(recipe).unwrap());
-    let mut run = Run::new(recipe, instruments).unwrap();
     let start = match RunWriter::begin_on(disk, path, recipe, how)? {
         Begun::Ended(..) => return Ok(()),
         Begun::Training(start) => *start,
     };
-    if let Some((state, history)) = start.from {
-        run.resume(state, history).unwrap();
-    }
+    let mut run = match start.from {
+        Some((checkpoint, history)) => {
+            Run::resumed(recipe, instruments, checkpoint, history).unwrap()
+        }
+        None => Run::new(recipe, instruments).unwrap(),
+    };
     let mut sink = Until {
         writer: start.writer,
         stop_at,

@@ -88,7 +88,9 @@ fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
     complete(&short, &recipe(&[]), How::New).unwrap();
     let refused = complete(&short, &recipe(&["train.steps=4"]), How::Extend).unwrap_err();
     assert!(
-        refused.to_string().contains("12 steps that are done"),
+        refused
+            .to_string()
+            .contains("12 steps that are done already"),
         "{refused}"
     );
     let refused = complete(&short, &recipe(&[]), How::New).unwrap_err();
@@ -120,6 +122,43 @@ fn divergence_keeps_the_last_weights_that_were_any_good() {
     assert!(step < 12 && params.iter().all(|w| w.is_finite()), "{step}");
     assert!(run.history().unwrap().steps().contains(&step));
     assert!(run.summary().unwrap().unwrap().diverged_at.is_some());
+}
+
+/// A run that is stopped and diverges before its next record leaves what one leaves that was not stopped.
+#[test]
+fn divergence_after_a_stop_keeps_the_same_weights() {
+    let folder = TempDir::new().unwrap();
+    // Sound at first; the rate then grows beyond all bounds.
+    let sets = [
+        "record.snapshots=1",
+        "record.every=9",
+        "train.optimizer={kind=\"sgd\", lr=1e9}",
+    ];
+    let recipe = recipe(&sets);
+    let (whole, stopped) = (folder.path().join("whole"), folder.path().join("stopped"));
+    complete(&whole, &recipe, How::New).unwrap();
+    let diverged = RunFolder::open(&whole)
+        .unwrap()
+        .summary()
+        .unwrap()
+        .unwrap()
+        .diverged_at;
+    let at = diverged.expect("it diverges");
+    assert!((1..9).contains(&at), "{at}");
+    for stop in 1..=at {
+        let _ = std::fs::remove_dir_all(&stopped);
+        train(Disk::default(), &stopped, &recipe, How::New, Some(stop)).unwrap();
+        complete(&stopped, &recipe, How::Resume).unwrap();
+        let weights = |path: &Path| RunFolder::open(path).unwrap().snapshot(None).unwrap();
+        assert_eq!(weights(&stopped), weights(&whole), "stopped after {stop}");
+        assert!(
+            RunFolder::open(&stopped)
+                .unwrap()
+                .recording()
+                .unwrap()
+                .is_some()
+        );
+    }
 }
 
 /// One thing that happens to a run.

@@ -36,8 +36,10 @@ impl SweepFolder {
         // A refused attempt writes nothing: look first.
         MARK.check(path)
             .map_err(|error| Failure::from(error).with_advice("give another --out"))?;
-        let known = read_mark(path, base)?;
+        read_mark(path, base)?;
         let files = OwnFolder::claim(path, MARK)?;
+        // Somebody may have come between the look and the lock.
+        let known = read_mark(path, base)?;
         let mut all = known.unwrap_or_default();
         for key in keys {
             if !all.contains(key) {
@@ -60,7 +62,13 @@ fn read_mark(path: &Path, base: &Recipe) -> Result<Option<Vec<String>>, Failure>
     let Ok(bytes) = std::fs::read(path.join(MARK.file)) else {
         return Ok(None);
     };
-    let about: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let about: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let file = path.join(MARK.file);
+        Failure::mistake(format!(
+            "{} is damaged ({error}), so what varies here is not known; give another --out",
+            file.display()
+        ))
+    })?;
     // The mark alone: a first attempt was broken off before it knew what it was a sweep of.
     let Some(there) = about["base"].as_str() else {
         return Ok(None);

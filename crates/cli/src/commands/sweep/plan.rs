@@ -46,7 +46,7 @@ pub fn variations(texts: &[String]) -> Result<Vec<Variation>, Failure> {
         };
         let key = key.trim().to_owned();
         let values: Vec<String> = values.split(';').map(|value| value.trim().into()).collect();
-        if key.starts_with("seeds.init") || key.starts_with("seeds.data") {
+        if is_seed(&key) {
             return refuse("seeds are varied by --seeds");
         }
         if all.iter().any(|other| other.key == key) {
@@ -60,6 +60,11 @@ pub fn variations(texts: &[String]) -> Result<Vec<Variation>, Failure> {
     Ok(all)
 }
 
+/// Whether a key is one that `--seeds` sets.
+fn is_seed(key: &str) -> bool {
+    ["seeds", "seeds.init", "seeds.data"].contains(&key)
+}
+
 /// All combinations of the variations, each with all seeds.
 pub fn runs(
     source: &str,
@@ -67,6 +72,12 @@ pub fn runs(
     variations: &[Variation],
     seeds: u64,
 ) -> Result<Vec<Planned>, Failure> {
+    let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
+    if let Some(seeds) = set.iter().find(|set| is_seed(&key(set))) {
+        return Err(Failure::mistake(format!(
+            "--set {seeds}: the seeds of a sweep's runs are 0, 1, …, as many as --seeds says"
+        )));
+    }
     let counts = variations.iter().map(|variation| variation.values.len());
     let total = counts
         .chain([usize::try_from(seeds).unwrap_or(usize::MAX)])
@@ -89,7 +100,7 @@ pub fn runs(
         };
         combinations = combinations.iter().flat_map(with).collect();
     }
-    let mut runs = Vec::new();
+    let mut runs: Vec<Planned> = Vec::new();
     for overrides in combinations {
         let all: Vec<String> = set.iter().chain(&overrides).cloned().collect();
         let first = recipes::load(source, &all).map_err(|failure| match overrides.is_empty() {
@@ -101,6 +112,24 @@ pub fn runs(
                 failure.to_string().trim_start_matches("--set ")
             )),
         })?;
+        let same = |run: &Planned| {
+            Recipe {
+                name: first.name.clone(),
+                seeds: first.seeds,
+                ..run.recipe.clone()
+            } == first
+        };
+        if let Some(same) = runs
+            .iter()
+            .filter(|run| run.seed == 0)
+            .find(|run| same(run))
+        {
+            return Err(Failure::mistake(format!(
+                "--vary {}: the same runs as {}; each value once",
+                overrides.join(", "),
+                same.overrides.join(", ")
+            )));
+        }
         for seed in 0..seeds {
             let mut recipe = first.clone();
             (recipe.seeds.init, recipe.seeds.data) = (seed, seed);

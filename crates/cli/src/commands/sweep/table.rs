@@ -91,12 +91,16 @@ pub fn rows(runs: &Path, names: &[String], keys: &[String]) -> Vec<Row> {
     rows
 }
 
-/// Numbers by size, all else by letters.
+/// Numbers first, by size; all else by letters.
 pub fn compare(a: &str, b: &str) -> std::cmp::Ordering {
-    match (a.parse::<f64>(), b.parse::<f64>()) {
+    use std::cmp::Ordering;
+    let by_size = match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a), Ok(b)) => a.total_cmp(&b),
-        _ => a.cmp(b),
-    }
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => Ordering::Equal,
+    };
+    by_size.then_with(|| a.cmp(b))
 }
 
 /// Names in the order in which they first come.
