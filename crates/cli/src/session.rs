@@ -47,6 +47,7 @@ impl Session<'_> {
     pub fn train(&self, follow: impl FnMut(&Progress) + Send) -> Result<Outcome, Failure> {
         if matches!(self.how, How::Resume | How::Extend)
             && let Some(summary) = RunFolder::finished(self.path, self.recipe)
+            && RunFolder::open(self.path).is_ok_and(|run| run.recording().is_ok())
         {
             return Ok(Outcome::Ended {
                 summary: Box::new(summary),

@@ -331,6 +331,8 @@ fn mistakes_are_told_and_nothing_is_touched() {
         &["reproduce", "--out", out, "--set", "record.measures=[]"],
     );
     assert!(message.contains("figures and claims need"), "{message}");
+    let message = fail(2, &["reproduce", "--out", out, "--set", "seeds.data=7"]);
+    assert!(message.contains("--seeds"), "{message}");
     fail(2, &["reproduce", "--out", out, "--seeds", "0"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     // Somebody's folder.

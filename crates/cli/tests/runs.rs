@@ -559,6 +559,11 @@ fn a_sweep_over_nothing_or_into_another_one_is_refused() {
         2,
         &["sweep", "main", "--out", out, "--vary", "seeds.data=1;2"],
     );
+    fail(2, &["sweep", "main", "--out", out, "--set", "seeds.data=1"]);
+    // The same value in other words would be the same run twice.
+    let twice = "train.optimizer.lr=1e-3;0.001";
+    let refused = fail(2, &["sweep", "main", "--out", out, "--vary", twice]);
+    assert!(refused.contains("the same runs"), "{refused}");
     assert!(!Path::new(out).exists());
     succeed(&sweep_arguments(out));
     let mut other = sweep_arguments(out);

@@ -235,6 +235,16 @@ impl RunFolder {
                 path: self.path.clone(),
             });
         };
+        let end = self.recipe.train.steps;
+        if step.is_none()
+            && last != end
+            && self
+                .summary()?
+                .is_some_and(|summary| summary.ended == Ended::Complete)
+        {
+            let path = layout::snapshot(&self.path, end);
+            return Err(StoreError::damaged(&path, "it is not there"));
+        }
         let step = step.unwrap_or(last);
         if !steps.contains(&step) {
             let before = steps.iter().rev().find(|&&s| s < step);

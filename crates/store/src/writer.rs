@@ -114,7 +114,7 @@ impl RunWriter {
                 Ok(Some(begun)) => return Ok(begun),
                 Ok(None) => {}
                 Err(error) if how == How::Replace && error.is_damage() => {
-                    folder.remark = Some(error.to_string());
+                    folder.remark = Some(format!("{error}: trained anew"));
                 }
                 Err(error) => return Err(error),
             }
@@ -240,11 +240,9 @@ impl Opening<'_> {
             self.check_longer(&folder, how)?;
         }
         // A damaged summary is written again: all that it says follows from what is checked below.
-        if let (Ok(Some(summary)), false) = (folder.summary(), longer) {
-            if how == How::Replace {
-                // Whoever asks for this takes nothing that is not whole.
-                folder.recording()?;
-            }
+        if let (Ok(Some(summary)), false) = (folder.summary(), longer)
+            && folder.recording().is_ok()
+        {
             return Ok(Some(Begun::Ended(Box::new(folder), Box::new(summary))));
         }
         let Some(checkpoint) = folder.checkpoint()? else {

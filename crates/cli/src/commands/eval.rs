@@ -70,10 +70,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     {
         return Err(not_a_number(Path::new(run), step));
     }
+    let step = measured.model.is_some().then_some(step);
     if arguments.json {
-        print_json(&measured.json(&recipe, arguments.sequences))
+        let mut shown = measured.json(&recipe, arguments.sequences);
+        shown["step"] = json!(step);
+        print_json(&shown)
     } else {
-        print(&measured.text(&recipe, arguments.sequences))
+        let of = step.map_or(String::new(), |step| {
+            format!("the model after step {step}: ")
+        });
+        print(&(of + &measured.text(&recipe, arguments.sequences)))
     }
 }
 

@@ -71,6 +71,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         seeds: arguments.seeds,
         set: arguments.set.clone(),
     };
+    let is_seed = |set: &&String| {
+        set.trim_start().starts_with("seeds.init") || set.trim_start().starts_with("seeds.data")
+    };
+    if let Some(seed) = arguments.set.iter().find(is_seed) {
+        return Err(Failure::mistake(format!(
+            "--set {seed}: the seeds of every experiment are 0, 1, …, as many as --seeds says"
+        )));
+    }
     let experiments = selection
         .experiments(scale, &changes)
         .map_err(|unsound| Failure::mistake(unsound.to_string()))?;

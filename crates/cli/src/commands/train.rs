@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
 use crate::session::{Outcome, Session, advice, start_from};
-use crate::words::fixed;
+use crate::words::{count, fixed};
 
 /// Train a model and keep what is measured on the way
 #[derive(Args)]
@@ -92,11 +92,14 @@ fn report(summary: &Summary, out: &Path) -> String {
     };
     let kl = last("kl_truth").unwrap_or(f64::NAN);
     let se = last("kl_truth_se").map_or(String::new(), |se| format!(" ± {}", fixed(se, 4)));
+    let phases = match phases.is_empty() {
+        true => String::new(),
+        false => format!(": {}", phases.join(" -> ")),
+    };
     format!(
-        "{} steps in {:.1} s: {}\nKL(truth || model) at the last position: {}{se} nats\n`induct show {}` tells the story\n",
-        summary.steps,
+        "{} in {:.1} s{phases}\nKL(truth || model) at the last position: {}{se} nats\n`induct show {}` tells the story\n",
+        count(summary.steps as usize, "step"),
         summary.seconds,
-        phases.join(" -> "),
         fixed(kl, 4),
         out.display(),
     )

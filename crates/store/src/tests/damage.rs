@@ -98,6 +98,37 @@ fn a_summary_without_content_does_not_end_a_run() {
     }
 }
 
+/// Nothing flipped, nothing torn: a whole row, a whole file is not there.
+#[test]
+fn what_is_missing_from_a_finished_run_is_noticed_and_made_again() {
+    let (_folder, path, recipe) = finished();
+    let expected = files(&path);
+    let metrics = String::from_utf8(expected["metrics.csv"].clone()).unwrap();
+    let lines: Vec<&str> = metrics.split_inclusive('\n').collect();
+    for gone in 1..lines.len() {
+        let rest: String = lines
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != gone)
+            .map(|(_, line)| *line)
+            .collect();
+        fs::write(path.join("metrics.csv"), rest).unwrap();
+        let read = read_all(&path).unwrap_err().to_string();
+        assert!(read.contains("metrics.csv"), "row {gone}: {read}");
+        complete(&path, &recipe, How::Replace).unwrap();
+        assert_eq!(files(&path), expected);
+    }
+    for name in expected.keys().filter(|name| name.starts_with("snapshots")) {
+        fs::remove_file(path.join(name)).unwrap();
+        assert!(read_all(&path).is_err(), "{name}");
+        // Going on makes it again, too.
+        complete(&path, &recipe, How::Resume).unwrap();
+        assert_eq!(files(&path), expected);
+    }
+    fs::remove_file(path.join("snapshots/step-000012.safetensors")).unwrap();
+    assert!(RunFolder::open(&path).unwrap().snapshot(None).is_err());
+}
+
 #[test]
 fn files_of_another_run_are_not_taken() {
     let (folder, path, _) = finished();

@@ -78,6 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         &folder.files.file("runs"),
         &folder.files.names("runs")?,
         &folder.keys,
+        |why| note(&format!("left out of the table: {why}")),
     );
     folder
         .files

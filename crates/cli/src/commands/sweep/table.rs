@@ -63,19 +63,36 @@ fn value_at(recipe: &Recipe, key: &str) -> String {
     }
 }
 
-/// All runs of a sweep's folder that have ended and that this program would make again, ordered by what varies and by seed.
-pub fn rows(runs: &Path, names: &[String], keys: &[String]) -> Vec<Row> {
+/// All runs of a sweep's folder that have ended and that this program would make again, ordered by what varies and by seed. `leave_out` is
+/// told why any other is not among them.
+pub fn rows(runs: &Path, names: &[String], keys: &[String], leave_out: impl Fn(&str)) -> Vec<Row> {
     let row = |name: &String| {
-        let folder = RunFolder::open(&runs.join(name)).ok()?;
+        let path = runs.join(name);
+        let read = RunFolder::open(&path).and_then(|folder| Ok((folder.summary()?, folder)));
+        let (summary, folder) = match read {
+            Ok((Some(summary), folder)) => (summary, folder),
+            Ok((None, _)) => {
+                leave_out(&format!("{} has not ended", path.display()));
+                return None;
+            }
+            Err(error) => {
+                leave_out(&error.to_string());
+                return None;
+            }
+        };
         let recipe = folder.recipe();
         if plan::name(recipe) != *name {
+            leave_out(&format!(
+                "{} is another run than its name says",
+                path.display()
+            ));
             return None;
         }
         Some(Row {
             name: name.clone(),
             values: keys.iter().map(|key| value_at(recipe, key)).collect(),
             seed: recipe.seeds.data,
-            summary: folder.summary().ok()??,
+            summary,
         })
     };
     let mut rows: Vec<Row> = names.iter().filter_map(row).collect();
@@ -193,6 +210,9 @@ pub fn text(rows: &[Row], keys: &[String], out: &Path) -> String {
                 .filter_map(|row| row.onset(strategy).map(|step| step as f64))
                 .collect();
             let reached = onsets.len();
+            if reached == 0 {
+                continue;
+            }
             text += &format!(
                 "  {strategy:<10} from step {}, in {reached} of {}\n",
                 mean(onsets.into_iter(), 0),
