@@ -14,7 +14,7 @@ use crate::measure::{
 };
 use crate::model::{Kind, Model, ModelSpec};
 use crate::strategy::Strategy;
-use crate::train::{Recipe, StepLoss};
+use crate::train::{Recipe, StepLoss, THOROUGH_SEQUENCES};
 
 /// Fixed test sets and what is read from them at every recorded step.
 pub struct Instruments {
@@ -46,10 +46,6 @@ pub const IN_DISTRIBUTION: &str = "in_distribution";
 
 /// Sequences whose attention is looked at: the first of the in-distribution set.
 const ATTENTION_SEQUENCES: usize = 32;
-
-/// Sequences of the in-distribution set that are measured at all positions, the first ones: the others, at the last
-/// position only, cost a fraction of that.
-const THOROUGH_SEQUENCES: u64 = 128;
 
 /// Number of the exam's set among the test sets of a recipe: no run is measured on it.
 pub const EXAM_SET: u64 = 3;

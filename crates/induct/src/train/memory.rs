@@ -31,8 +31,9 @@ pub struct MemoryEstimate {
 /// The most that a run may take, in GiB: what a laptop has to spare.
 const MAX_GIB: f64 = 4.0;
 
-/// Sequences of the first test set that are measured at all positions.
-const THOROUGH_SEQUENCES: f64 = 128.0;
+/// Sequences of the task's own test set that are measured at all positions, the first ones: the others, at the last position only,
+/// cost a fraction of that.
+pub(crate) const THOROUGH_SEQUENCES: u64 = 128;
 
 const F32: f64 = size_of::<f32>() as f64;
 const F64: f64 = size_of::<f64>() as f64;
@@ -71,7 +72,7 @@ impl MemoryEstimate {
         // The truth, the uniform strategy and n counting ones, each k probabilities and an entropy; in double
         // precision too, while they are computed.
         let row = (n + 2.0) * (k + 1.0) * (F32 + F64);
-        let everywhere = sequences.min(THOROUGH_SEQUENCES) * t * row;
+        let everywhere = sequences.min(THOROUGH_SEQUENCES as f64) * t * row;
         Self {
             parameters: 3.0 * parameters * F32 + gradient * F32 + model.prepared_bytes(),
             moments: moments * parameters * F32,

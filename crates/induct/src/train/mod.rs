@@ -1,4 +1,4 @@
-//! Training: recipes, losses, optimisers, schedules and the loop. No files and no terminal.
+//! Training: recipes, losses, optimisers, schedules and one training step. No files and no terminal.
 
 mod loss;
 mod many;
@@ -16,6 +16,7 @@ mod trainer;
 pub use loss::Loss;
 pub use many::many;
 pub use memory::MemoryEstimate;
+pub(crate) use memory::THOROUGH_SEQUENCES;
 pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
 pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;
