@@ -121,9 +121,7 @@ impl Session<'_> {
             }
         }
     }
-}
 
-impl Session<'_> {
     /// What to do about a folder that cannot be used.
     fn advised(&self, error: StoreError) -> Failure {
         let advice = match (&error, self.how) {

@@ -23,6 +23,7 @@ mod error;
 mod layout;
 mod lock;
 mod metrics;
+mod opening;
 mod own_folder;
 mod run_folder;
 mod seal;
