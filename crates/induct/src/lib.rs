@@ -16,6 +16,7 @@
 
 pub mod catalogue;
 pub mod chain;
+mod custom;
 pub mod digest;
 mod idle;
 mod invalid;
@@ -27,4 +28,5 @@ pub mod strategy;
 pub mod theory;
 pub mod train;
 
+pub use custom::Custom;
 pub use invalid::Invalid;

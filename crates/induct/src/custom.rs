@@ -1,0 +1,107 @@
+//! Parts of a recipe that another program brings: a prior, a strategy, a measure or an optimiser of its own.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::invalid::Invalid;
+
+/// A part that is not built in.
+///
+/// A recipe's text carries its name and settings, so that two runs with different settings are different
+/// runs, and every program can read what a run recorded. The part itself is code: a recipe that was read
+/// from text has none, and can be shown but not trained.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, bound = "")]
+pub struct Custom<T: ?Sized> {
+    /// What it is called in recipes, files and figures.
+    pub name: String,
+    /// What it was made with.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, f64>,
+    #[serde(skip)]
+    part: Option<Arc<T>>,
+}
+
+impl<T: ?Sized> Custom<T> {
+    /// A part under a name of its own.
+    pub fn new(name: impl Into<String>, part: Arc<T>) -> Self {
+        Self {
+            name: name.into(),
+            settings: BTreeMap::new(),
+            part: Some(part),
+        }
+    }
+
+    /// The same with one more setting to tell it from others of its name.
+    #[must_use]
+    pub fn with(mut self, setting: impl Into<String>, value: f64) -> Self {
+        self.settings.insert(setting.into(), value);
+        self
+    }
+
+    /// The part itself.
+    ///
+    /// # Errors
+    ///
+    /// If the recipe was read from text.
+    pub fn part(&self) -> Result<&Arc<T>, Invalid> {
+        self.part.as_ref().ok_or_else(|| {
+            let allowed = "a part that this program has: it was added by another one, \
+                           which has to build the recipe itself";
+            Invalid::new("name", format!("\"{}\"", self.name), allowed)
+        })
+    }
+}
+
+impl<T: ?Sized> Clone for Custom<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            settings: self.settings.clone(),
+            part: self.part.clone(),
+        }
+    }
+}
+
+impl<T: ?Sized> Debug for Custom<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Custom")
+            .field("name", &self.name)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Two parts are the same to a recipe if its text says the same of them.
+impl<T: ?Sized> PartialEq for Custom<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.settings == other.settings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Part = Custom<dyn Fn(f64) -> f64>;
+
+    #[test]
+    fn a_part_is_named_in_text_and_does_not_come_back_from_it() {
+        let part = Part::new("double", Arc::new(|x| 2.0 * x)).with("factor", 2.0);
+        assert_eq!(part.part().unwrap()(3.0), 6.0);
+        let text = toml::to_string(&part).unwrap();
+        let read: Part = toml::from_str(&text).unwrap();
+        assert_eq!(read, part);
+        let Err(refused) = read.part() else {
+            panic!("code does not come back from text")
+        };
+        assert!(
+            refused.to_string().contains("name = \"double\""),
+            "{refused}"
+        );
+        assert_ne!(part.clone().with("factor", 3.0), part);
+    }
+}
