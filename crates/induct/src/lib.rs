@@ -20,6 +20,7 @@ mod custom;
 pub mod digest;
 mod idle;
 mod invalid;
+pub mod lanes;
 pub mod measure;
 pub mod model;
 pub mod probe;

@@ -1,9 +1,10 @@
 //! What every prior promises, and what sequences drawn from it look like.
 
 use induct::chain::{
-    Address, Alpha, LANES, MixturePart, Prior, PriorSpec, Purpose, Sampler, TokenBlock,
-    TransitionTable, context_index,
+    Address, Alpha, MixturePart, Prior, PriorSpec, Purpose, Sampler, TokenBlock, TransitionTable,
+    context_index,
 };
+use induct::lanes::LANES;
 
 fn address(seed: u64) -> Address {
     Address {

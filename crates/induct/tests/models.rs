@@ -3,7 +3,8 @@
 mod architectures;
 
 use architectures::{architectures, paths, tokens, weights};
-use induct::chain::{LANES, TokenBlock};
+use induct::chain::TokenBlock;
+use induct::lanes::LANES;
 use induct::model::{
     AttnRow, Heads, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec,
     TransformerStart, twin,

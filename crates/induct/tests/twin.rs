@@ -5,9 +5,11 @@ mod architectures;
 use std::ops::Range;
 
 use architectures::{architectures, by_tables, in_coordinates, paths, tokens, weights};
-use induct::chain::{LANES, TokenBlock};
+use induct::chain::TokenBlock;
+use induct::lanes::LANES;
+use induct::lanes::Lane;
 use induct::model::{
-    Heads, Lane, Matrix, Model, ModelSpec, Positions, TransformerSpec, TransformerStart, twin,
+    Heads, Matrix, Model, ModelSpec, Positions, TransformerSpec, TransformerStart, twin,
 };
 use induct::train::Loss;
 

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use induct::chain::{LANES, Sampler, TokenBlock};
-use induct::model::{Lane, peak_multiplications};
+use induct::chain::{Sampler, TokenBlock};
+use induct::lanes::LANES;
+use induct::lanes::Lane;
+use induct::model::peak_multiplications;
 use induct::probe::Instruments;
 use induct::train::{Recipe, Trainer, batch_address};
 use serde_json::{Value, json};
@@ -108,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "settings": settings.iter().map(|setting| setting.json(peak)).collect::<Vec<_>>(),
             "growth": growth.iter().map(Point::json).collect::<Vec<_>>(),
             "peak_gflops_per_core": 2e-9 * peak,
-            "instructions": induct::model::instructions(),
+            "instructions": induct::lanes::instructions(),
             "peak_memory_mib": peak_memory_mib(),
         }));
     }
@@ -172,7 +174,7 @@ fn table(settings: &[Setting], peak: f64) -> String {
     let threads = settings[0].timing.threads;
     let mut text = format!(
         "{threads} threads, {} instructions; measured peak {:.0} GFLOP/s a core\n\n{:<14} {:>8} {:>8} {:>9} {:>11} {:>7} |",
-        induct::model::instructions(),
+        induct::lanes::instructions(),
         2e-9 * peak,
         "setting",
         "ms/step",

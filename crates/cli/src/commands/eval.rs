@@ -4,7 +4,8 @@ use std::path::Path;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use induct::chain::{Address, LANES, Prior, Purpose};
+use induct::chain::{Address, Prior, Purpose};
+use induct::lanes::LANES;
 use induct::model::Model;
 use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
 use induct::strategy::Strategy;

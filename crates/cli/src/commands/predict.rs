@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct::chain::{Prior, TokenBlock};
-use induct::model::{Lane, Model};
+use induct::lanes::Lane;
+use induct::model::Model;
 use induct::probe::log_softmax;
 use induct::strategy::{Scratch, Strategy};
 use induct_store::RunFolder;

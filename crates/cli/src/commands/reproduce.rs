@@ -178,7 +178,7 @@ fn machine() -> String {
         rayon::current_num_threads(),
         std::env::consts::OS,
         std::env::consts::ARCH,
-        induct::model::instructions()
+        induct::lanes::instructions()
     )
 }
 

@@ -16,7 +16,7 @@ pub(crate) use prior::check_task;
 pub use prior::{
     Alpha, Law, MAX_CONTEXTS, MAX_POOL, MAX_STATES, MixturePart, Prior, PriorSpec, Rows,
 };
-pub use source::{LANES, Sampler, TokenBlock};
+pub use source::{Sampler, TokenBlock};
 pub use stationary::{NoLaw, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
 pub use table::{TransitionTable, context_index, contexts_with_prefix, slide};

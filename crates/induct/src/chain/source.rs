@@ -6,9 +6,7 @@ use super::prior::Prior;
 use super::stationary::StationarySolver;
 use super::stream::Address;
 use super::table::{TransitionTable, context_symbols, slide};
-
-/// Sequences that sit side by side in one block: the width of every inner loop.
-pub const LANES: usize = 8;
+use crate::lanes::LANES;
 
 /// Tokens of [`LANES`] sequences, position by position: [t+1] rows of one symbol a lane.
 ///

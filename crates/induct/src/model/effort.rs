@@ -2,11 +2,9 @@
 
 use std::time::Instant;
 
-use super::lane::Lane;
-use super::level::{Level, leveled};
 use super::transformer::{First, Transformer};
 use super::{Kind, Model};
-use crate::chain::LANES;
+use crate::lanes::{LANES, Lane, Level, leveled};
 
 /// Multiplications and additions of a fused exponential, beside those of a score.
 const EXPONENTIAL: usize = 7;
@@ -85,15 +83,14 @@ pub fn peak_multiplications() -> f64 {
 /// Sums that do not wait for one another.
 const SUMS: usize = 10;
 
-leveled!(fn spin(rounds: usize, factor: Lane) -> [Lane; SUMS] = spin_any);
-
-#[inline(always)]
-fn spin_any<const FUSED: bool>(rounds: usize, factor: Lane) -> [Lane; SUMS] {
-    let mut sums = [factor; SUMS];
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = sum.times_plus::<FUSED>(factor, factor);
+leveled!(
+    fn spin<const FUSED: bool>(rounds: usize, factor: Lane) -> [Lane; SUMS] {
+        let mut sums = [factor; SUMS];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = sum.times_plus::<FUSED>(factor, factor);
+            }
         }
+        sums
     }
-    sums
-}
+);

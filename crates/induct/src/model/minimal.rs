@@ -6,12 +6,10 @@
 
 use std::ops::Range;
 
-use super::lane::Lane;
 use super::layout::Layout;
-use super::level::{Level, leveled};
 use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
-use crate::chain::LANES;
+use crate::lanes::{LANES, Lane, Level, leveled};
 
 /// The minimal model's shape and the places of its parameters.
 #[derive(Clone, Debug)]
@@ -124,173 +122,6 @@ impl Minimal {
     fn k<const K: usize>(&self) -> usize {
         if K == ANY { self.states } else { K }
     }
-
-    /// Σ_{s≤j} M_js z_s[c], with M_j = softmax(v), for every symbol c but the first.
-    #[inline(always)]
-    fn sums_by_softmax_any<const FUSED: bool>(&self, v: &[f32], rows: usize, work: &mut Work) {
-        for j in 0..rows {
-            softmax(&v[..=j], &mut work.weights);
-            for r in 0..self.states - 1 {
-                let mut sum = Lane::ZERO;
-                let weights = work.weights[..=j].iter().rev();
-                for (z, &weight) in work.others.column(r).iter().zip(weights) {
-                    sum = z.times_plus::<FUSED>(Lane::splat(weight), sum);
-                }
-                work.sums.column_mut(r)[j] = sum;
-            }
-        }
-    }
-
-    /// S_p[c, i] = S_{p−1}[c, i] + y_p[c] z_p[i], then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i].
-    #[inline(always)]
-    fn count_any<const FUSED: bool, const K: usize>(
-        &self,
-        params: &[f32],
-        rows: usize,
-        work: &mut Work,
-        logits: &mut [Lane],
-    ) {
-        let k = self.k::<K>();
-        let w_k = &params[self.w_k.clone()][..k * k];
-        let mut registers = [Lane::ZERO; at_hand(MOST)];
-        let at_hand = match K {
-            ANY => &mut work.at_hand[..],
-            _ => &mut registers,
-        };
-        let (z, rest) = at_hand.split_at_mut(k);
-        let (y, rest) = rest.split_at_mut(k);
-        let (chosen, counts) = rest.split_at_mut(k);
-        let counts = &mut counts[..k * k];
-        counts.fill(Lane::ZERO);
-        let (mut total, v) = (0.0, &params[self.v.clone()]);
-        for (p, f) in logits.chunks_exact_mut(k).take(rows).enumerate() {
-            if self.form == MinimalForm::Linear {
-                total += v[p];
-                work.totals[p] = total;
-            }
-            row_of(&work.others, p, 1.0, z);
-            row_of(&work.sums, p, work.totals[p], y);
-            for c in 0..k {
-                chosen[c] = Lane::ZERO;
-                for a in 0..k {
-                    chosen[c] = z[a].times_plus::<FUSED>(Lane::splat(w_k[a * k + c]), chosen[c]);
-                }
-            }
-            for i in 0..k {
-                let mut sum = Lane::ZERO;
-                for c in 0..k {
-                    let count = &mut counts[c * k + i];
-                    *count = y[c].times_plus::<FUSED>(z[i], *count);
-                    sum = chosen[c].times_plus::<FUSED>(*count, sum);
-                }
-                f[i] = sum;
-            }
-        }
-    }
-
-    /// f_p[i] = Σ_c W_k[x_p, c] Σ_{j≤p} y_j[c] z_j[i]. What follows j and has the symbol a adds up to
-    /// G_j[a, i] = Σ_{p≥j} z_p[a] g_p[i]; with h_j[a] = G_j[a, x_j],  dW_k[a, c] = Σ_j h_j[a] y_j[c],  dy_j[c] = Σ_a h_j[a] W_k[a, c]
-    #[inline(always)]
-    fn count_backward_any<const FUSED: bool, const K: usize>(
-        &self,
-        params: &[f32],
-        rows: usize,
-        work: &mut Work,
-        d_logits: &[Lane],
-        grads: &mut [Lane],
-    ) {
-        let k = self.k::<K>();
-        let w_k = &params[self.w_k.clone()][..k * k];
-        let mut registers = [Lane::ZERO; at_hand(MOST)];
-        let at_hand = match K {
-            ANY => &mut work.at_hand[..],
-            _ => &mut registers,
-        };
-        let (z, rest) = at_hand.split_at_mut(k);
-        let (y, rest) = rest.split_at_mut(k);
-        let (h, rest) = rest.split_at_mut(k);
-        let (follow, d_w_k) = rest.split_at_mut(k * k);
-        let d_w_k = &mut d_w_k[..k * k];
-        follow.fill(Lane::ZERO);
-        d_w_k.fill(Lane::ZERO);
-        for p in (0..rows).rev() {
-            let g = &d_logits[p * k..][..k];
-            row_of(&work.others, p, 1.0, z);
-            row_of(&work.sums, p, work.totals[p], y);
-            for a in 0..k {
-                h[a] = Lane::ZERO;
-                for i in 0..k {
-                    let follow = &mut follow[a * k + i];
-                    *follow = z[a].times_plus::<FUSED>(g[i], *follow);
-                    h[a] = z[i].times_plus::<FUSED>(*follow, h[a]);
-                }
-            }
-            let mut d_first = Lane::ZERO;
-            for c in 0..k {
-                let mut dy = Lane::ZERO;
-                for a in 0..k {
-                    dy = h[a].times_plus::<FUSED>(Lane::splat(w_k[a * k + c]), dy);
-                    d_w_k[a * k + c] = h[a].times_plus::<FUSED>(y[c], d_w_k[a * k + c]);
-                }
-                if c == 0 {
-                    d_first = dy;
-                } else {
-                    work.d_others.column_mut(c - 1)[p] = dy - d_first;
-                }
-            }
-            work.d_first[p] = d_first;
-        }
-        for (total, &d) in grads[self.w_k.clone()].iter_mut().zip(&*d_w_k) {
-            *total += d;
-        }
-    }
-
-    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: the correlations of all symbols but the first, which are in
-    /// `sums`, and dy_p[0] wherever there is a symbol at all.
-    #[inline(always)]
-    fn convolution_backward_any<const FUSED: bool>(
-        &self,
-        rows: usize,
-        work: &mut Work,
-        d_v: &mut [Lane],
-    ) {
-        let (d_first, d_v) = (&work.d_first[..rows], &mut d_v[..rows]);
-        let mut below = Lane::ZERO;
-        for p in (0..rows).rev() {
-            below += d_first[p];
-            d_v[p] += below;
-        }
-        for r in 0..self.states - 1 {
-            let sums = &work.sums.column(r)[..rows];
-            for p in 0..rows {
-                d_v[p] += sums[p];
-            }
-        }
-    }
-
-    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and the sum is dy_p · y_p. Of
-    /// z_s and of y_p, all symbols together are one, so that only differences to dy_p[0] count.
-    #[inline(always)]
-    fn softmax_backward_any<const FUSED: bool>(
-        &self,
-        v: &[f32],
-        rows: usize,
-        work: &mut Work,
-        d_v: &mut [Lane],
-    ) {
-        for p in 0..rows {
-            softmax(&v[..=p], &mut work.weights);
-            let lags = d_v[..=p].iter_mut().zip(&work.weights).rev();
-            for (s, (d_v, &weight)) in lags.enumerate() {
-                let mut d_m = Lane::ZERO;
-                for r in 0..self.states - 1 {
-                    let (z, y) = (work.others.column(r)[s], work.sums.column(r)[p]);
-                    d_m = (z - y).times_plus::<FUSED>(work.d_others.column(r)[p], d_m);
-                }
-                *d_v = d_m.times_plus::<FUSED>(Lane::splat(weight), *d_v);
-            }
-        }
-    }
 }
 
 /// Says that k is not known to the compiler.
@@ -330,43 +161,181 @@ fn softmax(v: &[f32], row: &mut [f32]) {
     }
 }
 
-leveled!(fn sums_by_softmax(shape: &Minimal, v: &[f32], rows: usize, work: &mut Work) =
-    Minimal::sums_by_softmax_any);
+leveled!(
+    /// Σ_{s≤j} M_js z_s[c], with M_j = softmax(v), for every symbol c but the first.
+    fn sums_by_softmax<const FUSED: bool>(
+        shape: &Minimal,
+        v: &[f32],
+        rows: usize,
+        work: &mut Work,
+    ) {
+        for j in 0..rows {
+            softmax(&v[..=j], &mut work.weights);
+            for r in 0..shape.states - 1 {
+                let mut sum = Lane::ZERO;
+                let weights = work.weights[..=j].iter().rev();
+                for (z, &weight) in work.others.column(r).iter().zip(weights) {
+                    sum = z.times_plus::<FUSED>(Lane::splat(weight), sum);
+                }
+                work.sums.column_mut(r)[j] = sum;
+            }
+        }
+    }
+);
 
 leveled!(
-    fn count[K: usize](
+    /// S_p[c, i] = S_{p−1}[c, i] + y_p[c] z_p[i], then f_p[i] = Σ_c W_k[x_p, c] S_p[c, i].
+    fn count<const FUSED: bool, const K: usize>(
         shape: &Minimal,
         params: &[f32],
         rows: usize,
         work: &mut Work,
         logits: &mut [Lane],
-    ) = Minimal::count_any
+    ) {
+        let k = shape.k::<K>();
+        let w_k = &params[shape.w_k.clone()][..k * k];
+        let mut registers = [Lane::ZERO; at_hand(MOST)];
+        let at_hand = match K {
+            ANY => &mut work.at_hand[..],
+            _ => &mut registers,
+        };
+        let (z, rest) = at_hand.split_at_mut(k);
+        let (y, rest) = rest.split_at_mut(k);
+        let (chosen, counts) = rest.split_at_mut(k);
+        let counts = &mut counts[..k * k];
+        counts.fill(Lane::ZERO);
+        let (mut total, v) = (0.0, &params[shape.v.clone()]);
+        for (p, f) in logits.chunks_exact_mut(k).take(rows).enumerate() {
+            if shape.form == MinimalForm::Linear {
+                total += v[p];
+                work.totals[p] = total;
+            }
+            row_of(&work.others, p, 1.0, z);
+            row_of(&work.sums, p, work.totals[p], y);
+            for c in 0..k {
+                chosen[c] = Lane::ZERO;
+                for a in 0..k {
+                    chosen[c] = z[a].times_plus::<FUSED>(Lane::splat(w_k[a * k + c]), chosen[c]);
+                }
+            }
+            for i in 0..k {
+                let mut sum = Lane::ZERO;
+                for c in 0..k {
+                    let count = &mut counts[c * k + i];
+                    *count = y[c].times_plus::<FUSED>(z[i], *count);
+                    sum = chosen[c].times_plus::<FUSED>(*count, sum);
+                }
+                f[i] = sum;
+            }
+        }
+    }
 );
 
 leveled!(
-    fn count_backward[K: usize](
+    /// f_p[i] = Σ_c W_k[x_p, c] Σ_{j≤p} y_j[c] z_j[i]. What follows j and has the symbol a adds up to
+    /// G_j[a, i] = Σ_{p≥j} z_p[a] g_p[i]; with h_j[a] = G_j[a, x_j],  dW_k[a, c] = Σ_j h_j[a] y_j[c],  dy_j[c] = Σ_a h_j[a] W_k[a, c]
+    fn count_backward<const FUSED: bool, const K: usize>(
         shape: &Minimal,
         params: &[f32],
         rows: usize,
         work: &mut Work,
         d_logits: &[Lane],
         grads: &mut [Lane],
-    ) = Minimal::count_backward_any
+    ) {
+        let k = shape.k::<K>();
+        let w_k = &params[shape.w_k.clone()][..k * k];
+        let mut registers = [Lane::ZERO; at_hand(MOST)];
+        let at_hand = match K {
+            ANY => &mut work.at_hand[..],
+            _ => &mut registers,
+        };
+        let (z, rest) = at_hand.split_at_mut(k);
+        let (y, rest) = rest.split_at_mut(k);
+        let (h, rest) = rest.split_at_mut(k);
+        let (follow, d_w_k) = rest.split_at_mut(k * k);
+        let d_w_k = &mut d_w_k[..k * k];
+        follow.fill(Lane::ZERO);
+        d_w_k.fill(Lane::ZERO);
+        for p in (0..rows).rev() {
+            let g = &d_logits[p * k..][..k];
+            row_of(&work.others, p, 1.0, z);
+            row_of(&work.sums, p, work.totals[p], y);
+            for a in 0..k {
+                h[a] = Lane::ZERO;
+                for i in 0..k {
+                    let follow = &mut follow[a * k + i];
+                    *follow = z[a].times_plus::<FUSED>(g[i], *follow);
+                    h[a] = z[i].times_plus::<FUSED>(*follow, h[a]);
+                }
+            }
+            let mut d_first = Lane::ZERO;
+            for c in 0..k {
+                let mut dy = Lane::ZERO;
+                for a in 0..k {
+                    dy = h[a].times_plus::<FUSED>(Lane::splat(w_k[a * k + c]), dy);
+                    d_w_k[a * k + c] = h[a].times_plus::<FUSED>(y[c], d_w_k[a * k + c]);
+                }
+                if c == 0 {
+                    d_first = dy;
+                } else {
+                    work.d_others.column_mut(c - 1)[p] = dy - d_first;
+                }
+            }
+            work.d_first[p] = d_first;
+        }
+        for (total, &d) in grads[shape.w_k.clone()].iter_mut().zip(&*d_w_k) {
+            *total += d;
+        }
+    }
 );
 
 leveled!(
-    fn convolution_backward(shape: &Minimal, rows: usize, work: &mut Work, d_v: &mut [Lane]) =
-        Minimal::convolution_backward_any
+    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: the correlations of all symbols but the first, which are in
+    /// `sums`, and dy_p[0] wherever there is a symbol at all.
+    fn convolution_backward<const FUSED: bool>(
+        shape: &Minimal,
+        rows: usize,
+        work: &mut Work,
+        d_v: &mut [Lane],
+    ) {
+        let (d_first, d_v) = (&work.d_first[..rows], &mut d_v[..rows]);
+        let mut below = Lane::ZERO;
+        for p in (0..rows).rev() {
+            below += d_first[p];
+            d_v[p] += below;
+        }
+        for r in 0..shape.states - 1 {
+            let sums = &work.sums.column(r)[..rows];
+            for p in 0..rows {
+                d_v[p] += sums[p];
+            }
+        }
+    }
 );
 
 leveled!(
-    fn softmax_backward(
+    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and the sum is dy_p · y_p. Of
+    /// z_s and of y_p, all symbols together are one, so that only differences to dy_p[0] count.
+    fn softmax_backward<const FUSED: bool>(
         shape: &Minimal,
         v: &[f32],
         rows: usize,
         work: &mut Work,
         d_v: &mut [Lane],
-    ) = Minimal::softmax_backward_any
+    ) {
+        for p in 0..rows {
+            softmax(&v[..=p], &mut work.weights);
+            let lags = d_v[..=p].iter_mut().zip(&work.weights).rev();
+            for (s, (d_v, &weight)) in lags.enumerate() {
+                let mut d_m = Lane::ZERO;
+                for r in 0..shape.states - 1 {
+                    let (z, y) = (work.others.column(r)[s], work.sums.column(r)[p]);
+                    d_m = (z - y).times_plus::<FUSED>(work.d_others.column(r)[p], d_m);
+                }
+                *d_v = d_m.times_plus::<FUSED>(Lane::splat(weight), *d_v);
+            }
+        }
+    }
 );
 
 /// Activations of one block, kept from the forward for the backward.

@@ -4,12 +4,9 @@
 //! from the caller. [`twin`] computes the same in f64, one sequence at a time, by the formulas. Operations in the
 //! residual stream have both in one file, under [`ops`].
 
-mod across;
 pub mod circuits;
 mod effort;
-mod lane;
 mod layout;
-pub(crate) mod level;
 mod matrix;
 mod minimal;
 pub mod ops;
@@ -20,9 +17,7 @@ pub mod twin;
 mod window;
 
 pub use effort::peak_multiplications;
-pub use lane::Lane;
 pub use layout::{Layout, Tensor};
-pub use level::instructions;
 pub use matrix::Matrix;
 pub use minimal::Minimal;
 pub use ops::attention::{AttnProbe, AttnRow, RelativeTerm};
@@ -33,13 +28,14 @@ pub use spec::{
 pub use transformer::coordinates::Tables;
 pub use transformer::{Transformer, Weights};
 
-use self::level::Level;
 use self::transformer::coordinates::Coordinates;
+use crate::lanes::{LANES, Level};
 
 use std::ops::Range;
 
-use crate::chain::{LANES, MAX_STATES};
+use crate::chain::MAX_STATES;
 use crate::invalid::{Invalid, require};
+use crate::lanes::{Lane, cross_lane};
 
 /// The longest context.
 pub const MAX_LENGTH: usize = 1 << 16;
@@ -340,7 +336,7 @@ impl Model {
 
     /// Sums a gradient by lane over the lanes.
     pub fn sum_lanes(&self, by_lane: &[Lane], sums: &mut [f32]) {
-        across::sum_lanes(self.level, by_lane, sums);
+        cross_lane::sum_lanes(self.level, by_lane, sums);
     }
 
     /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the parameters:

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use crate::chain::{LANES, TokenBlock};
+use crate::chain::TokenBlock;
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::measure::{HeadMeasure, HeadObserved, Matching, Target};
 use crate::model::circuits;
-use crate::model::level::{Level, leveled};
-use crate::model::{AttnRow, Kind, Lane, Matrix, Model, Prepared, Work};
+use crate::model::{AttnRow, Kind, Matrix, Model, Prepared, Work};
 
 /// Measures of every head of a transformer on some blocks, by layer and head, over the current thread pool. Empty for the minimal
 /// model and for t = 1. `ngram` is the task's n.
@@ -163,24 +163,21 @@ fn rows_with_target(target: Target, inputs: &[[u8; LANES]], used: usize, ngram: 
 
 leveled!(
     /// The weights of those rows whose symbol equals `symbol`, summed by lane. Shapes: `[rows]` both.
-    fn mass_where_equal(symbols: &[Lane], symbol: Lane, weights: &[Lane]) -> Lane = mass_where_equal_any
-);
-
-#[inline(always)]
-fn mass_where_equal_any<const FUSED: bool>(
-    symbols: &[Lane],
-    symbol: Lane,
-    weights: &[Lane],
-) -> Lane {
-    let (mut mass, one) = (Lane::ZERO, Lane::splat(1.0));
-    for (&other, &weight) in symbols.iter().zip(weights) {
-        // One for equal symbols, zero for others, which differ by at least one.
-        let apart = other - symbol;
-        let equal = (one - apart * apart).max(Lane::ZERO);
-        mass += equal * weight;
+    fn mass_where_equal<const FUSED: bool>(
+        symbols: &[Lane],
+        symbol: Lane,
+        weights: &[Lane],
+    ) -> Lane {
+        let (mut mass, one) = (Lane::ZERO, Lane::splat(1.0));
+        for (&other, &weight) in symbols.iter().zip(weights) {
+            // One for equal symbols, zero for others, which differ by at least one.
+            let apart = other - symbol;
+            let equal = (one - apart * apart).max(Lane::ZERO);
+            mass += equal * weight;
+        }
+        mass
     }
-    mass
-}
+);
 
 /// The same for positions whose `context` predecessors equal the last `context` symbols. A context that reaches beyond the first symbol
 /// has no match.

@@ -5,9 +5,10 @@ use rayon::prelude::*;
 use super::estimate::Estimate;
 use super::heads::{matching, means, odd_even_score, positional_profile};
 use super::test_set::{Divergence, Draw, Positions, Room, TestSet, Wanted};
-use crate::chain::{Address, LANES, Prior, PriorSpec, Purpose};
+use crate::chain::{Address, Prior, PriorSpec, Purpose};
 use crate::idle::Idle;
 use crate::invalid::Invalid;
+use crate::lanes::LANES;
 use crate::measure::{
     Column, DIAGONAL_DOMINANCE, KL_TRUTH_BY_POSITION, Kl, LOSS_BY_POSITION, MATCHING_GAP, Measure,
     ODD_EVEN, Observed, POSITIONAL_PROFILE, Reading,

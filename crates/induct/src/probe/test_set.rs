@@ -6,11 +6,11 @@ use rayon::prelude::*;
 
 use super::estimate::Moments;
 use super::heads::HeadSums;
-use crate::chain::{Address, LANES, Prior, Sampler, TokenBlock};
+use crate::chain::{Address, Prior, Sampler, TokenBlock};
 use crate::idle::Idle;
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::measure::HeadMeasure;
-use crate::model::level::{Level, leveled};
-use crate::model::{Lane, Model, Prepared, Work};
+use crate::model::{Model, Prepared, Work};
 use crate::strategy::{Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
@@ -478,23 +478,20 @@ pub fn log_softmax(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
 }
 
 leveled!(
-    fn log_softmax_at(logits: &[Lane], states: usize, log_probs: &mut [Lane]) = log_softmax_any
-);
-
-#[inline(always)]
-fn log_softmax_any<const FUSED: bool>(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
-    for (row, out) in logits
-        .chunks_exact(states)
-        .zip(log_probs.chunks_exact_mut(states))
-    {
-        let largest = row[1..].iter().fold(row[0], |most, &f| most.max(f));
-        let mut sum = Lane::ZERO;
-        for &f in row {
-            sum += (f - largest).exp::<FUSED>();
-        }
-        let log_sum = sum.ln::<FUSED>() + largest;
-        for (log_p, &f) in out.iter_mut().zip(row) {
-            *log_p = f - log_sum;
+    fn log_softmax_at<const FUSED: bool>(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
+        for (row, out) in logits
+            .chunks_exact(states)
+            .zip(log_probs.chunks_exact_mut(states))
+        {
+            let largest = row[1..].iter().fold(row[0], |most, &f| most.max(f));
+            let mut sum = Lane::ZERO;
+            for &f in row {
+                sum += (f - largest).exp::<FUSED>();
+            }
+            let log_sum = sum.ln::<FUSED>() + largest;
+            for (log_p, &f) in out.iter_mut().zip(row) {
+                *log_p = f - log_sum;
+            }
         }
     }
-}
+);

@@ -1,7 +1,7 @@
 //! Which run is which: by this nothing stale is taken for current.
 
 use crate::digest;
-use crate::model::instructions;
+use crate::lanes::instructions;
 use crate::train::Recipe;
 
 /// The numerics version: an integer that goes up whenever the bits of any result change. A test over all settings of the

@@ -1,8 +1,9 @@
 //! How often a minimal model ranks the two next symbols as the chain does.
 
 use super::coupling::Weights;
-use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
 use crate::invalid::{Invalid, require};
+use crate::lanes::LANES;
 use crate::model::{MinimalSpec, Model, ModelSpec};
 use crate::probe::{Estimate, Moments};
 

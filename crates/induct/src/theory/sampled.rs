@@ -2,9 +2,10 @@
 
 use super::coupling::Weights;
 use super::enumeration::check_question;
-use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
 use crate::invalid::{Invalid, require};
-use crate::model::{Lane, MinimalSpec, Model, ModelSpec};
+use crate::lanes::{LANES, Lane};
+use crate::model::{MinimalSpec, Model, ModelSpec};
 use crate::probe::{Estimate, Moments};
 use crate::train::Loss;
 

@@ -5,10 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::chain::LANES;
 use crate::invalid::{Invalid, require};
-use crate::model::level::{Level, leveled};
-use crate::model::{Lane, Matrix};
+use crate::lanes::{LANES, Lane, Level, leveled};
+use crate::model::Matrix;
 
 /// A loss, as a recipe writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,35 +62,6 @@ impl Loss {
         )
     }
 
-    #[inline(always)]
-    fn evaluate_any<const FUSED: bool>(
-        &self,
-        logits: &[Lane],
-        targets: &[[u8; LANES]],
-        used: usize,
-        scale: f32,
-        d_logits: &mut [Lane],
-    ) -> f64 {
-        let states = logits.len() / targets.len();
-        let in_use = Lane(std::array::from_fn(
-            |lane| if lane < used { scale } else { 0.0 },
-        ));
-        let mut totals = [0.0; LANES];
-        let groups = logits
-            .chunks(TOGETHER * states)
-            .zip(targets.chunks(TOGETHER))
-            .zip(d_logits.chunks_mut(TOGETHER * states));
-        for ((f, y), df) in groups {
-            let losses = match (*self, states) {
-                (Loss::CrossEntropy {}, 2) => cross_entropy_of_two::<FUSED>(f, y, in_use, df),
-                (Loss::CrossEntropy {}, _) => cross_entropy::<FUSED>(f, y, in_use, df),
-                (Loss::Margin { delta }, _) => margin(f, y, delta as f32, in_use, df),
-            };
-            add(&losses, &mut totals);
-        }
-        totals[..used].iter().sum()
-    }
-
     /// The loss summed over positions, and its gradient, in f64 and one sequence at a time.
     pub fn naive(&self, logits: &Matrix, targets: &[u8]) -> (f64, Matrix) {
         let mut slope = Matrix::zeros(logits.rows, logits.cols);
@@ -139,14 +109,33 @@ fn add(losses: &Lane, totals: &mut [f64; LANES]) {
 }
 
 leveled!(
-    fn evaluate_block(
+    fn evaluate_block<const FUSED: bool>(
         loss: &Loss,
         logits: &[Lane],
         targets: &[[u8; LANES]],
         used: usize,
         scale: f32,
         d_logits: &mut [Lane],
-    ) -> f64 = Loss::evaluate_any
+    ) -> f64 {
+        let states = logits.len() / targets.len();
+        let in_use = Lane(std::array::from_fn(
+            |lane| if lane < used { scale } else { 0.0 },
+        ));
+        let mut totals = [0.0; LANES];
+        let groups = logits
+            .chunks(TOGETHER * states)
+            .zip(targets.chunks(TOGETHER))
+            .zip(d_logits.chunks_mut(TOGETHER * states));
+        for ((f, y), df) in groups {
+            let losses = match (*loss, states) {
+                (Loss::CrossEntropy {}, 2) => cross_entropy_of_two::<FUSED>(f, y, in_use, df),
+                (Loss::CrossEntropy {}, _) => cross_entropy::<FUSED>(f, y, in_use, df),
+                (Loss::Margin { delta }, _) => margin(f, y, delta as f32, in_use, df),
+            };
+            add(&losses, &mut totals);
+        }
+        totals[..used].iter().sum()
+    }
 );
 
 /// Some positions with two symbols: the sum of their losses by lane; their gradient, times `scale`, into `df`.

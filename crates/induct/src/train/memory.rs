@@ -2,8 +2,9 @@
 
 use super::optimizer::OptimizerSpec;
 use super::recipe::Recipe;
-use crate::chain::{LANES, TransitionTable};
+use crate::chain::TransitionTable;
 use crate::invalid::{Invalid, require};
+use crate::lanes::LANES;
 use crate::measure::{Measure, Reading};
 use crate::model::{Kind, Model};
 

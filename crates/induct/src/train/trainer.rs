@@ -8,11 +8,12 @@ use rayon::prelude::*;
 use super::loss::Loss;
 use super::optimizer::Optimizer;
 use super::recipe::Recipe;
-use crate::chain::{Address, LANES, Prior, Purpose, Sampler, TokenBlock};
+use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
 use crate::digest;
 use crate::idle::Idle;
 use crate::invalid::{Invalid, require};
-use crate::model::{Lane, Model, Prepared, Work};
+use crate::lanes::{LANES, Lane};
+use crate::model::{Model, Prepared, Work};
 
 /// Training failed: the loss is no longer a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]

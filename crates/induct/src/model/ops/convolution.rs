@@ -5,10 +5,8 @@
 //! Every column b is a plane of its own, and goes in tiles of [`TALL`] rows (or lags) by [`BROAD`] keys (or rows), which have
 //! only [`LAGS`] lags between them. Planes have zeros around them, so that no tile is cut off at an edge.
 
-use crate::chain::LANES;
-use crate::model::across::transpose;
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::cross_lane::transpose;
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::window::window;
 
 const TALL: usize = 8;
@@ -79,29 +77,25 @@ impl<T: Copy> Planes<T> {
 
 leveled!(
     /// Sets the planes to indicators of the symbols from `first` on: one where a sequence has it, else zero.
-    pub fn set_symbols(inputs: &[[u8; LANES]], first: usize, planes: &mut Planes<Lane>) =
-        set_symbols_any
-);
-
-#[inline(always)]
-fn set_symbols_any<const FUSED: bool>(
-    inputs: &[[u8; LANES]],
-    first: usize,
-    planes: &mut Planes<Lane>,
-) {
-    for column in 0..planes.columns() {
-        let (symbol, plane) = (first + column, planes.column_mut(column));
-        // Two rows at a time: one alone, the compiler would turn the loop around.
-        let (pairs, odd) = inputs.as_chunks();
-        for (z, [a, b]) in plane.chunks_exact_mut(2).zip(pairs) {
-            z[0] = Lane::is(a, symbol);
-            z[1] = Lane::is(b, symbol);
-        }
-        for symbols in odd {
-            plane[inputs.len() - 1] = Lane::is(symbols, symbol);
+    pub fn set_symbols<const FUSED: bool>(
+        inputs: &[[u8; LANES]],
+        first: usize,
+        planes: &mut Planes<Lane>,
+    ) {
+        for column in 0..planes.columns() {
+            let (symbol, plane) = (first + column, planes.column_mut(column));
+            // Two rows at a time: one alone, the compiler would turn the loop around.
+            let (pairs, odd) = inputs.as_chunks();
+            for (z, [a, b]) in plane.chunks_exact_mut(2).zip(pairs) {
+                z[0] = Lane::is(a, symbol);
+                z[1] = Lane::is(b, symbol);
+            }
+            for symbols in odd {
+                plane[inputs.len() - 1] = Lane::is(symbols, symbol);
+            }
         }
     }
-}
+);
 
 /// Sets `out` to the first `rows` rows of the convolutions of z with e; what it holds behind them is of no use.
 pub fn convolve(
@@ -132,49 +126,43 @@ pub fn correlate(
 }
 
 leveled!(
-    fn convolve_plane(e: &[f32], z: &[Lane], rows: usize, out: &mut [Lane]) = convolve_any
-);
-
-#[inline(always)]
-fn convolve_any<const FUSED: bool>(e: &[f32], z: &[Lane], rows: usize, out: &mut [Lane]) {
-    for first in (0..rows).step_by(TALL) {
-        let mut sums = [Lane::ZERO; TALL];
-        for j in (0..first + TALL).step_by(BROAD) {
-            // Row first + s and key j + u are first − j + s − u apart: entry s − u + BROAD − 1 of `lags`.
-            let keys: &[Lane; BROAD] = window(z, PAD + j);
-            let lags: &[f32; LAGS] = window(e, PAD + first + 1 - j - BROAD);
-            for u in 0..BROAD {
-                for s in 0..TALL {
-                    let factor = Lane::splat(lags[s + BROAD - 1 - u]);
-                    sums[s] = keys[u].times_plus::<FUSED>(factor, sums[s]);
+    fn convolve_plane<const FUSED: bool>(e: &[f32], z: &[Lane], rows: usize, out: &mut [Lane]) {
+        for first in (0..rows).step_by(TALL) {
+            let mut sums = [Lane::ZERO; TALL];
+            for j in (0..first + TALL).step_by(BROAD) {
+                // Row first + s and key j + u are first − j + s − u apart: entry s − u + BROAD − 1 of `lags`.
+                let keys: &[Lane; BROAD] = window(z, PAD + j);
+                let lags: &[f32; LAGS] = window(e, PAD + first + 1 - j - BROAD);
+                for u in 0..BROAD {
+                    for s in 0..TALL {
+                        let factor = Lane::splat(lags[s + BROAD - 1 - u]);
+                        sums[s] = keys[u].times_plus::<FUSED>(factor, sums[s]);
+                    }
                 }
             }
+            out[PAD + first..][..TALL].copy_from_slice(&sums);
         }
-        out[PAD + first..][..TALL].copy_from_slice(&sums);
     }
-}
+);
 
 leveled!(
-    fn correlate_plane(dn: &[Lane], z: &[Lane], rows: usize, de: &mut [Lane]) = correlate_any
-);
-
-#[inline(always)]
-fn correlate_any<const FUSED: bool>(dn: &[Lane], z: &[Lane], rows: usize, de: &mut [Lane]) {
-    for first in (0..rows).step_by(TALL) {
-        let mut sums = [Lane::ZERO; TALL];
-        for i in (first..rows).step_by(BROAD) {
-            // Row i + u and lag first + s meet at key i − first + u − s: entry u − s + TALL − 1 of `keys`.
-            let slopes: &[Lane; BROAD] = window(dn, PAD + i);
-            let keys: &[Lane; LAGS] = window(z, PAD + i - first + 1 - TALL);
-            for u in 0..BROAD {
-                for s in 0..TALL {
-                    sums[s] = slopes[u].times_plus::<FUSED>(keys[u + TALL - 1 - s], sums[s]);
+    fn correlate_plane<const FUSED: bool>(dn: &[Lane], z: &[Lane], rows: usize, de: &mut [Lane]) {
+        for first in (0..rows).step_by(TALL) {
+            let mut sums = [Lane::ZERO; TALL];
+            for i in (first..rows).step_by(BROAD) {
+                // Row i + u and lag first + s meet at key i − first + u − s: entry u − s + TALL − 1 of `keys`.
+                let slopes: &[Lane; BROAD] = window(dn, PAD + i);
+                let keys: &[Lane; LAGS] = window(z, PAD + i - first + 1 - TALL);
+                for u in 0..BROAD {
+                    for s in 0..TALL {
+                        sums[s] = slopes[u].times_plus::<FUSED>(keys[u + TALL - 1 - s], sums[s]);
+                    }
                 }
             }
+            de[PAD + first..][..TALL].copy_from_slice(&sums);
         }
-        de[PAD + first..][..TALL].copy_from_slice(&sums);
     }
-}
+);
 
 /// Room for convolutions of symbols, one sequence after the other.
 #[derive(Clone, Debug)]
@@ -256,42 +244,36 @@ impl BySymbol {
 
 leveled!(
     /// Adds e to the column of every key, from its row on.
-    fn add_keys(e: &Planes<f32>, inputs: &[[u8; LANES]], work: &mut BySymbol) = add_keys_any
-);
-
-#[inline(always)]
-fn add_keys_any<const FUSED: bool>(e: &Planes<f32>, inputs: &[[u8; LANES]], work: &mut BySymbol) {
-    let (columns, length) = (e.columns(), work.length);
-    let end = inputs.len().next_multiple_of(LANES);
-    work.rows.fill(0.0);
-    for (lane, planes) in work.rows.chunks_exact_mut(columns * length).enumerate() {
-        for (j, symbols) in inputs.iter().enumerate() {
-            let symbol = symbols[lane] as usize;
-            // From a whole vector on: e is zero before lag 0.
-            let start = j / LANES * LANES;
-            let sums = &mut planes[symbol * length..][start..end];
-            add_vectors(&e.padded(symbol)[PAD + start - j..], sums);
+    fn add_keys<const FUSED: bool>(e: &Planes<f32>, inputs: &[[u8; LANES]], work: &mut BySymbol) {
+        let (columns, length) = (e.columns(), work.length);
+        let end = inputs.len().next_multiple_of(LANES);
+        work.rows.fill(0.0);
+        for (lane, planes) in work.rows.chunks_exact_mut(columns * length).enumerate() {
+            for (j, symbols) in inputs.iter().enumerate() {
+                let symbol = symbols[lane] as usize;
+                // From a whole vector on: e is zero before lag 0.
+                let start = j / LANES * LANES;
+                let sums = &mut planes[symbol * length..][start..end];
+                add_vectors(&e.padded(symbol)[PAD + start - j..], sums);
+            }
         }
     }
-}
+);
 
 leveled!(
     /// Adds the rows that see a key, from it on, to the sums by lag of its symbol.
-    fn add_rows(inputs: &[[u8; LANES]], work: &mut BySymbol) = add_rows_any
-);
-
-#[inline(always)]
-fn add_rows_any<const FUSED: bool>(inputs: &[[u8; LANES]], work: &mut BySymbol) {
-    let (length, columns) = (work.length, work.by_lag.len() / work.length);
-    work.by_lag.fill(0.0);
-    for (lane, planes) in work.rows.chunks_exact(columns * length).enumerate() {
-        for (j, symbols) in inputs.iter().enumerate() {
-            let own = symbols[lane] as usize * length;
-            let vectors = (inputs.len() - j).next_multiple_of(LANES);
-            add_vectors(&planes[own + j..], &mut work.by_lag[own..][..vectors]);
+    fn add_rows<const FUSED: bool>(inputs: &[[u8; LANES]], work: &mut BySymbol) {
+        let (length, columns) = (work.length, work.by_lag.len() / work.length);
+        work.by_lag.fill(0.0);
+        for (lane, planes) in work.rows.chunks_exact(columns * length).enumerate() {
+            for (j, symbols) in inputs.iter().enumerate() {
+                let own = symbols[lane] as usize * length;
+                let vectors = (inputs.len() - j).next_multiple_of(LANES);
+                add_vectors(&planes[own + j..], &mut work.by_lag[own..][..vectors]);
+            }
         }
     }
-}
+);
 
 /// Adds to `sums`, a whole number of vectors.
 #[inline(always)]

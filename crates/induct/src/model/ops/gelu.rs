@@ -2,8 +2,7 @@
 
 use std::f32::consts::LOG2_E;
 
-use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::lanes::{Lane, leveled};
 use crate::model::matrix::Matrix;
 
 const ROOT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
@@ -12,22 +11,19 @@ const CUBIC: f32 = CUBIC_TERM as f32;
 
 leveled!(
     /// Sets y to gelu(x), and x to the slope dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh² u) u′ there, for the backward.
-    pub fn forward(x: &mut [Lane], y: &mut [Lane]) = forward_any
-);
-
-#[inline(always)]
-fn forward_any<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
-    // Two at a time: a loop over single lanes would be turned around by the compiler, to vectors of one lane's numbers.
-    let (mut x, mut y) = (x.chunks_exact_mut(2), y.chunks_exact_mut(2));
-    for (x, y) in (&mut x).zip(&mut y) {
-        for u in 0..2 {
-            (x[u], y[u]) = slope_and_value::<FUSED>(x[u]);
+    pub fn forward<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
+        // Two at a time: a loop over single lanes would be turned around by the compiler, to vectors of one lane's numbers.
+        let (mut x, mut y) = (x.chunks_exact_mut(2), y.chunks_exact_mut(2));
+        for (x, y) in (&mut x).zip(&mut y) {
+            for u in 0..2 {
+                (x[u], y[u]) = slope_and_value::<FUSED>(x[u]);
+            }
+        }
+        for (x, y) in x.into_remainder().iter_mut().zip(y.into_remainder()) {
+            (*x, *y) = slope_and_value::<FUSED>(*x);
         }
     }
-    for (x, y) in x.into_remainder().iter_mut().zip(y.into_remainder()) {
-        (*x, *y) = slope_and_value::<FUSED>(*x);
-    }
-}
+);
 
 #[inline(always)]
 fn slope_and_value<const FUSED: bool>(x: Lane) -> (Lane, Lane) {
@@ -67,7 +63,7 @@ pub fn naive_backward(x: &Matrix, dy: &Matrix) -> Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::level::Level;
+    use crate::lanes::Level;
 
     #[test]
     fn lanes_match_the_twin_and_the_twin_its_differences() {

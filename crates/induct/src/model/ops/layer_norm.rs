@@ -1,73 +1,59 @@
 //! y = g · x̂ + b with x̂ = (x − mean) / √(var + ε), mean and variance over the features of a position.
 
-use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::lanes::{Lane, leveled};
 use crate::model::matrix::Matrix;
 
 const EPSILON: f64 = 1e-5;
 
 leveled!(
     /// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias `[d]`.
-    pub fn forward(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) = forward_any
-);
-
-#[inline(always)]
-fn forward_any<const FUSED: bool>(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
-    let d = gain.len();
-    for (x_row, y_row) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
-        let (mean, inverse) = statistics(x_row);
-        for c in 0..d {
-            y_row[c] = (x_row[c] - mean) * inverse * gain[c] + Lane::splat(bias[c]);
+    pub fn forward<const FUSED: bool>(x: &[Lane], gain: &[f32], bias: &[f32], y: &mut [Lane]) {
+        let d = gain.len();
+        for (x_row, y_row) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
+            let (mean, inverse) = statistics(x_row);
+            for c in 0..d {
+                y_row[c] = (x_row[c] - mean) * inverse * gain[c] + Lane::splat(bias[c]);
+            }
         }
     }
-}
+);
 
 leveled!(
     /// y = g x̂ + b  ⟹  dg += Σ dy x̂, db += Σ dy, and with h = g dy:
     /// dx += (h − mean(h) − x̂ mean(h x̂)) / √(var + ε).
-    pub fn backward(
+    pub fn backward<const FUSED: bool>(
         x: &[Lane],
         gain: &[f32],
         dy: &[Lane],
         dx: &mut [Lane],
         d_gain: &mut [Lane],
         d_bias: &mut [Lane],
-    ) = backward_any
-);
-
-#[inline(always)]
-fn backward_any<const FUSED: bool>(
-    x: &[Lane],
-    gain: &[f32],
-    dy: &[Lane],
-    dx: &mut [Lane],
-    d_gain: &mut [Lane],
-    d_bias: &mut [Lane],
-) {
-    let d = gain.len();
-    for ((x_row, dy_row), dx_row) in x
-        .chunks_exact(d)
-        .zip(dy.chunks_exact(d))
-        .zip(dx.chunks_exact_mut(d))
-    {
-        let (mean, inverse) = statistics(x_row);
-        let (mut mean_h, mut mean_hx) = (Lane::ZERO, Lane::ZERO);
-        for c in 0..d {
-            let unit = (x_row[c] - mean) * inverse;
-            let h = dy_row[c] * gain[c];
-            mean_h += h;
-            mean_hx += h * unit;
-            d_gain[c] += dy_row[c] * unit;
-            d_bias[c] += dy_row[c];
-        }
-        let share = 1.0 / d as f32;
-        let (mean_h, mean_hx) = (mean_h * share, mean_hx * share);
-        for c in 0..d {
-            let unit = (x_row[c] - mean) * inverse;
-            dx_row[c] += (dy_row[c] * gain[c] - mean_h - unit * mean_hx) * inverse;
+    ) {
+        let d = gain.len();
+        for ((x_row, dy_row), dx_row) in x
+            .chunks_exact(d)
+            .zip(dy.chunks_exact(d))
+            .zip(dx.chunks_exact_mut(d))
+        {
+            let (mean, inverse) = statistics(x_row);
+            let (mut mean_h, mut mean_hx) = (Lane::ZERO, Lane::ZERO);
+            for c in 0..d {
+                let unit = (x_row[c] - mean) * inverse;
+                let h = dy_row[c] * gain[c];
+                mean_h += h;
+                mean_hx += h * unit;
+                d_gain[c] += dy_row[c] * unit;
+                d_bias[c] += dy_row[c];
+            }
+            let share = 1.0 / d as f32;
+            let (mean_h, mean_hx) = (mean_h * share, mean_hx * share);
+            for c in 0..d {
+                let unit = (x_row[c] - mean) * inverse;
+                dx_row[c] += (dy_row[c] * gain[c] - mean_h - unit * mean_hx) * inverse;
+            }
         }
     }
-}
+);
 
 /// Mean and 1/√(var + ε) of one position.
 #[inline(always)]

@@ -3,8 +3,7 @@
 //! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ, of lanes with plain numbers, and xᵀ dy, of lanes
 //! with lanes. Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
 
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{Lane, Level, leveled};
 use crate::model::matrix::Matrix;
 
 /// Sides of a tile: its 8 sums keep both multipliers of a core busy and leave registers for what is multiplied.
@@ -73,50 +72,45 @@ pub fn input_backward_through(
 
 leveled!(
     /// y += x W  ⟹  dW += xᵀ dy.
-    pub fn weight_backward(
+    pub fn weight_backward<const FUSED: bool>(
         x: &[Lane],
         inner: usize,
         outer: usize,
         dy: &[Lane],
         dw: &mut [Lane],
-    ) = weight_backward_any
+    ) {
+        // Column by column, so that what a tile reads of dy stays in the cache while all of x meets it.
+        along!(outer, |c| weight_columns::<FUSED>(
+            x, dy, inner, outer, c, dw
+        ));
+    }
 );
 
 leveled!(
     /// Adds x W to y or, if `BIASED`, sets y to x W + b.
-    fn products[BIASED: bool](
+    fn products<const FUSED: bool, const BIASED: bool>(
         x: &[Lane],
         w: &[f32],
         b: &[f32],
         inner: usize,
         outer: usize,
         y: &mut [Lane],
-    ) = products_any
+    ) {
+        let mut x_rows = x.chunks_exact(TALL * inner);
+        let mut y_rows = y.chunks_exact_mut(TALL * outer);
+        for (x, y) in (&mut x_rows).zip(&mut y_rows) {
+            along!(outer, |c| product_tile::<FUSED, BIASED, TALL>(
+                x, w, b, inner, outer, c, y
+            ));
+        }
+        let (x, y) = (x_rows.remainder(), y_rows.into_remainder());
+        for (x, y) in x.chunks_exact(inner).zip(y.chunks_exact_mut(outer)) {
+            along!(outer, |c| product_tile::<FUSED, BIASED, 1>(
+                x, w, b, inner, outer, c, y
+            ));
+        }
+    }
 );
-
-#[inline(always)]
-fn products_any<const FUSED: bool, const BIASED: bool>(
-    x: &[Lane],
-    w: &[f32],
-    b: &[f32],
-    inner: usize,
-    outer: usize,
-    y: &mut [Lane],
-) {
-    let mut x_rows = x.chunks_exact(TALL * inner);
-    let mut y_rows = y.chunks_exact_mut(TALL * outer);
-    for (x, y) in (&mut x_rows).zip(&mut y_rows) {
-        along!(outer, |c| product_tile::<FUSED, BIASED, TALL>(
-            x, w, b, inner, outer, c, y
-        ));
-    }
-    let (x, y) = (x_rows.remainder(), y_rows.into_remainder());
-    for (x, y) in x.chunks_exact(inner).zip(y.chunks_exact_mut(outer)) {
-        along!(outer, |c| product_tile::<FUSED, BIASED, 1>(
-            x, w, b, inner, outer, c, y
-        ));
-    }
-}
 
 /// y[R, column..column + C] += x[R, inner] W[inner, column..column + C], or set to that + b
 #[inline(always)]
@@ -156,7 +150,7 @@ fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: 
 
 leveled!(
     /// Adds dy Wᵀ to dx or, if `THROUGH`, sets dx to it times the slope.
-    fn input_products[THROUGH: bool](
+    fn input_products<const FUSED: bool, const THROUGH: bool>(
         w: &[f32],
         inner: usize,
         outer: usize,
@@ -164,42 +158,31 @@ leveled!(
         dy: &[Lane],
         slope: &[Lane],
         dx: &mut [Lane],
-    ) = input_products_any
+    ) {
+        let count = dy.len() / outer;
+        let whole = count - count % TALL;
+        for row in (0..whole).step_by(TALL) {
+            along!(inner - data, |a| input_tile::<FUSED, THROUGH, TALL>(
+                dy,
+                w,
+                (inner, outer),
+                (row, data + a),
+                slope,
+                dx
+            ));
+        }
+        for row in whole..count {
+            along!(inner - data, |a| input_tile::<FUSED, THROUGH, 1>(
+                dy,
+                w,
+                (inner, outer),
+                (row, data + a),
+                slope,
+                dx
+            ));
+        }
+    }
 );
-
-#[inline(always)]
-fn input_products_any<const FUSED: bool, const THROUGH: bool>(
-    w: &[f32],
-    inner: usize,
-    outer: usize,
-    data: usize,
-    dy: &[Lane],
-    slope: &[Lane],
-    dx: &mut [Lane],
-) {
-    let count = dy.len() / outer;
-    let whole = count - count % TALL;
-    for row in (0..whole).step_by(TALL) {
-        along!(inner - data, |a| input_tile::<FUSED, THROUGH, TALL>(
-            dy,
-            w,
-            (inner, outer),
-            (row, data + a),
-            slope,
-            dx
-        ));
-    }
-    for row in whole..count {
-        along!(inner - data, |a| input_tile::<FUSED, THROUGH, 1>(
-            dy,
-            w,
-            (inner, outer),
-            (row, data + a),
-            slope,
-            dx
-        ));
-    }
-}
 
 /// dx[row.., first..first + A] += dy[row.., outer] W[first..first + A, outer]ᵀ for R rows, or set to that times the slope
 #[inline(always)]
@@ -236,20 +219,6 @@ fn input_tile<const FUSED: bool, const THROUGH: bool, const R: usize, const A: u
             }
         }
     }
-}
-
-#[inline(always)]
-fn weight_backward_any<const FUSED: bool>(
-    x: &[Lane],
-    inner: usize,
-    outer: usize,
-    dy: &[Lane],
-    dw: &mut [Lane],
-) {
-    // Column by column, so that what a tile reads of dy stays in the cache while all of x meets it.
-    along!(outer, |c| weight_columns::<FUSED>(
-        x, dy, inner, outer, c, dw
-    ));
 }
 
 /// dW[·, column..column + C] += xᵀ dy[·, column..column + C]
@@ -342,14 +311,11 @@ pub fn set_to_biased(x: &[Lane], b: &[f32], y: &mut [Lane]) {
 
 leveled!(
     /// y_i += b  ⟹  db += Σ_i dy_i.
-    pub fn bias_backward(dy: &[Lane], db: &mut [Lane]) = bias_backward_any
+    pub fn bias_backward<const FUSED: bool>(dy: &[Lane], db: &mut [Lane]) {
+        let outer = db.len();
+        along!(outer, |c| bias_tile::<FUSED>(dy, outer, c, db));
+    }
 );
-
-#[inline(always)]
-fn bias_backward_any<const FUSED: bool>(dy: &[Lane], db: &mut [Lane]) {
-    let outer = db.len();
-    along!(outer, |c| bias_tile::<FUSED>(dy, outer, c, db));
-}
 
 /// db[column..column + C] += Σ_i dy[i, column..column + C]
 #[inline(always)]

@@ -19,10 +19,10 @@ use std::ops::Range;
 use self::coordinates::Coordinates;
 use self::residual::Placed;
 use super::layout::Layout;
-use super::level::Level;
 use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
+use crate::lanes::Level;
 
 pub use residual::{Weights, Work};
 

@@ -12,7 +12,7 @@ pub mod fast;
 pub mod naive;
 pub mod placed;
 
-use crate::model::lane::Lane;
+use crate::lanes::Lane;
 
 /// Where the positional vector r_{i−j} enters a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

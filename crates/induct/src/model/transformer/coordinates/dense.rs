@@ -1,9 +1,7 @@
 //! Products of small dense matrices, added to what is there. A matrix is a slice and its row stride, so
 //! that heads (blocks of columns) need no copies.
 
-use crate::chain::LANES;
-use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::lanes::{LANES, Lane, leveled};
 
 /// A matrix to read.
 #[derive(Clone, Copy)]
@@ -72,54 +70,46 @@ pub(super) fn add_product(
 
 leveled!(
     /// out[n, m] += factor · a[n, inner] b[m, inner]ᵀ
-    pub(super) fn add_product_with_transposed(
+    /// Eight columns at a time, where there are as many: every sum still goes along `inner` in order, and is rounded twice, so that it is the
+    /// same with all instructions.
+    pub(super) fn add_product_with_transposed<const FUSED: bool>(
         out: ViewMut,
         a: View,
         b: View,
         sizes: (usize, usize, usize),
         factor: f32,
-    ) = add_product_with_transposed_any
+    ) {
+        let (mut out, (n, inner, m)) = (out, sizes);
+        let mut done = 0;
+        while inner <= DEEP && done + LANES <= m {
+            let mut turned = [Lane::ZERO; DEEP];
+            for lane in 0..LANES {
+                for (turned, &x) in turned.iter_mut().zip(b.row(done + lane, inner)) {
+                    turned.0[lane] = x;
+                }
+            }
+            let (turned, whole) = (&turned[..inner], n / TALL * TALL);
+            for i in (0..whole).step_by(TALL) {
+                add_rows::<TALL>(&mut out, a, turned, (i, done), factor);
+            }
+            for i in whole..n {
+                add_rows::<1>(&mut out, a, turned, (i, done), factor);
+            }
+            done += LANES;
+        }
+        for i in 0..n {
+            let a_row = a.row(i, inner);
+            for (j, o) in out.row(i, m).iter_mut().enumerate().skip(done) {
+                let products = a_row.iter().zip(b.row(j, inner)).map(|(x, y)| x * y);
+                *o += factor * products.sum::<f32>();
+            }
+        }
+    }
 );
 
 /// Rows of a that go together, and the longest of them.
 const TALL: usize = 4;
 const DEEP: usize = 128;
-
-/// Eight columns at a time, where there are as many: every sum still goes along `inner` in order, and is rounded twice, so that it is the
-/// same with all instructions.
-#[inline(always)]
-fn add_product_with_transposed_any<const FUSED: bool>(
-    mut out: ViewMut,
-    a: View,
-    b: View,
-    (n, inner, m): (usize, usize, usize),
-    factor: f32,
-) {
-    let mut done = 0;
-    while inner <= DEEP && done + LANES <= m {
-        let mut turned = [Lane::ZERO; DEEP];
-        for lane in 0..LANES {
-            for (turned, &x) in turned.iter_mut().zip(b.row(done + lane, inner)) {
-                turned.0[lane] = x;
-            }
-        }
-        let (turned, whole) = (&turned[..inner], n / TALL * TALL);
-        for i in (0..whole).step_by(TALL) {
-            add_rows::<TALL>(&mut out, a, turned, (i, done), factor);
-        }
-        for i in whole..n {
-            add_rows::<1>(&mut out, a, turned, (i, done), factor);
-        }
-        done += LANES;
-    }
-    for i in 0..n {
-        let a_row = a.row(i, inner);
-        for (j, o) in out.row(i, m).iter_mut().enumerate().skip(done) {
-            let products = a_row.iter().zip(b.row(j, inner)).map(|(x, y)| x * y);
-            *o += factor * products.sum::<f32>();
-        }
-    }
-}
 
 /// The same for R rows from i on and the eight columns from j on, whose numbers lie side by side in `turned`.
 #[inline(always)]
@@ -170,7 +160,7 @@ pub(super) fn add_transposed_product(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::level::Level;
+    use crate::lanes::Level;
 
     #[test]
     fn products_with_a_transposed_matrix_are_the_same_to_the_bit() {

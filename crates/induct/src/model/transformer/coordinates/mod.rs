@@ -36,8 +36,7 @@ mod tables;
 use std::ops::Range;
 
 use super::{Layer, Transformer};
-use crate::chain::LANES;
-use crate::model::level::Level;
+use crate::lanes::{LANES, Level};
 use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::convolution::PAD;

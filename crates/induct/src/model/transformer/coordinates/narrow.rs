@@ -14,8 +14,7 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{Lane, Level, leveled};
 
 /// The most coordinates that this is for.
 pub(super) const MOST: usize = 8;
@@ -150,23 +149,144 @@ pub(super) fn backward(
 }
 
 leveled!(
-    fn forward_at[GENTLE: bool, KEY: bool, M: usize](
+    fn forward_at<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut Group,
         c: &mut [Lane],
-    ) = forward_any
+    ) {
+        let all_weights = group.weights.chunks_exact_mut(group.length);
+        for (i, (weights, inverse)) in rows.zip(all_weights.zip(&mut group.inverse)) {
+            let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+            let (weights, keys) = (&mut weights[..=i], &inputs.y[..(i + 1) * M]);
+            let mut sum = Lane::ZERO;
+            let mut average = [Lane::ZERO; M];
+            if GENTLE {
+                let odd = weights.len() % KEYS;
+                if odd == 1 {
+                    let position = &inputs.positions[i * (1 + M)..][..1 + M];
+                    let [s] = scores::<FUSED, KEY, M, 1>(w_i, y_i, keys, position);
+                    weights[0] = s.exp2_in_range::<FUSED>();
+                    sum = weights[0];
+                    for r in 0..M {
+                        average[r] = weights[0] * keys[r];
+                    }
+                }
+                let positions = &inputs.positions[..(i + 1 - odd) * (1 + M)];
+                let pairs = weights[odd..].chunks_exact_mut(KEYS);
+                let pairs = pairs.zip(keys[odd * M..].chunks_exact(KEYS * M));
+                for ((weights, keys), positions) in
+                    pairs.zip(positions.chunks_exact(KEYS * (1 + M)).rev())
+                {
+                    let s = scores::<FUSED, KEY, M, KEYS>(w_i, y_i, keys, positions);
+                    let two = Lane::exp2_pair_in_range::<FUSED>(s);
+                    for u in 0..KEYS {
+                        weights[u] = two[u];
+                        sum += two[u];
+                        for r in 0..M {
+                            average[r] = two[u].times_plus::<FUSED>(keys[u * M + r], average[r]);
+                        }
+                    }
+                }
+            } else {
+                let positions = inputs.positions[..(i + 1) * (1 + M)].chunks_exact(1 + M);
+                let mut most = Lane::splat(f32::NEG_INFINITY);
+                let each = weights.iter_mut().zip(keys.chunks_exact(M));
+                for ((weight, key), position) in each.zip(positions.rev()) {
+                    let [s] = scores::<FUSED, KEY, M, 1>(w_i, y_i, key, position);
+                    *weight = s;
+                    most = most.max(s);
+                }
+                for (weight, y_j) in weights.iter_mut().zip(keys.chunks_exact(M)) {
+                    *weight = (*weight - most).exp2_clamped::<FUSED>();
+                    sum += *weight;
+                    for r in 0..M {
+                        average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
+                    }
+                }
+            }
+            *inverse = sum.inverse();
+            let c_i = row_mut::<M>(c, i);
+            for r in 0..M {
+                c_i[r] = average[r] * *inverse;
+            }
+        }
+    }
 );
 
 leveled!(
-    fn backward_at[KEY: bool, M: usize, DATA: usize](
+    fn backward_at<const FUSED: bool, const KEY: bool, const M: usize, const DATA: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &Group,
         c: &[Lane],
         dc: &[Lane],
         grads: &mut Gradients,
-    ) = backward_any
+    ) {
+        let stride = 1 + M;
+        let all_weights = group.weights.chunks_exact(group.length);
+        for (i, (weights, &inverse)) in rows.zip(all_weights.zip(&group.inverse)) {
+            let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
+            let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(c, i));
+            let mut to_value = [Lane::ZERO; M];
+            let mut to_score = [Lane::ZERO; M];
+            let mut below_centre = Lane::ZERO;
+            for r in 0..M {
+                to_value[r] = dc_i[r] * inverse;
+                to_score[r] = to_value[r] * LN_2;
+                below_centre = below_centre - to_score[r] * c_i[r];
+            }
+            let mut dw_i = [Lane::ZERO; M];
+            let mut dy_i = [Lane::ZERO; M];
+            let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
+            let d_keys = grads.y[..(i + 1) * M].chunks_exact_mut(M);
+            let positions = inputs.positions[..(i + 1) * stride]
+                .chunks_exact(stride)
+                .rev();
+            let d_positions = grads.positions[..(i + 1) * stride]
+                .chunks_exact_mut(stride)
+                .rev();
+            for ((((y_j, dy_j), position), d_position), &weight) in keys
+                .zip(d_keys)
+                .zip(positions)
+                .zip(d_positions)
+                .zip(weights)
+            {
+                let mut slope = below_centre;
+                for r in 0..M {
+                    slope = to_score[r].times_plus::<FUSED>(y_j[r], slope);
+                }
+                let ds = weight * slope;
+                d_position[0] += ds;
+                for r in 0..M {
+                    if KEY {
+                        let through = ds * y_j[r];
+                        dw_i[r] += through;
+                        d_position[1 + r] += through;
+                    } else {
+                        dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
+                        d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
+                    }
+                }
+                for r in DATA..M {
+                    let position_r = Lane::splat(position[1 + r]);
+                    let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
+                    if KEY {
+                        dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + position_r, dy_jr);
+                    } else {
+                        dy_j[r] = ds.times_plus::<FUSED>(w_i[r], dy_jr);
+                        dy_i[r] = ds.times_plus::<FUSED>(position_r, dy_i[r]);
+                    }
+                }
+            }
+            *row_mut::<M>(grads.w, i) = dw_i;
+            if !KEY {
+                for (sum, part) in row_mut::<M>(grads.y, i).iter_mut().zip(dy_i) {
+                    *sum += part;
+                }
+            }
+        }
+    }
 );
 
 #[inline(always)]
@@ -209,142 +329,3 @@ fn scores<const FUSED: bool, const KEY: bool, const M: usize, const C: usize>(
 
 /// Keys whose exponentials are computed side by side, so that one need not wait for the other.
 const KEYS: usize = 2;
-
-#[inline(always)]
-fn forward_any<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
-    inputs: &Inputs,
-    rows: Range<usize>,
-    group: &mut Group,
-    c: &mut [Lane],
-) {
-    let all_weights = group.weights.chunks_exact_mut(group.length);
-    for (i, (weights, inverse)) in rows.zip(all_weights.zip(&mut group.inverse)) {
-        let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
-        let (weights, keys) = (&mut weights[..=i], &inputs.y[..(i + 1) * M]);
-        let mut sum = Lane::ZERO;
-        let mut average = [Lane::ZERO; M];
-        if GENTLE {
-            let odd = weights.len() % KEYS;
-            if odd == 1 {
-                let position = &inputs.positions[i * (1 + M)..][..1 + M];
-                let [s] = scores::<FUSED, KEY, M, 1>(w_i, y_i, keys, position);
-                weights[0] = s.exp2_in_range::<FUSED>();
-                sum = weights[0];
-                for r in 0..M {
-                    average[r] = weights[0] * keys[r];
-                }
-            }
-            let positions = &inputs.positions[..(i + 1 - odd) * (1 + M)];
-            let pairs = weights[odd..].chunks_exact_mut(KEYS);
-            let pairs = pairs.zip(keys[odd * M..].chunks_exact(KEYS * M));
-            for ((weights, keys), positions) in
-                pairs.zip(positions.chunks_exact(KEYS * (1 + M)).rev())
-            {
-                let s = scores::<FUSED, KEY, M, KEYS>(w_i, y_i, keys, positions);
-                let two = Lane::exp2_pair_in_range::<FUSED>(s);
-                for u in 0..KEYS {
-                    weights[u] = two[u];
-                    sum += two[u];
-                    for r in 0..M {
-                        average[r] = two[u].times_plus::<FUSED>(keys[u * M + r], average[r]);
-                    }
-                }
-            }
-        } else {
-            let positions = inputs.positions[..(i + 1) * (1 + M)].chunks_exact(1 + M);
-            let mut most = Lane::splat(f32::NEG_INFINITY);
-            let each = weights.iter_mut().zip(keys.chunks_exact(M));
-            for ((weight, key), position) in each.zip(positions.rev()) {
-                let [s] = scores::<FUSED, KEY, M, 1>(w_i, y_i, key, position);
-                *weight = s;
-                most = most.max(s);
-            }
-            for (weight, y_j) in weights.iter_mut().zip(keys.chunks_exact(M)) {
-                *weight = (*weight - most).exp2_clamped::<FUSED>();
-                sum += *weight;
-                for r in 0..M {
-                    average[r] = weight.times_plus::<FUSED>(y_j[r], average[r]);
-                }
-            }
-        }
-        *inverse = sum.inverse();
-        let c_i = row_mut::<M>(c, i);
-        for r in 0..M {
-            c_i[r] = average[r] * *inverse;
-        }
-    }
-}
-
-#[inline(always)]
-fn backward_any<const FUSED: bool, const KEY: bool, const M: usize, const DATA: usize>(
-    inputs: &Inputs,
-    rows: Range<usize>,
-    group: &Group,
-    c: &[Lane],
-    dc: &[Lane],
-    grads: &mut Gradients,
-) {
-    let stride = 1 + M;
-    let all_weights = group.weights.chunks_exact(group.length);
-    for (i, (weights, &inverse)) in rows.zip(all_weights.zip(&group.inverse)) {
-        let (w_i, y_i) = (row::<M>(inputs.w, i), row::<M>(inputs.y, i));
-        let (dc_i, c_i) = (row::<M>(dc, i), row::<M>(c, i));
-        let mut to_value = [Lane::ZERO; M];
-        let mut to_score = [Lane::ZERO; M];
-        let mut below_centre = Lane::ZERO;
-        for r in 0..M {
-            to_value[r] = dc_i[r] * inverse;
-            to_score[r] = to_value[r] * LN_2;
-            below_centre = below_centre - to_score[r] * c_i[r];
-        }
-        let mut dw_i = [Lane::ZERO; M];
-        let mut dy_i = [Lane::ZERO; M];
-        let keys = inputs.y[..(i + 1) * M].chunks_exact(M);
-        let d_keys = grads.y[..(i + 1) * M].chunks_exact_mut(M);
-        let positions = inputs.positions[..(i + 1) * stride]
-            .chunks_exact(stride)
-            .rev();
-        let d_positions = grads.positions[..(i + 1) * stride]
-            .chunks_exact_mut(stride)
-            .rev();
-        for ((((y_j, dy_j), position), d_position), &weight) in keys
-            .zip(d_keys)
-            .zip(positions)
-            .zip(d_positions)
-            .zip(weights)
-        {
-            let mut slope = below_centre;
-            for r in 0..M {
-                slope = to_score[r].times_plus::<FUSED>(y_j[r], slope);
-            }
-            let ds = weight * slope;
-            d_position[0] += ds;
-            for r in 0..M {
-                if KEY {
-                    let through = ds * y_j[r];
-                    dw_i[r] += through;
-                    d_position[1 + r] += through;
-                } else {
-                    dw_i[r] = ds.times_plus::<FUSED>(y_j[r], dw_i[r]);
-                    d_position[1 + r] = ds.times_plus::<FUSED>(y_i[r], d_position[1 + r]);
-                }
-            }
-            for r in DATA..M {
-                let position_r = Lane::splat(position[1 + r]);
-                let dy_jr = weight.times_plus::<FUSED>(to_value[r], dy_j[r]);
-                if KEY {
-                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r] + position_r, dy_jr);
-                } else {
-                    dy_j[r] = ds.times_plus::<FUSED>(w_i[r], dy_jr);
-                    dy_i[r] = ds.times_plus::<FUSED>(position_r, dy_i[r]);
-                }
-            }
-        }
-        *row_mut::<M>(grads.w, i) = dw_i;
-        if !KEY {
-            for (sum, part) in row_mut::<M>(grads.y, i).iter_mut().zip(dy_i) {
-                *sum += part;
-            }
-        }
-    }
-}

@@ -12,9 +12,7 @@
 
 use std::f32::consts::LN_2;
 
-use crate::chain::LANES;
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::ops::convolution::{BySymbol, Planes, convolve, correlate};
 
 /// e and g of one head.
@@ -128,30 +126,31 @@ pub(super) fn forward(
 
 leveled!(
     /// Reads the symbols of `inputs`, and sets the coordinates y ([rows, k−1]): one-hot symbols without their first entry.
-    pub(super) fn read(inputs: &[[u8; LANES]], symbols: &mut Symbols, y: &mut [Lane]) = read_any
-);
-
-#[inline(always)]
-fn read_any<const FUSED: bool>(inputs: &[[u8; LANES]], symbols: &mut Symbols, y: &mut [Lane]) {
-    let (rows, m) = (inputs.len(), symbols.planes.columns() - 1);
-    symbols.inputs[..rows].copy_from_slice(inputs);
-    for b in 0..=m {
-        let plane = &mut symbols.planes.column_mut(b)[..rows];
-        // Two rows at a time: of single ones, the compiler would make vectors across rows.
-        for i in (0..rows / 2 * 2).step_by(2) {
-            plane[i] = Lane::is(&inputs[i], b);
-            plane[i + 1] = Lane::is(&inputs[i + 1], b);
-        }
-        if rows % 2 == 1 {
-            plane[rows - 1] = Lane::is(&inputs[rows - 1], b);
-        }
-        if b > 0 {
-            for i in 0..rows {
-                y[i * m + b - 1] = plane[i];
+    pub(super) fn read<const FUSED: bool>(
+        inputs: &[[u8; LANES]],
+        symbols: &mut Symbols,
+        y: &mut [Lane],
+    ) {
+        let (rows, m) = (inputs.len(), symbols.planes.columns() - 1);
+        symbols.inputs[..rows].copy_from_slice(inputs);
+        for b in 0..=m {
+            let plane = &mut symbols.planes.column_mut(b)[..rows];
+            // Two rows at a time: of single ones, the compiler would make vectors across rows.
+            for i in (0..rows / 2 * 2).step_by(2) {
+                plane[i] = Lane::is(&inputs[i], b);
+                plane[i + 1] = Lane::is(&inputs[i + 1], b);
+            }
+            if rows % 2 == 1 {
+                plane[rows - 1] = Lane::is(&inputs[rows - 1], b);
+            }
+            if b > 0 {
+                for i in 0..rows {
+                    y[i * m + b - 1] = plane[i];
+                }
             }
         }
     }
-}
+);
 
 /// Computes the averages c, given N in the place of the shares.
 fn averages(
@@ -170,116 +169,98 @@ fn averages(
 }
 
 leveled!(
-    fn averages_of[K: usize](
+    /// Few symbols: row by row, all of a row in registers.
+    fn averages_of<const FUSED: bool, const K: usize>(
         factors: &Factors,
         symbols: &Symbols,
         rows: usize,
         work: &mut Work,
         c: &mut [Lane],
-    ) = averages_of_any
+    ) {
+        let mut factor = [[Lane::ZERO; K]; K];
+        for a in 0..K {
+            for b in 0..K {
+                factor[a][b] = Lane::splat(factors.by_symbols[a * K + b]);
+            }
+        }
+        let mut z: [&[Lane]; K] = [&[]; K];
+        for a in 0..K {
+            z[a] = &symbols.planes.column(a)[..rows];
+        }
+        let mut shares = work.shares.columns_mut::<K>();
+        for b in 0..K {
+            shares[b] = &mut std::mem::take(&mut shares[b])[..rows];
+        }
+        let c = &mut c[..rows * (K - 1)];
+        for i in 0..rows {
+            let (mut g, mut n) = ([Lane::ZERO; K], [Lane::ZERO; K]);
+            let mut total = Lane::ZERO;
+            for b in 0..K {
+                for a in 0..K {
+                    g[b] = z[a][i].times_plus::<FUSED>(factor[a][b], g[b]);
+                }
+                n[b] = shares[b][i];
+                total = g[b].times_plus::<FUSED>(n[b], total);
+            }
+            let inverse = total.inverse();
+            for b in 0..K {
+                let share = g[b] * inverse;
+                shares[b][i] = share;
+                if b > 0 {
+                    c[i * (K - 1) + b - 1] = n[b] * share;
+                }
+            }
+        }
+    }
 );
-
-/// Few symbols: row by row, all of a row in registers.
-#[inline(always)]
-fn averages_of_any<const FUSED: bool, const K: usize>(
-    factors: &Factors,
-    symbols: &Symbols,
-    rows: usize,
-    work: &mut Work,
-    c: &mut [Lane],
-) {
-    let mut factor = [[Lane::ZERO; K]; K];
-    for a in 0..K {
-        for b in 0..K {
-            factor[a][b] = Lane::splat(factors.by_symbols[a * K + b]);
-        }
-    }
-    let mut z: [&[Lane]; K] = [&[]; K];
-    for a in 0..K {
-        z[a] = &symbols.planes.column(a)[..rows];
-    }
-    let mut shares = work.shares.columns_mut::<K>();
-    for b in 0..K {
-        shares[b] = &mut std::mem::take(&mut shares[b])[..rows];
-    }
-    let c = &mut c[..rows * (K - 1)];
-    for i in 0..rows {
-        let (mut g, mut n) = ([Lane::ZERO; K], [Lane::ZERO; K]);
-        let mut total = Lane::ZERO;
-        for b in 0..K {
-            for a in 0..K {
-                g[b] = z[a][i].times_plus::<FUSED>(factor[a][b], g[b]);
-            }
-            n[b] = shares[b][i];
-            total = g[b].times_plus::<FUSED>(n[b], total);
-        }
-        let inverse = total.inverse();
-        for b in 0..K {
-            let share = g[b] * inverse;
-            shares[b][i] = share;
-            if b > 0 {
-                c[i * (K - 1) + b - 1] = n[b] * share;
-            }
-        }
-    }
-}
 
 leveled!(
-    fn averages_of_many(
+    fn averages_of_many<const FUSED: bool>(
         factors: &Factors,
         symbols: &Symbols,
         rows: usize,
         work: &mut Work,
         c: &mut [Lane],
-    ) = averages_of_many_any
+    ) {
+        let (states, m) = (factors.states, factors.states - 1);
+        let Work {
+            shares,
+            slopes: g,
+            by_lag: total,
+            ..
+        } = work;
+        // The backward's room holds g and Z meanwhile.
+        let total = &mut total.column_mut(0)[..rows];
+        total.fill(Lane::ZERO);
+        for b in 0..states {
+            let g = &mut g.column_mut(b)[..rows];
+            g.fill(Lane::ZERO);
+            for a in 0..states {
+                let factor = Lane::splat(factors.by_symbols[a * states + b]);
+                for (g, &z) in g.iter_mut().zip(symbols.planes.column(a)) {
+                    *g = z.times_plus::<FUSED>(factor, *g);
+                }
+            }
+            let each = g.iter().zip(shares.column(b)).zip(total.iter_mut());
+            for ((&g, &n), total) in each {
+                *total = g.times_plus::<FUSED>(n, *total);
+            }
+        }
+        for total in total.iter_mut() {
+            *total = total.inverse();
+        }
+        for b in 0..states {
+            let each = g.column(b).iter().zip(total.iter());
+            for (i, ((&g, &inverse), share)) in each.zip(shares.column_mut(b)).enumerate() {
+                let n = *share;
+                *share = g * inverse;
+                if b > 0 {
+                    c[i * m + b - 1] = n * *share;
+                }
+            }
+        }
+    }
 );
-
-#[inline(always)]
-fn averages_of_many_any<const FUSED: bool>(
-    factors: &Factors,
-    symbols: &Symbols,
-    rows: usize,
-    work: &mut Work,
-    c: &mut [Lane],
-) {
-    let (states, m) = (factors.states, factors.states - 1);
-    let Work {
-        shares,
-        slopes: g,
-        by_lag: total,
-        ..
-    } = work;
-    // The backward's room holds g and Z meanwhile.
-    let total = &mut total.column_mut(0)[..rows];
-    total.fill(Lane::ZERO);
-    for b in 0..states {
-        let g = &mut g.column_mut(b)[..rows];
-        g.fill(Lane::ZERO);
-        for a in 0..states {
-            let factor = Lane::splat(factors.by_symbols[a * states + b]);
-            for (g, &z) in g.iter_mut().zip(symbols.planes.column(a)) {
-                *g = z.times_plus::<FUSED>(factor, *g);
-            }
-        }
-        let each = g.iter().zip(shares.column(b)).zip(total.iter_mut());
-        for ((&g, &n), total) in each {
-            *total = g.times_plus::<FUSED>(n, *total);
-        }
-    }
-    for total in total.iter_mut() {
-        *total = total.inverse();
-    }
-    for b in 0..states {
-        let each = g.column(b).iter().zip(total.iter());
-        for (i, ((&g, &inverse), share)) in each.zip(shares.column_mut(b)).enumerate() {
-            let n = *share;
-            *share = g * inverse;
-            if b > 0 {
-                c[i * m + b - 1] = n * *share;
-            }
-        }
-    }
-}
 
 /// Sets the gradient of `w` ([rows, k−1]) and adds that of the positional table ([t, k], by lane), given that of the
 /// averages. The coordinates themselves are data.
@@ -319,40 +300,30 @@ pub(super) fn backward(
 }
 
 leveled!(
-    fn slopes(
+    fn slopes<const FUSED: bool>(
         states: usize,
         rows: usize,
         work: &mut Work,
         c: &[Lane],
         dc: &[Lane],
         dw: &mut [Lane],
-    ) = slopes_any
-);
-
-#[inline(always)]
-fn slopes_any<const FUSED: bool>(
-    states: usize,
-    rows: usize,
-    work: &mut Work,
-    c: &[Lane],
-    dc: &[Lane],
-    dw: &mut [Lane],
-) {
-    let m = states - 1;
-    for i in 0..rows {
-        let (c_i, dc_i) = (&c[i * m..][..m], &dc[i * m..][..m]);
-        let mut centre = Lane::ZERO;
-        for r in 0..m {
-            centre = c_i[r].times_plus::<FUSED>(dc_i[r], centre);
-        }
-        let dw_i = &mut dw[i * m..][..m];
-        for b in 0..states {
-            let own = if b == 0 { Lane::ZERO } else { dc_i[b - 1] };
-            let slope = (own - centre) * LN_2;
-            work.slopes.column_mut(b)[i] = work.shares.column(b)[i] * slope;
-            if b > 0 {
-                dw_i[b - 1] = c_i[b - 1] * slope;
+    ) {
+        let m = states - 1;
+        for i in 0..rows {
+            let (c_i, dc_i) = (&c[i * m..][..m], &dc[i * m..][..m]);
+            let mut centre = Lane::ZERO;
+            for r in 0..m {
+                centre = c_i[r].times_plus::<FUSED>(dc_i[r], centre);
+            }
+            let dw_i = &mut dw[i * m..][..m];
+            for b in 0..states {
+                let own = if b == 0 { Lane::ZERO } else { dc_i[b - 1] };
+                let slope = (own - centre) * LN_2;
+                work.slopes.column_mut(b)[i] = work.shares.column(b)[i] * slope;
+                if b > 0 {
+                    dw_i[b - 1] = c_i[b - 1] * slope;
+                }
             }
         }
     }
-}
+);

@@ -2,46 +2,49 @@
 
 use std::ops::Range;
 
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::linear;
 
 leveled!(
     /// Copies rows of m numbers into rows that are `stride` apart.
-    pub(super) fn copy_part(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) = copy_part_any
-);
-
-#[inline(always)]
-fn copy_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) {
-    match m {
-        // Two symbols: no loop within the loop.
-        1 => {
-            for i in 0..source.len() {
-                out[i * stride] = source[i];
+    pub(super) fn copy_part<const FUSED: bool>(
+        source: &[Lane],
+        m: usize,
+        stride: usize,
+        out: &mut [Lane],
+    ) {
+        match m {
+            // Two symbols: no loop within the loop.
+            1 => {
+                for i in 0..source.len() {
+                    out[i * stride] = source[i];
+                }
             }
-        }
-        _ => {
-            for i in 0..source.len() / m {
-                out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
+            _ => {
+                for i in 0..source.len() / m {
+                    out[i * stride..][..m].copy_from_slice(&source[i * m..][..m]);
+                }
             }
         }
     }
-}
+);
 
 leveled!(
     /// Adds columns of wider rows, `stride` apart, to rows of m.
-    pub(super) fn add_part(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) = add_part_any
-);
-
-#[inline(always)]
-fn add_part_any<const FUSED: bool>(source: &[Lane], m: usize, stride: usize, out: &mut [Lane]) {
-    for i in 0..out.len() / m {
-        let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
-        for r in 0..m {
-            out[r] += source[r];
+    pub(super) fn add_part<const FUSED: bool>(
+        source: &[Lane],
+        m: usize,
+        stride: usize,
+        out: &mut [Lane],
+    ) {
+        for i in 0..out.len() / m {
+            let (source, out) = (&source[i * stride..][..m], &mut out[i * m..][..m]);
+            for r in 0..m {
+                out[r] += source[r];
+            }
         }
     }
-}
+);
 
 /// Rows in groups of at most `size`.
 pub(super) fn groups(rows: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Pass, Placed, Slopes, Work, set_to_sums, sums_backward};
-use crate::model::lane::Lane;
+use crate::lanes::Lane;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
 use crate::model::ops::attention::placed;
 use crate::model::ops::{gelu, linear};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Pass;
-use crate::model::lane::Lane;
+use crate::lanes::Lane;
 use crate::model::ops::layer_norm;
 use crate::model::transformer::Norm;
 

@@ -8,10 +8,8 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use crate::chain::LANES;
-use crate::model::across::sum_lanes;
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::cross_lane::sum_lanes;
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::ops::attention::placed::{MOST_STATES, Powers, seen};
 use crate::model::ops::linear;
 use crate::model::transformer::{Layer, Transformer};
@@ -186,26 +184,6 @@ impl Placed {
         tables.gentle = largest.0.iter().all(|&exponent| exponent < GENTLE);
     }
 
-    /// e(i, a, c) = 2^(S_ic + S_ac) for all c that place i sees; returns the largest exponents.
-    #[inline(always)]
-    fn fill_any<const FUSED: bool>(&self, scores: &[Lane], n: usize, powers: &mut Powers) -> Lane {
-        let mut largest = Lane::ZERO;
-        for i in 0..self.length {
-            for a in 0..self.states {
-                let row = powers
-                    .row_mut(i, a)
-                    .iter_mut()
-                    .take((self.states + i) / LANES + 1);
-                for (power, scores) in row.zip(scores.chunks_exact(n)) {
-                    let exponent = scores[self.states + i] + scores[a];
-                    largest = largest.max(exponent.abs());
-                    *power = exponent.exp2_saturated::<FUSED>().0;
-                }
-            }
-        }
-        largest
-    }
-
     /// Adds to the gradients of the parameters (of W_Q as it was prepared) what comes through the tables.
     pub fn pull_back(
         &self,
@@ -301,8 +279,29 @@ impl Placed {
 }
 
 leveled!(
-    fn fill(places: &Placed, scores: &[Lane], n: usize, powers: &mut Powers) -> Lane =
-        Placed::fill_any
+    /// e(i, a, c) = 2^(S_ic + S_ac) for all c that place i sees; returns the largest exponents.
+    fn fill<const FUSED: bool>(
+        places: &Placed,
+        scores: &[Lane],
+        n: usize,
+        powers: &mut Powers,
+    ) -> Lane {
+        let mut largest = Lane::ZERO;
+        for i in 0..places.length {
+            for a in 0..places.states {
+                let row = powers
+                    .row_mut(i, a)
+                    .iter_mut()
+                    .take((places.states + i) / LANES + 1);
+                for (power, scores) in row.zip(scores.chunks_exact(n)) {
+                    let exponent = scores[places.states + i] + scores[a];
+                    largest = largest.max(exponent.abs());
+                    *power = exponent.exp2_saturated::<FUSED>().0;
+                }
+            }
+        }
+        largest
+    }
 );
 
 /// Where the vectors are: the places' come right after the symbols'.

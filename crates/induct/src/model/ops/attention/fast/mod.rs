@@ -21,8 +21,7 @@ use self::pairs::{Lags, scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
 pub(crate) use self::sums::{in_tiles, up_to_five};
 use super::{AttnProbe, AttnRow, RelativeTerm};
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{Lane, Level, leveled};
 
 /// Which numbers of a wider row belong to a head: `size` of them from `offset` on, rows being `stride` apart.
 #[derive(Clone, Copy, Debug)]
@@ -192,55 +191,124 @@ fn block_size(columns: Columns) -> usize {
 
 leveled!(
     /// Sets the rows of `out` (laid out as the values), and leaves their weights in `group`.
-    pub fn forward(inputs: &Inputs, rows: Range<usize>, group: &mut Group, out: &mut [Lane]) = forward_any
+    pub fn forward<const FUSED: bool>(
+        inputs: &Inputs,
+        rows: Range<usize>,
+        group: &mut Group,
+        out: &mut [Lane],
+    ) {
+        weights_any::<FUSED>(inputs, rows.clone(), group);
+        let (columns, weights) = (
+            inputs.columns,
+            Triangle::new(&group.weights, group.length, &rows),
+        );
+        for i in rows.clone() {
+            columns.row_mut(out, i).fill(Lane::ZERO);
+        }
+        for block in blocks(&rows, columns) {
+            let values = Source {
+                data: inputs.values,
+                columns,
+            };
+            weights.sum_over_keys::<FUSED>(&block, values, out);
+        }
+        for (i, &inverse) in rows.zip(&group.inverse) {
+            for sum in columns.row_mut(out, i) {
+                *sum = *sum * inverse;
+            }
+        }
+    }
 );
 
 leveled!(
     /// Leaves the weights of a group's rows behind, as [`forward`] does.
-    pub fn weights(inputs: &Inputs, rows: Range<usize>, group: &mut Group) = weights_any
+    pub fn weights<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut Group) {
+        weights_any::<FUSED>(inputs, rows, group);
+    }
 );
 
 leveled!(
     /// The gradients of a group's rows, right after its [`forward`] or [`weights`]: `out` is what the forward computed,
     /// `d_out` its gradient.
-    pub fn backward(
+    /// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
+    /// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i
+    /// - s_ij = bias_δ + q_i · k_j + r_δ · k_j or r_δ · p_i  ⟹  dbias_δ += Σ ds_ij, dq_i = Σ_j ds_ij k_j,
+    ///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ, dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
+    pub fn backward<const FUSED: bool>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut Group,
         out: &[Lane],
         d_out: &[Lane],
         grads: &mut Gradients,
-    ) = backward_any
-);
-
-#[inline(always)]
-fn forward_any<const FUSED: bool>(
-    inputs: &Inputs,
-    rows: Range<usize>,
-    group: &mut Group,
-    out: &mut [Lane],
-) {
-    weights_any::<FUSED>(inputs, rows.clone(), group);
-    let (columns, weights) = (
-        inputs.columns,
-        Triangle::new(&group.weights, group.length, &rows),
-    );
-    for i in rows.clone() {
-        columns.row_mut(out, i).fill(Lane::ZERO);
-    }
-    for block in blocks(&rows, columns) {
-        let values = Source {
-            data: inputs.values,
-            columns,
-        };
-        weights.sum_over_keys::<FUSED>(&block, values, out);
-    }
-    for (i, &inverse) in rows.zip(&group.inverse) {
-        for sum in columns.row_mut(out, i) {
-            *sum = *sum * inverse;
+    ) {
+        let (columns, length) = (inputs.columns, group.length);
+        let weights = group.weights.chunks_mut(length).zip(&group.inverse);
+        let mut below_centres = [Lane::ZERO; GROUP];
+        for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(&mut below_centres) {
+            for weight in &mut row[..=i] {
+                *weight = *weight * inverse;
+            }
+            let (out_row, d_row) = (columns.row(out, i), columns.row(d_out, i));
+            for m in 0..columns.size {
+                *below = *below - out_row[m] * d_row[m];
+            }
+            columns.row_mut(grads.queries, i).fill(Lane::ZERO);
+        }
+        for block in blocks(&rows, columns) {
+            slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
+            let pattern = Triangle::new(&group.weights, length, &rows);
+            let slopes = Triangle::new(&group.slopes, length, &rows);
+            let source = |data| Source { data, columns };
+            slopes.sum_over_keys::<FUSED>(&block, source(inputs.keys), grads.queries);
+            match (&mut grads.values, inputs.relative) {
+                (None, RelativeTerm::Key) => {
+                    slopes.sum_asked_over_rows::<FUSED, true>(
+                        pattern, &block, inputs, d_out, grads.keys,
+                    );
+                }
+                (Some(values), RelativeTerm::Key) => {
+                    slopes.sum_asked_over_rows::<FUSED, false>(
+                        pattern, &block, inputs, d_out, grads.keys,
+                    );
+                    pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
+                }
+                (values, _) => {
+                    slopes.sum_over_rows::<FUSED>(
+                        &block,
+                        inputs.data,
+                        source(inputs.queries),
+                        grads.keys,
+                    );
+                    let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
+                    pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
+                }
+            }
+        }
+        if inputs.relative == RelativeTerm::Absent {
+            return;
+        }
+        let slopes = Triangle::new(&group.slopes, length, &rows);
+        if inputs.relative == RelativeTerm::Key {
+            let source = Source {
+                data: inputs.keys,
+                columns,
+            };
+            slopes.sum_by_lag::<FUSED, true>(inputs, source, grads.positions);
+        } else {
+            let source = Source {
+                data: inputs.asking(),
+                columns,
+            };
+            slopes.sum_by_lag::<FUSED, false>(inputs, source, grads.positions);
+            let (d_asking, data) = match inputs.asking {
+                Asking::Query => (&mut *grads.queries, 0),
+                Asking::Key => (&mut *grads.keys, inputs.data),
+            };
+            slopes.sum_lags_over_keys::<FUSED>(inputs, data, d_asking);
         }
     }
-}
+);
 
 /// Blocks of the keys that some rows see.
 #[inline(always)]
@@ -249,85 +317,6 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
     (0..end)
         .step_by(size)
         .map(move |start| start..(start + size).min(end))
-}
-
-/// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
-/// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i
-/// - s_ij = bias_δ + q_i · k_j + r_δ · k_j or r_δ · p_i  ⟹  dbias_δ += Σ ds_ij, dq_i = Σ_j ds_ij k_j,
-///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ, dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
-#[inline(always)]
-fn backward_any<const FUSED: bool>(
-    inputs: &Inputs,
-    rows: Range<usize>,
-    group: &mut Group,
-    out: &[Lane],
-    d_out: &[Lane],
-    grads: &mut Gradients,
-) {
-    let (columns, length) = (inputs.columns, group.length);
-    let weights = group.weights.chunks_mut(length).zip(&group.inverse);
-    let mut below_centres = [Lane::ZERO; GROUP];
-    for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(&mut below_centres) {
-        for weight in &mut row[..=i] {
-            *weight = *weight * inverse;
-        }
-        let (out_row, d_row) = (columns.row(out, i), columns.row(d_out, i));
-        for m in 0..columns.size {
-            *below = *below - out_row[m] * d_row[m];
-        }
-        columns.row_mut(grads.queries, i).fill(Lane::ZERO);
-    }
-    for block in blocks(&rows, columns) {
-        slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
-        let pattern = Triangle::new(&group.weights, length, &rows);
-        let slopes = Triangle::new(&group.slopes, length, &rows);
-        let source = |data| Source { data, columns };
-        slopes.sum_over_keys::<FUSED>(&block, source(inputs.keys), grads.queries);
-        match (&mut grads.values, inputs.relative) {
-            (None, RelativeTerm::Key) => {
-                slopes
-                    .sum_asked_over_rows::<FUSED, true>(pattern, &block, inputs, d_out, grads.keys);
-            }
-            (Some(values), RelativeTerm::Key) => {
-                slopes.sum_asked_over_rows::<FUSED, false>(
-                    pattern, &block, inputs, d_out, grads.keys,
-                );
-                pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
-            }
-            (values, _) => {
-                slopes.sum_over_rows::<FUSED>(
-                    &block,
-                    inputs.data,
-                    source(inputs.queries),
-                    grads.keys,
-                );
-                let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
-                pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
-            }
-        }
-    }
-    if inputs.relative == RelativeTerm::Absent {
-        return;
-    }
-    let slopes = Triangle::new(&group.slopes, length, &rows);
-    if inputs.relative == RelativeTerm::Key {
-        let source = Source {
-            data: inputs.keys,
-            columns,
-        };
-        slopes.sum_by_lag::<FUSED, true>(inputs, source, grads.positions);
-    } else {
-        let source = Source {
-            data: inputs.asking(),
-            columns,
-        };
-        slopes.sum_by_lag::<FUSED, false>(inputs, source, grads.positions);
-        let (d_asking, data) = match inputs.asking {
-            Asking::Query => (&mut *grads.queries, 0),
-            Asking::Key => (&mut *grads.keys, inputs.data),
-        };
-        slopes.sum_lags_over_keys::<FUSED>(inputs, data, d_asking);
-    }
 }
 
 /// Shows every row of a head's attention to `probe`, by the very passes of the forward; `constant` is a part of every score of
@@ -357,27 +346,18 @@ pub fn show(
 
 leveled!(
     /// Leaves the pattern of one row in the group's first row of weights, and its scores, with `constant` added to them, beside it.
-    fn show_row(
+    fn show_row<const FUSED: bool>(
         inputs: &Inputs,
         i: usize,
         constant: Lane,
         group: &mut Group,
         attn_scores: &mut [Lane],
-    ) = show_row_any
-);
-
-#[inline(always)]
-fn show_row_any<const FUSED: bool>(
-    inputs: &Inputs,
-    i: usize,
-    constant: Lane,
-    group: &mut Group,
-    attn_scores: &mut [Lane],
-) {
-    scores_any::<FUSED>(inputs, i, group);
-    let row = &mut group.weights[..=i];
-    for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
-        *shown = (score + constant) * LN_2;
+    ) {
+        scores_any::<FUSED>(inputs, i, group);
+        let row = &mut group.weights[..=i];
+        for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
+            *shown = (score + constant) * LN_2;
+        }
+        softmax_any::<FUSED>(row);
     }
-    softmax_any::<FUSED>(row);
-}
+);

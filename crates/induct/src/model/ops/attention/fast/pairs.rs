@@ -7,7 +7,7 @@ use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use super::{Columns, GROUP, Group, Inputs, ROWS, RelativeTerm, blocks};
-use crate::model::lane::Lane;
+use crate::lanes::Lane;
 
 /// Keys that go together: with a tile of rows, and with one row only.
 const FEW: usize = 2;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Columns, GROUP, Inputs, PAIR};
-use crate::model::lane::Lane;
+use crate::lanes::Lane;
 
 /// Runs `$body` for tiles of columns: `$start` is the first of $N columns, at most five; `$width` says how many go next, given
 /// how many are left.

@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::{Gradients, Group, MOST_STATES, Placed, ROWS, Tile, of, seen, tiles};
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{Lane, Level, leveled};
 use crate::model::ops::attention::fast::Columns;
 
 /// The gradients of a group's rows, right after its [`forward`](fn@super::forward) or [`weights`](fn@super::weights): `out` is what the forward computed,
@@ -25,63 +24,53 @@ pub fn backward(
 }
 
 leveled!(
-    fn backward_of[K: usize](
+    /// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i, ds_ij / ln 2 = p_ij (dout_i · u_j − dout_i · out_i)
+    /// - s_ij = S_ij + S_{x_i j} + S_{i x_j} + S_{x_i x_j}  ⟹  dS_ij = ds_ij, dS_ib = Σ_j ds_ij 1{x_j = b}, dS_aj += Σ_i ds_ij 1{x_i = a}
+    fn backward_of<const FUSED: bool, const K: usize>(
         inputs: &Placed,
         rows: Range<usize>,
         group: &mut Group,
         out: &[Lane],
         d_out: &[Lane],
         grads: &mut Gradients,
-    ) = backward_any
-);
-
-/// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i, ds_ij / ln 2 = p_ij (dout_i · u_j − dout_i · out_i)
-/// - s_ij = S_ij + S_{x_i j} + S_{i x_j} + S_{x_i x_j}  ⟹  dS_ij = ds_ij, dS_ib = Σ_j ds_ij 1{x_j = b}, dS_aj += Σ_i ds_ij 1{x_i = a}
-#[inline(always)]
-fn backward_any<const FUSED: bool, const K: usize>(
-    inputs: &Placed,
-    rows: Range<usize>,
-    group: &mut Group,
-    out: &[Lane],
-    d_out: &[Lane],
-    grads: &mut Gradients,
-) {
-    let Group {
-        length,
-        weights,
-        slopes,
-        inverse,
-        asked,
-    } = group;
-    let (columns, size) = (inputs.columns, inputs.columns.size);
-    asked.fill(Lane::ZERO);
-    for tile in tiles(&rows) {
-        let asked = &mut asked[tile.index * ROWS * size..][..ROWS * size];
-        let mut below_centres = [Lane::ZERO; ROWS];
-        for r in 0..tile.rows {
-            let inverse = inverse[tile.index * ROWS + r];
-            let own = columns.row(out, tile.first + r);
-            let d_own = columns.row(d_out, tile.first + r);
-            for m in 0..size {
-                let d = d_own[m] * inverse;
-                asked[m * ROWS + r] = d;
-                below_centres[r] = below_centres[r] - d * own[m];
+    ) {
+        let Group {
+            length,
+            weights,
+            slopes,
+            inverse,
+            asked,
+        } = group;
+        let (columns, size) = (inputs.columns, inputs.columns.size);
+        asked.fill(Lane::ZERO);
+        for tile in tiles(&rows) {
+            let asked = &mut asked[tile.index * ROWS * size..][..ROWS * size];
+            let mut below_centres = [Lane::ZERO; ROWS];
+            for r in 0..tile.rows {
+                let inverse = inverse[tile.index * ROWS + r];
+                let own = columns.row(out, tile.first + r);
+                let d_own = columns.row(d_out, tile.first + r);
+                for m in 0..size {
+                    let d = d_own[m] * inverse;
+                    asked[m * ROWS + r] = d;
+                    below_centres[r] = below_centres[r] - d * own[m];
+                }
             }
+            let weights = &weights[tile.index * ROWS * *length..][..tile.keys * ROWS];
+            let slopes = &mut slopes[..tile.keys * ROWS];
+            slopes_of_tile::<FUSED>(inputs, tile, asked, below_centres, weights, slopes);
+            shares_of_tile::<FUSED, K>(inputs.symbols, tile, slopes, grads);
         }
-        let weights = &weights[tile.index * ROWS * *length..][..tile.keys * ROWS];
-        let slopes = &mut slopes[..tile.keys * ROWS];
-        slopes_of_tile::<FUSED>(inputs, tile, asked, below_centres, weights, slopes);
-        shares_of_tile::<FUSED, K>(inputs.symbols, tile, slopes, grads);
+        let end = rows.end;
+        let whole = end - end % ROWS;
+        for j in (0..whole).step_by(ROWS) {
+            values_of_keys::<FUSED, ROWS>(columns, &rows, j, *length, weights, asked, grads.values);
+        }
+        for j in whole..end {
+            values_of_keys::<FUSED, 1>(columns, &rows, j, *length, weights, asked, grads.values);
+        }
     }
-    let end = rows.end;
-    let whole = end - end % ROWS;
-    for j in (0..whole).step_by(ROWS) {
-        values_of_keys::<FUSED, ROWS>(columns, &rows, j, *length, weights, asked, grads.values);
-    }
-    for j in whole..end {
-        values_of_keys::<FUSED, 1>(columns, &rows, j, *length, weights, asked, grads.values);
-    }
-}
+);
 
 /// Sets p_ij (dout_i · u_j − dout_i · out_i) of a tile.
 #[inline(always)]

@@ -3,12 +3,28 @@
 use std::ops::Range;
 
 use super::{Group, MOST_STATES, Placed, ROWS, Tile, of, tiles};
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::{Lane, Level, leveled};
 
 leveled!(
     /// Sets the rows of `out` (laid out as the values), given the weights in `group`.
-    fn averages(inputs: &Placed, rows: Range<usize>, group: &Group, out: &mut [Lane]) = averages_any
+    fn averages<const FUSED: bool>(
+        inputs: &Placed,
+        rows: Range<usize>,
+        group: &Group,
+        out: &mut [Lane],
+    ) {
+        let whole = inputs.columns.size & !1;
+        for tile in tiles(&rows) {
+            let weights = &group.weights[tile.index * ROWS * group.length..][..tile.keys * ROWS];
+            let inverse = &group.inverse[tile.index * ROWS..][..ROWS];
+            for m in (0..whole).step_by(2) {
+                average_columns::<FUSED, 2>(inputs, tile, weights, inverse, m, out);
+            }
+            if whole < inputs.columns.size {
+                average_columns::<FUSED, 1>(inputs, tile, weights, inverse, whole, out);
+            }
+        }
+    }
 );
 
 /// Sets the rows of `out` (laid out as the values), and leaves their weights in `group`.
@@ -33,23 +49,21 @@ pub fn weights(level: Level, inputs: &Placed, rows: Range<usize>, group: &mut Gr
 }
 
 leveled!(
-    fn weights_of[K: usize](inputs: &Placed, rows: Range<usize>, group: &mut Group) = weights_any
-);
-
-#[inline(always)]
-fn weights_any<const FUSED: bool, const K: usize>(
-    inputs: &Placed,
-    rows: Range<usize>,
-    group: &mut Group,
-) {
-    for tile in tiles(&rows) {
-        let weights = &mut group.weights[tile.index * ROWS * group.length..][..tile.keys * ROWS];
-        let sums = weights_of_tile::<FUSED, K>(inputs, tile, weights);
-        for r in 0..tile.rows {
-            group.inverse[tile.index * ROWS + r] = sums[r].inverse();
+    fn weights_of<const FUSED: bool, const K: usize>(
+        inputs: &Placed,
+        rows: Range<usize>,
+        group: &mut Group,
+    ) {
+        for tile in tiles(&rows) {
+            let weights =
+                &mut group.weights[tile.index * ROWS * group.length..][..tile.keys * ROWS];
+            let sums = weights_of_tile::<FUSED, K>(inputs, tile, weights);
+            for r in 0..tile.rows {
+                group.inverse[tile.index * ROWS + r] = sums[r].inverse();
+            }
         }
     }
-}
+);
 
 /// Sets the weights 2^s_ij of a tile, zero where there is no such row or it does not see the key, and returns the sums of its rows.
 #[inline(always)]
@@ -108,26 +122,6 @@ fn weights_of_tile<const FUSED: bool, const K: usize>(
         }
     }
     sums
-}
-
-#[inline(always)]
-fn averages_any<const FUSED: bool>(
-    inputs: &Placed,
-    rows: Range<usize>,
-    group: &Group,
-    out: &mut [Lane],
-) {
-    let whole = inputs.columns.size & !1;
-    for tile in tiles(&rows) {
-        let weights = &group.weights[tile.index * ROWS * group.length..][..tile.keys * ROWS];
-        let inverse = &group.inverse[tile.index * ROWS..][..ROWS];
-        for m in (0..whole).step_by(2) {
-            average_columns::<FUSED, 2>(inputs, tile, weights, inverse, m, out);
-        }
-        if whole < inputs.columns.size {
-            average_columns::<FUSED, 1>(inputs, tile, weights, inverse, whole, out);
-        }
-    }
 }
 
 /// out_i = Σ_j p_ij u_j for the rows of a tile, N columns from `start` on.

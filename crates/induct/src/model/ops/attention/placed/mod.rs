@@ -17,9 +17,7 @@ pub use self::backward::backward;
 pub use self::forward::{forward, weights};
 use super::fast::{Columns, GROUP};
 use super::{AttnProbe, AttnRow};
-use crate::chain::LANES;
-use crate::model::lane::Lane;
-use crate::model::level::Level;
+use crate::lanes::{LANES, Lane, Level};
 
 /// Most symbols that there may be: their indicators at a row stay in registers.
 pub const MOST_STATES: usize = 4;

@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use super::forward::sums_over_keys;
 use super::{AHEAD, GROUP, Lags, Sequence, Sizes, TILE};
-use crate::chain::LANES;
-use crate::model::across::{Strided, add_products, add_slid_products};
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::cross_lane::{Strided, add_products, add_slid_products};
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::window::{window, window_mut};
 
 /// Room for the backward of one sequence.
@@ -43,57 +41,46 @@ pub(super) fn backward(
 }
 
 leveled!(
-    fn backward_at(
-        own: Level,
+    /// - p = softmax(s)       ⟹  ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
+    /// - out_i = Σ_j p_ij u_j ⟹  du_j = Σ_i p_ij dout_i
+    /// - s_ij as above        ⟹  w_i[x_j] and T_δ[x_j] get ds_ij, w_ir and T_δr get ds_ij a_jr, and a_jr gets ds_ij (w_ir + T_δr)
+    fn backward_at<const FUSED: bool>(
+        level: Level,
         sizes: Sizes,
         lags: &Lags,
         group: Range<usize>,
         sequence: &mut Sequence,
         d_lags: &mut Lags,
         scratch: &mut Scratch,
-    ) = backward_any
+    ) {
+        let count = group.len();
+        // One over a row's sum goes into the gradients of its averages.
+        let mut below = [Lane::ZERO; GROUP];
+        for v in 0..sizes.values() {
+            for n in 0..count {
+                let d = sequence.d_out[v * GROUP + n] * sequence.inverse[n];
+                sequence.d_out[v * GROUP + n] = d;
+                scratch.d_out[v * GROUP + n] = d * LN_2;
+                below[n] = below[n] - d * LN_2 * sequence.out[v * GROUP + n];
+            }
+        }
+        for n in (0..count).step_by(2) {
+            match count - n {
+                1 => slopes::<FUSED, 1>(sizes, group.start, n, &below, sequence, scratch),
+                _ => slopes::<FUSED, 2>(sizes, group.start, n, &below, sequence, scratch),
+            }
+        }
+        let Sequence { keys, d_asks, .. } = sequence;
+        let place = (
+            &mut d_asks[..],
+            sizes.states * sizes.vectors + group.start,
+            sizes.vectors,
+        );
+        sums_over_keys::<FUSED>(sizes, &scratch.slopes, &group, (keys, 0), sizes.rest, place);
+        sums_by_lag::<FUSED>(sizes, &group, sequence, &scratch.slopes, d_lags);
+        sums_over_rows(level, sizes, lags, &group, sequence, scratch);
+    }
 );
-
-/// - p = softmax(s)       ⟹  ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
-/// - out_i = Σ_j p_ij u_j ⟹  du_j = Σ_i p_ij dout_i
-/// - s_ij as above        ⟹  w_i[x_j] and T_δ[x_j] get ds_ij, w_ir and T_δr get ds_ij a_jr, and a_jr gets ds_ij (w_ir + T_δr)
-#[inline(always)]
-fn backward_any<const FUSED: bool>(
-    level: Level,
-    sizes: Sizes,
-    lags: &Lags,
-    group: Range<usize>,
-    sequence: &mut Sequence,
-    d_lags: &mut Lags,
-    scratch: &mut Scratch,
-) {
-    let count = group.len();
-    // One over a row's sum goes into the gradients of its averages.
-    let mut below = [Lane::ZERO; GROUP];
-    for v in 0..sizes.values() {
-        for n in 0..count {
-            let d = sequence.d_out[v * GROUP + n] * sequence.inverse[n];
-            sequence.d_out[v * GROUP + n] = d;
-            scratch.d_out[v * GROUP + n] = d * LN_2;
-            below[n] = below[n] - d * LN_2 * sequence.out[v * GROUP + n];
-        }
-    }
-    for n in (0..count).step_by(2) {
-        match count - n {
-            1 => slopes::<FUSED, 1>(sizes, group.start, n, &below, sequence, scratch),
-            _ => slopes::<FUSED, 2>(sizes, group.start, n, &below, sequence, scratch),
-        }
-    }
-    let Sequence { keys, d_asks, .. } = sequence;
-    let place = (
-        &mut d_asks[..],
-        sizes.states * sizes.vectors + group.start,
-        sizes.vectors,
-    );
-    sums_over_keys::<FUSED>(sizes, &scratch.slopes, &group, (keys, 0), sizes.rest, place);
-    sums_by_lag::<FUSED>(sizes, &group, sequence, &scratch.slopes, d_lags);
-    sums_over_rows(level, sizes, lags, &group, sequence, scratch);
-}
 
 /// Slopes of N vectors of rows, from `n` of the group on.
 #[inline(always)]

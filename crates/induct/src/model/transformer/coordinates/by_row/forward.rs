@@ -3,9 +3,7 @@
 use std::ops::Range;
 
 use super::{AHEAD, GROUP, Lags, Sequence, Sizes, TILE};
-use crate::chain::LANES;
-use crate::model::lane::Lane;
-use crate::model::level::leveled;
+use crate::lanes::{LANES, Lane, leveled};
 use crate::model::ops::attention::fast::{in_tiles, up_to_five};
 use crate::model::window::{window, window_mut};
 
@@ -20,44 +18,41 @@ fn lane(data: &[f32], start: usize) -> Lane {
 
 leveled!(
     /// Weights and averages of a group of rows. `GENTLE` promises that no score is beyond ±40: then the largest need not be known.
-    pub(super) fn forward[GENTLE: bool](sizes: Sizes, lags: &Lags, group: Range<usize>, sequence: &mut Sequence) = forward_any
+    pub(super) fn forward<const FUSED: bool, const GENTLE: bool>(
+        sizes: Sizes,
+        lags: &Lags,
+        group: Range<usize>,
+        sequence: &mut Sequence,
+    ) {
+        let count = group.len();
+        for n in (0..count).step_by(2) {
+            match count - n {
+                1 => weights::<FUSED, GENTLE, 1>(sizes, lags, group.start, n, sequence),
+                _ => weights::<FUSED, GENTLE, 2>(sizes, lags, group.start, n, sequence),
+            }
+        }
+        let Sequence {
+            weights,
+            keys,
+            out,
+            inverse,
+            ..
+        } = sequence;
+        sums_over_keys::<FUSED>(
+            sizes,
+            weights,
+            &group,
+            (keys, sizes.rest),
+            sizes.values(),
+            (out, 0, GROUP),
+        );
+        for v in 0..sizes.values() {
+            for n in 0..count {
+                out[v * GROUP + n] = out[v * GROUP + n] * inverse[n];
+            }
+        }
+    }
 );
-
-#[inline(always)]
-fn forward_any<const FUSED: bool, const GENTLE: bool>(
-    sizes: Sizes,
-    lags: &Lags,
-    group: Range<usize>,
-    sequence: &mut Sequence,
-) {
-    let count = group.len();
-    for n in (0..count).step_by(2) {
-        match count - n {
-            1 => weights::<FUSED, GENTLE, 1>(sizes, lags, group.start, n, sequence),
-            _ => weights::<FUSED, GENTLE, 2>(sizes, lags, group.start, n, sequence),
-        }
-    }
-    let Sequence {
-        weights,
-        keys,
-        out,
-        inverse,
-        ..
-    } = sequence;
-    sums_over_keys::<FUSED>(
-        sizes,
-        weights,
-        &group,
-        (keys, sizes.rest),
-        sizes.values(),
-        (out, 0, GROUP),
-    );
-    for v in 0..sizes.values() {
-        for n in 0..count {
-            out[v * GROUP + n] = out[v * GROUP + n] * inverse[n];
-        }
-    }
-}
 
 /// Leaves the weights of N vectors of rows, from `n` of the group on, and one over their sums.
 #[inline(always)]

@@ -3,9 +3,8 @@
 use super::super::rows::{affine, affine_backward, groups};
 use super::super::{Coordinates, Tables};
 use super::{ROWS, Work};
-use crate::chain::LANES;
+use crate::lanes::{LANES, Lane};
 use crate::model::LossRows;
-use crate::model::lane::Lane;
 use crate::model::ops::linear;
 
 /// Activations and gradients of a head.

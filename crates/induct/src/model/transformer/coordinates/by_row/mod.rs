@@ -22,9 +22,7 @@ use std::ops::Range;
 use self::backward::Scratch;
 pub(super) use self::layer::HeadWork;
 use self::turn::{gather, scatter};
-use crate::chain::LANES;
-use crate::model::lane::Lane;
-use crate::model::level::Level;
+use crate::lanes::{LANES, Lane, Level};
 
 /// Vectors of rows that go forward, and backward, together.
 pub(super) const GROUP: usize = 4;

@@ -3,10 +3,8 @@
 use std::ops::Range;
 
 use super::{GROUP, Sizes};
-use crate::chain::LANES;
-use crate::model::across::transpose;
-use crate::model::lane::Lane;
-use crate::model::level::{Level, leveled};
+use crate::lanes::cross_lane::transpose;
+use crate::lanes::{LANES, Lane, Level, leveled};
 
 /// What is turned from lanes into rows and back: `count` columns of rows of lanes, from `first` on, rows being `stride` apart; and how far
 /// apart columns and vectors of rows are in a sequence's own buffer.
@@ -77,37 +75,28 @@ pub(super) fn gather(
 }
 
 leveled!(
-    fn gather_at(
-        own: Level,
+    fn gather_at<const FUSED: bool>(
+        level: Level,
         source: &[Lane],
         rows: Range<usize>,
         turn: Turn,
         targets: &mut [&mut [Lane]; LANES],
-    ) = gather_any
-);
-
-#[inline(always)]
-fn gather_any<const FUSED: bool>(
-    level: Level,
-    source: &[Lane],
-    rows: Range<usize>,
-    turn: Turn,
-    targets: &mut [&mut [Lane]; LANES],
-) {
-    for (n, start) in rows.clone().step_by(LANES).enumerate() {
-        for column in 0..turn.count {
-            let mut tile = [[Lane::ZERO; LANES]];
-            for (row, i) in tile[0].iter_mut().zip(start..rows.end) {
-                *row = source[i * turn.stride + turn.first + column];
-            }
-            transpose(level, &mut tile);
-            for lane in 0..LANES {
-                let place = column * turn.by_column + n * turn.by_vector;
-                targets[lane][place] = tile[0][lane];
+    ) {
+        for (n, start) in rows.clone().step_by(LANES).enumerate() {
+            for column in 0..turn.count {
+                let mut tile = [[Lane::ZERO; LANES]];
+                for (row, i) in tile[0].iter_mut().zip(start..rows.end) {
+                    *row = source[i * turn.stride + turn.first + column];
+                }
+                transpose(level, &mut tile);
+                for lane in 0..LANES {
+                    let place = column * turn.by_column + n * turn.by_vector;
+                    targets[lane][place] = tile[0][lane];
+                }
             }
         }
     }
-}
+);
 
 /// The way back: adds rows to lanes.
 pub(super) fn scatter(
@@ -121,34 +110,25 @@ pub(super) fn scatter(
 }
 
 leveled!(
-    fn scatter_at(
-        own: Level,
+    fn scatter_at<const FUSED: bool>(
+        level: Level,
         sources: &[&[Lane]; LANES],
         rows: Range<usize>,
         turn: Turn,
         target: &mut [Lane],
-    ) = scatter_any
-);
-
-#[inline(always)]
-fn scatter_any<const FUSED: bool>(
-    level: Level,
-    sources: &[&[Lane]; LANES],
-    rows: Range<usize>,
-    turn: Turn,
-    target: &mut [Lane],
-) {
-    for (n, start) in rows.clone().step_by(LANES).enumerate() {
-        for column in 0..turn.count {
-            let mut tile = [[Lane::ZERO; LANES]];
-            for lane in 0..LANES {
-                let place = column * turn.by_column + n * turn.by_vector;
-                tile[0][lane] = sources[lane][place];
-            }
-            transpose(level, &mut tile);
-            for (row, i) in tile[0].iter().zip(start..rows.end) {
-                target[i * turn.stride + turn.first + column] += *row;
+    ) {
+        for (n, start) in rows.clone().step_by(LANES).enumerate() {
+            for column in 0..turn.count {
+                let mut tile = [[Lane::ZERO; LANES]];
+                for lane in 0..LANES {
+                    let place = column * turn.by_column + n * turn.by_vector;
+                    tile[0][lane] = sources[lane][place];
+                }
+                transpose(level, &mut tile);
+                for (row, i) in tile[0].iter().zip(start..rows.end) {
+                    target[i * turn.stride + turn.first + column] += *row;
+                }
             }
         }
     }
-}
+);

@@ -65,46 +65,51 @@ impl Level {
     }
 }
 
-/// Makes a function of a level out of one that is generic over whether multiplication and addition are fused:
-/// `leveled!(fn name[FLAG: bool, …](argument: Type, …) -> Type = generic);` gives `name::<FLAG, …>(level, argument, …)`,
-/// which calls `generic::<FUSED, FLAG, …>(argument, …)` compiled for that level. `generic` must be `#[inline(always)]`, and
-/// so must all that it calls in hot loops; closures are compiled apart and lose the instructions.
+/// Compiles a kernel once for every level, and gives it the level as its first argument:
+/// `leveled!(fn name<const FUSED: bool>(x: &[Lane]) { … })` is called as `name(level, x)`.
+///
+/// `FUSED` says whether multiplication and addition are fused; further constants may follow it, and are the
+/// caller's to choose (`name::<3>(level, x)`). All that a kernel calls in hot loops must be
+/// `#[inline(always)]`; closures are compiled apart and lose the instructions.
 macro_rules! leveled {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident $([$($flag:ident: $kind:ty),*])?
-        ($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? = $($generic:ident)::+) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident<const $fused:ident: bool $(, const $flag:ident: $kind:ty)* $(,)?>
+        ($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
-        $vis fn $name $(<$(const $flag: $kind),*>)? (
-            level: $crate::model::level::Level,
+        $vis fn $name<$(const $flag: $kind),*>(
+            level: $crate::lanes::Level,
             $($argument: $type),*
         ) $(-> $out)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
+            fn generic<const $fused: bool, $(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? $body
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
-            fn avx2 $(<$(const $flag: $kind),*>)? ($($argument: $type),*) $(-> $out)? {
-                $($generic)::+::<true $($(, $flag)*)?>($($argument),*)
+            fn avx2<$(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? {
+                generic::<true $(, $flag)*>($($argument),*)
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
             #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
-            fn avx512 $(<$(const $flag: $kind),*>)? ($($argument: $type),*) $(-> $out)? {
-                $($generic)::+::<true $($(, $flag)*)?>($($argument),*)
+            fn avx512<$(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? {
+                generic::<true $(, $flag)*>($($argument),*)
             }
             match level {
-                $crate::model::level::Level::Portable => {
-                    $($generic)::+::<{ $crate::model::level::FUSED } $($(, $flag)*)?>($($argument),*)
+                $crate::lanes::Level::Portable => {
+                    generic::<{ $crate::lanes::level::FUSED } $(, $flag)*>($($argument),*)
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[expect(unsafe_code, reason = "the level proves that the instructions are there")]
                 // SAFETY: `Level::Avx2` exists only where AVX2 and FMA were detected.
-                $crate::model::level::Level::Avx2(_) => unsafe {
-                    avx2 $(::<$($flag),*>)? ($($argument),*)
+                $crate::lanes::Level::Avx2(_) => unsafe {
+                    avx2::<$($flag),*>($($argument),*)
                 },
                 #[cfg(target_arch = "x86_64")]
                 #[expect(unsafe_code, reason = "the level proves that the instructions are there")]
                 // SAFETY: `Level::Avx512` exists only where AVX-512 F and VL, AVX2 and FMA were detected.
-                $crate::model::level::Level::Avx512(_) => unsafe {
-                    avx512 $(::<$($flag),*>)? ($($argument),*)
+                $crate::lanes::Level::Avx512(_) => unsafe {
+                    avx512::<$($flag),*>($($argument),*)
                 },
             }
         }

@@ -1,10 +1,11 @@
-//! One number of each of [`LANES`] sequences, side by side: the unit of every fast path.
+//! One number of each of [`LANES`] sequences, side by side.
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
-use crate::chain::LANES;
+/// How many sequences sit side by side.
+pub const LANES: usize = 8;
 
-/// [`LANES`] numbers, one a sequence. Plain loops over the array become vector instructions.
+/// [`LANES`] numbers, one per sequence. Plain loops over the array become vector instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(32))]
 pub struct Lane(pub [f32; LANES]);

@@ -3,9 +3,8 @@
 //! The one place where numbers change lanes, and so the one place with instructions written out: what the compiler makes of
 //! shuffled arrays takes several times as long.
 
-use super::lane::Lane;
+use super::lane::{LANES, Lane};
 use super::level::Level;
-use crate::chain::LANES;
 
 /// Sets `sums` to the sums over the lanes, in a fixed order.
 pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
