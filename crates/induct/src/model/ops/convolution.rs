@@ -5,7 +5,6 @@
 //! Every column b is a plane of its own, and goes in tiles of [`TALL`] rows (or lags) by [`BROAD`] keys (or rows), which have
 //! only [`LAGS`] lags between them. Planes have zeros around them, so that no tile is cut off at an edge.
 
-use crate::lanes::cross_lane::transpose;
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::window::window;
 
@@ -164,126 +163,6 @@ leveled!(
     }
 );
 
-/// Room for convolutions of symbols, one sequence after the other.
-#[derive(Clone, Debug)]
-pub struct BySymbol {
-    /// Rows of a sequence, rounded up to whole vectors, and one vector more.
-    length: usize,
-    /// Columns of every sequence, [8, columns, length]
-    rows: Vec<f32>,
-    /// Sums by lag, [columns, length]
-    by_lag: Vec<f32>,
-}
-
-impl BySymbol {
-    /// Room for planes of `rows` rows.
-    pub fn new(rows: usize, columns: usize) -> Self {
-        let length = rows.next_multiple_of(LANES) + LANES;
-        Self {
-            length,
-            rows: vec![0.0; LANES * columns * length],
-            by_lag: vec![0.0; columns * length],
-        }
-    }
-
-    /// What [`convolve`] does where z are the indicators of all symbols: a key is in one column only, so one sequence at a time takes
-    /// one addition a pair, for any number of symbols.
-    pub fn convolve(
-        &mut self,
-        level: Level,
-        e: &Planes<f32>,
-        inputs: &[[u8; LANES]],
-        out: &mut Planes<Lane>,
-    ) {
-        add_keys(level, e, inputs, self);
-        let (columns, length) = (out.columns(), self.length);
-        for column in 0..columns {
-            let out = &mut out.padded_mut(column)[PAD..];
-            for start in (0..inputs.len()).step_by(LANES) {
-                let mut tile = [[Lane::ZERO; LANES]];
-                for (lane, row) in tile[0].iter_mut().enumerate() {
-                    let place = (lane * columns + column) * length + start;
-                    *row = Lane(*window(&self.rows, place));
-                }
-                transpose(level, &mut tile);
-                out[start..][..LANES].copy_from_slice(&tile[0]);
-            }
-        }
-    }
-
-    /// What [`correlate`] does, for the same z; the sums over all lanes are in the first.
-    pub fn correlate(
-        &mut self,
-        level: Level,
-        dn: &Planes<Lane>,
-        inputs: &[[u8; LANES]],
-        de: &mut Planes<Lane>,
-    ) {
-        let (columns, length) = (de.columns(), self.length);
-        for column in 0..columns {
-            let dn = &dn.padded(column)[PAD..];
-            for start in (0..inputs.len()).step_by(LANES) {
-                let mut tile = [*window(dn, start)];
-                transpose(level, &mut tile);
-                for (lane, row) in tile[0].iter().enumerate() {
-                    let place = (lane * columns + column) * length + start;
-                    self.rows[place..][..LANES].copy_from_slice(&row.0);
-                }
-            }
-        }
-        add_rows(level, inputs, self);
-        for column in 0..columns {
-            let sums = &self.by_lag[column * length..];
-            for (de, &sum) in de.column_mut(column).iter_mut().zip(sums) {
-                *de = Lane::ZERO;
-                de.0[0] = sum;
-            }
-        }
-    }
-}
-
-leveled!(
-    /// Adds e to the column of every key, from its row on.
-    fn add_keys<const FUSED: bool>(e: &Planes<f32>, inputs: &[[u8; LANES]], work: &mut BySymbol) {
-        let (columns, length) = (e.columns(), work.length);
-        let end = inputs.len().next_multiple_of(LANES);
-        work.rows.fill(0.0);
-        for (lane, planes) in work.rows.chunks_exact_mut(columns * length).enumerate() {
-            for (j, symbols) in inputs.iter().enumerate() {
-                let symbol = symbols[lane] as usize;
-                // From a whole vector on: e is zero before lag 0.
-                let start = j / LANES * LANES;
-                let sums = &mut planes[symbol * length..][start..end];
-                add_vectors(&e.padded(symbol)[PAD + start - j..], sums);
-            }
-        }
-    }
-);
-
-leveled!(
-    /// Adds the rows that see a key, from it on, to the sums by lag of its symbol.
-    fn add_rows<const FUSED: bool>(inputs: &[[u8; LANES]], work: &mut BySymbol) {
-        let (length, columns) = (work.length, work.by_lag.len() / work.length);
-        work.by_lag.fill(0.0);
-        for (lane, planes) in work.rows.chunks_exact(columns * length).enumerate() {
-            for (j, symbols) in inputs.iter().enumerate() {
-                let own = symbols[lane] as usize * length;
-                let vectors = (inputs.len() - j).next_multiple_of(LANES);
-                add_vectors(&planes[own + j..], &mut work.by_lag[own..][..vectors]);
-            }
-        }
-    }
-);
-
-/// Adds to `sums`, a whole number of vectors.
-#[inline(always)]
-fn add_vectors(terms: &[f32], sums: &mut [f32]) {
-    let (terms, sums) = (terms.as_chunks::<LANES>().0, sums.as_chunks_mut().0);
-    for (term, sum) in terms.iter().zip(sums) {
-        *sum = (Lane::load(term) + Lane::load(sum)).0;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,43 +190,6 @@ mod tests {
                     let d: f32 = (at..rows).map(|i| dn[i].0[0] * z[i - at].0[0]).sum();
                     assert!((out.column(b)[at].0[3] - n).abs() < 1e-5, "{rows} {at}");
                     assert!((de.column(b)[at].0[3] - d).abs() < 1e-5, "{rows} {at}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn symbols_are_convolved_as_their_indicators_are() {
-        let (length, columns) = (21, 5);
-        let value = |index: usize| ((index * 37 % 19) as f32 - 9.0) / 8.0;
-        let lane = |index: usize| Lane(std::array::from_fn(|lane| value(index + 11 * lane)));
-        let mut work = BySymbol::new(length, columns);
-        let mut e = Planes::new(length, columns, 0.0);
-        let mut dn = Planes::new(length, columns, Lane::ZERO);
-        let mut z = dn.clone();
-        let (mut sums, mut others) = ([dn.clone(), dn.clone()], [dn.clone(), dn.clone()]);
-        for (b, at) in (0..columns).flat_map(|b| (0..length).map(move |at| (b, at))) {
-            e.column_mut(b)[at] = value(at + 3 * b);
-            dn.column_mut(b)[at] = lane(at + 7 * b);
-        }
-        for level in Level::all() {
-            for rows in (1..=length).rev() {
-                let inputs: Vec<[u8; LANES]> = (0..rows)
-                    .map(|j| std::array::from_fn(|lane| ((j * j + 3 * lane) % columns) as u8))
-                    .collect();
-                set_symbols(level, &inputs, 0, &mut z);
-                dn.end_after(rows, Lane::ZERO);
-                convolve(level, &e, &z, rows, &mut sums[0]);
-                correlate(level, &dn, &z, rows, &mut sums[1]);
-                work.convolve(level, &e, &inputs, &mut others[0]);
-                work.correlate(level, &dn, &inputs, &mut others[1]);
-                for (b, at) in (0..columns).flat_map(|b| (0..rows).map(move |at| (b, at))) {
-                    for l in 0..LANES {
-                        let (a, b) = (sums[0].column(b)[at].0[l], others[0].column(b)[at].0[l]);
-                        assert!((a - b).abs() < 1e-4, "{rows} {at}");
-                    }
-                    let (a, b) = (sums[1].column(b)[at].sum(), others[1].column(b)[at].sum());
-                    assert!((a - b).abs() < 1e-4, "{rows} {at}");
                 }
             }
         }

@@ -8,13 +8,14 @@ use std::ops::Range;
 
 use super::by_row;
 use super::narrow::{self, MOST, Way};
-use super::one_hot::{self, Symbols};
+use super::one_hot;
 use super::rows::{add_part, affine, affine_backward, copy_part, groups};
 use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
 use crate::lanes::{LANES, Lane};
 use crate::model::LossRows;
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
+use crate::model::ops::convolution::Planes;
 use crate::model::ops::linear;
 
 /// Rows of a layer that go forward, and backward, together.
@@ -29,7 +30,8 @@ fn group_size(m: usize) -> usize {
 /// Activations of one block and scratch for its backward.
 #[derive(Clone, Debug)]
 pub struct Work {
-    symbols: Symbols,
+    /// One-hot, k planes of t.
+    symbols: Planes<Lane>,
     layers: Vec<LayerWork>,
     /// The last layer's heads, where its rows are lanes.
     by_row: Vec<by_row::HeadWork>,
@@ -83,7 +85,7 @@ impl Coordinates {
             heads: plan.heads.iter().map(|_| head(l, plan.m)).collect(),
         };
         Work {
-            symbols: Symbols::new(self.states, self.length),
+            symbols: Planes::new(self.length, self.states, Lane::ZERO),
             layers: self.layers.iter().enumerate().map(layer).collect(),
             by_row: self
                 .heads_by_row()

@@ -13,7 +13,7 @@
 use std::f32::consts::LN_2;
 
 use crate::lanes::{LANES, Lane, Level, leveled};
-use crate::model::ops::convolution::{BySymbol, Planes, convolve, correlate};
+use crate::model::ops::convolution::{Planes, convolve, correlate, set_symbols};
 
 /// e and g of one head.
 #[derive(Clone, Debug)]
@@ -58,25 +58,6 @@ impl Factors {
     }
 }
 
-/// The symbols of a block, which all heads share.
-#[derive(Clone, Debug)]
-pub(super) struct Symbols {
-    /// As they are, one row a position.
-    inputs: Vec<[u8; LANES]>,
-    /// One-hot, k planes of t.
-    planes: Planes<Lane>,
-}
-
-impl Symbols {
-    /// Room for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize) -> Self {
-        Self {
-            inputs: vec![[0; LANES]; length],
-            planes: Planes::new(length, states, Lane::ZERO),
-        }
-    }
-}
-
 /// Activations of one head.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
@@ -86,12 +67,7 @@ pub(super) struct Work {
     slopes: Planes<Lane>,
     /// Their sums by lag, k planes of t
     by_lag: Planes<Lane>,
-    /// Where symbols are many.
-    by_symbol: Option<BySymbol>,
 }
-
-/// From so many symbols on, convolutions go by symbol: one sequence at a time, because a key is in one plane only.
-const MANY: usize = 5;
 
 impl Work {
     /// Room for k = `states` and t = `length`.
@@ -101,7 +77,6 @@ impl Work {
             shares: planes.clone(),
             slopes: planes.clone(),
             by_lag: planes,
-            by_symbol: (states >= MANY).then(|| BySymbol::new(length, states)),
         }
     }
 }
@@ -110,53 +85,39 @@ impl Work {
 pub(super) fn forward(
     level: Level,
     factors: &Factors,
-    symbols: &Symbols,
+    symbols: &Planes<Lane>,
     rows: usize,
     work: &mut Work,
     c: &mut [Lane],
 ) {
-    let (inputs, e) = (&symbols.inputs[..rows], &factors.by_lag);
     // `shares` holds N so far.
-    match &mut work.by_symbol {
-        Some(by_symbol) => by_symbol.convolve(level, e, inputs, &mut work.shares),
-        None => convolve(level, e, &symbols.planes, rows, &mut work.shares),
-    }
+    convolve(level, &factors.by_lag, symbols, rows, &mut work.shares);
     averages(level, factors, symbols, rows, work, c);
 }
 
-leveled!(
-    /// Reads the symbols of `inputs`, and sets the coordinates y ([rows, k−1]): one-hot symbols without their first entry.
-    pub(super) fn read<const FUSED: bool>(
-        inputs: &[[u8; LANES]],
-        symbols: &mut Symbols,
-        y: &mut [Lane],
-    ) {
-        let (rows, m) = (inputs.len(), symbols.planes.columns() - 1);
-        symbols.inputs[..rows].copy_from_slice(inputs);
-        for b in 0..=m {
-            let plane = &mut symbols.planes.column_mut(b)[..rows];
-            // Two rows at a time: of single ones, the compiler would make vectors across rows.
-            for i in (0..rows / 2 * 2).step_by(2) {
-                plane[i] = Lane::is(&inputs[i], b);
-                plane[i + 1] = Lane::is(&inputs[i + 1], b);
-            }
-            if rows % 2 == 1 {
-                plane[rows - 1] = Lane::is(&inputs[rows - 1], b);
-            }
-            if b > 0 {
-                for i in 0..rows {
-                    y[i * m + b - 1] = plane[i];
-                }
-            }
+/// Sets the planes of `symbols` to indicators of `inputs`, and the coordinates y ([rows, k−1]) to the same
+/// without the first symbol.
+pub(super) fn read(
+    level: Level,
+    inputs: &[[u8; LANES]],
+    symbols: &mut Planes<Lane>,
+    y: &mut [Lane],
+) {
+    set_symbols(level, inputs, 0, symbols);
+    let m = symbols.columns() - 1;
+    for b in 1..=m {
+        let plane = &symbols.column(b)[..inputs.len()];
+        for (row, &z) in y.chunks_exact_mut(m).zip(plane) {
+            row[b - 1] = z;
         }
     }
-);
+}
 
 /// Computes the averages c, given N in the place of the shares.
 fn averages(
     level: Level,
     factors: &Factors,
-    symbols: &Symbols,
+    symbols: &Planes<Lane>,
     rows: usize,
     work: &mut Work,
     c: &mut [Lane],
@@ -172,7 +133,7 @@ leveled!(
     /// Few symbols: row by row, all of a row in registers.
     fn averages_of<const FUSED: bool, const K: usize>(
         factors: &Factors,
-        symbols: &Symbols,
+        symbols: &Planes<Lane>,
         rows: usize,
         work: &mut Work,
         c: &mut [Lane],
@@ -185,7 +146,7 @@ leveled!(
         }
         let mut z: [&[Lane]; K] = [&[]; K];
         for a in 0..K {
-            z[a] = &symbols.planes.column(a)[..rows];
+            z[a] = &symbols.column(a)[..rows];
         }
         let mut shares = work.shares.columns_mut::<K>();
         for b in 0..K {
@@ -217,7 +178,7 @@ leveled!(
 leveled!(
     fn averages_of_many<const FUSED: bool>(
         factors: &Factors,
-        symbols: &Symbols,
+        symbols: &Planes<Lane>,
         rows: usize,
         work: &mut Work,
         c: &mut [Lane],
@@ -237,7 +198,7 @@ leveled!(
             g.fill(Lane::ZERO);
             for a in 0..states {
                 let factor = Lane::splat(factors.by_symbols[a * states + b]);
-                for (g, &z) in g.iter_mut().zip(symbols.planes.column(a)) {
+                for (g, &z) in g.iter_mut().zip(symbols.column(a)) {
                     *g = z.times_plus::<FUSED>(factor, *g);
                 }
             }
@@ -272,20 +233,16 @@ leveled!(
 pub(super) fn backward(
     level: Level,
     factors: &Factors,
-    symbols: &Symbols,
+    symbols: &Planes<Lane>,
     rows: usize,
     work: &mut Work,
     (c, dc): (&[Lane], &[Lane]),
     dw: &mut [Lane],
     d_positions: &mut [Lane],
 ) {
-    let inputs = &symbols.inputs[..rows];
     slopes(level, factors.states, rows, work, c, dc, dw);
     work.slopes.end_after(rows, Lane::ZERO);
-    match &mut work.by_symbol {
-        Some(by_symbol) => by_symbol.correlate(level, &work.slopes, inputs, &mut work.by_lag),
-        None => correlate(level, &work.slopes, &symbols.planes, rows, &mut work.by_lag),
-    }
+    correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
     for b in 0..factors.states {
         let each = work.by_lag.column(b).iter().zip(factors.by_lag.column(b));
         let positions = d_positions.chunks_exact_mut(factors.states);
