@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use induct::theory::ledger::Entry;
 use induct_paper::chapter;
+use induct_paper::ledger::Entry;
 use induct_store::{Mark, OwnFolder};
 use serde_json::{Value, json};
 

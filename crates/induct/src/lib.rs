@@ -10,7 +10,7 @@
 //! 6. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
 //! 7. [`run`]: the training loop, which drives a sink
 //! 8. [`catalogue`]: every setting that has a name
-//! 9. [`theory`]: exact gradients of the minimal model, and a ledger of the paper's formulas
+//! 9. [`theory`]: exact gradients of the minimal model, by independent routes
 //!
 //! Nothing here touches a file, a terminal or a network.
 

@@ -1,8 +1,9 @@
-//! The paper as data: the recipe of every figure, the check of every claim, and the pages that show them.
+//! The paper as data: the recipe of every figure, the check of every claim and every formula, and the pages that show them.
 //!
 //! This room makes pages and pictures but writes no file and knows no terminal.
 
 pub mod chapter;
+pub mod ledger;
 
 mod claims;
 mod experiment;

@@ -1,4 +1,4 @@
-//! The minimal model's first steps, exactly, and the paper's formulas held against them.
+//! The minimal model's gradients and first steps, exactly.
 //!
 //! There are three routes to a population gradient of the margin loss. For one chain they share no code; the first two average over
 //! a prior with the same rule, which is tested against others and against exact integrals.
@@ -13,24 +13,17 @@
 //! current symbol.
 
 mod classes;
-mod constants;
 mod coupling;
-mod decision;
 mod descent;
 mod enumeration;
-mod lead;
-pub mod ledger;
 mod quadrature;
 mod reach;
 mod sampled;
 
 pub use classes::{Class, Classes};
-pub use constants::LeadingConstants;
 pub use coupling::{Coupling, Weights, check_length};
-pub use decision::{Decisions, decisions};
 pub use descent::{Step, StepError, descend};
 pub use enumeration::{Enumerated, enumerate};
-pub use lead::{eta_for_v2_to_lead, lead_of_v2};
 pub use quadrature::{Degree, WeightedChain, chains, gauss_legendre};
 pub use reach::{Reach, margin_needed};
 pub use sampled::{Sampled, sample};

@@ -1,8 +1,7 @@
 //! Entries of the ledger as HTML.
 
-use induct::theory::ledger::{Entry, Kind, Verdict};
-
 use crate::html::escape;
+use crate::ledger::{Entry, Kind, Verdict};
 
 /// Text of the ledger, with `v_2` and `ε^(2k)` as they are written by hand.
 pub fn prose(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! What the summary says of single entries. Each sentence is bound to a verdict and takes its numbers from the ledger.
 
-use induct::theory::ledger::{Entry, Verdict};
+use crate::ledger::{Entry, Verdict};
 
 /// A number of an entry by its name; NaN if there is none, which a test forbids.
 pub fn number(entries: &[Entry], id: &str, name: &str) -> f64 {
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn every_sentence_has_its_verdict_and_its_numbers() {
-        let entries = induct::theory::ledger::ledger();
+        let entries = crate::ledger::ledger();
         let [holds, fails] = lists(&entries);
         assert_eq!(holds.matches("<li>").count(), HOLDS.len());
         assert_eq!(fails.matches("<li>").count(), FAILS.len());

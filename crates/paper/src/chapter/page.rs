@@ -1,11 +1,10 @@
 //! The page around entries and figures.
 
-use induct::theory::ledger::{Entry, counts};
-
 use super::entries::article;
 use super::figures::ChapterFigure;
 use super::findings;
 use crate::html::{self, escape};
+use crate::ledger::{Entry, counts};
 
 /// Parts of the chapter: an anchor, a title, and the groups of entries (what names start with) that it holds.
 const PARTS: [(&str, &str, &[&str]); 6] = [

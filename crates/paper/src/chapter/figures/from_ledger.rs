@@ -1,10 +1,10 @@
 //! Figures of what the ledger's entries hold: deviations, lags, decisions.
 
-use induct::theory::ledger::{Entry, Kind, Line};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::ChapterFigure;
 use crate::chapter::findings::number;
+use crate::ledger::{Entry, Kind, Line};
 
 fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)> {
     let numbered = (1..).map(f64::from).zip(entries);

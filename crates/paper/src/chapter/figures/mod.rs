@@ -1,14 +1,16 @@
 //! The chapter's figures.
 
 mod from_ledger;
+mod leading_constants;
 mod over_length;
 pub(crate) mod steps;
 
 use induct::chain::{Prior, PriorSpec};
 use induct::theory::Coupling;
-use induct::theory::ledger::Entry;
 use induct_figure::Figure;
 use rayon::prelude::*;
+
+use crate::ledger::Entry;
 
 /// A figure with its place in the chapter.
 pub struct ChapterFigure {

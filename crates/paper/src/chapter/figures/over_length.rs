@@ -1,13 +1,14 @@
 //! What changes with the length of sequences: the diagonal's ratio, and the learning rate from which on v_2 leads.
 
-use induct::theory::ledger::Entry;
-use induct::theory::{Coupling, LeadingConstants, Weights, eta_for_v2_to_lead};
+use induct::theory::{Coupling, Weights};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value};
 use rayon::prelude::*;
 
 use super::ChapterFigure;
+use super::leading_constants::LeadingConstants;
 use super::steps::{ETA, LENGTH};
 use crate::chapter::findings::number;
+use crate::ledger::{Entry, v2_threshold};
 
 pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let points = lengths.iter().map(|(t, coupling)| {
@@ -65,7 +66,7 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
 pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let found: Vec<(f64, f64)> = lengths
         .par_iter()
-        .filter_map(|(t, coupling)| Some((*t, eta_for_v2_to_lead(coupling)?)))
+        .filter_map(|(t, coupling)| Some((*t, v2_threshold(coupling)?)))
         .collect();
     let constants = LeadingConstants::new();
     let limit = 24.0 * constants.constant_v

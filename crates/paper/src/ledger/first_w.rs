@@ -2,6 +2,8 @@
 
 use std::f64::consts::LN_2;
 
+use induct::theory::{Coupling, Weights};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
@@ -9,7 +11,6 @@ use super::printed::{CHAINS, Chain, wk_case, wk_step_1};
 use super::truth::{
     Couplings, LENGTHS, average, by_enumeration, dirichlet, expect, first_drive, one_if, only,
 };
-use crate::theory::coupling::{Coupling, Weights};
 
 const SECTION: &str = "Appendix A, first step";
 /// The constant start.

@@ -6,6 +6,7 @@
 
 mod construction;
 mod corollary;
+mod decisions;
 mod dominance;
 mod evidence;
 mod first_terms;
@@ -22,9 +23,11 @@ mod rates;
 mod second_step;
 mod strategies;
 mod truth;
+mod v2_threshold;
 
 pub use evidence::{Evidence, Kind, Line, Point, Verdict};
 pub use formula::Formula;
+pub(crate) use v2_threshold::v2_threshold;
 
 use rayon::prelude::*;
 use serde::Serialize;

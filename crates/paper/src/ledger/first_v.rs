@@ -2,6 +2,8 @@
 
 use std::f64::consts::LN_2;
 
+use induct::theory::{Coupling, Weights};
+
 use super::Entry;
 use super::evidence::Point;
 use super::first_w::{ASYMPTOTIC, GRADIENT, INTEGRALS};
@@ -11,7 +13,6 @@ use super::truth::{
     Couplings, LENGTHS, average, averages_by_distances, by_enumeration, expect, first_drive,
     one_if, only,
 };
-use crate::theory::coupling::{Coupling, Weights};
 
 const SECTION: &str = "Appendix A, first step";
 /// The constant start.

@@ -1,13 +1,14 @@
 //! Appendix A, the Proposition: is what two steps leave behind a bigram predictor? By its weights, and by what it decides.
 
+use induct::theory::Weights;
+
 use super::Entry;
+use super::decisions::{Decisions, decisions};
 use super::evidence::Point;
 use super::first_w::ASYMPTOTIC;
 use super::judge::Claim;
 use super::proposition::{POWER_TOLERANCE, V, diagonal_part, mean, power_of_width, two_steps};
 use super::truth::{Couplings, dirichlet, symmetric, v_by_distances, w_by_distances};
-use crate::theory::coupling::Weights;
-use crate::theory::decision::{Decisions, decisions};
 
 const SEQUENCES: usize = 2000;
 const SECTION: &str = "Appendix A, Proposition";
@@ -143,9 +144,7 @@ fn after(couplings: &Couplings, t: usize, epsilon: f64, w_init: f64, spare_v: bo
 }
 
 fn reaches_bigrams(couplings: &Couplings) -> Entry {
-    let decide = |prior: &_, weights: &_| -> Decisions {
-        decisions(prior, weights, SEQUENCES, 7).expect("weights and prior fit")
-    };
+    let decide = |prior: &_, weights: &_| -> Decisions { decisions(prior, weights, SEQUENCES, 7) };
     let (mut points, mut lines, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     for epsilon in [0.1, 0.2, 0.4] {
         let mut counting = Vec::new();

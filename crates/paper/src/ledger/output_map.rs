@@ -1,15 +1,16 @@
 //! Section 2.3, the footnote: a linear map from the construction's frequencies to logits.
 
+use induct::chain::{Address, Purpose, Sampler, TokenBlock};
+use induct::lanes::LANES;
+use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
+use induct::probe::Moments;
+use induct::theory::{Class, Classes};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::strategies::bigram;
 use super::truth::{Couplings, dirichlet, square_panels};
-use crate::chain::{Address, Purpose, Sampler, TokenBlock};
-use crate::lanes::LANES;
-use crate::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
-use crate::probe::Moments;
-use crate::theory::classes::{Class, Classes};
 
 /// Length of the sequences, as in the paper's experiments.
 const T: usize = 100;

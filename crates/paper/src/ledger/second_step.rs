@@ -1,12 +1,12 @@
 //! Appendix A, second step: the gradient of v once W_k leans towards its diagonal, term by term.
 
+use induct::theory::{Coupling, Step, Weights, descend};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, diagonal_v1, diagonal_vj};
 use super::truth::{Couplings, by_enumeration, diagonal_drive, dirichlet, expect, one_if, only};
-use crate::theory::coupling::{Coupling, Weights};
-use crate::theory::descent::{Step, descend};
 
 const SECTION: &str = "Appendix A, second step";
 

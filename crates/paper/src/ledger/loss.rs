@@ -1,16 +1,15 @@
 //! Appendix A: the model, the margin, the population loss, and the gradient of a logit at the start.
 
+use induct::model::{Matrix, MinimalSpec, Model, ModelSpec, twin};
+use induct::theory::{
+    Coupling, Degree, Step, WeightedChain, Weights, chains, descend, enumerate, margin_needed,
+};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain};
 use super::truth::{Couplings, dirichlet, expect, one_if, only};
-use crate::model::{Matrix, MinimalSpec, Model, ModelSpec, twin};
-use crate::theory::coupling::{Coupling, Weights};
-use crate::theory::descent::{Step, descend};
-use crate::theory::enumeration::enumerate;
-use crate::theory::quadrature::{Degree, WeightedChain, chains};
-use crate::theory::reach::margin_needed;
 
 const SECTION: &str = "Appendix A, first step";
 /// The constant start.

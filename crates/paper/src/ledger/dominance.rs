@@ -2,6 +2,8 @@
 
 use std::f64::consts::LN_2;
 
+use induct::theory::Coupling;
+
 use super::Entry;
 use super::evidence::Point;
 use super::first_v::constant_d;
@@ -9,8 +11,7 @@ use super::first_w::{ASYMPTOTIC, INTEGRALS, leading_constants};
 use super::judge::Claim;
 use super::printed::Chain;
 use super::truth::{Couplings, LENGTHS, average, diagonal_drive, dirichlet, first_drive};
-use crate::theory::coupling::Coupling;
-use crate::theory::lead::{eta_for_v2_to_lead, lead_of_v2};
+use super::v2_threshold::{lead_of_v2, v2_threshold};
 
 const SECTION: &str = "Appendix A, second step";
 
@@ -289,7 +290,7 @@ fn dominant(couplings: &Couplings) -> Entry {
     let (mut points, mut thresholds) = (Vec::new(), Vec::new());
     for t in [4, 8, 16, 32].into_iter().chain(LENGTHS) {
         let coupling = couplings.dirichlet(t);
-        let from = eta_for_v2_to_lead(coupling);
+        let from = v2_threshold(coupling);
         thresholds.extend(from.map(|eta| (t as f64, eta)));
         for factor in [0.1, 0.9, 1.1, 10.0] {
             let eta = factor * from.unwrap_or(1.0);
@@ -314,9 +315,9 @@ fn dominant(couplings: &Couplings) -> Entry {
     }
     let fresh = |t: usize| Coupling::of_prior(&dirichlet(), t).expect("known");
     let shortest = (2..=16)
-        .find(|&t| eta_for_v2_to_lead(&fresh(t)).is_some())
+        .find(|&t| v2_threshold(&fresh(t)).is_some())
         .unwrap_or(0);
-    let hundred = eta_for_v2_to_lead(couplings.dirichlet(100)).unwrap_or(f64::NAN);
+    let hundred = v2_threshold(couplings.dirichlet(100)).unwrap_or(f64::NAN);
     let [diagonal, off_diagonal] = leading_constants();
     let limit =
         24.0 * constant_d() / ((diagonal - off_diagonal) * (v2_values()[1] - (1.0 - LN_2) / 3.0));

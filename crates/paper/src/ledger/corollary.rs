@@ -8,6 +8,8 @@
 //! −∂L/∂v_j = 1/(2t) Σ_{n≤N, n even ≥ 2} (N−n+1)/(n+1),  N = t−j+1                 (at W_k = 11ᵀ)
 //! ```
 
+use induct::theory::{Classes, Coupling, Weights};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
@@ -16,8 +18,6 @@ use super::truth::{
     Couplings, LENGTHS, by_enumeration, first_drive, only, symmetric, v_by_distances,
     w_by_distances,
 };
-use crate::theory::classes::Classes;
-use crate::theory::coupling::{Coupling, Weights};
 
 const SECTION: &str = "Appendix A, Corollary (a = b)";
 

@@ -1,5 +1,7 @@
 //! Appendix A, the Proposition: a first step on all chains, a second on chains with a = b near one half.
 
+use induct::theory::{Coupling, Step, Weights, descend, gauss_legendre};
+
 use super::Entry;
 use super::evidence::Point;
 use super::first_w::{ASYMPTOTIC, leading_constants};
@@ -9,9 +11,6 @@ use super::truth::{
     Couplings, LENGTHS, by_enumeration, diagonal_drive, dirichlet, first_drive, symmetric,
     v_by_distances, w_by_distances,
 };
-use crate::theory::coupling::{Coupling, Weights};
-use crate::theory::descent::{Step, descend};
-use crate::theory::quadrature::gauss_legendre;
 
 const SECTION: &str = "Appendix A, Proposition";
 

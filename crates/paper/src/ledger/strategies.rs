@@ -1,14 +1,14 @@
 //! Section 2: the posterior of a chain, and the strategies that the minimal model can express.
 
+use induct::chain::Alpha;
+use induct::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};
+use induct::strategy::{Bayes, Ngram, Scratch, Strategy};
+use induct::theory::{Class, Classes, gauss_legendre};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::truth::{Couplings, dirichlet, first_drive, one_if};
-use crate::chain::Alpha;
-use crate::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};
-use crate::strategy::{Bayes, Ngram, Scratch, Strategy};
-use crate::theory::classes::Classes;
-use crate::theory::quadrature::gauss_legendre;
 
 const POSTERIOR: &str = "Section 2.2, bigram strategy";
 
@@ -166,7 +166,7 @@ fn beta() -> Entry {
 }
 
 /// The bigram strategy on a class of sequences.
-pub fn bigram(class: &crate::theory::classes::Class) -> [f64; 2] {
+pub fn bigram(class: &Class) -> [f64; 2] {
     class.transitions[class.last].map(|count| count as f64 + 1.0)
 }
 
@@ -209,7 +209,7 @@ fn start() -> Entry {
 }
 
 /// Some sequence of a class.
-fn one_of(class: &crate::theory::classes::Class) -> Vec<u8> {
+fn one_of(class: &Class) -> Vec<u8> {
     let mut left = class.transitions;
     let mut x = vec![class.first as u8];
     let mut at = class.first;

@@ -1,13 +1,14 @@
 //! Section 2: the transformer's shapes and the two-layer construction.
 
+use induct::chain::{Address, Purpose, Sampler};
+use induct::model::{
+    MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec, TransformerStart, twin,
+};
+
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::truth::{Couplings, dirichlet, one_if};
-use crate::chain::{Address, Purpose, Sampler};
-use crate::model::{
-    MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec, TransformerStart, twin,
-};
 
 const SECTION: &str = "Section 2.3";
 const CONSTRUCTION: &str = "Section 2.3, Proposition (transformer construction)";
@@ -126,7 +127,7 @@ fn order() -> Entry {
             twin::logits(&model, &swapped, x),
         );
         let mut work = model.work();
-        let block = crate::chain::TokenBlock::from_sequences(&[x]);
+        let block = induct::chain::TokenBlock::from_sequences(&[x]);
         model.forward(&model.prepare(&single), block.rows(), &mut work);
         for e in [K * (T - 1), K * T - 1] {
             let at = [("sequence", index as f64), ("logit", (e % K) as f64)];

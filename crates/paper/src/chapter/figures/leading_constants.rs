@@ -1,7 +1,8 @@
 //! The constants of the leading orders, by quadrature.
 
-use super::quadrature::{Degree, chains};
-use crate::chain::{Prior, PriorSpec};
+use induct::theory::{Degree, chains};
+
+use super::prior;
 
 /// What multiplies the highest power of t in the first two steps from a constant start, over a, b ~ U(0, 1).
 ///
@@ -24,12 +25,11 @@ pub struct LeadingConstants {
 impl LeadingConstants {
     /// By the exact rule, to rounding.
     pub fn new() -> Self {
-        let prior = Prior::new(&PriorSpec::default(), 2, 2).expect("the default is a prior");
         let degree = Degree {
             transitions: 8,
             shares: 8,
         };
-        let nodes = chains(&prior, degree).expect("known for this prior");
+        let nodes = chains(&prior(), degree).expect("known for this prior");
         // x = 1 − a and y = 1 − b; λ − 1 = −(x + y).
         let mean = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
             let each = nodes.iter().map(|node| {
@@ -48,12 +48,6 @@ impl LeadingConstants {
             diagonal_v2: mean(&|x, y| 4.0 * x * y * y * (0.5 - x) * (1.0 - x - y) / plus(x, y))
                 + 2.0 * diagonal,
         }
-    }
-}
-
-impl Default for LeadingConstants {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The answer does not depend on the constant: every weight is proportional to it.
 
-use super::coupling::{Coupling, Weights};
+use induct::theory::{Coupling, Weights};
 
 /// By how much v_2 is above every other v_j after two steps of learning rate η (negative: below the largest), over the sum of
 /// their sizes. For t = 1 there is no v_2: minus one.
@@ -20,7 +20,7 @@ pub fn lead_of_v2(coupling: &Coupling, eta: f64) -> f64 {
 }
 
 /// The learning rate from which on v_2 leads, if there is one below 10⁹: found by bisection to twelve digits.
-pub fn eta_for_v2_to_lead(coupling: &Coupling) -> Option<f64> {
+pub fn v2_threshold(coupling: &Coupling) -> Option<f64> {
     let (mut low, mut high) = (1e-12_f64, 1e9_f64);
     if lead_of_v2(coupling, high) <= 0.0 {
         return None;

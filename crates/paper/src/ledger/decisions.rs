@@ -1,11 +1,10 @@
 //! How often a minimal model ranks the two next symbols as the chain does.
 
-use super::coupling::Weights;
-use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
-use crate::invalid::{Invalid, require};
-use crate::lanes::LANES;
-use crate::model::{MinimalSpec, Model, ModelSpec};
-use crate::probe::{Estimate, Moments};
+use induct::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
+use induct::lanes::LANES;
+use induct::model::{MinimalSpec, Model, ModelSpec};
+use induct::probe::{Estimate, Moments};
+use induct::theory::Weights;
 
 /// Shares of sequences at whose end the more probable next symbol is ranked first; a tie counts half.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,24 +20,10 @@ pub struct Decisions {
 }
 
 /// Tries `weights`, those of a model for two states, on `sequences` sequences of t symbols from `prior`.
-pub fn decisions(
-    prior: &Prior,
-    weights: &Weights,
-    sequences: usize,
-    seed: u64,
-) -> Result<Decisions, Invalid> {
-    weights.check()?;
-    for (field, states) in [("prior", prior.states()), ("w_k", weights.states())] {
-        require(states == 2, field, format!("{states} states"), "2 states")?;
-    }
-    require(
-        sequences >= 2,
-        "sequences",
-        sequences,
-        "at least 2, for a standard error",
-    )?;
+pub fn decisions(prior: &Prior, weights: &Weights, sequences: usize, seed: u64) -> Decisions {
     let t = weights.length();
-    let model = Model::new(&ModelSpec::Minimal(MinimalSpec::default()), 2, t)?;
+    let spec = ModelSpec::Minimal(MinimalSpec::default());
+    let model = Model::new(&spec, 2, t).expect("a minimal model");
     // Decisions do not change when a layer is scaled, and f32 is spared numbers near its smallest.
     let (w_k, v) = (scaled(&weights.w_k), scaled(&weights.v));
     let params: Vec<f32> = w_k.iter().chain(&v).map(|&w| w as f32).collect();
@@ -74,12 +59,12 @@ pub fn decisions(
         }
     }
     let [model, by_sum, bigrams, unigrams] = shares.map(|share| share.estimate());
-    Ok(Decisions {
+    Decisions {
         model,
         by_sum: by_sum.mean,
         bigrams,
         unigrams,
-    })
+    }
 }
 
 /// One if both lean to the same side, a half if either does not lean, else zero.
@@ -125,4 +110,53 @@ fn by_symbols(x: &[u8]) -> f64 {
     x.iter()
         .map(|&symbol| if symbol == 1 { 1.0 } else { -1.0 })
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use induct::chain::PriorSpec;
+    use induct::theory::gauss_legendre;
+
+    #[test]
+    fn sampled_decisions_agree_with_all_sequences() {
+        let (t, epsilon) = (8, 0.3);
+        let weights = Weights {
+            w_k: vec![1.0, 0.2, 0.1, 0.8],
+            v: vec![0.3, 1.0, -0.1, 0.2, 0.05, 0.0, 0.1, -0.2],
+        };
+        // Every sequence, and a = b by a rule on each side of ½, where the right answer changes.
+        let mut exact = 0.0;
+        for bits in 0..1_usize << t {
+            let x: Vec<usize> = (0..t).map(|place| bits >> place & 1).collect();
+            let mut f = [0.0; 2];
+            for q in 0..t {
+                for s in 0..=q {
+                    f[x[q]] += weights.v[q - s] * weights.w_k[2 * x[t - 1] + x[s]];
+                }
+            }
+            let leaning = if x[t - 1] == 1 {
+                f[1] - f[0]
+            } else {
+                f[0] - f[1]
+            };
+            for (low, high) in [(0.5 - epsilon, 0.5), (0.5, 0.5 + epsilon)] {
+                for (a, width) in gauss_legendre(8, low, high) {
+                    let steps = x
+                        .windows(2)
+                        .map(|pair| if pair[0] == pair[1] { a } else { 1.0 - a });
+                    let right = (leaning > 0.0) == (a > 0.5);
+                    exact +=
+                        width / (2.0 * epsilon) * 0.5 * steps.product::<f64>() * f64::from(right);
+                }
+            }
+        }
+        let prior = Prior::new(&PriorSpec::Symmetric { epsilon }, 2, 2).unwrap();
+        let drawn = decisions(&prior, &weights, 20_000, 3);
+        assert!(
+            (drawn.model.mean - exact).abs() < 4.0 * drawn.model.se,
+            "{drawn:?} {exact}"
+        );
+        assert!((drawn.model.mean - drawn.by_sum).abs() < 1e-3);
+    }
 }

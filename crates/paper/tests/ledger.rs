@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use induct::chain::{Prior, PriorSpec};
-use induct::theory::ledger::{Entry, Kind, Verdict, ledger};
-use induct::theory::{Weights, decisions, gauss_legendre};
+use induct_paper::ledger::{Entry, Kind, Point, Verdict, ledger};
 
 static LEDGER: LazyLock<Vec<Entry>> = LazyLock::new(ledger);
 
@@ -248,11 +246,11 @@ fn verdicts_follow_from_the_deviations() {
     }
 }
 
-fn corrected(point: &induct::theory::ledger::Point) -> f64 {
+fn corrected(point: &Point) -> f64 {
     point.corrected.unwrap_or(f64::NAN)
 }
 
-fn truth(point: &induct::theory::ledger::Point) -> f64 {
+fn truth(point: &Point) -> f64 {
     point.truth[0]
 }
 
@@ -291,7 +289,7 @@ fn entries_speak_for_themselves() {
     }
 }
 
-// From golden/theory.py, in 50 digits: W_11/W_12 after the first step, and the least η for which v_2 leads, both at t = 100.
+// From crates/induct/golden/theory.py, in 50 digits: W_11/W_12 after the first step, and the least η for which v_2 leads, both at t = 100.
 const RATIO_100: f64 = 4.462973861926084;
 const THRESHOLD_100: f64 = 0.0035604043030918687;
 
@@ -356,45 +354,4 @@ fn what_two_steps_decide_depends_on_the_start() {
         assert!(behind(256.0) > 0.02, "ε = {epsilon}");
         assert!(two_steps("w_init = 0", 256.0) > two_steps("w_init = 0", 32.0));
     }
-}
-
-#[test]
-fn sampled_decisions_agree_with_all_sequences() {
-    let (t, epsilon) = (8, 0.3);
-    let weights = Weights {
-        w_k: vec![1.0, 0.2, 0.1, 0.8],
-        v: vec![0.3, 1.0, -0.1, 0.2, 0.05, 0.0, 0.1, -0.2],
-    };
-    // Every sequence, and a = b by a rule on each side of ½, where the right answer changes.
-    let mut exact = 0.0;
-    for bits in 0..1_usize << t {
-        let x: Vec<usize> = (0..t).map(|place| bits >> place & 1).collect();
-        let mut f = [0.0; 2];
-        for q in 0..t {
-            for s in 0..=q {
-                f[x[q]] += weights.v[q - s] * weights.w_k[2 * x[t - 1] + x[s]];
-            }
-        }
-        let leaning = if x[t - 1] == 1 {
-            f[1] - f[0]
-        } else {
-            f[0] - f[1]
-        };
-        for (low, high) in [(0.5 - epsilon, 0.5), (0.5, 0.5 + epsilon)] {
-            for (a, width) in gauss_legendre(8, low, high) {
-                let steps = x
-                    .windows(2)
-                    .map(|pair| if pair[0] == pair[1] { a } else { 1.0 - a });
-                let right = (leaning > 0.0) == (a > 0.5);
-                exact += width / (2.0 * epsilon) * 0.5 * steps.product::<f64>() * f64::from(right);
-            }
-        }
-    }
-    let prior = Prior::new(&PriorSpec::Symmetric { epsilon }, 2, 2).unwrap();
-    let drawn = decisions(&prior, &weights, 20_000, 3).unwrap();
-    assert!(
-        (drawn.model.mean - exact).abs() < 4.0 * drawn.model.se,
-        "{drawn:?} {exact}"
-    );
-    assert!((drawn.model.mean - drawn.by_sum).abs() < 1e-3);
 }

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use induct::chain::{Prior, PriorSpec};
+use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
 use rayon::prelude::*;
 
 use super::printed::Chain;
-use crate::chain::{Prior, PriorSpec};
-use crate::theory::coupling::{Coupling, Weights};
-use crate::theory::enumeration::enumerate;
-use crate::theory::quadrature::{Degree, chains, gauss_legendre};
-use crate::theory::reach::margin_needed;
 
 /// Σ over all sequences of `count` symbols (0 or 1) of their probability times `f`.
 pub fn expect(chain: Chain, count: usize, f: impl Fn(&[usize]) -> f64) -> f64 {
