@@ -29,7 +29,7 @@ pub struct Chain {
 
 /// The radius of a state, and from the middle to two states or to more.
 const STATE: f64 = 22.0;
-const REACH: [f64; 2] = [78.0, 92.0];
+const RADIUS: [f64; 2] = [78.0, 92.0];
 /// How far arrows bend: those of a triangle need their room inside it for labels.
 const BEND: [f64; 2] = [44.0, 32.0];
 /// The picture's and the table's width, and between them.
@@ -51,13 +51,13 @@ impl Chain {
     }
 
     /// How far states are from the middle.
-    fn reach(&self) -> f64 {
-        REACH[usize::from(self.states > 2)]
+    fn radius(&self) -> f64 {
+        RADIUS[usize::from(self.states > 2)]
     }
 
     fn draw_picture(&self, middle: Point, out: &mut Drawing) {
         let centres: Vec<Point> = (0..self.states)
-            .map(|state| away(middle, self.angle(state), self.reach()))
+            .map(|state| away(middle, self.angle(state), self.radius()))
             .collect();
         let mut labels = Vec::new();
         for from in 0..self.states {
@@ -95,8 +95,8 @@ impl Chain {
     fn extent(&self) -> (f64, f64) {
         match self.states {
             2 => (44.0, 44.0),
-            3 => (self.reach() + LOOP + 18.0, self.reach() / 2.0 + 60.0),
-            _ => (self.reach() + LOOP + 18.0, self.reach() + LOOP + 18.0),
+            3 => (self.radius() + LOOP + 18.0, self.radius() / 2.0 + 60.0),
+            _ => (self.radius() + LOOP + 18.0, self.radius() + LOOP + 18.0),
         }
     }
 

@@ -143,8 +143,8 @@ fn sampling_with_the_training_code_agrees_within_four_standard_errors() {
 fn outside_the_linear_region_the_definition_and_the_model_agree() {
     let (length, weights) = (6, crooked(2, 6));
     let prior = fixed(0.7, 0.4);
-    let reach = enumerate(&prior, &weights, 1.0).unwrap().reach;
-    for margin in [0.1 * reach, 0.6 * reach] {
+    let needed = enumerate(&prior, &weights, 1.0).unwrap().margin_needed;
+    for margin in [0.1 * needed, 0.6 * needed] {
         let all = enumerate(&prior, &weights, margin).unwrap();
         assert!(all.cut_off > 0.0);
         // The naive twin of the model and of the loss, over the same sequences.
@@ -340,14 +340,14 @@ fn a_margin_too_small_is_told_by_how_much() {
     let StepError::OutsideLinearRegion {
         step: 1,
         short_by,
-        reach,
+        bounds,
         ..
     } = refused
     else {
         panic!("{refused}");
     };
     assert!((short_by - 0.01).abs() < 1e-12);
-    assert!((reach.necessary - reach.sufficient).abs() < 1e-15);
+    assert!((bounds.necessary - bounds.sufficient).abs() < 1e-15);
     // Weights grow, so what was enough for the first step is not for the second.
     let second = descend(&start, &[step(1.1 * enough), step(1.1 * enough)]).unwrap_err();
     assert!(
@@ -361,9 +361,11 @@ fn a_margin_too_small_is_told_by_how_much() {
 fn the_margin_bounds_enclose_the_truth() {
     for length in [1, 4, 8] {
         for weights in [Weights::constant(2, length, 0.3, 0.1), crooked(2, length)] {
-            let reach = margin_needed(&weights);
-            let truth = enumerate(&fixed(0.6, 0.3), &weights, 1.0).unwrap().reach;
-            assert!(reach.necessary <= truth + 1e-12 && truth <= reach.sufficient + 1e-12);
+            let bounds = margin_needed(&weights);
+            let truth = enumerate(&fixed(0.6, 0.3), &weights, 1.0)
+                .unwrap()
+                .margin_needed;
+            assert!(bounds.necessary <= truth + 1e-12 && truth <= bounds.sufficient + 1e-12);
         }
     }
 }

@@ -146,7 +146,7 @@ impl Exam {
     }
 
     /// How much of the way from one strategy's loss to another's the final models have come: 0 at the first, 1 at the second.
-    pub fn way(&self, from: &str, to: &str) -> Measured {
+    pub fn gap_closed(&self, from: &str, to: &str) -> Measured {
         let (from, to) = (self.level(from), self.level(to));
         let losses = self.losses();
         let ways = losses.iter().map(|loss| (from - loss) / (from - to));

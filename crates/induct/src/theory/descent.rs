@@ -1,7 +1,7 @@
 //! Exact gradient steps on the population loss, and how large the margin must be for them to be that.
 
 use super::coupling::{Coupling, Weights};
-use super::reach::{Reach, margin_needed};
+use super::linear_region::{MarginBounds, margin_needed};
 use crate::invalid::{Invalid, require};
 
 /// One step: w ← (1 − decay) w − η ∇L.
@@ -75,7 +75,7 @@ pub enum StepError {
     /// The margin does not keep the loss linear at the weights that a step starts from.
     #[error(
         "margin = {margin} is too small for the linear region at step {step}: it takes {needed}, {short_by} more",
-        needed = .reach.sufficient
+        needed = .bounds.sufficient
     )]
     OutsideLinearRegion {
         /// Which step, counted from 1.
@@ -83,7 +83,7 @@ pub enum StepError {
         /// The margin asked for.
         margin: f64,
         /// What it would take.
-        reach: Reach,
+        bounds: MarginBounds,
         /// By how much it is too small.
         short_by: f64,
     },
@@ -97,12 +97,12 @@ pub fn descend(start: &Weights, steps: &[Step]) -> Result<Vec<Weights>, StepErro
     for (index, step) in steps.iter().enumerate() {
         step.check(&at)?;
         if let Some(margin) = step.margin {
-            let reach = margin_needed(&at);
-            if let Some(short_by) = reach.short_by(margin) {
+            let bounds = margin_needed(&at);
+            if let Some(short_by) = bounds.short_by(margin) {
                 return Err(StepError::OutsideLinearRegion {
                     step: index + 1,
                     margin,
-                    reach,
+                    bounds,
                     short_by,
                 });
             }

@@ -21,7 +21,7 @@ pub struct Enumerated {
     /// Probability that a term of the loss is cut off, averaged over positions and wrong symbols: 0 in the linear region.
     pub cut_off: f64,
     /// The largest f_y − f_i of any sequence that can occur: the smallest margin of the linear region.
-    pub reach: f64,
+    pub margin_needed: f64,
 }
 
 /// The most sequences that are enumerated.
@@ -63,7 +63,7 @@ pub fn enumerate(prior: &Prior, weights: &Weights, margin: f64) -> Result<Enumer
         loss: 0.0,
         gradient: Weights::constant(k, t, 0.0, 0.0),
         cut_off: 0.0,
-        reach: 0.0,
+        margin_needed: 0.0,
     };
     let mut x = vec![0; t + 1];
     for number in 0..count {
@@ -88,7 +88,7 @@ impl Enumerated {
         for p in 0..t {
             let (f, y) = (logits(x, p, weights), x[p + 1]);
             for i in (0..k).filter(|&i| i != y) {
-                self.reach = self.reach.max(f[y] - f[i]);
+                self.margin_needed = self.margin_needed.max(f[y] - f[i]);
                 let violation = margin + f[i] - f[y];
                 if violation > 0.0 {
                     self.loss += share * violation;

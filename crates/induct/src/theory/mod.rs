@@ -16,14 +16,14 @@ mod classes;
 mod coupling;
 mod descent;
 mod enumeration;
+mod linear_region;
 mod quadrature;
-mod reach;
 mod sampled;
 
 pub use classes::{Class, Classes};
 pub use coupling::{Coupling, Weights, check_length};
 pub use descent::{Step, StepError, descend};
 pub use enumeration::{Enumerated, enumerate};
+pub use linear_region::{MarginBounds, margin_needed};
 pub use quadrature::{Degree, WeightedChain, chains, gauss_legendre};
-pub use reach::{Reach, margin_needed};
 pub use sampled::{Sampled, sample};

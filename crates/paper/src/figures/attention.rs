@@ -197,7 +197,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
     for layer in 0..2 {
         for (attention, step, meaning) in &shown {
             let values = above_row_means(&attention.scores[layer], symbols.len());
-            let reach = quantile(&values, 0.93);
+            let largest = quantile(&values, 0.93);
             panels.push(Panel::Heatmap(Heatmap {
                 title: format!(
                     "Layer {}, {meaning} ({:.0} thousand)",
@@ -209,7 +209,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
                 columns: symbols.len(),
                 values,
                 value_label: "A above its row's mean".into(),
-                range: Some((-reach, reach)),
+                range: Some((-largest, largest)),
                 signed: true,
                 ..Heatmap::default()
             }));

@@ -26,7 +26,7 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
         columns: 3,
     };
     let ends = |trained: &Trained| {
-        let way = trained.exam.way("unigram", "bigram");
+        let way = trained.exam.gap_closed("unigram", "bigram");
         format!("{:.0} %", 100.0 * way.effect)
     };
     Drawn::new(
@@ -102,7 +102,7 @@ pub(super) fn trigrams(results: &Results) -> Drawn {
         ],
         columns: 2,
     };
-    let way = |trained: &Trained| 100.0 * trained.exam.way("bigram", "trigram").effect;
+    let way = |trained: &Trained| 100.0 * trained.exam.gap_closed("bigram", "trigram").effect;
     Drawn::new(
         figure,
         format!(
@@ -128,7 +128,7 @@ pub(super) fn more_states(results: &Results) -> Drawn {
         ],
         columns: 2,
     };
-    let way = |trained: &Trained| 100.0 * trained.exam.way("unigram", "bigram").effect;
+    let way = |trained: &Trained| 100.0 * trained.exam.gap_closed("unigram", "bigram").effect;
     Drawn::new(
         figure,
         format!(

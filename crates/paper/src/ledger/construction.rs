@@ -164,10 +164,11 @@ fn score() -> Entry {
         let scores = &maps[0][0].0;
         for i in [1, 5, 11] {
             // v_2 · (e_j W_K) / √d with v_2 = 1 and e_j W_K = c e_j
-            let by_hand = c / (D as f64).sqrt();
+            let by_formula = c / (D as f64).sqrt();
             let at = [("c", c), ("i", i as f64 + 1.0)];
             points.push(
-                Point::new(&at, c, [scores[(i, i - 1)], by_hand]).corrected(c / (D as f64).sqrt()),
+                Point::new(&at, c, [scores[(i, i - 1)], by_formula])
+                    .corrected(c / (D as f64).sqrt()),
             );
         }
     }
@@ -191,12 +192,12 @@ fn first_position() -> Entry {
     let pattern = &maps[0][0].1;
     let points = (0..T).map(|i| {
         let mass = if i == 0 { 0.0 } else { pattern[(i, i - 1)] };
-        let by_hand = if i == 0 {
+        let by_formula = if i == 0 {
             0.0
         } else {
             c.exp() / (c.exp() + i as f64)
         };
-        Point::new(&[("i", i as f64 + 1.0)], mass - 0.999, [mass, by_hand]).inside(i >= 1)
+        Point::new(&[("i", i as f64 + 1.0)], mass - 0.999, [mass, by_formula]).inside(i >= 1)
     });
     Claim::new(
         "construction.first-position",

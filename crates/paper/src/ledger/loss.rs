@@ -76,7 +76,7 @@ fn margin() -> Entry {
         let start = Weights::constant(2, t, C, C);
         let all = enumerate(&only(CHAINS[0]), &start, 1.0).expect("short sequences");
         let n = t as f64;
-        let truth = [all.reach, margin_needed(&start).necessary];
+        let truth = [all.margin_needed, margin_needed(&start).necessary];
         Point::new(&[("t", n)], C * C * n * (n + 1.0) / 2.0, truth)
     });
     Claim::new(

@@ -137,9 +137,9 @@ pub fn v_by_distances(chain: Chain, t: usize, j: usize) -> [f64; 2] {
         // Pr[x_{p+1} = x_q = i], one step more than the distance of p and q
         sums[0] += pi * (pi * pairs + (1.0 - pi) * lam * curved);
         for l in [1, 2] {
-            let reach = pi + back * (one_if(l == i) - pi);
+            let there = pi + back * (one_if(l == i) - pi);
             let home = chain.pi(l) * pairs + (one_if(i == l) - chain.pi(l)) * curved;
-            sums[1] += chain.pi(l) * (chain.p(l, i) - 0.5) * reach * home;
+            sums[1] += chain.pi(l) * (chain.p(l, i) - 0.5) * there * home;
         }
     }
     sums.map(|sum| sum / t as f64)

@@ -57,9 +57,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         check(holds, option, value, "a probability, from 0 to 1")?;
     }
     check_margin(arguments.margin)?;
-    let reach = margin_needed(&weights);
-    let needed = reach.sufficient;
-    let too_small = |margin: &f64| reach.short_by(*margin).is_some();
+    let bounds = margin_needed(&weights);
+    let needed = bounds.sufficient;
+    let too_small = |margin: &f64| bounds.short_by(*margin).is_some();
     if let Some(margin) = arguments.margin.filter(too_small) {
         return Err(margin_too_small(margin, needed, "these weights"));
     }

@@ -140,9 +140,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         StepError::OutsideLinearRegion {
             step,
             margin,
-            reach,
+            bounds,
             ..
-        } => margin_too_small(margin, reach.sufficient, &format!("step {step}")),
+        } => margin_too_small(margin, bounds.sufficient, &format!("step {step}")),
     })?;
     let starts = std::iter::once(&start).chain(&path);
     let taken: Vec<(&Setting, f64, &Weights)> = (0..arguments.steps)

@@ -17,7 +17,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         figure: 3,
         needs: &["main", "three-states", "three-states-more-heads"],
         remark: "A head's answer enters the logits linearly. For two states that is enough to come near to counting; for three it is not, and with the paper's single head the loss stays where the figure shows it. Three heads in the second layer come nearer.",
-        check: |results| final_ways(results, "unigram", "bigram", Limit::AtLeast(0.9)),
+        check: |results| gaps_closed(results, "unigram", "bigram", Limit::AtLeast(0.9)),
     },
     Claim {
         id: "C6",
@@ -45,14 +45,14 @@ pub(super) const CLAIMS: &[Claim] = &[
                     "three heads",
                     &["uniform", "unigram", "bigram", "trigram"],
                 ),
-                way(
+                gap_closed(
                     three,
                     "three heads",
                     "bigram",
                     "trigram",
                     Limit::AtLeast(0.8),
                 ),
-                way(one, "one head", "bigram", "trigram", Limit::AtMost(0.2)),
+                gap_closed(one, "one head", "bigram", "trigram", Limit::AtMost(0.2)),
             ]
         },
     },
@@ -64,12 +64,12 @@ pub(super) const CLAIMS: &[Claim] = &[
         figure: 3,
         needs: &["main", "three-states", "three-states-more-heads"],
         remark: "",
-        check: |results| final_ways(results, "uniform", "bayes", Limit::AtLeast(0.95)),
+        check: |results| gaps_closed(results, "uniform", "bayes", Limit::AtLeast(0.95)),
     },
 ];
 
 /// How far the two-layer models have come, for two and three states.
-fn final_ways(results: &Results, from: &str, to: &str, limit: Limit) -> Vec<Part> {
+fn gaps_closed(results: &Results, from: &str, to: &str, limit: Limit) -> Vec<Part> {
     let settings = [
         ("main", "k = 2, one head"),
         ("three-states", "k = 3, one head as in the paper"),
@@ -78,18 +78,24 @@ fn final_ways(results: &Results, from: &str, to: &str, limit: Limit) -> Vec<Part
             "k = 3, three heads in the second layer",
         ),
     ];
-    let part = |(id, what)| way(results.of(id), what, from, to, limit);
+    let part = |(id, what)| gap_closed(results.of(id), what, from, to, limit);
     settings.map(part).into()
 }
 
 /// How much of the way from one strategy's loss to another's the final models have come.
-pub(super) fn way(trained: &Trained, what: &str, from: &str, to: &str, limit: Limit) -> Part {
+pub(super) fn gap_closed(
+    trained: &Trained,
+    what: &str,
+    from: &str,
+    to: &str,
+    limit: Limit,
+) -> Part {
     Part::new(
         what,
         &format!(
             "how much of the way from the {from} to the {to} strategy's loss the final model has come, on fresh sequences"
         ),
-        trained.exam.way(from, to),
+        trained.exam.gap_closed(from, to),
         limit,
     )
 }

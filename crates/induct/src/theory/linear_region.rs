@@ -13,14 +13,14 @@ use super::coupling::Weights;
 
 /// Between which bounds the smallest margin of the linear region lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reach {
+pub struct MarginBounds {
     /// A difference of logits that some sequence has: a smaller margin cuts the loss off there.
     pub necessary: f64,
     /// No sequence has a larger difference: with this margin the loss is linear.
     pub sufficient: f64,
 }
 
-impl Reach {
+impl MarginBounds {
     /// By how much a margin is too small to be sure of the linear region, if it is.
     ///
     /// What is needed is a long sum: a margin that equals it but for rounding is enough.
@@ -31,7 +31,7 @@ impl Reach {
 }
 
 /// The margin that the linear region takes at `weights`.
-pub fn margin_needed(weights: &Weights) -> Reach {
+pub fn margin_needed(weights: &Weights) -> MarginBounds {
     let (k, t) = (weights.states(), weights.length());
     let largest = weights
         .w_k
@@ -53,7 +53,7 @@ pub fn margin_needed(weights: &Weights) -> Reach {
             necessary = necessary.max(most - least);
         }
     }
-    Reach {
+    MarginBounds {
         necessary,
         sufficient: largest * spread,
     }
