@@ -35,7 +35,7 @@ pub struct Moment {
 pub struct Level {
     /// Where.
     pub y: f64,
-    /// Its name, such as `bigram 0.009`.
+    /// Its name, such as `baseline 0.009`.
     pub label: String,
     /// Its colour.
     pub colour: Colour,

@@ -1,8 +1,9 @@
 //! The colours, each for light and for dark screens.
 
-/// A colour by its role.
+/// A colour, by its role or its hue.
 ///
-/// The hues are those of Okabe and Ito, which stay apart with any colour vision; darkened where a line or a word on white needs it.
+/// The hues are those of Okabe and Ito, which stay distinct with any colour vision; they are darkened where a line or a
+/// word on white needs it. What a hue stands for is the caller's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Text and what is most important.
@@ -11,29 +12,25 @@ pub enum Colour {
     Muted,
     /// Grid lines.
     Faint,
-    /// Behind everything.
+    /// The background.
     Paper,
-    /// The uniform strategy.
-    Uniform,
-    /// The unigram strategy.
-    Unigram,
-    /// The bigram strategy.
-    Bigram,
-    /// The trigram strategy.
-    Trigram,
-    /// Exact Bayes.
-    Bayes,
-    /// A first thing that is no strategy.
+    /// A hue of the [palette](Colour::PALETTE).
+    Grey,
+    /// A hue of the palette.
+    Amber,
+    /// A hue of the palette.
     Blue,
-    /// A second one.
-    Vermilion,
-    /// A third one.
+    /// A hue of the palette.
     Green,
+    /// A hue of the palette.
+    Pink,
+    /// A hue of the palette.
+    Vermilion,
     /// Large numbers in matrices and heat maps.
     Deep,
-    /// Large numbers below zero there.
+    /// Large negative numbers there.
     Ember,
-    /// One of a family in order, 0 to 10 (what is larger counts as 10): lighter and warmer as it grows.
+    /// One of a family in order, 0 to 10 (anything larger counts as 10): lighter and warmer as it grows.
     Ramp(u8),
 }
 
@@ -61,26 +58,34 @@ fn of_ramp(place: u8) -> [&'static str; 3] {
 }
 
 impl Colour {
-    /// All with a role of their own: without the ramp.
-    pub const ROLES: [Colour; 14] = [
+    /// All but the ramp.
+    pub const FIXED: [Colour; 12] = [
         Colour::Ink,
         Colour::Muted,
         Colour::Faint,
         Colour::Paper,
-        Colour::Uniform,
-        Colour::Unigram,
-        Colour::Bigram,
-        Colour::Trigram,
-        Colour::Bayes,
+        Colour::Grey,
+        Colour::Amber,
         Colour::Blue,
-        Colour::Vermilion,
         Colour::Green,
+        Colour::Pink,
+        Colour::Vermilion,
         Colour::Deep,
         Colour::Ember,
     ];
 
+    /// Colours for things that have no order, in the order in which to use them.
+    pub const PALETTE: [Colour; 6] = [
+        Colour::Blue,
+        Colour::Vermilion,
+        Colour::Green,
+        Colour::Pink,
+        Colour::Amber,
+        Colour::Grey,
+    ];
+
     fn all() -> impl Iterator<Item = Colour> {
-        Self::ROLES
+        Self::FIXED
             .into_iter()
             .chain((0..=RAMP_END).map(Colour::Ramp))
     }
@@ -90,18 +95,6 @@ impl Colour {
         Colour::Ramp((share.clamp(0.0, 1.0) * f64::from(RAMP_END)).round() as u8)
     }
 
-    /// The colour that a strategy has in every figure.
-    pub fn of_strategy(name: &str) -> Option<Self> {
-        match name {
-            "uniform" => Some(Colour::Uniform),
-            "unigram" | "bayes-unigram" => Some(Colour::Unigram),
-            "bigram" => Some(Colour::Bigram),
-            "trigram" => Some(Colour::Trigram),
-            "bayes" => Some(Colour::Bayes),
-            _ => None,
-        }
-    }
-
     /// Its name in class attributes.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -109,14 +102,12 @@ impl Colour {
             Colour::Muted => "muted",
             Colour::Faint => "faint",
             Colour::Paper => "paper",
-            Colour::Uniform => "uniform",
-            Colour::Unigram => "unigram",
-            Colour::Bigram => "bigram",
-            Colour::Trigram => "trigram",
-            Colour::Bayes => "bayes",
+            Colour::Grey => "grey",
+            Colour::Amber => "amber",
             Colour::Blue => "blue",
-            Colour::Vermilion => "vermilion",
             Colour::Green => "green",
+            Colour::Pink => "pink",
+            Colour::Vermilion => "vermilion",
             Colour::Deep => "deep",
             Colour::Ember => "ember",
             Colour::Ramp(place) => of_ramp(place)[0],
@@ -130,11 +121,11 @@ impl Colour {
             Colour::Muted => "#5b6470",
             Colour::Faint => "#e3e6ea",
             Colour::Paper => "#ffffff",
-            Colour::Uniform => "#7a7f87",
-            Colour::Unigram => "#ab6500",
-            Colour::Bigram | Colour::Blue => "#0068a8",
-            Colour::Trigram | Colour::Green => "#00805c",
-            Colour::Bayes => "#a8437f",
+            Colour::Grey => "#7a7f87",
+            Colour::Amber => "#ab6500",
+            Colour::Blue => "#0068a8",
+            Colour::Green => "#00805c",
+            Colour::Pink => "#a8437f",
             Colour::Vermilion => "#c44f00",
             Colour::Deep => "#0a4a8c",
             Colour::Ember => "#9c3a00",
@@ -149,11 +140,11 @@ impl Colour {
             Colour::Muted => "#a3abb5",
             Colour::Faint => "#333a43",
             Colour::Paper => "#15181c",
-            Colour::Uniform => "#9aa0a8",
-            Colour::Unigram => "#f0ab2e",
-            Colour::Bigram | Colour::Blue => "#5eb8f0",
-            Colour::Trigram | Colour::Green => "#2fc79b",
-            Colour::Bayes => "#e08fbd",
+            Colour::Grey => "#9aa0a8",
+            Colour::Amber => "#f0ab2e",
+            Colour::Blue => "#5eb8f0",
+            Colour::Green => "#2fc79b",
+            Colour::Pink => "#e08fbd",
             Colour::Vermilion => "#ff8a45",
             Colour::Deep => "#8accff",
             Colour::Ember => "#ffb07a",
@@ -197,7 +188,7 @@ pub(crate) mod tests {
 
     #[test]
     fn labels_can_be_read_on_both_papers() {
-        for colour in Colour::ROLES {
+        for colour in Colour::FIXED {
             if matches!(colour, Colour::Faint | Colour::Paper) {
                 continue;
             }
@@ -226,12 +217,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_strategy_has_its_own_colour() {
-        let names = ["uniform", "unigram", "bigram", "trigram", "bayes"];
-        let colours = names.map(|name| Colour::of_strategy(name).unwrap().light());
-        for (index, colour) in colours.iter().enumerate() {
-            assert!(!colours[..index].contains(colour));
+    fn no_two_colours_of_the_palette_are_alike() {
+        for (index, colour) in Colour::PALETTE.iter().enumerate() {
+            for other in &Colour::PALETTE[..index] {
+                assert_ne!(colour.light(), other.light());
+                assert_ne!(colour.dark(), other.dark());
+            }
         }
-        assert_eq!(Colour::of_strategy("oracle"), None);
     }
 }

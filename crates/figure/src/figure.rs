@@ -169,19 +169,14 @@ mod tests {
         let mut bars = plot.clone();
         (bars.x, bars.y) = (Axis::linear("x"), Axis::linear("y"));
         bars.series = vec![
-            Series::new("", Colour::Bigram, Mark::Bars, [(1.0, 2.0), (2.0, -1e6)]),
+            Series::new("", Colour::Blue, Mark::Bars, [(1.0, 2.0), (2.0, -1e6)]),
             Series::new(
                 "band",
-                Colour::Unigram,
+                Colour::Amber,
                 Mark::Band,
                 [(1.0, 2.0), (2.0, f64::NAN)],
             ),
-            Series::new(
-                "steps",
-                Colour::Bayes,
-                Mark::Steps,
-                [(1.0, 2.0), (2.0, 3.0)],
-            ),
+            Series::new("steps", Colour::Pink, Mark::Steps, [(1.0, 2.0), (2.0, 3.0)]),
         ];
         let matrix = Matrix {
             title: "W_k after the first step".into(),

@@ -5,7 +5,7 @@
 //! pixels; where panels would become too narrow side by side fewer stand in a row, so that the same figure has a form for a text
 //! column and one for a phone, with letters of the same size. Frames of a row stand at one height.
 //!
-//! One visual language: the colours of [`Colour`] (told apart with any colour vision, one fixed for each strategy), lines named where
+//! One visual language: the colours of [`Colour`] (distinct with any colour vision), lines named where
 //! they end, names of axes upright, one font. The font is bundled: PNGs are drawn with it, and an SVG file carries it, so that a figure looks
 //! the same everywhere. On a dark screen an SVG turns dark by itself.
 

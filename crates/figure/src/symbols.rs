@@ -7,15 +7,7 @@ use crate::svg::{Anchor, Drawing, Style, num, rect};
 
 /// The colour of a symbol.
 pub(crate) fn symbol_colour(symbol: usize) -> Colour {
-    const COLOURS: [Colour; 6] = [
-        Colour::Blue,
-        Colour::Vermilion,
-        Colour::Green,
-        Colour::Bayes,
-        Colour::Unigram,
-        Colour::Uniform,
-    ];
-    COLOURS[symbol % COLOURS.len()]
+    Colour::PALETTE[symbol % Colour::PALETTE.len()]
 }
 
 /// Cells with their symbols inside, `across` in a row; returns their height.

@@ -14,6 +14,7 @@ mod results;
 mod run;
 mod selection;
 mod statistics;
+mod strategy_colours;
 
 pub use claims::{Claim, Decided, Limit, Part, Verdict};
 pub use experiment::{Changes, Experiment, Scale, Unsound};
@@ -23,3 +24,4 @@ pub use results::{Results, Trained};
 pub use run::Run;
 pub use selection::Selection;
 pub use statistics::Measured;
+pub use strategy_colours::strategy_colours;

@@ -41,9 +41,9 @@ pub fn phases(title: &str, without_names: bool) -> Plot {
         x: Axis::linear("sequences seen"),
         y: Axis::log("KL(strategy ‖ model), nats"),
         regions: vec![
-            region(0.0, 9_000.0, "uniform", Colour::Uniform),
-            region(9_000.0, 28_000.0, "unigram", Colour::Unigram),
-            region(28_000.0, 50_000.0, "bigram", Colour::Bigram),
+            region(0.0, 9_000.0, "uniform", Colour::Grey),
+            region(9_000.0, 28_000.0, "unigram", Colour::Amber),
+            region(28_000.0, 50_000.0, "bigram", Colour::Blue),
         ],
         moments: vec![
             moment(8_000.0, "A"),
@@ -56,9 +56,9 @@ pub fn phases(title: &str, without_names: bool) -> Plot {
             colour: Colour::Ink,
         }],
         series: vec![
-            curve("uniform", Colour::Uniform, 60_000.0, 0.2),
-            curve("unigram", Colour::Unigram, 9_000.0, 0.04),
-            curve("bigram", Colour::Bigram, 28_000.0, 0.01),
+            curve("uniform", Colour::Grey, 60_000.0, 0.2),
+            curve("unigram", Colour::Amber, 9_000.0, 0.04),
+            curve("bigram", Colour::Blue, 28_000.0, 0.01),
         ],
         without_names,
         ..Plot::default()
@@ -139,7 +139,7 @@ fn medians() -> Plot {
         levels: vec![Level {
             y: 0.06,
             label: "unigram".into(),
-            colour: Colour::Unigram,
+            colour: Colour::Amber,
         }],
         series: seeds.chain(medians).collect(),
         ..Plot::default()
@@ -175,7 +175,7 @@ fn histogram() -> Plot {
         y: Axis::linear("runs"),
         series: vec![
             Series::new("doubly stochastic", Colour::Blue, Mark::Bars, bars(0.9)),
-            Series::new("Dirichlet", Colour::Unigram, Mark::Bars, bars(2.0)),
+            Series::new("Dirichlet", Colour::Amber, Mark::Bars, bars(2.0)),
         ],
         ..Plot::default()
     }

@@ -210,7 +210,7 @@ fn fill_gallery() {
                 start.elapsed()
             );
             let mut dark = light.clone();
-            for colour in Colour::ROLES.into_iter().chain((0..=10).map(Colour::Ramp)) {
+            for colour in Colour::FIXED.into_iter().chain((0..=10).map(Colour::Ramp)) {
                 dark = dark.replace(
                     &format!("\"{}\"", colour.light()),
                     &format!("\"{}\"", colour.dark()),

@@ -7,6 +7,7 @@ use induct_figure::{Axis, Colour, Level, Mark, Moment, Plot, Region, Series};
 use crate::results::Trained;
 use crate::run::Run;
 use crate::statistics::Measured;
+use crate::strategy_colours::strategy_colours;
 
 /// What the horizontal axes of curves are.
 pub(super) const SEEN: &str = "thousands of sequences seen";
@@ -19,11 +20,6 @@ pub(super) fn percent(share: f64) -> String {
         true => format!("{:.0} %", 100.0 * share),
         false => "an unknown share".into(),
     }
-}
-
-/// The colour of a strategy.
-pub(super) fn colour(strategy: &str) -> Colour {
-    Colour::of_strategy(strategy).unwrap_or(Colour::Ink)
 }
 
 /// A column over training: the mean over runs with half of its 95 % interval.
@@ -61,28 +57,32 @@ pub(super) fn similarity(trained: &Trained, title: &str) -> Plot {
         .first()
         .map(Run::strategies)
         .unwrap_or_default();
-    let series: Vec<Series> = strategies
+    let coloured: Vec<(&String, Colour)> = strategies
         .iter()
-        .map(|name| line(name, colour(name), trained, KL_STRATEGY.of_strategy(name)))
+        .zip(strategy_colours(&strategies))
+        .collect();
+    let series: Vec<Series> = coloured
+        .iter()
+        .map(|&(name, colour)| line(name, colour, trained, KL_STRATEGY.of_strategy(name)))
         .collect();
     Plot {
         title: title.into(),
         x: Axis::linear(SEEN),
         y: from_zero("KL(strategy ‖ model), nats", &series, &[]),
-        regions: regions(trained, &strategies),
+        regions: regions(trained, &coloured),
         series,
         ..Plot::default()
     }
 }
 
 /// The phases of the mean curves.
-fn regions(trained: &Trained, strategies: &[String]) -> Vec<Region> {
+fn regions(trained: &Trained, strategies: &[(&String, Colour)]) -> Vec<Region> {
     let steps = trained
         .sound()
         .next()
         .map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();
-    let distance = |name: &String| {
+    let distance = |&(name, _): &(&String, Colour)| {
         let mean = mean(trained, KL_STRATEGY.of_strategy(name));
         (name.clone(), mean.into_iter().map(|(_, y, _)| y).collect())
     };
@@ -97,13 +97,18 @@ fn regions(trained: &Trained, strategies: &[String]) -> Vec<Region> {
     });
     let ends = found.iter().skip(1).map(|next| next.onset);
     let ends = ends.chain(steps.last().copied());
-    let region = |(phase, end): (&Phase, u64)| Region {
-        from: trained.thousands(phase.onset as f64),
-        to: trained.thousands(end as f64),
-        label: phase.strategy.clone(),
-        colour: colour(&phase.strategy),
+    let region = |(phase, end): (&Phase, u64)| {
+        let (_, colour) = strategies
+            .iter()
+            .find(|(name, _)| **name == phase.strategy)?;
+        Some(Region {
+            from: trained.thousands(phase.onset as f64),
+            to: trained.thousands(end as f64),
+            label: phase.strategy.clone(),
+            colour: *colour,
+        })
     };
-    found.iter().zip(ends).map(region).collect()
+    found.iter().zip(ends).filter_map(region).collect()
 }
 
 /// From zero to a little above everything that is drawn; intervals of few seeds may reach beyond.
@@ -121,15 +126,13 @@ pub(super) fn levels(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<L
     let Some(run) = trained.runs.first() else {
         return Vec::new();
     };
-    let level = |name: &&str| {
-        let y = run.level_on(set, name);
-        Level {
-            y,
-            label: (*name).to_owned(),
-            colour: colour(name),
-        }
+    let level = |(name, colour): (&&str, Colour)| Level {
+        y: run.level_on(set, name),
+        label: (*name).to_owned(),
+        colour,
     };
-    strategies.iter().map(level).collect()
+    let colours = strategy_colours(strategies);
+    strategies.iter().zip(colours).map(level).collect()
 }
 
 /// The test loss over training with the strategies' levels.

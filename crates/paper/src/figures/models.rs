@@ -9,6 +9,7 @@ use super::curves::{self, LOSS, SEEN};
 use crate::experiment::ONE_LAYER;
 use crate::results::{Results, Trained};
 use crate::statistics::Measured;
+use crate::strategy_colours::strategy_colours;
 
 /// Lags that are shown of a positional profile.
 const SHOWN_LAGS: usize = 21;
@@ -58,7 +59,9 @@ fn row(trained: &Trained, name: &str, weight: &str) -> Vec<Panel> {
         &["unigram", "bigram"],
     );
     loss.moments = curves::marks(trained, &moments);
-    let colours = [Colour::Unigram, Colour::Vermilion, Colour::Bigram];
+    // The plateau and the end in the colours of the strategies that they are near.
+    let near = strategy_colours(&["unigram", "bigram"]);
+    let colours = [near[0], Colour::Vermilion, near[1]];
     // Each in units of its largest weight: at the end, all but one are next to nothing.
     let profile = |(at, colour): (&curves::At, Colour)| {
         let weights = run.snapshots().get(run.snapshot_at(at.step));

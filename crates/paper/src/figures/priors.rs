@@ -8,6 +8,7 @@ use super::curves::{self, LOSS, SEEN};
 use crate::experiment::{INTERPOLATED, INTERPOLATED_NAMES, interpolated};
 use crate::results::{Results, Trained};
 use crate::run::Run;
+use crate::strategy_colours::strategy_colours;
 
 /// All interpolated priors, and the minimal model.
 pub(super) const NEEDS: [&str; INTERPOLATED_NAMES.len() + 1] = {
@@ -91,7 +92,7 @@ fn onsets_by_p(results: &Results) -> Panel {
         y: Axis::linear(SEEN),
         series: vec![Series::with_errors(
             "",
-            Colour::Bigram,
+            strategy_colours(&["bigram"])[0],
             Mark::Points,
             points.collect::<Vec<_>>(),
         )],

@@ -8,6 +8,7 @@ use super::Drawn;
 use super::curves::{self, LOSS, SEEN};
 use crate::results::Results;
 use crate::run::Run;
+use crate::strategy_colours::strategy_colours;
 
 /// Curves that are drawn.
 const SHOWN: usize = 10;
@@ -36,11 +37,12 @@ pub(super) fn seeds(results: &Results) -> Drawn {
         .filter_map(|run| run.onset("bigram"))
         .map(|step| main.thousands(step))
         .collect();
+    let colour = strategy_colours(&["bigram"])[0];
     let histogram = Plot {
         title: format!("When bigrams become the nearest, in {} runs", onsets.len()),
         x: Axis::linear(SEEN),
         y: Axis::linear("runs"),
-        series: vec![Series::new("", Colour::Bigram, Mark::Bars, bins(&onsets))],
+        series: vec![Series::new("", colour, Mark::Bars, bins(&onsets))],
         ..Plot::default()
     };
     let figure = Figure {

@@ -2,6 +2,7 @@
 
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Grid, Level, Mark, Panel, Plot, Scale, Series, plain};
+use induct_paper::strategy_colours;
 
 /// Runs that differ in their seed only.
 pub struct Group {
@@ -207,11 +208,14 @@ fn loss_axis(groups: &[&Group], levels: &[(String, f64)]) -> Axis {
 }
 
 fn strategy_levels(levels: &[(String, f64)]) -> Vec<Level> {
-    let known = levels.iter().filter(|(_, level)| level.is_finite());
-    let level = |(name, level): &(String, f64)| Level {
+    // Colours come from the whole list: whether a level is known must not change that of another.
+    let names: Vec<&str> = levels.iter().map(|(name, _)| name.as_str()).collect();
+    let coloured = levels.iter().zip(strategy_colours(&names));
+    let known = coloured.filter(|((_, level), _)| level.is_finite());
+    let level = |((name, level), colour): (&(String, f64), Colour)| Level {
         y: *level,
         label: plain(name),
-        colour: Colour::of_strategy(name).unwrap_or(Colour::Ink),
+        colour,
     };
     known.map(level).collect()
 }

@@ -5,6 +5,7 @@ use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 use super::ChapterFigure;
 use crate::chapter::findings::number;
 use crate::ledger::{Entry, Kind, Line};
+use crate::strategy_colours::strategy_colours;
 
 fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)> {
     let numbered = (1..).map(f64::from).zip(entries);
@@ -49,13 +50,13 @@ pub fn deviations(entries: &[Entry]) -> ChapterFigure {
         ),
         Series::new(
             "correct under a condition",
-            Colour::Unigram,
+            Colour::Amber,
             Mark::Points,
             by_verdict(&equalities, "correct under a condition", false),
         ),
         Series::new(
             "does not follow",
-            Colour::Bayes,
+            Colour::Pink,
             Mark::Points,
             by_verdict(&equalities, "does not follow", false),
         ),
@@ -165,7 +166,7 @@ pub fn decisions(entries: &[Entry]) -> ChapterFigure {
     let series = [
         Series::new(
             "counting transitions",
-            Colour::Bigram,
+            strategy_colours(&["bigram"])[0],
             Mark::Line,
             points("bigrams, ε = 0.2"),
         ),

@@ -96,6 +96,20 @@ fn every_seed_is_a_line_and_every_group_has_a_median_and_a_name() {
 }
 
 #[test]
+fn a_strategy_nobody_foresaw_has_a_level_with_a_name_and_a_colour() {
+    let mut levels = levels();
+    levels.push(("my-own".into(), 0.05));
+    levels.push(("not-known-yet".into(), f64::NAN));
+    let figure = curves(&sweep(1, 2), &levels);
+    let drawn = &plot(&figure.panels[0]).levels;
+    let colours: Vec<Colour> = drawn.iter().map(|level| level.colour).collect();
+    assert_eq!(drawn[3].label, "my-own");
+    // Ink is the colour of the model's own line.
+    assert!(!colours[..3].contains(&colours[3]) && colours[3] != Colour::Ink);
+    assert!(figure.svg_inline(720).contains(">my-own<"));
+}
+
+#[test]
 fn numbers_name_every_run() {
     let csv = curves(&sweep(2, 3), &levels()).csv();
     assert!(csv.contains("1,\"model.layer_norm = 1, run 3\",0,"));
