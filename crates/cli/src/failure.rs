@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::process::ExitCode;
 
 use induct::Invalid;
+use induct::model::InputError;
 use induct::train::RecipeError;
 use induct_store::StoreError;
 
@@ -67,6 +68,12 @@ impl Display for Failure {
         let (Failure::Mistake(message) | Failure::Failed(message) | Failure::Interrupted(message)) =
             self;
         f.write_str(message)
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Failure::mistake(error.to_string())
     }
 }
 

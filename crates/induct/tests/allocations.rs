@@ -82,8 +82,10 @@ fn room_for_a_block_grows_in_proportion_to_the_length() {
     let room = |length: usize, overrides: &[String]| {
         let recipe = Recipe::from_toml(&format!("task.length = {length}"), overrides).unwrap();
         let model = recipe.model().unwrap();
+        let evaluator = model.evaluator(&model.start(0)).unwrap();
+        let tokens = vec![0; length];
         let before = BYTES.load(Ordering::Relaxed);
-        drop(model.work());
+        evaluator.last_logits(&[&tokens]).unwrap();
         BYTES.load(Ordering::Relaxed) - before
     };
     for overrides in ["model.width=16", "task.states=10", "model.mlp=true"] {
@@ -134,10 +136,12 @@ fn estimates_of_memory_are_a_little_more_than_it_is() {
         let recipe = Recipe::from_toml("task.length = 100", &sets).unwrap();
         let model = recipe.model().unwrap();
         let params = model.start(0);
-        let work = taken(&|| drop(model.work()));
-        let prepared = taken(&|| drop(model.prepare(&params)));
+        let prepared = taken(&|| drop(model.evaluator(&params).unwrap()));
+        let evaluator = model.evaluator(&params).unwrap();
+        let tokens = vec![0; model.length()];
+        let scratch = taken(&|| drop(evaluator.last_logits(&[&tokens]).unwrap()));
         for (name, taken, estimate) in [
-            ("work", work, model.work_bytes()),
+            ("scratch", scratch, model.scratch_bytes()),
             ("prepared", prepared, model.prepared_bytes()),
         ] {
             // Lists of buffers are not counted.

@@ -57,7 +57,7 @@ fn the_construction_is_an_induction_head_in_every_measure() {
         HeadMeasure::Mass(Target::Induction),
     );
     let asked = [previous, induction];
-    let heads = head_measures(&model, &model.prepare(&params), set.blocks(), &asked, 2);
+    let heads = head_measures(&model, &params, &set, &asked, 2).unwrap();
     let score = |layer: usize, measure| heads[layer][0].value(measure).unwrap();
     assert!(score(0, previous) > 0.999, "{heads:?}");
     // Position 0 looks like its own follower: where x₀ is the current symbol, a share goes there.
@@ -81,7 +81,7 @@ fn a_model_without_weights_is_the_uniform_strategy() {
     });
     let model = Model::new(&spec, states, length).unwrap();
     let set = test_set(states, length, 21);
-    let to_model = set.divergences(&model, &model.prepare(&model.start(0)));
+    let to_model = set.divergences(&model, &model.start(0)).unwrap();
     let of_truth = set.truth_divergences();
     let names: Vec<&str> = set.references().iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names, ["oracle", "uniform", "unigram", "bigram", "bayes"]);
@@ -113,34 +113,31 @@ fn divergences_are_what_the_definition_says() {
     let bigram = &Strategy::reference(&prior)[2];
     assert_eq!(bigram.name(), "bigram");
     let (mut last, mut all) = (0.0, 0.0);
-    for block in set.blocks() {
-        for lane in 0..block.used() {
-            let tokens = block.lane(lane);
-            let logits = twin::logits(&model, &exact_params, &tokens[..length]);
-            let mut predicted = vec![0.0; length * states];
-            bigram.predict(
-                &tokens,
-                None,
-                0..length,
-                &mut Default::default(),
-                &mut predicted,
-            );
-            for i in 0..length {
-                let sum: f64 = logits.row(i).iter().map(|f| f.exp()).sum();
-                let kl: f64 = (0..states)
-                    .map(|c| {
-                        let p = predicted[i * states + c];
-                        p * (p / (logits[(i, c)].exp() / sum)).ln()
-                    })
-                    .sum();
-                all += kl / (length as u64 * count) as f64;
-                if i == length - 1 {
-                    last += kl / count as f64;
-                }
+    for tokens in set.sequences() {
+        let logits = twin::logits(&model, &exact_params, &tokens[..length]);
+        let mut predicted = vec![0.0; length * states];
+        bigram.predict(
+            &tokens,
+            None,
+            0..length,
+            &mut Default::default(),
+            &mut predicted,
+        );
+        for i in 0..length {
+            let sum: f64 = logits.row(i).iter().map(|f| f.exp()).sum();
+            let kl: f64 = (0..states)
+                .map(|c| {
+                    let p = predicted[i * states + c];
+                    p * (p / (logits[(i, c)].exp() / sum)).ln()
+                })
+                .sum();
+            all += kl / (length as u64 * count) as f64;
+            if i == length - 1 {
+                last += kl / count as f64;
             }
         }
     }
-    let measured = set.divergences(&model, &model.prepare(&params))[3];
+    let measured = set.divergences(&model, &params).unwrap()[3];
     assert!((measured.last.estimate().mean - last).abs() < 1e-5);
     assert!((measured.all.unwrap().estimate().mean - all).abs() < 1e-5);
 }
@@ -236,30 +233,23 @@ fn measures_of_heads_are_what_their_patterns_say() {
         let index = instruments.columns().iter().position(|c| *c == column);
         row[index.expect("it was asked for")]
     };
+    const HEADS: [(usize, usize); 7] = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)];
     // Sums and counts by measure, layer and head, sequence by sequence.
     let set = &instruments.sets()[0].1;
     let (mut sums, mut rows) = (vec![[0.0_f64; 5]; 7], [0.0_f64; 5]);
-    let prepared = model.prepare(&params);
-    let mut work = model.work();
-    for block in set.blocks() {
-        let inputs = &block.rows()[..9];
-        model.forward(&prepared, inputs, &mut work);
-        model.show_attention(&prepared, inputs, &work, &mut |row| {
-            let (i, place) = (row.position, [0, 1, 3][row.layer] + row.head);
-            for lane in 0..block.used() {
-                let x: Vec<u8> = inputs.iter().map(|symbols| symbols[lane]).collect();
+    for sequence in set.sequences() {
+        let x = &sequence[..9];
+        let seen = model.run(&params, x).unwrap();
+        for (place, (layer, head)) in HEADS.into_iter().enumerate() {
+            let pattern = seen.get(&format!("layers.{layer}.attn_pattern")).unwrap();
+            for i in 1..x.len() {
                 let hits: [Vec<usize>; 4] = [
-                    (0..=i).filter(|&j| j + 1 == i).collect(),
+                    vec![i - 1],
                     (1..=i).filter(|&j| x[j - 1] == x[i]).collect(),
                     (0..=i).filter(|&j| x[j] == x[i]).collect(),
-                    (2..=i)
-                        .filter(|&j| i >= 1 && x[j - 2..j] == x[i - 1..=i])
-                        .collect(),
+                    (2..=i).filter(|&j| x[j - 2..j] == x[i - 1..=i]).collect(),
                 ];
-                if i == 0 {
-                    continue;
-                }
-                let p = |j: usize| f64::from(row.attn_pattern[j].0[lane]);
+                let p = |j: usize| f64::from(pattern[[head, i, j]]);
                 for (m, hits) in hits.iter().enumerate() {
                     sums[place][m] += hits.iter().map(|&j| p(j)).sum::<f64>();
                     rows[m] += f64::from(u8::from(place == 0 && !hits.is_empty()));
@@ -267,7 +257,7 @@ fn measures_of_heads_are_what_their_patterns_say() {
                 sums[place][4] -= (0..=i).map(|j| p(j) * p(j).max(1e-30).ln()).sum::<f64>();
                 rows[4] += f64::from(u8::from(place == 0));
             }
-        });
+        }
     }
     let measures = [
         &PREVIOUS_TOKEN,
@@ -276,10 +266,7 @@ fn measures_of_heads_are_what_their_patterns_say() {
         &NGRAM_MATCH,
         &ENTROPY,
     ];
-    for (place, (layer, head)) in [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3)]
-        .into_iter()
-        .enumerate()
-    {
+    for (place, (layer, head)) in HEADS.into_iter().enumerate() {
         for (m, measure) in measures.into_iter().enumerate() {
             let (found, expected) = (
                 measured(measure.of_head(layer, head)),

@@ -122,7 +122,8 @@ impl Exam {
         let loss = |run: &Run| match run.params().filter(|_| run.is_sound()) {
             None => f64::NAN,
             Some(params) => {
-                set.divergences(model, &model.prepare(params))[0]
+                let divergences = set.divergences(model, params);
+                divergences.expect("weights of the run's own")[0]
                     .last
                     .estimate()
                     .mean

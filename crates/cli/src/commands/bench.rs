@@ -1,15 +1,11 @@
 //! `induct bench`: how long a step takes, where the time goes, and how cost grows.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use induct::chain::{Sampler, TokenBlock};
-use induct::lanes::LANES;
-use induct::lanes::Lane;
 use induct::model::peak_multiplications;
 use induct::probe::Instruments;
-use induct::train::{Recipe, Trainer, batch_address};
+use induct::train::{Recipe, StepPart, Trainer};
 use serde_json::{Value, json};
 
 use super::{Threads, note, numbers, print, print_json};
@@ -301,61 +297,34 @@ impl Split {
     }
 
     fn on_this_thread(recipe: &Recipe, budget: Duration) -> Result<Self, Failure> {
-        let (model, prior) = (recipe.model()?, recipe.prior()?);
-        let mut params = model.start(recipe.seeds.init);
-        let mut prepared = model.prepare(&params);
-        let (mut sampler, mut work) = (Sampler::new(&prior), model.work());
-        let mut tokens = TokenBlock::new(recipe.task.length + 1);
-        let mut by_lane = vec![Lane::ZERO; model.gradient_len()];
-        let mut optimizer = recipe.optimizer(&model)?;
-        let (mut summed, mut grads) = (vec![0.0; by_lane.len()], vec![0.0; params.len()]);
-        let blocks = recipe.train.batch.div_ceil(LANES) as u64;
-        let mut parts = [Duration::ZERO; 5];
+        let mut trainer = Trainer::new(recipe)?;
+        let [mut draw, mut forward, mut loss, mut gradient, mut update] = [Duration::ZERO; 5];
         let started = Instant::now();
-        let mut step = 0;
-        while step < 2 || started.elapsed() < budget {
-            let address = batch_address(recipe, step);
-            by_lane.fill(Lane::ZERO);
-            for block in 0..blocks {
-                let start = Instant::now();
-                sampler.block(&prior, address, block * LANES as u64, LANES, &mut tokens);
-                let sampled = Instant::now();
-                let (inputs, targets) = (&tokens.rows()[..recipe.task.length], &tokens.rows()[1..]);
-                model.forward(&prepared, inputs, &mut work);
-                let forwarded = Instant::now();
-                let mut lost = Duration::ZERO;
-                let mut loss = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
-                    let start = Instant::now();
-                    let (loss, targets) = (recipe.train.loss, &targets[rows]);
-                    loss.evaluate(logits, targets, LANES, 1e-4, d_logits);
-                    lost += start.elapsed();
+        while trainer.step() < 2 || started.elapsed() < budget {
+            let mut last = Instant::now();
+            let mut note = |part: StepPart| {
+                let taken = match part {
+                    StepPart::Draw => &mut draw,
+                    StepPart::Forward => &mut forward,
+                    StepPart::Loss => &mut loss,
+                    StepPart::Gradient => &mut gradient,
+                    StepPart::Update => &mut update,
                 };
-                model.gradient(&prepared, inputs, &mut work, &mut loss, &mut by_lane);
-                // The gradient contains a forward of its own.
-                let forward = forwarded - sampled;
-                let backward = forwarded.elapsed().saturating_sub(forward + lost);
-                for (part, more) in parts
-                    .iter_mut()
-                    .zip([sampled - start, forward, lost, backward])
-                {
-                    *part += more;
-                }
-            }
-            let start = Instant::now();
-            for (sum, by_lane) in summed.iter_mut().zip(&by_lane) {
-                *sum = by_lane.sum();
-            }
-            model.pull_back(&params, &mut prepared, &summed, &mut grads);
-            optimizer.update(step, 1.0, &grads, &mut params);
-            model.prepare_again(&params, &mut prepared);
-            parts[4] += start.elapsed();
-            step += 1;
+                let now = Instant::now();
+                *taken += now - last;
+                last = now;
+            };
+            trainer
+                .advance_in_parts(&mut note)
+                .map_err(|error| Failure::failed(error.to_string()))?;
         }
         let instruments = Instruments::new(recipe)?;
         let start = Instant::now();
-        instruments.measure(&model, &params, step, None);
+        instruments.measure(trainer.model(), trainer.params(), trainer.step(), None);
+        // The gradient contains a forward of its own.
+        let backward = gradient.saturating_sub(forward);
         Ok(Self {
-            parts,
+            parts: [draw, forward, loss, backward, update],
             record: start.elapsed(),
         })
     }

@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let count = arguments.sequences;
     let measured = arguments
         .threads
-        .run(|| Ok(measure(&recipe, &prior, trained, count)))?;
+        .run(|| measure(&recipe, &prior, trained, count))?;
     if let (Some(kl), Some(run)) = (measured.model, &arguments.run)
         && !kl.last.estimate().mean.is_finite()
     {
@@ -147,7 +147,7 @@ fn measure(
     prior: &Prior,
     trained: Option<(&Model, &[f32])>,
     sequences: u64,
-) -> Measured {
+) -> Result<Measured, Failure> {
     let reference = Strategy::reference(prior);
     let mut asked: Vec<(Strategy, Positions)> =
         reference.into_iter().map(|s| (s, Positions::All)).collect();
@@ -176,13 +176,14 @@ fn measure(
             thorough: sequences,
         };
         let set = TestSet::draw(prior, &draw, &asked);
-        let to_model =
-            trained.map(|(model, params)| set.divergences(model, &model.prepare(params)));
+        let to_model = trained
+            .map(|(model, params)| set.divergences(model, params))
+            .transpose()?;
         measured.take(&set, to_model.as_deref());
         progress.set_position(end);
     }
     progress.finish_and_clear();
-    measured
+    Ok(measured)
 }
 
 impl Measured {

@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::chain::{Prior, TokenBlock};
-use induct::lanes::Lane;
+use induct::chain::Prior;
 use induct::model::Model;
-use induct::probe::log_softmax;
 use induct::strategy::{Scratch, Strategy};
 use induct_store::RunFolder;
 use serde_json::{Value, json};
@@ -36,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (recipe, model) = (folder.recipe(), folder.model());
     let tokens = read_tokens(&arguments.tokens, model)?;
     let (step, params) = folder.snapshot(arguments.step)?;
-    let answer = predict(model, &params, &tokens);
+    let answer = predict(model, &params, &tokens)?;
     if answer.iter().any(|p| !p.is_finite()) {
         return Err(not_a_number(folder.path(), step));
     }
@@ -107,19 +105,11 @@ fn words(text: &str) -> Vec<&str> {
     }
 }
 
-fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Vec<f64> {
-    let mut work = model.work();
-    let block = TokenBlock::from_sequences(&[tokens]);
-    model.forward(&model.prepare(params), block.rows(), &mut work);
-    let mut log_probs = vec![Lane::ZERO; tokens.len() * model.states()];
-    log_softmax(work.logits(), model.states(), &mut log_probs);
-    let last = &log_probs[(tokens.len() - 1) * model.states()..];
-    let probs: Vec<f64> = last
-        .iter()
-        .map(|log_p| f64::from(log_p.0[0]).exp())
-        .collect();
-    let sum: f64 = probs.iter().sum();
-    probs.iter().map(|p| p / sum).collect()
+/// The model's distribution after the last symbol.
+fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Result<Vec<f64>, Failure> {
+    let probabilities = model.predict(params, tokens)?;
+    let last = probabilities.row(&[tokens.len() - 1]);
+    Ok(last.iter().map(|&p| f64::from(p)).collect())
 }
 
 fn predict_by_strategies(prior: &Prior, tokens: &[u8]) -> Vec<(String, Vec<f64>)> {

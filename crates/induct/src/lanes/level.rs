@@ -54,6 +54,7 @@ impl Level {
     }
 
     /// All that this machine has, the best first.
+    #[cfg(test)]
     pub fn all() -> Vec<Self> {
         match Level::detect() {
             Level::Portable => vec![Level::Portable],

@@ -5,8 +5,12 @@
 //! S_p[c, i] = Σ_{j≤p} y_j[c] z_j[i] that is f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]: no t×t×t work.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::Array;
+use super::engine::{Engine, LogitBuffers, LossRows};
 use super::layout::Layout;
+use super::ops::attention::AttnProbe;
 use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
 use crate::lanes::{LANES, Lane, Level, leveled};
@@ -40,36 +44,13 @@ impl Minimal {
         }
     }
 
-    /// Room for a forward and a backward over one block.
-    pub fn work(&self) -> Work {
-        let (t, k) = (self.length, self.states);
-        let lanes = |size: usize| vec![Lane::ZERO; size];
-        Work {
-            weights: vec![0.0; t],
-            kernel: Planes::new(t, k - 1, 0.0),
-            totals: vec![1.0; t],
-            others: Planes::new(t, k - 1, Lane::ZERO),
-            sums: Planes::new(t, k - 1, Lane::ZERO),
-            at_hand: lanes(at_hand(k)),
-            d_first: lanes(t),
-            d_others: Planes::new(t, k - 1, Lane::ZERO),
-        }
-    }
-
-    /// How many lanes [`work`](Self::work) holds, or a few more.
-    pub fn work_len(&self) -> f64 {
-        let (t, k) = (self.length as f64, self.states as f64);
-        let plane = t + 2.0 * PAD as f64;
-        (3.0 + 1.0 / LANES as f64) * (k - 1.0) * plane + 2.0 * t + at_hand(self.states) as f64
-    }
-
     /// Writes the logits of every position into `logits` ([rows, k]).
-    pub fn forward(
+    fn forward(
         &self,
         level: Level,
         params: &[f32],
         inputs: &[[u8; LANES]],
-        work: &mut Work,
+        work: &mut Scratch,
         logits: &mut [Lane],
     ) {
         let (rows, v) = (inputs.len(), &params[self.v.clone()]);
@@ -91,12 +72,12 @@ impl Minimal {
     }
 
     /// Adds the gradient of every parameter, by lane, given that of the logits of the last forward.
-    pub fn backward(
+    fn backward(
         &self,
         level: Level,
         params: &[f32],
         inputs: &[[u8; LANES]],
-        work: &mut Work,
+        work: &mut Scratch,
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
@@ -122,6 +103,154 @@ impl Minimal {
     fn k<const K: usize>(&self) -> usize {
         if K == ANY { self.states } else { K }
     }
+}
+
+/// The minimal model as an engine.
+#[derive(Debug)]
+pub(super) struct MinimalEngine {
+    shape: Arc<Minimal>,
+    level: Level,
+}
+
+impl MinimalEngine {
+    /// The engine for `shape`.
+    pub fn new(shape: Arc<Minimal>, level: Level) -> Self {
+        Self { shape, level }
+    }
+}
+
+impl Engine for MinimalEngine {
+    /// The parameters as they are.
+    type Prepared = Vec<f32>;
+    type Scratch = Scratch;
+
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    fn shape(&self) -> [usize; 2] {
+        [self.shape.length, self.shape.states]
+    }
+
+    fn prepared(&self) -> Vec<f32> {
+        vec![0.0; self.shape.layout.len()]
+    }
+
+    fn prepare(&self, params: &[f32], prepared: &mut Vec<f32>) {
+        prepared.copy_from_slice(params);
+    }
+
+    fn scratch(&self) -> Scratch {
+        let (t, k) = (self.shape.length, self.shape.states);
+        let lanes = |size: usize| vec![Lane::ZERO; size];
+        Scratch {
+            weights: vec![0.0; t],
+            kernel: Planes::new(t, k - 1, 0.0),
+            totals: vec![1.0; t],
+            others: Planes::new(t, k - 1, Lane::ZERO),
+            sums: Planes::new(t, k - 1, Lane::ZERO),
+            at_hand: lanes(at_hand(k)),
+            d_first: lanes(t),
+            d_others: Planes::new(t, k - 1, Lane::ZERO),
+        }
+    }
+
+    fn forward(
+        &self,
+        params: &Vec<f32>,
+        inputs: &[[u8; LANES]],
+        _first: usize,
+        scratch: &mut Scratch,
+        logits: &mut [Lane],
+    ) {
+        self.shape
+            .forward(self.level, params, inputs, scratch, logits);
+    }
+
+    fn gradient(
+        &self,
+        params: &Vec<f32>,
+        inputs: &[[u8; LANES]],
+        scratch: &mut Scratch,
+        (logits, d_logits): LogitBuffers,
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        let (shape, level) = (&self.shape, self.level);
+        shape.forward(level, params, inputs, scratch, logits);
+        loss(0..inputs.len(), logits, d_logits);
+        shape.backward(level, params, inputs, scratch, d_logits, grads);
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.shape.layout.len()
+    }
+
+    fn pull_back(&self, _: &[f32], _: &mut Vec<f32>, gradient: &[f32], grads: &mut [f32]) {
+        grads.copy_from_slice(gradient);
+    }
+
+    /// There is no softmax to show.
+    fn observe(&self, _: &Vec<f32>, _: usize, _: &Scratch, _: AttnProbe) {}
+
+    fn prepared_len(&self) -> f64 {
+        self.shape.layout.len() as f64
+    }
+
+    fn scratch_len(&self) -> f64 {
+        let (t, k) = (self.shape.length as f64, self.shape.states as f64);
+        let plane = t + 2.0 * PAD as f64;
+        let planes = (3.0 + 1.0 / LANES as f64) * (k - 1.0) * plane;
+        planes + 2.0 * t + at_hand(self.shape.states) as f64
+    }
+
+    fn multiplications(&self) -> usize {
+        let (t, k) = (self.shape.length, self.shape.states);
+        2 * (k - 1) * (t * (t + 1) / 2) + 7 * k * k * t
+    }
+}
+
+/// What the minimal model computes on a sequence, by name, given its logits.
+pub(super) fn activations(
+    shape: &Minimal,
+    params: &[f32],
+    tokens: &[u8],
+    logits: Array,
+) -> Vec<(String, Array)> {
+    let (t, k) = (tokens.len(), shape.states);
+    let (w_k, v) = (&params[shape.w_k.clone()], &params[shape.v.clone()]);
+    let mut embed = vec![0.0; t * k];
+    let mut m = vec![0.0; t * t];
+    let mut before = vec![0.0; t * k];
+    for (i, &symbol) in tokens.iter().enumerate() {
+        embed[i * k + usize::from(symbol)] = 1.0;
+        let row = &mut m[i * t..][..=i];
+        match shape.form {
+            MinimalForm::Linear => row.copy_from_slice(&v[..=i]),
+            MinimalForm::Softmax => softmax(&v[..=i], row),
+        }
+        // By key instead of by lag.
+        row.reverse();
+        for (&weight, &key) in row.iter().zip(tokens) {
+            before[i * k + usize::from(key)] += weight;
+        }
+    }
+    let mut scores = vec![0.0; t * t];
+    for (i, &symbol) in tokens.iter().enumerate() {
+        let asked = &w_k[usize::from(symbol) * k..][..k];
+        for j in 0..=i {
+            let pairs = asked.iter().zip(&before[j * k..][..k]);
+            scores[i * t + j] = pairs.map(|(a, b)| a * b).sum();
+        }
+    }
+    let named = [
+        ("embed", Array::new(&[t, k], embed)),
+        ("layers.0.attn_pattern", Array::new(&[1, t, t], m)),
+        ("layers.0.head_out", Array::new(&[1, t, k], before)),
+        ("layers.1.attn_scores", Array::new(&[1, t, t], scores)),
+        ("logits", logits),
+    ];
+    named.map(|(name, array)| (name.to_owned(), array)).into()
 }
 
 /// Says that k is not known to the compiler.
@@ -167,7 +296,7 @@ leveled!(
         shape: &Minimal,
         v: &[f32],
         rows: usize,
-        work: &mut Work,
+        work: &mut Scratch,
     ) {
         for j in 0..rows {
             softmax(&v[..=j], &mut work.weights);
@@ -189,7 +318,7 @@ leveled!(
         shape: &Minimal,
         params: &[f32],
         rows: usize,
-        work: &mut Work,
+        work: &mut Scratch,
         logits: &mut [Lane],
     ) {
         let k = shape.k::<K>();
@@ -238,7 +367,7 @@ leveled!(
         shape: &Minimal,
         params: &[f32],
         rows: usize,
-        work: &mut Work,
+        work: &mut Scratch,
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
@@ -295,7 +424,7 @@ leveled!(
     fn convolution_backward<const FUSED: bool>(
         shape: &Minimal,
         rows: usize,
-        work: &mut Work,
+        work: &mut Scratch,
         d_v: &mut [Lane],
     ) {
         let (d_first, d_v) = (&work.d_first[..rows], &mut d_v[..rows]);
@@ -320,7 +449,7 @@ leveled!(
         shape: &Minimal,
         v: &[f32],
         rows: usize,
-        work: &mut Work,
+        work: &mut Scratch,
         d_v: &mut [Lane],
     ) {
         for p in 0..rows {
@@ -340,7 +469,7 @@ leveled!(
 
 /// Activations of one block, kept from the forward for the backward.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub(super) struct Scratch {
     /// One row of M, by lag, `[t]`
     weights: Vec<f32>,
     /// v, once for every symbol but the first: k − 1 planes of t

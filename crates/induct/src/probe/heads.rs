@@ -2,39 +2,44 @@
 
 use rayon::prelude::*;
 
-use crate::chain::TokenBlock;
+use super::test_set::TestSet;
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::measure::{HeadMeasure, HeadObserved, Matching, Target};
 use crate::model::circuits;
-use crate::model::{AttnRow, Kind, Matrix, Model, Prepared, Work};
+use crate::model::engine::Forwarded;
+use crate::model::ops::attention::AttnRow;
+use crate::model::{InputError, Kind, Matrix, Model};
 
-/// Measures of every head of a transformer on some blocks, by layer and head, over the current thread pool. Empty for the minimal
+/// Measures of every head of a transformer on a test set, by layer and head, over the current thread pool. Empty for the minimal
 /// model and for t = 1. `ngram` is the task's n.
+///
+/// # Errors
+///
+/// If there are not as many parameters as the model has.
 pub fn head_measures(
     model: &Model,
-    prepared: &Prepared,
-    blocks: &[TokenBlock],
+    params: &[f32],
+    set: &TestSet,
     measures: &[HeadMeasure],
     ngram: usize,
-) -> Vec<Vec<HeadObserved>> {
-    let sums: Vec<HeadSums> = blocks
+) -> Result<Vec<Vec<HeadObserved>>, InputError> {
+    let evaluator = model.evaluator(params)?;
+    let sums: Vec<HeadSums> = set
+        .blocks()
         .par_iter()
         .map(|block| {
-            let mut work = model.work();
             let inputs = &block.rows()[..model.length().min(block.rows().len())];
-            model.forward(prepared, inputs, &mut work);
-            HeadSums::of_block(
-                model,
-                prepared,
-                inputs,
-                block.used(),
-                &work,
-                measures,
-                ngram,
-            )
+            let mut sums = None;
+            evaluator.forward(inputs, 0, &mut |seen| {
+                let used = block.used();
+                sums = Some(HeadSums::of_block(
+                    model, inputs, used, &seen, measures, ngram,
+                ));
+            });
+            sums.expect("a forward is seen")
         })
         .collect();
-    means(model, &sums, measures)
+    Ok(means(model, &sums, measures))
 }
 
 /// The mean over all blocks of what was summed on each.
@@ -72,13 +77,12 @@ pub(super) struct HeadSums {
 }
 
 impl HeadSums {
-    /// Looks at the first `used` sequences of a block whose forward has just been done in `work`.
+    /// Looks at the first `used` sequences of a block whose forward was just done.
     pub fn of_block(
         model: &Model,
-        prepared: &Prepared,
         inputs: &[[u8; LANES]],
         used: usize,
-        work: &Work,
+        seen: &Forwarded,
         measures: &[HeadMeasure],
         ngram: usize,
     ) -> Self {
@@ -95,7 +99,7 @@ impl HeadSums {
             sums: heads.iter().map(empty).collect(),
             rows: measures.iter().map(rows).collect(),
         };
-        let level = Level::detect();
+        let level = model.level();
         let symbols = as_numbers(inputs);
         let mut look = |row: AttnRow| {
             let i = row.position;
@@ -113,7 +117,7 @@ impl HeadSums {
                 }
             }
         };
-        model.show_attention(prepared, inputs, work, &mut look);
+        seen.attention(&mut look);
         own
     }
 }

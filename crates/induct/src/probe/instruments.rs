@@ -4,16 +4,16 @@ use rayon::prelude::*;
 
 use super::estimate::Estimate;
 use super::heads::{matching, means, odd_even_score, positional_profile};
-use super::test_set::{Divergence, Draw, Positions, Room, TestSet, Wanted};
+use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
 use crate::chain::{Address, Prior, PriorSpec, Purpose};
-use crate::idle::Idle;
 use crate::invalid::Invalid;
-use crate::lanes::LANES;
+use crate::lanes::{LANES, Lane};
 use crate::measure::{
     Column, DIAGONAL_DOMINANCE, KL_TRUTH_BY_POSITION, Kl, LOSS_BY_POSITION, MATCHING_GAP, Measure,
     ODD_EVEN, Observed, POSITIONAL_PROFILE, Reading,
 };
 use crate::model::{Kind, Model, ModelSpec};
+use crate::scratch::ScratchPool;
 use crate::strategy::Strategy;
 use crate::train::{Recipe, StepLoss, THOROUGH_SEQUENCES};
 
@@ -29,8 +29,8 @@ pub struct Instruments {
     /// Whether the positional profile and the second layer's matching are asked for.
     reads_profile: bool,
     reads_matching: bool,
-    /// Scratch space for the recipe's model.
-    rooms: Idle<Room>,
+    /// Scratch buffers for logarithms of predictions.
+    pool: ScratchPool<Vec<Lane>>,
 }
 
 /// How well strategies do on a test set: KL(truth ‖ strategy) at the last position.
@@ -182,7 +182,7 @@ impl Instruments {
             levels,
             columns,
             wanted,
-            rooms: Idle::default(),
+            pool: ScratchPool::default(),
         })
     }
 
@@ -235,7 +235,7 @@ impl Instruments {
         step: u64,
         loss: Option<StepLoss>,
     ) -> Observed {
-        let prepared = model.prepare(params);
+        let evaluator = model.at(params);
         let mut measured: Vec<_> = self
             .sets
             .par_iter()
@@ -243,7 +243,7 @@ impl Instruments {
             .map(|(index, (_, set))| {
                 let nothing = Wanted::default();
                 let wanted = if index == 0 { &self.wanted } else { &nothing };
-                set.measure(&self.rooms, model, &prepared, wanted)
+                set.measure(&self.pool, model, &evaluator, wanted)
             })
             .collect();
         let own = measured.remove(0);

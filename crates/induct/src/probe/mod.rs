@@ -17,4 +17,4 @@ pub use instruments::{
     EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution,
 };
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
-pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer, log_softmax};
+pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer};

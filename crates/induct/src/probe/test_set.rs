@@ -7,10 +7,10 @@ use rayon::prelude::*;
 use super::estimate::Moments;
 use super::heads::HeadSums;
 use crate::chain::{Address, Prior, Sampler, TokenBlock};
-use crate::idle::Idle;
-use crate::lanes::{LANES, Lane, Level, leveled};
+use crate::lanes::{LANES, Lane, leveled};
 use crate::measure::HeadMeasure;
-use crate::model::{Model, Prepared, Work};
+use crate::model::{Evaluator, InputError, Model};
+use crate::scratch::ScratchPool;
 use crate::strategy::{Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
@@ -145,8 +145,16 @@ impl TestSet {
         }
     }
 
-    /// The sequences, in blocks of lanes.
-    pub fn blocks(&self) -> &[TokenBlock] {
+    /// The sequences, of one symbol more than a context has.
+    pub fn sequences(&self) -> impl Iterator<Item = Vec<u8>> {
+        let lanes = |block: &'_ TokenBlock| (0..block.used()).map(|l| block.lane(l)).collect();
+        self.blocks
+            .iter()
+            .flat_map(move |block| -> Vec<Vec<u8>> { lanes(block) })
+    }
+
+    /// The same, in blocks of lanes.
+    pub(super) fn blocks(&self) -> &[TokenBlock] {
         &self.blocks
     }
 
@@ -161,67 +169,41 @@ impl TestSet {
     }
 
     /// KL(reference ‖ model) for every reference, over the current thread pool.
-    pub fn divergences(&self, model: &Model, prepared: &Prepared) -> Vec<Divergence> {
-        let seen = self.measure(&Idle::default(), model, prepared, &Wanted::default());
-        seen.divergences
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many parameters as the model has.
+    pub fn divergences(
+        &self,
+        model: &Model,
+        params: &[f32],
+    ) -> Result<Vec<Divergence>, InputError> {
+        let evaluator = model.evaluator(params)?;
+        let pool = ScratchPool::default();
+        Ok(self
+            .measure(&pool, model, &evaluator, &Wanted::default())
+            .divergences)
     }
 
     /// The same, in scratch space for that model, and what else is wanted: one forward serves all.
     pub(super) fn measure(
         &self,
-        rooms: &Idle<Room>,
+        pool: &ScratchPool<Vec<Lane>>,
         model: &Model,
-        prepared: &Prepared,
+        evaluator: &Evaluator,
         wanted: &Wanted,
     ) -> Seen {
-        let (length, states) = (self.length, self.states);
         let by_block: Vec<OnBlock> = self
             .blocks
             .par_iter()
             .enumerate()
             // Small pieces: a step of training may be waiting for the thread that does one.
             .with_max_len(8)
-            .map(|(index, block)| {
-                rooms.lend(
-                    || Room::new(model),
-                    |Room { work, log_q }| {
-                        let inputs = &block.rows()[..length];
-                        let looked_at = index < wanted.looked_at && !wanted.heads.is_empty();
-                        if index < self.thorough || looked_at {
-                            model.forward(prepared, inputs, work);
-                        } else {
-                            model.forward_last(prepared, inputs, work);
-                        }
-                        let log_q = &mut log_q[..work.logits().len()];
-                        log_softmax(work.logits(), states, log_q);
-                        let last = &log_q[log_q.len() - states..];
-                        let from = |reference: &Reference| {
-                            let all = reference.all.as_ref().filter(|_| index < self.thorough);
-                            (
-                                reference.last.divergence(index, last),
-                                all.map(|all| all.mean_divergence(index * length, states, log_q)),
-                            )
-                        };
-                        let divergences = self.references.iter().map(from).collect();
-                        let by_position = wanted.by_position && index < self.thorough;
-                        OnBlock {
-                            divergences,
-                            by_position: by_position.then(|| self.by_position(index, log_q)),
-                            heads: looked_at.then(|| {
-                                let (used, asked) = (block.used(), &wanted.heads);
-                                HeadSums::of_block(
-                                    model,
-                                    prepared,
-                                    inputs,
-                                    used,
-                                    work,
-                                    asked,
-                                    wanted.ngram,
-                                )
-                            }),
-                        }
-                    },
-                )
+            .map(|(index, _)| {
+                let new = || vec![Lane::ZERO; model.length() * model.states()];
+                pool.with(new, |log_q| {
+                    self.measure_block(index, model, evaluator, wanted, log_q)
+                })
             })
             .collect();
         let mut divergences = self.empty_divergences();
@@ -237,6 +219,47 @@ impl TestSet {
             heads: heads.collect(),
             by_position,
         }
+    }
+
+    /// What is measured on one block; `log_q` ([t, k]) is scratch.
+    fn measure_block(
+        &self,
+        index: usize,
+        model: &Model,
+        evaluator: &Evaluator,
+        wanted: &Wanted,
+        log_q: &mut [Lane],
+    ) -> OnBlock {
+        let (length, states, block) = (self.length, self.states, &self.blocks[index]);
+        let inputs = &block.rows()[..length];
+        let looked_at = index < wanted.looked_at && !wanted.heads.is_empty();
+        let thorough = index < self.thorough;
+        let first = if thorough || looked_at { 0 } else { length - 1 };
+        let mut measured = None;
+        evaluator.forward(inputs, first, &mut |seen| {
+            let log_q = &mut log_q[..seen.logits.len()];
+            log_softmax(model.level(), seen.logits, states, log_q);
+            let last = &log_q[log_q.len() - states..];
+            let from = |reference: &Reference| {
+                let all = reference.all.as_ref().filter(|_| thorough);
+                (
+                    reference.last.divergence(index, last),
+                    all.map(|all| all.mean_divergence(index * length, states, log_q)),
+                )
+            };
+            let divergences = self.references.iter().map(from).collect();
+            let by_position = wanted.by_position && thorough;
+            let heads = looked_at.then(|| {
+                let (used, asked) = (block.used(), &wanted.heads);
+                HeadSums::of_block(model, inputs, used, &seen, asked, wanted.ngram)
+            });
+            measured = Some(OnBlock {
+                divergences,
+                by_position: by_position.then(|| self.by_position(index, log_q)),
+                heads,
+            });
+        });
+        measured.expect("a forward is seen")
     }
 
     /// KL(truth ‖ model) and cross-entropy at every position of a thorough block, given ln q ([t, k]).
@@ -351,22 +374,6 @@ struct OnBlock {
     heads: Option<HeadSums>,
 }
 
-/// What it takes to measure a model on a block.
-pub(super) struct Room {
-    work: Work,
-    /// [t, k]
-    log_q: Vec<Lane>,
-}
-
-impl Room {
-    fn new(model: &Model) -> Self {
-        Self {
-            work: model.work(),
-            log_q: vec![Lane::ZERO; model.length() * model.states()],
-        }
-    }
-}
-
 /// One strategy's predictions on a block, sequence by sequence.
 #[derive(Clone, Debug, Default)]
 struct Predictions {
@@ -472,13 +479,9 @@ impl Divergence {
     }
 }
 
-/// ln softmax of the logits at every position. Shapes: [positions, k] both.
-pub fn log_softmax(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
-    log_softmax_at(Level::detect(), logits, states, log_probs);
-}
-
 leveled!(
-    fn log_softmax_at<const FUSED: bool>(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
+    /// ln softmax of the logits at every position. Shapes: [positions, k] both.
+    fn log_softmax<const FUSED: bool>(logits: &[Lane], states: usize, log_probs: &mut [Lane]) {
         for (row, out) in logits
             .chunks_exact(states)
             .zip(log_probs.chunks_exact_mut(states))

@@ -1,5 +1,7 @@
 //! The gradient by Monte Carlo, with the code that trains: the third route to the truth.
 
+use std::ops::Range;
+
 use super::coupling::Weights;
 use super::enumeration::check_question;
 use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
@@ -40,9 +42,8 @@ pub fn sample(
     let loss = Loss::Margin { delta: margin };
     let all = weights.w_k.iter().chain(&weights.v);
     let params: Vec<f32> = all.map(|&w| w as f32).collect();
-    let prepared = model.prepare(&params);
-    let (mut sampler, mut block, mut work) =
-        (Sampler::new(prior), TokenBlock::new(t + 1), model.work());
+    let (evaluator, level) = (model.at(&params), model.level());
+    let (mut sampler, mut block) = (Sampler::new(prior), TokenBlock::new(t + 1));
     let address = Address {
         purpose: Purpose::Fresh,
         seed,
@@ -54,16 +55,11 @@ pub fn sample(
         let used = LANES.min(sequences - first);
         sampler.block(prior, address, first as u64, used, &mut block);
         let (inputs, targets) = (&block.rows()[..t], &block.rows()[1..]);
-        grads.fill(Lane::ZERO);
-        model.gradient(
-            &prepared,
-            inputs,
-            &mut work,
-            &mut |rows, logits, slope| {
-                loss.evaluate(logits, &targets[rows], used, 1.0 / t as f32, slope);
-            },
-            &mut grads,
-        );
+        let mut evaluate = |rows: Range<usize>, logits: &[Lane], slope: &mut [Lane]| {
+            let targets = &targets[rows];
+            loss.evaluate(level, logits, targets, used, 1.0 / t as f32, slope);
+        };
+        evaluator.gradient_by_lane(inputs, &mut evaluate, &mut grads);
         for (moments, lanes) in moments.iter_mut().zip(&grads) {
             lanes.0[..used]
                 .iter()

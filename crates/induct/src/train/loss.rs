@@ -43,23 +43,16 @@ impl Loss {
 
     /// The loss summed over positions and the first `used` lanes; writes its gradient, times `scale`, into
     /// `d_logits`. Shapes: logits, d_logits [rows, k]; targets `[rows]`.
-    pub fn evaluate(
+    pub(crate) fn evaluate(
         &self,
+        level: Level,
         logits: &[Lane],
         targets: &[[u8; LANES]],
         used: usize,
         scale: f32,
         d_logits: &mut [Lane],
     ) -> f64 {
-        evaluate_block(
-            Level::detect(),
-            self,
-            logits,
-            targets,
-            used,
-            scale,
-            d_logits,
-        )
+        evaluate_block(level, self, logits, targets, used, scale, d_logits)
     }
 
     /// The loss summed over positions, and its gradient, in f64 and one sequence at a time.

@@ -58,7 +58,7 @@ impl MemoryEstimate {
         let contexts = k.powf(n - 1.0);
         // Thresholds by lane, one table, the matrix of its stationary law, and random words.
         let sampler = (lanes + 2.0) * table + contexts * contexts * F64 + 2.0 * t * lanes * F32;
-        let work = model.work_bytes();
+        let work = model.scratch_bytes();
         let logits = k * t * lanes * F32;
         // For training, and for measuring.
         let thread = work + gradient * lanes * F32 + sampler + work + logits;

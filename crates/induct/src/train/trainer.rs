@@ -3,6 +3,8 @@
 //! Blocks are shared out over threads; each block's gradient is kept apart and they are added in the order
 //! of blocks, so that a run gives the same bytes for any number of threads.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::loss::Loss;
@@ -10,10 +12,10 @@ use super::optimizer::Optimizer;
 use super::recipe::Recipe;
 use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
 use crate::digest;
-use crate::idle::Idle;
 use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane};
-use crate::model::{Model, Prepared, Work};
+use crate::model::{Evaluator, Model};
+use crate::scratch::ScratchPool;
 
 /// Training failed: the loss is no longer a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -49,14 +51,13 @@ struct Learner {
     model: Model,
     optimizer: Optimizer,
     params: Vec<f32>,
-    prepared: Prepared,
+    evaluator: Evaluator,
     grads: Vec<f32>,
     /// Gradient with respect to what was prepared: of every block, [blocks, gradient_len], and their sum.
     block_grads: Vec<f32>,
     summed: Vec<f32>,
     /// Loss of each block, summed over its sequences and positions.
     block_losses: Vec<BlockLoss>,
-    workers: Idle<Worker>,
 }
 
 /// Loss of a block, summed over its sequences.
@@ -77,10 +78,19 @@ pub struct StepLoss {
     pub last: Option<f64>,
 }
 
-/// What one thread needs to learn from a block.
-struct Worker {
-    work: Work,
-    grads: Vec<Lane>,
+/// A part of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepPart {
+    /// A block of sequences is drawn.
+    Draw,
+    /// Its logits are computed.
+    Forward,
+    /// Their loss is computed, with its gradient.
+    Loss,
+    /// Forward and backward, without the loss.
+    Gradient,
+    /// The weights are moved.
+    Update,
 }
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights move.
@@ -90,7 +100,7 @@ struct Feed {
     /// The step that `batch` is for, once it is drawn.
     drawn_for: Option<u64>,
     next: Vec<TokenBlock>,
-    samplers: Idle<Sampler>,
+    samplers: ScratchPool<Sampler>,
 }
 
 /// The address of the batch that step `step` trains on.
@@ -170,13 +180,12 @@ impl Trainer {
             recipe: recipe.clone(),
             step: 0,
             learner: Learner {
-                prepared: model.prepare(&params),
+                evaluator: model.at(&params),
                 grads: vec![0.0; params.len()],
                 params,
                 summed: vec![0.0; size],
                 block_grads: vec![0.0; blocks * size],
                 block_losses: vec![BlockLoss::default(); blocks],
-                workers: Idle::default(),
                 model,
                 optimizer,
             },
@@ -185,7 +194,7 @@ impl Trainer {
                 next: batch.clone(),
                 batch,
                 drawn_for: None,
-                samplers: Idle::default(),
+                samplers: ScratchPool::default(),
             },
         })
     }
@@ -237,21 +246,67 @@ impl Trainer {
         let (batch, stages, samplers) = (&feed.batch, &feed.stages, &feed.samplers);
         let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
         let loss = if learner.model.needs_preparation() {
-            let loss = learner.look(recipe, batch, last);
+            let loss = learner.accumulate(recipe, batch, last);
             // While one thread moves the weights, the others need not wait.
-            let (moved, ()) = rayon::join(|| learner.learn(recipe, *step, loss.mean), draw_next);
+            let (moved, ()) = rayon::join(|| learner.step(recipe, *step, loss.mean), draw_next);
             moved?;
             loss
         } else {
             // The weights have moved before another thread would hear of it: it had better do all it can at once.
-            let (loss, ()) = rayon::join(|| learner.look(recipe, batch, last), draw_next);
-            learner.learn(recipe, *step, loss.mean)?;
+            let (loss, ()) = rayon::join(|| learner.accumulate(recipe, batch, last), draw_next);
+            learner.step(recipe, *step, loss.mean)?;
             loss
         };
         *step += 1;
         std::mem::swap(&mut feed.batch, &mut feed.next);
         feed.drawn_for = Some(*step);
         Ok(loss)
+    }
+
+    /// Does one step on this thread, one part after the other, and says when each is done: for whoever wants
+    /// to know how long they take. The loss is part of the gradient; the forward by itself is extra work.
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance).
+    pub fn advance_in_parts(&mut self, done: &mut dyn FnMut(StepPart)) -> Result<(), Diverged> {
+        let Self {
+            recipe,
+            step,
+            learner,
+            feed,
+        } = self;
+        let (prior, address) = (prior_at(&feed.stages, *step), batch_address(recipe, *step));
+        let (level, scale) = (learner.model.level(), scale(recipe));
+        let size = learner.summed.len();
+        let mut total = 0.0;
+        for (index, tokens) in feed.batch.iter_mut().enumerate() {
+            let first = index * LANES;
+            let used = (recipe.train.batch - first).min(LANES);
+            feed.samplers.with(
+                || Sampler::new(prior),
+                |sampler| sampler.block(prior, address, first as u64, used, tokens),
+            );
+            done(StepPart::Draw);
+            let rows = tokens.rows();
+            let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
+            learner.evaluator.forward(inputs, 0, &mut |_| {});
+            done(StepPart::Forward);
+            let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+                done(StepPart::Gradient);
+                let (loss, targets) = (recipe.train.loss, &targets[rows]);
+                total += loss.evaluate(level, logits, targets, used, scale as f32, d_logits);
+                done(StepPart::Loss);
+            };
+            let grads = &mut learner.block_grads[index * size..][..size];
+            learner.evaluator.gradient(inputs, &mut evaluate, grads);
+            done(StepPart::Gradient);
+        }
+        learner.step(recipe, *step, total * scale)?;
+        done(StepPart::Update);
+        *step += 1;
+        feed.drawn_for = None;
+        Ok(())
     }
 
     /// What is needed to go on from here.
@@ -274,39 +329,27 @@ impl Trainer {
         }
         self.step = state.step;
         learner.params = state.params;
-        let Learner {
-            model,
-            params,
-            prepared,
-            ..
-        } = learner;
-        model.prepare_again(params, prepared);
+        learner.evaluator.set(&learner.params);
         true
     }
 }
 
 impl Learner {
     /// Gradients of all blocks of a batch; returns its loss.
-    fn look(&mut self, recipe: &Recipe, batch: &[TokenBlock], last: bool) -> StepLoss {
-        let (model, prepared, workers) = (&self.model, &self.prepared, &self.workers);
-        let (loss, scale) = (recipe.train.loss, scale(recipe));
+    fn accumulate(&mut self, recipe: &Recipe, batch: &[TokenBlock], last: bool) -> StepLoss {
+        let (model, evaluator, scale) = (&self.model, &self.evaluator, scale(recipe));
+        let task = Task {
+            loss: recipe.train.loss,
+            scale: scale as f32,
+            last,
+        };
         self.block_losses
             .par_iter_mut()
             .zip(self.block_grads.par_chunks_mut(self.summed.len()))
             .zip(batch)
             .with_max_len(1)
             .for_each(|((block_loss, block_grad), tokens)| {
-                *block_loss = workers.lend(
-                    || Worker::new(model),
-                    |worker| {
-                        let task = Task {
-                            loss,
-                            scale: scale as f32,
-                            last,
-                        };
-                        worker.look(model, prepared, tokens, task, block_grad)
-                    },
-                );
+                *block_loss = task.gradient(model, evaluator, tokens, block_grad);
             });
         let mean = self.block_losses.iter().map(|loss| loss.all).sum::<f64>() * scale;
         let at_last = || self.block_losses.iter().map(|loss| loss.last).sum::<f64>();
@@ -317,7 +360,7 @@ impl Learner {
     }
 
     /// Moves the weights by the gradients of step `step`. If anything is not finite, they stay.
-    fn learn(&mut self, recipe: &Recipe, step: u64, loss: f64) -> Result<(), Diverged> {
+    fn step(&mut self, recipe: &Recipe, step: u64, loss: f64) -> Result<(), Diverged> {
         self.summed.fill(0.0);
         for block_grad in self.block_grads.chunks_exact(self.summed.len()) {
             for (total, &part) in self.summed.iter_mut().zip(block_grad) {
@@ -325,14 +368,13 @@ impl Learner {
             }
         }
         let Self {
-            model,
             params,
-            prepared,
+            evaluator,
             grads,
             summed,
             ..
         } = self;
-        model.pull_back(params, prepared, summed, grads);
+        evaluator.pull_back(params, summed, grads);
         if !loss.is_finite() || !grads.iter().all(|g| g.is_finite()) {
             return Err(Diverged {
                 step,
@@ -341,7 +383,7 @@ impl Learner {
         }
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
         self.optimizer.update(step, factor, grads, params);
-        model.prepare_again(params, prepared);
+        evaluator.set(params);
         Ok(())
     }
 }
@@ -356,7 +398,7 @@ fn draw(
     recipe: &Recipe,
     stages: &[(u64, Prior)],
     step: u64,
-    samplers: &Idle<Sampler>,
+    samplers: &ScratchPool<Sampler>,
     batch: &mut [TokenBlock],
 ) {
     let (address, prior) = (batch_address(recipe, step), prior_at(stages, step));
@@ -368,14 +410,14 @@ fn draw(
         .for_each(|(index, tokens)| {
             let first = index * LANES;
             let used = (size - first).min(LANES);
-            samplers.lend(
+            samplers.with(
                 || Sampler::new(prior),
                 |sampler| sampler.block(prior, address, first as u64, used, tokens),
             );
         });
 }
 
-/// What is asked of a worker.
+/// What is computed on a block.
 #[derive(Clone, Copy)]
 struct Task {
     loss: Loss,
@@ -385,46 +427,30 @@ struct Task {
     last: bool,
 }
 
-impl Worker {
-    fn new(model: &Model) -> Self {
-        Self {
-            work: model.work(),
-            grads: vec![Lane::ZERO; model.gradient_len()],
-        }
-    }
-
-    /// Loss of a block; its gradient, times the task's scale, into `grad`.
-    fn look(
-        &mut self,
+impl Task {
+    /// Loss of a block; its gradient, times the scale, into `grad`.
+    fn gradient(
+        self,
         model: &Model,
-        prepared: &Prepared,
+        evaluator: &Evaluator,
         tokens: &TokenBlock,
-        task: Task,
         grad: &mut [f32],
     ) -> BlockLoss {
-        let Task { loss, scale, last } = task;
-        let rows = tokens.rows();
+        let Self { loss, scale, last } = self;
+        let (rows, level) = (tokens.rows(), model.level());
         let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
         let (end, used) = (inputs.len(), tokens.used());
         let mut total = BlockLoss::default();
-        self.grads.fill(Lane::ZERO);
-        model.gradient(
-            prepared,
-            inputs,
-            &mut self.work,
-            &mut |rows, logits, d_logits| {
-                if last && rows.end == end {
-                    // Before the gradients of all rows take the place of these.
-                    let (start, row) = (logits.len() - model.states(), end - 1);
-                    let d_last = &mut d_logits[start..];
-                    total.last =
-                        loss.evaluate(&logits[start..], &targets[row..], used, scale, d_last);
-                }
-                total.all += loss.evaluate(logits, &targets[rows], used, scale, d_logits);
-            },
-            &mut self.grads,
-        );
-        model.sum_lanes(&self.grads, grad);
+        let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+            if last && rows.end == end {
+                // Before the gradients of all rows take the place of these.
+                let (start, row) = (logits.len() - model.states(), end - 1);
+                let (logits, d_last) = (&logits[start..], &mut d_logits[start..]);
+                total.last = loss.evaluate(level, logits, &targets[row..], used, scale, d_last);
+            }
+            total.all += loss.evaluate(level, logits, &targets[rows], used, scale, d_logits);
+        };
+        evaluator.gradient(inputs, &mut evaluate, grad);
         total
     }
 }

@@ -98,9 +98,11 @@ impl Set {
     fn loss(&self, scale: f64) -> f64 {
         let recipe = recipe(self.states, scale);
         let model = recipe.model().expect("a sound recipe");
-        let prepared = model.prepare(&model.start(0));
-        let divergences = self.test.divergences(&model, &prepared);
-        divergences[0].last.estimate().mean
+        let divergences = self.test.divergences(&model, &model.start(0));
+        divergences.expect("its own weights")[0]
+            .last
+            .estimate()
+            .mean
     }
 
     /// Mean total variation between what the second layer averages, read from logits that are just that, and the frequencies of
@@ -109,32 +111,31 @@ impl Set {
         let recipe = recipe(self.states, 1.0);
         let (length, k) = (recipe.task.length, self.states);
         let model = recipe.model().expect("a sound recipe");
-        let prepared = model.prepare(&model.start(0));
-        let mut work = model.work();
+        let constructed = model.evaluator(&model.start(0)).expect("its own weights");
         let (mut sum, mut sequences) = (0.0, 0.0);
-        for block in self.test.blocks() {
-            let inputs = &block.rows()[..length];
-            model.forward_last(&prepared, inputs, &mut work);
-            let logits = &work.logits()[work.logits().len() - k..];
-            for lane in 0..block.used() {
-                let symbols: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
-                let mut counts = vec![0.0; k];
-                for pair in symbols.windows(2) {
-                    if pair[0] == symbols[length - 1] {
-                        counts[usize::from(pair[1])] += 1.0;
-                    }
+        let drawn: Vec<Vec<u8>> = self.test.sequences().collect();
+        let inputs: Vec<&[u8]> = drawn.iter().map(|tokens| &tokens[..length]).collect();
+        let all_logits = constructed
+            .last_logits(&inputs)
+            .expect("sequences of the task");
+        for (index, symbols) in inputs.iter().enumerate() {
+            let logits = all_logits.row(&[index]);
+            let mut counts = vec![0.0; k];
+            for pair in symbols.windows(2) {
+                if pair[0] == symbols[length - 1] {
+                    counts[usize::from(pair[1])] += 1.0;
                 }
-                let total: f64 = counts.iter().sum();
-                if total > 0.0 {
-                    // The read-out adds the same number to every logit.
-                    let shift =
-                        (1.0 - logits.iter().map(|f| f64::from(f.0[lane])).sum::<f64>()) / k as f64;
-                    let apart = counts.iter().zip(logits).map(|(count, logit)| {
-                        (count / total - f64::from(logit.0[lane]) - shift).abs()
-                    });
-                    sum += 0.5 * apart.sum::<f64>();
-                    sequences += 1.0;
-                }
+            }
+            let total: f64 = counts.iter().sum();
+            if total > 0.0 {
+                // The read-out adds the same number to every logit.
+                let shift = (1.0 - logits.iter().map(|&f| f64::from(f)).sum::<f64>()) / k as f64;
+                let apart = counts
+                    .iter()
+                    .zip(logits)
+                    .map(|(count, logit)| (count / total - f64::from(*logit) - shift).abs());
+                sum += 0.5 * apart.sum::<f64>();
+                sequences += 1.0;
             }
         }
         sum / sequences

@@ -1,6 +1,5 @@
 //! What heads attend to, read from the forward that recorded it.
 
-use induct::chain::TokenBlock;
 use induct::measure::KL_TRUTH;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
@@ -23,23 +22,23 @@ struct Attention {
 /// Runs the model with some weights on one sequence, and looks at the first head of its first two layers.
 fn attention(trained: &Trained, params: &[f32], symbols: &[usize]) -> Attention {
     let tokens: Vec<u8> = symbols.iter().map(|&symbol| symbol as u8).collect();
-    let block = TokenBlock::from_sequences(&[&tokens]);
-    let (model, t) = (&trained.model, symbols.len());
-    let prepared = model.prepare(params);
-    let mut work = model.work();
-    let empty = || [vec![f64::NAN; t * t], vec![f64::NAN; t * t]];
-    let (mut scores, mut pattern) = (empty(), empty());
-    model.forward(&prepared, block.rows(), &mut work);
-    model.show_attention(&prepared, block.rows(), &work, &mut |row| {
-        if row.head > 0 || row.layer > 1 {
-            return;
-        }
-        let start = row.position * t;
-        for j in 0..=row.position {
-            scores[row.layer][start + j] = f64::from(row.attn_scores[j].0[0]);
-            pattern[row.layer][start + j] = f64::from(row.attn_pattern[j].0[0]);
-        }
-    });
+    let seen = trained
+        .model
+        .run(params, &tokens)
+        .expect("weights and symbols of the model's own");
+    let t = symbols.len();
+    let first_head = |layer: usize, name: &str| -> Vec<f64> {
+        let array = seen.get(&format!("layers.{layer}.{name}"));
+        let rows = array.expect("two layers").row(&[0]).iter().enumerate();
+        // Where a position does not look there is nothing to draw.
+        let shown = |(at, &value): (usize, &f32)| match at % t <= at / t {
+            true => f64::from(value),
+            false => f64::NAN,
+        };
+        rows.map(shown).collect()
+    };
+    let scores = [0, 1].map(|layer| first_head(layer, "attn_scores"));
+    let pattern = [0, 1].map(|layer| first_head(layer, "attn_pattern"));
     Attention { scores, pattern }
 }
 

@@ -126,12 +126,13 @@ fn order() -> Entry {
             twin::logits(&model, &params, x),
             twin::logits(&model, &swapped, x),
         );
-        let mut work = model.work();
-        let block = induct::chain::TokenBlock::from_sequences(&[x]);
-        model.forward(&model.prepare(&single), block.rows(), &mut work);
+        let constructed = model.evaluator(&single).expect("its own weights");
+        let logits = constructed
+            .logits(x)
+            .expect("a sequence of the model's own");
         for e in [K * (T - 1), K * T - 1] {
             let at = [("sequence", index as f64), ("logit", (e % K) as f64)];
-            let truth = [first_first.data[e], f64::from(work.logits()[e].0[0])];
+            let truth = [first_first.data[e], f64::from(logits.data()[e])];
             points.push(Point::new(&at, last_first.data[e], truth).corrected(first_first.data[e]));
         }
     }

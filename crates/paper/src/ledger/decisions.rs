@@ -1,10 +1,12 @@
 //! How often a minimal model ranks the two next symbols as the chain does.
 
-use induct::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
-use induct::lanes::LANES;
+use induct::chain::{Address, Prior, Purpose, Sampler};
 use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::probe::{Estimate, Moments};
 use induct::theory::Weights;
+
+/// Sequences that go through the model together.
+const TOGETHER: usize = 64;
 
 /// Shares of sequences at whose end the more probable next symbol is ranked first; a tie counts half.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +29,7 @@ pub fn decisions(prior: &Prior, weights: &Weights, sequences: usize, seed: u64) 
     // Decisions do not change when a layer is scaled, and f32 is spared numbers near its smallest.
     let (w_k, v) = (scaled(&weights.w_k), scaled(&weights.v));
     let params: Vec<f32> = w_k.iter().chain(&v).map(|&w| w as f32).collect();
-    let (prepared, mut work) = (model.prepare(&params), model.work());
+    let evaluator = model.evaluator(&params).expect("its own weights");
     let mut sampler = Sampler::new(prior);
     let address = Address {
         purpose: Purpose::Fresh,
@@ -35,23 +37,21 @@ pub fn decisions(prior: &Prior, weights: &Weights, sequences: usize, seed: u64) 
         step: 0,
     };
     let mut shares = [Moments::default(); 4];
-    for first in (0..sequences).step_by(LANES) {
+    for first in (0..sequences).step_by(TOGETHER) {
         let mut draw = |index: usize| {
             let mut x = vec![0; t];
             let table = sampler.sequence(prior, address, index as u64, &mut x);
             let row = table.row(x[t - 1] as usize);
             (x, row[1] - row[0])
         };
-        let last = sequences.min(first + LANES);
+        let last = sequences.min(first + TOGETHER);
         let drawn: Vec<(Vec<u8>, f64)> = (first..last).map(&mut draw).collect();
         let tokens: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
-        model.forward_last(
-            &prepared,
-            TokenBlock::from_sequences(&tokens).rows(),
-            &mut work,
-        );
+        let logits = evaluator
+            .last_logits(&tokens)
+            .expect("sequences of the model's own");
         for (lane, (x, wanted)) in drawn.iter().enumerate() {
-            let [zero, one] = [0, 1].map(|i| f64::from(work.logits()[i].0[lane]));
+            let [zero, one] = [0, 1].map(|i| f64::from(logits[[lane, i]]));
             let leanings = [one - zero, by_sum(&w_k, &v, x), by_pairs(x), by_symbols(x)];
             for (share, leaning) in shares.iter_mut().zip(leanings) {
                 share.push(agreement(leaning, *wanted));

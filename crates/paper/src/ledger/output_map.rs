@@ -1,7 +1,6 @@
 //! Section 2.3, the footnote: a linear map from the construction's frequencies to logits.
 
-use induct::chain::{Address, Purpose, Sampler, TokenBlock};
-use induct::lanes::LANES;
+use induct::chain::{Address, Purpose, Sampler};
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
 use induct::probe::Moments;
 use induct::theory::{Class, Classes};
@@ -11,6 +10,9 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::strategies::bigram;
 use super::truth::{Couplings, dirichlet, square_panels};
+
+/// Sequences that go through the model together.
+const TOGETHER: usize = 64;
 
 /// Length of the sequences, as in the paper's experiments.
 const T: usize = 100;
@@ -74,7 +76,7 @@ fn sampled(a: f64) -> (f64, f64) {
         ..TransformerSpec::default()
     };
     let model = Model::new(&ModelSpec::Transformer(spec), 2, T).expect("the construction fits");
-    let (prepared, mut work) = (model.prepare(&model.start(0)), model.work());
+    let constructed = model.evaluator(&model.start(0)).expect("its own weights");
     let prior = dirichlet();
     let mut sampler = Sampler::new(&prior);
     let address = Address {
@@ -83,8 +85,8 @@ fn sampled(a: f64) -> (f64, f64) {
         step: 0,
     };
     let mut moments = Moments::default();
-    for first in (0..SEQUENCES).step_by(LANES) {
-        let drawn: Vec<(Vec<u8>, Vec<f64>)> = (first..first + LANES)
+    for first in (0..SEQUENCES).step_by(TOGETHER) {
+        let drawn: Vec<(Vec<u8>, Vec<f64>)> = (first..first + TOGETHER)
             .map(|index| {
                 let mut x = vec![0; T];
                 let table = sampler.sequence(&prior, address, index as u64, &mut x);
@@ -93,13 +95,11 @@ fn sampled(a: f64) -> (f64, f64) {
             })
             .collect();
         let sequences: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
-        model.forward_last(
-            &prepared,
-            TokenBlock::from_sequences(&sequences).rows(),
-            &mut work,
-        );
+        let all_logits = constructed
+            .last_logits(&sequences)
+            .expect("sequences of the model's own");
         for (lane, (_, truth)) in drawn.iter().enumerate() {
-            let logits = [0, 1].map(|i| f64::from(work.logits()[i].0[lane]));
+            let logits = [0, 1].map(|i| f64::from(all_logits[[lane, i]]));
             let total = logits[0].exp() + logits[1].exp();
             let terms = truth
                 .iter()

@@ -12,19 +12,14 @@
 //! contiguous blocks of columns.
 
 pub mod coordinates;
-mod residual;
+pub(super) mod residual;
 
 use std::ops::Range;
 
-use self::coordinates::Coordinates;
-use self::residual::Placed;
 use super::layout::Layout;
 use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
-use crate::lanes::Level;
-
-pub use residual::{Weights, Work};
 
 /// A transformer's shape and the places of its parameters.
 #[derive(Clone, Debug)]
@@ -42,19 +37,6 @@ pub struct Transformer {
     /// [d, k]
     pub(in crate::model) unembed: Range<usize>,
     pub(in crate::model) layout: Layout,
-    /// How the first layer's attention goes, in the residual stream.
-    pub(in crate::model) first: First,
-}
-
-/// How the first layer's attention goes: the stream below it has only k different vectors, or k + t with absolute positions.
-#[derive(Clone, Debug)]
-pub(in crate::model) enum First {
-    /// As in all layers.
-    Plain,
-    /// By tables, with absolute positions.
-    Placed(Placed),
-    /// In coordinates, below an MLP.
-    Coordinates(Coordinates),
 }
 
 /// Places of one layer's parameters.
@@ -138,7 +120,7 @@ impl Transformer {
             .collect();
         let final_norm = norm(&mut layout, spec, "final_norm");
         let unembed = layout.push("unembed.P".into(), &[width, states], true);
-        let mut shape = Self {
+        Ok(Self {
             states,
             length,
             width,
@@ -153,26 +135,7 @@ impl Transformer {
             final_norm,
             unembed,
             layout,
-            first: First::Plain,
-        };
-        let in_coordinates = Coordinates::below_mlp(&shape).map(First::Coordinates);
-        let placed = || Placed::new(&shape).map(First::Placed);
-        shape.first = in_coordinates.or_else(placed).unwrap_or(First::Plain);
-        Ok(shape)
-    }
-
-    /// The same with a first layer like all others.
-    pub fn with_plain_first(mut self) -> Self {
-        self.first = First::Plain;
-        self
-    }
-
-    /// The same with other vector instructions.
-    pub fn at(mut self, level: Level) -> Self {
-        if let First::Coordinates(plan) = self.first {
-            self.first = First::Coordinates(plan.at(level));
-        }
-        self
+        })
     }
 
     /// Number of layers, L.

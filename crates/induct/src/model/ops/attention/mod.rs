@@ -14,6 +14,9 @@ pub mod placed;
 
 use crate::lanes::Lane;
 
+/// Multiplications and additions of a fused exponential, beside those of a score.
+pub const EXPONENTIAL: usize = 7;
+
 /// Where the positional vector r_{i−j} enters a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelativeTerm {

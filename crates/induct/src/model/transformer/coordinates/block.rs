@@ -7,23 +7,25 @@
 use std::ops::Range;
 
 use super::by_row;
-use super::narrow::{self, MOST, Way};
+use super::narrow::{self, KernelKey};
 use super::one_hot;
 use super::rows::{add_part, affine, affine_backward, copy_part, groups};
 use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
 use crate::lanes::{LANES, Lane};
-use crate::model::LossRows;
+use crate::model::choose::Kernel;
+use crate::model::engine::{LogitBuffers, LossRows};
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 use crate::model::ops::attention::{AttnProbe, RelativeTerm};
 use crate::model::ops::convolution::Planes;
 use crate::model::ops::linear;
 
-/// Rows of a layer that go forward, and backward, together.
-fn group_size(m: usize) -> usize {
-    if m <= MOST {
-        narrow::GROUP
-    } else {
-        fast::GROUP
+impl LayerPlan {
+    /// Rows that go forward, and backward, together.
+    fn group_size(&self) -> usize {
+        match self.uses(Kernel::Narrow) {
+            true => narrow::GROUP,
+            false => fast::GROUP,
+        }
     }
 }
 
@@ -68,25 +70,27 @@ impl Coordinates {
     /// Room for a forward and a backward over one block.
     pub fn work(&self) -> Work {
         let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
-        let head = |l: usize, m: usize| HeadWork {
+        let head = |plan: &LayerPlan, m: usize| HeadWork {
             w: lanes(m),
             c: lanes(m),
             dw: lanes(m),
             dc: lanes(m),
-            group: match m <= MOST {
+            group: match plan.uses(Kernel::Narrow) {
                 true => Group::Narrow(narrow::Group::new(self.length)),
                 false => Group::Wide(fast::Group::new(self.length, m)),
             },
-            convolution: (l == 0).then(|| one_hot::Work::new(self.states, self.length)),
+            convolution: plan
+                .uses(Kernel::OneHot)
+                .then(|| one_hot::Work::new(self.states, self.length)),
         };
-        let layer = |(l, plan): (usize, &LayerPlan)| LayerWork {
+        let layer = |plan: &LayerPlan| LayerWork {
             y: lanes(plan.m),
             dy: lanes(plan.m),
-            heads: plan.heads.iter().map(|_| head(l, plan.m)).collect(),
+            heads: plan.heads.iter().map(|_| head(plan, plan.m)).collect(),
         };
         Work {
             symbols: Planes::new(self.length, self.states, Lane::ZERO),
-            layers: self.layers.iter().enumerate().map(layer).collect(),
+            layers: self.layers.iter().map(layer).collect(),
             by_row: self
                 .heads_by_row()
                 .map(|(m, _)| by_row::HeadWork::new(self.states, m, self.length))
@@ -117,7 +121,7 @@ impl Coordinates {
         tables: &Tables,
         inputs: &[[u8; LANES]],
         work: &mut Work,
-        (logits, d_logits): (&mut [Lane], &mut [Lane]),
+        (logits, d_logits): LogitBuffers,
         loss: LossRows,
         grads: &mut [Lane],
     ) {
@@ -153,7 +157,7 @@ impl Coordinates {
         tables: &Tables,
         rows: usize,
         work: &mut Work,
-        (logits, d_logits): (&mut [Lane], &mut [Lane]),
+        (logits, d_logits): LogitBuffers,
         loss: LossRows,
         grads: &mut [Lane],
     ) {
@@ -162,7 +166,7 @@ impl Coordinates {
         // The first layer works on all rows at once.
         let size = match top {
             0 => rows,
-            _ => group_size(self.layers[top].m),
+            _ => self.layers[top].group_size(),
         };
         for first in (0..rows).step_by(size) {
             let group = first..(first + size).min(rows);
@@ -230,23 +234,17 @@ impl Coordinates {
         let (done, rest) = layers.split_at_mut(l + 1);
         let LayerWork { y, heads, .. } = &mut done[l];
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-            let way = self.way(tables, l, h);
-            if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
+            let key = self.key(tables, l, h);
+            if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
                 let (factors, c) = (&tables.factors[h], &mut head.c);
                 one_hot::forward(self.level, factors, symbols, rows.end, work, c);
                 continue;
             }
-            let asks = &tables.data[places.asks.clone()];
+            let qk = &tables.data[places.qk.clone()];
             let part = rows.start * m..rows.end * m;
-            affine(
-                self.level,
-                &y[part.clone()],
-                asks,
-                (m, m),
-                &mut head.w[part],
-            );
-            for group in groups(rows.clone(), group_size(m)) {
-                self.forward_group(way, tables, places, y, head, group);
+            affine(self.level, &y[part.clone()], qk, (m, m), &mut head.w[part]);
+            for group in groups(rows.clone(), plan.group_size()) {
+                self.forward_group(key, tables, places, y, head, group);
             }
         }
         // y′ = [y, c¹ … c^H]; what is after the last layer stays where it is.
@@ -343,9 +341,9 @@ impl Coordinates {
         }
         let part = rows.start * m..rows.end * m;
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-            let way = self.way(tables, l, h);
+            let key = self.key(tables, l, h);
             let d_positions = &mut grads[places.positions.clone()];
-            if let (true, Some(work)) = (way.gentle, &mut head.convolution) {
+            if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
                 let (factors, c, dc) = (&tables.factors[h], &head.c, &head.dc);
                 let (level, dw) = (self.level, &mut head.dw);
                 one_hot::backward(
@@ -359,22 +357,22 @@ impl Coordinates {
                     d_positions,
                 );
             } else {
-                for group in groups(rows.clone(), group_size(m)) {
+                for group in groups(rows.clone(), plan.group_size()) {
                     if group != rows {
-                        self.forward_group(way, tables, places, y, head, group.clone());
+                        self.forward_group(key, tables, places, y, head, group.clone());
                     }
-                    self.backward_group(way, tables, places, y, head, group, dy, d_positions);
+                    self.backward_group(key, tables, places, y, head, group, dy, d_positions);
                 }
             }
             affine_backward(
                 self.level,
                 &y[part.clone()],
-                &tables.data[places.asks.clone()],
+                &tables.data[places.qk.clone()],
                 (m, m),
                 self.data(),
                 &head.dw[part.clone()],
                 &mut dy[part.clone()],
-                &mut grads[places.asks.clone()],
+                &mut grads[places.qk.clone()],
             );
         }
     }
@@ -382,7 +380,7 @@ impl Coordinates {
     /// Averages and weights of one group of rows.
     fn forward_group(
         &self,
-        way: Way,
+        key: KernelKey,
         tables: &Tables,
         places: &HeadPlan,
         y: &[Lane],
@@ -394,10 +392,10 @@ impl Coordinates {
         match group {
             Group::Narrow(group) => {
                 let inputs = narrow::Inputs { y, w, positions };
-                narrow::forward(way, &inputs, rows, group, c);
+                narrow::forward(key, &inputs, rows, group, c);
             }
             Group::Wide(group) => {
-                let inputs = self.wide(way.m, y, w, positions);
+                let inputs = self.wide(key.m, y, w, positions);
                 fast::forward(self.level, &inputs, rows, group, c);
             }
         }
@@ -410,7 +408,7 @@ impl Coordinates {
     )]
     fn backward_group(
         &self,
-        way: Way,
+        key: KernelKey,
         tables: &Tables,
         places: &HeadPlan,
         y: &[Lane],
@@ -436,10 +434,10 @@ impl Coordinates {
                     w: dw,
                     positions: d_positions,
                 };
-                narrow::backward(way, &inputs, rows, group, (c, dc), &mut own);
+                narrow::backward(key, &inputs, rows, group, (c, dc), &mut own);
             }
             Group::Wide(group) => {
-                let inputs = self.wide(way.m, y, w, positions);
+                let inputs = self.wide(key.m, y, w, positions);
                 let mut own = fast::Gradients {
                     queries: dw,
                     keys: dy,
@@ -485,12 +483,12 @@ impl Coordinates {
     }
 
     /// How head `h` of layer `l` computes its scores.
-    fn way(&self, tables: &Tables, l: usize, h: usize) -> Way {
-        Way {
+    fn key(&self, tables: &Tables, l: usize, h: usize) -> KernelKey {
+        KernelKey {
             level: self.level,
             m: self.layers[l].m,
             data: self.data(),
-            gentle: tables.gentle[l][h],
+            bounded: tables.bounded[l][h],
             key: self.meets == Meets::Key,
         }
     }
@@ -502,8 +500,8 @@ impl Coordinates {
             let mut w = vec![Lane::ZERO; rows * m];
             for (h, places) in plan.heads.iter().enumerate() {
                 // The first layer's convolutions do not leave it behind.
-                let asks = &tables.data[places.asks.clone()];
-                affine(self.level, &y[..rows * m], asks, (m, m), &mut w);
+                let qk = &tables.data[places.qk.clone()];
+                affine(self.level, &y[..rows * m], qk, (m, m), &mut w);
                 let constant = &tables.data[places.constant.clone()];
                 let cancels = |i: usize| {
                     let mut sum = Lane::splat(constant[0]);

@@ -9,11 +9,11 @@
 //! one-hot symbol without its first entry (one-hot entries sum to one, so that one is redundant), A₀ = E₀ and
 //! A_c = E_c − E₀. Pushing A through W_Q, W_K and W_V gives for each head two small tables,
 //!
-//! > asks = A_Q A_K,₁…ᵀ / √d_head   ((1+m)×m),   positions = v A_Kᵀ / √d_head   (t×(1+m)),
+//! > qk = A_Q A_K,₁…ᵀ / √d_head   ((1+m)×m),   positions = v A_Kᵀ / √d_head   (t×(1+m)),
 //!
 //! from which the head's scores follow, up to terms that do not depend on j and cancel in the softmax:
 //!
-//! > w_i = asks₀ + y_i asks₁…,   s_ij = positions_δ0 + (w_i + positions_δ1…) · y_j,   δ = i − j.
+//! > w_i = qk₀ + y_i qk₁…,   s_ij = positions_δ0 + (w_i + positions_δ1…) · y_j,   δ = i − j.
 //!
 //! Both tables are kept in units of ln 2, because powers of two are cheaper than powers of e.
 //!
@@ -28,6 +28,7 @@
 mod block;
 mod by_row;
 mod dense;
+mod engine;
 mod narrow;
 mod one_hot;
 mod rows;
@@ -35,13 +36,16 @@ mod tables;
 
 use std::ops::Range;
 
-use super::{Layer, Transformer};
+use super::Transformer;
 use crate::lanes::{LANES, Level};
+use crate::model::choose::{Choice, Kernel};
+use crate::model::ops::attention::EXPONENTIAL;
 use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::convolution::PAD;
 
 pub use block::Work;
+pub(in crate::model) use engine::InCoordinates;
 pub use tables::Tables;
 
 /// How a transformer works in coordinates: sizes and the places of its tables.
@@ -72,16 +76,23 @@ enum Meets {
 /// One layer in coordinates.
 #[derive(Clone, Debug)]
 struct LayerPlan {
-    /// Coordinates a position, m.
+    /// Coordinates per position, m.
     m: usize,
+    kernels: Vec<Kernel>,
     heads: Vec<HeadPlan>,
+}
+
+impl LayerPlan {
+    fn uses(&self, kernel: Kernel) -> bool {
+        self.kernels.contains(&kernel)
+    }
 }
 
 /// Places of a head's tables.
 #[derive(Clone, Debug)]
 struct HeadPlan {
     /// [1 + m, m]
-    asks: Range<usize>,
+    qk: Range<usize>,
     /// [t, 1 + m]
     positions: Range<usize>,
     /// `[1 + m]`: the part of a score that does not depend on j; for recorded scores only.
@@ -89,74 +100,68 @@ struct HeadPlan {
 }
 
 impl Coordinates {
-    /// The plan for `shape`, if coordinates are possible and no more work than the stream itself.
-    pub fn new(shape: &Transformer) -> Option<Self> {
-        let has_mlp = shape.layers.iter().any(|layer| layer.mlp.is_some());
-        let plan = || Self::of_layers(shape, &shape.layers, shape.states);
-        (!has_mlp).then(plan).flatten()
-    }
-
-    /// The plan for what is below the first MLP of `shape`, on the same conditions.
-    pub fn below_mlp(shape: &Transformer) -> Option<Self> {
-        let has_mlp = shape.layers[0].mlp.is_some();
-        let plan = || Self::of_layers(shape, &shape.layers[..1], shape.width);
-        has_mlp.then(plan).flatten()
-    }
-
-    fn of_layers(shape: &Transformer, of: &[Layer], outputs: usize) -> Option<Self> {
-        let normed = of.iter().any(|layer| layer.norm.is_some());
-        if normed || shape.embed_positions.is_some() {
-            return None;
-        }
+    /// The plan for the layers of `shape` that are in coordinates.
+    pub fn new(shape: &Transformer, choice: &Choice, level: Level) -> Self {
         let mut size = 0;
         let mut take = |length: usize| {
             size += length;
             size - length..size
         };
         let mut m = shape.states - 1;
-        let (mut pair_work, mut layers) = (0, Vec::new());
-        for layer in of {
-            pair_work += layer.heads * m;
-            // Before m grows any further: with many layers it would outgrow any number.
-            if pair_work > shape.width * of.len() {
-                return None;
-            }
+        let mut layers = Vec::new();
+        for (layer, kernels) in shape.layers.iter().zip(&choice.layers) {
             let heads = (0..layer.heads).map(|_| HeadPlan {
-                asks: take((1 + m) * m),
+                qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
                 constant: take(1 + m),
             });
             layers.push(LayerPlan {
                 m,
+                kernels: kernels.clone(),
                 heads: heads.collect(),
             });
             m *= 1 + layer.heads;
         }
+        let outputs = match choice.engine {
+            Kernel::Coordinates => shape.states,
+            _ => shape.width,
+        };
         let output = take((1 + m) * outputs);
-        Some(Self {
+        Self {
             states: shape.states,
             length: shape.length,
             meets: match shape.relative {
                 RelativeTerm::Query => Meets::Query,
                 RelativeTerm::Key | RelativeTerm::Absent => Meets::Key,
             },
-            level: Level::detect(),
+            level,
             layers,
             last: m,
             outputs,
             output,
             size,
-        })
+        }
     }
 
-    /// The same plan with other vector instructions.
-    pub fn at(self, level: Level) -> Self {
-        Self { level, ..self }
-    }
-
-    /// Coordinates and heads of every layer.
-    pub fn sizes(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.layers.iter().map(|plan| (plan.m, plan.heads.len()))
+    /// Multiplications that the gradient of one sequence takes. An upper count: gradients of data and a second
+    /// pass of the last layer's scores are in it, though nobody computes them.
+    fn multiplications(&self) -> usize {
+        let (t, k) = (self.length, self.states);
+        let (pairs, top) = (t * (t + 1) / 2, self.layers.len() - 1);
+        let mut count = 0;
+        for (l, plan) in self.layers.iter().enumerate() {
+            let (m, heads) = (plan.m, plan.heads.len());
+            // A score and an average forward; a slope, and shares for row, key (two) and lag backward.
+            let forward = 2 * m + EXPONENTIAL;
+            let again = if l == 0 || l == top { 0 } else { forward };
+            let attention = match l {
+                0 => 2 * k,
+                _ => forward + again + 5 * m + 1,
+            };
+            let last = m * (1 + heads);
+            count += heads * (attention * pairs + 3 * m * m * t) + 3 * last * k * t;
+        }
+        count
     }
 
     /// How many coordinates of every layer, the first ones, are data, and need no gradient: the symbols.
@@ -168,8 +173,11 @@ impl Coordinates {
     /// in registers, and some of them averages.
     fn heads_by_row(&self) -> impl Iterator<Item = (usize, &HeadPlan)> {
         let last = &self.layers[self.layers.len() - 1];
-        let by_row = last.m > narrow::MOST && self.layers.len() > 1 && self.meets == Meets::Key;
-        let heads = if by_row { &last.heads[..] } else { &[] };
+        let heads = if last.uses(Kernel::ByRow) {
+            &last.heads[..]
+        } else {
+            &[]
+        };
         heads.iter().map(|head| (last.m, head))
     }
 

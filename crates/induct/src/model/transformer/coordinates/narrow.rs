@@ -1,4 +1,4 @@
-//! Attention over at most eight coordinates: one head, one block of lanes, a few rows at a time.
+//! Attention over at most eight coordinates ([`NARROW`](crate::model::choose::NARROW)): one head, one block of lanes, a few rows at a time.
 //!
 //! With y_j the M coordinates of position j, w_i what the query asks of them and T the positional table
 //! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), both in units of ln 2:
@@ -7,7 +7,7 @@
 //! - s_ij = T_δ0 + Σ_r w_ir y_jr + T_δr y_ir         (positions meet the query)
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
-//! All that belongs to a row stays in registers. `gentle` promises that no score is beyond ±40: then the largest score
+//! All that belongs to a row stays in registers. `bounded` promises that no score is beyond ±40: then the largest score
 //! need not be known, and a row is done in one pass. `key` says that positions meet the key. The compiler knows both,
 //! and M: a branch in the innermost loop would cost more than it decides.
 
@@ -16,68 +16,65 @@ use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
 
-/// The most coordinates that this is for.
-pub(super) const MOST: usize = 8;
-
-/// Calls `$function::<GENTLE, KEY, M>` for a [`Way`]. Scores are gentle only where positions meet the key.
-macro_rules! on_way {
-    ($way:expr, $function:ident $arguments:tt) => {
-        match $way.m {
-            1 => on_way!(@1 $way, $function $arguments),
-            2 => on_way!(@2 $way, $function $arguments),
-            3 => on_way!(@3 $way, $function $arguments),
-            4 => on_way!(@4 $way, $function $arguments),
-            5 => on_way!(@5 $way, $function $arguments),
-            6 => on_way!(@6 $way, $function $arguments),
-            7 => on_way!(@7 $way, $function $arguments),
-            8 => on_way!(@8 $way, $function $arguments),
+/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`]. Scores are bounded only where positions meet the key.
+macro_rules! with_key {
+    ($key:expr, $function:ident $arguments:tt) => {
+        match $key.m {
+            1 => with_key!(@1 $key, $function $arguments),
+            2 => with_key!(@2 $key, $function $arguments),
+            3 => with_key!(@3 $key, $function $arguments),
+            4 => with_key!(@4 $key, $function $arguments),
+            5 => with_key!(@5 $key, $function $arguments),
+            6 => with_key!(@6 $key, $function $arguments),
+            7 => with_key!(@7 $key, $function $arguments),
+            8 => with_key!(@8 $key, $function $arguments),
             m => unreachable!("{m} coordinates are not few"),
         }
     };
-    (@$m:literal $way:expr, $function:ident($($argument:expr),*)) => {
-        match ($way.gentle, $way.key) {
-            (true, _) => $function::<true, true, $m>($way.level, $($argument),*),
-            (false, true) => $function::<false, true, $m>($way.level, $($argument),*),
-            (false, false) => $function::<false, false, $m>($way.level, $($argument),*),
+    (@$m:literal $key:expr, $function:ident($($argument:expr),*)) => {
+        match ($key.bounded, $key.key) {
+            (true, _) => $function::<true, true, $m>($key.level, $($argument),*),
+            (false, true) => $function::<false, true, $m>($key.level, $($argument),*),
+            (false, false) => $function::<false, false, $m>($key.level, $($argument),*),
         }
     };
 }
 
-/// Calls `$function::<KEY, M, DATA>` for a [`Way`]: DATA is the number of coordinates that are data, which need no gradient,
+/// Calls `$function::<KEY, M, DATA>` for a [`KernelKey`]: DATA is the number of coordinates that are data, which need no gradient,
 /// or a smaller one. Half of them are where one head stands on the symbols; one is at least.
-macro_rules! on_way_back {
-    ($way:expr, $function:ident $arguments:tt) => {
-        match ($way.m, $way.data) {
-            (1, _) => on_way_back!(@1 1 $way, $function $arguments),
-            (2, _) => on_way_back!(@2 1 $way, $function $arguments),
-            (3, _) => on_way_back!(@3 1 $way, $function $arguments),
-            (4, 1) => on_way_back!(@4 1 $way, $function $arguments),
-            (4, _) => on_way_back!(@4 2 $way, $function $arguments),
-            (5, _) => on_way_back!(@5 1 $way, $function $arguments),
-            (6, 1 | 2) => on_way_back!(@6 1 $way, $function $arguments),
-            (6, _) => on_way_back!(@6 3 $way, $function $arguments),
-            (7, _) => on_way_back!(@7 1 $way, $function $arguments),
-            (8, 1..=3) => on_way_back!(@8 1 $way, $function $arguments),
-            (8, _) => on_way_back!(@8 4 $way, $function $arguments),
+macro_rules! with_backward_key {
+    ($key:expr, $function:ident $arguments:tt) => {
+        match ($key.m, $key.data) {
+            (1, _) => with_backward_key!(@1 1 $key, $function $arguments),
+            (2, _) => with_backward_key!(@2 1 $key, $function $arguments),
+            (3, _) => with_backward_key!(@3 1 $key, $function $arguments),
+            (4, 1) => with_backward_key!(@4 1 $key, $function $arguments),
+            (4, _) => with_backward_key!(@4 2 $key, $function $arguments),
+            (5, _) => with_backward_key!(@5 1 $key, $function $arguments),
+            (6, 1 | 2) => with_backward_key!(@6 1 $key, $function $arguments),
+            (6, _) => with_backward_key!(@6 3 $key, $function $arguments),
+            (7, _) => with_backward_key!(@7 1 $key, $function $arguments),
+            (8, 1..=3) => with_backward_key!(@8 1 $key, $function $arguments),
+            (8, _) => with_backward_key!(@8 4 $key, $function $arguments),
             (m, _) => unreachable!("{m} coordinates are not few"),
         }
     };
-    (@$m:literal $data:literal $way:expr, $function:ident($($argument:expr),*)) => {
-        match $way.key {
-            true => $function::<true, $m, $data>($way.level, $($argument),*),
-            false => $function::<false, $m, $data>($way.level, $($argument),*),
+    (@$m:literal $data:literal $key:expr, $function:ident($($argument:expr),*)) => {
+        match $key.key {
+            true => $function::<true, $m, $data>($key.level, $($argument),*),
+            false => $function::<false, $m, $data>($key.level, $($argument),*),
         }
     };
 }
 
 /// How a head's scores are to be computed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct KernelKey {
     pub level: Level,
     /// Coordinates, and how many of them, the first ones, are data.
     pub m: usize,
     pub data: usize,
-    pub gentle: bool,
+    pub bounded: bool,
     pub key: bool,
 }
 
@@ -121,13 +118,13 @@ pub(super) struct Gradients<'a> {
 
 /// Computes the averages c of some rows, and leaves their weights in `group`.
 pub(super) fn forward(
-    way: Way,
+    key: KernelKey,
     inputs: &Inputs,
     rows: Range<usize>,
     group: &mut Group,
     c: &mut [Lane],
 ) {
-    on_way!(way, forward_at(inputs, rows, group, c));
+    with_key!(key, forward_at(inputs, rows, group, c));
 }
 
 /// Adds the gradients of some rows, right after their [`forward`], given that of the averages (`dc`).
@@ -138,18 +135,18 @@ pub(super) fn forward(
 ///
 /// The factors ln 2 and one over the row's sum are put into copies of dc_i, outside the loop over j.
 pub(super) fn backward(
-    way: Way,
+    key: KernelKey,
     inputs: &Inputs,
     rows: Range<usize>,
     group: &Group,
     (c, dc): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
-    on_way_back!(way, backward_at(inputs, rows, group, c, dc, grads));
+    with_backward_key!(key, backward_at(inputs, rows, group, c, dc, grads));
 }
 
 leveled!(
-    fn forward_at<const FUSED: bool, const GENTLE: bool, const KEY: bool, const M: usize>(
+    fn forward_at<const FUSED: bool, const BOUNDED: bool, const KEY: bool, const M: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut Group,
@@ -161,7 +158,7 @@ leveled!(
             let (weights, keys) = (&mut weights[..=i], &inputs.y[..(i + 1) * M]);
             let mut sum = Lane::ZERO;
             let mut average = [Lane::ZERO; M];
-            if GENTLE {
+            if BOUNDED {
                 let odd = weights.len() % KEYS;
                 if odd == 1 {
                     let position = &inputs.positions[i * (1 + M)..][..1 + M];

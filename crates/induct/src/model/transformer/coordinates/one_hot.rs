@@ -8,7 +8,7 @@
 //!
 //! > N_ib = Σ_j≤i e(i−j, b) 1{x_j = b},   Z_i = Σ_b g(x_i, b) N_ib,   c_ib = g(x_i, b) N_ib / Z_i,
 //!
-//! and as many correlations in the backward. For positions that meet the key, and gentle scores (see `narrow`).
+//! and as many correlations in the backward. For positions that meet the key, and bounded scores (see `narrow`).
 
 use std::f32::consts::LN_2;
 
@@ -35,8 +35,8 @@ impl Factors {
         }
     }
 
-    /// Computes both from the head's tables, `asks` [k, k−1] and `positions` [t, k].
-    pub fn fill(&mut self, asks: &[f32], positions: &[f32]) {
+    /// Computes both from the head's tables, `qk` [k, k−1] and `positions` [t, k].
+    pub fn fill(&mut self, qk: &[f32], positions: &[f32]) {
         let states = self.states;
         for b in 0..states {
             let rows = positions.chunks_exact(states);
@@ -50,9 +50,9 @@ impl Factors {
                 let own = if a == 0 {
                     0.0
                 } else {
-                    asks[a * (states - 1) + r]
+                    qk[a * (states - 1) + r]
                 };
-                *g = libm::exp2f(asks[r] + own);
+                *g = libm::exp2f(qk[r] + own);
             }
         }
     }

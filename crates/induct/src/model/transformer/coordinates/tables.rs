@@ -8,25 +8,26 @@ use super::dense::{
 };
 use super::one_hot::Factors;
 use super::{Coordinates, HeadPlan, LayerPlan, Meets};
+use crate::model::choose::BOUNDED;
 use crate::model::transformer::Transformer;
 
 /// What one set of parameters looks like in coordinates, with room for the way back.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// All tables, at the places that [`Coordinates`] says.
+    /// All tables, at the places that [`Coordinates`] ov.
     pub(super) data: Vec<f32>,
     /// The affine basis A below every layer and after the last: [1 + m, d] each.
     bases: Vec<Vec<f32>>,
     /// The same after W_Q, W_K and W_V, in every layer.
     projected: Vec<Projected>,
     /// Whether a head's positions meet the key and none of its scores can be large, `[layer][head]`.
-    pub(super) gentle: Vec<Vec<bool>>,
-    /// The first layer's heads, where their scores are gentle.
+    pub(super) bounded: Vec<Vec<bool>>,
+    /// The first layer's heads, where their scores are bounded.
     pub(super) factors: Vec<Factors>,
     /// The last layer's heads, where its rows are lanes.
     pub(super) lags: Vec<Lags>,
     /// What their averages say about every symbol but the first, beyond what they say about that: [m, k−1] each.
-    pub(super) says: Vec<Vec<f32>>,
+    pub(super) ov: Vec<Vec<f32>>,
     /// Gradients of `bases` and `projected`.
     d_bases: Vec<Vec<f32>>,
     d_projected: Vec<Projected>,
@@ -39,10 +40,6 @@ struct Projected {
     k: Vec<f32>,
     v: Vec<f32>,
 }
-
-/// Scores in units of ln 2 are gentle up to here. In the one-hot layer's backward a share g(x_i, b) / Z_i of a symbol
-/// that is not in the context can reach twice that exponent; both stay far from the ends of f32.
-const GENTLE: f32 = 40.0;
 
 impl Coordinates {
     /// Room for tables.
@@ -63,7 +60,7 @@ impl Coordinates {
             bases,
             d_projected: projected.clone(),
             projected,
-            gentle: self
+            bounded: self
                 .layers
                 .iter()
                 .map(|plan| vec![false; plan.heads.len()])
@@ -77,7 +74,7 @@ impl Coordinates {
                 .heads_by_row()
                 .map(|(m, _)| Lags::new(self.states, m, self.length))
                 .collect(),
-            says: self
+            ov: self
                 .heads_by_row()
                 .map(|(m, _)| vec![0.0; m * (self.states - 1)])
                 .collect(),
@@ -100,11 +97,12 @@ impl Coordinates {
         for l in 0..self.layers.len() {
             self.prepare_layer(shape, params, l, tables);
         }
-        let gentle = tables.gentle[self.layers.len() - 1].iter();
-        for (((m, places), lags), &gentle) in self.heads_by_row().zip(&mut tables.lags).zip(gentle)
+        let bounded = tables.bounded[self.layers.len() - 1].iter();
+        for (((m, places), lags), &bounded) in
+            self.heads_by_row().zip(&mut tables.lags).zip(bounded)
         {
             let positions = &tables.data[places.positions.clone()];
-            lags.fill(self.states, m, positions, gentle);
+            lags.fill(self.states, m, positions, bounded);
         }
         let last = &tables.bases[self.layers.len()];
         if self.ends_in_stream(shape) {
@@ -117,9 +115,9 @@ impl Coordinates {
         add_product(output, View::new(last, d), p, sizes, 1.0);
         let of_heads = tables.data[self.output.clone()].chunks_exact(self.states);
         let of_heads = of_heads.skip(1 + self.layers[self.layers.len() - 1].m);
-        let says = tables.says.iter_mut().flatten();
+        let ov = tables.ov.iter_mut().flatten();
         let beyond = of_heads.flat_map(|row| row[1..].iter().map(|logit| logit - row[0]));
-        says.zip(beyond).for_each(|(says, logit)| *says = logit);
+        ov.zip(beyond).for_each(|(ov, logit)| *ov = logit);
     }
 
     /// Whether the stream goes on after the last layer here, so that there is no unembedding yet.
@@ -162,9 +160,9 @@ impl Coordinates {
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
-            let asks = ViewMut::new(&mut tables.data, plan.m, places.asks.start);
+            let qk = ViewMut::new(&mut tables.data, plan.m, places.qk.start);
             let sizes = (1 + m, size, m);
-            add_product_with_transposed(self.level, asks, q, k.from(1, 0), sizes, scale);
+            add_product_with_transposed(self.level, qk, q, k.from(1, 0), sizes, scale);
             let constant = ViewMut::new(&mut tables.data, 1, places.constant.start);
             add_product_with_transposed(self.level, constant, q, k, (1 + m, size, 1), scale);
             if let Some(v) = &layer.v {
@@ -174,15 +172,15 @@ impl Coordinates {
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(self.level, table, positions, other, sizes, scale);
             }
-            let gentle =
-                self.meets == Meets::Key && self.bound(plan, places, &tables.data) < GENTLE;
-            tables.gentle[l][h] = gentle;
-            if l == 0 && gentle {
-                let (asks, positions) = (
-                    &tables.data[places.asks.clone()],
+            let bounded =
+                self.meets == Meets::Key && self.bound(plan, places, &tables.data) < BOUNDED;
+            tables.bounded[l][h] = bounded;
+            if l == 0 && bounded {
+                let (qk, positions) = (
+                    &tables.data[places.qk.clone()],
                     &tables.data[places.positions.clone()],
                 );
-                tables.factors[h].fill(asks, positions);
+                tables.factors[h].fill(qk, positions);
             }
             // A′: the head's constant goes to row 0, its averages get rows of their own.
             let rows = (1 + m * (1 + h)) * d;
@@ -210,9 +208,9 @@ impl Coordinates {
         let block = self.states - 1;
         let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
         let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
-        let (base, asks) = data[places.asks.clone()].split_at(plan.m);
+        let (base, qk) = data[places.qk.clone()].split_at(plan.m);
         // What a block of the query adds is at most what its most demanding symbol does.
-        let demanding = asks.chunks_exact(plan.m * block).map(|rows| {
+        let demanding = qk.chunks_exact(plan.m * block).map(|rows| {
             let of_rows = rows.chunks_exact(plan.m).map(blocks);
             of_rows.fold(0.0, f32::max)
         });
@@ -298,12 +296,12 @@ impl Coordinates {
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k) = (views(&basis.q, column), views(&basis.k, column));
-            // asks = A_Q A_K,₁…ᵀ log₂ e / √d_head
-            let d_asks = View::new(&d_tables[places.asks.clone()], plan.m);
+            // qk = A_Q A_K,₁…ᵀ log₂ e / √d_head
+            let d_qk = View::new(&d_tables[places.qk.clone()], plan.m);
             let d_q_own = ViewMut::new(d_q, d, column);
-            add_product(d_q_own, d_asks, k.from(1, 0), (1 + m, m, size), scale);
+            add_product(d_q_own, d_qk, k.from(1, 0), (1 + m, m, size), scale);
             let d_k_own = ViewMut::new(d_k, d, d + column);
-            add_transposed_product(d_k_own, d_asks, q, (m, 1 + m, size), scale);
+            add_transposed_product(d_k_own, d_qk, q, (m, 1 + m, size), scale);
             // positions = v A_Kᵀ log₂ e / √d_head (or A_Q)
             if let Some(v) = &layer.v {
                 let positions = View::new(&params[v.clone()], d).from(0, column);

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Pass, Placed, Slopes, Work, set_to_sums, sums_backward};
+use super::Pass;
+use super::embed::{set_to_sums, sums_backward};
+use super::placed::Placed;
+use super::scratch::{Scratch, Slopes};
 use crate::lanes::Lane;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
 use crate::model::ops::attention::placed;
@@ -96,14 +99,14 @@ impl<'a> Pass<'a> {
     }
 
     /// Makes the groups ready for rows of layer `l`.
-    pub(super) fn turn_to(self, l: usize, work: &mut Work) {
+    pub(super) fn turn_to(self, l: usize, work: &mut Scratch) {
         for h in 0..self.shape.layers[l].heads {
             work.groups[h].turn_to(&self.head(l, h, &work.layers[l].read));
         }
     }
 
     /// Queries, keys and values of all rows: norm(h) W each. Where the layer goes by tables, values only, out of theirs.
-    pub(super) fn project(self, l: usize, rows: usize, work: &mut Work) {
+    pub(super) fn project(self, l: usize, rows: usize, work: &mut Scratch) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let LayerWork {
             input,
@@ -146,7 +149,7 @@ impl<'a> Pass<'a> {
         self,
         l: usize,
         rows: usize,
-        work: &mut Work,
+        work: &mut Scratch,
         grads: &mut [Lane],
     ) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
@@ -191,7 +194,7 @@ impl<'a> Pass<'a> {
     }
 
     /// What the rows of a layer that goes by tables have left of the gradients of values and of S_aj, which make up those of S_ab.
-    fn placed_backward(self, plan: &Placed, rows: usize, work: &Work, grads: &mut [Lane]) {
+    fn placed_backward(self, plan: &Placed, rows: usize, work: &Scratch, grads: &mut [Lane]) {
         let (k, d) = (plan.states, self.shape.width);
         let (symbols, slopes) = (&work.symbols[..rows * k], &work.slopes);
         let d_values = &slopes.read.values[..rows * d];
@@ -223,7 +226,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The rest of the layer for a group of rows: attention, and the MLP if there is one. Leaves the group's weights behind.
-    pub(super) fn forward_rows(self, l: usize, rows: Range<usize>, work: &mut Work) {
+    pub(super) fn forward_rows(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         if !self.is_below(l) {
             self.attend(l, rows.clone(), work);
         }
@@ -231,7 +234,7 @@ impl<'a> Pass<'a> {
     }
 
     /// h′ = h + mixed (W_O): the layer's attention.
-    fn attend(self, l: usize, rows: Range<usize>, work: &mut Work) {
+    fn attend(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
         let own = rows.start * d..rows.end * d;
         let (done, rest) = work.layers.split_at_mut(l + 1);
@@ -271,7 +274,7 @@ impl<'a> Pass<'a> {
     }
 
     /// h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out
-    fn mlp(self, l: usize, rows: Range<usize>, work: &mut Work) {
+    fn mlp(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let Some(mlp) = &self.shape.layers[l].mlp else {
             return;
         };
@@ -299,7 +302,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Leaves the weights of a group's rows behind once more.
-    pub(super) fn weights_again(self, l: usize, rows: Range<usize>, work: &mut Work) {
+    pub(super) fn weights_again(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let (level, read) = (self.level, &work.layers[l].read);
         for h in 0..self.shape.layers[l].heads {
             let rows = rows.clone();
@@ -318,7 +321,7 @@ impl<'a> Pass<'a> {
         self,
         l: usize,
         rows: Range<usize>,
-        work: &mut Work,
+        work: &mut Scratch,
         grads: &mut [Lane],
     ) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);

@@ -10,15 +10,10 @@ use std::ops::Range;
 
 use crate::lanes::cross_lane::sum_lanes;
 use crate::lanes::{LANES, Lane, Level, leveled};
-use crate::model::ops::attention::placed::{MOST_STATES, Powers, seen};
+use crate::model::choose::BOUNDED;
+use crate::model::ops::attention::placed::{Powers, seen};
 use crate::model::ops::linear;
 use crate::model::transformer::{Layer, Transformer};
-
-/// Tables grow with t². Up to this length they are not worth a thought.
-const LONGEST: usize = 256;
-
-/// Both factors of a weight are powers of two with exponents up to here, far from the ends of f32.
-const GENTLE: f32 = 30.0;
 
 /// Sizes of the tables, and the places of their gradients.
 #[derive(Clone, Debug)]
@@ -44,7 +39,7 @@ pub struct ScorePlaces {
 #[derive(Clone, Debug)]
 pub struct PlacedTables {
     /// Whether no score is too large for them.
-    pub gentle: bool,
+    pub bounded: bool,
     /// [n, d]
     pub values: Vec<f32>,
     /// One a head.
@@ -73,20 +68,16 @@ struct HeadTables {
 }
 
 impl Placed {
-    /// The tables of `shape`, where they are possible and less work than products a pair.
-    pub fn new(shape: &Transformer) -> Option<Self> {
+    /// The tables of `shape`.
+    pub fn new(shape: &Transformer) -> Self {
         let Transformer { states, length, .. } = *shape;
         let first = &shape.layers[0];
-        let few = states <= MOST_STATES.min(shape.width / first.heads);
-        if shape.embed_positions.is_none() || first.norm.is_some() || !few || length > LONGEST {
-            return None;
-        }
         let mut size = 0;
         let mut take = |length: usize| {
             size += length;
             size - length..size
         };
-        Some(Self {
+        Self {
             states,
             length,
             width: shape.width,
@@ -97,7 +88,7 @@ impl Placed {
                     of_places: take(seen(states, length - 1).end),
                 })
                 .collect(),
-        })
+        }
     }
 
     /// Length of all gradients of tables together.
@@ -130,7 +121,7 @@ impl Placed {
             d_keys: lanes(blocks * d / heads),
         };
         PlacedTables {
-            gentle: false,
+            bounded: false,
             values: vec![0.0; self.count() * d],
             powers: vec![Powers::new(self.states, self.length); heads],
             heads: vec![head; heads],
@@ -181,7 +172,7 @@ impl Placed {
             linear::add_forward(level, &head.keys, &head.queries, size, n, scores);
             largest = largest.max(fill(level, self, scores, n, powers));
         }
-        tables.gentle = largest.0.iter().all(|&exponent| exponent < GENTLE);
+        tables.bounded = largest.0.iter().all(|&exponent| exponent < BOUNDED);
     }
 
     /// Adds to the gradients of the parameters (of W_Q as it was prepared) what comes through the tables.

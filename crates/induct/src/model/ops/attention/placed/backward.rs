@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Gradients, Group, MOST_STATES, Placed, ROWS, Tile, of, seen, tiles};
+use super::{Gradients, Group, Placed, ROWS, Tile, of, seen, tiles};
 use crate::lanes::{Lane, Level, leveled};
+use crate::model::choose::MOST_PLACED_STATES;
 use crate::model::ops::attention::fast::Columns;
 
 /// The gradients of a group's rows, right after its [`forward`](fn@super::forward) or [`weights`](fn@super::weights): `out` is what the forward computed,
@@ -19,7 +20,7 @@ pub fn backward(
     match inputs.powers.states {
         2 => backward_of::<2>(level, inputs, rows, group, out, d_out, grads),
         3 => backward_of::<3>(level, inputs, rows, group, out, d_out, grads),
-        _ => backward_of::<MOST_STATES>(level, inputs, rows, group, out, d_out, grads),
+        _ => backward_of::<MOST_PLACED_STATES>(level, inputs, rows, group, out, d_out, grads),
     }
 }
 

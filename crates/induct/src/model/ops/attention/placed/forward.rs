@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Group, MOST_STATES, Placed, ROWS, Tile, of, tiles};
+use super::{Group, Placed, ROWS, Tile, of, tiles};
 use crate::lanes::{Lane, Level, leveled};
+use crate::model::choose::MOST_PLACED_STATES;
 
 leveled!(
     /// Sets the rows of `out` (laid out as the values), given the weights in `group`.
@@ -44,7 +45,7 @@ pub fn weights(level: Level, inputs: &Placed, rows: Range<usize>, group: &mut Gr
     match inputs.powers.states {
         2 => weights_of::<2>(level, inputs, rows, group),
         3 => weights_of::<3>(level, inputs, rows, group),
-        _ => weights_of::<MOST_STATES>(level, inputs, rows, group),
+        _ => weights_of::<MOST_PLACED_STATES>(level, inputs, rows, group),
     }
 }
 

@@ -19,9 +19,6 @@ use super::fast::{Columns, GROUP};
 use super::{AttnProbe, AttnRow};
 use crate::lanes::{LANES, Lane, Level};
 
-/// Most symbols that there may be: their indicators at a row stay in registers.
-pub const MOST_STATES: usize = 4;
-
 /// e(i, a, c) of one head: for every place i and symbol a a row, whose columns c are k symbols, then t places.
 #[derive(Clone, Debug)]
 pub struct Powers {

@@ -70,9 +70,11 @@ leveled!(
                 _ => slopes::<FUSED, 2>(sizes, group.start, n, &below, sequence, scratch),
             }
         }
-        let Sequence { keys, d_asks, .. } = sequence;
+        let Sequence {
+            keys, d_queries, ..
+        } = sequence;
         let place = (
-            &mut d_asks[..],
+            &mut d_queries[..],
             sizes.states * sizes.vectors + group.start,
             sizes.vectors,
         );
@@ -174,11 +176,12 @@ fn add_by_lag<const FUSED: bool, const K: usize, const N: usize>(
     let lag = AHEAD + (i + 1 - b - K) * LANES - u;
     for a in 0..K {
         let symbol = sequence.symbols[(b + a) * LANES + u] as usize;
-        let d_asks: &mut [Lane; N] = window_mut(&mut sequence.d_asks, symbol * sizes.vectors + i);
+        let d_queries: &mut [Lane; N] =
+            window_mut(&mut sequence.d_queries, symbol * sizes.vectors + i);
         let start = symbol * d_lags.width + lag + (K - 1 - a) * LANES;
         let lags = &mut d_lags.data[start..][..N * LANES];
         for m in 0..N {
-            d_asks[m] += own[a][m];
+            d_queries[m] += own[a][m];
             let lags: &mut [f32; LANES] = window_mut(lags, m * LANES);
             *lags = (Lane::load(lags) + own[a][m]).0;
         }
@@ -222,7 +225,7 @@ fn sums_over_rows(
         let d_keys = &mut sequence.d_keys[b * columns..][..columns];
         let (d_rest, d_values) = d_keys.split_at_mut(sizes.rest);
         let asks = Strided {
-            data: &sequence.asks[sizes.states * sizes.vectors + from..],
+            data: &sequence.queries[sizes.states * sizes.vectors + from..],
             stride: sizes.vectors,
         };
         // Row 8 i and key 8 b + u are as far apart as entry 8 (i − from) + 7 − u says.

@@ -17,8 +17,8 @@ fn lane(data: &[f32], start: usize) -> Lane {
 }
 
 leveled!(
-    /// Weights and averages of a group of rows. `GENTLE` promises that no score is beyond ±40: then the largest need not be known.
-    pub(super) fn forward<const FUSED: bool, const GENTLE: bool>(
+    /// Weights and averages of a group of rows. `BOUNDED` promises that no score is beyond ±40: then the largest need not be known.
+    pub(super) fn forward<const FUSED: bool, const BOUNDED: bool>(
         sizes: Sizes,
         lags: &Lags,
         group: Range<usize>,
@@ -27,8 +27,8 @@ leveled!(
         let count = group.len();
         for n in (0..count).step_by(2) {
             match count - n {
-                1 => weights::<FUSED, GENTLE, 1>(sizes, lags, group.start, n, sequence),
-                _ => weights::<FUSED, GENTLE, 2>(sizes, lags, group.start, n, sequence),
+                1 => weights::<FUSED, BOUNDED, 1>(sizes, lags, group.start, n, sequence),
+                _ => weights::<FUSED, BOUNDED, 2>(sizes, lags, group.start, n, sequence),
             }
         }
         let Sequence {
@@ -56,7 +56,7 @@ leveled!(
 
 /// Leaves the weights of N vectors of rows, from `n` of the group on, and one over their sums.
 #[inline(always)]
-fn weights<const FUSED: bool, const GENTLE: bool, const N: usize>(
+fn weights<const FUSED: bool, const BOUNDED: bool, const N: usize>(
     sizes: Sizes,
     lags: &Lags,
     group: usize,
@@ -66,7 +66,7 @@ fn weights<const FUSED: bool, const GENTLE: bool, const N: usize>(
     let first = group + n;
     let (mut most, mut sums) = ([Lane::splat(f32::NEG_INFINITY); N], [Lane::ZERO; N]);
     // Keys that all rows see, if that matters, and all others.
-    let all_see = if GENTLE { first * LANES } else { 0 };
+    let all_see = if BOUNDED { first * LANES } else { 0 };
     for j in (0..all_see).step_by(TILE) {
         let scores = scores::<FUSED, N>(sizes, lags, first, j, sequence);
         for a in 0..N {
@@ -84,7 +84,7 @@ fn weights<const FUSED: bool, const GENTLE: bool, const N: usize>(
             let place = (j / LANES * GROUP + n + a) * LANES + j % LANES;
             let row: &mut [Lane; TILE] = window_mut(&mut sequence.weights, place);
             for u in 0..TILE {
-                if GENTLE {
+                if BOUNDED {
                     row[u] = scores[u][a].exp2_or_zero::<FUSED>();
                     sums[a] += row[u];
                 } else {
@@ -94,7 +94,7 @@ fn weights<const FUSED: bool, const GENTLE: bool, const N: usize>(
             }
         }
     }
-    for b in 0..if GENTLE { 0 } else { first + N } {
+    for b in 0..if BOUNDED { 0 } else { first + N } {
         for a in 0..N {
             let row: &mut [Lane; LANES] =
                 window_mut(&mut sequence.weights, (b * GROUP + n + a) * LANES);
@@ -126,22 +126,25 @@ fn scores<const FUSED: bool, const N: usize>(
     let mut sums = [[Lane::ZERO; N]; TILE];
     for u in 0..TILE {
         let symbol = symbols[u] as usize;
-        let asks: &[Lane; N] = window(&sequence.asks, symbol * sizes.vectors + first);
+        let queries: &[Lane; N] = window(&sequence.queries, symbol * sizes.vectors + first);
         let lags: &[f32; NEAR] = lags.window(symbol, lag);
         for a in 0..N {
-            sums[u][a] = asks[a] + lane(lags, TILE - 1 - u + a * LANES);
+            sums[u][a] = queries[a] + lane(lags, TILE - 1 - u + a * LANES);
         }
     }
     let keys = &sequence.keys[j / LANES * sizes.columns()..][..sizes.rest];
     let half = j % LANES;
     for r in 0..sizes.rest {
-        let asks: &[Lane; N] = window(&sequence.asks, (sizes.states + r) * sizes.vectors + first);
+        let queries: &[Lane; N] = window(
+            &sequence.queries,
+            (sizes.states + r) * sizes.vectors + first,
+        );
         let lags: &[f32; NEAR] = lags.window(sizes.states + r, lag);
         let key: &[f32; TILE] = window(&keys[r].0, half);
         for u in 0..TILE {
             let key = Lane::splat(key[u]);
             for a in 0..N {
-                sums[u][a] = key.times_plus::<FUSED>(asks[a], sums[u][a]);
+                sums[u][a] = key.times_plus::<FUSED>(queries[a], sums[u][a]);
                 let lag = lane(lags, TILE - 1 - u + a * LANES);
                 sums[u][a] = key.times_plus::<FUSED>(lag, sums[u][a]);
             }

@@ -4,7 +4,7 @@ use super::super::rows::{affine, affine_backward, groups};
 use super::super::{Coordinates, Tables};
 use super::{ROWS, Work};
 use crate::lanes::{LANES, Lane};
-use crate::model::LossRows;
+use crate::model::engine::{LogitBuffers, LossRows};
 use crate::model::ops::linear;
 
 /// Activations and gradients of a head.
@@ -17,7 +17,7 @@ pub(in super::super) struct HeadWork {
     u: Vec<Lane>,
     du: Vec<Lane>,
     /// Gradients of the table that says so, [m, k−1]
-    d_says: Vec<Lane>,
+    d_ov: Vec<Lane>,
     attention: Work,
 }
 
@@ -30,7 +30,7 @@ impl HeadWork {
             dw: lanes(m),
             u: lanes(states - 1),
             du: lanes(states - 1),
-            d_says: vec![Lane::ZERO; m * (states - 1)],
+            d_ov: vec![Lane::ZERO; m * (states - 1)],
             attention: Work::new(states, m, length),
         }
     }
@@ -49,7 +49,7 @@ impl Coordinates {
         inputs: &[[u8; LANES]],
         (y, dy): (&[Lane], &mut [Lane]),
         heads: &mut [HeadWork],
-        (logits, d_logits): (&mut [Lane], &mut [Lane]),
+        (logits, d_logits): LogitBuffers,
         loss: LossRows,
         grads: &mut [Lane],
     ) {
@@ -62,12 +62,12 @@ impl Coordinates {
         linear::set_rows(first, logits);
         linear::add_forward(level, y, own, m, k, logits);
         let values = k - 1;
-        let tables_of = || last.heads.iter().zip(&tables.says);
-        for (head, (places, says)) in heads.iter_mut().zip(tables_of()) {
+        let tables_of = || last.heads.iter().zip(&tables.ov);
+        for (head, (places, ov)) in heads.iter_mut().zip(tables_of()) {
             let (w, u) = (&mut head.w[..rows * m], &mut head.u[..rows * values]);
-            affine(level, y, &tables.data[places.asks.clone()], (m, m), w);
+            affine(level, y, &tables.data[places.qk.clone()], (m, m), w);
             u.fill(Lane::ZERO);
-            linear::add_forward(level, y, says, m, values, u);
+            linear::add_forward(level, y, ov, m, values, u);
             head.attention.read(level, inputs, (y, w, u));
         }
         for group in groups(0..rows, ROWS) {
@@ -90,7 +90,7 @@ impl Coordinates {
             let (dw, du) = (&mut head.dw[..rows * m], &mut head.du[..rows * values]);
             dw.fill(Lane::ZERO);
             du.fill(Lane::ZERO);
-            head.d_says.fill(Lane::ZERO);
+            head.d_ov.fill(Lane::ZERO);
             let d_positions = &mut grads[places.positions.clone()];
             head.attention.write(level, rows, (dy, dw, du), d_positions);
         }
@@ -102,21 +102,19 @@ impl Coordinates {
             linear::bias_backward(level, d_logits, d_first);
             linear::weight_backward(level, y, m, k, d_logits, d_own);
             linear::input_backward(level, own, (m, k), data, d_logits, dy);
-            for (head, (places, says)) in heads.iter_mut().zip(tables_of()) {
+            for (head, (places, ov)) in heads.iter_mut().zip(tables_of()) {
                 let (dw, du) = (&head.dw[part(m)], &head.du[part(values)]);
-                linear::weight_backward(level, y, m, values, du, &mut head.d_says);
-                linear::input_backward(level, says, (m, values), data, du, dy);
-                let asks = &tables.data[places.asks.clone()];
-                let d_asks = &mut grads[places.asks.clone()];
-                affine_backward(level, y, asks, (m, m), data, dw, dy, d_asks);
+                linear::weight_backward(level, y, m, values, du, &mut head.d_ov);
+                linear::input_backward(level, ov, (m, values), data, du, dy);
+                let qk = &tables.data[places.qk.clone()];
+                let d_queries = &mut grads[places.qk.clone()];
+                affine_backward(level, y, qk, (m, m), data, dw, dy, d_queries);
             }
         }
-        // says = the other columns of a table − its first
-        let d_says = heads
-            .iter()
-            .flat_map(|head| head.d_says.chunks_exact(values));
-        for (d_row, d_says) in d_of_heads.chunks_exact_mut(k).zip(d_says) {
-            for (d_logit, &d) in (1..).zip(d_says) {
+        // ov = the other columns of a table − its first
+        let d_ov = heads.iter().flat_map(|head| head.d_ov.chunks_exact(values));
+        for (d_row, d_ov) in d_of_heads.chunks_exact_mut(k).zip(d_ov) {
+            for (d_logit, &d) in (1..).zip(d_ov) {
                 d_row[d_logit] += d;
                 d_row[0] = d_row[0] - d;
             }

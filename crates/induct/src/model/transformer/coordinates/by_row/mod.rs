@@ -7,7 +7,7 @@
 //! > s_ij = w_i[x_j] + T_δ[x_j] + Σ_r (w_ir + T_δr) a_jr,   δ = i − j   (in units of ln 2; T_δ[x_j] has the lag's bias in it).
 //!
 //! Nor are coordinates averaged, because of this layer nothing is wanted but logits: a head's values are what it
-//! says about every symbol but the first, beyond what it says about that, u_j = y_j · says ([t, k−1]), and their averages are its share of the logits:
+//! says about every symbol but the first, beyond what it says about that, u_j = y_j · ov ([t, k−1]), and their averages are its share of the logits:
 //! up to a number that all logits of a row have in common, and that no loss depends on.
 //!
 //! For positions that meet the key. Scores may be of any size.
@@ -73,7 +73,7 @@ impl Sizes {
 #[derive(Clone, Debug)]
 pub(super) struct Lags {
     /// Whether no score of the head can be large.
-    gentle: bool,
+    bounded: bool,
     width: usize,
     data: Vec<f32>,
 }
@@ -93,15 +93,15 @@ impl Lags {
             plane[..AHEAD].fill(UNSEEN);
         }
         Self {
-            gentle: false,
+            bounded: false,
             width,
             data,
         }
     }
 
-    /// Reads a head's table, [t, 1 + m]; `gentle` says that none of its scores is beyond ±40.
-    pub fn fill(&mut self, states: usize, m: usize, positions: &[f32], gentle: bool) {
-        self.gentle = gentle;
+    /// Reads a head's table, [t, 1 + m]; `bounded` says that none of its scores is beyond ±40.
+    pub fn fill(&mut self, states: usize, m: usize, positions: &[f32], bounded: bool) {
+        self.bounded = bounded;
         for (lag, row) in positions.chunks_exact(1 + m).enumerate() {
             self.data[AHEAD + lag] = row[0];
             for (plane, &slope) in row.iter().enumerate().skip(1) {
@@ -148,8 +148,8 @@ struct Sequence {
     /// One a key; those that fill the last vector up are zero, as is all else of them.
     symbols: Vec<u8>,
     /// What rows ask, [planes, vectors]; nothing of the first symbol.
-    asks: Vec<Lane>,
-    d_asks: Vec<Lane>,
+    queries: Vec<Lane>,
+    d_queries: Vec<Lane>,
     /// Other coordinates and values of keys, [vectors, columns]
     keys: Vec<Lane>,
     d_keys: Vec<Lane>,
@@ -170,15 +170,15 @@ impl Work {
             vectors: length.div_ceil(LANES),
         };
         let lanes = |size: usize| vec![Lane::ZERO; size];
-        let (asks, keys) = (
+        let (queries, keys) = (
             lanes(sizes.planes() * sizes.vectors),
             lanes(sizes.columns() * sizes.vectors),
         );
         let keys_seen = sizes.vectors * LANES;
         let sequence = Sequence {
             symbols: vec![0; keys_seen],
-            d_asks: asks.clone(),
-            asks,
+            d_queries: queries.clone(),
+            queries,
             d_keys: keys.clone(),
             keys,
             weights: lanes(keys_seen * GROUP),
@@ -214,12 +214,12 @@ impl Work {
             }
             sequence.symbols[inputs.len()..].fill(0);
             // What is looked up is added to; the other planes are set.
-            sequence.d_asks[..states * vectors].fill(Lane::ZERO);
+            sequence.d_queries[..states * vectors].fill(Lane::ZERO);
             sequence.d_keys.fill(Lane::ZERO);
         }
         let sequences = &mut self.sequences;
-        let mut asks = sequences.each_mut().map(|s| &mut s.asks[vectors..]);
-        gather(level, w, rows.clone(), sizes.turn_asks(), &mut asks);
+        let mut queries = sequences.each_mut().map(|s| &mut s.queries[vectors..]);
+        gather(level, w, rows.clone(), sizes.turn_queries(), &mut queries);
         let mut keys = sequences.each_mut().map(|s| &mut s.keys[..]);
         gather(level, y, rows.clone(), sizes.turn_rest(), &mut keys);
         let mut values = sequences.each_mut().map(|s| &mut s.keys[rest..]);
@@ -231,7 +231,7 @@ impl Work {
         let (sizes, vectors) = (self.sizes, vectors_of(&rows));
         for sequence in &mut self.sequences {
             let vectors = vectors.clone();
-            match lags.gentle {
+            match lags.bounded {
                 true => forward::forward::<true>(level, sizes, lags, vectors, sequence),
                 false => forward::forward::<false>(level, sizes, lags, vectors, sequence),
             }
@@ -276,8 +276,8 @@ impl Work {
     ) {
         let (sizes, rows) = (self.sizes, 0..rows);
         let sequences = &self.sequences;
-        let d_asks = sequences.each_ref().map(|s| &s.d_asks[sizes.vectors..]);
-        scatter(level, &d_asks, rows.clone(), sizes.turn_asks(), dw);
+        let d_queries = sequences.each_ref().map(|s| &s.d_queries[sizes.vectors..]);
+        scatter(level, &d_queries, rows.clone(), sizes.turn_queries(), dw);
         let d_keys = sequences.each_ref().map(|s| &s.d_keys[..]);
         scatter(level, &d_keys, rows.clone(), sizes.turn_rest(), dy);
         let d_values = sequences.each_ref().map(|s| &s.d_keys[sizes.rest..]);

@@ -30,7 +30,7 @@ impl Sizes {
     }
 
     /// What is asked, [rows, m], to [m, vectors].
-    pub(super) fn turn_asks(self) -> Turn {
+    pub(super) fn turn_queries(self) -> Turn {
         Turn {
             stride: self.coordinates(),
             first: 0,

@@ -1,8 +1,14 @@
 //! Models of every architecture, with weights and sequences to try them on.
 
-use induct::chain::{Address, Prior, PriorSpec, Purpose, Sampler, TokenBlock, open_unit};
-use induct::model::{
-    Heads, MinimalForm, MinimalSpec, Model, ModelSpec, Positions, Prepared, TransformerSpec,
+mod activations;
+mod models;
+mod twin;
+
+use crate::chain::{Address, Prior, PriorSpec, Purpose, Sampler, TokenBlock, open_unit};
+use crate::lanes::LANES;
+use crate::model::engine::Forwarded;
+use crate::model::{
+    Heads, Kernel, MinimalForm, MinimalSpec, Model, ModelSpec, Positions, TransformerSpec,
 };
 
 /// Transformers that together use every parameter group, every kind of position and uneven sizes.
@@ -72,20 +78,29 @@ pub fn tokens(states: usize, length: usize, used: usize) -> TokenBlock {
 
 /// Whether the model works in coordinates.
 pub fn in_coordinates(model: &Model) -> bool {
-    matches!(model.prepare(&model.start(0)), Prepared::Tables(_))
+    model.choice().engine == Kernel::Coordinates
 }
 
-/// Whether the model's first layer goes by tables, at the given weights.
-pub fn by_tables(model: &Model, params: &[f32]) -> bool {
-    matches!(model.prepare(params), Prepared::Weights(weights) if weights.has_tables())
+/// Whether the model's first layer goes by tables or in coordinates, in the residual stream.
+pub fn by_tables(model: &Model) -> bool {
+    model.choice().first != Kernel::FirstPlain
 }
 
-/// The model with every set of instructions that this machine has and, if it works in coordinates or by tables, without them
-/// as well.
+/// The model with every set of instructions that this machine has and, if it works in coordinates or by
+/// tables, without them as well.
 pub fn paths(model: &Model) -> Vec<Model> {
     let mut paths = model.at_all_levels();
-    if in_coordinates(model) || by_tables(model, &model.start(0)) {
-        paths.extend(model.clone().in_residual_stream().at_all_levels());
+    if in_coordinates(model) || by_tables(model) {
+        paths.extend(model.in_residual_stream().at_all_levels());
     }
     paths
+}
+
+/// The logits of one lane at all rows of a block.
+pub fn logits(model: &Model, params: &[f32], rows: &[[u8; LANES]], lane: usize) -> Vec<f32> {
+    let mut logits = Vec::new();
+    model.at(params).forward(rows, 0, &mut |seen: Forwarded| {
+        logits.extend(seen.logits.iter().map(|logit| logit.0[lane]));
+    });
+    logits
 }

@@ -1,17 +1,14 @@
 //! The fast path against its f64 twin, and the twin against finite differences.
 
-mod architectures;
-
 use std::ops::Range;
 
-use architectures::{architectures, by_tables, in_coordinates, paths, tokens, weights};
-use induct::chain::TokenBlock;
-use induct::lanes::LANES;
-use induct::lanes::Lane;
-use induct::model::{
+use super::{architectures, by_tables, in_coordinates, logits, paths, tokens, weights};
+use crate::chain::TokenBlock;
+use crate::lanes::{LANES, Lane};
+use crate::model::{
     Heads, Matrix, Model, ModelSpec, Positions, TransformerSpec, TransformerStart, twin,
 };
-use induct::train::Loss;
+use crate::train::Loss;
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
@@ -70,19 +67,24 @@ fn twin_gradients_match_finite_differences() {
 /// Loss and gradient of the first `used` lanes by the fast path.
 fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
     let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-    let mut work = model.work();
     let rows = block.rows();
     let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-    let mut prepared = model.prepare(&params);
-    let mut by_lane = vec![Lane::ZERO; model.gradient_len()];
+    let mut evaluator = model.at(&params);
+    let mut summed = vec![0.0; model.gradient_len()];
     let mut total = 0.0;
     let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
-        total += loss.evaluate(logits, &targets[rows], block.used(), 1.0, d_logits);
+        total += loss.evaluate(
+            model.level(),
+            logits,
+            &targets[rows],
+            block.used(),
+            1.0,
+            d_logits,
+        );
     };
-    model.gradient(&prepared, inputs, &mut work, &mut evaluate, &mut by_lane);
-    let summed: Vec<f32> = by_lane.iter().map(|g| g.sum()).collect();
+    evaluator.gradient(inputs, &mut evaluate, &mut summed);
     let mut grads = vec![0.0; params.len()];
-    model.pull_back(&params, &mut prepared, &summed, &mut grads);
+    evaluator.pull_back(&params, &summed, &mut grads);
     (total, grads.iter().map(|&g| g.into()).collect())
 }
 
@@ -312,17 +314,10 @@ fn first_layers_of_their_own_match_the_twin() {
                     ..TransformerSpec::default()
                 });
                 let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
-                let has_tables = |scale: f64| {
-                    let params: Vec<f32> =
-                        weights(&model, scale).iter().map(|&w| w as f32).collect();
-                    by_tables(&model, &params)
-                };
                 if positions == Positions::Absolute {
-                    assert_eq!(has_tables(0.4), sizes.0 <= 4);
-                    // Large scores are left to the general way.
-                    assert!(!has_tables(4.0));
+                    assert_eq!(by_tables(&model), sizes.0 <= 4);
                 } else if mlp {
-                    assert_eq!(has_tables(0.4), heads * (sizes.0 - 1) <= 12);
+                    assert_eq!(by_tables(&model), heads * (sizes.0 - 1) <= 12);
                 }
                 let name = format!("{positions:?} {layers} {heads} {mlp}");
                 assert_fast_matches_twin(&name, &spec, sizes, 0.4);
@@ -349,10 +344,9 @@ fn sharp_attention_stays_finite_and_exact() {
         let block = tokens(states, length, LANES);
         let exact = twin::logits(&model, &params, &block.lane(5)[..length]);
         for model in paths(&model) {
-            let mut work = model.work();
-            model.forward(&model.prepare(&single), &block.rows()[..length], &mut work);
-            for (logit, exact) in work.logits().iter().zip(&exact.data) {
-                assert!((f64::from(logit.0[5]) - exact).abs() < 1e-4);
+            let found = logits(&model, &single, &block.rows()[..length], 5);
+            for (logit, exact) in found.iter().zip(&exact.data) {
+                assert!((f64::from(*logit) - exact).abs() < 1e-4);
             }
             let (loss, gradient) = fast(&model, &params, &block, Loss::CrossEntropy {});
             assert!(loss.is_finite() && gradient.iter().all(|g| g.is_finite()));
@@ -368,13 +362,15 @@ fn the_last_position_alone_is_the_same() {
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         let params: Vec<f32> = weights(&model, 1.0).iter().map(|&w| w as f32).collect();
-        let (prepared, mut work) = (model.prepare(&params), model.work());
+        let evaluator = model.evaluator(&params).unwrap();
         for rows in [1, 2, 18, 19] {
-            let inputs = &block.rows()[..rows];
-            model.forward(&prepared, inputs, &mut work);
-            let whole = work.logits().to_vec();
-            model.forward_last(&prepared, inputs, &mut work);
-            assert_eq!(work.logits(), &whole[(rows - 1) * states..], "{name}");
+            let sequences: Vec<Vec<u8>> = (0..LANES).map(|lane| block.lane(lane)).collect();
+            let sequences: Vec<&[u8]> = sequences.iter().map(|tokens| &tokens[..rows]).collect();
+            let last = evaluator.last_logits(&sequences).unwrap();
+            for lane in 0..LANES {
+                let whole = logits(&model, &params, &block.rows()[..rows], lane);
+                assert_eq!(last.row(&[lane]), &whole[(rows - 1) * states..], "{name}");
+            }
         }
     }
 }

@@ -1,12 +1,10 @@
 //! What must hold for every architecture: causality, patterns that sum to one, constructions that count.
 
-mod architectures;
-
-use architectures::{architectures, paths, tokens, weights};
-use induct::chain::TokenBlock;
-use induct::lanes::LANES;
-use induct::model::{
-    AttnRow, Heads, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec,
+use super::{architectures, logits, paths, tokens, weights};
+use crate::lanes::LANES;
+use crate::model::ops::attention::AttnRow;
+use crate::model::{
+    Heads, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec,
     TransformerStart, twin,
 };
 
@@ -17,13 +15,8 @@ fn changing_a_future_symbol_changes_no_earlier_output() {
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         let params: Vec<f32> = weights(&model, 1.0).iter().map(|&w| w as f32).collect();
-        let mut work = model.work();
-        let mut logits = |sequence: &[u8]| {
-            let block = TokenBlock::from_sequences(&[sequence]);
-            model.forward(&model.prepare(&params), block.rows(), &mut work);
-            let lane: Vec<f32> = work.logits().iter().map(|lane| lane.0[0]).collect();
-            lane
-        };
+        let evaluator = model.evaluator(&params).unwrap();
+        let logits = |sequence: &[u8]| evaluator.logits(sequence).unwrap().into_data();
         let sequence = block.lane(0)[..length].to_vec();
         let before = logits(&sequence);
         for changed in 0..length {
@@ -59,11 +52,9 @@ fn a_shorter_context_gives_the_same_outputs() {
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         let params: Vec<f32> = weights(&model, 1.0).iter().map(|&w| w as f32).collect();
-        let mut work = model.work();
-        model.forward(&model.prepare(&params), &block.rows()[..length], &mut work);
-        let whole = work.logits().to_vec();
-        model.forward(&model.prepare(&params), &block.rows()[..3], &mut work);
-        assert_eq!(work.logits(), &whole[..3 * states], "{name}");
+        let whole = logits(&model, &params, &block.rows()[..length], 2);
+        let shorter = logits(&model, &params, &block.rows()[..3], 2);
+        assert_eq!(shorter, whole[..3 * states], "{name}");
     }
 }
 
@@ -92,10 +83,8 @@ fn probed_attention_is_what_the_twin_computes() {
                 }
                 assert!((row_sum - 1.0).abs() < 1e-5, "{name}");
             };
-            let prepared = model.prepare(&single);
-            let mut work = model.work();
-            model.forward(&prepared, inputs, &mut work);
-            model.show_attention(&prepared, inputs, &work, &mut compare);
+            let evaluator = model.at(&single);
+            evaluator.forward(inputs, 0, &mut |seen| seen.attention(&mut compare));
             assert_eq!(
                 rows,
                 exact
@@ -150,15 +139,11 @@ fn the_bigram_construction_approaches_bigram_frequencies_as_it_sharpens() {
             ..TransformerSpec::default()
         });
         let model = Model::new(&spec, states, length).unwrap();
-        let mut work = model.work();
-        model.forward(
-            &model.prepare(&model.start(0)),
-            &block.rows()[..length],
-            &mut work,
-        );
+        let trained = model.evaluator(&model.start(0)).unwrap();
         let mut worst = 0.0_f64;
         for lane in 0..LANES {
             let sequence = block.lane(lane);
+            let logits = trained.logits(&sequence[..length]).unwrap();
             for i in 0..length {
                 let mut counts = followers(&sequence[..=i], states);
                 if counts.iter().sum::<f64>() == 0.0 {
@@ -169,7 +154,7 @@ fn the_bigram_construction_approaches_bigram_frequencies_as_it_sharpens() {
                 }
                 let total: f64 = counts.iter().sum();
                 for (c, count) in counts.iter().enumerate() {
-                    let output = f64::from(work.logits()[i * states + c].0[lane]);
+                    let output = f64::from(logits[[i, c]]);
                     worst = worst.max((output - count / total).abs());
                 }
             }
@@ -193,20 +178,16 @@ fn the_minimal_constructions_count() {
             start,
         });
         let model = Model::new(&spec, states, length).unwrap();
-        let mut work = model.work();
-        model.forward(
-            &model.prepare(&model.start(0)),
-            &block.rows()[..length],
-            &mut work,
-        );
         let sequence = block.lane(4);
+        let trained = model.evaluator(&model.start(0)).unwrap();
+        let logits = trained.logits(&sequence[..length]).unwrap();
         for p in 0..length {
             for i in 0..states {
                 let counted = (0..=p)
                     .filter(|&j| sequence[j] as usize == i)
                     .filter(|&j| !counts_transitions || (j > 0 && sequence[j - 1] == sequence[p]))
                     .count();
-                assert_eq!(work.logits()[p * states + i].0[4], counted as f32);
+                assert_eq!(logits[[p, i]], counted as f32);
             }
         }
     }

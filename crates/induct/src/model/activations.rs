@@ -1,0 +1,132 @@
+//! Activations by name: what a model computes on a sequence, as arrays.
+
+use super::evaluator::Evaluator;
+use super::minimal;
+use super::transformer::residual;
+use super::{Array, Kind, Model};
+
+/// Parameters, tokens or a name that do not fit a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// The vector of parameters is not the model's.
+    #[error("{found} parameters for a model that has {expected}")]
+    Parameters {
+        /// How many there are.
+        found: usize,
+        /// How many the model has.
+        expected: usize,
+    },
+    /// There is no symbol.
+    #[error("the sequence is empty: a model predicts from at least one symbol")]
+    Empty,
+    /// There are too many symbols.
+    #[error("the sequence has {found} symbols, and the model sees at most {longest}")]
+    TooLong {
+        /// How many there are.
+        found: usize,
+        /// The longest context.
+        longest: usize,
+    },
+    /// A symbol is not one of the model's.
+    #[error("symbol {symbol} at position {position} is unknown: the model has symbols 0 to {}", .states - 1)]
+    Symbol {
+        /// The symbol.
+        symbol: u8,
+        /// Where it is.
+        position: usize,
+        /// How many symbols the model has.
+        states: usize,
+    },
+    /// Sequences that go side by side are not equally long.
+    #[error(
+        "a sequence has {found} symbols, and the first one has {length}: they must be equally long"
+    )]
+    Uneven {
+        /// How many it has.
+        found: usize,
+        /// How many the first one has.
+        length: usize,
+    },
+    /// There is no activation of that name.
+    #[error("there is no activation \"{name}\"; there are {}", .known.join(", "))]
+    Activation {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+}
+
+/// What a model computed on one sequence of t symbols, by name.
+///
+/// | name | shape | what |
+/// |---|---|---|
+/// | `embed` | [t, d] | what enters the first layer |
+/// | `layers.{l}.resid_pre` | [t, d] | the residual stream below layer l |
+/// | `layers.{l}.attn_scores` | [H, t, t] | before the softmax; −∞ where a position does not look |
+/// | `layers.{l}.attn_pattern` | [H, t, t] | after the softmax: rows sum to one |
+/// | `layers.{l}.head_out` | [H, t, d] | what each head adds to the stream |
+/// | `layers.{l}.mlp_out` | [t, d] | what the MLP adds to the stream, if there is one |
+/// | `layers.{l}.resid_post` | [t, d] | the residual stream above layer l |
+/// | `logits` | [t, k] | predictions before the softmax |
+///
+/// The minimal model has `embed` (one-hot symbols), `layers.0.attn_pattern` (its M), `layers.0.head_out` (M E),
+/// `layers.1.attn_scores` (with nothing where a position does not look) and `logits`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Activations {
+    arrays: Vec<(String, Array)>,
+}
+
+impl Activations {
+    /// One of them.
+    ///
+    /// # Errors
+    ///
+    /// If there is none of that name; the error lists those there are.
+    pub fn get(&self, name: &str) -> Result<&Array, InputError> {
+        let found = self.arrays.iter().find(|(other, _)| other == name);
+        found
+            .map(|(_, array)| array)
+            .ok_or_else(|| InputError::Activation {
+                name: name.to_owned(),
+                known: self.names().map(str::to_owned).collect(),
+            })
+    }
+
+    /// Their names, in the order in which they are computed.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.arrays.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// All of them with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Array)> {
+        self.arrays
+            .iter()
+            .map(|(name, array)| (name.as_str(), array))
+    }
+}
+
+impl Model {
+    /// Everything that the model computes on a sequence.
+    ///
+    /// A transformer is computed in its residual stream, whichever engine trains it: the same numbers up to
+    /// rounding.
+    ///
+    /// # Errors
+    ///
+    /// If parameters or tokens do not fit the model.
+    pub fn run(&self, params: &[f32], tokens: &[u8]) -> Result<Activations, InputError> {
+        let evaluator: Evaluator = self.evaluator(params)?;
+        evaluator.check(tokens)?;
+        let arrays = match &self.kind {
+            Kind::Transformer(shape) => {
+                residual::activations(shape.clone(), self.level, params, tokens)
+            }
+            Kind::Minimal(shape) => {
+                let logits = evaluator.logits(tokens)?;
+                minimal::activations(shape, params, tokens, logits)
+            }
+        };
+        Ok(Activations { arrays })
+    }
+}

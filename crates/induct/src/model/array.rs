@@ -1,0 +1,79 @@
+//! Arrays of any number of dimensions, for people: plain numbers and a shape.
+
+use std::ops::Index;
+
+/// Numbers in rows: the last dimension lies side by side.
+///
+/// ```
+/// let array = induct::model::Array::new(&[2, 3], vec![1., 2., 3., 4., 5., 6.]);
+/// assert_eq!(array[[1, 0]], 4.0);
+/// assert_eq!(array.row(&[1]), [4., 5., 6.]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    shape: Vec<usize>,
+    data: Vec<f32>,
+}
+
+impl Array {
+    /// An array of the given shape.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many numbers as the shape says.
+    pub fn new(shape: &[usize], data: Vec<f32>) -> Self {
+        let size: usize = shape.iter().product();
+        assert_eq!(
+            size,
+            data.len(),
+            "as many numbers as the shape {shape:?} says"
+        );
+        Self {
+            shape: shape.to_vec(),
+            data,
+        }
+    }
+
+    /// Sizes, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// All numbers, the last dimension side by side.
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// All numbers, without the array around them.
+    pub fn into_data(self) -> Vec<f32> {
+        self.data
+    }
+
+    /// All numbers whose first indices are the given ones.
+    ///
+    /// # Panics
+    ///
+    /// If an index is out of range, or there are more of them than dimensions.
+    pub fn row(&self, indices: &[usize]) -> &[f32] {
+        let mut part = 0..self.data.len();
+        for (&index, &size) in indices.iter().zip(&self.shape) {
+            assert!(index < size, "index {index} of a dimension of size {size}");
+            let step = part.len() / size;
+            part = part.start + index * step..part.start + (index + 1) * step;
+        }
+        assert!(
+            indices.len() <= self.shape.len(),
+            "more indices than dimensions"
+        );
+        &self.data[part]
+    }
+}
+
+impl<const N: usize> Index<[usize; N]> for Array {
+    type Output = f32;
+
+    fn index(&self, indices: [usize; N]) -> &f32 {
+        assert_eq!(N, self.shape.len(), "one index per dimension");
+        &self.row(&indices)[0]
+    }
+}

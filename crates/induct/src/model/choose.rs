@@ -1,0 +1,304 @@
+//! Which engine computes a model, and with which kernels: the one place where that is decided.
+//!
+//! [`RULES`] is the table: what there is to choose from, and when each applies. `induct bench --engines`
+//! prints it.
+
+use super::Kind;
+use super::ops::attention::RelativeTerm;
+use super::transformer::{Layer, Transformer};
+
+/// Most coordinates per position that a row of attention can keep in registers.
+pub(crate) const NARROW: usize = 8;
+
+/// Most symbols for which the first layer's attention goes by tables of symbols and places.
+pub(crate) const MOST_PLACED_STATES: usize = 4;
+
+/// Scores are bounded while none is beyond this, in units of ln 2: then a softmax need not know its largest
+/// score. A weight may be a product of two such powers, and stays far from the ends of f32.
+pub(crate) const BOUNDED: f32 = 40.0;
+
+/// Longest context for those: they grow with t².
+const LONGEST_PLACED: usize = 256;
+
+/// What is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What computes the model.
+    Engine,
+    /// The first layer's attention, in the residual stream.
+    FirstLayer,
+    /// A layer's attention, in coordinates.
+    Attention,
+}
+
+impl Part {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Engine => "engine",
+            Part::FirstLayer => "first layer in the residual stream",
+            Part::Attention => "attention in coordinates",
+        }
+    }
+}
+
+/// An engine or kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Running sums and a convolution.
+    Minimal,
+    /// A few numbers per position instead of the residual stream.
+    Coordinates,
+    /// The stream itself: for every architecture.
+    Residual,
+    /// The first layer in coordinates, below an MLP.
+    FirstInCoordinates,
+    /// The first layer by tables of symbols and places.
+    FirstByPlaces,
+    /// The first layer like all others.
+    FirstPlain,
+    /// Convolutions instead of an exponential per pair.
+    OneHot,
+    /// Lanes are rows of one sequence instead of sequences.
+    ByRow,
+    /// All that belongs to a row stays in registers.
+    Narrow,
+    /// Tiles of rows and keys.
+    Wide,
+}
+
+/// When an engine or kernel is used.
+#[derive(Debug)]
+pub struct Rule {
+    /// What it is a choice of.
+    pub part: Part,
+    /// What is chosen.
+    pub kernel: Kernel,
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is, in `crates/induct/src/model`.
+    pub module: &'static str,
+    /// When it is used, in words.
+    pub when: &'static str,
+    /// When it is used, given that no rule before it for the same part is.
+    applies: fn(&Facts) -> bool,
+}
+
+/// What the choice depends on: a model, and one of its layers.
+struct Facts<'a> {
+    kind: &'a Kind,
+    /// Number of the layer.
+    layer: usize,
+    /// Coordinates per position of the layer, m.
+    coordinates: usize,
+}
+
+/// The table. Of each part, the first rule that applies is used; in coordinates, a layer may use one-hot or
+/// by-row beside narrow or wide.
+pub const RULES: &[Rule] = &[
+    Rule {
+        part: Part::Engine,
+        kernel: Kernel::Minimal,
+        name: "minimal",
+        module: "minimal",
+        when: "the minimal model",
+        applies: |facts| matches!(facts.kind, Kind::Minimal(_)),
+    },
+    Rule {
+        part: Part::Engine,
+        kernel: Kernel::Coordinates,
+        name: "coordinates",
+        module: "transformer/coordinates",
+        when: "no layer norm, MLP or absolute positions, and heads × coordinates, summed over layers, \
+               at most width × layers",
+        applies: |facts| {
+            facts.transformer().is_some_and(|shape| {
+                let has_mlp = shape.layers.iter().any(|layer| layer.mlp.is_some());
+                !has_mlp && fits_coordinates(shape, &shape.layers)
+            })
+        },
+    },
+    Rule {
+        part: Part::Engine,
+        kernel: Kernel::Residual,
+        name: "residual",
+        module: "transformer/residual",
+        when: "otherwise",
+        applies: |_| true,
+    },
+    Rule {
+        part: Part::FirstLayer,
+        kernel: Kernel::FirstInCoordinates,
+        name: "coordinates",
+        module: "transformer/coordinates",
+        when: "an MLP above it, no layer norm or absolute positions, and heads × (k − 1) at most the width",
+        applies: |facts| {
+            facts.transformer().is_some_and(|shape| {
+                shape.layers[0].mlp.is_some() && fits_coordinates(shape, &shape.layers[..1])
+            })
+        },
+    },
+    Rule {
+        part: Part::FirstLayer,
+        kernel: Kernel::FirstByPlaces,
+        name: "placed",
+        module: "transformer/residual/placed",
+        when: "absolute positions, no layer norm, k at most 4 and at most width / heads, t at most 256; \
+               while scores are bounded (checked at every step)",
+        applies: |facts| {
+            facts.transformer().is_some_and(|shape| {
+                let first = &shape.layers[0];
+                let few = shape.states <= MOST_PLACED_STATES.min(shape.width / first.heads);
+                let placed = shape.embed_positions.is_some() && first.norm.is_none();
+                placed && few && shape.length <= LONGEST_PLACED
+            })
+        },
+    },
+    Rule {
+        part: Part::FirstLayer,
+        kernel: Kernel::FirstPlain,
+        name: "plain",
+        module: "ops/attention/fast",
+        when: "otherwise: as in every other layer",
+        applies: |_| true,
+    },
+    Rule {
+        part: Part::Attention,
+        kernel: Kernel::OneHot,
+        name: "one-hot",
+        module: "transformer/coordinates/one_hot",
+        when: "the first layer, unless positions meet the query; while scores are bounded (checked at \
+               every step)",
+        applies: |facts| facts.layer == 0 && facts.meets_key(),
+    },
+    Rule {
+        part: Part::Attention,
+        kernel: Kernel::ByRow,
+        name: "by-row",
+        module: "transformer/coordinates/by_row",
+        when: "gradients of the last of several layers, more than 8 coordinates, unless positions meet the query",
+        applies: |facts| {
+            let last = |shape: &Transformer| facts.layer + 1 == shape.layers.len();
+            let is_last = facts.transformer().is_some_and(last);
+            is_last && facts.layer > 0 && facts.coordinates > NARROW && facts.meets_key()
+        },
+    },
+    Rule {
+        part: Part::Attention,
+        kernel: Kernel::Narrow,
+        name: "narrow",
+        module: "transformer/coordinates/narrow",
+        when: "at most 8 coordinates",
+        applies: |facts| facts.coordinates <= NARROW,
+    },
+    Rule {
+        part: Part::Attention,
+        kernel: Kernel::Wide,
+        name: "wide",
+        module: "ops/attention/fast",
+        when: "otherwise",
+        applies: |_| true,
+    },
+];
+
+impl<'a> Facts<'a> {
+    fn transformer(&self) -> Option<&'a Transformer> {
+        match self.kind {
+            Kind::Transformer(shape) => Some(shape),
+            Kind::Minimal(_) => None,
+        }
+    }
+
+    fn meets_key(&self) -> bool {
+        let meets_query = |shape: &Transformer| shape.relative == RelativeTerm::Query;
+        !self.transformer().is_some_and(meets_query)
+    }
+}
+
+/// What computes a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// [`Kernel::Minimal`], [`Kernel::Coordinates`] or [`Kernel::Residual`].
+    pub engine: Kernel,
+    /// How the first layer's attention goes, in the residual stream.
+    pub first: Kernel,
+    /// Kernels of every layer that is in coordinates.
+    pub layers: Vec<Vec<Kernel>>,
+}
+
+/// Chooses engine and kernels for a model.
+pub(crate) fn choose(kind: &Kind) -> Choice {
+    let of_model = Facts {
+        kind,
+        layer: 0,
+        coordinates: 0,
+    };
+    let engine = pick(Part::Engine, &of_model);
+    let first = match engine {
+        Kernel::Residual => pick(Part::FirstLayer, &of_model),
+        _ => Kernel::FirstPlain,
+    };
+    let in_coordinates = match (kind, engine, first) {
+        (Kind::Transformer(shape), Kernel::Coordinates, _) => &shape.layers[..],
+        (Kind::Transformer(shape), _, Kernel::FirstInCoordinates) => &shape.layers[..1],
+        _ => &[],
+    };
+    let mut coordinates = states(kind) - 1;
+    let mut layers = Vec::new();
+    for (number, layer) in in_coordinates.iter().enumerate() {
+        let facts = Facts {
+            kind,
+            layer: number,
+            coordinates,
+        };
+        layers.push(kernels(&facts));
+        coordinates *= 1 + layer.heads;
+    }
+    Choice {
+        engine,
+        first,
+        layers,
+    }
+}
+
+/// The first rule for a part that applies.
+fn pick(part: Part, facts: &Facts) -> Kernel {
+    let mut rules = RULES.iter().filter(|rule| rule.part == part);
+    let rule = rules.find(|rule| (rule.applies)(facts));
+    rule.expect("the last rule of every part always applies")
+        .kernel
+}
+
+/// The kernels of a layer's attention: special ones that apply, and the general one beside them.
+fn kernels(facts: &Facts) -> Vec<Kernel> {
+    let rules = RULES.iter().filter(|rule| rule.part == Part::Attention);
+    let applying: Vec<Kernel> = rules
+        .filter(|rule| (rule.applies)(facts))
+        .map(|rule| rule.kernel)
+        .collect();
+    let is_general = |kernel: &Kernel| matches!(kernel, Kernel::Narrow | Kernel::Wide);
+    let general = applying.iter().position(is_general).expect("wide applies");
+    applying[..=general].to_vec()
+}
+
+/// Whether layers can be in coordinates, and are no more work there than in the stream itself.
+fn fits_coordinates(shape: &Transformer, layers: &[Layer]) -> bool {
+    let normed = layers.iter().any(|layer| layer.norm.is_some());
+    let (mut coordinates, mut pair_work) = (shape.states - 1, 0);
+    for layer in layers {
+        pair_work += layer.heads * coordinates;
+        // Before coordinates grow any further: with many layers they would outgrow any number.
+        if pair_work > shape.width * layers.len() {
+            return false;
+        }
+        coordinates *= 1 + layer.heads;
+    }
+    !normed && shape.embed_positions.is_none()
+}
+
+fn states(kind: &Kind) -> usize {
+    match kind {
+        Kind::Transformer(shape) => shape.states,
+        Kind::Minimal(shape) => shape.states,
+    }
+}

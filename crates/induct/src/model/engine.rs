@@ -1,0 +1,278 @@
+//! The one interface of all engines, and what runs them.
+//!
+//! An [`Engine`] computes a model over blocks of lanes. It works on parameters that it has prepared, and in
+//! scratch buffers of its own kind: both are associated types, so that what belongs to one engine cannot be
+//! handed to another. An [`Evaluator`] is an engine at given parameters, with its kind forgotten.
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::ops::attention::AttnProbe;
+use crate::lanes::{LANES, Lane, Level, cross_lane};
+use crate::scratch::ScratchPool;
+
+/// How a model is computed: over blocks of lanes, in single precision.
+pub(crate) trait Engine: Debug + Send + Sync + 'static {
+    /// What is computed from the parameters once per step.
+    type Prepared: Debug + Send + Sync;
+    /// Activations of one block, and buffers for its backward.
+    type Scratch: Debug + Send;
+
+    /// The instructions that it uses.
+    fn level(&self) -> Level;
+
+    /// Number of symbols and longest context, [t, k]: the shape of its logits.
+    fn shape(&self) -> [usize; 2];
+
+    /// Buffers for what is prepared.
+    fn prepared(&self) -> Self::Prepared;
+
+    /// Computes from `params` what all blocks share.
+    fn prepare(&self, params: &[f32], prepared: &mut Self::Prepared);
+
+    /// Buffers for one block.
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Writes the logits of the positions from `first` on into their rows of `logits` ([rows, k]).
+    fn forward(
+        &self,
+        prepared: &Self::Prepared,
+        inputs: &[[u8; LANES]],
+        first: usize,
+        scratch: &mut Self::Scratch,
+        logits: &mut [Lane],
+    );
+
+    /// Forward, loss and backward: adds the gradient with respect to what was prepared, by lane. `loss` is
+    /// shown logits as they come and answers with their gradient; both are [rows, k].
+    fn gradient(
+        &self,
+        prepared: &Self::Prepared,
+        inputs: &[[u8; LANES]],
+        scratch: &mut Self::Scratch,
+        logits: LogitBuffers,
+        loss: LossRows,
+        grads: &mut [Lane],
+    );
+
+    /// Length of that gradient.
+    fn gradient_len(&self) -> usize;
+
+    /// Carries that gradient, summed over lanes and blocks, back to the parameters: writes it into `grads`.
+    fn pull_back(
+        &self,
+        params: &[f32],
+        prepared: &mut Self::Prepared,
+        gradient: &[f32],
+        grads: &mut [f32],
+    );
+
+    /// Shows every row of every head's attention in the last forward of `rows` rows to `probe`.
+    fn observe(
+        &self,
+        prepared: &Self::Prepared,
+        rows: usize,
+        scratch: &Self::Scratch,
+        probe: AttnProbe,
+    );
+
+    /// How many numbers [`prepared`](Self::prepared) holds, or a few more.
+    fn prepared_len(&self) -> f64;
+
+    /// How many lanes [`scratch`](Self::scratch) holds, or a few more.
+    fn scratch_len(&self) -> f64;
+
+    /// Multiplications that the gradient of one sequence takes, counted from the formulas.
+    fn multiplications(&self) -> usize;
+}
+
+/// Logits and their gradient, [rows, k] each.
+pub(crate) type LogitBuffers<'a> = (&'a mut [Lane], &'a mut [Lane]);
+
+/// Turns the logits of some rows ([rows, k]) into their gradient. A row's logits may all be off by the same
+/// number, on which no loss may depend: the gradients of a row sum to zero.
+pub(crate) type LossRows<'a> = &'a mut dyn FnMut(Range<usize>, &[Lane], &mut [Lane]);
+
+/// What a forward leaves to look at.
+pub(crate) struct Forwarded<'a> {
+    /// Of the positions that were asked for, [rows, k].
+    pub logits: &'a [Lane],
+    attention: &'a dyn Fn(AttnProbe),
+}
+
+impl Forwarded<'_> {
+    /// Shows every row of every head's attention.
+    pub fn attention(&self, probe: AttnProbe) {
+        (self.attention)(probe);
+    }
+}
+
+/// An engine with its scratch buffers: what a [`Model`](super::Model) holds, whichever engine it is.
+pub(crate) trait Compute: Debug + Send + Sync {
+    /// The engine at some parameters.
+    fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate>;
+    /// See [`Engine::gradient_len`].
+    fn gradient_len(&self) -> usize;
+    /// What the scratch buffers of one block take, in bytes, or a little more.
+    fn scratch_bytes(&self) -> f64;
+    /// What is prepared takes, in bytes, or a little more.
+    fn prepared_bytes(&self) -> f64;
+    /// See [`Engine::multiplications`].
+    fn multiplications(&self) -> usize;
+}
+
+/// An engine at some parameters, whichever engine it is.
+pub(crate) trait Evaluate: Debug + Send + Sync {
+    /// Moves to other parameters.
+    fn set(&mut self, params: &[f32]);
+    /// Computes the logits of the positions from `first` on, and shows them to `see`.
+    fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded));
+    /// Sets `grads` to the gradient of a block with respect to what was prepared, by lane.
+    fn gradient_by_lane(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [Lane]);
+    /// The same, summed over lanes.
+    fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]);
+    /// See [`Engine::pull_back`].
+    fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]);
+}
+
+/// An engine and the scratch buffers that all its evaluators share.
+#[derive(Debug)]
+pub(crate) struct Workshop<E: Engine> {
+    engine: E,
+    pool: ScratchPool<Buffers<E::Scratch>>,
+}
+
+/// All that a forward or gradient over one block writes to.
+#[derive(Debug)]
+struct Buffers<S> {
+    scratch: S,
+    /// [t, k]
+    logits: Vec<Lane>,
+    /// [t, k]
+    d_logits: Vec<Lane>,
+    /// Gradient by lane; empty until one is asked for.
+    grads: Vec<Lane>,
+}
+
+impl<E: Engine> Workshop<E> {
+    /// An engine without any buffers yet.
+    pub fn new(engine: E) -> Self {
+        Self {
+            engine,
+            pool: ScratchPool::default(),
+        }
+    }
+
+    fn with_buffers<R>(&self, work: impl FnOnce(&mut Buffers<E::Scratch>) -> R) -> R {
+        let new = || {
+            let [t, k] = self.engine.shape();
+            let logits = vec![Lane::ZERO; t * k];
+            Buffers {
+                scratch: self.engine.scratch(),
+                d_logits: logits.clone(),
+                logits,
+                grads: Vec::new(),
+            }
+        };
+        self.pool.with(new, work)
+    }
+}
+
+impl<E: Engine> Compute for Workshop<E> {
+    fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate> {
+        let mut prepared = self.engine.prepared();
+        self.engine.prepare(params, &mut prepared);
+        Box::new(Prepared {
+            workshop: self,
+            prepared,
+        })
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.engine.gradient_len()
+    }
+
+    fn scratch_bytes(&self) -> f64 {
+        let [t, k] = self.engine.shape();
+        (2.0 * (t * k) as f64 + self.engine.scratch_len()) * size_of::<Lane>() as f64
+    }
+
+    fn prepared_bytes(&self) -> f64 {
+        self.engine.prepared_len() * size_of::<f32>() as f64
+    }
+
+    fn multiplications(&self) -> usize {
+        self.engine.multiplications()
+    }
+}
+
+/// An engine at some parameters.
+#[derive(Debug)]
+struct Prepared<E: Engine> {
+    workshop: Arc<Workshop<E>>,
+    prepared: E::Prepared,
+}
+
+impl<E: Engine> Prepared<E> {
+    /// The gradient by lane into `grads`, in given buffers.
+    fn gradient_in(
+        &self,
+        buffers: &mut Buffers<E::Scratch>,
+        inputs: &[[u8; LANES]],
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        let engine = &self.workshop.engine;
+        let used = inputs.len() * engine.shape()[1];
+        grads.fill(Lane::ZERO);
+        let logits = (&mut buffers.logits[..used], &mut buffers.d_logits[..used]);
+        engine.gradient(
+            &self.prepared,
+            inputs,
+            &mut buffers.scratch,
+            logits,
+            loss,
+            grads,
+        );
+    }
+}
+
+impl<E: Engine> Evaluate for Prepared<E> {
+    fn set(&mut self, params: &[f32]) {
+        self.workshop.engine.prepare(params, &mut self.prepared);
+    }
+
+    fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded)) {
+        let (engine, prepared, rows) = (&self.workshop.engine, &self.prepared, inputs.len());
+        let k = engine.shape()[1];
+        self.workshop.with_buffers(|buffers| {
+            let logits = &mut buffers.logits[..rows * k];
+            engine.forward(prepared, inputs, first, &mut buffers.scratch, logits);
+            see(Forwarded {
+                logits: &logits[first * k..],
+                attention: &|probe| engine.observe(prepared, rows, &buffers.scratch, probe),
+            });
+        });
+    }
+
+    fn gradient_by_lane(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [Lane]) {
+        self.workshop
+            .with_buffers(|buffers| self.gradient_in(buffers, inputs, loss, grads));
+    }
+
+    fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]) {
+        self.workshop.with_buffers(|buffers| {
+            let mut by_lane = std::mem::take(&mut buffers.grads);
+            by_lane.resize(grads.len(), Lane::ZERO);
+            self.gradient_in(buffers, inputs, loss, &mut by_lane);
+            cross_lane::sum_lanes(self.workshop.engine.level(), &by_lane, grads);
+            buffers.grads = by_lane;
+        });
+    }
+
+    fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]) {
+        let (engine, prepared) = (&self.workshop.engine, &mut self.prepared);
+        engine.pull_back(params, prepared, gradient, grads);
+    }
+}

@@ -1,0 +1,183 @@
+//! A model at given parameters: what predicts.
+
+use super::activations::InputError;
+use super::engine::{Evaluate, Forwarded, LossRows};
+use super::{Array, Model};
+use crate::chain::TokenBlock;
+use crate::lanes::{LANES, Lane};
+
+/// A model at given parameters.
+///
+/// ```
+/// use induct::model::{Model, ModelSpec};
+///
+/// let model = Model::new(&ModelSpec::default(), 2, 100)?;
+/// let trained = model.evaluator(&model.start(0))?;
+/// let probabilities = trained.probabilities(&[0, 1, 1, 0])?;
+/// assert_eq!(probabilities.shape(), [4, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Evaluator {
+    states: usize,
+    length: usize,
+    inner: Box<dyn Evaluate>,
+}
+
+impl Model {
+    /// The model at given parameters.
+    ///
+    /// # Errors
+    ///
+    /// If there are not as many parameters as the model has.
+    pub fn evaluator(&self, params: &[f32]) -> Result<Evaluator, InputError> {
+        let expected = self.layout().len();
+        if params.len() != expected {
+            let found = params.len();
+            return Err(InputError::Parameters { found, expected });
+        }
+        Ok(self.at(params))
+    }
+
+    /// The same for parameters that are known to be the model's own.
+    pub(crate) fn at(&self, params: &[f32]) -> Evaluator {
+        Evaluator {
+            states: self.states(),
+            length: self.length(),
+            inner: self.compute.clone().evaluator(params),
+        }
+    }
+
+    /// The distribution of the next symbol at every position of a sequence: [positions, k].
+    ///
+    /// # Errors
+    ///
+    /// If parameters or tokens do not fit the model.
+    pub fn predict(&self, params: &[f32], tokens: &[u8]) -> Result<Array, InputError> {
+        self.evaluator(params)?.probabilities(tokens)
+    }
+}
+
+impl Evaluator {
+    /// The logits at every position of a sequence: [positions, k].
+    ///
+    /// # Errors
+    ///
+    /// If the tokens do not fit the model.
+    pub fn logits(&self, tokens: &[u8]) -> Result<Array, InputError> {
+        self.check(tokens)?;
+        let block = TokenBlock::from_sequences(&[tokens]);
+        let mut logits = Vec::with_capacity(tokens.len() * self.states);
+        self.forward(block.rows(), 0, &mut |seen| {
+            logits.extend(seen.logits.iter().map(|lane| lane.0[0]));
+        });
+        Ok(Array::new(&[tokens.len(), self.states], logits))
+    }
+
+    /// The distribution of the next symbol at every position of a sequence: [positions, k].
+    ///
+    /// # Errors
+    ///
+    /// If the tokens do not fit the model.
+    pub fn probabilities(&self, tokens: &[u8]) -> Result<Array, InputError> {
+        Ok(softmax(&self.logits(tokens)?))
+    }
+
+    /// The logits after the last symbol of each of several sequences of equal length: [sequences, k].
+    ///
+    /// # Errors
+    ///
+    /// If a sequence does not fit the model, or is not as long as the first.
+    pub fn last_logits(&self, sequences: &[&[u8]]) -> Result<Array, InputError> {
+        let length = sequences.first().map_or(0, |first| first.len());
+        let mut logits = Vec::with_capacity(sequences.len() * self.states);
+        for lanes in sequences.chunks(LANES) {
+            for tokens in lanes {
+                self.check(tokens)?;
+                if tokens.len() != length {
+                    let found = tokens.len();
+                    return Err(InputError::Uneven { found, length });
+                }
+            }
+            let block = TokenBlock::from_sequences(lanes);
+            self.forward(block.rows(), length - 1, &mut |seen| {
+                for lane in 0..lanes.len() {
+                    logits.extend(seen.logits.iter().map(|logit| logit.0[lane]));
+                }
+            });
+        }
+        Ok(Array::new(&[sequences.len(), self.states], logits))
+    }
+
+    /// Checks that a sequence is one of the model's.
+    pub(super) fn check(&self, tokens: &[u8]) -> Result<(), InputError> {
+        let (states, longest) = (self.states, self.length);
+        if tokens.is_empty() {
+            return Err(InputError::Empty);
+        }
+        if tokens.len() > longest {
+            let found = tokens.len();
+            return Err(InputError::TooLong { found, longest });
+        }
+        let unknown = |symbol: &u8| usize::from(*symbol) >= states;
+        match tokens.iter().position(unknown) {
+            Some(position) => Err(InputError::Symbol {
+                symbol: tokens[position],
+                position,
+                states,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves to other parameters of the same model.
+    pub(crate) fn set(&mut self, params: &[f32]) {
+        self.inner.set(params);
+    }
+
+    /// Computes the logits of the positions from `first` on, and shows them to `see`.
+    pub(crate) fn forward(
+        &self,
+        inputs: &[[u8; LANES]],
+        first: usize,
+        see: &mut dyn FnMut(Forwarded),
+    ) {
+        self.inner.forward(inputs, first, see);
+    }
+
+    /// Sets `grads` to the gradient of a block with respect to what was prepared, by lane.
+    pub(crate) fn gradient_by_lane(
+        &self,
+        inputs: &[[u8; LANES]],
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        self.inner.gradient_by_lane(inputs, loss, grads);
+    }
+
+    /// The same, summed over lanes.
+    pub(crate) fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]) {
+        self.inner.gradient(inputs, loss, grads);
+    }
+
+    /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the
+    /// parameters: writes it into `grads`.
+    pub(crate) fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]) {
+        self.inner.pull_back(params, gradient, grads);
+    }
+}
+
+/// The softmax of every row.
+fn softmax(logits: &Array) -> Array {
+    let shape = logits.shape();
+    let mut data = logits.data().to_vec();
+    for row in data.chunks_exact_mut(shape[1]) {
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        for value in row.iter_mut() {
+            *value = libm::expf(*value - largest);
+        }
+        let sum: f32 = row.iter().sum();
+        row.iter_mut().for_each(|value| *value /= sum);
+    }
+    Array::new(shape, data)
+}

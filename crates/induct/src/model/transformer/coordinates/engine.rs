@@ -1,0 +1,100 @@
+//! Coordinates as an engine: a whole transformer on a few numbers per position.
+
+use std::sync::Arc;
+
+use super::{Coordinates, Tables, Work};
+use crate::lanes::{LANES, Lane, Level};
+use crate::model::choose::Choice;
+use crate::model::engine::{Engine, LogitBuffers, LossRows};
+use crate::model::ops::attention::AttnProbe;
+use crate::model::transformer::Transformer;
+
+/// A transformer in coordinates.
+#[derive(Debug)]
+pub(in crate::model) struct InCoordinates {
+    shape: Arc<Transformer>,
+    plan: Coordinates,
+}
+
+impl InCoordinates {
+    /// The engine for `shape`, as chosen.
+    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level) -> Self {
+        let plan = Coordinates::new(&shape, choice, level);
+        Self { shape, plan }
+    }
+}
+
+impl Engine for InCoordinates {
+    type Prepared = Tables;
+    type Scratch = Work;
+
+    fn level(&self) -> Level {
+        self.plan.level
+    }
+
+    fn shape(&self) -> [usize; 2] {
+        [self.shape.length, self.shape.states]
+    }
+
+    fn prepared(&self) -> Tables {
+        self.plan.tables(self.shape.width)
+    }
+
+    fn prepare(&self, params: &[f32], tables: &mut Tables) {
+        self.plan.prepare(&self.shape, params, tables);
+    }
+
+    fn scratch(&self) -> Work {
+        self.plan.work()
+    }
+
+    fn forward(
+        &self,
+        tables: &Tables,
+        inputs: &[[u8; LANES]],
+        first: usize,
+        work: &mut Work,
+        logits: &mut [Lane],
+    ) {
+        self.plan.forward(tables, inputs, first, work, logits);
+    }
+
+    fn gradient(
+        &self,
+        tables: &Tables,
+        inputs: &[[u8; LANES]],
+        work: &mut Work,
+        logits: LogitBuffers,
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        self.plan
+            .gradient(tables, inputs, work, logits, loss, grads);
+    }
+
+    fn gradient_len(&self) -> usize {
+        self.plan.size()
+    }
+
+    fn pull_back(&self, params: &[f32], tables: &mut Tables, gradient: &[f32], grads: &mut [f32]) {
+        grads.fill(0.0);
+        self.plan
+            .pull_back(&self.shape, params, tables, gradient, grads);
+    }
+
+    fn observe(&self, tables: &Tables, rows: usize, work: &Work, probe: AttnProbe) {
+        self.plan.show(tables, rows, work, probe);
+    }
+
+    fn prepared_len(&self) -> f64 {
+        self.plan.tables_len(self.shape.width)
+    }
+
+    fn scratch_len(&self) -> f64 {
+        self.plan.work_len()
+    }
+
+    fn multiplications(&self) -> usize {
+        self.plan.multiplications()
+    }
+}

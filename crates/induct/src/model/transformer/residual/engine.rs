@@ -1,0 +1,282 @@
+//! The residual stream as an engine: for every architecture.
+
+use std::f32::consts::LOG2_E;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Pass;
+use super::placed::{Placed, PlacedTables};
+use super::scratch::Scratch;
+use crate::lanes::{LANES, Lane, Level};
+use crate::model::choose::{Choice, Kernel};
+use crate::model::engine::{Engine, LogitBuffers, LossRows};
+use crate::model::ops::attention::fast::GROUP;
+use crate::model::ops::attention::{AttnProbe, EXPONENTIAL, RelativeTerm};
+use crate::model::transformer::coordinates::{Coordinates, Tables};
+use crate::model::transformer::{MLP_FACTOR, Transformer};
+
+/// A transformer in its residual stream.
+#[derive(Debug)]
+pub(in crate::model) struct Residual {
+    pub(super) shape: Arc<Transformer>,
+    pub(super) first: First,
+    level: Level,
+}
+
+/// How the first layer's attention goes: the stream below it has only k different vectors, or k + t with
+/// absolute positions.
+#[derive(Debug)]
+pub(super) enum First {
+    /// As in all layers.
+    Plain,
+    /// By tables, with absolute positions.
+    Placed(Placed),
+    /// In coordinates, below an MLP.
+    Coordinates(Coordinates),
+}
+
+impl Residual {
+    /// The engine for `shape`, as chosen.
+    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level) -> Self {
+        let first = match choice.first {
+            Kernel::FirstInCoordinates => {
+                First::Coordinates(Coordinates::new(&shape, choice, level))
+            }
+            Kernel::FirstByPlaces => First::Placed(Placed::new(&shape)),
+            _ => First::Plain,
+        };
+        Self {
+            shape,
+            first,
+            level,
+        }
+    }
+
+    /// What the parameters are multiplied by before they are used: where, and by how much. Scores are computed in units of
+    /// ln 2 and without the division by √d_head, which the queries (and positions beside them) have in them already.
+    fn scales(&self) -> impl Iterator<Item = (Range<usize>, f32)> {
+        self.shape.layers.iter().flat_map(|layer| {
+            let scale = LOG2_E / ((self.shape.width / layer.heads) as f32).sqrt();
+            let beside = layer
+                .v
+                .clone()
+                .filter(|_| self.shape.relative == RelativeTerm::Key);
+            [Some(layer.w_q.clone()), beside]
+                .into_iter()
+                .flatten()
+                .map(move |place| (place, scale))
+        })
+    }
+
+    /// Multiplies what is scaled: parameters before they are used, and their gradients afterwards.
+    fn scale(&self, values: &mut [f32]) {
+        for (place, scale) in self.scales() {
+            values[place].iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+}
+
+/// Parameters as the forward reads them.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    params: Vec<f32>,
+    first: FirstTables,
+}
+
+/// What the first layer's attention goes by.
+#[derive(Clone, Debug)]
+enum FirstTables {
+    Plain,
+    Placed(PlacedTables),
+    Coordinates(Tables),
+}
+
+impl Residual {
+    /// What runs over blocks.
+    fn pass<'a>(&'a self, weights: &'a Weights) -> Pass<'a> {
+        let (mut placed, mut below) = (None, None);
+        match (&self.first, &weights.first) {
+            (First::Placed(plan), FirstTables::Placed(tables)) if tables.bounded => {
+                placed = Some((plan, tables));
+            }
+            (First::Coordinates(plan), FirstTables::Coordinates(tables)) => {
+                below = Some((plan, tables));
+            }
+            _ => {}
+        }
+        Pass {
+            shape: &self.shape,
+            params: &weights.params,
+            placed,
+            below,
+            level: self.level,
+        }
+    }
+}
+
+impl Engine for Residual {
+    type Prepared = Weights;
+    type Scratch = Scratch;
+
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    fn shape(&self) -> [usize; 2] {
+        [self.shape.length, self.shape.states]
+    }
+
+    fn prepared(&self) -> Weights {
+        Weights {
+            params: vec![0.0; self.shape.layout.len()],
+            first: match &self.first {
+                First::Plain => FirstTables::Plain,
+                First::Placed(plan) => FirstTables::Placed(plan.tables()),
+                First::Coordinates(plan) => FirstTables::Coordinates(plan.tables(self.shape.width)),
+            },
+        }
+    }
+
+    fn prepare(&self, params: &[f32], weights: &mut Weights) {
+        weights.params.copy_from_slice(params);
+        self.scale(&mut weights.params);
+        match (&self.first, &mut weights.first) {
+            (First::Placed(plan), FirstTables::Placed(tables)) => {
+                plan.prepare(self.level, &self.shape, &weights.params, tables);
+            }
+            (First::Coordinates(plan), FirstTables::Coordinates(tables)) => {
+                plan.prepare(&self.shape, params, tables);
+            }
+            _ => {}
+        }
+    }
+
+    fn scratch(&self) -> Scratch {
+        self.new_scratch()
+    }
+
+    fn forward(
+        &self,
+        weights: &Weights,
+        inputs: &[[u8; LANES]],
+        first: usize,
+        scratch: &mut Scratch,
+        logits: &mut [Lane],
+    ) {
+        self.pass(weights).forward(inputs, first, scratch, logits);
+    }
+
+    fn gradient(
+        &self,
+        weights: &Weights,
+        inputs: &[[u8; LANES]],
+        scratch: &mut Scratch,
+        logits: LogitBuffers,
+        loss: LossRows,
+        grads: &mut [Lane],
+    ) {
+        self.pass(weights)
+            .gradient(inputs, scratch, logits, loss, grads);
+    }
+
+    fn gradient_len(&self) -> usize {
+        let tables = match &self.first {
+            First::Plain => 0,
+            First::Placed(plan) => plan.size(),
+            First::Coordinates(plan) => plan.size(),
+        };
+        self.shape.layout.len() + tables
+    }
+
+    fn pull_back(
+        &self,
+        params: &[f32],
+        weights: &mut Weights,
+        gradient: &[f32],
+        grads: &mut [f32],
+    ) {
+        let (of_params, of_tables) = gradient.split_at(grads.len());
+        grads.copy_from_slice(of_params);
+        if let (First::Placed(plan), FirstTables::Placed(tables)) =
+            (&self.first, &mut weights.first)
+            && tables.bounded
+        {
+            plan.pull_back(
+                self.level,
+                &self.shape,
+                &weights.params,
+                tables,
+                of_tables,
+                grads,
+            );
+        }
+        self.scale(grads);
+        if let (First::Coordinates(plan), FirstTables::Coordinates(tables)) =
+            (&self.first, &mut weights.first)
+        {
+            plan.pull_back(&self.shape, params, tables, of_tables, grads);
+        }
+    }
+
+    fn observe(&self, weights: &Weights, rows: usize, scratch: &Scratch, probe: AttnProbe) {
+        self.pass(weights).show(rows, scratch, probe);
+    }
+
+    fn prepared_len(&self) -> f64 {
+        let first = match &self.first {
+            First::Plain => 0.0,
+            First::Placed(plan) => plan.tables_len(),
+            First::Coordinates(plan) => plan.tables_len(self.shape.width),
+        };
+        self.shape.layout.len() as f64 + first
+    }
+
+    fn scratch_len(&self) -> f64 {
+        let (t, k, d) = (
+            self.shape.length as f64,
+            self.shape.states as f64,
+            self.shape.width as f64,
+        );
+        let layers = self.shape.layers.len() as f64;
+        let heads = self.shape.layers.iter().map(|layer| layer.heads).max();
+        let heads = heads.unwrap_or(0) as f64;
+        let mlps = self
+            .shape
+            .layers
+            .iter()
+            .filter(|layer| layer.mlp.is_some())
+            .count() as f64;
+        // Of a layer and of the way back: the streams, and hidden activations and their slopes.
+        let streams = (8.0 * layers + 8.0) * t * d;
+        let hidden = MLP_FACTOR as f64 * d * t * (2.0 * mlps + 1.0);
+        let lags = (1.0 + d) * (t + LANES as f64) / LANES as f64;
+        let group = 2.0 * GROUP as f64 * (t + 1.0) + lags + 8.0 * d;
+        let first = match &self.first {
+            First::Plain => 0.0,
+            First::Placed(_) => heads * 2.0 * GROUP as f64 * t + GROUP as f64 * d,
+            First::Coordinates(plan) => plan.work_len(),
+        };
+        streams + hidden + t * k * (1.0 + self.shape.layers[0].heads as f64) + heads * group + first
+    }
+
+    fn multiplications(&self) -> usize {
+        let shape = &self.shape;
+        let (d, k, t) = (shape.width, shape.states, shape.length);
+        let pairs = t * (t + 1) / 2;
+        let positional = usize::from(shape.layers[0].v.is_some());
+        let mut count = 3 * d * k * t;
+        for (l, layer) in shape.layers.iter().enumerate() {
+            let (attention, matrices) = match &self.first {
+                // Weight, average, slope and share of the value; shares of the tables.
+                First::Placed(_) if l == 0 => (3 * d + (4 * k + 1) * layer.heads, 0),
+                First::Coordinates(_) if l == 0 => (2 * k * layer.heads, 0),
+                // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
+                _ => ((7 + 2 * positional) * d + 2 * EXPONENTIAL * layer.heads, 3),
+            };
+            let mixes = usize::from(layer.w_o.is_some());
+            let mlp = if layer.mlp.is_some() { 2 * 4 } else { 0 };
+            count += attention * pairs + 3 * (matrices + mixes + mlp) * d * d * t;
+        }
+        count
+    }
+}

@@ -1,0 +1,104 @@
+//! Buffers for a forward and a backward over one block, in the residual stream.
+
+use super::engine::{First, Residual};
+use super::layer::{LayerWork, Read};
+use crate::lanes::Lane;
+use crate::model::ops::attention::fast::Group;
+use crate::model::ops::attention::placed as by_tables;
+use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
+
+/// Activations of one block, kept from the forward for the backward, and the backward's own scratch.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    /// One-hot, [t, k]
+    pub(super) symbols: Vec<Lane>,
+    pub(super) layers: Vec<LayerWork>,
+    /// What the last layer leaves, [t, d]
+    pub(super) resid: Vec<Lane>,
+    pub(super) final_normed: Vec<Lane>,
+    /// What the rows that are being worked on leave behind, by head.
+    pub(super) groups: Vec<Group>,
+    /// The same of the first layer, where it goes by tables.
+    pub(super) placed: Vec<by_tables::Group>,
+    /// What is below the first MLP, where that is in coordinates.
+    pub(super) below: Option<coordinates::Work>,
+    pub(super) slopes: Slopes,
+}
+
+/// Gradients of activations, [t, d] each.
+#[derive(Clone, Debug)]
+pub(super) struct Slopes {
+    /// Of the residual stream: after a layer, then below it.
+    pub(super) resid: Vec<Lane>,
+    pub(super) normed: Vec<Lane>,
+    pub(super) read: Read,
+    pub(super) mixed: Vec<Lane>,
+    /// [t, 4d]
+    pub(super) hidden: Vec<Lane>,
+    /// Where the first layer goes by tables, of the scores of symbols with keys' places: [heads, t, k]
+    pub(super) by_key: Vec<Lane>,
+}
+
+impl Slopes {
+    /// Makes those ready that rows add to whose turn is later.
+    pub fn begin(&mut self) {
+        self.read.keys.fill(Lane::ZERO);
+        self.read.values.fill(Lane::ZERO);
+        self.by_key.fill(Lane::ZERO);
+    }
+}
+
+impl Residual {
+    /// Room for a forward and a backward over one block.
+    pub(super) fn new_scratch(&self) -> Scratch {
+        let stream = || vec![Lane::ZERO; self.shape.length * self.shape.width];
+        let by_symbol = || vec![Lane::ZERO; self.shape.length * self.shape.states];
+        let hidden = |layer: &Layer| {
+            let size = layer
+                .mlp
+                .as_ref()
+                .map_or(0, |_| MLP_FACTOR * self.shape.width);
+            vec![Lane::ZERO; self.shape.length * size]
+        };
+        let layer = |layer| LayerWork {
+            input: stream(),
+            normed: stream(),
+            read: Read::new(self.shape.length * self.shape.width),
+            mixed: stream(),
+            middle: stream(),
+            mlp_normed: stream(),
+            hidden: hidden(layer),
+            active: hidden(layer),
+        };
+        let heads = self.shape.layers.iter().map(|layer| layer.heads).max();
+        Scratch {
+            symbols: by_symbol(),
+            layers: self.shape.layers.iter().map(layer).collect(),
+            resid: stream(),
+            final_normed: stream(),
+            groups: vec![Group::new(self.shape.length, self.shape.width); heads.unwrap_or(0)],
+            placed: match &self.first {
+                First::Placed(plan) => {
+                    let size = self.shape.width / plan.scores.len();
+                    vec![by_tables::Group::new(self.shape.length, size); plan.scores.len()]
+                }
+                _ => Vec::new(),
+            },
+            below: match &self.first {
+                First::Coordinates(plan) => Some(plan.work()),
+                _ => None,
+            },
+            slopes: Slopes {
+                resid: stream(),
+                normed: stream(),
+                read: Read::new(self.shape.length * self.shape.width),
+                by_key: vec![
+                    Lane::ZERO;
+                    self.shape.length * self.shape.states * self.shape.layers[0].heads
+                ],
+                mixed: stream(),
+                hidden: hidden(&self.shape.layers[0]),
+            },
+        }
+    }
+}
