@@ -5,16 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// Does `work` for runs 0 … `count` − 1 on as many threads as the current pool has, and returns what it gave, in order.
+/// Does `work` for runs 0 … `count` − 1 on as many threads as the current pool has, and returns what it gave,
+/// in order.
 ///
-/// A run alone on its thread wastes nothing on waiting for others, so as many runs as fill all threads evenly go side by
-/// side, one thread each; those that are left over share the threads out among them. Whatever is parallel inside
-/// `work` uses its run's own threads. Results do not depend on any of this.
+/// A run alone on its thread wastes nothing on waiting for others, so as many runs as fill all threads evenly
+/// go side by side, one thread each; those that are left over share the threads among them. Whatever is
+/// parallel inside `work` uses its run's own threads. With a single thread, which is all that some targets
+/// have, runs follow one another and no pool is built. Results do not depend on any of this.
 pub fn many<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
 ) -> Result<Vec<T>, ThreadPoolBuildError> {
     let threads = rayon::current_num_threads();
+    if threads == 1 {
+        return Ok((0..count).map(work).collect());
+    }
     let even = count / threads * threads;
     let mut results = side_by_side(0..even, &vec![1; threads.min(even)], &work)?;
     let left = count - even;
@@ -82,5 +87,15 @@ mod tests {
                 assert!(results[even..].iter().all(|(_, own)| fair(*own)));
             }
         }
+    }
+
+    #[test]
+    fn one_thread_builds_no_other() {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let (own, of_runs) = pool.install(|| {
+            let this = || std::thread::current().id();
+            (this(), many(3, |_| this()).unwrap())
+        });
+        assert_eq!(of_runs, [own; 3]);
     }
 }
