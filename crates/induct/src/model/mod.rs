@@ -26,7 +26,7 @@ mod window;
 pub use activations::{Activations, InputError};
 pub use array::Array;
 pub use choose::{Choice, Kernel, Part, RULES, Rule};
-pub use effort::peak_multiplications;
+pub use effort::multiply_at_peak;
 pub use evaluator::Evaluator;
 pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;
