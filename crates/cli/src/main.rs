@@ -17,11 +17,17 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{bench, eval, predict, presets, reproduce, sample, show, sweep, theory, train};
+use failure::Failure;
+use induct::lanes::use_level;
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
 #[command(name = "induct", version, arg_required_else_help = true)]
 struct Arguments {
+    /// Instructions to compute with, such as avx2+fma; the best that this machine has if not given. Results
+    /// of `portable` are the same bytes on every machine
+    #[arg(long, global = true, value_name = "NAME")]
+    level: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -41,8 +47,21 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let result = match &arguments.command {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            commands::note(&format!("induct: {failure}"));
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(level) = &arguments.level {
+        use_level(level)
+            .map_err(|invalid| Failure::mistake(format!("--level {level}: {}", invalid.allowed)))?;
+    }
+    match &arguments.command {
         Command::Presets(arguments) => presets::run(arguments),
         Command::Train(arguments) => train::run(arguments),
         Command::Sweep(arguments) => sweep::run(arguments),
@@ -53,12 +72,5 @@ fn main() -> ExitCode {
         Command::Theory(arguments) => theory::run(arguments),
         Command::Reproduce(arguments) => reproduce::run(arguments),
         Command::Bench(arguments) => bench::run(arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            commands::note(&format!("induct: {failure}"));
-            failure.exit_code()
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use induct::digest;
 use induct::probe::Instruments;
-use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary};
+use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary, level_with};
 use induct::train::{FromSpec, OptimizerSpec, Recipe};
 use induct_store::{Begun, How, RunFolder, RunWriter, StoreError};
 
@@ -126,14 +126,20 @@ impl Session<'_> {
     fn advised(&self, error: StoreError) -> Failure {
         let advice = match (&error, self.how) {
             (StoreError::HoldsARun { .. }, _) => {
-                "add --resume to go on with it, or give another --out"
+                "add --resume to go on with it, or give another --out".to_owned()
             }
+            (StoreError::OtherArithmetic { of_run, .. }, _) => match level_with(of_run) {
+                Some(level) => {
+                    format!("add --level {level} to go on with it, or give another --out")
+                }
+                None => "this machine does not have that; give another --out".to_owned(),
+            },
             (StoreError::Foreign { .. } | StoreError::Different { .. }, How::New | How::Extend) => {
-                "give another --out"
+                "give another --out".to_owned()
             }
             _ => return error.into(),
         };
-        Failure::from(error).with_advice(advice)
+        Failure::from(error).with_advice(&advice)
     }
 }
 

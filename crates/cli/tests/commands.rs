@@ -253,6 +253,10 @@ fn mistakes_get_one_sentence_and_code_2() {
             &["task.states = 1", "from 2"],
         ),
         (&["train", "main", "--threads", "0"], &["--threads", "0"]),
+        (
+            &["bench", "--level", "abacus"],
+            &["--level abacus", "this machine has", "portable"],
+        ),
         (&["show", absent], &["not a run", "recipe.toml"]),
         (&["show", other], &["not a run"]),
         (

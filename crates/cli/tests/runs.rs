@@ -319,6 +319,59 @@ fn the_main_run_ends_as_the_readme_tells() {
 }
 
 #[test]
+fn a_run_at_another_level_is_another_run() {
+    let folder = TempDir::new().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (portable, again, best) = (place("portable"), place("again"), place("best"));
+    let at = |out: &str, more: &[&str]| {
+        let mut arguments: Vec<String> = train_arguments("main", out, &SMALL)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        arguments.extend(more.iter().map(|&text| text.to_owned()));
+        arguments
+    };
+    let run = |out: &str, more: &[&str]| {
+        let arguments = at(out, more);
+        succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    run(&portable, &["--level", "portable"]);
+    run(&again, &["--level", "portable", "--threads", "1"]);
+    run(&best, &[]);
+    assert_eq!(results(Path::new(&portable)), results(Path::new(&again)));
+    let summary = |run: &str| json(&["show", run, "--json"]);
+    let read = |run: &str| -> Value {
+        let text = fs::read_to_string(format!("{run}/summary.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    assert_eq!(read(&portable)["arithmetic"], "portable");
+    // Either level reads the other's runs.
+    assert_eq!(summary(&portable)["steps"], 30);
+    succeed(&["--level", "portable", "eval", &best, "--sequences", "9"]);
+    let resumed = run(&portable, &["--level", "portable", "--resume"]);
+    assert!(resumed.contains("is complete"), "{resumed}");
+    if read(&best)["arithmetic"] == "portable" {
+        return; // This machine has nothing better.
+    }
+    assert_ne!(read(&portable)["identity"], read(&best)["identity"]);
+    let longer = ["--resume", "--set", "train.steps=40"];
+    for (out, more, advice) in [
+        (&portable, &longer[..1], "--level portable"),
+        (&portable, &longer, "--level portable"),
+        (&best, &["--resume", "--level", "portable"], "--level "),
+    ] {
+        let before = results(Path::new(out));
+        let arguments = at(out, more);
+        let message = fail(2, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(
+            message.contains("arithmetic") && message.contains(advice),
+            "{message}"
+        );
+        assert_eq!(results(Path::new(out)), before);
+    }
+}
+
+#[test]
 fn a_loss_that_is_no_number_ends_the_run_and_keeps_what_there_is() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");

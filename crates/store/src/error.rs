@@ -66,6 +66,16 @@ pub enum StoreError {
         /// In which way it differs.
         why: String,
     },
+    /// A run was computed with arithmetic that rounds differently, so its rest would not fit.
+    #[error("{}: it was computed with {of_run} arithmetic, this process computes with {own}", path.display())]
+    OtherArithmetic {
+        /// Its folder.
+        path: PathBuf,
+        /// The run's arithmetic.
+        of_run: String,
+        /// This process's.
+        own: String,
+    },
     /// There is nothing to show yet.
     #[error("{} has recorded nothing yet", path.display())]
     NothingRecorded {
@@ -114,6 +124,7 @@ impl StoreError {
                 | Self::NotAFile { .. }
                 | Self::Damaged { .. }
                 | Self::Different { .. }
+                | Self::OtherArithmetic { .. }
                 | Self::NothingRecorded { .. }
                 | Self::NoSnapshot { .. }
                 | Self::NoSnapshots { .. }

@@ -136,15 +136,17 @@ impl Opening<'_> {
         if old == new {
             return Ok(());
         }
+        if old.numerics == new.numerics && old.arithmetic != new.arithmetic {
+            return Err(StoreError::OtherArithmetic {
+                path: self.path.to_owned(),
+                of_run: old.arithmetic.clone(),
+                own: new.arithmetic.clone(),
+            });
+        }
         let why = if old.numerics != new.numerics {
             format!(
                 "it was computed by numerics version {}, and this program has {}: the rest would not fit",
                 old.numerics, new.numerics
-            )
-        } else if old.arithmetic != new.arithmetic {
-            format!(
-                "it was computed with {} arithmetic, and this machine has {}: the rest would not fit",
-                old.arithmetic, new.arithmetic
             )
         } else {
             "it was made by another version of the program, which reads its recipe otherwise".into()

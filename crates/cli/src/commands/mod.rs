@@ -15,6 +15,7 @@ pub mod train;
 use std::io::{ErrorKind, Write};
 
 use clap::Args;
+use induct::lanes::{instructions, levels};
 
 use crate::failure::Failure;
 
@@ -37,6 +38,16 @@ impl Threads {
             .build()
             .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?
             .install(work)
+    }
+}
+
+/// The option that makes another process compute as this one does, with a space in front; nothing if it does
+/// so anyway, on a machine like this.
+pub fn level_option() -> String {
+    let own = instructions();
+    match levels().next() {
+        Some(best) if best == own => String::new(),
+        _ => format!(" --level {own}"),
     }
 }
 

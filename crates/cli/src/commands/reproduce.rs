@@ -16,7 +16,7 @@ use induct_store::{How, Mark, OwnFolder, RunFolder, StoreError};
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::{Threads, note, numbers, print, print_json};
+use super::{Threads, level_option, note, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
@@ -169,7 +169,7 @@ fn command_line(arguments: &Arguments) -> String {
     for set in &arguments.set {
         command += &format!(" --set '{set}'");
     }
-    command
+    command + &level_option()
 }
 
 fn machine() -> String {

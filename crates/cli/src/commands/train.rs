@@ -9,7 +9,7 @@ use induct::run::{Ended, Progress, Summary};
 use induct::train::Recipe;
 use induct_store::How;
 
-use super::{Threads, note, print};
+use super::{Threads, level_option, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
@@ -64,8 +64,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let place = out.display();
     match outcome? {
         Outcome::Stopped(step) => Err(Failure::Interrupted(format!(
-            "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume` goes on",
-            recipe.train.steps
+            "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume{}` goes on",
+            recipe.train.steps,
+            level_option()
         ))),
         Outcome::Ended { summary, earlier } => match (summary.ended, earlier) {
             (Ended::Complete, false) => print(&report(&summary, &out)),

@@ -40,7 +40,6 @@ pub fn add_products(
     sums: &mut [Lane],
 ) {
     match level {
-        Level::Portable => portable::add_products(entries, rows, None, sums),
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
@@ -48,6 +47,7 @@ pub fn add_products(
         )]
         // SAFETY: both levels exist only where AVX2 and FMA were detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::add_products(entries, rows, sums) },
+        _ => portable::add_products(entries, rows, None, sums),
     }
 }
 
@@ -60,7 +60,6 @@ pub fn add_slid_products(
     sums: &mut [Lane],
 ) {
     match level {
-        Level::Portable => portable::add_products(entries, rows, Some(slid), sums),
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
@@ -70,12 +69,12 @@ pub fn add_slid_products(
         Level::Avx2(_) | Level::Avx512(_) => unsafe {
             avx::add_slid_products(entries, rows, slid, sums)
         },
+        _ => portable::add_products(entries, rows, Some(slid), sums),
     }
 }
 
 fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
     match level {
-        Level::Portable => portable::set_sums(eights, sums),
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
@@ -83,13 +82,13 @@ fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES
         )]
         // SAFETY: both levels exist only where AVX2 was detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::set_sums(eights, sums) },
+        _ => portable::set_sums(eights, sums),
     }
 }
 
 /// Turns eight vectors over, in every tile: number n of vector m becomes number m of vector n.
 pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
     match level {
-        Level::Portable => portable::transpose(tiles),
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
@@ -97,6 +96,7 @@ pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
         )]
         // SAFETY: both levels exist only where AVX2 was detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::transpose(tiles) },
+        _ => portable::transpose(tiles),
     }
 }
 

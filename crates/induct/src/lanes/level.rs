@@ -1,31 +1,73 @@
-//! Which vector instructions this machine has.
+//! Which vector instructions a process computes with.
 //!
-//! Hot loops are written once, over [`Lane`](super::Lane)s, and compiled for several sets of instructions; the
-//! best that the machine has is chosen when the program runs. On x86-64 these are what every such machine has, AVX2
-//! with fused multiply-add, and AVX-512 (the same vectors of eight numbers, but twice as many registers; the results are the
-//! same to the bit). Every 64-bit ARM machine has NEON with fused multiply-add: there is nothing to choose.
+//! Hot loops are written once, over [`Lane`](super::Lane)s, and compiled for several sets of instructions. On
+//! x86-64 these are what every such machine has, AVX2 with fused multiply-add, and AVX-512 (the same vectors
+//! of eight numbers, but twice as many registers; the results are the same to the bit). Every 64-bit ARM
+//! machine has NEON with fused multiply-add. A process computes at the best level that its machine has,
+//! unless it is told otherwise: at the portable level, all machines give the same bits, and so does
+//! WebAssembly.
 
-/// The name of the instructions that this machine's fast paths use. Results are the same to the byte on machines
-/// where it is the same.
-pub fn instructions() -> &'static str {
-    match Level::detect() {
-        Level::Portable if FUSED => "neon",
-        Level::Portable => "portable",
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2(_) => "avx2+fma",
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512(_) => "avx512vl+fma",
+use std::sync::OnceLock;
+
+use crate::invalid::Invalid;
+
+/// The level that this process computes at, once that is settled.
+static SETTLED: OnceLock<Level> = OnceLock::new();
+
+/// Lets this process compute at the level called `name`, one of [`levels`], rather than at the best one.
+///
+/// To be called before anything is computed: a process never changes its level, as its results would then be
+/// neither one's nor the other's. An error if the machine has no such level, or if another one is settled
+/// already.
+///
+/// ```
+/// use induct::lanes::{instructions, use_level};
+///
+/// use_level("portable")?;
+/// assert_eq!(instructions(), "portable");
+/// assert!(use_level("abacus").is_err());
+/// # Ok::<(), induct::Invalid>(())
+/// ```
+pub fn use_level(name: &str) -> Result<(), Invalid> {
+    let found = Level::all().into_iter().find(|level| level.name() == name);
+    let level = found.ok_or_else(|| {
+        let known: Vec<&str> = levels().collect();
+        Invalid::new(
+            "level",
+            name,
+            format!("this machine has {}", known.join(", ")),
+        )
+    })?;
+    let settled = *SETTLED.get_or_init(|| level);
+    if settled == level {
+        return Ok(());
     }
+    let allowed = format!(
+        "this process computes at {} already; choose a level before anything is computed",
+        settled.name()
+    );
+    Err(Invalid::new("level", name, allowed))
 }
 
-/// Whether every machine of this kind has fused multiply-add.
-pub const FUSED: bool = cfg!(target_arch = "aarch64");
+/// The names of all levels that this machine has, the best first.
+pub fn levels() -> impl Iterator<Item = &'static str> {
+    Level::all().into_iter().map(Level::name)
+}
+
+/// The name of the level that this process computes at. Results are the same to the byte where it is the
+/// same.
+pub fn instructions() -> &'static str {
+    Level::detect().name()
+}
 
 /// A set of instructions that this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What every machine of its kind has.
+    /// What every machine has: multiplication and addition, each rounded.
     Portable,
+    /// What every machine of this kind has, fused multiply-add among it.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2(Detected),
@@ -34,34 +76,58 @@ pub enum Level {
     Avx512(Detected),
 }
 
-/// Proof that a level's instructions are there: only [`Level::all`] makes one.
+/// Proof that a level's instructions are there: only [`Level::fused`] makes one.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detected(());
 
 impl Level {
-    /// The best that this machine has.
+    /// The one that this process computes at: that of [`use_level`], or else the best that this machine has.
     pub fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl");
-            return match wide {
-                true => Level::Avx512(Detected(())),
-                false => Level::Avx2(Detected(())),
-            };
-        }
-        Level::Portable
+        *SETTLED.get_or_init(|| Level::all()[0])
     }
 
     /// All that this machine has, the best first.
     #[cfg(test)]
     pub fn all() -> Vec<Self> {
-        match Level::detect() {
-            Level::Portable => vec![Level::Portable],
+        let mut all = Self::fused();
+        all.push(Level::Portable);
+        all
+    }
+
+    /// Those of them that have fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    fn fused() -> Vec<Self> {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl");
+        let proof = Detected(());
+        match (avx2, wide) {
+            (true, true) => vec![Level::Avx512(proof), Level::Avx2(proof)],
+            (true, false) => vec![Level::Avx2(proof)],
+            (false, _) => Vec::new(),
+        }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn fused() -> Vec<Self> {
+        vec![Level::Neon]
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    fn fused() -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => "neon",
             #[cfg(target_arch = "x86_64")]
-            best @ Level::Avx2(_) => vec![best, Level::Portable],
+            Level::Avx2(_) => "avx2+fma",
             #[cfg(target_arch = "x86_64")]
-            best @ Level::Avx512(proof) => vec![best, Level::Avx2(proof), Level::Portable],
+            Level::Avx512(_) => "avx512vl+fma",
         }
     }
 }
@@ -98,7 +164,11 @@ macro_rules! leveled {
             }
             match level {
                 $crate::lanes::Level::Portable => {
-                    generic::<{ $crate::lanes::level::FUSED } $(, $flag)*>($($argument),*)
+                    generic::<false $(, $flag)*>($($argument),*)
+                }
+                #[cfg(target_arch = "aarch64")]
+                $crate::lanes::Level::Neon => {
+                    generic::<true $(, $flag)*>($($argument),*)
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[expect(unsafe_code, reason = "the level proves that the instructions are there")]

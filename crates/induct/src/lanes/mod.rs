@@ -9,5 +9,5 @@ mod lane;
 pub(crate) mod level;
 
 pub use lane::{LANES, Lane};
-pub use level::instructions;
 pub(crate) use level::{Level, leveled};
+pub use level::{instructions, levels, use_level};

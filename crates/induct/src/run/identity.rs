@@ -1,17 +1,26 @@
 //! Which run is which: by this nothing stale is taken for current.
 
 use crate::digest;
-use crate::lanes::instructions;
+use crate::lanes::{instructions, levels};
 use crate::train::Recipe;
 
 /// The numerics version: an integer that goes up whenever the bits of any result change. A test over all settings of the
 /// catalogue forces it up.
 pub const NUMERICS: u32 = 2;
 
-/// The arithmetic that this machine's fast paths use. Results are the same to the byte where it is the same: AVX2 and AVX-512 both
-/// compute with fused multiply-add on the same vectors of eight numbers.
+/// The arithmetic that this process computes with. Results are the same to the byte where it is the same:
+/// AVX2 and AVX-512 both compute with fused multiply-add on the same vectors of eight numbers.
 pub fn arithmetic() -> &'static str {
-    match instructions() {
+    of_level(instructions())
+}
+
+/// The best level of this machine that computes with the given arithmetic, by its name; none if it has none.
+pub fn level_with(arithmetic: &str) -> Option<&'static str> {
+    levels().find(|level| of_level(level) == arithmetic)
+}
+
+fn of_level(level: &str) -> &str {
+    match level {
         "avx2+fma" | "avx512vl+fma" => "x86-64+fma",
         other => other,
     }
@@ -105,6 +114,20 @@ mod tests {
             Identity::with(&recipe, NUMERICS, "abacus").lineage,
             main.lineage
         );
+    }
+
+    #[test]
+    fn runs_of_other_arithmetic_are_others() {
+        let recipe = Recipe::default();
+        let of = |level: &str| Identity::with(&recipe, NUMERICS, of_level(level));
+        assert_eq!(of("avx2+fma"), of("avx512vl+fma"));
+        assert_ne!(of("avx2+fma").run, of("portable").run);
+        assert_ne!(of("avx2+fma").lineage, of("portable").lineage);
+        assert_ne!(of("neon").lineage, of("portable").lineage);
+        assert_ne!(of("neon").lineage, of("avx2+fma").lineage);
+        assert_eq!(level_with("portable"), Some("portable"));
+        assert_eq!(level_with(arithmetic()), levels().next());
+        assert_eq!(level_with("abacus"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod sink;
 mod summary;
 
 pub use drive::{Ending, Run, Unfit, check_records};
-pub use identity::{Identity, NUMERICS, arithmetic};
+pub use identity::{Identity, NUMERICS, arithmetic, level_with};
 pub use recording::{Recorder, Recording};
 pub use sink::{Checkpoint, Progress, Record, Sink};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};
