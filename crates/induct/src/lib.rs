@@ -12,7 +12,8 @@
 //! 8. [`catalogue`]: every setting that has a name
 //! 9. [`theory`]: exact gradients of the minimal model, by independent routes
 //!
-//! Nothing here touches a file, a terminal or a network.
+//! Nothing here touches a file, a terminal, a network or a clock, and results depend on a recipe and a level
+//! of instructions ([`lanes::use_level`]) alone. It compiles to WebAssembly, where it runs on one thread.
 
 pub mod catalogue;
 pub mod chain;

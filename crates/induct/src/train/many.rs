@@ -32,6 +32,10 @@ pub fn many<T: Send>(
 }
 
 /// Does the runs on pools of the given sizes, each pool taking the next run when it is free.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only called where there are several threads"
+)]
 fn side_by_side<T: Send>(
     runs: std::ops::Range<usize>,
     sizes: &[usize],
