@@ -1,16 +1,51 @@
-//! Induct: a laboratory for watching in-context learning form.
+//! A laboratory for watching in-context learning form.
 //!
-//! Rooms, in the order in which data flows; a room uses those above it only.
+//! Every training sequence comes from a Markov chain of its own, drawn from a prior: the only way to predict
+//! well is to learn the chain inside the context. A small transformer learns that in phases, from uniform to
+//! unigram predictions and then, in a sudden drop, to bigram predictions, as a *statistical induction head*
+//! forms. A run takes about a second.
 //!
-//! 1. [`chain`]: transition tables of any order, priors over them, sequences drawn from them
-//! 2. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, oracle, Bayes
-//! 3. [`model`]: transformer, minimal model, hand-made constructions: parameters, forward, backward
-//! 4. [`measure`]: what a number in a run's records means
-//! 5. [`train`]: recipes, losses, optimisers, schedules, one step
-//! 6. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
-//! 7. [`run`]: the training loop, which drives a sink
-//! 8. [`catalogue`]: every setting that has a name
-//! 9. [`theory`]: exact gradients of the minimal model, by independent routes
+//! ```
+//! use induct::catalogue::Setting;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let setting = Setting::named("main").expect("a setting of the catalogue");
+//! let recipe = setting.recipe(&["train.steps=1500".into(), "record.test_sequences=256".into()])?;
+//! let run = induct::run::train(&recipe)?;
+//! for phase in &run.summary.phases {
+//!     println!("{} from step {} to {}", phase.strategy, phase.onset, phase.end);
+//! }
+//! let kl = run.history.last(&induct::measure::KL_TRUTH).expect("every run records it");
+//! println!("KL(truth ‖ model) ends at {kl:.4} nats");
+//!
+//! let tokens = [0, 1, 1, 0, 1];
+//! let seen = recipe.model()?.run(run.weights(), &tokens)?;
+//! let pattern = seen.get("layers.1.attn_pattern")?;
+//! for (symbol, attention) in tokens.iter().zip(pattern.row(&[0, 4])) {
+//!     println!("{symbol}: {attention:.2}");
+//! }
+//! # assert!(run.summary.phases.iter().any(|phase| phase.strategy == "unigram"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Modules
+//!
+//! In the order in which data flows: a module uses those above it only.
+//!
+//! 1. [`lanes`]: eight numbers side by side, and the instructions that compute with them
+//! 2. [`chain`]: transition tables of any order, priors over them, sequences drawn from them
+//! 3. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, oracle, Bayes
+//! 4. [`model`]: transformer, minimal model, constructions: parameters, forward, backward, activations
+//! 5. [`measure`]: what a number in a run's records means
+//! 6. [`train`]: recipes, losses, optimisers, schedules, one step
+//! 7. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
+//! 8. [`run`]: the training loop, which drives a sink
+//! 9. [`catalogue`]: every setting that has a name
+//! 10. [`theory`]: exact gradients of the minimal model, by independent routes
+//!
+//! Priors, strategies, measures and optimisers are traits: one of your own takes one file in your crate (see
+//! the examples `custom_prior`, `custom_strategy`, `custom_measure` and `custom_optimizer`).
 //!
 //! Nothing here touches a file, a terminal, a network or a clock, and results depend on a recipe and a level
 //! of instructions ([`lanes::use_level`]) alone. It compiles to WebAssembly, where it runs on one thread.

@@ -8,16 +8,19 @@ use induct::probe::Instruments;
 use induct::train::{Recipe, StepPart, Trainer};
 use serde_json::{Value, json};
 
-use super::{Threads, note, numbers, print, print_json};
+use super::{Threads, engines, note, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
 
 /// Measure how long a training step takes at standard settings, where the time goes, and how cost grows with size
 #[derive(Args)]
 pub struct Arguments {
-    /// One setting only, or `growth`
+    /// One setting only: any of the catalogue (see `induct presets --all`), or `growth`
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Time nothing; print which engines and kernels there are, when each is used, and what computes each setting
+    #[arg(long, conflicts_with = "only")]
+    engines: bool,
     /// Time spent on each setting, in seconds (a sixth of it on each point of growth)
     #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = numbers::number)]
     seconds: f64,
@@ -55,14 +58,25 @@ const STRETCH: Duration = Duration::from_millis(10);
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let only = arguments.only.as_deref();
-    let names = SETTINGS.into_iter().chain([GROWTH_NAME]);
-    if let Some(only) = only.filter(|only| !names.clone().any(|name| name == *only)) {
-        let known = names.collect::<Vec<_>>().join(", ");
-        return Err(Failure::mistake(format!(
-            "--only {only}: no such setting; there are {known}"
-        )));
+    if arguments.engines {
+        return engines::run(arguments.json);
     }
+    let only = arguments.only.as_deref();
+    let names: Vec<&'static str> = match only {
+        None => SETTINGS.to_vec(),
+        Some(GROWTH_NAME) => Vec::new(),
+        Some(only) => match induct::catalogue::Setting::named(only) {
+            Some(setting) => vec![setting.name],
+            None => {
+                let known = SETTINGS.into_iter().chain([GROWTH_NAME]);
+                return Err(Failure::mistake(format!(
+                    "--only {only}: no such setting; timed by default are {}, and any other setting of the \
+                     catalogue can be named",
+                    known.collect::<Vec<_>>().join(", ")
+                )));
+            }
+        },
+    };
     let allowed = arguments.seconds > 0.0 && arguments.seconds <= 3600.0;
     if !allowed {
         return Err(Failure::mistake(format!(
@@ -71,10 +85,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let budget = Duration::from_secs_f64(arguments.seconds);
-    let wanted = |name: &str| only.is_none_or(|only| only == name);
+    let grows = only.is_none_or(|only| only == GROWTH_NAME);
     let peak = peak_multiplications();
     let mut settings = Vec::new();
-    for name in SETTINGS.into_iter().filter(|name| wanted(name)) {
+    for name in names {
         note(&format!("{name} …"));
         let recipe = recipe(name, &[])?;
         settings.push(Setting {
@@ -88,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         });
     }
     let mut growth = Vec::new();
-    for (letter, key, values) in GROWTH.iter().filter(|_| wanted(GROWTH_NAME)) {
+    for (letter, key, values) in GROWTH.iter().filter(|_| grows) {
         note(&format!("growth with {letter} …"));
         for value in *values {
             let recipe = recipe("main", &[&format!("{key}={value}")])?;

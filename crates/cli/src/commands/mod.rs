@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod bench;
+mod engines;
 pub mod eval;
 pub mod numbers;
 pub mod predict;

@@ -88,7 +88,6 @@ impl Level {
     }
 
     /// All that this machine has, the best first.
-    #[cfg(test)]
     pub fn all() -> Vec<Self> {
         let mut all = Self::fused();
         all.push(Level::Portable);

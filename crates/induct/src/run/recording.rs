@@ -20,6 +20,14 @@ pub struct Recording {
     pub snapshots: Vec<(u64, Vec<f32>)>,
 }
 
+impl Recording {
+    /// The weights of the last snapshot: those at the end, unless the run diverged.
+    pub fn weights(&self) -> &[f32] {
+        let last = self.snapshots.last();
+        last.map_or(&[], |(_, weights)| weights)
+    }
+}
+
 /// A sink that keeps snapshots in memory; the run itself has the records.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
@@ -57,4 +65,14 @@ impl Recorder {
             snapshots: recorder.snapshots,
         })
     }
+}
+
+/// Trains a recipe to its end and keeps all of it in memory, over the current thread pool.
+///
+/// # Errors
+///
+/// If the recipe is impossible.
+pub fn train(recipe: &Recipe) -> Result<Recording, crate::Invalid> {
+    let instruments = crate::probe::Instruments::new(recipe)?;
+    Recorder::record(recipe, std::sync::Arc::new(instruments))
 }

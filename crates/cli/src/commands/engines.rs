@@ -1,0 +1,105 @@
+//! `induct bench --engines`: which engines and kernels there are, and what computes each setting.
+
+use induct::catalogue::{SETTINGS, Setting};
+use induct::model::{Choice, Kernel, Part, RULES, Rule};
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::failure::Failure;
+
+/// Runs the command.
+pub fn run(as_json: bool) -> Result<(), Failure> {
+    let mut settings = Vec::new();
+    for setting in SETTINGS {
+        settings.push((setting, setting.recipe(&[])?.model()?.choice().clone()));
+    }
+    if as_json {
+        let rule = |rule: &Rule| {
+            json!({
+                "part": rule.part.name(),
+                "choice": rule.name,
+                "module": rule.module,
+                "when": rule.when,
+            })
+        };
+        let setting = |(setting, choice): &(&Setting, Choice)| json!({ "name": setting.name, "uses": uses(choice) });
+        return print_json(&json!({
+            "rules": RULES.iter().map(rule).collect::<Vec<_>>(),
+            "settings": settings.iter().map(setting).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = rules();
+    text += "\n| setting | computed by |\n|---|---|\n";
+    for (setting, choice) in &settings {
+        text += &format!("| {} | {} |\n", setting.name, uses(choice).join(", "));
+    }
+    print(&text)
+}
+
+/// The table of rules, as documentation has it.
+fn rules() -> String {
+    let mut text = "| part | choice | module | when |\n|---|---|---|---|\n".to_owned();
+    for rule in RULES {
+        let (part, name) = (rule.part.name(), rule.name);
+        text += &format!("| {part} | {name} | `{}` | {} |\n", rule.module, rule.when);
+    }
+    text
+}
+
+/// The names of all that computes a model, each once.
+fn uses(choice: &Choice) -> Vec<String> {
+    let first = (choice.engine == Kernel::Residual).then_some(choice.first);
+    let kernels = [choice.engine].into_iter().chain(first);
+    let kernels = kernels.chain(choice.layers.iter().flatten().copied());
+    let mut names = Vec::new();
+    for kernel in kernels {
+        let rule = RULES.iter().find(|rule| rule.kernel == kernel);
+        let rule = rule.expect("every kernel has a rule");
+        let name = match rule.part {
+            Part::FirstLayer => format!("first layer {}", rule.name),
+            Part::Engine | Part::Attention => rule.name.to_owned(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table in the documentation is the one that decides.
+    #[test]
+    fn the_documented_table_is_the_one_that_decides() {
+        let page = include_str!("../../../../docs/performance.md");
+        let (_, rest) = page
+            .split_once("<!-- engines -->")
+            .expect("the table's beginning");
+        let (table, _) = rest
+            .split_once("<!-- /engines -->")
+            .expect("the table's end");
+        assert_eq!(table.trim(), rules().trim());
+    }
+
+    /// Nothing in the table is there for no setting at all.
+    #[test]
+    fn every_kernel_computes_some_setting() {
+        let mut used = Vec::new();
+        for setting in SETTINGS {
+            let model = setting.recipe(&[]).unwrap().model().unwrap();
+            used.extend(uses(model.choice()));
+        }
+        for rule in RULES
+            .iter()
+            .filter(|rule| rule.kernel != Kernel::FirstPlain)
+        {
+            let name = match rule.part {
+                Part::FirstLayer => format!("first layer {}", rule.name),
+                Part::Engine | Part::Attention => rule.name.to_owned(),
+            };
+            assert!(used.contains(&name), "{name}");
+        }
+    }
+}
