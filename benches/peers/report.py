@@ -122,7 +122,7 @@ def section(rows: Sequence[Row], provenance: Provenance) -> str:
     others = "" if provenance.busy is None else f", other programs using at most {provenance.busy:.0%} of the machine"
     return "\n".join(
         [
-            "Milliseconds a training step, sampling of fresh chains included: median over rounds (smallest–largest).",
+            "Milliseconds per training step, sampling of fresh chains included: median over rounds (smallest–largest).",
             "A ratio is the median over rounds of the ratio within a round, so that what slows the machine down slows both.",
             "Before timing, each peer has reproduced Induct's predictions, and the losses and weights of its first steps.",
             "",
