@@ -46,3 +46,8 @@ pub use plot::{Family, Plot};
 pub use scale::Scale;
 pub use symbols::{Arcs, arc_stroke};
 pub use text::plain;
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

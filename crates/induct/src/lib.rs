@@ -67,3 +67,8 @@ pub mod train;
 
 pub use custom::Custom;
 pub use invalid::Invalid;
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

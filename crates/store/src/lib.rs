@@ -37,3 +37,8 @@ pub use writer::{Begun, How, RunWriter, Start};
 
 #[cfg(test)]
 mod tests;
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
