@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Coordinates, Tables, Work};
+use super::{Coordinates, Scratch, Tables};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::Choice;
 use crate::model::engine::{Engine, LogitBuffers, LossRows};
@@ -26,7 +26,7 @@ impl InCoordinates {
 
 impl Engine for InCoordinates {
     type Prepared = Tables;
-    type Scratch = Work;
+    type Scratch = Scratch;
 
     fn level(&self) -> Level {
         self.plan.level
@@ -44,7 +44,7 @@ impl Engine for InCoordinates {
         self.plan.prepare(&self.shape, params, tables);
     }
 
-    fn scratch(&self) -> Work {
+    fn scratch(&self) -> Scratch {
         self.plan.work()
     }
 
@@ -53,7 +53,7 @@ impl Engine for InCoordinates {
         tables: &Tables,
         inputs: &[[u8; LANES]],
         first: usize,
-        work: &mut Work,
+        work: &mut Scratch,
         logits: &mut [Lane],
     ) {
         self.plan.forward(tables, inputs, first, work, logits);
@@ -63,7 +63,7 @@ impl Engine for InCoordinates {
         &self,
         tables: &Tables,
         inputs: &[[u8; LANES]],
-        work: &mut Work,
+        work: &mut Scratch,
         logits: LogitBuffers,
         loss: LossRows,
         grads: &mut [Lane],
@@ -82,7 +82,7 @@ impl Engine for InCoordinates {
             .pull_back(&self.shape, params, tables, gradient, grads);
     }
 
-    fn observe(&self, tables: &Tables, rows: usize, work: &Work, probe: AttnProbe) {
+    fn observe(&self, tables: &Tables, rows: usize, work: &Scratch, probe: AttnProbe) {
         self.plan.show(tables, rows, work, probe);
     }
 

@@ -29,9 +29,13 @@ mod block;
 mod by_row;
 mod dense;
 mod engine;
+mod head;
 mod narrow;
+mod observe;
 mod one_hot;
+mod output;
 mod rows;
+mod scratch;
 mod tables;
 
 use std::ops::Range;
@@ -44,8 +48,8 @@ use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::convolution::PAD;
 
-pub use block::Work;
 pub(in crate::model) use engine::InCoordinates;
+pub use scratch::Scratch;
 pub use tables::Tables;
 
 /// How a transformer works in coordinates: sizes and the places of its tables.

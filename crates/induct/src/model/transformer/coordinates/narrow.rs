@@ -91,13 +91,13 @@ pub(super) const GROUP: usize = 8;
 
 /// What a group of rows leaves behind: weights 2^s, [GROUP, t], and one over their sums.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct NarrowRows {
     length: usize,
     weights: Vec<Lane>,
     inverse: Vec<Lane>,
 }
 
-impl Group {
+impl NarrowRows {
     /// Room for rows of contexts up to t = `length`.
     pub fn new(length: usize) -> Self {
         Self {
@@ -121,7 +121,7 @@ pub(super) fn forward(
     key: KernelKey,
     inputs: &Inputs,
     rows: Range<usize>,
-    group: &mut Group,
+    group: &mut NarrowRows,
     c: &mut [Lane],
 ) {
     with_key!(key, forward_at(inputs, rows, group, c));
@@ -138,7 +138,7 @@ pub(super) fn backward(
     key: KernelKey,
     inputs: &Inputs,
     rows: Range<usize>,
-    group: &Group,
+    group: &NarrowRows,
     (c, dc): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
@@ -149,7 +149,7 @@ leveled!(
     fn forward_at<const FUSED: bool, const BOUNDED: bool, const KEY: bool, const M: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
-        group: &mut Group,
+        group: &mut NarrowRows,
         c: &mut [Lane],
     ) {
         let all_weights = group.weights.chunks_exact_mut(group.length);
@@ -215,7 +215,7 @@ leveled!(
     fn backward_at<const FUSED: bool, const KEY: bool, const M: usize, const DATA: usize>(
         inputs: &Inputs,
         rows: Range<usize>,
-        group: &Group,
+        group: &NarrowRows,
         c: &[Lane],
         dc: &[Lane],
         grads: &mut Gradients,

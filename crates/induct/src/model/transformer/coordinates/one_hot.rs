@@ -60,7 +60,7 @@ impl Factors {
 
 /// Activations of one head.
 #[derive(Clone, Debug)]
-pub(super) struct Work {
+pub(super) struct OneHotScratch {
     /// g(x_i, b) / Z_i, k planes of t
     shares: Planes<Lane>,
     /// What a score gets of the gradient, but for e: k planes of t
@@ -69,7 +69,7 @@ pub(super) struct Work {
     by_lag: Planes<Lane>,
 }
 
-impl Work {
+impl OneHotScratch {
     /// Room for k = `states` and t = `length`.
     pub fn new(states: usize, length: usize) -> Self {
         let planes = Planes::new(length, states, Lane::ZERO);
@@ -87,7 +87,7 @@ pub(super) fn forward(
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
-    work: &mut Work,
+    work: &mut OneHotScratch,
     c: &mut [Lane],
 ) {
     // `shares` holds N so far.
@@ -119,7 +119,7 @@ fn averages(
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
-    work: &mut Work,
+    work: &mut OneHotScratch,
     c: &mut [Lane],
 ) {
     match factors.states {
@@ -135,7 +135,7 @@ leveled!(
         factors: &Factors,
         symbols: &Planes<Lane>,
         rows: usize,
-        work: &mut Work,
+        work: &mut OneHotScratch,
         c: &mut [Lane],
     ) {
         let mut factor = [[Lane::ZERO; K]; K];
@@ -180,11 +180,11 @@ leveled!(
         factors: &Factors,
         symbols: &Planes<Lane>,
         rows: usize,
-        work: &mut Work,
+        work: &mut OneHotScratch,
         c: &mut [Lane],
     ) {
         let (states, m) = (factors.states, factors.states - 1);
-        let Work {
+        let OneHotScratch {
             shares,
             slopes: g,
             by_lag: total,
@@ -235,7 +235,7 @@ pub(super) fn backward(
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
-    work: &mut Work,
+    work: &mut OneHotScratch,
     (c, dc): (&[Lane], &[Lane]),
     dw: &mut [Lane],
     d_positions: &mut [Lane],
@@ -260,7 +260,7 @@ leveled!(
     fn slopes<const FUSED: bool>(
         states: usize,
         rows: usize,
-        work: &mut Work,
+        work: &mut OneHotScratch,
         c: &[Lane],
         dc: &[Lane],
         dw: &mut [Lane],

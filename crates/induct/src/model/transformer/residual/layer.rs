@@ -14,7 +14,7 @@ use crate::model::transformer::MLP_FACTOR;
 
 /// Activations of one layer.
 #[derive(Clone, Debug)]
-pub(super) struct LayerWork {
+pub(super) struct LayerScratch {
     /// [t, d]
     pub input: Vec<Lane>,
     pub normed: Vec<Lane>,
@@ -108,7 +108,7 @@ impl<'a> Pass<'a> {
     /// Queries, keys and values of all rows: norm(h) W each. Where the layer goes by tables, values only, out of theirs.
     pub(super) fn project(self, l: usize, rows: usize, work: &mut Scratch) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
-        let LayerWork {
+        let LayerScratch {
             input,
             normed,
             read:
@@ -238,7 +238,7 @@ impl<'a> Pass<'a> {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
         let own = rows.start * d..rows.end * d;
         let (done, rest) = work.layers.split_at_mut(l + 1);
-        let LayerWork {
+        let LayerScratch {
             input,
             read,
             mixed,
@@ -383,7 +383,7 @@ impl<'a> Pass<'a> {
         self,
         l: usize,
         rows: Range<usize>,
-        saved: &LayerWork,
+        saved: &LayerScratch,
         slopes: &mut Slopes,
         grads: &mut [Lane],
     ) {

@@ -1,9 +1,9 @@
 //! Buffers for a forward and a backward over one block, in the residual stream.
 
 use super::engine::{First, Residual};
-use super::layer::{LayerWork, Read};
+use super::layer::{LayerScratch, Read};
 use crate::lanes::Lane;
-use crate::model::ops::attention::fast::Group;
+use crate::model::ops::attention::fast::TileRows;
 use crate::model::ops::attention::placed as by_tables;
 use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
 
@@ -12,16 +12,16 @@ use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
 pub struct Scratch {
     /// One-hot, [t, k]
     pub(super) symbols: Vec<Lane>,
-    pub(super) layers: Vec<LayerWork>,
+    pub(super) layers: Vec<LayerScratch>,
     /// What the last layer leaves, [t, d]
     pub(super) resid: Vec<Lane>,
     pub(super) final_normed: Vec<Lane>,
     /// What the rows that are being worked on leave behind, by head.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<TileRows>,
     /// The same of the first layer, where it goes by tables.
-    pub(super) placed: Vec<by_tables::Group>,
+    pub(super) placed: Vec<by_tables::PlacedRows>,
     /// What is below the first MLP, where that is in coordinates.
-    pub(super) below: Option<coordinates::Work>,
+    pub(super) below: Option<coordinates::Scratch>,
     pub(super) slopes: Slopes,
 }
 
@@ -60,7 +60,7 @@ impl Residual {
                 .map_or(0, |_| MLP_FACTOR * self.shape.width);
             vec![Lane::ZERO; self.shape.length * size]
         };
-        let layer = |layer| LayerWork {
+        let layer = |layer| LayerScratch {
             input: stream(),
             normed: stream(),
             read: Read::new(self.shape.length * self.shape.width),
@@ -76,11 +76,11 @@ impl Residual {
             layers: self.shape.layers.iter().map(layer).collect(),
             resid: stream(),
             final_normed: stream(),
-            groups: vec![Group::new(self.shape.length, self.shape.width); heads.unwrap_or(0)],
+            groups: vec![TileRows::new(self.shape.length, self.shape.width); heads.unwrap_or(0)],
             placed: match &self.first {
                 First::Placed(plan) => {
                     let size = self.shape.width / plan.scores.len();
-                    vec![by_tables::Group::new(self.shape.length, size); plan.scores.len()]
+                    vec![by_tables::PlacedRows::new(self.shape.length, size); plan.scores.len()]
                 }
                 _ => Vec::new(),
             },

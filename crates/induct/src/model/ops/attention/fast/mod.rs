@@ -137,7 +137,7 @@ pub const GROUP: usize = 16;
 
 /// What a group of rows leaves behind: one row of weights, as long as the longest context, and one over its sum.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct TileRows {
     length: usize,
     /// [GROUP, t]
     weights: Vec<Lane>,
@@ -148,7 +148,7 @@ pub struct Group {
     tile: [Vec<Lane>; 2],
 }
 
-impl Group {
+impl TileRows {
     /// Room for rows of contexts up to t = `length`, of heads of up to `size` numbers.
     pub fn new(length: usize, size: usize) -> Self {
         Self {
@@ -194,7 +194,7 @@ leveled!(
     pub fn forward<const FUSED: bool>(
         inputs: &Inputs,
         rows: Range<usize>,
-        group: &mut Group,
+        group: &mut TileRows,
         out: &mut [Lane],
     ) {
         weights_any::<FUSED>(inputs, rows.clone(), group);
@@ -222,7 +222,7 @@ leveled!(
 
 leveled!(
     /// Leaves the weights of a group's rows behind, as [`forward`] does.
-    pub fn weights<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut Group) {
+    pub fn weights<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
         weights_any::<FUSED>(inputs, rows, group);
     }
 );
@@ -237,7 +237,7 @@ leveled!(
     pub fn backward<const FUSED: bool>(
         inputs: &Inputs,
         rows: Range<usize>,
-        group: &mut Group,
+        group: &mut TileRows,
         out: &[Lane],
         d_out: &[Lane],
         grads: &mut Gradients,
@@ -329,7 +329,7 @@ pub fn show(
     constant: impl Fn(usize) -> Lane,
     probe: AttnProbe,
 ) {
-    let mut group = Group::to_show(1, rows, inputs.columns.size);
+    let mut group = TileRows::to_show(1, rows, inputs.columns.size);
     group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {
@@ -350,7 +350,7 @@ leveled!(
         inputs: &Inputs,
         i: usize,
         constant: Lane,
-        group: &mut Group,
+        group: &mut TileRows,
         attn_scores: &mut [Lane],
     ) {
         scores_any::<FUSED>(inputs, i, group);

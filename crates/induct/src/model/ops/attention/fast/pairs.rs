@@ -6,7 +6,7 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use super::{Columns, GROUP, Group, Inputs, ROWS, RelativeTerm, blocks};
+use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
 use crate::lanes::Lane;
 
 /// Keys that go together: with a tile of rows, and with one row only.
@@ -65,7 +65,7 @@ impl Lags {
 pub(super) fn weights_any<const FUSED: bool>(
     inputs: &Inputs,
     rows: Range<usize>,
-    group: &mut Group,
+    group: &mut TileRows,
 ) {
     for block in blocks(&rows, inputs.columns) {
         for (first, count) in tiles(&rows) {
@@ -87,7 +87,7 @@ pub(super) fn weights_any<const FUSED: bool>(
 
 /// Leaves the scores of row i in the group's first row.
 #[inline(always)]
-pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut Group) {
+pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut TileRows) {
     let (rows, block) = (i..i + 1, 0..i + 1);
     scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, i, &block, group);
 }
@@ -132,9 +132,9 @@ fn scores_of_rows<
     rows: &Range<usize>,
     i: usize,
     block: &Range<usize>,
-    group: &mut Group,
+    group: &mut TileRows,
 ) {
-    let Group {
+    let TileRows {
         weights,
         length,
         lags,
@@ -261,7 +261,7 @@ pub(super) fn slopes_any<const FUSED: bool>(
     block: &Range<usize>,
     d_out: &[Lane],
     below_centres: &[Lane; GROUP],
-    group: &mut Group,
+    group: &mut TileRows,
 ) {
     for (first, count) in tiles(rows) {
         let below = &below_centres[first - rows.start..];
@@ -283,7 +283,7 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     block: &Range<usize>,
     d_out: &[Lane],
     below: &[Lane],
-    group: &mut Group,
+    group: &mut TileRows,
 ) {
     let (length, offset) = (group.length, (i - rows.start) * group.length);
     let (pattern, slopes) = (&group.weights[offset..], &mut group.slopes[offset..]);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Gradients, Group, Placed, ROWS, Tile, of, seen, tiles};
+use super::{Gradients, Placed, PlacedRows, ROWS, Tile, of, seen, tiles};
 use crate::lanes::{Lane, Level, leveled};
 use crate::model::choose::MOST_PLACED_STATES;
 use crate::model::ops::attention::fast::Columns;
@@ -13,7 +13,7 @@ pub fn backward(
     level: Level,
     inputs: &Placed,
     rows: Range<usize>,
-    group: &mut Group,
+    group: &mut PlacedRows,
     (out, d_out): (&[Lane], &[Lane]),
     grads: &mut Gradients,
 ) {
@@ -30,12 +30,12 @@ leveled!(
     fn backward_of<const FUSED: bool, const K: usize>(
         inputs: &Placed,
         rows: Range<usize>,
-        group: &mut Group,
+        group: &mut PlacedRows,
         out: &[Lane],
         d_out: &[Lane],
         grads: &mut Gradients,
     ) {
-        let Group {
+        let PlacedRows {
             length,
             weights,
             slopes,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Group, Placed, ROWS, Tile, of, tiles};
+use super::{Placed, PlacedRows, ROWS, Tile, of, tiles};
 use crate::lanes::{Lane, Level, leveled};
 use crate::model::choose::MOST_PLACED_STATES;
 
@@ -11,7 +11,7 @@ leveled!(
     fn averages<const FUSED: bool>(
         inputs: &Placed,
         rows: Range<usize>,
-        group: &Group,
+        group: &PlacedRows,
         out: &mut [Lane],
     ) {
         let whole = inputs.columns.size & !1;
@@ -33,7 +33,7 @@ pub fn forward(
     level: Level,
     inputs: &Placed,
     rows: Range<usize>,
-    group: &mut Group,
+    group: &mut PlacedRows,
     out: &mut [Lane],
 ) {
     weights(level, inputs, rows.clone(), group);
@@ -41,7 +41,7 @@ pub fn forward(
 }
 
 /// Leaves the weights of a group's rows behind, as [`forward`] does.
-pub fn weights(level: Level, inputs: &Placed, rows: Range<usize>, group: &mut Group) {
+pub fn weights(level: Level, inputs: &Placed, rows: Range<usize>, group: &mut PlacedRows) {
     match inputs.powers.states {
         2 => weights_of::<2>(level, inputs, rows, group),
         3 => weights_of::<3>(level, inputs, rows, group),
@@ -53,7 +53,7 @@ leveled!(
     fn weights_of<const FUSED: bool, const K: usize>(
         inputs: &Placed,
         rows: Range<usize>,
-        group: &mut Group,
+        group: &mut PlacedRows,
     ) {
         for tile in tiles(&rows) {
             let weights =

@@ -84,7 +84,7 @@ const ROWS: usize = 4;
 
 /// What a group of rows leaves behind: its weights, and one over their sums.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct PlacedRows {
     length: usize,
     /// By tile: [t, ROWS] each
     weights: Vec<Lane>,
@@ -95,7 +95,7 @@ pub struct Group {
     asked: Vec<Lane>,
 }
 
-impl Group {
+impl PlacedRows {
     /// Room for rows of contexts up to t = `length`, of heads of up to `size` numbers.
     pub fn new(length: usize, size: usize) -> Self {
         Self {
@@ -150,7 +150,7 @@ pub fn show(
     (layer, head): (usize, usize),
     probe: AttnProbe,
 ) {
-    let mut group = Group::new(rows, inputs.columns.size);
+    let mut group = PlacedRows::new(rows, inputs.columns.size);
     let mut attn_scores = vec![Lane::ZERO; rows];
     let mut attn_pattern = vec![Lane::ZERO; rows];
     for i in 0..rows {

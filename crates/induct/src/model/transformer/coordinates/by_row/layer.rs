@@ -2,14 +2,14 @@
 
 use super::super::rows::{affine, affine_backward, groups};
 use super::super::{Coordinates, Tables};
-use super::{ROWS, Work};
+use super::{ByRowScratch, ROWS};
 use crate::lanes::{LANES, Lane};
 use crate::model::engine::{LogitBuffers, LossRows};
 use crate::model::ops::linear;
 
 /// Activations and gradients of a head.
 #[derive(Clone, Debug)]
-pub(in super::super) struct HeadWork {
+pub(in super::super) struct ByRowHead {
     /// What its coordinates ask, [t, m]
     w: Vec<Lane>,
     dw: Vec<Lane>,
@@ -18,10 +18,10 @@ pub(in super::super) struct HeadWork {
     du: Vec<Lane>,
     /// Gradients of the table that says so, [m, k−1]
     d_ov: Vec<Lane>,
-    attention: Work,
+    attention: ByRowScratch,
 }
 
-impl HeadWork {
+impl ByRowHead {
     /// Room for k = `states`, m coordinates and t = `length`.
     pub fn new(states: usize, m: usize, length: usize) -> Self {
         let lanes = |width: usize| vec![Lane::ZERO; length * width];
@@ -31,7 +31,7 @@ impl HeadWork {
             u: lanes(states - 1),
             du: lanes(states - 1),
             d_ov: vec![Lane::ZERO; m * (states - 1)],
-            attention: Work::new(states, m, length),
+            attention: ByRowScratch::new(states, m, length),
         }
     }
 }
@@ -48,7 +48,7 @@ impl Coordinates {
         tables: &Tables,
         inputs: &[[u8; LANES]],
         (y, dy): (&[Lane], &mut [Lane]),
-        heads: &mut [HeadWork],
+        heads: &mut [ByRowHead],
         (logits, d_logits): LogitBuffers,
         loss: LossRows,
         grads: &mut [Lane],

@@ -20,7 +20,7 @@ mod turn;
 use std::ops::Range;
 
 use self::backward::Scratch;
-pub(super) use self::layer::HeadWork;
+pub(super) use self::layer::ByRowHead;
 use self::turn::{gather, scatter};
 use crate::lanes::{LANES, Lane, Level};
 
@@ -134,7 +134,7 @@ impl Lags {
 
 /// Activations and gradients of a head.
 #[derive(Clone, Debug)]
-struct Work {
+struct ByRowScratch {
     sizes: Sizes,
     sequences: [Sequence; LANES],
     /// Of the positional table, over all sequences.
@@ -161,7 +161,7 @@ struct Sequence {
     d_out: Vec<Lane>,
 }
 
-impl Work {
+impl ByRowScratch {
     /// Room for k = `states`, m coordinates and t = `length`.
     pub fn new(states: usize, m: usize, length: usize) -> Self {
         let sizes = Sizes {

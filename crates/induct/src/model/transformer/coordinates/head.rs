@@ -1,0 +1,139 @@
+//! One head on one group of rows, by whichever kernel its layer uses.
+
+use std::ops::Range;
+
+use super::narrow::{self, KernelKey};
+use super::scratch::{HeadRows, HeadScratch};
+use super::{Coordinates, HeadPlan, LayerPlan, Meets, Tables};
+use crate::lanes::Lane;
+use crate::model::choose::Kernel;
+use crate::model::ops::attention::RelativeTerm;
+use crate::model::ops::attention::fast::{self, Asking, Columns};
+
+impl LayerPlan {
+    /// Rows that go forward, and backward, together.
+    pub(super) fn group_size(&self) -> usize {
+        match self.uses(Kernel::Narrow) {
+            true => narrow::GROUP,
+            false => fast::GROUP,
+        }
+    }
+}
+
+impl Coordinates {
+    /// Averages and weights of one group of rows.
+    pub(super) fn forward_group(
+        &self,
+        key: KernelKey,
+        tables: &Tables,
+        places: &HeadPlan,
+        y: &[Lane],
+        head: &mut HeadScratch,
+        rows: Range<usize>,
+    ) {
+        let positions = &tables.data[places.positions.clone()];
+        let HeadScratch { w, c, group, .. } = head;
+        match group {
+            HeadRows::Narrow(group) => {
+                let inputs = narrow::Inputs { y, w, positions };
+                narrow::forward(key, &inputs, rows, group, c);
+            }
+            HeadRows::Wide(group) => {
+                let inputs = self.wide(key.m, y, w, positions);
+                fast::forward(self.level, &inputs, rows, group, c);
+            }
+        }
+    }
+
+    /// Gradients of one group of rows, right after its forward.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all that one head reads and adds to"
+    )]
+    pub(super) fn backward_group(
+        &self,
+        key: KernelKey,
+        tables: &Tables,
+        places: &HeadPlan,
+        y: &[Lane],
+        head: &mut HeadScratch,
+        rows: Range<usize>,
+        dy: &mut [Lane],
+        d_positions: &mut [Lane],
+    ) {
+        let positions = &tables.data[places.positions.clone()];
+        let HeadScratch {
+            w,
+            c,
+            dw,
+            dc,
+            group,
+            ..
+        } = head;
+        match group {
+            HeadRows::Narrow(group) => {
+                let inputs = narrow::Inputs { y, w, positions };
+                let mut own = narrow::Gradients {
+                    y: dy,
+                    w: dw,
+                    positions: d_positions,
+                };
+                narrow::backward(key, &inputs, rows, group, (c, dc), &mut own);
+            }
+            HeadRows::Wide(group) => {
+                let inputs = self.wide(key.m, y, w, positions);
+                let mut own = fast::Gradients {
+                    queries: dw,
+                    keys: dy,
+                    values: None,
+                    positions: d_positions,
+                };
+                fast::backward(self.level, &inputs, rows, group, c, dc, &mut own);
+            }
+        }
+    }
+
+    /// A head as attention of any size: its coordinates are keys and values at once.
+    pub(super) fn wide<'a>(
+        &self,
+        m: usize,
+        y: &'a [Lane],
+        w: &'a [Lane],
+        positions: &'a [f32],
+    ) -> fast::Inputs<'a> {
+        fast::Inputs {
+            queries: w,
+            keys: y,
+            values: y,
+            asking: Asking::Key,
+            data: self.data(),
+            columns: Columns {
+                stride: m,
+                offset: 0,
+                size: m,
+            },
+            relative: match self.meets {
+                Meets::Key => RelativeTerm::Key,
+                Meets::Query => RelativeTerm::Query,
+            },
+            positions,
+            lag_columns: Columns {
+                stride: 1 + m,
+                offset: 1,
+                size: m,
+            },
+            bias: true,
+        }
+    }
+
+    /// How head `h` of layer `l` computes its scores.
+    pub(super) fn key(&self, tables: &Tables, l: usize, h: usize) -> KernelKey {
+        KernelKey {
+            level: self.level,
+            m: self.layers[l].m,
+            data: self.data(),
+            bounded: tables.bounded[l][h],
+            key: self.meets == Meets::Key,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Attention as the last forward computed it, for whoever looks.
+
+use super::rows::affine;
+use super::scratch::Scratch;
+use super::{Coordinates, Tables};
+use crate::lanes::Lane;
+use crate::model::ops::attention::{AttnProbe, fast};
+
+impl Coordinates {
+    /// Shows what the last forward of `rows` rows did: scores, with the part that cancels in the softmax, and pattern.
+    pub(in crate::model) fn show(
+        &self,
+        tables: &Tables,
+        rows: usize,
+        work: &Scratch,
+        probe: AttnProbe,
+    ) {
+        for (l, (plan, layer)) in self.layers.iter().zip(&work.layers).enumerate() {
+            let (m, y) = (plan.m, &layer.y);
+            let mut w = vec![Lane::ZERO; rows * m];
+            for (h, places) in plan.heads.iter().enumerate() {
+                // The first layer's convolutions do not leave it behind.
+                let qk = &tables.data[places.qk.clone()];
+                affine(self.level, &y[..rows * m], qk, (m, m), &mut w);
+                let constant = &tables.data[places.constant.clone()];
+                let cancels = |i: usize| {
+                    let mut sum = Lane::splat(constant[0]);
+                    for (&y, &c) in y[i * m..][..m].iter().zip(&constant[1..]) {
+                        sum += y * c;
+                    }
+                    sum
+                };
+                let inputs = self.wide(m, y, &w, &tables.data[places.positions.clone()]);
+                fast::show(self.level, &inputs, rows, (l, h), cancels, probe);
+            }
+        }
+    }
+}
