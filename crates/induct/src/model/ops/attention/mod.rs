@@ -9,6 +9,7 @@
 //! absolute places, and [`naive`] the twin of both.
 
 pub mod fast;
+pub mod lags;
 pub mod naive;
 pub mod placed;
 

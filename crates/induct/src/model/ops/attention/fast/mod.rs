@@ -17,7 +17,7 @@ mod sums;
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use self::pairs::{Lags, scores_any, slopes_any, softmax_any, weights_any};
+use self::pairs::{Lags, read_lags, scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
 pub(crate) use self::sums::{in_tiles, up_to_five};
 use super::{AttnProbe, AttnRow, RelativeTerm};
@@ -162,7 +162,7 @@ impl TileRows {
         let tile = vec![Lane::ZERO; ROWS * size];
         Self {
             length,
-            lags: Lags::new(length, size),
+            lags: Lags::new(1 + size, length),
             tile: [tile.clone(), tile],
             weights: vec![Lane::ZERO; rows * length],
             slopes: Vec::new(),
@@ -173,7 +173,7 @@ impl TileRows {
     /// Turns to a head: must come before the first group of its rows.
     pub fn turn_to(&mut self, inputs: &Inputs) {
         if inputs.relative != RelativeTerm::Absent {
-            self.lags.read(inputs);
+            read_lags(&mut self.lags, inputs, self.length);
         }
     }
 }

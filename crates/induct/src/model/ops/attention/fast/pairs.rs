@@ -8,55 +8,35 @@ use std::ops::Range;
 
 use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
 use crate::lanes::Lane;
+use crate::model::ops::attention::lags::LagPlanes;
 
 /// Keys that go together: with a tile of rows, and with one row only.
 const FEW: usize = 2;
 const MANY: usize = 8;
 
-/// The positional table of a head by coordinate, [1 + size, AHEAD + t]: its first row has the biases.
-#[derive(Clone, Debug)]
-pub(super) struct Lags {
-    width: usize,
-    data: Vec<f32>,
-}
+/// The positional table of a head by coordinate: plane 0 has the biases. What is ahead of lag zero does not
+/// matter.
+pub(super) type Lags = LagPlanes<ROWS>;
 
-/// Room for lags below zero, of keys that only some rows of a tile see; what is there does not matter.
-const AHEAD: usize = ROWS;
-
-impl Lags {
-    /// Room for lags below t = `length`.
-    pub fn new(length: usize, size: usize) -> Self {
-        let width = AHEAD + length;
-        Self {
-            width,
-            data: vec![0.0; (1 + size) * width],
+/// Reads the table of a head of contexts up to t = `length`.
+pub(super) fn read_lags(lags: &mut Lags, inputs: &Inputs, length: usize) {
+    let Columns {
+        stride,
+        offset,
+        size,
+    } = inputs.lag_columns;
+    for (lag, row) in inputs
+        .positions
+        .chunks_exact(stride)
+        .take(length)
+        .enumerate()
+    {
+        if inputs.bias {
+            *lags.at_mut(0, lag) = row[offset - 1];
         }
-    }
-
-    /// Reads the table of a head.
-    pub fn read(&mut self, inputs: &Inputs) {
-        let Columns {
-            stride,
-            offset,
-            size,
-        } = inputs.lag_columns;
-        let rows = inputs.positions.chunks_exact(stride);
-        for (lag, row) in rows.take(self.width - AHEAD).enumerate() {
-            if inputs.bias {
-                self.data[AHEAD + lag] = row[offset - 1];
-            }
-            for (m, &slope) in row[offset..][..size].iter().enumerate() {
-                self.data[(1 + m) * self.width + AHEAD + lag] = slope;
-            }
+        for (m, &slope) in row[offset..][..size].iter().enumerate() {
+            *lags.at_mut(1 + m, lag) = slope;
         }
-    }
-
-    /// The numbers of coordinate m at L lags from `first` − AHEAD on; m = 0 are the biases.
-    #[inline(always)]
-    fn window<const L: usize>(&self, m: usize, first: usize) -> &[f32; L] {
-        self.data[m * self.width + first..][..L]
-            .try_into()
-            .expect("L lags")
     }
 }
 
@@ -174,7 +154,7 @@ fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>
 ) -> [[Lane; C]; R] {
     let size = inputs.columns.size;
     let k: [&[Lane]; C] = inputs.columns.rows(inputs.keys, j);
-    let first = AHEAD + i + 1 - j - C;
+    let first = ROWS + i + 1 - j - C;
     let mut sums = [[Lane::ZERO; C]; R];
     if inputs.bias {
         let biases: &[f32; L] = lags.window(0, first);

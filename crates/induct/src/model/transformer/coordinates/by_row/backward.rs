@@ -178,8 +178,8 @@ fn add_by_lag<const FUSED: bool, const K: usize, const N: usize>(
         let symbol = sequence.symbols[(b + a) * LANES + u] as usize;
         let d_queries: &mut [Lane; N] =
             window_mut(&mut sequence.d_queries, symbol * sizes.vectors + i);
-        let start = symbol * d_lags.width + lag + (K - 1 - a) * LANES;
-        let lags = &mut d_lags.data[start..][..N * LANES];
+        let lags = d_lags.planes.from_mut(symbol, lag + (K - 1 - a) * LANES);
+        let lags = &mut lags[..N * LANES];
         for m in 0..N {
             d_queries[m] += own[a][m];
             let lags: &mut [f32; LANES] = window_mut(lags, m * LANES);
@@ -191,8 +191,8 @@ fn add_by_lag<const FUSED: bool, const K: usize, const N: usize>(
         rows[a] = &sequence.keys[(b + a) * columns..][..rest];
     }
     for r in 0..rest {
-        let start = (sizes.states + r) * d_lags.width + lag;
-        let lags = &mut d_lags.data[start..][..(N + K - 1) * LANES];
+        let lags = d_lags.planes.from_mut(sizes.states + r, lag);
+        let lags = &mut lags[..(N + K - 1) * LANES];
         let mut sums = [Lane::ZERO; 8];
         for m in 0..N + K - 1 {
             sums[m] = Lane::load(window(lags, m * LANES));
@@ -231,8 +231,8 @@ fn sums_over_rows(
         // Row 8 i and key 8 b + u are as far apart as entry 8 (i − from) + 7 − u says.
         let lag = AHEAD + (from - b) * LANES - (LANES - 1);
         let lags = Strided {
-            data: &lags.data[sizes.states * lags.width + lag..],
-            stride: lags.width,
+            data: lags.planes.from(sizes.states, lag),
+            stride: lags.planes.width(),
         };
         let slopes = &scratch.slopes.as_chunks().0[seen.clone()];
         add_slid_products(level, slopes, asks, lags, d_rest);

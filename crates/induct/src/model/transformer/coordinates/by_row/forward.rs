@@ -127,7 +127,7 @@ fn scores<const FUSED: bool, const N: usize>(
     for u in 0..TILE {
         let symbol = symbols[u] as usize;
         let queries: &[Lane; N] = window(&sequence.queries, symbol * sizes.vectors + first);
-        let lags: &[f32; NEAR] = lags.window(symbol, lag);
+        let lags: &[f32; NEAR] = lags.planes.window(symbol, lag);
         for a in 0..N {
             sums[u][a] = queries[a] + lane(lags, TILE - 1 - u + a * LANES);
         }
@@ -139,7 +139,7 @@ fn scores<const FUSED: bool, const N: usize>(
             &sequence.queries,
             (sizes.states + r) * sizes.vectors + first,
         );
-        let lags: &[f32; NEAR] = lags.window(sizes.states + r, lag);
+        let lags: &[f32; NEAR] = lags.planes.window(sizes.states + r, lag);
         let key: &[f32; TILE] = window(&keys[r].0, half);
         for u in 0..TILE {
             let key = Lane::splat(key[u]);

@@ -23,6 +23,7 @@ use self::backward::Scratch;
 pub(super) use self::layer::ByRowHead;
 use self::turn::{gather, scatter};
 use crate::lanes::{LANES, Lane, Level};
+use crate::model::ops::attention::lags::LagPlanes;
 
 /// Vectors of rows that go forward, and backward, together.
 pub(super) const GROUP: usize = 4;
@@ -69,13 +70,13 @@ impl Sizes {
     }
 }
 
-/// A head's positional table by plane: bias and slope of every symbol together, and the slopes of every other coordinate.
+/// A head's positional table by plane: bias and slope of every symbol together, and the slopes of every other
+/// coordinate.
 #[derive(Clone, Debug)]
 pub(super) struct Lags {
     /// Whether no score of the head can be large.
     bounded: bool,
-    width: usize,
-    data: Vec<f32>,
+    planes: LagPlanes<AHEAD>,
 }
 
 /// Room for lags below zero, of keys that only some rows of a tile see.
@@ -87,15 +88,13 @@ const UNSEEN: f32 = -1e30;
 impl Lags {
     /// Room for k = `states`, m coordinates and t = `length`.
     pub fn new(states: usize, m: usize, length: usize) -> Self {
-        let width = AHEAD + length.next_multiple_of(LANES) + LANES;
-        let mut data = vec![0.0; (1 + m) * width];
-        for plane in data.chunks_exact_mut(width).take(states) {
-            plane[..AHEAD].fill(UNSEEN);
+        let mut planes = LagPlanes::new(1 + m, length.next_multiple_of(LANES) + LANES);
+        for plane in 0..states.min(1 + m) {
+            planes.ahead_mut(plane).fill(UNSEEN);
         }
         Self {
             bounded: false,
-            width,
-            data,
+            planes,
         }
     }
 
@@ -103,10 +102,10 @@ impl Lags {
     pub fn fill(&mut self, states: usize, m: usize, positions: &[f32], bounded: bool) {
         self.bounded = bounded;
         for (lag, row) in positions.chunks_exact(1 + m).enumerate() {
-            self.data[AHEAD + lag] = row[0];
+            *self.planes.at_mut(0, lag) = row[0];
             for (plane, &slope) in row.iter().enumerate().skip(1) {
                 let bias = if plane < states { row[0] } else { 0.0 };
-                self.data[plane * self.width + AHEAD + lag] = bias + slope;
+                *self.planes.at_mut(plane, lag) = bias + slope;
             }
         }
     }
@@ -115,20 +114,13 @@ impl Lags {
     fn add_to(&self, states: usize, m: usize, d_positions: &mut [Lane]) {
         for (lag, row) in d_positions.chunks_exact_mut(1 + m).enumerate() {
             for plane in 0..=m {
-                let slope = self.data[plane * self.width + AHEAD + lag];
+                let slope = self.planes.at(plane, lag);
                 row[plane].0[0] += slope;
                 if (1..states).contains(&plane) {
                     row[0].0[0] += slope;
                 }
             }
         }
-    }
-
-    /// N numbers of a plane, from lag `first` − [`AHEAD`] on.
-    #[inline(always)]
-    fn window<const N: usize>(&self, plane: usize, first: usize) -> &[f32; N] {
-        let start = plane * self.width + first;
-        self.data[start..][..N].try_into().expect("N lags")
     }
 }
 
@@ -207,7 +199,7 @@ impl ByRowScratch {
             rest,
             vectors,
         } = sizes;
-        self.d_lags.data.fill(0.0);
+        self.d_lags.planes.clear();
         for (lane, sequence) in self.sequences.iter_mut().enumerate() {
             for (symbol, row) in sequence.symbols.iter_mut().zip(inputs) {
                 *symbol = row[lane];
