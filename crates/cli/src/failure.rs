@@ -4,7 +4,9 @@ use std::fmt::{Display, Formatter};
 use std::process::ExitCode;
 
 use induct::Invalid;
+use induct::chain::DrawError;
 use induct::model::InputError;
+use induct::probe::ProbeError;
 use induct::train::RecipeError;
 use induct_store::StoreError;
 
@@ -80,6 +82,19 @@ impl From<InputError> for Failure {
 impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Self {
         Failure::Mistake(invalid.to_string())
+    }
+}
+
+/// A part of another crate cannot be here, so what is left is a mistake of the recipe.
+impl From<ProbeError> for Failure {
+    fn from(error: ProbeError) -> Self {
+        Failure::Mistake(error.to_string())
+    }
+}
+
+impl From<DrawError> for Failure {
+    fn from(error: DrawError) -> Self {
+        Failure::Mistake(error.to_string())
     }
 }
 

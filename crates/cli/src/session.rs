@@ -8,7 +8,7 @@ use std::time::Instant;
 use induct::digest;
 use induct::probe::Instruments;
 use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary, level_with};
-use induct::train::{FromSpec, OptimizerSpec, Recipe};
+use induct::train::{FromSpec, OptimizerSpec, Recipe, TrainError};
 use induct_store::{Begun, How, RunFolder, RunWriter, StoreError};
 
 use crate::commands::note;
@@ -106,6 +106,12 @@ impl Session<'_> {
         });
         let ending = run.drive(&mut watched)?;
         let mut writer = watched.writer;
+        if let Ending::PriorFailed { step, error } = ending {
+            writer.close()?;
+            return Err(Failure::failed(
+                TrainError::Prior { step, error }.to_string(),
+            ));
+        }
         match Summary::of(&run, &ending, started.elapsed().as_secs_f64()) {
             Some(summary) => {
                 writer.finish(&summary)?;

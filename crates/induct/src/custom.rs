@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, require};
 
 /// A part that is not built in.
 ///
@@ -40,6 +40,23 @@ impl<T: ?Sized> Custom<T> {
     pub fn with(mut self, setting: impl Into<String>, value: f64) -> Self {
         self.settings.insert(setting.into(), value);
         self
+    }
+
+    /// Checks what stands in the recipe's text.
+    pub(crate) fn check_text(&self) -> Result<(), Invalid> {
+        let fit = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        require(
+            self.name.starts_with(|c: char| c.is_ascii_alphabetic()) && self.name.chars().all(fit),
+            "name",
+            format!("\"{}\"", self.name),
+            "letters, digits and '-', a letter first: it names columns and figures",
+        )?;
+        // A number that does not equal itself would make a run differ from itself.
+        let mut settings = self.settings.iter();
+        settings.try_for_each(|(key, value)| {
+            let field = format!("settings.{key}");
+            require(value.is_finite(), &field, value, "a finite number")
+        })
     }
 
     /// The part itself.

@@ -1,8 +1,11 @@
 //! What every prior promises, and what sequences drawn from it look like.
 
+use induct::chain::prior::{
+    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
+};
 use induct::chain::{
-    Address, Alpha, MixturePart, Prior, PriorSpec, Purpose, Sampler, TokenBlock, TransitionTable,
-    context_index,
+    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TokenBlock,
+    TransitionTable, context_index,
 };
 use induct::lanes::LANES;
 
@@ -15,29 +18,30 @@ fn address(seed: u64) -> Address {
 }
 
 fn draws(spec: &PriorSpec, states: usize, ngram: usize, count: usize) -> Vec<TransitionTable> {
-    Prior::new(spec, states, ngram)
+    TaskPrior::new(spec, states, ngram)
         .unwrap()
         .draw_many(count, address(1))
+        .unwrap()
 }
 
 fn dirichlet(alpha: f64) -> PriorSpec {
-    PriorSpec::Dirichlet {
+    PriorSpec::from(Dirichlet {
         alpha: Alpha::Scalar(alpha),
-    }
+    })
 }
 
 fn iid() -> PriorSpec {
-    PriorSpec::Iid {
+    PriorSpec::from(Iid {
         alpha: Alpha::Scalar(1.0),
-    }
+    })
 }
 
 /// Every kind of prior at a size it allows.
 fn all_kinds() -> Vec<(PriorSpec, usize, usize)> {
-    let fixed = PriorSpec::Fixed {
+    let fixed = PriorSpec::from(Fixed {
         table: vec![vec![0.25, 0.75], vec![1.0, 0.0]],
-    };
-    let mixture = PriorSpec::Mixture {
+    });
+    let mixture = PriorSpec::from(Mixture {
         parts: vec![
             MixturePart {
                 weight: 1.0,
@@ -48,36 +52,36 @@ fn all_kinds() -> Vec<(PriorSpec, usize, usize)> {
                 prior: dirichlet(0.3),
             },
         ],
-    };
+    });
     vec![
         (dirichlet(1.0), 2, 2),
         (dirichlet(1.0), 3, 3),
         (dirichlet(1e-3), 3, 2),
         (dirichlet(20.0), 10, 2),
         (
-            PriorSpec::Dirichlet {
+            PriorSpec::from(Dirichlet {
                 alpha: Alpha::Vector(vec![0.5, 1.0, 4.0]),
-            },
+            }),
             3,
             2,
         ),
         (iid(), 4, 2),
         (iid(), 2, 3),
-        (PriorSpec::DoublyStochastic {}, 2, 2),
-        (PriorSpec::DoublyStochastic {}, 4, 2),
-        (PriorSpec::DoublyStochastic {}, 9, 2),
-        (PriorSpec::DoublyStochastic {}, 3, 3),
-        (PriorSpec::Interpolated { p: 0.0 }, 2, 2),
-        (PriorSpec::Interpolated { p: 0.7 }, 2, 2),
-        (PriorSpec::Interpolated { p: 1.0 }, 2, 2),
-        (PriorSpec::Symmetric { epsilon: 0.2 }, 2, 2),
+        (PriorSpec::from(DoublyStochastic {}), 2, 2),
+        (PriorSpec::from(DoublyStochastic {}), 4, 2),
+        (PriorSpec::from(DoublyStochastic {}), 9, 2),
+        (PriorSpec::from(DoublyStochastic {}), 3, 3),
+        (PriorSpec::from(Interpolated { p: 0.0 }), 2, 2),
+        (PriorSpec::from(Interpolated { p: 0.7 }), 2, 2),
+        (PriorSpec::from(Interpolated { p: 1.0 }), 2, 2),
+        (PriorSpec::from(Symmetric { epsilon: 0.2 }), 2, 2),
         (fixed, 2, 2),
         (
-            PriorSpec::Pool {
+            PriorSpec::from(Pool {
                 size: 5,
                 seed: 3,
                 of: Box::new(dirichlet(1.0)),
-            },
+            }),
             3,
             2,
         ),
@@ -134,9 +138,9 @@ fn dirichlet_rows_have_the_moments_of_the_dirichlet() {
         vec![2.0, 0.5, 7.5],
     ] {
         let total: f64 = alpha.iter().sum();
-        let spec = PriorSpec::Dirichlet {
+        let spec = PriorSpec::from(Dirichlet {
             alpha: Alpha::Vector(alpha.clone()),
-        };
+        });
         let tables = draws(&spec, 3, 2, 8_000);
         for symbol in 0..3 {
             let share = alpha[symbol] / total;
@@ -163,7 +167,7 @@ fn iid_rows_are_equal() {
 #[test]
 fn doubly_stochastic_columns_sum_to_one() {
     for states in 2..=9 {
-        for table in draws(&PriorSpec::DoublyStochastic {}, states, 2, 20) {
+        for table in draws(&PriorSpec::from(DoublyStochastic {}), states, 2, 20) {
             for symbol in 0..states {
                 let column: f64 = table.rows().map(|row| row[symbol]).sum();
                 assert!((column - 1.0).abs() < 1e-12);
@@ -178,7 +182,7 @@ fn doubly_stochastic_columns_sum_to_one() {
 #[test]
 fn interpolation_runs_from_equal_rows_to_no_unigram_signal() {
     let gap = |p: f64, value: fn(f64, f64) -> f64| {
-        draws(&PriorSpec::Interpolated { p }, 2, 2, 2_000)
+        draws(&PriorSpec::from(Interpolated { p }), 2, 2, 2_000)
             .iter()
             .map(|table| value(table.row(0)[0], table.row(1)[0]))
             .fold(0.0, f64::max)
@@ -189,13 +193,13 @@ fn interpolation_runs_from_equal_rows_to_no_unigram_signal() {
     assert!(gap(0.0, rows_apart) <= 0.2 && gap(0.0, rows_apart) > 0.19);
     assert!(gap(1.0, off_symmetric) <= 0.2 + 1e-12 && gap(1.0, off_symmetric) > 0.19);
     // The two rows play symmetric roles.
-    let tables = draws(&PriorSpec::Interpolated { p: 0.3 }, 2, 2, 8_000);
+    let tables = draws(&PriorSpec::from(Interpolated { p: 0.3 }), 2, 2, 8_000);
     assert_mean(&tables, 0.0, |table| table.row(0)[0] - table.row(1)[0]);
 }
 
 #[test]
 fn symmetric_chains_stay_put_with_one_probability() {
-    let tables = draws(&PriorSpec::Symmetric { epsilon: 0.2 }, 2, 2, 8_000);
+    let tables = draws(&PriorSpec::from(Symmetric { epsilon: 0.2 }), 2, 2, 8_000);
     for table in &tables {
         let a = table.row(0)[0];
         assert!(0.3 < a && a < 0.7);
@@ -207,11 +211,11 @@ fn symmetric_chains_stay_put_with_one_probability() {
 
 #[test]
 fn a_pool_is_drawn_once_and_used_evenly() {
-    let spec = PriorSpec::Pool {
+    let spec = PriorSpec::from(Pool {
         size: 4,
         seed: 9,
         of: Box::new(dirichlet(1.0)),
-    };
+    });
     let mut uses: Vec<(TransitionTable, usize)> = Vec::new();
     for table in draws(&spec, 2, 2, 4_000) {
         match uses.iter_mut().find(|(known, _)| *known == table) {
@@ -227,7 +231,7 @@ fn a_pool_is_drawn_once_and_used_evenly() {
 
 #[test]
 fn a_mixture_respects_its_weights() {
-    let spec = PriorSpec::Mixture {
+    let spec = PriorSpec::from(Mixture {
         parts: vec![
             MixturePart {
                 weight: 0.5,
@@ -235,10 +239,10 @@ fn a_mixture_respects_its_weights() {
             },
             MixturePart {
                 weight: 1.5,
-                prior: PriorSpec::Symmetric { epsilon: 0.1 },
+                prior: PriorSpec::from(Symmetric { epsilon: 0.1 }),
             },
         ],
-    };
+    });
     let tables = draws(&spec, 2, 2, 4_000);
     assert_mean(&tables, 0.25, |table| {
         f64::from(u8::from(table.row(0) == table.row(1)))
@@ -247,7 +251,7 @@ fn a_mixture_respects_its_weights() {
 
 #[test]
 fn lower_order_priors_depend_on_the_last_symbol_only() {
-    for table in draws(&PriorSpec::DoublyStochastic {}, 3, 3, 5) {
+    for table in draws(&PriorSpec::from(DoublyStochastic {}), 3, 3, 5) {
         for last in 0..3 {
             let rows: Vec<&[f64]> = (0..3_u8)
                 .map(|oldest| table.row(context_index(&[oldest, last], 3)))
@@ -265,16 +269,18 @@ fn sequences_start_stationary_and_follow_their_table() {
         vec![0.6, 0.4],
         vec![0.35, 0.65],
     ];
-    let spec = PriorSpec::Fixed { table: rows };
-    let prior = Prior::new(&spec, 2, 3).unwrap();
-    let table = &prior.draw_many(1, address(0))[0];
+    let spec = PriorSpec::from(Fixed { table: rows });
+    let prior = TaskPrior::new(&spec, 2, 3).unwrap();
+    let table = &prior.draw_many(1, address(0)).unwrap()[0];
     let mut sampler = Sampler::new(&prior);
     let (sequences, length) = (4_000, 12);
     let mut starts = [0.0; 4];
     let mut counts = [[0.0; 2]; 4];
     let mut tokens = vec![0; length];
     for index in 0..sequences {
-        sampler.sequence(&prior, address(2), index, &mut tokens);
+        sampler
+            .sequence(&prior, address(2), index, &mut tokens)
+            .unwrap();
         starts[context_index(&tokens[..2], 2)] += 1.0;
         for window in tokens.windows(3) {
             counts[context_index(&window[..2], 2)][window[2] as usize] += 1.0;
@@ -293,8 +299,10 @@ fn sequences_start_stationary_and_follow_their_table() {
 
 #[test]
 fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
-    let certain = |rows: &[[f64; 2]]| PriorSpec::Fixed {
-        table: rows.iter().map(|row| row.to_vec()).collect(),
+    let certain = |rows: &[[f64; 2]]| {
+        PriorSpec::from(Fixed {
+            table: rows.iter().map(|row| row.to_vec()).collect(),
+        })
     };
     for (spec, states, ngram) in [
         (dirichlet(1.0), 3, 2),
@@ -309,14 +317,18 @@ fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
             3,
         ),
     ] {
-        let prior = Prior::new(&spec, states, ngram).unwrap();
+        let prior = TaskPrior::new(&spec, states, ngram).unwrap();
         let mut sampler = Sampler::new(&prior);
         for count in [1, 2, 21] {
             let mut block = TokenBlock::new(count);
-            sampler.block(&prior, address(5), 16, LANES - 2, &mut block);
+            sampler
+                .block(&prior, address(5), 16, LANES - 2, &mut block)
+                .unwrap();
             let mut tokens = vec![0; count];
             for lane in 0..LANES - 2 {
-                sampler.sequence(&prior, address(5), 16 + lane as u64, &mut tokens);
+                sampler
+                    .sequence(&prior, address(5), 16 + lane as u64, &mut tokens)
+                    .unwrap();
                 assert_eq!(block.lane(lane), tokens, "{spec:?}");
             }
             assert_eq!(block.used(), LANES - 2);
@@ -331,10 +343,11 @@ fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
 #[test]
 fn draws_keep_their_values() {
     let first = |spec: &PriorSpec, states, ngram| -> (Vec<f64>, String) {
-        let prior = Prior::new(spec, states, ngram).unwrap();
+        let prior = TaskPrior::new(spec, states, ngram).unwrap();
         let mut tokens = vec![0; 24];
         let table = Sampler::new(&prior)
             .sequence(&prior, address(0), 0, &mut tokens)
+            .unwrap()
             .clone();
         let text = tokens.iter().map(u8::to_string).collect();
         (table.row(0).to_vec(), text)
@@ -374,7 +387,7 @@ const STABLE: &[(f64, &str)] = &[
 #[test]
 fn impossible_priors_are_refused_by_name() {
     let refusal = |spec: &PriorSpec, states, ngram| {
-        let invalid = Prior::new(spec, states, ngram).unwrap_err();
+        let invalid = TaskPrior::new(spec, states, ngram).unwrap_err();
         (invalid.field, invalid.value)
     };
     let named = |field: &str, value: &str| (field.to_owned(), value.to_owned());
@@ -386,28 +399,28 @@ fn impossible_priors_are_refused_by_name() {
         refusal(&dirichlet(f64::NAN), 2, 2),
         named("prior.alpha", "NaN")
     );
-    let short = PriorSpec::Dirichlet {
+    let short = PriorSpec::from(Dirichlet {
         alpha: Alpha::Vector(vec![1.0]),
-    };
+    });
     assert_eq!(refusal(&short, 2, 2), named("prior.alpha", "[1.0]"));
     assert_eq!(
-        refusal(&PriorSpec::Interpolated { p: 0.5 }, 3, 2),
+        refusal(&PriorSpec::from(Interpolated { p: 0.5 }), 3, 2),
         named("prior.kind", "\"interpolated\" with 3 states")
     );
     assert_eq!(
-        refusal(&PriorSpec::Interpolated { p: 1.5 }, 2, 2),
+        refusal(&PriorSpec::from(Interpolated { p: 1.5 }), 2, 2),
         named("prior.p", "1.5")
     );
     assert_eq!(
-        refusal(&PriorSpec::Symmetric { epsilon: 0.6 }, 2, 2),
+        refusal(&PriorSpec::from(Symmetric { epsilon: 0.6 }), 2, 2),
         named("prior.epsilon", "0.6")
     );
-    let nested = PriorSpec::Pool {
+    let nested = PriorSpec::from(Pool {
         size: 3,
         seed: 0,
         of: Box::new(dirichlet(-1.0)),
-    };
+    });
     assert_eq!(refusal(&nested, 2, 2), named("prior.of.alpha", "-1"));
-    let empty = PriorSpec::Mixture { parts: vec![] };
+    let empty = PriorSpec::from(Mixture { parts: vec![] });
     assert_eq!(refusal(&empty, 2, 2), named("prior.parts", "[]"));
 }

@@ -1,6 +1,6 @@
 //! Probes: what they read from models whose answer is known.
 
-use induct::chain::{Address, Prior, PriorSpec, Purpose};
+use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
 use induct::measure::{
     ENTROPY, HeadMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH,
     POSITIONAL_PROFILE, PREVIOUS_TOKEN, SAME_TOKEN, TEST_KL_TRUTH, Target,
@@ -14,7 +14,7 @@ use induct::strategy::Strategy;
 use induct::train::Recipe;
 
 fn test_set(states: usize, length: usize, count: u64) -> TestSet {
-    let prior = Prior::new(&PriorSpec::default(), states, 2).unwrap();
+    let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
     let address = Address {
         purpose: Purpose::Test,
         seed: 3,
@@ -23,7 +23,7 @@ fn test_set(states: usize, length: usize, count: u64) -> TestSet {
     let asked: Vec<(Strategy, Positions)> = Strategy::reference(&prior)
         .into_iter()
         .map(|strategy| (strategy, Positions::All))
-        .chain([(Strategy::bayes(&prior), Positions::Last)])
+        .chain([(Strategy::bayes(&prior).unwrap(), Positions::Last)])
         .collect();
     let draw = Draw {
         address,
@@ -31,7 +31,7 @@ fn test_set(states: usize, length: usize, count: u64) -> TestSet {
         length,
         thorough: count,
     };
-    TestSet::draw(&prior, &draw, &asked)
+    TestSet::draw(&prior, &draw, &asked).unwrap()
 }
 
 fn construction(states: usize, length: usize) -> Model {
@@ -109,7 +109,7 @@ fn divergences_are_what_the_definition_says() {
     let params = model.start(4);
     let exact_params: Vec<f64> = params.iter().map(|&w| w.into()).collect();
     let set = test_set(states, length, count);
-    let prior = Prior::new(&PriorSpec::default(), states, 2).unwrap();
+    let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
     let bigram = &Strategy::reference(&prior)[2];
     assert_eq!(bigram.name(), "bigram");
     let (mut last, mut all) = (0.0, 0.0);

@@ -1,6 +1,7 @@
 //! Recipes: defaults, overrides, and errors that name what is wrong.
 
-use induct::chain::{Alpha, MixturePart, Prior, PriorSpec};
+use induct::chain::prior::{Dirichlet, Mixture, Pool, Symmetric};
+use induct::chain::{Alpha, MixturePart, PriorSpec, TaskPrior};
 use induct::model::{Heads, ModelSpec, Positions};
 use induct::train::{Loss, OptimizerSpec, Recipe, RecipeError, Schedule, Spacing};
 use proptest::collection::vec;
@@ -89,7 +90,7 @@ fn overrides_reach_every_depth() {
     assert_eq!(recipe.train.loss, Loss::CrossEntropy {});
     assert_eq!(recipe.train.schedule, Schedule::Warmup { steps: 7 });
     let alpha = Alpha::Vector(vec![1.0, 2.0, 3.0]);
-    assert_eq!(recipe.task.prior, PriorSpec::Dirichlet { alpha });
+    assert_eq!(recipe.task.prior, PriorSpec::from(Dirichlet { alpha }));
 }
 
 #[test]
@@ -100,7 +101,10 @@ fn another_kind_leaves_the_old_one_s_settings_behind() {
         &["task.prior.kind=symmetric", "task.prior.epsilon=0.1"],
     )
     .unwrap();
-    assert_eq!(recipe.task.prior, PriorSpec::Symmetric { epsilon: 0.1 });
+    assert_eq!(
+        recipe.task.prior,
+        PriorSpec::from(Symmetric { epsilon: 0.1 })
+    );
     let recipe = read(
         "[model]\nwidth = 8",
         &["model.kind=minimal", "model.start=bigram"],
@@ -665,14 +669,16 @@ fn many_layers_do_not_overflow() {
 
 #[test]
 fn priors_refuse_pools_that_do_not_fit_before_they_draw_them() {
-    let pool = |size: usize, of: PriorSpec| PriorSpec::Pool {
-        size,
-        seed: 0,
-        of: Box::new(of),
+    let pool = |size: usize, of: PriorSpec| {
+        PriorSpec::from(Pool {
+            size,
+            seed: 0,
+            of: Box::new(of),
+        })
     };
     let million = 1 << 20;
     let spec = pool(3, pool(million, PriorSpec::default()));
-    let error = Prior::new(&spec, 4, 6).unwrap_err();
+    let error = TaskPrior::new(&spec, 4, 6).unwrap_err();
     assert_eq!(
         (error.field.as_str(), error.value.as_str()),
         ("prior.of.size", "1048576")
@@ -681,10 +687,10 @@ fn priors_refuse_pools_that_do_not_fit_before_they_draw_them() {
     // Each of them would do, but not all.
     let part = |prior| MixturePart { weight: 1.0, prior };
     let parts = (0..20).map(|_| part(pool(20_000, PriorSpec::default())));
-    let spec = PriorSpec::Mixture {
+    let spec = PriorSpec::from(Mixture {
         parts: parts.collect(),
-    };
-    let error = Prior::new(&spec, 4, 6).unwrap_err();
+    });
+    let error = TaskPrior::new(&spec, 4, 6).unwrap_err();
     assert_eq!(error.field, "prior.parts[0].prior.size");
 }
 

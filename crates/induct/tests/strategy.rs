@@ -1,7 +1,10 @@
 //! What every strategy promises, and what Bayes' rule says when worked out another way.
 
+use induct::chain::prior::{
+    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
+};
 use induct::chain::{
-    Address, Alpha, MixturePart, Prior, PriorSpec, Purpose, Sampler, TransitionTable, open_unit,
+    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable, open_unit,
 };
 use induct::strategy::{Bayes, Ngram, Scratch, Strategy};
 use rayon::prelude::*;
@@ -15,27 +18,29 @@ fn address(seed: u64) -> Address {
 }
 
 fn dirichlet(alpha: &[f64]) -> PriorSpec {
-    PriorSpec::Dirichlet {
+    PriorSpec::from(Dirichlet {
         alpha: Alpha::Vector(alpha.to_vec()),
-    }
+    })
 }
 
-fn prior(spec: &PriorSpec, states: usize, ngram: usize) -> Prior {
-    Prior::new(spec, states, ngram).unwrap()
+fn prior(spec: &PriorSpec, states: usize, ngram: usize) -> TaskPrior {
+    TaskPrior::new(spec, states, ngram).unwrap()
 }
 
 /// Every kind of prior, each at a size it allows.
-fn all_priors() -> Vec<Prior> {
+fn all_priors() -> Vec<TaskPrior> {
     let ones = [1.0; 3];
-    let iid = PriorSpec::Iid {
+    let iid = PriorSpec::from(Iid {
         alpha: Alpha::Vector(vec![0.5, 2.0, 1.0]),
+    });
+    let pool = |of: PriorSpec| {
+        PriorSpec::from(Pool {
+            size: 5,
+            seed: 3,
+            of: Box::new(of),
+        })
     };
-    let pool = |of: PriorSpec| PriorSpec::Pool {
-        size: 5,
-        seed: 3,
-        of: Box::new(of),
-    };
-    let mixture = PriorSpec::Mixture {
+    let mixture = PriorSpec::from(Mixture {
         parts: vec![
             MixturePart {
                 weight: 1.0,
@@ -46,10 +51,10 @@ fn all_priors() -> Vec<Prior> {
                 prior: dirichlet(&ones),
             },
         ],
-    };
-    let fixed = PriorSpec::Fixed {
+    });
+    let fixed = PriorSpec::from(Fixed {
         table: vec![vec![0.25, 0.75], vec![0.9, 0.1]],
-    };
+    });
     vec![
         prior(&dirichlet(&[1.0, 1.0]), 2, 2),
         prior(&dirichlet(&[0.1, 0.3]), 2, 2),
@@ -57,9 +62,9 @@ fn all_priors() -> Vec<Prior> {
         prior(&dirichlet(&[0.5, 1.0, 4.0]), 3, 2),
         prior(&dirichlet(&ones), 3, 3),
         prior(&iid, 3, 2),
-        prior(&PriorSpec::DoublyStochastic {}, 4, 2),
-        prior(&PriorSpec::Interpolated { p: 0.5 }, 2, 2),
-        prior(&PriorSpec::Symmetric { epsilon: 0.3 }, 2, 3),
+        prior(&PriorSpec::from(DoublyStochastic {}), 4, 2),
+        prior(&PriorSpec::from(Interpolated { p: 0.5 }), 2, 2),
+        prior(&PriorSpec::from(Symmetric { epsilon: 0.3 }), 2, 3),
         prior(&fixed, 2, 2),
         prior(&pool(dirichlet(&ones)), 3, 3),
         prior(&mixture, 3, 2),
@@ -67,9 +72,9 @@ fn all_priors() -> Vec<Prior> {
 }
 
 /// Everything that is defined for a prior.
-fn all_strategies(prior: &Prior) -> Vec<Strategy> {
+fn all_strategies(prior: &TaskPrior) -> Vec<Strategy> {
     let mut strategies = Strategy::reference(prior);
-    strategies.push(Strategy::bayes(prior));
+    strategies.push(Strategy::bayes(prior).unwrap());
     strategies.extend(Strategy::bayes_unigram(prior));
     strategies.push(Strategy::oracle(prior));
     strategies
@@ -105,7 +110,11 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
         let k = prior.states();
         let mut tokens = vec![0; 13];
         let mut sampler = Sampler::new(&prior);
-        let table = Some(sampler.sequence(&prior, address(1), 0, &mut tokens));
+        let table = Some(
+            sampler
+                .sequence(&prior, address(1), 0, &mut tokens)
+                .unwrap(),
+        );
         for strategy in all_strategies(&prior) {
             let name = strategy.name();
             let full = everywhere(&strategy, &tokens, table);
@@ -138,10 +147,12 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
 #[test]
 fn threads_change_nothing() {
     let prior = prior(&dirichlet(&[1.0, 1.0, 1.0]), 3, 2);
-    let bayes = Strategy::bayes(&prior);
+    let bayes = Strategy::bayes(&prior).unwrap();
     let sequence = |index: u64| {
         let mut tokens = vec![0; 9];
-        Sampler::new(&prior).sequence(&prior, address(8), index, &mut tokens);
+        Sampler::new(&prior)
+            .sequence(&prior, address(8), index, &mut tokens)
+            .unwrap();
         tokens
     };
     let predict = |scratch: &mut Scratch, index: u64| {
@@ -247,9 +258,9 @@ fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() 
         (dirichlet(&[1.0, 1.0, 1.0]), 3, 2, &[0, 2, 1, 0, 2, 2]),
         (dirichlet(&[0.2, 0.5, 3.0]), 3, 2, &[0, 2, 0]),
         (dirichlet(&[1.0, 1.0, 1.0]), 3, 3, &[0]),
-        (PriorSpec::DoublyStochastic {}, 3, 2, &mixed),
+        (PriorSpec::from(DoublyStochastic {}), 3, 2, &mixed),
         (
-            PriorSpec::DoublyStochastic {},
+            PriorSpec::from(DoublyStochastic {}),
             2,
             3,
             &[0, 1, 0, 0, 0, 1, 0, 0, 0],
@@ -261,13 +272,16 @@ fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() 
             |seed| Bayes::by_posterior_sample(&prior, 1024, seed).unwrap(),
             tokens,
         );
-        let from_prior = over_seeds(|seed| Bayes::by_prior_sample(&prior, 4096, seed), tokens);
+        let from_prior = over_seeds(
+            |seed| Bayes::by_prior_sample(&prior, 4096, seed).unwrap(),
+            tokens,
+        );
         let case = format!("{spec:?}, n = {ngram}: {posterior:?} {from_prior:?}");
         assert!(posterior.1.max(from_prior.1) < 4e-3, "{case}");
         let error = posterior.1.hypot(from_prior.1);
         assert!((posterior.0 - from_prior.0).abs() < 4.0 * error, "{case}");
         if (states, ngram) == (2, 2) {
-            let exact = at_end(&Strategy::bayes(&prior), tokens)[0];
+            let exact = at_end(&Strategy::bayes(&prior).unwrap(), tokens)[0];
             assert!(
                 (posterior.0 - exact).abs() < 4.0 * posterior.1,
                 "{case} {exact}"
@@ -283,14 +297,17 @@ fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() 
 #[test]
 fn a_mixture_agrees_with_sampling_it() {
     let part = |weight: f64, prior: PriorSpec| MixturePart { weight, prior };
-    let iid = PriorSpec::Iid {
+    let iid = PriorSpec::from(Iid {
         alpha: Alpha::Vector(vec![2.0, 0.5]),
-    };
+    });
     let parts = vec![part(1.0, dirichlet(&[0.5, 1.0])), part(2.0, iid)];
-    let prior = prior(&PriorSpec::Mixture { parts }, 2, 2);
-    let exact = Strategy::bayes(&prior);
+    let prior = prior(&PriorSpec::from(Mixture { parts }), 2, 2);
+    let exact = Strategy::bayes(&prior).unwrap();
     for tokens in [&[1][..], &[0, 0, 1, 0], &[1, 0, 1, 0, 1, 0, 1]] {
-        let sampled = over_seeds(|seed| Bayes::by_prior_sample(&prior, 4096, seed), tokens);
+        let sampled = over_seeds(
+            |seed| Bayes::by_prior_sample(&prior, 4096, seed).unwrap(),
+            tokens,
+        );
         let expected = at_end(&exact, tokens)[0];
         assert!(sampled.1 < 4e-3, "{sampled:?}");
         assert!(
@@ -303,20 +320,20 @@ fn a_mixture_agrees_with_sampling_it() {
 #[test]
 fn bayes_over_a_pool_is_a_sum_over_its_tables() {
     for (states, ngram) in [(3, 2), (3, 3), (2, 5)] {
-        let spec = PriorSpec::Pool {
+        let spec = PriorSpec::from(Pool {
             size: 7,
             seed: 1,
             of: Box::new(dirichlet(&vec![1.0; states])),
-        };
+        });
         let prior = prior(&spec, states, ngram);
         // The pool's tables, as its definition draws them.
-        let source = Prior::new(&dirichlet(&vec![1.0; states]), states, ngram).unwrap();
+        let source = TaskPrior::new(&dirichlet(&vec![1.0; states]), states, ngram).unwrap();
         let pool_address = Address {
             purpose: Purpose::Pool,
             seed: 1,
             step: 0,
         };
-        let tables = source.draw_many(7, pool_address);
+        let tables = source.draw_many(7, pool_address).unwrap();
         let evidence = |tokens: &[u8]| -> f64 {
             tables
                 .iter()
@@ -324,8 +341,10 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
                 .sum()
         };
         let mut tokens = vec![0; 30];
-        Sampler::new(&prior).sequence(&prior, address(4), 0, &mut tokens);
-        let rows = everywhere(&Strategy::bayes(&prior), &tokens, None);
+        Sampler::new(&prior)
+            .sequence(&prior, address(4), 0, &mut tokens)
+            .unwrap();
+        let rows = everywhere(&Strategy::bayes(&prior).unwrap(), &tokens, None);
         for (position, row) in rows.chunks_exact(states).enumerate() {
             for (symbol, p) in row.iter().enumerate() {
                 let longer = [&tokens[..=position], &[symbol as u8]].concat();
@@ -343,30 +362,30 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
 fn bayes_for_a_fixed_chain_is_the_oracle_and_for_independent_symbols_the_unigram() {
     let rows: Vec<Vec<f64>> = [0.1, 0.5, 0.7, 0.2].map(|p| vec![p, 1.0 - p]).to_vec();
     let fixed = prior(
-        &PriorSpec::Fixed {
+        &PriorSpec::from(Fixed {
             table: rows.clone(),
-        },
+        }),
         2,
         3,
     );
     let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
     let tokens = [0, 1, 1, 0, 1, 0, 0, 0, 1];
-    let bayes = everywhere(&Strategy::bayes(&fixed), &tokens, None);
+    let bayes = everywhere(&Strategy::bayes(&fixed).unwrap(), &tokens, None);
     let oracle = everywhere(&Strategy::oracle(&fixed), &tokens, Some(&table));
     for (a, b) in bayes.iter().zip(&oracle) {
         assert!((a - b).abs() < 1e-15, "{a} {b}");
     }
     let alpha = Alpha::Vector(vec![0.5, 3.0]);
     let iid = prior(
-        &PriorSpec::Iid {
+        &PriorSpec::from(Iid {
             alpha: alpha.clone(),
-        },
+        }),
         2,
         2,
     );
     let unigram = Strategy::Ngram(Ngram::new(1, 2, &alpha).unwrap());
     assert_eq!(
-        everywhere(&Strategy::bayes(&iid), &tokens, None),
+        everywhere(&Strategy::bayes(&iid).unwrap(), &tokens, None),
         everywhere(&unigram, &tokens, None)
     );
 }
@@ -406,18 +425,20 @@ fn bayes_beats_every_strategy_that_does_not_know_the_chain() {
         (dirichlet(&[0.2, 0.5]), 2, 2, 2000),
         (dirichlet(&[1.0; 3]), 3, 2, 1000),
         (dirichlet(&[1.0, 1.0]), 2, 3, 1000),
-        (PriorSpec::Interpolated { p: 0.5 }, 2, 2, 1000),
+        (PriorSpec::from(Interpolated { p: 0.5 }), 2, 2, 1000),
     ];
     for (spec, states, ngram, sequences) in tasks {
         let prior = prior(&spec, states, ngram);
         let mut sampler = Sampler::new(&prior);
         let mut tokens = vec![0; 20];
-        let bayes = Strategy::bayes(&prior);
+        let bayes = Strategy::bayes(&prior).unwrap();
         let mut others = Strategy::reference(&prior);
         others.extend(Strategy::bayes_unigram(&prior));
         let (mut best, mut rest) = (Vec::new(), vec![Vec::new(); others.len()]);
         for index in 0..sequences {
-            let table = sampler.sequence(&prior, address(5), index, &mut tokens);
+            let table = sampler
+                .sequence(&prior, address(5), index, &mut tokens)
+                .unwrap();
             let truth = everywhere(&Strategy::oracle(&prior), &tokens, Some(table));
             best.push(losses(&bayes, &tokens, &truth));
             for (strategy, losses_of) in others.iter().zip(&mut rest) {
@@ -442,7 +463,12 @@ fn bayes_unigram_beats_counting_on_independent_symbols_of_its_law() {
         let best = Strategy::bayes_unigram(&prior).unwrap();
         let counting = Strategy::Ngram(Ngram::new(1, 2, &Alpha::Vector(alpha.to_vec())).unwrap());
         let (mut of_best, mut of_counting) = (Vec::new(), Vec::new());
-        for (index, table) in prior.draw_many(3000, address(6)).iter().enumerate() {
+        for (index, table) in prior
+            .draw_many(3000, address(6))
+            .unwrap()
+            .iter()
+            .enumerate()
+        {
             let mut rng = address(7).generator(index as u64);
             let frequency = table.stationary()[0];
             let tokens: Vec<u8> = (0..20)

@@ -1,6 +1,7 @@
 //! Three routes to the gradients of the minimal model that must agree, and what they must give.
 
-use induct::chain::{Alpha, Prior, PriorSpec, TransitionTable};
+use induct::chain::prior::{DoublyStochastic, Fixed, Iid, Interpolated, Symmetric};
+use induct::chain::{Alpha, PriorSpec, TaskPrior, TransitionTable};
 use induct::model::{MinimalSpec, Model, ModelSpec, twin};
 use induct::theory::{
     Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
@@ -12,22 +13,22 @@ mod golden;
 
 use golden::{COUPLING_1, COUPLING_3, COUPLING_6, V_AFTER_1, V_AFTER_2, W_AFTER_1, W_AFTER_2};
 
-fn prior(spec: PriorSpec) -> Prior {
-    Prior::new(&spec, 2, 2).unwrap()
+fn prior(spec: PriorSpec) -> TaskPrior {
+    TaskPrior::new(&spec, 2, 2).unwrap()
 }
 
-fn dirichlet() -> Prior {
+fn dirichlet() -> TaskPrior {
     prior(PriorSpec::default())
 }
 
-fn symmetric(epsilon: f64) -> Prior {
-    prior(PriorSpec::Symmetric { epsilon })
+fn symmetric(epsilon: f64) -> TaskPrior {
+    prior(PriorSpec::from(Symmetric { epsilon }))
 }
 
-fn fixed(a: f64, b: f64) -> Prior {
-    prior(PriorSpec::Fixed {
+fn fixed(a: f64, b: f64) -> TaskPrior {
+    prior(PriorSpec::from(Fixed {
         table: vec![vec![a, 1.0 - a], vec![1.0 - b, b]],
-    })
+    }))
 }
 
 /// Weights without any symmetry, of both signs.
@@ -47,20 +48,20 @@ fn largest_gap(a: &Weights, b: &Weights) -> f64 {
 }
 
 /// The grid of priors on which the routes are compared: the edges of the unit square included.
-fn priors() -> Vec<(String, Prior)> {
+fn priors() -> Vec<(String, TaskPrior)> {
     let mut all = vec![
         ("dirichlet".to_owned(), dirichlet()),
         ("symmetric 0.5".to_owned(), symmetric(0.5)),
         ("symmetric 0.1".to_owned(), symmetric(0.1)),
         (
             "iid".to_owned(),
-            prior(PriorSpec::Iid {
+            prior(PriorSpec::from(Iid {
                 alpha: Alpha::Scalar(1.0),
-            }),
+            })),
         ),
         (
             "doubly stochastic".to_owned(),
-            prior(PriorSpec::DoublyStochastic {}),
+            prior(PriorSpec::from(DoublyStochastic {})),
         ),
     ];
     for (a, b) in [
@@ -102,7 +103,7 @@ fn three_states_agree_as_well() {
         vec![0.0, 0.4, 0.6],
         vec![0.3, 0.3, 0.4],
     ];
-    let prior = Prior::new(&PriorSpec::Fixed { table }, 3, 2).unwrap();
+    let prior = TaskPrior::new(&PriorSpec::from(Fixed { table }), 3, 2).unwrap();
     let weights = crooked(3, 5);
     let margin = margin_needed(&weights).sufficient + 1.0;
     let exact = Coupling::of_prior(&prior, 5).unwrap().gradient(&weights);
@@ -419,7 +420,7 @@ fn impossible_settings_are_refused_by_name() {
     );
     let long = Coupling::of_prior(&dirichlet(), 5).unwrap();
     assert_eq!(refuse(Step::new(&long, 0.1)), "start");
-    let crooked = PriorSpec::Interpolated { p: 0.3 };
+    let crooked = PriorSpec::from(Interpolated { p: 0.3 });
     assert_eq!(
         Coupling::of_prior(&prior(crooked), 4).unwrap_err().field,
         "prior"

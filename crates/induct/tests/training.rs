@@ -2,7 +2,7 @@
 
 use induct::chain::Sampler;
 use induct::model::twin;
-use induct::train::{OptimizerSpec, Recipe, Trainer, batch_address, prior_at};
+use induct::train::{OptimizerSpec, Recipe, TrainError, Trainer, batch_address, prior_at};
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
 
@@ -57,7 +57,10 @@ fn a_step_trains_on_its_addressed_batch() {
         let mut total = 0.0;
         for index in 0..recipe.train.batch as u64 {
             let mut tokens = vec![0; recipe.task.length + 1];
-            let table = sampler.sequence(prior, batch_address(&recipe, step), index, &mut tokens);
+            let address = batch_address(&recipe, step);
+            let table = sampler
+                .sequence(prior, address, index, &mut tokens)
+                .unwrap();
             let column: f64 = table.rows().map(|row| row[0]).sum();
             assert_eq!(
                 step >= 2,
@@ -140,6 +143,9 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
             break diverged;
         }
     };
+    let TrainError::Diverged(diverged) = diverged else {
+        panic!("{diverged}")
+    };
     assert!(!diverged.loss.is_finite());
     assert_eq!(diverged.step, trainer.step());
 }
@@ -172,7 +178,10 @@ fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
         let mut loss = 0.0;
         for index in 0..recipe.train.batch as u64 {
             let mut tokens = vec![0; length + 1];
-            sampler.sequence(&prior, batch_address(recipe, step), index, &mut tokens);
+            let address = batch_address(recipe, step);
+            sampler
+                .sequence(&prior, address, index, &mut tokens)
+                .unwrap();
             let logits = twin::logits(&model, params, &tokens[..length]);
             let (value, slope) = recipe.train.loss.naive(&logits, &tokens[1..]);
             loss += scale * value;

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use induct::Invalid;
 use induct::chain::{Address, Purpose};
 use induct::model::Model;
-use induct::probe::{Draw, EXAM_SET, Positions, TestSet};
+use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet};
 use induct::strategy::Strategy;
 use induct::train::Recipe;
 
@@ -43,7 +42,7 @@ const EXAM: u64 = 2048;
 
 impl Results {
     /// Takes the runs in and examines their final models, over the current thread pool.
-    pub fn new(runs: Vec<(Experiment, Vec<Run>)>) -> Result<Self, Invalid> {
+    pub fn new(runs: Vec<(Experiment, Vec<Run>)>) -> Result<Self, ProbeError> {
         // Experiments with the same task share their exam.
         let mut sets: Vec<(Recipe, TestSet)> = Vec::new();
         let mut trained = Vec::new();
@@ -84,7 +83,7 @@ impl Results {
     }
 }
 
-fn exam_set(recipe: &Recipe) -> Result<TestSet, Invalid> {
+fn exam_set(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     // Beyond three states, exact Bayes takes longer than all the rest.
     let bayes = recipe.task.ngram == 2 && recipe.task.states <= 3;
     fresh_set(recipe, EXAM_SET, EXAM, bayes)
@@ -96,10 +95,12 @@ pub(crate) fn fresh_set(
     number: u64,
     sequences: u64,
     bayes: bool,
-) -> Result<TestSet, Invalid> {
+) -> Result<TestSet, ProbeError> {
     let prior = recipe.prior()?;
     let mut strategies = Strategy::reference(&prior);
-    strategies.extend(bayes.then(|| Strategy::bayes(&prior)));
+    if bayes {
+        strategies.push(Strategy::bayes(&prior)?);
+    }
     let asked = strategies.into_iter().map(|s| (s, Positions::Last));
     let draw = Draw {
         address: Address {
@@ -111,7 +112,7 @@ pub(crate) fn fresh_set(
         length: recipe.task.length,
         thorough: 0,
     };
-    Ok(TestSet::draw(&prior, &draw, &asked.collect::<Vec<_>>()))
+    TestSet::draw(&prior, &draw, &asked.collect::<Vec<_>>())
 }
 
 impl Exam {

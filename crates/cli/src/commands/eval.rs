@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use induct::chain::{Address, Prior, Purpose};
+use induct::chain::{Address, Purpose, TaskPrior};
 use induct::lanes::LANES;
 use induct::model::Model;
 use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
@@ -144,7 +144,7 @@ struct Row {
 
 fn measure(
     recipe: &Recipe,
-    prior: &Prior,
+    prior: &TaskPrior,
     trained: Option<(&Model, &[f32])>,
     sequences: u64,
 ) -> Result<Measured, Failure> {
@@ -153,7 +153,7 @@ fn measure(
         reference.into_iter().map(|s| (s, Positions::All)).collect();
     let bayes = Strategy::bayes_unigram(prior)
         .into_iter()
-        .chain([Strategy::bayes(prior)]);
+        .chain([Strategy::bayes(prior)?]);
     asked.extend(bayes.map(|strategy| (strategy, Positions::Last)));
     let address = Address {
         purpose: Purpose::Fresh,
@@ -175,7 +175,7 @@ fn measure(
             length: recipe.task.length,
             thorough: sequences,
         };
-        let set = TestSet::draw(prior, &draw, &asked);
+        let set = TestSet::draw(prior, &draw, &asked)?;
         let to_model = trained
             .map(|(model, params)| set.divergences(model, params))
             .transpose()?;

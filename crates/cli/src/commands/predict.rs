@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::chain::Prior;
+use induct::chain::TaskPrior;
 use induct::model::Model;
 use induct::strategy::{Scratch, Strategy};
 use induct_store::RunFolder;
@@ -38,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if answer.iter().any(|p| !p.is_finite()) {
         return Err(not_a_number(folder.path(), step));
     }
-    let strategies = predict_by_strategies(&recipe.prior()?, &tokens);
+    let strategies = predict_by_strategies(&recipe.prior()?, &tokens)?;
     if arguments.json {
         let strategies: serde_json::Map<String, Value> = strategies
             .into_iter()
@@ -112,18 +112,22 @@ fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Result<Vec<f64>, Fai
     Ok(last.iter().map(|&p| f64::from(p)).collect())
 }
 
-fn predict_by_strategies(prior: &Prior, tokens: &[u8]) -> Vec<(String, Vec<f64>)> {
+fn predict_by_strategies(
+    prior: &TaskPrior,
+    tokens: &[u8],
+) -> Result<Vec<(String, Vec<f64>)>, Failure> {
     let mut strategies = Strategy::reference(prior);
     strategies.extend(Strategy::bayes_unigram(prior));
-    strategies.push(Strategy::bayes(prior));
+    strategies.push(Strategy::bayes(prior)?);
     let mut scratch = Scratch::default();
     let last = tokens.len() - 1..tokens.len();
-    strategies
+    let rows = strategies
         .iter()
         .map(|strategy| {
             let mut row = vec![0.0; prior.states()];
             strategy.predict(tokens, None, last.clone(), &mut scratch, &mut row);
             (strategy.name(), row)
         })
-        .collect()
+        .collect();
+    Ok(rows)
 }

@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut tokens, mut tables) = (Vec::new(), Vec::new());
     for index in 0..recipe.train.batch as u64 {
         let mut sequence = vec![0; recipe.task.length + 1];
-        let table = sampler.sequence(prior, address, index, &mut sequence);
+        let table = sampler.sequence(prior, address, index, &mut sequence)?;
         tables.push(table.rows().map(<[f64]>::to_vec).collect::<Vec<_>>());
         tokens.push(sequence);
     }

@@ -4,19 +4,19 @@
 //! step and index, and uses only integer comparisons and correctly rounded or portable functions, so it is
 //! the same on every machine and for any number of threads.
 
-mod birkhoff;
-mod prior;
+pub mod prior;
 mod source;
 mod stationary;
 mod stream;
 mod table;
 
-pub(crate) use birkhoff::rectangle_move;
-pub(crate) use prior::check_task;
 pub use prior::{
-    Alpha, Law, MAX_CONTEXTS, MAX_POOL, MAX_STATES, MixturePart, Prior, PriorSpec, Rows,
+    Alpha, Draft, DrawError, Law, MAX_POOL, MixturePart, Prior, PriorSpec, Rows, TaskPrior,
 };
+pub(crate) use prior::{check_task, rectangle_move};
 pub use source::{Sampler, TokenBlock};
 pub use stationary::{NoLaw, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
-pub use table::{TransitionTable, context_index, contexts_with_prefix, slide};
+pub use table::{
+    MAX_CONTEXTS, MAX_STATES, TransitionTable, context_index, contexts_with_prefix, slide,
+};

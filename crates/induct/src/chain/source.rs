@@ -2,7 +2,7 @@
 
 use rand_core::Rng;
 
-use super::prior::Prior;
+use super::prior::{DrawError, TaskPrior};
 use super::stationary::StationarySolver;
 use super::stream::Address;
 use super::table::{TransitionTable, context_symbols, slide};
@@ -83,7 +83,7 @@ struct Walker {
 
 impl Sampler {
     /// A sampler for chains of the prior's k and n.
-    pub fn new(prior: &Prior) -> Self {
+    pub fn new(prior: &TaskPrior) -> Self {
         let table = TransitionTable::unset(prior.states(), prior.ngram());
         let walker = Walker {
             thresholds: vec![0; table.contexts() * (prior.states() - 1)],
@@ -103,33 +103,41 @@ impl Sampler {
 
     /// Fills `tokens` with sequence `index` of the batch at `address`; the table it was drawn from is
     /// returned until the next draw.
+    ///
+    /// # Errors
+    ///
+    /// If a prior from another crate draws what is no chain; the built-in kinds never do.
     pub fn sequence(
         &mut self,
-        prior: &Prior,
+        prior: &TaskPrior,
         address: Address,
         index: u64,
         tokens: &mut [u8],
-    ) -> &TransitionTable {
-        self.start(0, prior, address, index, tokens.len());
+    ) -> Result<&TransitionTable, DrawError> {
+        self.start(0, prior, address, index, tokens.len())?;
         self.walk(0, tokens.len(), |position, symbol| {
             tokens[position] = symbol
         });
-        &self.table
+        Ok(&self.table)
     }
 
     /// Fills a block with `used` sequences, the first of them numbered `first`.
+    ///
+    /// # Errors
+    ///
+    /// As [`sequence`](Self::sequence). What the block holds is then unspecified.
     pub fn block(
         &mut self,
-        prior: &Prior,
+        prior: &TaskPrior,
         address: Address,
         first: u64,
         used: usize,
         block: &mut TokenBlock,
-    ) {
+    ) -> Result<(), DrawError> {
         block.used = used;
         let tokens = &mut block.tokens;
         for lane in 0..used {
-            self.start(lane, prior, address, first + lane as u64, tokens.len());
+            self.start(lane, prior, address, first + lane as u64, tokens.len())?;
         }
         match (self.table.states(), self.table.contexts()) {
             (2, 2) => self.walk_side_by_side::<2>(tokens),
@@ -147,12 +155,20 @@ impl Sampler {
                 row[used..].fill(0);
             }
         }
+        Ok(())
     }
 
     /// Draws the table of a lane, where on it the lane starts, and all that chance decides on its way.
-    fn start(&mut self, lane: usize, prior: &Prior, address: Address, index: u64, count: usize) {
+    fn start(
+        &mut self,
+        lane: usize,
+        prior: &TaskPrior,
+        address: Address,
+        index: u64,
+        count: usize,
+    ) -> Result<(), DrawError> {
         let mut rng = address.generator(index);
-        prior.draw(&mut rng, &mut self.solver, &mut self.table);
+        prior.draw(&mut rng, &mut self.solver, &mut self.table)?;
         let Walker {
             thresholds,
             context,
@@ -171,6 +187,7 @@ impl Sampler {
         for (row, &word) in self.words.iter_mut().skip(order).zip(words) {
             row[lane] = u32::from_le_bytes(word);
         }
+        Ok(())
     }
 
     /// Walks a lane for `count` symbols.

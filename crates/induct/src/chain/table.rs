@@ -45,6 +45,12 @@ pub struct TransitionTable {
     stationary: Vec<f64>,
 }
 
+/// The most symbols: tokens are bytes.
+pub const MAX_STATES: usize = 256;
+
+/// The largest number of contexts for which stationary laws are solved (the cost is its cube).
+pub const MAX_CONTEXTS: usize = 1024;
+
 /// How far a given row's sum may be from one before it is refused rather than normalised.
 const ROW_SUM_TOLERANCE: f64 = 1e-6;
 
@@ -60,7 +66,7 @@ impl TransitionTable {
         contexts * (states as f64 + 1.0) * size_of::<f64>() as f64 + size_of::<Self>() as f64
     }
 
-    /// The table with the given rows, one a context, in the order of [`context_index`].
+    /// The table with the given rows, one per context, in the order of [`context_index`].
     ///
     /// Rows must sum to one within 10⁻⁶ and are then normalised.
     pub fn from_rows(states: usize, ngram: usize, rows: &[Vec<f64>]) -> Result<Self, Invalid> {
@@ -111,7 +117,7 @@ impl TransitionTable {
         Ok(table)
     }
 
-    /// A uniform table, as room for [`Prior::draw`](super::Prior::draw).
+    /// A uniform table, for [`TaskPrior::draw`](super::TaskPrior::draw) to fill.
     pub fn unset(states: usize, ngram: usize) -> Self {
         let contexts = states.pow(ngram as u32 - 1);
         Self {

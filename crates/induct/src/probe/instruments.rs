@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 
+use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{matching, means, odd_even_score, positional_profile};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
-use crate::chain::{Address, Prior, PriorSpec, Purpose};
+use crate::chain::{Address, PriorSpec, Purpose, TaskPrior};
 use crate::invalid::Invalid;
 use crate::lanes::{LANES, Lane};
 use crate::measure::{
@@ -62,25 +63,23 @@ fn set_number(index: usize) -> u64 {
 }
 
 /// The test set with the recipe's own prior, on which the strategies predict too; over the current thread pool.
-pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, Invalid> {
+///
+/// # Errors
+///
+/// If the recipe has no prior to draw from.
+pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     let length = recipe.task.length;
-    Ok(test_set(
-        recipe,
-        &recipe.prior()?,
-        0,
-        length,
-        Positions::All,
-    ))
+    test_set(recipe, &recipe.prior()?, 0, length, Positions::All)
 }
 
 /// Test set number `number` of a recipe. Only the first one is measured at all positions.
 fn test_set(
     recipe: &Recipe,
-    prior: &Prior,
+    prior: &TaskPrior,
     number: u64,
     length: usize,
     positions: Positions,
-) -> TestSet {
+) -> Result<TestSet, ProbeError> {
     let address = Address {
         purpose: Purpose::Test,
         seed: recipe.seeds.eval,
@@ -100,7 +99,7 @@ fn test_set(
 /// The columns that a run of `recipe` records.
 pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     // The strategies' names depend on n only: no need to draw a prior's pool.
-    let any_prior = Prior::new(&PriorSpec::default(), recipe.task.states, recipe.task.ngram)
+    let any_prior = TaskPrior::new(&PriorSpec::default(), recipe.task.states, recipe.task.ngram)
         .map_err(|invalid| invalid.within("task"))?;
     let strategies: Vec<String> = Strategy::reference(&any_prior)
         .iter()
@@ -147,14 +146,18 @@ fn levels(name: &str, set: &TestSet) -> TestLevels {
 
 impl Instruments {
     /// Draws the recipe's test sets, over the current thread pool.
-    pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
+    ///
+    /// # Errors
+    ///
+    /// If the recipe is impossible, or a part of another crate does not do what it should.
+    pub fn new(recipe: &Recipe) -> Result<Self, ProbeError> {
         recipe.check()?;
         let columns = columns(recipe)?;
         let mut sets = vec![(IN_DISTRIBUTION.to_owned(), in_distribution(recipe)?)];
         for (index, test) in recipe.record.tests.iter().enumerate() {
             let prior = recipe.test_prior(index)?;
             let length = test.length.unwrap_or(recipe.task.length);
-            let set = test_set(recipe, &prior, set_number(index), length, Positions::Last);
+            let set = test_set(recipe, &prior, set_number(index), length, Positions::Last)?;
             sets.push((test.name.clone(), set));
         }
         let levels = sets.iter().map(|(name, set)| levels(name, set)).collect();

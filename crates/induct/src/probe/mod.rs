@@ -3,6 +3,7 @@
 //!
 //! Divergences are in nats, at the last position (as the paper measures) and averaged over all positions.
 
+mod error;
 mod estimate;
 mod heads;
 mod history;
@@ -10,6 +11,7 @@ mod instruments;
 mod phases;
 mod test_set;
 
+pub use error::ProbeError;
 pub use estimate::{Estimate, Moments, median};
 pub use heads::{diagonal_dominance, head_measures, matching, odd_even_score, positional_profile};
 pub use history::{BadRow, History};

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::error::ProbeError;
 use super::estimate::Moments;
 use super::heads::HeadSums;
-use crate::chain::{Address, Prior, Sampler, TokenBlock};
+use crate::chain::{Address, Sampler, TaskPrior, TokenBlock};
 use crate::lanes::{LANES, Lane, leveled};
 use crate::measure::HeadMeasure;
 use crate::model::{Evaluator, InputError, Model};
@@ -80,7 +81,15 @@ pub struct Draw {
 impl TestSet {
     /// Draws sequences, and lets the truth and `strategies` predict on them, over the current thread pool. The first of
     /// the references is the truth.
-    pub fn draw(prior: &Prior, draw: &Draw, strategies: &[(Strategy, Positions)]) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If a prior from another crate draws no chains.
+    pub fn draw(
+        prior: &TaskPrior,
+        draw: &Draw,
+        strategies: &[(Strategy, Positions)],
+    ) -> Result<Self, ProbeError> {
         let (states, length) = (prior.states(), draw.length);
         let truth = (Strategy::oracle(prior), Positions::All);
         let asked: Vec<&(Strategy, Positions)> =
@@ -91,7 +100,7 @@ impl TestSet {
             .div_ceil(LANES as u64)
             .min(starts.len() as u64) as usize;
         // A block, and for every strategy its predictions, sequence by sequence, with the sample size.
-        let drawn: Vec<(TokenBlock, Vec<Predictions>)> = starts
+        let drawn: Vec<Result<(TokenBlock, Vec<Predictions>), ProbeError>> = starts
             .into_par_iter()
             .enumerate()
             .map_init(
@@ -101,7 +110,7 @@ impl TestSet {
                     let mut predictions = vec![Predictions::default(); asked.len()];
                     for index in first..(first + LANES as u64).min(draw.sequences.end) {
                         let mut tokens = vec![0; length + 1];
-                        let table = sampler.sequence(prior, draw.address, index, &mut tokens);
+                        let table = sampler.sequence(prior, draw.address, index, &mut tokens)?;
                         for ((strategy, positions), own) in asked.iter().zip(&mut predictions) {
                             let everywhere = block < thorough && *positions == Positions::All;
                             let range = if everywhere { 0 } else { length - 1 }..length;
@@ -116,7 +125,7 @@ impl TestSet {
                         lanes.push(tokens);
                     }
                     let lanes: Vec<&[u8]> = lanes.iter().map(Vec::as_slice).collect();
-                    (TokenBlock::from_sequences(&lanes), predictions)
+                    Ok((TokenBlock::from_sequences(&lanes), predictions))
                 },
             )
             .collect();
@@ -130,19 +139,20 @@ impl TestSet {
             })
             .collect();
         let mut blocks = Vec::with_capacity(drawn.len());
-        for (block, predictions) in drawn {
+        for drawn in drawn {
+            let (block, predictions) = drawn?;
             for (reference, own) in references.iter_mut().zip(predictions) {
                 reference.take(&own, states, block.used());
             }
             blocks.push(block);
         }
-        Self {
+        Ok(Self {
             length,
             states,
             blocks,
             thorough,
             references,
-        }
+        })
     }
 
     /// The sequences, of one symbol more than a context has.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::sink::{Checkpoint, Progress, Record, Sink};
+use crate::chain::DrawError;
 use crate::invalid::Invalid;
 use crate::measure::{KL_TRUTH, TRAIN_LOSS_LAST};
 use crate::model::Model;
 use crate::probe::{History, Instruments};
-use crate::train::{Diverged, Recipe, StepLoss, Trainer};
+use crate::train::{Diverged, Recipe, StepLoss, TrainError, Trainer};
 
 /// A run: a model in training, what is measured on it, and what was recorded so far.
 pub struct Run {
@@ -17,7 +18,7 @@ pub struct Run {
 }
 
 /// How a sitting of training ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     /// All steps are done.
     Complete,
@@ -25,6 +26,13 @@ pub enum Ending {
     Stopped(u64),
     /// The loss became no number.
     Diverged(Diverged),
+    /// A prior from another crate drew no chains for a step. All before it is recorded, with a checkpoint.
+    PriorFailed {
+        /// The step that needs them.
+        step: u64,
+        /// What it drew.
+        error: DrawError,
+    },
 }
 
 /// Why a run cannot go on from a saved state.
@@ -178,7 +186,7 @@ impl Run {
         &self.records.history
     }
 
-    /// Trains until all steps are done, the sink stops it, or it diverges.
+    /// Trains until all steps are done, the sink stops it, it diverges, or its prior has no chains for it.
     ///
     /// What a step leaves is measured while the next steps are done, so that threads which would wait for one another have
     /// something else to do. The sink hears of it in order all the same.
@@ -216,7 +224,7 @@ impl Run {
                 .record
                 .next_record(step, records.recipe.train.steps);
             let nearest = records.history.nearest();
-            let train = || -> Result<bool, Diverged> {
+            let train = || -> Result<bool, TrainError> {
                 loop {
                     let last = records.watches_last && trainer.step() + 1 == next;
                     loss = Some(trainer.advance_watched(last)?);
@@ -238,7 +246,12 @@ impl Run {
             }
             match trained {
                 Ok(stop) => stopped = stop,
-                Err(diverged) => return self.give_up(diverged, sink),
+                Err(TrainError::Diverged(diverged)) => return self.give_up(diverged, sink),
+                Err(TrainError::Prior { step, error }) => {
+                    // The step was not begun: with a better prior the run can go on from here.
+                    sink.checkpoint(&self.checkpoint())?;
+                    return Ok(Ending::PriorFailed { step, error });
+                }
             }
         }
     }

@@ -11,6 +11,6 @@ mod summary;
 
 pub use drive::{Ending, Run, Unfit, check_records};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
-pub use recording::{Recorder, Recording, train};
+pub use recording::{Recorder, Recording, RunError, train};
 pub use sink::{Checkpoint, Progress, Record, Sink};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

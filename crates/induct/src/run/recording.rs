@@ -1,11 +1,14 @@
 //! A run kept in memory.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
+use super::drive::Ending;
 use super::sink::{Record, Sink};
 use super::summary::Summary;
-use crate::probe::History;
-use crate::train::Recipe;
+use crate::invalid::Invalid;
+use crate::probe::{History, Instruments, ProbeError};
+use crate::train::{Recipe, TrainError};
 
 /// All that is kept of a run that has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +29,20 @@ impl Recording {
         let last = self.snapshots.last();
         last.map_or(&[], |(_, weights)| weights)
     }
+}
+
+/// Why there is no recording.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RunError {
+    /// The recipe is impossible.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// There is nothing to measure it with.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// It could not be trained to its end.
+    #[error(transparent)]
+    Train(#[from] TrainError),
 }
 
 /// A sink that keeps snapshots in memory; the run itself has the records.
@@ -50,13 +67,20 @@ impl Sink for Recorder {
 
 impl Recorder {
     /// Trains a recipe to its end and keeps all of it, over the current thread pool.
+    ///
+    /// # Errors
+    ///
+    /// If the recipe is impossible, or its prior draws no chains.
     pub fn record(
         recipe: &Recipe,
-        instruments: std::sync::Arc<crate::probe::Instruments>,
-    ) -> Result<Recording, crate::Invalid> {
+        instruments: Arc<Instruments>,
+    ) -> Result<Recording, RunError> {
         let mut run = super::Run::new(recipe, instruments)?;
         let mut recorder = Self::default();
         let Ok(ending) = run.drive(&mut recorder);
+        if let Ending::PriorFailed { step, error } = ending {
+            return Err(TrainError::Prior { step, error }.into());
+        }
         let summary = Summary::of(&run, &ending, 0.0).expect("nothing stops it");
         Ok(Recording {
             recipe: recipe.clone(),
@@ -71,8 +95,8 @@ impl Recorder {
 ///
 /// # Errors
 ///
-/// If the recipe is impossible.
-pub fn train(recipe: &Recipe) -> Result<Recording, crate::Invalid> {
-    let instruments = crate::probe::Instruments::new(recipe)?;
-    Recorder::record(recipe, std::sync::Arc::new(instruments))
+/// If the recipe is impossible, or a part of another crate does not do what it should.
+pub fn train(recipe: &Recipe) -> Result<Recording, RunError> {
+    let instruments = Instruments::new(recipe)?;
+    Recorder::record(recipe, Arc::new(instruments))
 }

@@ -102,12 +102,12 @@ fn finite(x: f64) -> Option<f64> {
 }
 
 impl Summary {
-    /// Of a run that has ended, `seconds` after this sitting began. None of one that was stopped.
+    /// Of a run that has ended, `seconds` after this sitting began. None of one that can be gone on with.
     pub fn of(run: &Run, ending: &Ending, seconds: f64) -> Option<Self> {
         let (ended, diverged_at) = match ending {
             Ending::Complete => (Ended::Complete, None),
             Ending::Diverged(diverged) => (Ended::Diverged, Some(diverged.step)),
-            Ending::Stopped(_) => return None,
+            Ending::Stopped(_) | Ending::PriorFailed { .. } => return None,
         };
         let mut summary = Self::of_records(run.history(), run.instruments().levels());
         summary.name = run.recipe().name.clone();

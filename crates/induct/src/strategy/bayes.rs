@@ -11,7 +11,7 @@ use super::posterior_sample::PosteriorSample;
 use super::tables::Tables;
 use super::two_state::TwoState;
 use super::{EffectiveSamples, Scratch};
-use crate::chain::{Address, Law, Prior, Purpose};
+use crate::chain::{Address, Law, Purpose, TaskPrior};
 use crate::invalid::{Invalid, require};
 
 /// Tables that follow the posterior. Their weights hardly differ, so few suffice.
@@ -47,13 +47,17 @@ impl Bayes {
     /// from the posterior for other `dirichlet` priors, and for `doubly-stochastic` with three states or
     /// more. By 4096 draws from the prior for the rest, which have one dimension or two. A `mixture` does
     /// for each of its parts what is best there.
-    pub fn new(prior: &Prior) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If a prior from another crate draws what is no chain.
+    pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
         let method = match prior.law() {
             Law::Dirichlet(rows) if prior.states() == 2 && prior.ngram() == 2 => {
                 Method::TwoState(TwoState::new([rows.alpha()[0], rows.alpha()[1]]))
             }
             Law::Dirichlet(rows) => {
-                let sample = PosteriorSample::new(prior, rows, POSTERIOR_TABLES, 0);
+                let sample = PosteriorSample::new(prior, rows, POSTERIOR_TABLES, 0)?;
                 Method::PosteriorSample(sample)
             }
             Law::Iid(rows) => Method::Counts(Ngram::with_alpha(1, rows.alpha())),
@@ -65,30 +69,37 @@ impl Bayes {
                     before = *cumulative;
                     (weight, part)
                 });
-                Method::Mixture(Mixture::new(prior.states(), parts))
+                Method::Mixture(Mixture::new(prior.states(), parts)?)
             }
             Law::DoublyStochastic if prior.states() > 2 => {
-                Method::DoublyStochastic(DoublyStochastic::new(prior, POSTERIOR_TABLES, 0))
+                Method::DoublyStochastic(DoublyStochastic::new(prior, POSTERIOR_TABLES, 0)?)
             }
-            Law::DoublyStochastic | Law::Interpolated { .. } | Law::Symmetric { .. } => {
+            Law::DoublyStochastic
+            | Law::Interpolated { .. }
+            | Law::Symmetric { .. }
+            | Law::Unknown => {
                 return Self::by_prior_sample(prior, PRIOR_TABLES, 0);
             }
         };
-        Self {
+        Ok(Self {
             states: prior.states(),
             method,
-        }
+        })
     }
 
     /// By `count` tables that follow the posterior, for `dirichlet` and `doubly-stochastic` priors.
-    pub fn by_posterior_sample(prior: &Prior, count: usize, seed: u64) -> Result<Self, Invalid> {
+    pub fn by_posterior_sample(
+        prior: &TaskPrior,
+        count: usize,
+        seed: u64,
+    ) -> Result<Self, Invalid> {
         require(count > 0, "count", count, "at least 1 table")?;
         let method = match prior.law() {
             Law::Dirichlet(rows) => {
-                Method::PosteriorSample(PosteriorSample::new(prior, rows, count, seed))
+                Method::PosteriorSample(PosteriorSample::new(prior, rows, count, seed)?)
             }
             Law::DoublyStochastic => {
-                Method::DoublyStochastic(DoublyStochastic::new(prior, count, seed))
+                Method::DoublyStochastic(DoublyStochastic::new(prior, count, seed)?)
             }
             _ => {
                 return Err(Invalid::new(
@@ -105,17 +116,21 @@ impl Bayes {
     }
 
     /// By draws from the prior (at least one), weighted by likelihood: for every prior, but wasteful.
-    pub fn by_prior_sample(prior: &Prior, count: usize, seed: u64) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn by_prior_sample(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, Invalid> {
         let address = Address {
             purpose: Purpose::Particles,
             seed,
             step: 0,
         };
-        let tables = prior.draw_many(count.max(1), address);
-        Self {
+        let tables = prior.draw_many(count.max(1), address)?;
+        Ok(Self {
             states: prior.states(),
             method: Method::PriorSample(Tables::new(&tables)),
-        }
+        })
     }
 
     /// Number of symbols, k.
@@ -172,14 +187,15 @@ impl Bayes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::prior::Dirichlet;
     use crate::chain::{Alpha, PriorSpec};
 
     #[test]
     fn samples_keep_their_values() {
-        let spec = PriorSpec::Dirichlet {
+        let spec = PriorSpec::from(Dirichlet {
             alpha: Alpha::Vector(vec![0.5, 1.0, 2.0]),
-        };
-        let prior = Prior::new(&spec, 3, 2).unwrap();
+        });
+        let prior = TaskPrior::new(&spec, 3, 2).unwrap();
         let first = |bayes: Bayes| {
             let mut out = [0.0; 3];
             bayes.predict(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
@@ -188,7 +204,7 @@ mod tests {
         // Printed by this test when it was written; there is no other source for them. A change of value
         // means that streams are read in another order, and that published numbers change.
         let posterior = first(Bayes::by_posterior_sample(&prior, 16, 7).unwrap());
-        let from_prior = first(Bayes::by_prior_sample(&prior, 16, 7));
+        let from_prior = first(Bayes::by_prior_sample(&prior, 16, 7).unwrap());
         assert!(
             (posterior - 0.174_656_060_794_717_18).abs() < 1e-13,
             "{posterior:?}"

@@ -15,7 +15,7 @@
 use std::f64::consts::PI;
 use std::ops::Range;
 
-use crate::chain::{Law, Prior};
+use crate::chain::{Law, TaskPrior};
 use crate::invalid::{Invalid, require};
 
 /// Steps of the double exponential nodes, logit ρ = π sinh x, from coarse to fine: a likelihood of many
@@ -65,7 +65,7 @@ struct Node {
 
 impl BayesUnigram {
     /// Defined for two states, n = 2 and a Dirichlet prior.
-    pub fn new(prior: &Prior) -> Result<Self, Invalid> {
+    pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
         let (states, ngram) = (prior.states(), prior.ngram());
         require(
             states == 2 && ngram == 2,
@@ -241,13 +241,14 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::prior::Dirichlet;
     use crate::chain::{Alpha, PriorSpec};
 
     fn unigram(alpha: [f64; 2]) -> BayesUnigram {
-        let spec = PriorSpec::Dirichlet {
+        let spec = PriorSpec::from(Dirichlet {
             alpha: Alpha::Vector(alpha.to_vec()),
-        };
-        BayesUnigram::new(&Prior::new(&spec, 2, 2).unwrap()).unwrap()
+        });
+        BayesUnigram::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap()
     }
 
     #[test]

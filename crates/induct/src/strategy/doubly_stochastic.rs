@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::EffectiveSamples;
-use crate::chain::{Address, Generator, Prior, Purpose, open_unit, rectangle_move};
+use crate::chain::{Address, DrawError, Generator, Purpose, TaskPrior, open_unit, rectangle_move};
 
 /// Tables are drawn anew when the effective number falls below this share.
 const LEAST_EFFECTIVE_SHARE: f64 = 0.5;
@@ -32,7 +32,7 @@ pub(super) struct DoublyStochastic {
 
 impl DoublyStochastic {
     /// `count` tables of a doubly stochastic prior.
-    pub fn new(prior: &Prior, count: usize, seed: u64) -> Self {
+    pub fn new(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, DrawError> {
         let stream = |step: u64| Address {
             purpose: Purpose::Particles,
             seed,
@@ -40,15 +40,15 @@ impl DoublyStochastic {
         };
         let states = prior.states();
         let mut initial = Vec::with_capacity(count * states * states);
-        for table in prior.draw_many(count, stream(0)) {
+        for table in prior.draw_many(count, stream(0))? {
             // With n > 2, the rows of the first k contexts repeat.
             initial.extend(table.rows().take(states).flatten());
         }
-        Self {
+        Ok(Self {
             states,
             initial,
             walks: stream(1),
-        }
+        })
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
@@ -176,7 +176,7 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::{PriorSpec, Sampler};
+    use crate::chain::{PriorSpec, Sampler, prior};
 
     #[test]
     fn weights_stay_in_range_while_tables_agree() {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn long_sequences_reveal_the_table() {
-        let prior = Prior::new(&PriorSpec::DoublyStochastic {}, 3, 2).unwrap();
+        let prior = TaskPrior::new(&PriorSpec::from(prior::DoublyStochastic {}), 3, 2).unwrap();
         let address = Address {
             purpose: Purpose::Test,
             seed: 1,
@@ -198,9 +198,9 @@ mod tests {
         };
         let mut tokens = vec![0; 4000];
         let mut sampler = Sampler::new(&prior);
-        let table = sampler.sequence(&prior, address, 0, &mut tokens);
+        let table = sampler.sequence(&prior, address, 0, &mut tokens).unwrap();
         let mut out = [0.0; 3];
-        let bayes = DoublyStochastic::new(&prior, 128, 0);
+        let bayes = DoublyStochastic::new(&prior, 128, 0).unwrap();
         let last = tokens.len() - 1;
         let effective = bayes.predict(&tokens, last..last + 1, &mut Scratch::default(), &mut out);
         assert!(effective.least() > Some(64.0), "{effective:?}");

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use super::bayes::Bayes;
 use super::{EffectiveSamples, Scratch, normalize};
-use crate::chain::{Law, Prior, StationarySolver};
+use crate::chain::{Law, StationarySolver, TaskPrior};
+use crate::invalid::Invalid;
 
 /// The predictor; see the head of this file.
 #[derive(Clone, Debug)]
@@ -26,22 +27,25 @@ struct Part {
 
 impl Mixture {
     /// Components with their prior weights; at least one.
-    pub fn new<'a>(states: usize, parts: impl Iterator<Item = (f64, &'a Prior)>) -> Self {
+    pub fn new<'a>(
+        states: usize,
+        parts: impl Iterator<Item = (f64, &'a TaskPrior)>,
+    ) -> Result<Self, Invalid> {
         let mut scratch = Scratch::default();
-        let part = |(weight, prior): (f64, &Prior)| {
-            let bayes = Bayes::new(prior);
-            let first = first_symbol_law(prior, &bayes, &mut scratch);
+        let part = |(weight, prior): (f64, &TaskPrior)| {
+            let bayes = Bayes::new(prior)?;
+            let first = first_symbol_law(prior, &bayes, &mut scratch)?;
             let ln_start = first.iter().map(|p| libm::log(weight * p)).collect();
-            Part {
+            Ok(Part {
                 bayes,
                 weight,
                 ln_start,
-            }
+            })
         };
-        Self {
+        Ok(Self {
             states,
-            parts: parts.map(part).collect(),
-        }
+            parts: parts.map(part).collect::<Result<_, Invalid>>()?,
+        })
     }
 
     pub fn is_exact(&self) -> bool {
@@ -106,7 +110,11 @@ impl Mixture {
 
 /// The law of the first symbol under a prior. For a pool, the mean over its chains. Elsewhere, sequences being
 /// stationary, the second symbol has it too: it is the law that the predictions after one symbol leave in place.
-fn first_symbol_law(prior: &Prior, bayes: &Bayes, scratch: &mut Scratch) -> Vec<f64> {
+fn first_symbol_law(
+    prior: &TaskPrior,
+    bayes: &Bayes,
+    scratch: &mut Scratch,
+) -> Result<Vec<f64>, Invalid> {
     let states = prior.states();
     let symbols = 0..states as u8;
     match prior.law() {
@@ -118,19 +126,19 @@ fn first_symbol_law(prior: &Prior, bayes: &Bayes, scratch: &mut Scratch) -> Vec<
                     .sum();
                 sum / tables.len() as f64
             };
-            return symbols.map(mean).collect();
+            return Ok(symbols.map(mean).collect());
         }
         Law::Mixture(parts) => {
             let mut law = vec![0.0; states];
             let mut before = 0.0;
             for (cumulative, part) in parts {
-                let own = first_symbol_law(part, &Bayes::new(part), scratch);
+                let own = first_symbol_law(part, &Bayes::new(part)?, scratch)?;
                 law.iter_mut()
                     .zip(own)
                     .for_each(|(sum, p)| *sum += (cumulative - before) * p);
                 before = *cumulative;
             }
-            return law;
+            return Ok(law);
         }
         _ => {}
     }
@@ -146,18 +154,19 @@ fn first_symbol_law(prior: &Prior, bayes: &Bayes, scratch: &mut Scratch) -> Vec<
         // Every prior but a pool mixes all symbols; should rounding hide that, they count alike.
         law.fill(1.0 / states as f64);
     }
-    law
+    Ok(law)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::prior::{self, Dirichlet, Fixed};
     use crate::chain::{Alpha, MixturePart, PriorSpec};
 
     fn dirichlet(alpha: [f64; 2]) -> PriorSpec {
-        PriorSpec::Dirichlet {
+        PriorSpec::from(Dirichlet {
             alpha: Alpha::Vector(alpha.to_vec()),
-        }
+        })
     }
 
     #[test]
@@ -170,31 +179,38 @@ mod tests {
             expected += 2.0 * p * 2.0 * (1.0 - q) * q / (p + q);
         }
         expected /= (cells * cells) as f64;
-        let prior = Prior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap();
-        let law = first_symbol_law(&prior, &Bayes::new(&prior), &mut Scratch::default());
+        let prior = TaskPrior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap();
+        let law = first_symbol_law(
+            &prior,
+            &Bayes::new(&prior).unwrap(),
+            &mut Scratch::default(),
+        )
+        .unwrap();
         assert!((law[0] - expected).abs() < 1e-6, "{law:?} {expected}");
     }
 
     #[test]
     fn symbols_that_never_meet_keep_their_shares() {
         // Three of four chains say 0 for ever, one says 1 for ever; beside them, fair coins.
-        let fixed = |rows: [[f64; 2]; 2]| PriorSpec::Fixed {
-            table: rows.map(|row| row.to_vec()).to_vec(),
+        let fixed = |rows: [[f64; 2]; 2]| {
+            PriorSpec::from(Fixed {
+                table: rows.map(|row| row.to_vec()).to_vec(),
+            })
         };
         let part = |weight: f64, prior: PriorSpec| MixturePart { weight, prior };
-        let constant = PriorSpec::Mixture {
+        let constant = PriorSpec::from(prior::Mixture {
             parts: vec![
                 part(3.0, fixed([[1.0, 0.0], [1.0, 0.0]])),
                 part(1.0, fixed([[0.0, 1.0], [0.0, 1.0]])),
             ],
-        };
-        let spec = PriorSpec::Mixture {
+        });
+        let spec = PriorSpec::from(prior::Mixture {
             parts: vec![
                 part(1.0, constant),
                 part(1.0, fixed([[0.5, 0.5], [0.5, 0.5]])),
             ],
-        };
-        let bayes = Bayes::new(&Prior::new(&spec, 2, 2).unwrap());
+        });
+        let bayes = Bayes::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap();
         for (symbol, expected) in [(0, 0.8), (1, 2.0 / 3.0)] {
             let mut row = [0.0; 2];
             bayes.predict(&[symbol], 0..1, &mut Scratch::default(), &mut row);
@@ -205,15 +221,15 @@ mod tests {
     #[test]
     fn a_mixture_of_pools_is_the_pool_of_both() {
         let table = |stay: f64| vec![vec![stay, 1.0 - stay], vec![0.4, 0.6]];
-        let fixed = |stay: f64| PriorSpec::Fixed { table: table(stay) };
+        let fixed = |stay: f64| PriorSpec::from(Fixed { table: table(stay) });
         let part = |weight: f64, stay: f64| MixturePart {
             weight,
             prior: fixed(stay),
         };
-        let spec = PriorSpec::Mixture {
+        let spec = PriorSpec::from(prior::Mixture {
             parts: vec![part(3.0, 0.2), part(1.0, 0.9)],
-        };
-        let prior = Prior::new(&spec, 2, 2).unwrap();
+        });
+        let prior = TaskPrior::new(&spec, 2, 2).unwrap();
         let tables: Vec<_> = [0.2, 0.9]
             .map(|stay| crate::chain::TransitionTable::from_rows(2, 2, &table(stay)).unwrap())
             .to_vec();
@@ -222,7 +238,7 @@ mod tests {
         };
         let tokens = [0, 0, 1, 0, 0, 0, 1];
         let mut out = [0.0; 14];
-        let bayes = Bayes::new(&prior);
+        let bayes = Bayes::new(&prior).unwrap();
         let effective = bayes.predict(&tokens, 0..7, &mut Scratch::default(), &mut out);
         assert!(bayes.is_exact() && effective.least().is_none());
         for (position, row) in out.chunks_exact(2).enumerate() {

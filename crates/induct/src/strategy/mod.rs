@@ -27,7 +27,7 @@ pub use bayes::Bayes;
 pub use bayes_unigram::BayesUnigram;
 pub use ngram::Ngram;
 
-use crate::chain::{Law, Prior, TransitionTable};
+use crate::chain::{Law, TaskPrior, TransitionTable};
 use crate::invalid::Invalid;
 
 /// A predictor that needs no training.
@@ -54,7 +54,7 @@ pub enum Strategy {
 impl Strategy {
     /// Uniform, unigram, bigram and so on up to the n-gram of the task. The counts' α is the prior's if it has
     /// one (`dirichlet`, `iid`), else 1.
-    pub fn reference(prior: &Prior) -> Vec<Self> {
+    pub fn reference(prior: &TaskPrior) -> Vec<Self> {
         let states = prior.states();
         let ones = vec![1.0; states];
         let alpha = match prior.law() {
@@ -68,17 +68,17 @@ impl Strategy {
     }
 
     /// Bayes under `prior`, by the best method there is; see [`Bayes::new`].
-    pub fn bayes(prior: &Prior) -> Self {
-        Self::Bayes(Bayes::new(prior))
+    pub fn bayes(prior: &TaskPrior) -> Result<Self, Invalid> {
+        Ok(Self::Bayes(Bayes::new(prior)?))
     }
 
     /// Bayes for independent symbols with the frequencies of `prior`'s chains; see [`BayesUnigram::new`].
-    pub fn bayes_unigram(prior: &Prior) -> Result<Self, Invalid> {
+    pub fn bayes_unigram(prior: &TaskPrior) -> Result<Self, Invalid> {
         Ok(Self::BayesUnigram(BayesUnigram::new(prior)?))
     }
 
     /// The one that knows the chain.
-    pub fn oracle(prior: &Prior) -> Self {
+    pub fn oracle(prior: &TaskPrior) -> Self {
         Self::Oracle {
             states: prior.states(),
         }

@@ -14,7 +14,9 @@ use std::ops::Range;
 use rand_distr::{Distribution, Exp1, Gamma};
 
 use super::EffectiveSamples;
-use crate::chain::{Address, Prior, Purpose, Rows, StationarySolver, contexts_with_prefix, slide};
+use crate::chain::{
+    Address, DrawError, Purpose, Rows, StationarySolver, TaskPrior, contexts_with_prefix, slide,
+};
 
 /// The least a row's Gamma variates sum to before its first count, and the least of each. Only
 /// concentrations that sum to less than about 0.05 ever meet them; without them, their rows would
@@ -37,7 +39,7 @@ pub(super) struct PosteriorSample {
 
 impl PosteriorSample {
     /// `count` tables for a prior whose law is the Dirichlet `rows`.
-    pub fn new(prior: &Prior, rows: &Rows, count: usize, seed: u64) -> Self {
+    pub fn new(prior: &TaskPrior, rows: &Rows, count: usize, seed: u64) -> Result<Self, DrawError> {
         let stream = |step: u64| Address {
             purpose: Purpose::Particles,
             seed,
@@ -47,7 +49,7 @@ impl PosteriorSample {
         // variates underflow, still have the shares that the prior gives them.
         let alpha_sum: f64 = rows.alpha().iter().sum();
         let total = Gamma::new(alpha_sum, 1.0).expect("Σα is positive and finite");
-        let tables = prior.draw_many(count, stream(0));
+        let tables = prior.draw_many(count, stream(0))?;
         let mut initial = Vec::with_capacity(count * tables[0].contexts() * prior.states());
         for (index, table) in tables.iter().enumerate() {
             let mut rng = stream(1).generator(index as u64);
@@ -56,13 +58,13 @@ impl PosteriorSample {
                 initial.extend(row.iter().map(|share| (share * total).max(LEAST_VARIATE)));
             }
         }
-        Self {
+        Ok(Self {
             alpha: rows.alpha().to_vec(),
             order: prior.ngram() - 1,
             contexts: tables[0].contexts(),
             initial,
             increments: stream(2),
-        }
+        })
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).

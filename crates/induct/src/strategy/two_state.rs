@@ -188,7 +188,8 @@ pub(super) struct Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::{Address, Alpha, Prior, PriorSpec, Purpose, Sampler};
+    use crate::chain::prior::Dirichlet;
+    use crate::chain::{Address, Alpha, PriorSpec, Purpose, Sampler, TaskPrior};
 
     /// Runs of growing length, so that all four counts and both ends of a row are met.
     fn runs(count: usize) -> Vec<u8> {
@@ -284,17 +285,19 @@ mod tests {
     fn it_matches_a_grid_over_both_rows() {
         let mut tokens = vec![0; 2000];
         for alpha in [[1.0, 1.0], [0.1, 0.1], [10.0, 10.0], [0.1, 2.0], [3.0, 0.4]] {
-            let spec = PriorSpec::Dirichlet {
+            let spec = PriorSpec::from(Dirichlet {
                 alpha: Alpha::Vector(alpha.to_vec()),
-            };
-            let prior = Prior::new(&spec, 2, 2).unwrap();
+            });
+            let prior = TaskPrior::new(&spec, 2, 2).unwrap();
             let address = Address {
                 purpose: Purpose::Test,
                 seed: 2,
                 step: 0,
             };
             for index in 0..2 {
-                Sampler::new(&prior).sequence(&prior, address, index, &mut tokens);
+                Sampler::new(&prior)
+                    .sequence(&prior, address, index, &mut tokens)
+                    .unwrap();
                 let rows = all_positions(&TwoState::new(alpha), &tokens);
                 for length in [1, 2, 3, 8, 40, 300, 2000] {
                     let ours = &rows[2 * length - 2..][..2];

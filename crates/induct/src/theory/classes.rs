@@ -6,7 +6,7 @@
 
 use super::coupling::check_length;
 use super::quadrature::{Degree, WeightedChain, chains};
-use crate::chain::Prior;
+use crate::chain::TaskPrior;
 use crate::invalid::{Invalid, require};
 
 /// All sequences of t symbols that start alike and have the same number of each transition.
@@ -34,7 +34,7 @@ pub struct Classes {
 
 impl Classes {
     /// The classes of `length` symbols under a prior over chains on two states.
-    pub fn new(prior: &Prior, length: usize) -> Result<Self, Invalid> {
+    pub fn new(prior: &TaskPrior, length: usize) -> Result<Self, Invalid> {
         check_length(length)?;
         require(prior.states() == 2, "states", prior.states(), "2")?;
         require(
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn classes_hold_every_sequence_once() {
-        let prior = Prior::new(&PriorSpec::default(), 2, 2).unwrap();
+        let prior = TaskPrior::new(&PriorSpec::default(), 2, 2).unwrap();
         for length in [1, 2, 5, 30, 100] {
             let classes = Classes::new(&prior, length).unwrap();
             let count: f64 = classes.all().iter().map(ways).sum();

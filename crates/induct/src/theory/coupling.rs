@@ -21,7 +21,7 @@
 //! the last factor. It takes t k⁴ multiplications.
 
 use super::quadrature::{Degree, WeightedChain, chains};
-use crate::chain::{Prior, TransitionTable};
+use crate::chain::{TaskPrior, TransitionTable};
 use crate::invalid::{Invalid, require};
 
 /// The weights of a minimal model, or a gradient with respect to them.
@@ -142,7 +142,7 @@ impl Coupling {
     ///
     /// It is a sum over the nodes of a rule that is exact for the integrand, so that rounding is all that is lost: the
     /// error stays below 10⁻¹³ of the largest entry (tested against finer and other rules, and exact rational integrals).
-    pub fn of_prior(prior: &Prior, length: usize) -> Result<Self, Invalid> {
+    pub fn of_prior(prior: &TaskPrior, length: usize) -> Result<Self, Invalid> {
         check_length(length)?;
         let nodes = chains(prior, degree(length))?;
         Ok(Self::of_chains(&nodes, length))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::coupling::Weights;
 use super::quadrature::{Degree, WeightedChain, chains};
-use crate::chain::Prior;
+use crate::chain::TaskPrior;
 use crate::invalid::{Invalid, require};
 
 /// What a sum over all sequences gives.
@@ -28,7 +28,11 @@ pub struct Enumerated {
 const MAX_SEQUENCES: usize = 1 << 22;
 
 /// Refuses a prior for other chains than the weights are for, and a margin that is none.
-pub(super) fn check_question(prior: &Prior, weights: &Weights, margin: f64) -> Result<(), Invalid> {
+pub(super) fn check_question(
+    prior: &TaskPrior,
+    weights: &Weights,
+    margin: f64,
+) -> Result<(), Invalid> {
     let k = weights.states();
     require(
         prior.states() == k,
@@ -40,7 +44,7 @@ pub(super) fn check_question(prior: &Prior, weights: &Weights, margin: f64) -> R
 }
 
 /// Loss and gradient at `weights` with margin Δ = `margin`, averaged over `prior`.
-pub fn enumerate(prior: &Prior, weights: &Weights, margin: f64) -> Result<Enumerated, Invalid> {
+pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<Enumerated, Invalid> {
     weights.check()?;
     let (k, t) = (weights.states(), weights.length());
     let count = k.checked_pow(t as u32 + 1).unwrap_or(usize::MAX);

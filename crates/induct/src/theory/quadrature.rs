@@ -14,7 +14,7 @@
 //! [1 − 1/s, 1/s], so that after the sum over w a polynomial in s is left, times powers of 1/s, whose pole is three
 //! half-widths away from the middle of [1, 2]: a dozen nodes more and they are exact to rounding.
 
-use crate::chain::{Law, Prior, Rows, TransitionTable};
+use crate::chain::{Law, Rows, TaskPrior, TransitionTable};
 use crate::invalid::{Invalid, require};
 
 /// Nodes and weights of the Gauss–Legendre rule on [low, high], exact for polynomials up to degree 2·count − 1.
@@ -105,7 +105,7 @@ const SPARE: usize = 12;
 ///
 /// Known for Markov chains under the priors `dirichlet` with two states and α = 1, `symmetric`, `iid` with α = 1,
 /// `doubly-stochastic` with two states, `fixed` and `pool`, and mixtures of these.
-pub fn chains(prior: &Prior, degree: Degree) -> Result<Vec<WeightedChain>, Invalid> {
+pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, Invalid> {
     require(
         prior.ngram() == 2,
         "ngram",
@@ -116,7 +116,7 @@ pub fn chains(prior: &Prior, degree: Degree) -> Result<Vec<WeightedChain>, Inval
     let two = prior.states() == 2;
     match prior.law() {
         Law::Dirichlet(rows) if two && uniform(rows) => Ok(unit_square(degree)),
-        Law::Symmetric { epsilon } => Ok(diagonal(*epsilon, degree)),
+        Law::Symmetric { epsilon } => Ok(diagonal(epsilon, degree)),
         Law::DoublyStochastic if two => Ok(diagonal(0.5, degree)),
         Law::Iid(rows) if two && uniform(rows) => Ok(independent(degree)),
         Law::Pool(tables) => {
@@ -197,6 +197,8 @@ fn independent(degree: Degree) -> Vec<WeightedChain> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::PriorSpec;
+    use crate::chain::prior::Symmetric;
 
     #[test]
     fn gauss_rules_integrate_their_degree_exactly() {
@@ -222,10 +224,10 @@ mod tests {
     fn averages_know_their_moments() {
         let prior = |text: &str| {
             let spec = match text {
-                "dirichlet" => crate::chain::PriorSpec::default(),
-                _ => crate::chain::PriorSpec::Symmetric { epsilon: 0.25 },
+                "dirichlet" => PriorSpec::default(),
+                _ => PriorSpec::from(Symmetric { epsilon: 0.25 }),
             };
-            Prior::new(&spec, 2, 2).unwrap()
+            TaskPrior::new(&spec, 2, 2).unwrap()
         };
         let degree = Degree {
             transitions: 6,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::coupling::Weights;
 use super::enumeration::check_question;
-use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
+use crate::chain::{Address, Purpose, Sampler, TaskPrior, TokenBlock};
 use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane};
 use crate::model::{MinimalSpec, Model, ModelSpec};
@@ -23,7 +23,7 @@ pub struct Sampled {
 /// The gradient of the margin loss at `weights`, from `sequences` sequences of `prior`: the minimal model's own forward,
 /// loss and backward, in f32.
 pub fn sample(
-    prior: &Prior,
+    prior: &TaskPrior,
     weights: &Weights,
     margin: f64,
     sequences: usize,
@@ -53,7 +53,7 @@ pub fn sample(
     let mut grads = vec![Lane::ZERO; params.len()];
     for first in (0..sequences).step_by(LANES) {
         let used = LANES.min(sequences - first);
-        sampler.block(prior, address, first as u64, used, &mut block);
+        sampler.block(prior, address, first as u64, used, &mut block)?;
         let (inputs, targets) = (&block.rows()[..t], &block.rows()[1..]);
         let mut evaluate = |rows: Range<usize>, logits: &[Lane], slope: &mut [Lane]| {
             let targets = &targets[rows];

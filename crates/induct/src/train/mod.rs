@@ -22,4 +22,6 @@ pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;
 pub use record::{RecordSpec, Spacing, TestSpec};
 pub use schedule::Schedule;
-pub use trainer::{Diverged, StepLoss, StepPart, TrainState, Trainer, batch_address, prior_at};
+pub use trainer::{
+    Diverged, StepLoss, StepPart, TrainError, TrainState, Trainer, batch_address, prior_at,
+};

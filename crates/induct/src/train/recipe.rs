@@ -7,7 +7,7 @@ use super::memory::MemoryEstimate;
 use super::optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
-use crate::chain::{Prior, PriorSpec, check_task};
+use crate::chain::{PriorSpec, TaskPrior, check_task};
 use crate::invalid::{Invalid, require};
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 
@@ -181,9 +181,48 @@ impl Recipe {
         // Nothing so far has taken memory in proportion to a setting; what follows does.
         MemoryEstimate::new(self, &model).check(self)?;
         self.optimizer(&model)?;
-        self.stages()?;
-        for index in 0..self.record.tests.len() {
-            self.test_prior(index)?;
+        self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
+        self.check_curriculum()
+    }
+
+    /// Checks that every part is at hand: a recipe that was read from text has none of those that another program
+    /// brings. It can be shown, but neither trained nor measured.
+    ///
+    /// # Errors
+    ///
+    /// Names the first part that is missing.
+    pub fn check_parts(&self) -> Result<(), Invalid> {
+        self.check_priors(PriorSpec::check_code)
+    }
+
+    /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is about.
+    fn check_priors(
+        &self,
+        check: impl Fn(&PriorSpec) -> Result<(), Invalid>,
+    ) -> Result<(), Invalid> {
+        check(&self.task.prior).map_err(|invalid| invalid.within("task"))?;
+        for (index, stage) in self.train.curriculum.iter().enumerate() {
+            let field = format!("train.curriculum[{index}]");
+            check(&stage.prior).map_err(|invalid| invalid.within(&field))?;
+        }
+        for (index, test) in self.record.tests.iter().enumerate() {
+            let field = format!("record.tests[{index}]");
+            check(&test.prior).map_err(|invalid| invalid.within(&field))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the stages of the curriculum follow one another.
+    fn check_curriculum(&self) -> Result<(), Invalid> {
+        let mut earliest = 0;
+        for (index, stage) in self.train.curriculum.iter().enumerate() {
+            require(
+                stage.from >= earliest,
+                &format!("train.curriculum[{index}].from"),
+                stage.from,
+                "later than the stage before it",
+            )?;
+            earliest = stage.from.saturating_add(1);
         }
         Ok(())
     }
@@ -194,15 +233,15 @@ impl Recipe {
     }
 
     /// The task's prior, ready to draw.
-    pub fn prior(&self) -> Result<Prior, Invalid> {
-        Prior::new(&self.task.prior, self.task.states, self.task.ngram)
+    pub fn prior(&self) -> Result<TaskPrior, Invalid> {
+        TaskPrior::new(&self.task.prior, self.task.states, self.task.ngram)
             .map_err(|invalid| invalid.within("task"))
     }
 
     /// The prior of test set `index` of `record.tests`.
-    pub fn test_prior(&self, index: usize) -> Result<Prior, Invalid> {
+    pub fn test_prior(&self, index: usize) -> Result<TaskPrior, Invalid> {
         let spec = &self.record.tests[index].prior;
-        Prior::new(spec, self.task.states, self.task.ngram)
+        TaskPrior::new(spec, self.task.states, self.task.ngram)
             .map_err(|invalid| invalid.within(&format!("record.tests[{index}]")))
     }
 
@@ -232,18 +271,12 @@ impl Recipe {
     }
 
     /// The priors of training with their first steps, in order; the first starts at step 0.
-    pub fn stages(&self) -> Result<Vec<(u64, Prior)>, Invalid> {
+    pub fn stages(&self) -> Result<Vec<(u64, TaskPrior)>, Invalid> {
+        self.check_curriculum()?;
         let mut stages = vec![(0, self.prior()?)];
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
-            let earliest = if index == 0 { 0 } else { stages[index].0 + 1 };
-            require(
-                stage.from >= earliest,
-                &format!("{field}.from"),
-                stage.from,
-                "later than the stage before it",
-            )?;
-            let prior = Prior::new(&stage.prior, self.task.states, self.task.ngram)
+            let prior = TaskPrior::new(&stage.prior, self.task.states, self.task.ngram)
                 .map_err(|invalid| invalid.within(&field))?;
             stages.push((stage.from, prior));
         }

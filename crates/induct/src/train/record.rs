@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::chain::prior::{DoublyStochastic, Iid};
 use crate::chain::{Alpha, PriorSpec};
 use crate::invalid::{Invalid, require};
 use crate::measure::{self, Measure};
@@ -39,8 +40,8 @@ impl Default for RecordSpec {
             test_sequences: 1024,
             measures: measure::DEFAULT.map(String::from).into(),
             tests: vec![
-                test("iid", PriorSpec::Iid { alpha }),
-                test("doubly_stochastic", PriorSpec::DoublyStochastic {}),
+                test("iid", PriorSpec::from(Iid { alpha })),
+                test("doubly_stochastic", PriorSpec::from(DoublyStochastic {})),
             ],
         }
     }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::loss::Loss;
 use super::optimizer::Optimizer;
 use super::recipe::Recipe;
-use crate::chain::{Address, Prior, Purpose, Sampler, TokenBlock};
+use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, TokenBlock};
 use crate::digest;
 use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane};
@@ -25,6 +25,22 @@ pub struct Diverged {
     pub step: u64,
     /// NaN or infinite.
     pub loss: f64,
+}
+
+/// Why a step cannot be done.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TrainError {
+    /// The loss is no longer a number.
+    #[error(transparent)]
+    Diverged(#[from] Diverged),
+    /// A prior from another crate draws no chains to learn from.
+    #[error("the batch of step {step} cannot be drawn: {error}")]
+    Prior {
+        /// The step that needs them.
+        step: u64,
+        /// What it drew.
+        error: DrawError,
+    },
 }
 
 /// All that changes during training: enough to go on from here.
@@ -95,7 +111,7 @@ pub enum StepPart {
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights move.
 struct Feed {
-    stages: Vec<(u64, Prior)>,
+    stages: Vec<(u64, TaskPrior)>,
     batch: Vec<TokenBlock>,
     /// The step that `batch` is for, once it is drawn.
     drawn_for: Option<u64>,
@@ -113,7 +129,7 @@ pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
 }
 
 /// The prior in force at `step`.
-pub fn prior_at(stages: &[(u64, Prior)], step: u64) -> &Prior {
+pub fn prior_at(stages: &[(u64, TaskPrior)], step: u64) -> &TaskPrior {
     let current = stages.iter().rev().find(|(from, _)| *from <= step);
     &current.expect("the first stage starts at step 0").1
 }
@@ -226,13 +242,21 @@ impl Trainer {
 
     /// Does one step and returns its loss, averaged over sequences and positions.
     ///
-    /// The loss is of the weights before the step. If it is not finite, nothing is changed.
-    pub fn advance(&mut self) -> Result<f64, Diverged> {
+    /// The loss is of the weights before the step.
+    ///
+    /// # Errors
+    ///
+    /// If the loss is not finite, or the prior draws no chains. Nothing is changed then.
+    pub fn advance(&mut self) -> Result<f64, TrainError> {
         Ok(self.advance_watched(false)?.mean)
     }
 
     /// The same; tells the loss at the last position too if `last` asks for it.
-    pub fn advance_watched(&mut self, last: bool) -> Result<StepLoss, Diverged> {
+    ///
+    /// # Errors
+    ///
+    /// As [`advance`](Self::advance).
+    pub fn advance_watched(&mut self, last: bool) -> Result<StepLoss, TrainError> {
         let Self {
             recipe,
             step,
@@ -240,26 +264,28 @@ impl Trainer {
             feed,
         } = self;
         if feed.drawn_for != Some(*step) {
-            draw(recipe, &feed.stages, *step, &feed.samplers, &mut feed.batch);
+            draw(recipe, &feed.stages, *step, &feed.samplers, &mut feed.batch)
+                .map_err(|error| TrainError::Prior { step: *step, error })?;
             feed.drawn_for = Some(*step);
         }
         let (batch, stages, samplers) = (&feed.batch, &feed.stages, &feed.samplers);
         let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
-        let loss = if learner.model.needs_preparation() {
+        let (loss, drawn) = if learner.model.needs_preparation() {
             let loss = learner.accumulate(recipe, batch, last);
             // While one thread moves the weights, the others need not wait.
-            let (moved, ()) = rayon::join(|| learner.step(recipe, *step, loss.mean), draw_next);
+            let (moved, drawn) = rayon::join(|| learner.step(recipe, *step, loss.mean), draw_next);
             moved?;
-            loss
+            (loss, drawn)
         } else {
             // The weights have moved before another thread would hear of it: it had better do all it can at once.
-            let (loss, ()) = rayon::join(|| learner.accumulate(recipe, batch, last), draw_next);
+            let (loss, drawn) = rayon::join(|| learner.accumulate(recipe, batch, last), draw_next);
             learner.step(recipe, *step, loss.mean)?;
-            loss
+            (loss, drawn)
         };
         *step += 1;
         std::mem::swap(&mut feed.batch, &mut feed.next);
-        feed.drawn_for = Some(*step);
+        // What could not be drawn is tried again by the step that needs it, if there is one: the error is that step's.
+        feed.drawn_for = drawn.is_ok().then_some(*step);
         Ok(loss)
     }
 
@@ -269,7 +295,7 @@ impl Trainer {
     /// # Errors
     ///
     /// As [`advance`](Self::advance).
-    pub fn advance_in_parts(&mut self, done: &mut dyn FnMut(StepPart)) -> Result<(), Diverged> {
+    pub fn advance_in_parts(&mut self, done: &mut dyn FnMut(StepPart)) -> Result<(), TrainError> {
         let Self {
             recipe,
             step,
@@ -283,10 +309,14 @@ impl Trainer {
         for (index, tokens) in feed.batch.iter_mut().enumerate() {
             let first = index * LANES;
             let used = (recipe.train.batch - first).min(LANES);
-            feed.samplers.with(
+            let drawn = feed.samplers.with(
                 || Sampler::new(prior),
                 |sampler| sampler.block(prior, address, first as u64, used, tokens),
             );
+            if let Err(error) = drawn {
+                feed.drawn_for = None;
+                return Err(TrainError::Prior { step: *step, error });
+            }
             done(StepPart::Draw);
             let rows = tokens.rows();
             let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
@@ -396,25 +426,26 @@ fn scale(recipe: &Recipe) -> f64 {
 /// Draws the batch of step `step`.
 fn draw(
     recipe: &Recipe,
-    stages: &[(u64, Prior)],
+    stages: &[(u64, TaskPrior)],
     step: u64,
     samplers: &ScratchPool<Sampler>,
     batch: &mut [TokenBlock],
-) {
+) -> Result<(), DrawError> {
     let (address, prior) = (batch_address(recipe, step), prior_at(stages, step));
     let size = recipe.train.batch;
-    batch
-        .par_iter_mut()
-        .with_max_len(1)
-        .enumerate()
-        .for_each(|(index, tokens)| {
-            let first = index * LANES;
-            let used = (size - first).min(LANES);
-            samplers.with(
-                || Sampler::new(prior),
-                |sampler| sampler.block(prior, address, first as u64, used, tokens),
-            );
-        });
+    let draw_block = |(index, tokens): (usize, &mut TokenBlock)| {
+        let first = index * LANES;
+        let used = (size - first).min(LANES);
+        samplers.with(
+            || Sampler::new(prior),
+            |sampler| sampler.block(prior, address, first as u64, used, tokens),
+        )
+    };
+    let blocks = batch.par_iter_mut().with_max_len(1).enumerate();
+    // Threads stop at any error. The first one in order is the same for any number of them.
+    blocks
+        .try_for_each(draw_block)
+        .or_else(|_| batch.iter_mut().enumerate().try_for_each(draw_block))
 }
 
 /// What is computed on a block.

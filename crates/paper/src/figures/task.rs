@@ -39,6 +39,7 @@ pub(super) fn example(trained: &Trained) -> Example {
     let mut transitions: Vec<f64> = Vec::new();
     for index in 0..TRIED {
         let table = sampler.sequence(&prior, address, index, &mut tokens);
+        let table = table.expect("the recipe was trained");
         transitions = table.rows().flatten().copied().collect();
         let apart = (transitions[0] - transitions[table.states()]).abs();
         if transitions.iter().all(|&p| p >= 0.1) && apart >= 0.5 {

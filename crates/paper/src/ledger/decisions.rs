@@ -1,6 +1,6 @@
 //! How often a minimal model ranks the two next symbols as the chain does.
 
-use induct::chain::{Address, Prior, Purpose, Sampler};
+use induct::chain::{Address, Purpose, Sampler, TaskPrior};
 use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::probe::{Estimate, Moments};
 use induct::theory::Weights;
@@ -22,7 +22,7 @@ pub struct Decisions {
 }
 
 /// Tries `weights`, those of a model for two states, on `sequences` sequences of t symbols from `prior`.
-pub fn decisions(prior: &Prior, weights: &Weights, sequences: usize, seed: u64) -> Decisions {
+pub fn decisions(prior: &TaskPrior, weights: &Weights, sequences: usize, seed: u64) -> Decisions {
     let t = weights.length();
     let spec = ModelSpec::Minimal(MinimalSpec::default());
     let model = Model::new(&spec, 2, t).expect("a minimal model");
@@ -41,8 +41,10 @@ pub fn decisions(prior: &Prior, weights: &Weights, sequences: usize, seed: u64) 
         let mut draw = |index: usize| {
             let mut x = vec![0; t];
             let table = sampler.sequence(prior, address, index as u64, &mut x);
+            let table = table.expect("built-in priors draw chains");
             let row = table.row(x[t - 1] as usize);
-            (x, row[1] - row[0])
+            let wanted = row[1] - row[0];
+            (x, wanted)
         };
         let last = sequences.min(first + TOGETHER);
         let drawn: Vec<(Vec<u8>, f64)> = (first..last).map(&mut draw).collect();
@@ -116,6 +118,7 @@ fn by_symbols(x: &[u8]) -> f64 {
 mod tests {
     use super::*;
     use induct::chain::PriorSpec;
+    use induct::chain::prior::Symmetric;
     use induct::theory::gauss_legendre;
 
     #[test]
@@ -151,7 +154,7 @@ mod tests {
                 }
             }
         }
-        let prior = Prior::new(&PriorSpec::Symmetric { epsilon }, 2, 2).unwrap();
+        let prior = TaskPrior::new(&PriorSpec::from(Symmetric { epsilon }), 2, 2).unwrap();
         let drawn = decisions(&prior, &weights, 20_000, 3);
         assert!(
             (drawn.model.mean - exact).abs() < 4.0 * drawn.model.se,

@@ -90,6 +90,7 @@ fn sampled(a: f64) -> (f64, f64) {
             .map(|index| {
                 let mut x = vec![0; T];
                 let table = sampler.sequence(&prior, address, index as u64, &mut x);
+                let table = table.expect("built-in priors draw chains");
                 let truth = table.row(x[T - 1] as usize).to_vec();
                 (x, truth)
             })

@@ -172,7 +172,7 @@ pub fn bigram(class: &Class) -> [f64; 2] {
 
 fn start() -> Entry {
     let prior = dirichlet();
-    let bayes = Strategy::Bayes(Bayes::new(&prior));
+    let bayes = Strategy::Bayes(Bayes::new(&prior).expect("built-in priors draw chains"));
     let mut scratch = Scratch::default();
     let mut points = Vec::new();
     for t in [8, 16, 32, 64] {

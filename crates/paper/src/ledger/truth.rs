@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use induct::chain::{Prior, PriorSpec};
+use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
 use rayon::prelude::*;
 
@@ -27,23 +27,23 @@ pub fn one_if(holds: bool) -> f64 {
 }
 
 /// The prior of one chain.
-pub fn only(chain: Chain) -> Prior {
+pub fn only(chain: Chain) -> TaskPrior {
     let table = chain.rows().chunks(2).map(<[f64]>::to_vec).collect();
-    Prior::new(&PriorSpec::Fixed { table }, 2, 2).expect("the grid holds proper chains")
+    TaskPrior::new(&PriorSpec::from(Fixed { table }), 2, 2).expect("the grid holds proper chains")
 }
 
 /// a, b ~ U(0, 1).
-pub fn dirichlet() -> Prior {
-    Prior::new(&PriorSpec::default(), 2, 2).expect("the default is a prior")
+pub fn dirichlet() -> TaskPrior {
+    TaskPrior::new(&PriorSpec::default(), 2, 2).expect("the default is a prior")
 }
 
 /// a = b ~ U(½ − ε, ½ + ε).
-pub fn symmetric(epsilon: f64) -> Prior {
-    Prior::new(&PriorSpec::Symmetric { epsilon }, 2, 2).expect("ε is in range")
+pub fn symmetric(epsilon: f64) -> TaskPrior {
+    TaskPrior::new(&PriorSpec::from(Symmetric { epsilon }), 2, 2).expect("ε is in range")
 }
 
 /// The gradient over all sequences, with a margin that keeps the loss linear.
-pub fn by_enumeration(prior: &Prior, weights: &Weights) -> Weights {
+pub fn by_enumeration(prior: &TaskPrior, weights: &Weights) -> Weights {
     let margin = 1.0 + margin_needed(weights).sufficient;
     let all = enumerate(prior, weights, margin).expect("short sequences and a known prior");
     all.gradient
@@ -175,7 +175,7 @@ impl Couplings {
         // The longest first: they are what takes time.
         let powers = (1..=10).rev().map(|power| 1 << power);
         let lengths: Vec<usize> = powers.chain([3, 5, 6, 7, 12, 100]).collect();
-        let of = |prior: &Prior| {
+        let of = |prior: &TaskPrior| {
             let each = lengths.par_iter().map(|&t| {
                 let coupling = Coupling::of_prior(prior, t).expect("known for this prior");
                 (t, coupling)

@@ -1,7 +1,8 @@
 //! `induct theory step`: exact gradient steps of the minimal model on the population loss.
 
 use clap::{Args, ValueEnum};
-use induct::chain::{Prior, PriorSpec};
+use induct::chain::prior::Symmetric;
+use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::{Coupling, Step, StepError, Weights, check_length, descend, margin_needed};
 use serde_json::{Value, json};
 
@@ -231,7 +232,7 @@ fn settings(arguments: &Arguments) -> Result<[Setting; 2], Failure> {
 }
 
 /// `dirichlet` or `symmetric:ε`.
-fn read_prior(option: &str, name: &str) -> Result<Prior, Failure> {
+fn read_prior(option: &str, name: &str) -> Result<TaskPrior, Failure> {
     let spec = match name.split_once(':') {
         None if name == "dirichlet" => PriorSpec::default(),
         Some(("symmetric", epsilon)) => {
@@ -243,7 +244,7 @@ fn read_prior(option: &str, name: &str) -> Result<Prior, Failure> {
                     "{option} {name}: epsilon = {epsilon} is not allowed: a number above 0 and below 1/2, such as symmetric:0.2"
                 )));
             };
-            PriorSpec::Symmetric { epsilon }
+            PriorSpec::from(Symmetric { epsilon })
         }
         _ => {
             return Err(Failure::mistake(format!(
@@ -251,7 +252,7 @@ fn read_prior(option: &str, name: &str) -> Result<Prior, Failure> {
             )));
         }
     };
-    Ok(Prior::new(&spec, 2, 2)?)
+    Ok(TaskPrior::new(&spec, 2, 2)?)
 }
 
 fn step_json(&(setting, margin, weights): &(&Setting, f64, &Weights)) -> Value {

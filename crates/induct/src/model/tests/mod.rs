@@ -4,7 +4,7 @@ mod activations;
 mod models;
 mod twin;
 
-use crate::chain::{Address, Prior, PriorSpec, Purpose, Sampler, TokenBlock, open_unit};
+use crate::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior, TokenBlock, open_unit};
 use crate::lanes::LANES;
 use crate::model::engine::Forwarded;
 use crate::model::{
@@ -65,14 +65,16 @@ pub fn weights(model: &Model, scale: f64) -> Vec<f64> {
 }
 
 pub fn tokens(states: usize, length: usize, used: usize) -> TokenBlock {
-    let prior = Prior::new(&PriorSpec::default(), states, 2).unwrap();
+    let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
     let address = Address {
         purpose: Purpose::Test,
         seed: 0,
         step: 0,
     };
     let mut block = TokenBlock::new(length + 1);
-    Sampler::new(&prior).block(&prior, address, 0, used, &mut block);
+    Sampler::new(&prior)
+        .block(&prior, address, 0, used, &mut block)
+        .unwrap();
     block
 }
 

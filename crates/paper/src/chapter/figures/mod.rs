@@ -5,7 +5,7 @@ mod leading_constants;
 mod over_length;
 pub(crate) mod steps;
 
-use induct::chain::{Prior, PriorSpec};
+use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::Coupling;
 use induct_figure::Figure;
 use rayon::prelude::*;
@@ -25,12 +25,12 @@ pub struct ChapterFigure {
 }
 
 /// The paper's prior: two states, every chain alike.
-pub(crate) fn prior() -> Prior {
-    Prior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains")
+pub(crate) fn prior() -> TaskPrior {
+    TaskPrior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains")
 }
 
 /// The exact averages over its chains.
-pub(crate) fn coupling(prior: &Prior, length: usize) -> Coupling {
+pub(crate) fn coupling(prior: &TaskPrior, length: usize) -> Coupling {
     Coupling::of_prior(prior, length).expect("a uniform prior")
 }
 

@@ -1,6 +1,6 @@
 //! The paper's figures 6 and 7: two steps, exactly and by Monte Carlo.
 
-use induct::chain::Prior;
+use induct::chain::TaskPrior;
 use induct::probe::Estimate;
 use induct::theory::{Coupling, Step, Weights, descend, margin_needed, sample};
 use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Series, Value};
@@ -21,7 +21,7 @@ struct Taken {
     v: Vec<Estimate>,
 }
 
-fn take(prior: &Prior, coupling: &Coupling, from: &Weights, seed: u64) -> Taken {
+fn take(prior: &TaskPrior, coupling: &Coupling, from: &Weights, seed: u64) -> Taken {
     let path = descend(from, &[Step::new(coupling, ETA)]);
     let exact = path.expect("weights and rate of the paper").remove(0);
     let margin = 1.0 + margin_needed(from).sufficient;
@@ -103,7 +103,7 @@ const VALID: &str = "the weights of the exact steps, and their own margin";
 
 const SETTING: &str = "Start 0.02, η = 0.03, t = 100.";
 
-pub fn first_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
+pub fn first_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
     let taken = take(prior, coupling, &start, 6);
     ChapterFigure {
@@ -125,7 +125,7 @@ pub fn first_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
     }
 }
 
-pub fn second_step(prior: &Prior, coupling: &Coupling) -> ChapterFigure {
+pub fn second_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
     let first = take(prior, coupling, &start, 6).exact;
     let taken = take(prior, coupling, &first, 7);

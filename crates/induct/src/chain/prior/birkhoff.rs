@@ -13,7 +13,7 @@
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp1};
 
-use super::stream::{Generator, open_unit};
+use super::super::stream::{Generator, open_unit};
 
 /// Up to here rejection needs fewer than 15 tries on average.
 const REJECTION_UP_TO: usize = 5;
@@ -104,7 +104,7 @@ fn distinct_pair(rng: &mut Generator, count: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stream::{Address, Purpose};
+    use super::super::super::stream::{Address, Purpose};
     use super::*;
 
     /// Means of P₀₀², P₀₀P₁₁ and P₀₀³ over `draws` tables, with standard errors.

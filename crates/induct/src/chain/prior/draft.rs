@@ -1,0 +1,235 @@
+//! A table while it is being drawn.
+
+use super::super::stationary::{NoLaw, StationarySolver};
+use super::super::stream::Generator;
+use super::super::table::TransitionTable;
+use super::TaskPrior;
+
+/// A table that a [`Prior`](super::Prior) fills. What the rows were before is unspecified.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    table: &'a mut TransitionTable,
+    solver: &'a mut StationarySolver,
+    state: State,
+}
+
+/// How far a draft has come.
+#[derive(Debug)]
+enum State {
+    /// Its rows are not checked, and it has no stationary law yet.
+    Open,
+    /// It is a table as it stands.
+    Finished,
+    /// No table came of it.
+    Failed(DrawError),
+}
+
+/// A prior of another crate drew something that is no chain.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DrawError {
+    /// A row is no distribution.
+    #[error(
+        "prior \"{prior}\" drew {} after context {context}, {what}: a row must be finite, nowhere negative, and \
+         sum to 1 within {ROW_TOLERANCE:e}",
+        shown(.row)
+    )]
+    Row {
+        /// The prior's name.
+        prior: String,
+        /// Which row; see [`context_index`](crate::chain::context_index).
+        context: usize,
+        /// What it drew, `[k]`.
+        row: Vec<f64>,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// None of many tables has a stationary law to start from.
+    #[error(
+        "prior \"{prior}\" drew {tries} tables in a row that sequences cannot start from: {no_law} (the last one \
+         has {} after context {context}); let contexts reach one another",
+        shown(.row)
+    )]
+    NoLaw {
+        /// The prior's name.
+        prior: String,
+        /// How often it was asked.
+        tries: usize,
+        /// What is wrong with the last table.
+        no_law: NoLaw,
+        /// Its first context that is followed by one symbol only, or else the first.
+        context: usize,
+        /// What it drew there, `[k]`.
+        row: Vec<f64>,
+    },
+}
+
+/// How far a row's sum may be from one.
+const ROW_TOLERANCE: f64 = 1e-9;
+
+/// How often a prior of another crate is asked for a table that has a stationary law.
+const TRIES: usize = 100;
+
+/// A row, cut off if it is long.
+pub(crate) fn shown(row: &[f64]) -> String {
+    const LONGEST: usize = 8;
+    let numbers: Vec<String> = row.iter().take(LONGEST).map(f64::to_string).collect();
+    let more = if row.len() > LONGEST { ", …" } else { "" };
+    format!("[{}{more}]", numbers.join(", "))
+}
+
+/// What keeps `row` from being a distribution, if its sum may be `tolerance` from one.
+pub(crate) fn fault(row: &[f64], tolerance: f64) -> Option<String> {
+    if let Some(symbol) = row.iter().position(|p| !p.is_finite()) {
+        return Some(format!("which is {} at symbol {symbol}", row[symbol]));
+    }
+    if let Some(symbol) = row.iter().position(|&p| p < 0.0) {
+        return Some(format!("which is {} at symbol {symbol}", row[symbol]));
+    }
+    let sum: f64 = row.iter().sum();
+    ((sum - 1.0).abs() > tolerance).then(|| format!("which sums to {sum}"))
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(table: &'a mut TransitionTable, solver: &'a mut StationarySolver) -> Self {
+        Self {
+            table,
+            solver,
+            state: State::Open,
+        }
+    }
+
+    /// Number of symbols, k.
+    pub fn states(&self) -> usize {
+        self.table.states()
+    }
+
+    /// Order of the process, n: the next symbol depends on the n−1 before it.
+    pub fn ngram(&self) -> usize {
+        self.table.ngram()
+    }
+
+    /// Number of contexts, k^(n−1).
+    pub fn contexts(&self) -> usize {
+        self.table.contexts()
+    }
+
+    /// The distribution of the symbol after `context`, to be written: `[k]`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such context.
+    pub fn row_mut(&mut self, context: usize) -> &mut [f64] {
+        self.state = State::Open;
+        self.table.row_mut(context)
+    }
+
+    /// The rows of the first `count` contexts, to be written: [count, k].
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn first_rows_mut(&mut self, count: usize) -> &mut [f64] {
+        self.state = State::Open;
+        self.table.first_rows_mut(count)
+    }
+
+    /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends on the last symbol of
+    /// a context only, with 1 on nothing: symbols are independent.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0 or there are fewer contexts.
+    pub fn repeat_first_rows(&mut self, count: usize) {
+        self.state = State::Open;
+        self.table.repeat_first_rows(count);
+    }
+
+    /// Takes over a finished table, stationary law included: nothing is left to check or to solve.
+    ///
+    /// # Panics
+    ///
+    /// If it has another k or n.
+    pub fn copy_from(&mut self, table: &TransitionTable) {
+        assert_eq!(
+            (table.states(), table.ngram()),
+            (self.states(), self.ngram()),
+            "a table of another task"
+        );
+        self.table.clone_from(table);
+        self.state = State::Finished;
+    }
+
+    /// Draws the table from another prior of the same task.
+    ///
+    /// # Panics
+    ///
+    /// If that has another k or n.
+    pub fn draw_from(&mut self, prior: &TaskPrior, rng: &mut Generator) {
+        assert_eq!(
+            (prior.states(), prior.ngram()),
+            (self.states(), self.ngram()),
+            "a prior of another task"
+        );
+        let mut tries = 0;
+        loop {
+            self.state = State::Open;
+            prior.prior().draw(rng, self);
+            if !matches!(self.state, State::Open) {
+                return;
+            }
+            if let Some(name) = prior.custom()
+                && let Some(error) = self.bad_row(name)
+            {
+                self.state = State::Failed(error);
+                return;
+            }
+            tries += 1;
+            match (self.table.settle(self.solver), prior.custom()) {
+                (Ok(()), _) => {
+                    self.state = State::Finished;
+                    return;
+                }
+                // Of the built-in kinds, a chain without a unique stationary law has probability zero; should
+                // rounding produce one, draw again.
+                (Err(_), None) => {}
+                (Err(_), Some(_)) if tries < TRIES => {}
+                (Err(no_law), Some(name)) => {
+                    self.state = State::Failed(self.no_law(name, no_law));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn bad_row(&self, prior: &str) -> Option<DrawError> {
+        let mut rows = self.table.rows().enumerate();
+        rows.find_map(|(context, row)| {
+            fault(row, ROW_TOLERANCE).map(|what| DrawError::Row {
+                prior: prior.to_owned(),
+                context,
+                row: row.to_vec(),
+                what,
+            })
+        })
+    }
+
+    fn no_law(&self, prior: &str, no_law: NoLaw) -> DrawError {
+        let certain = |row: &[f64]| row.contains(&1.0);
+        let context = self.table.rows().position(certain).unwrap_or(0);
+        DrawError::NoLaw {
+            prior: prior.to_owned(),
+            tries: TRIES,
+            no_law,
+            context,
+            row: self.table.row(context).to_vec(),
+        }
+    }
+
+    /// What came of it, once it was drawn.
+    pub(super) fn finish(self) -> Result<(), DrawError> {
+        match self.state {
+            State::Failed(error) => Err(error),
+            State::Open | State::Finished => Ok(()),
+        }
+    }
+}

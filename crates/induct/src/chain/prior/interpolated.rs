@@ -1,0 +1,52 @@
+//! `interpolated`: two states, between independent symbols and chains without a unigram signal.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::stream::{Generator, open_interval, open_unit};
+use super::spec::{Settings, two_states};
+use super::{Draft, Law, Prior};
+use crate::invalid::{Invalid, require};
+
+/// Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1), as in the paper's
+/// appendix on interpolated distributions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interpolated {
+    /// From 0 to 1.
+    pub p: f64,
+}
+
+impl Settings for Interpolated {
+    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
+        two_states("interpolated", states)?;
+        require(
+            (0.0..=1.0).contains(&self.p),
+            "p",
+            self.p,
+            "a number from 0 to 1",
+        )
+    }
+
+    fn prepare(&self, _: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl Prior for Interpolated {
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        let x = open_unit(rng);
+        let mean = x + self.p * (1.0 - 2.0 * x);
+        let y = open_interval(rng, mean - 0.2, mean + 0.2).clamp(0.0, 1.0);
+        let (a, b) = if open_unit(rng) < 0.5 { (x, y) } else { (y, x) };
+        table
+            .first_rows_mut(2)
+            .copy_from_slice(&[a, 1.0 - a, b, 1.0 - b]);
+        table.repeat_first_rows(2);
+    }
+
+    fn law(&self) -> Law<'_> {
+        Law::Interpolated { p: self.p }
+    }
+}

@@ -1,0 +1,70 @@
+//! What is known of the form of a prior's draws.
+
+use super::super::table::TransitionTable;
+use super::{Rows, TaskPrior};
+use crate::invalid::{Invalid, require};
+
+/// What is known of the form of a prior's draws: what makes exact averages and exact Bayes possible.
+#[derive(Clone, Copy, Debug)]
+pub enum Law<'a> {
+    /// Nothing.
+    Unknown,
+    /// Independent Dirichlet rows.
+    Dirichlet(&'a Rows),
+    /// One Dirichlet row, the same in every context.
+    Iid(&'a Rows),
+    /// Uniform over the Birkhoff polytope.
+    DoublyStochastic,
+    /// As in the paper's appendix on interpolated distributions; two states.
+    Interpolated {
+        /// From 0 to 1.
+        p: f64,
+    },
+    /// a = b ~ U(½−ε, ½+ε); two states.
+    Symmetric {
+        /// Half the width.
+        epsilon: f64,
+    },
+    /// One of these, with equal probability.
+    Pool(&'a [TransitionTable]),
+    /// Components with cumulative weights, the last of them one.
+    Mixture(&'a [(f64, TaskPrior)]),
+}
+
+impl Law<'_> {
+    /// Refuses what does not fit a task: a prior of another crate may say anything.
+    pub(super) fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        let of_task = |k: usize, n: usize| (k, n) == (states, ngram);
+        let (holds, value, allowed) = match self {
+            Law::Unknown | Law::DoublyStochastic => return Ok(()),
+            Law::Dirichlet(rows) | Law::Iid(rows) => (
+                rows.alpha().len() == states,
+                format!("rows of {} symbols", rows.alpha().len()),
+                format!("rows of the task's {states} symbols"),
+            ),
+            Law::Interpolated { .. } | Law::Symmetric { .. } => (
+                states == 2,
+                format!("{self:?} with {states} states"),
+                "a law over tables of 2 states, with a task of 2 states".to_owned(),
+            ),
+            Law::Pool(tables) => (
+                !tables.is_empty() && tables.iter().all(|t| of_task(t.states(), t.ngram())),
+                format!("a pool of {} tables", tables.len()),
+                format!("one table or more, all with {states} states and n = {ngram}"),
+            ),
+            Law::Mixture(parts) => {
+                let fit = |(_, part): &(f64, TaskPrior)| of_task(part.states(), part.ngram());
+                let shares: Vec<f64> = parts.iter().map(|(share, _)| *share).collect();
+                let rising = shares.is_sorted() && shares.first().is_some_and(|&s| s >= 0.0);
+                (
+                    rising && shares.last() == Some(&1.0) && parts.iter().all(fit),
+                    format!("a mixture with cumulative weights {shares:?}"),
+                    format!(
+                        "rising weights that end at 1, and parts with {states} states and n = {ngram}"
+                    ),
+                )
+            }
+        };
+        require(holds, "law", value, &allowed)
+    }
+}

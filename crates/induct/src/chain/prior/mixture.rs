@@ -1,0 +1,105 @@
+//! `mixture`: one of several priors, chosen for every sequence by weight.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::stream::{Generator, open_unit};
+use super::spec::Settings;
+use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::invalid::{Invalid, require};
+
+/// One of several priors, chosen for every sequence by weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mixture {
+    /// The priors and their weights.
+    pub parts: Vec<MixturePart>,
+}
+
+/// One component of a mixture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MixturePart {
+    /// Relative weight, above 0; weights need not sum to one.
+    pub weight: f64,
+    /// The component.
+    pub prior: PriorSpec,
+}
+
+impl Mixture {
+    /// The parts with the way to each.
+    fn places(&self) -> impl Iterator<Item = (String, &MixturePart)> {
+        let parts = self.parts.iter().enumerate();
+        parts.map(|(index, part)| (format!("parts[{index}]"), part))
+    }
+}
+
+impl Settings for Mixture {
+    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        require(!self.parts.is_empty(), "parts", "[]", "at least one part")?;
+        for (place, part) in self.places() {
+            require(
+                part.weight > 0.0 && part.weight <= 1e100,
+                &format!("{place}.weight"),
+                part.weight,
+                "a number above 0 (at most 1e100)",
+            )?;
+            let checked = part.prior.settings().check(states, ngram);
+            checked.map_err(|invalid| invalid.within("prior").within(&place))?;
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        let total: f64 = self.parts.iter().map(|part| part.weight).sum();
+        let mut cumulative = 0.0;
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for (place, part) in self.places() {
+            let prior = TaskPrior::prepare(&part.prior, states, ngram)
+                .map_err(|invalid| invalid.within("prior").within(&place))?;
+            cumulative += part.weight / total;
+            parts.push((cumulative, prior));
+        }
+        // Rounding may have left it a little off.
+        parts.last_mut().expect("not empty").0 = 1.0;
+        Ok(Arc::new(Weighted { parts }))
+    }
+
+    fn pools(&self) -> Vec<(String, usize)> {
+        let within = |(place, part): (String, &MixturePart)| {
+            let pools = part.prior.settings().pools().into_iter();
+            pools.map(move |(field, size)| (format!("{place}.prior.{field}"), size))
+        };
+        self.places().flat_map(within).collect()
+    }
+
+    fn check_code(&self) -> Result<(), Invalid> {
+        self.places().try_for_each(|(place, part)| {
+            let checked = part.prior.settings().check_code();
+            checked.map_err(|invalid| invalid.within("prior").within(&place))
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Weighted {
+    /// With cumulative weights, the last of them one.
+    parts: Vec<(f64, TaskPrior)>,
+}
+
+impl Prior for Weighted {
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        let u = open_unit(rng);
+        let (_, chosen) = self
+            .parts
+            .iter()
+            .find(|(cumulative, _)| u < *cumulative)
+            .expect("the last cumulative weight is one");
+        table.draw_from(chosen, rng);
+    }
+
+    fn law(&self) -> Law<'_> {
+        Law::Mixture(&self.parts)
+    }
+}

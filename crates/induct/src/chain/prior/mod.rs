@@ -1,0 +1,109 @@
+//! Priors over chains.
+//!
+//! | | is |
+//! |---|---|
+//! | [`Prior`] | a way to draw tables, built in or from another crate |
+//! | [`PriorSpec`] | a prior as a recipe writes it: a `kind` with its settings |
+//! | [`TaskPrior`] | a prior that fits its task's k and n, ready to draw |
+//!
+//! Every built-in kind has a file of its own here. To add one, write its file (settings, check, draw, tests) and
+//! enter it in the list of `spec`.
+
+mod birkhoff;
+mod dirichlet;
+mod doubly_stochastic;
+mod draft;
+mod fixed;
+mod iid;
+mod interpolated;
+mod law;
+mod mixture;
+mod pool;
+mod rows;
+mod spec;
+mod symmetric;
+mod task;
+
+use std::fmt::Debug;
+
+pub(crate) use birkhoff::rectangle_move;
+pub use dirichlet::Dirichlet;
+pub use doubly_stochastic::DoublyStochastic;
+pub use draft::{Draft, DrawError};
+pub use fixed::Fixed;
+pub use iid::Iid;
+pub use interpolated::Interpolated;
+pub use law::Law;
+pub use mixture::{Mixture, MixturePart};
+pub use pool::{MAX_POOL, Pool};
+pub use rows::{Alpha, Rows};
+pub use spec::PriorSpec;
+pub use symmetric::Symmetric;
+pub use task::TaskPrior;
+pub(crate) use task::check_task;
+
+use super::stream::Generator;
+use crate::invalid::Invalid;
+
+/// A prior over chains: a way to draw transition tables.
+///
+/// Only [`draw`](Prior::draw) has to be written. A prior of another crate enters a recipe as
+/// [`PriorSpec::Custom`], under a name of its own:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use induct::Custom;
+/// use induct::chain::{Draft, Generator, Prior, PriorSpec, open_interval};
+/// use induct::train::{Recipe, Trainer};
+///
+/// /// Chains that stay where they are, with a probability drawn from an interval.
+/// #[derive(Debug)]
+/// struct Sticky {
+///     least: f64,
+/// }
+///
+/// impl Prior for Sticky {
+///     fn draw(&self, rng: &mut Generator, table: &mut Draft) {
+///         let states = table.states();
+///         let stay = open_interval(rng, self.least, 1.0);
+///         for context in 0..table.contexts() {
+///             let row = table.row_mut(context);
+///             row.fill((1.0 - stay) / (states - 1) as f64);
+///             // The last symbol of a context is its least significant digit.
+///             row[context % states] = stay;
+///         }
+///     }
+/// }
+///
+/// let sticky = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky { least: 0.8 }));
+/// let mut recipe = Recipe::default();
+/// recipe.task.prior = PriorSpec::Custom(sticky.with("least", 0.8));
+/// let loss = Trainer::new(&recipe)?.advance()?;
+/// assert!((loss - 2.0_f64.ln()).abs() < 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Prior: Debug + Send + Sync {
+    /// Checks its settings against a task with k `states` and n = `ngram`. An error names the setting as the prior
+    /// knows it; whoever holds the prior puts the way there in front.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such table, or a setting has no meaning.
+    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        let _ = (states, ngram);
+        Ok(())
+    }
+
+    /// Fills the rows of a table, one distribution per context, from nothing but `rng`.
+    ///
+    /// A table without a unique stationary law is asked for again. The rows of a prior from another crate are
+    /// checked, and used as they are: nothing is normalised.
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>);
+
+    /// What is known of the form of its draws. Bayes predictions are exact, or nearly, where there is something to go
+    /// by, and otherwise follow from draws of the prior.
+    fn law(&self) -> Law<'_> {
+        Law::Unknown
+    }
+}

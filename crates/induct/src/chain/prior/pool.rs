@@ -1,0 +1,85 @@
+//! `pool`: a number of chains drawn once from another prior, then used again and again.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::stream::{Address, Generator, Purpose, open_unit};
+use super::super::table::TransitionTable;
+use super::spec::Settings;
+use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::invalid::{Invalid, require};
+
+/// A number of chains drawn once from another prior, then used again and again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// How many chains.
+    pub size: usize,
+    /// Seed of the draw: part of the prior, so that training and test sets share the chains.
+    #[serde(default)]
+    pub seed: u64,
+    /// Where the chains come from.
+    pub of: Box<PriorSpec>,
+}
+
+/// The largest pool.
+pub const MAX_POOL: usize = 1 << 20;
+
+impl Settings for Pool {
+    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        require(
+            (1..=MAX_POOL).contains(&self.size),
+            "size",
+            self.size,
+            &format!("a number of chains from 1 to {MAX_POOL}"),
+        )?;
+        let of = self.of.settings().check(states, ngram);
+        of.map_err(|invalid| invalid.within("of"))
+    }
+
+    fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        let within_of = |invalid: Invalid| invalid.within("of");
+        let source = TaskPrior::prepare(&self.of, states, ngram).map_err(within_of)?;
+        let address = Address {
+            purpose: Purpose::Pool,
+            seed: self.seed,
+            step: 0,
+        };
+        let tables = source.draw_many(self.size, address).map_err(|error| {
+            let mut invalid = Invalid::from(error);
+            invalid.field = "of".into();
+            invalid
+        })?;
+        Ok(Arc::new(Drawn { tables }))
+    }
+
+    fn pools(&self) -> Vec<(String, usize)> {
+        let inner = self.of.settings().pools().into_iter();
+        let inner = inner.map(|(field, size)| (format!("of.{field}"), size));
+        let own = ("size".to_owned(), self.size);
+        std::iter::once(own).chain(inner).collect()
+    }
+
+    fn check_code(&self) -> Result<(), Invalid> {
+        let of = self.of.settings().check_code();
+        of.map_err(|invalid| invalid.within("of"))
+    }
+}
+
+/// Tables that are there already, at least one, each as likely as any other.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    pub tables: Vec<TransitionTable>,
+}
+
+impl Prior for Drawn {
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        let chosen = (open_unit(rng) * self.tables.len() as f64) as usize;
+        table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);
+    }
+
+    fn law(&self) -> Law<'_> {
+        Law::Pool(&self.tables)
+    }
+}

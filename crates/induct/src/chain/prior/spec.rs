@@ -1,0 +1,180 @@
+//! Priors as a recipe writes them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::table::TransitionTable;
+use super::task::check_task;
+use super::{
+    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, MAX_POOL, Mixture, Pool, Prior,
+    Symmetric,
+};
+use crate::custom::Custom;
+use crate::invalid::{Invalid, require};
+
+/// The settings of one kind of prior, as a recipe writes them.
+pub(super) trait Settings {
+    /// Checks them against a task. Draws nothing, so that a recipe can be checked at no cost.
+    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid>;
+
+    /// The prior, of settings that were checked.
+    fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid>;
+
+    /// The sizes of its pools and the way to each, the outermost first.
+    fn pools(&self) -> Vec<(String, usize)> {
+        Vec::new()
+    }
+
+    /// Checks that nothing in it is code that only another program has.
+    fn check_code(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+}
+
+/// Makes the enum of all kinds, and all that is the same for each of them.
+macro_rules! kinds {
+    ($($kind:ident: $meaning:literal,)*) => {
+        /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
+        ///
+        /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with n > 2
+        /// their tables depend on the last symbol of a context only.
+        ///
+        /// ```
+        /// use induct::chain::PriorSpec;
+        /// use induct::chain::prior::{Dirichlet, Pool};
+        /// use induct::train::Recipe;
+        ///
+        /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
+        /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
+        /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
+        /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, of }));
+        /// # Ok::<(), induct::train::RecipeError>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum PriorSpec {
+            $(#[doc = $meaning] $kind($kind),)*
+            /// A prior of another crate: its name, and what it was made with.
+            Custom(Custom<dyn Prior>),
+        }
+
+        impl PriorSpec {
+            pub(super) fn settings(&self) -> &dyn Settings {
+                match self {
+                    $(Self::$kind(settings) => settings,)*
+                    Self::Custom(custom) => custom,
+                }
+            }
+        }
+
+        $(impl From<$kind> for PriorSpec {
+            fn from(settings: $kind) -> Self {
+                Self::$kind(settings)
+            }
+        })*
+    };
+}
+
+// One line per kind. In recipes its name is in kebab case.
+kinds! {
+    Dirichlet: "Every context's row is an independent Dirichlet draw.",
+    Iid: "One Dirichlet draw, shared by all rows: symbols are independent.",
+    DoublyStochastic: "Uniform over tables whose columns sum to one as well.",
+    Interpolated: "Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1).",
+    Symmetric: "Two states that stay put with the same probability a ~ U(½−ε, ½+ε).",
+    Fixed: "The same chain for every sequence.",
+    Pool: "A number of chains drawn once from another prior, then used again and again.",
+    Mixture: "One of several priors, chosen for every sequence by weight.",
+}
+
+impl Default for PriorSpec {
+    fn default() -> Self {
+        Dirichlet::default().into()
+    }
+}
+
+impl From<Custom<dyn Prior>> for PriorSpec {
+    fn from(custom: Custom<dyn Prior>) -> Self {
+        Self::Custom(custom)
+    }
+}
+
+impl Settings for Custom<dyn Prior> {
+    fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        self.check_text()?;
+        match self.part() {
+            Ok(prior) => prior.check(states, ngram),
+            // Text that another program wrote can be read, if not trained.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn prepare(&self, _: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        self.part().cloned()
+    }
+
+    fn check_code(&self) -> Result<(), Invalid> {
+        self.part().map(|_| ())
+    }
+}
+
+/// The most that the pools of one prior may take, in bytes: 4 GiB.
+const MAX_POOL_BYTES: f64 = 4.0 * (1_u64 << 30) as f64;
+
+impl PriorSpec {
+    /// Checks the settings against a task's k and n. Draws nothing, and takes a prior of another program at its word.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible or does not fit the task.
+    pub fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        check_task(states, ngram)?;
+        self.check_pools(states, ngram)
+            .and_then(|()| self.settings().check(states, ngram))
+            .map_err(|invalid| invalid.within("prior"))
+    }
+
+    /// Checks that nothing in it is code that only another program has.
+    pub(crate) fn check_code(&self) -> Result<(), Invalid> {
+        let checked = self.settings().check_code();
+        checked.map_err(|invalid| invalid.within("prior"))
+    }
+
+    /// What the chains of its pools take, all of them together, in bytes. They are drawn when the prior is made.
+    pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
+        let chain = TransitionTable::bytes(states, ngram);
+        let pools = self.settings().pools();
+        let bytes = |(_, size): &(String, usize)| (*size).min(MAX_POOL) as f64 * chain;
+        pools.iter().map(bytes).sum()
+    }
+
+    /// Refuses pools that no laptop could hold.
+    fn check_pools(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
+        let bytes = self.pool_bytes(states, ngram);
+        let pools = self.settings().pools();
+        // The outermost of equals.
+        let largest = pools.iter().rev().max_by_key(|(_, size)| *size);
+        let Some((field, size)) = largest else {
+            return Ok(());
+        };
+        let gib = |bytes: f64| bytes / f64::from(1 << 30);
+        let allowed = format!(
+            "with this task the prior's pools would take {:.1} GiB, and {} are allowed; make them, task.states or \
+             task.ngram smaller",
+            gib(bytes),
+            gib(MAX_POOL_BYTES)
+        );
+        require(bytes <= MAX_POOL_BYTES, field, size, &allowed)
+    }
+}
+
+/// Refuses a kind that has a meaning for two states only.
+pub(super) fn two_states(kind: &str, states: usize) -> Result<(), Invalid> {
+    require(
+        states == 2,
+        "kind",
+        format!("\"{kind}\" with {states} states"),
+        &format!("\"{kind}\" is defined for 2 states; set task.states = 2 or another kind"),
+    )
+}

@@ -1,0 +1,150 @@
+//! A prior that fits its task.
+
+use std::sync::Arc;
+
+use super::super::stationary::StationarySolver;
+use super::super::stream::{Address, Generator};
+use super::super::table::{MAX_CONTEXTS, MAX_STATES, TransitionTable};
+use super::{Draft, DrawError, Law, Prior, PriorSpec};
+use crate::invalid::{Invalid, require};
+
+/// A prior that has been checked against its task and can draw tables.
+///
+/// ```
+/// use induct::chain::prior::Symmetric;
+/// use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
+///
+/// let spec = PriorSpec::from(Symmetric { epsilon: 0.1 });
+/// let prior = TaskPrior::new(&spec, 2, 2)?;
+/// let address = Address { purpose: Purpose::Fresh, seed: 0, step: 0 };
+/// for table in prior.draw_many(100, address)? {
+///     assert!((0.4..0.6).contains(&table.row(0)[0]));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TaskPrior {
+    states: usize,
+    ngram: usize,
+    prior: Arc<dyn Prior>,
+    /// The name of a prior that another program brings: what it draws is checked.
+    custom: Option<String>,
+}
+
+/// Checks that tables of the n-gram order over so many states can be handled.
+pub(crate) fn check_task(states: usize, ngram: usize) -> Result<(), Invalid> {
+    require(
+        (2..=MAX_STATES).contains(&states),
+        "states",
+        states,
+        &format!("a number of states from 2 to {MAX_STATES}"),
+    )?;
+    let contexts = TransitionTable::context_count(states, ngram);
+    require(
+        ngram >= 2 && contexts.is_some_and(|count| count <= MAX_CONTEXTS),
+        "ngram",
+        ngram,
+        &format!("at least 2, with at most {MAX_CONTEXTS} contexts (states^(ngram-1))"),
+    )
+}
+
+impl TaskPrior {
+    /// Checks `spec` against the task's k and n and prepares it.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible, does not fit the task, or belongs to a prior of another program whose code is not
+    /// at hand.
+    pub fn new(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
+        // The chains of pools are drawn when they are prepared, so what they take has to be known before.
+        spec.check(states, ngram)?;
+        Self::prepare(spec, states, ngram).map_err(|invalid| invalid.within("prior"))
+    }
+
+    /// The same for a spec that was checked, seen from there.
+    pub(super) fn prepare(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
+        let prior = spec.settings().prepare(states, ngram)?;
+        let custom = match spec {
+            PriorSpec::Custom(custom) => Some(custom.name.clone()),
+            _ => None,
+        };
+        prior.law().check(states, ngram)?;
+        Ok(Self {
+            states,
+            ngram,
+            prior,
+            custom,
+        })
+    }
+
+    /// Number of symbols, k.
+    pub fn states(&self) -> usize {
+        self.states
+    }
+
+    /// Order of the process, n.
+    pub fn ngram(&self) -> usize {
+        self.ngram
+    }
+
+    /// What is known of the form of its draws.
+    pub fn law(&self) -> Law<'_> {
+        self.prior.law()
+    }
+
+    pub(super) fn prior(&self) -> &dyn Prior {
+        self.prior.as_ref()
+    }
+
+    pub(super) fn custom(&self) -> Option<&str> {
+        self.custom.as_deref()
+    }
+
+    /// Draws a table of the prior's k and n in place.
+    ///
+    /// # Errors
+    ///
+    /// If a prior from another crate draws what is no chain; the built-in kinds never do.
+    ///
+    /// # Panics
+    ///
+    /// If the table has another k or n.
+    pub fn draw(
+        &self,
+        rng: &mut Generator,
+        solver: &mut StationarySolver,
+        table: &mut TransitionTable,
+    ) -> Result<(), DrawError> {
+        let mut draft = Draft::new(table, solver);
+        draft.draw_from(self, rng);
+        draft.finish()
+    }
+
+    /// `count` tables, the one numbered `i` from stream `i` of `address`.
+    ///
+    /// # Errors
+    ///
+    /// As [`draw`](Self::draw).
+    pub fn draw_many(
+        &self,
+        count: usize,
+        address: Address,
+    ) -> Result<Vec<TransitionTable>, DrawError> {
+        let mut solver = StationarySolver::default();
+        let draw = |index: usize| {
+            let mut table = TransitionTable::unset(self.states, self.ngram);
+            let mut rng = address.generator(index as u64);
+            self.draw(&mut rng, &mut solver, &mut table)?;
+            Ok(table)
+        };
+        (0..count).map(draw).collect()
+    }
+}
+
+/// A prior that draws no chains is a setting that cannot be used.
+impl From<DrawError> for Invalid {
+    fn from(error: DrawError) -> Self {
+        let (DrawError::Row { prior, .. } | DrawError::NoLaw { prior, .. }) = &error;
+        Invalid::new("prior", format!("\"{prior}\""), error.to_string())
+    }
+}
