@@ -45,3 +45,46 @@ impl Prior for Independent {
         Law::Dirichlet(&self.rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::*;
+
+    #[test]
+    fn dirichlet_rows_have_the_moments_of_the_dirichlet() {
+        for alpha in [
+            vec![1.0, 1.0, 1.0],
+            vec![0.05, 0.2, 0.1],
+            vec![2.0, 0.5, 7.5],
+        ] {
+            let total: f64 = alpha.iter().sum();
+            let spec = Dirichlet {
+                alpha: Alpha::Vector(alpha.clone()),
+            };
+            let tables = draws(spec, 3, 2, 8_000);
+            for symbol in 0..3 {
+                let share = alpha[symbol] / total;
+                assert_mean(&tables, share, |table| table.row(1)[symbol]);
+                let second = share * (alpha[symbol] + 1.0) / (total + 1.0);
+                assert_mean(&tables, second, |table| table.row(2)[symbol].powi(2));
+            }
+            // Rows are independent.
+            let product = (alpha[0] / total).powi(2);
+            assert_mean(&tables, product, |table| table.row(0)[0] * table.row(1)[0]);
+        }
+    }
+
+    #[test]
+    fn concentrations_are_positive_and_one_for_each_state() {
+        let scalar = |alpha: f64| Dirichlet {
+            alpha: Alpha::Scalar(alpha),
+        };
+        assert_eq!(refusal(scalar(0.0), 2, 2), named("prior.alpha", "0"));
+        assert_eq!(refusal(scalar(f64::NAN), 2, 2), named("prior.alpha", "NaN"));
+        let short = Dirichlet {
+            alpha: Alpha::Vector(vec![1.0]),
+        };
+        assert_eq!(refusal(short, 2, 2), named("prior.alpha", "[1.0]"));
+    }
+}

@@ -233,3 +233,126 @@ impl<'a> Draft<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::super::stream::{Address, Purpose};
+    use super::super::checks::draws;
+    use super::super::{Mixture, MixturePart, Prior, PriorSpec, Symmetric};
+    use super::*;
+    use crate::custom::Custom;
+
+    /// A prior that draws what it is told to, and counts how often.
+    #[derive(Debug, Default)]
+    struct Told {
+        rows: Vec<[f64; 2]>,
+        asked: AtomicUsize,
+    }
+
+    impl Prior for Told {
+        fn draw(&self, _: &mut Generator, table: &mut Draft<'_>) {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            table
+                .first_rows_mut(2)
+                .copy_from_slice(self.rows.as_flattened());
+        }
+    }
+
+    fn draw(spec: &PriorSpec) -> Result<TransitionTable, DrawError> {
+        let prior = TaskPrior::new(spec, 2, 2).unwrap();
+        let address = Address {
+            purpose: Purpose::Test,
+            seed: 0,
+            step: 0,
+        };
+        let drawn = prior.draw_many(1, address);
+        drawn.map(|mut tables| tables.remove(0))
+    }
+
+    fn told(rows: [[f64; 2]; 2]) -> (Arc<Told>, PriorSpec) {
+        let told = Arc::new(Told {
+            rows: rows.to_vec(),
+            ..Told::default()
+        });
+        let custom = Custom::<dyn Prior>::new("told", told.clone());
+        (told, PriorSpec::Custom(custom))
+    }
+
+    #[test]
+    fn rows_that_are_no_distributions_are_refused_at_once() {
+        for (bad, what) in [
+            ([f64::NAN, 0.5], "NaN at symbol 0"),
+            ([0.5, f64::INFINITY], "inf at symbol 1"),
+            ([-0.5, 1.5], "-0.5 at symbol 0"),
+            ([0.5, 0.5 + 2e-9], "sums to 1.000000002"),
+        ] {
+            let (told, spec) = told([[0.5, 0.5], bad]);
+            let error = draw(&spec).unwrap_err();
+            let DrawError::Row { prior, context, .. } = &error else {
+                panic!("{error}")
+            };
+            assert_eq!((prior.as_str(), *context), ("told", 1));
+            let text = error.to_string();
+            assert!(text.contains(what) && text.contains("context 1"), "{text}");
+            assert_eq!(told.asked.load(Ordering::Relaxed), 1);
+        }
+        // Within the tolerance, and left as it is.
+        let (_, spec) = told([[0.5, 0.5], [0.5, 0.5 + 5e-10]]);
+        assert_eq!(draw(&spec).unwrap().row(1), [0.5, 0.5 + 5e-10]);
+    }
+
+    #[test]
+    fn a_prior_without_stationary_laws_is_not_asked_for_ever() {
+        let (told, spec) = told([[1.0, 0.0], [0.0, 1.0]]);
+        let error = draw(&spec).unwrap_err();
+        assert!(matches!(&error, DrawError::NoLaw { prior, .. } if prior == "told"));
+        assert!(error.to_string().contains("2 closed classes"), "{error}");
+        assert_eq!(told.asked.load(Ordering::Relaxed), TRIES);
+    }
+
+    #[test]
+    fn a_part_of_a_mixture_answers_for_itself() {
+        let (told, custom) = told([[1.0, 0.0], [0.0, 1.0]]);
+        let part = |prior| MixturePart { weight: 1.0, prior };
+        let symmetric = Symmetric { epsilon: 0.1 }.into();
+        let mixture = Mixture {
+            parts: vec![part(symmetric), part(custom)],
+        };
+        let prior = TaskPrior::new(&mixture.into(), 2, 2).unwrap();
+        let address = Address {
+            purpose: Purpose::Test,
+            seed: 0,
+            step: 0,
+        };
+        let error = prior.draw_many(50, address).unwrap_err();
+        assert!(error.to_string().contains("prior \"told\""), "{error}");
+        assert_eq!(told.asked.load(Ordering::Relaxed), TRIES);
+    }
+
+    #[test]
+    fn a_table_that_is_changed_after_it_was_copied_gets_a_law_of_its_own() {
+        #[derive(Debug)]
+        struct Changed(TransitionTable);
+        impl Prior for Changed {
+            fn draw(&self, _: &mut Generator, table: &mut Draft<'_>) {
+                table.copy_from(&self.0);
+                table.row_mut(0).copy_from_slice(&[0.25, 0.75]);
+            }
+        }
+        let rows = [vec![0.5, 0.5], vec![0.75, 0.25]];
+        let source = TransitionTable::from_rows(2, 2, &rows).unwrap();
+        let custom = Custom::<dyn Prior>::new("changed", Arc::new(Changed(source)));
+        for table in draws(custom, 2, 2, 3) {
+            assert_eq!(table.stationary(), [0.5, 0.5]);
+        }
+    }
+
+    #[test]
+    fn long_rows_are_cut_off() {
+        assert_eq!(shown(&[0.5, 0.25, 0.25]), "[0.5, 0.25, 0.25]");
+        assert!(shown(&[0.1; 10]).ends_with("0.1, …]"));
+    }
+}

@@ -35,3 +35,33 @@ impl Settings for Fixed {
         Ok(Arc::new(Drawn { tables }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{draws, named, refusal};
+    use super::*;
+
+    #[test]
+    fn every_draw_is_the_table() {
+        let rows = vec![vec![0.25, 0.75], vec![0.5, 0.5]];
+        for table in draws(
+            Fixed {
+                table: rows.clone(),
+            },
+            2,
+            2,
+            5,
+        ) {
+            assert!(table.rows().eq(rows.iter().map(Vec::as_slice)));
+        }
+    }
+
+    #[test]
+    fn it_has_one_row_for_each_context() {
+        let table = vec![vec![0.5, 0.5]];
+        assert_eq!(
+            refusal(Fixed { table }, 2, 2),
+            named("prior.table", "1 rows")
+        );
+    }
+}

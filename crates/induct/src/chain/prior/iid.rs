@@ -44,3 +44,19 @@ impl Prior for Shared {
         Law::Iid(&self.rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::draws;
+    use super::*;
+
+    #[test]
+    fn iid_rows_are_equal() {
+        for ngram in [2, 3] {
+            for table in draws(Iid::default(), 3, ngram, 20) {
+                let first = table.row(0).to_vec();
+                assert!(table.rows().all(|row| row == first));
+            }
+        }
+    }
+}

@@ -50,3 +50,39 @@ impl Prior for Interpolated {
         Law::Interpolated { p: self.p }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::*;
+
+    #[test]
+    fn interpolation_runs_from_equal_rows_to_no_unigram_signal() {
+        let gap = |p: f64, value: fn(f64, f64) -> f64| {
+            draws(Interpolated { p }, 2, 2, 2_000)
+                .iter()
+                .map(|table| value(table.row(0)[0], table.row(1)[0]))
+                .fold(0.0, f64::max)
+        };
+        // P(0|0) = a, P(0|1) = b: p = 0 keeps |a − b| ≤ 0.2, p = 1 keeps |a + b − 1| ≤ 0.2.
+        let rows_apart = |a: f64, b: f64| (a - b).abs();
+        let off_symmetric = |a: f64, b: f64| (a + b - 1.0).abs();
+        assert!(gap(0.0, rows_apart) <= 0.2 && gap(0.0, rows_apart) > 0.19);
+        assert!(gap(1.0, off_symmetric) <= 0.2 + 1e-12 && gap(1.0, off_symmetric) > 0.19);
+        // The two rows play symmetric roles.
+        let tables = draws(Interpolated { p: 0.3 }, 2, 2, 8_000);
+        assert_mean(&tables, 0.0, |table| table.row(0)[0] - table.row(1)[0]);
+    }
+
+    #[test]
+    fn it_has_two_states_and_p_is_a_share() {
+        assert_eq!(
+            refusal(Interpolated { p: 0.5 }, 3, 2),
+            named("prior.kind", "\"interpolated\" with 3 states")
+        );
+        assert_eq!(
+            refusal(Interpolated { p: 1.5 }, 2, 2),
+            named("prior.p", "1.5")
+        );
+    }
+}

@@ -68,3 +68,40 @@ impl Law<'_> {
         require(holds, "law", value, &allowed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Alpha, PriorSpec};
+    use super::*;
+
+    #[test]
+    fn laws_of_another_task_are_refused() {
+        let rows = Rows::new(&Alpha::default(), 3).unwrap();
+        let prior = |states| TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
+        let table = TransitionTable::unset(3, 2);
+        let (rising, falling) = (
+            [(0.3, prior(3)), (1.0, prior(3))],
+            [(1.0, prior(3)), (0.3, prior(3))],
+        );
+        for (law, fits) in [
+            (Law::Unknown, true),
+            (Law::Dirichlet(&rows), true),
+            (Law::Symmetric { epsilon: 0.1 }, false),
+            (Law::Pool(&[]), false),
+            (Law::Pool(std::slice::from_ref(&table)), true),
+            (Law::Mixture(&rising), true),
+            (Law::Mixture(&rising[..1]), false),
+            (Law::Mixture(&falling), false),
+            (Law::Mixture(&[]), false),
+        ] {
+            assert_eq!(law.check(3, 2).is_ok(), fits, "{law:?}");
+        }
+        for law in [
+            Law::Iid(&rows),
+            Law::Pool(std::slice::from_ref(&table)),
+            Law::Mixture(&rising),
+        ] {
+            assert_eq!(law.check(2, 2).unwrap_err().field, "law", "{law:?}");
+        }
+    }
+}

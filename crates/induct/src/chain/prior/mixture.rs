@@ -103,3 +103,46 @@ impl Prior for Weighted {
         Law::Mixture(&self.parts)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::super::{Iid, Symmetric};
+    use super::*;
+
+    #[test]
+    fn a_mixture_respects_its_weights() {
+        let spec = Mixture {
+            parts: vec![
+                MixturePart {
+                    weight: 0.5,
+                    prior: Iid::default().into(),
+                },
+                MixturePart {
+                    weight: 1.5,
+                    prior: Symmetric { epsilon: 0.1 }.into(),
+                },
+            ],
+        };
+        let tables = draws(spec, 2, 2, 4_000);
+        assert_mean(&tables, 0.25, |table| {
+            f64::from(u8::from(table.row(0) == table.row(1)))
+        });
+    }
+
+    #[test]
+    fn mistakes_in_its_parts_are_found_there() {
+        let empty = Mixture { parts: vec![] };
+        assert_eq!(refusal(empty, 2, 2), named("prior.parts", "[]"));
+        let part = |weight: f64, epsilon: f64| MixturePart {
+            weight,
+            prior: Symmetric { epsilon }.into(),
+        };
+        let parts = vec![part(1.0, 0.1), part(0.0, 0.1)];
+        let refused = refusal(Mixture { parts }, 2, 2);
+        assert_eq!(refused, named("prior.parts[1].weight", "0"));
+        let parts = vec![part(1.0, 0.1), part(1.0, 2.0)];
+        let refused = refusal(Mixture { parts }, 2, 2);
+        assert_eq!(refused, named("prior.parts[1].prior.epsilon", "2"));
+    }
+}

@@ -10,6 +10,8 @@
 //! enter it in the list of `spec`.
 
 mod birkhoff;
+#[cfg(test)]
+mod checks;
 mod dirichlet;
 mod doubly_stochastic;
 mod draft;

@@ -83,3 +83,43 @@ impl Prior for Drawn {
         Law::Pool(&self.tables)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{draws, named, refusal};
+    use super::super::{Alpha, Dirichlet};
+    use super::*;
+
+    #[test]
+    fn a_pool_is_drawn_once_and_used_evenly() {
+        let spec = Pool {
+            size: 4,
+            seed: 9,
+            of: Box::new(Dirichlet::default().into()),
+        };
+        let mut uses: Vec<(TransitionTable, usize)> = Vec::new();
+        for table in draws(spec, 2, 2, 4_000) {
+            match uses.iter_mut().find(|(known, _)| *known == table) {
+                Some((_, count)) => *count += 1,
+                None => uses.push((table, 1)),
+            }
+        }
+        assert_eq!(uses.len(), 4);
+        for (_, count) in uses {
+            assert!((count as f64 - 1000.0).abs() < 4.0 * 750_f64.sqrt());
+        }
+    }
+
+    #[test]
+    fn mistakes_in_what_it_is_drawn_from_are_found_there() {
+        let of = |size: usize, alpha: f64| Pool {
+            size,
+            seed: 0,
+            of: Box::new(PriorSpec::from(Dirichlet {
+                alpha: Alpha::Scalar(alpha),
+            })),
+        };
+        assert_eq!(refusal(of(3, -1.0), 2, 2), named("prior.of.alpha", "-1"));
+        assert_eq!(refusal(of(0, 1.0), 2, 2), named("prior.size", "0"));
+    }
+}

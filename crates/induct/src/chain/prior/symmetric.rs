@@ -48,3 +48,29 @@ impl Prior for Symmetric {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::*;
+
+    #[test]
+    fn symmetric_chains_stay_put_with_one_probability() {
+        let tables = draws(Symmetric { epsilon: 0.2 }, 2, 2, 8_000);
+        for table in &tables {
+            let a = table.row(0)[0];
+            assert!(0.3 < a && a < 0.7);
+            assert_eq!(table.row(1), [1.0 - a, a]);
+        }
+        assert_mean(&tables, 0.5, |table| table.row(0)[0]);
+        assert_mean(&tables, 0.04 / 3.0, |table| (table.row(0)[0] - 0.5).powi(2));
+    }
+
+    #[test]
+    fn half_the_width_is_at_most_a_half() {
+        for (epsilon, shown) in [(0.6, "0.6"), (0.0, "0"), (f64::NAN, "NaN")] {
+            let refused = refusal(Symmetric { epsilon }, 2, 2);
+            assert_eq!(refused, named("prior.epsilon", shown));
+        }
+    }
+}
