@@ -92,8 +92,11 @@ impl Story<'_> {
 
     fn losses(&self) -> String {
         let sequences = self.recipe.record.test_sequences;
+        let names = self.summary.strategies.iter().map(|(name, _)| name.len());
+        let width = names.max().unwrap_or(0).max(10);
         let mut text = format!(
-            "\nAt the end, in nats at the last position, ± one standard error over the same {}\n  {:<10} {:>18} {:>22}\n",
+            "\nAt the end, in nats at the last position, ± one standard error over the same {}\n  \
+             {:<width$} {:>18} {:>22}\n",
             count(sequences, "test sequence"),
             "",
             "KL(truth || ·)",
@@ -108,11 +111,11 @@ impl Story<'_> {
             self.history.last(&KL_TRUTH),
             self.history.last(&KL_TRUTH_SE),
         );
-        text += &format!("  {:<10} {model:>18}\n", "model");
+        text += &format!("  {:<width$} {model:>18}\n", "model");
         for (name, level) in &self.summary.strategies {
             let truth = with_error(level.kl_truth, level.se);
             let to_model = with_error(level.kl_to_model, None);
-            text += &format!("  {name:<10} {truth:>18} {to_model:>22}\n");
+            text += &format!("  {name:<width$} {truth:>18} {to_model:>22}\n");
         }
         text
     }

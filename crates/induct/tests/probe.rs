@@ -1,5 +1,7 @@
 //! Probes: what they read from models whose answer is known.
 
+use std::sync::Arc;
+
 use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
 use induct::measure::{
     ENTROPY, HeadMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH,
@@ -10,7 +12,7 @@ use induct::probe::{
     Draw, Instruments, Positions, TestSet, head_measures, matching, odd_even_score,
     positional_profile,
 };
-use induct::strategy::Strategy;
+use induct::strategy::{self, Strategy};
 use induct::train::Recipe;
 
 fn test_set(states: usize, length: usize, count: u64) -> TestSet {
@@ -20,10 +22,11 @@ fn test_set(states: usize, length: usize, count: u64) -> TestSet {
         seed: 3,
         step: 0,
     };
-    let asked: Vec<(Strategy, Positions)> = Strategy::reference(&prior)
+    let bayes = strategy::named("bayes", &prior).unwrap();
+    let asked: Vec<(Arc<dyn Strategy>, Positions)> = strategy::ladder(&prior)
         .into_iter()
         .map(|strategy| (strategy, Positions::All))
-        .chain([(Strategy::bayes(&prior).unwrap(), Positions::Last)])
+        .chain([(bayes, Positions::Last)])
         .collect();
     let draw = Draw {
         address,
@@ -110,24 +113,16 @@ fn divergences_are_what_the_definition_says() {
     let exact_params: Vec<f64> = params.iter().map(|&w| w.into()).collect();
     let set = test_set(states, length, count);
     let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
-    let bigram = &Strategy::reference(&prior)[2];
-    assert_eq!(bigram.name(), "bigram");
+    let bigram = strategy::named("bigram", &prior).unwrap();
     let (mut last, mut all) = (0.0, 0.0);
     for tokens in set.sequences() {
         let logits = twin::logits(&model, &exact_params, &tokens[..length]);
-        let mut predicted = vec![0.0; length * states];
-        bigram.predict(
-            &tokens,
-            None,
-            0..length,
-            &mut Default::default(),
-            &mut predicted,
-        );
+        let predicted = bigram.distributions(&tokens).unwrap();
         for i in 0..length {
             let sum: f64 = logits.row(i).iter().map(|f| f.exp()).sum();
             let kl: f64 = (0..states)
                 .map(|c| {
-                    let p = predicted[i * states + c];
+                    let p = predicted.row(i)[c];
                     p * (p / (logits[(i, c)].exp() / sum)).ln()
                 })
                 .sum();

@@ -1,12 +1,14 @@
 //! What every strategy promises, and what Bayes' rule says when worked out another way.
 
+use std::sync::Arc;
+
 use induct::chain::prior::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
 };
 use induct::chain::{
     Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable, open_unit,
 };
-use induct::strategy::{Bayes, Ngram, Scratch, Strategy};
+use induct::strategy::{self, Bayes, Ngram, Oracle, PredictError, Scratch, Seen, Strategy};
 use rayon::prelude::*;
 
 fn address(seed: u64) -> Address {
@@ -72,34 +74,29 @@ fn all_priors() -> Vec<TaskPrior> {
 }
 
 /// Everything that is defined for a prior.
-fn all_strategies(prior: &TaskPrior) -> Vec<Strategy> {
-    let mut strategies = Strategy::reference(prior);
-    strategies.push(Strategy::bayes(prior).unwrap());
-    strategies.extend(Strategy::bayes_unigram(prior));
-    strategies.push(Strategy::oracle(prior));
+fn all_strategies(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
+    let mut strategies = strategy::all(prior).unwrap();
+    strategies.push(strategy::named("oracle", prior).unwrap());
     strategies
 }
 
+fn bayes(prior: &TaskPrior) -> Arc<dyn Strategy> {
+    strategy::named("bayes", prior).unwrap()
+}
+
+fn seen<'a>(tokens: &'a [u8], chain: Option<&'a TransitionTable>) -> Seen<'a> {
+    Seen { tokens, chain }
+}
+
 /// Distributions at all positions, [tokens, k].
-fn everywhere(strategy: &Strategy, tokens: &[u8], table: Option<&TransitionTable>) -> Vec<f64> {
-    let mut out = vec![0.0; tokens.len() * strategy.states()];
-    let mut scratch = Scratch::default();
-    strategy.predict(tokens, table, 0..tokens.len(), &mut scratch, &mut out);
-    out
+fn everywhere(strategy: &dyn Strategy, tokens: &[u8], table: Option<&TransitionTable>) -> Vec<f64> {
+    let answers = strategy.distributions(seen(tokens, table)).unwrap();
+    answers.rows().flatten().copied().collect()
 }
 
 /// The distribution after all of `tokens`.
-fn at_end(strategy: &Strategy, tokens: &[u8]) -> Vec<f64> {
-    let mut out = vec![0.0; strategy.states()];
-    let last = tokens.len() - 1;
-    strategy.predict(
-        tokens,
-        None,
-        last..tokens.len(),
-        &mut Scratch::default(),
-        &mut out,
-    );
-    out
+fn at_end(strategy: &dyn Strategy, tokens: &[u8]) -> Vec<f64> {
+    strategy.next_distribution(tokens).unwrap()
 }
 
 #[test]
@@ -117,7 +114,7 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
         );
         for strategy in all_strategies(&prior) {
             let name = strategy.name();
-            let full = everywhere(&strategy, &tokens, table);
+            let full = everywhere(&*strategy, &tokens, table);
             for row in full.chunks_exact(k) {
                 assert!(row.iter().all(|&p| p > 0.0), "{name}: {row:?}");
                 assert!(
@@ -129,15 +126,15 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
                 // Equal to the bit, with the future cut off …
                 let slice = &full[range.start * k..range.end * k];
                 let mut out = vec![0.0; slice.len()];
-                let seen = &tokens[..range.end];
-                strategy.predict(seen, table, range.clone(), &mut scratch, &mut out);
+                let until = seen(&tokens[..range.end], table);
+                strategy.predict(until, range.clone(), &mut scratch, &mut out);
                 assert_eq!(out, slice, "{name} at {range:?}");
                 // … or changed.
                 let mut other = tokens.clone();
                 for symbol in &mut other[range.end..] {
                     *symbol = (*symbol + 1) % k as u8;
                 }
-                strategy.predict(&other, table, range.clone(), &mut scratch, &mut out);
+                strategy.predict(seen(&other, table), range.clone(), &mut scratch, &mut out);
                 assert_eq!(out, slice, "{name} at {range:?}");
             }
         }
@@ -147,7 +144,7 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
 #[test]
 fn threads_change_nothing() {
     let prior = prior(&dirichlet(&[1.0, 1.0, 1.0]), 3, 2);
-    let bayes = Strategy::bayes(&prior).unwrap();
+    let bayes = bayes(&prior);
     let sequence = |index: u64| {
         let mut tokens = vec![0; 9];
         Sampler::new(&prior)
@@ -157,7 +154,7 @@ fn threads_change_nothing() {
     };
     let predict = |scratch: &mut Scratch, index: u64| {
         let mut out = vec![0.0; 27];
-        bayes.predict(&sequence(index), None, 0..9, scratch, &mut out);
+        bayes.predict(seen(&sequence(index), None), 0..9, scratch, &mut out);
         out
     };
     let mut scratch = Scratch::default();
@@ -173,37 +170,34 @@ fn threads_change_nothing() {
 fn effective_samples_are_reported_where_something_was_sampled() {
     for prior in all_priors() {
         let tokens = [0, 1, 1, 0, 0, 1];
-        for strategy in all_strategies(&prior) {
-            if let Strategy::Bayes(bayes) = &strategy {
-                let mut out = vec![0.0; 6 * prior.states()];
-                let effective =
-                    strategy.predict(&tokens, None, 0..6, &mut Scratch::default(), &mut out);
-                assert_eq!(effective.is_none(), bayes.is_exact(), "{prior:?}");
-                assert!(
-                    effective.is_none_or(|n| (1.0..4096.5).contains(&n)),
-                    "{effective:?}"
-                );
-            }
-        }
+        let bayes = Bayes::new(&prior).unwrap();
+        let mut out = vec![0.0; 6 * prior.states()];
+        let mut scratch = Scratch::default();
+        let effective = bayes.predict(seen(&tokens, None), 0..6, &mut scratch, &mut out);
+        assert_eq!(effective.is_none(), bayes.is_exact(), "{prior:?}");
+        assert!(
+            effective.is_none_or(|n| (1.0..4096.5).contains(&n)),
+            "{effective:?}"
+        );
     }
 }
 
 #[test]
 fn names_and_reference_strategies_follow_the_task() {
     let prior = prior(&dirichlet(&[1.0, 1.0]), 2, 4);
-    let names: Vec<String> = all_strategies(&prior).iter().map(Strategy::name).collect();
+    let names: Vec<String> = all_strategies(&prior).iter().map(|s| s.name()).collect();
     let expected = [
         "uniform", "unigram", "bigram", "trigram", "4-gram", "bayes", "oracle",
     ];
     assert_eq!(names, expected);
-    let refused = Strategy::bayes_unigram(&prior).unwrap_err();
+    let refused = strategy::named("bayes-unigram", &prior).unwrap_err();
     assert!(refused.value.contains("ngram 4"), "{refused}");
 }
 
 #[test]
 fn counting_strategies_match_counts_by_hand() {
     let tokens = [0, 1, 1, 2, 1, 1];
-    let ngram = |m, alpha: &Alpha| Strategy::Ngram(Ngram::new(m, 3, alpha).unwrap());
+    let ngram = |m, alpha: &Alpha| Ngram::new(m, 3, alpha).unwrap();
     let one = Alpha::Scalar(1.0);
     // 0 once, 1 four times, 2 once; six in all.
     assert_eq!(
@@ -234,9 +228,7 @@ fn counting_strategies_match_counts_by_hand() {
 
 /// Mean and standard error of the prediction of symbol 0 over seeds.
 fn over_seeds(make: impl Fn(u64) -> Bayes, tokens: &[u8]) -> (f64, f64) {
-    let predictions: Vec<f64> = (0..24)
-        .map(|seed| at_end(&Strategy::Bayes(make(seed)), tokens)[0])
-        .collect();
+    let predictions: Vec<f64> = (0..24).map(|seed| at_end(&make(seed), tokens)[0]).collect();
     mean_and_error(&predictions)
 }
 
@@ -281,7 +273,7 @@ fn sampling_the_posterior_agrees_with_sampling_the_prior_and_with_exact_bayes() 
         let error = posterior.1.hypot(from_prior.1);
         assert!((posterior.0 - from_prior.0).abs() < 4.0 * error, "{case}");
         if (states, ngram) == (2, 2) {
-            let exact = at_end(&Strategy::bayes(&prior).unwrap(), tokens)[0];
+            let exact = at_end(&*bayes(&prior), tokens)[0];
             assert!(
                 (posterior.0 - exact).abs() < 4.0 * posterior.1,
                 "{case} {exact}"
@@ -302,13 +294,13 @@ fn a_mixture_agrees_with_sampling_it() {
     });
     let parts = vec![part(1.0, dirichlet(&[0.5, 1.0])), part(2.0, iid)];
     let prior = prior(&PriorSpec::from(Mixture { parts }), 2, 2);
-    let exact = Strategy::bayes(&prior).unwrap();
+    let exact = bayes(&prior);
     for tokens in [&[1][..], &[0, 0, 1, 0], &[1, 0, 1, 0, 1, 0, 1]] {
         let sampled = over_seeds(
             |seed| Bayes::by_prior_sample(&prior, 4096, seed).unwrap(),
             tokens,
         );
-        let expected = at_end(&exact, tokens)[0];
+        let expected = at_end(&*exact, tokens)[0];
         assert!(sampled.1 < 4e-3, "{sampled:?}");
         assert!(
             (sampled.0 - expected).abs() < 4.0 * sampled.1,
@@ -344,7 +336,7 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
         Sampler::new(&prior)
             .sequence(&prior, address(4), 0, &mut tokens)
             .unwrap();
-        let rows = everywhere(&Strategy::bayes(&prior).unwrap(), &tokens, None);
+        let rows = everywhere(&*bayes(&prior), &tokens, None);
         for (position, row) in rows.chunks_exact(states).enumerate() {
             for (symbol, p) in row.iter().enumerate() {
                 let longer = [&tokens[..=position], &[symbol as u8]].concat();
@@ -370,9 +362,9 @@ fn bayes_for_a_fixed_chain_is_the_oracle_and_for_independent_symbols_the_unigram
     );
     let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
     let tokens = [0, 1, 1, 0, 1, 0, 0, 0, 1];
-    let bayes = everywhere(&Strategy::bayes(&fixed).unwrap(), &tokens, None);
-    let oracle = everywhere(&Strategy::oracle(&fixed), &tokens, Some(&table));
-    for (a, b) in bayes.iter().zip(&oracle) {
+    let by_bayes = everywhere(&*bayes(&fixed), &tokens, None);
+    let oracle = everywhere(&Oracle::new(2), &tokens, Some(&table));
+    for (a, b) in by_bayes.iter().zip(&oracle) {
         assert!((a - b).abs() < 1e-15, "{a} {b}");
     }
     let alpha = Alpha::Vector(vec![0.5, 3.0]);
@@ -383,15 +375,15 @@ fn bayes_for_a_fixed_chain_is_the_oracle_and_for_independent_symbols_the_unigram
         2,
         2,
     );
-    let unigram = Strategy::Ngram(Ngram::new(1, 2, &alpha).unwrap());
+    let unigram = Ngram::new(1, 2, &alpha).unwrap();
     assert_eq!(
-        everywhere(&Strategy::bayes(&iid).unwrap(), &tokens, None),
+        everywhere(&*bayes(&iid), &tokens, None),
         everywhere(&unigram, &tokens, None)
     );
 }
 
 /// Expected log losses of one sequence at every position, the next symbol averaged over its true law.
-fn losses(strategy: &Strategy, tokens: &[u8], truth: &[f64]) -> Vec<f64> {
+fn losses(strategy: &dyn Strategy, tokens: &[u8], truth: &[f64]) -> Vec<f64> {
     let k = strategy.states();
     let rows = everywhere(strategy, tokens, None);
     let loss = |(row, truth): (&[f64], &[f64])| -> f64 {
@@ -431,18 +423,18 @@ fn bayes_beats_every_strategy_that_does_not_know_the_chain() {
         let prior = prior(&spec, states, ngram);
         let mut sampler = Sampler::new(&prior);
         let mut tokens = vec![0; 20];
-        let bayes = Strategy::bayes(&prior).unwrap();
-        let mut others = Strategy::reference(&prior);
-        others.extend(Strategy::bayes_unigram(&prior));
+        let bayes = bayes(&prior);
+        let mut others = strategy::ladder(&prior);
+        others.extend(strategy::named("bayes-unigram", &prior));
         let (mut best, mut rest) = (Vec::new(), vec![Vec::new(); others.len()]);
         for index in 0..sequences {
             let table = sampler
                 .sequence(&prior, address(5), index, &mut tokens)
                 .unwrap();
-            let truth = everywhere(&Strategy::oracle(&prior), &tokens, Some(table));
-            best.push(losses(&bayes, &tokens, &truth));
+            let truth = everywhere(&Oracle::new(prior.states()), &tokens, Some(table));
+            best.push(losses(&*bayes, &tokens, &truth));
             for (strategy, losses_of) in others.iter().zip(&mut rest) {
-                losses_of.push(losses(strategy, &tokens, &truth));
+                losses_of.push(losses(&**strategy, &tokens, &truth));
             }
         }
         for (strategy, other) in others.iter().zip(&rest) {
@@ -460,8 +452,8 @@ fn bayes_beats_every_strategy_that_does_not_know_the_chain() {
 fn bayes_unigram_beats_counting_on_independent_symbols_of_its_law() {
     for alpha in [[1.0, 1.0], [0.2, 0.2], [2.0, 0.5]] {
         let prior = prior(&dirichlet(&alpha), 2, 2);
-        let best = Strategy::bayes_unigram(&prior).unwrap();
-        let counting = Strategy::Ngram(Ngram::new(1, 2, &Alpha::Vector(alpha.to_vec())).unwrap());
+        let best = strategy::named("bayes-unigram", &prior).unwrap();
+        let counting = Ngram::new(1, 2, &Alpha::Vector(alpha.to_vec())).unwrap();
         let (mut of_best, mut of_counting) = (Vec::new(), Vec::new());
         for (index, table) in prior
             .draw_many(3000, address(6))
@@ -475,7 +467,7 @@ fn bayes_unigram_beats_counting_on_independent_symbols_of_its_law() {
                 .map(|_| u8::from(open_unit(&mut rng) > frequency))
                 .collect();
             let truth = table.stationary().repeat(20);
-            of_best.push(losses(&best, &tokens, &truth));
+            of_best.push(losses(&*best, &tokens, &truth));
             of_counting.push(losses(&counting, &tokens, &truth));
         }
         let excess = excess(&of_best, &of_counting);
@@ -483,4 +475,46 @@ fn bayes_unigram_beats_counting_on_independent_symbols_of_its_law() {
         assert!(holds, "α = {alpha:?}: {excess:?}");
         assert!(excess[0].0 > 4.0 * excess[0].1, "α = {alpha:?}: {excess:?}");
     }
+}
+
+#[test]
+fn single_sequences_are_checked_before_they_are_predicted_on() {
+    let prior = prior(&dirichlet(&[1.0, 1.0]), 2, 2);
+    let table = TransitionTable::from_rows(2, 2, &[vec![0.9, 0.1], vec![0.2, 0.8]]).unwrap();
+    for strategy in all_strategies(&prior) {
+        let name = strategy.name();
+        let chain = strategy.needs_chain().then_some(&table);
+        let ask = |tokens: &[u8]| strategy.distributions(Seen { tokens, chain });
+        assert_eq!(ask(&[]).unwrap_err(), PredictError::Empty, "{name}");
+        let unknown = ask(&[0, 1, 2]).unwrap_err();
+        assert!(
+            matches!(
+                unknown,
+                PredictError::Symbol {
+                    position: 2,
+                    symbol: 2,
+                    ..
+                }
+            ),
+            "{name}: {unknown}"
+        );
+        assert!(unknown.to_string().contains("0 to 1"), "{unknown}");
+        let answers = ask(&[0, 1, 1]).unwrap();
+        assert_eq!(answers.positions(), 3);
+        let tokens = &[0, 1, 1];
+        let last = strategy.next_distribution(Seen { tokens, chain });
+        assert_eq!(answers.row(2), last.unwrap(), "{name}");
+        assert_eq!(answers.rows().next_back(), Some(answers.row(2)));
+    }
+    let oracle = strategy::named("oracle", &prior).unwrap();
+    let refused = oracle.distributions(&[0, 1]).unwrap_err();
+    assert!(matches!(refused, PredictError::NoChain { .. }), "{refused}");
+    let three = TransitionTable::unset(3, 2);
+    let refused = oracle
+        .distributions(seen(&[0, 1], Some(&three)))
+        .unwrap_err();
+    assert!(
+        matches!(refused, PredictError::Chain { found: 3, .. }),
+        "{refused}"
+    );
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use induct::chain::{Address, Purpose};
 use induct::model::Model;
 use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet};
-use induct::strategy::Strategy;
+use induct::strategy;
 use induct::train::Recipe;
 
 use crate::experiment::Experiment;
@@ -97,9 +97,9 @@ pub(crate) fn fresh_set(
     bayes: bool,
 ) -> Result<TestSet, ProbeError> {
     let prior = recipe.prior()?;
-    let mut strategies = Strategy::reference(&prior);
+    let mut strategies = strategy::ladder(&prior);
     if bayes {
-        strategies.push(Strategy::bayes(&prior)?);
+        strategies.push(strategy::named("bayes", &prior)?);
     }
     let asked = strategies.into_iter().map(|s| (s, Positions::Last));
     let draw = Draw {

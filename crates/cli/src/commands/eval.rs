@@ -1,6 +1,7 @@
 //! `induct eval`: divergences on a fresh test set, with standard errors.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
 use indicatif::ProgressBar;
@@ -8,7 +9,7 @@ use induct::chain::{Address, Purpose, TaskPrior};
 use induct::lanes::LANES;
 use induct::model::Model;
 use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
-use induct::strategy::Strategy;
+use induct::strategy::{self, Strategy};
 use induct::train::Recipe;
 use induct_store::RunFolder;
 use serde_json::{Map, Value, json};
@@ -148,13 +149,18 @@ fn measure(
     trained: Option<(&Model, &[f32])>,
     sequences: u64,
 ) -> Result<Measured, Failure> {
-    let reference = Strategy::reference(prior);
-    let mut asked: Vec<(Strategy, Positions)> =
-        reference.into_iter().map(|s| (s, Positions::All)).collect();
-    let bayes = Strategy::bayes_unigram(prior)
-        .into_iter()
-        .chain([Strategy::bayes(prior)?]);
-    asked.extend(bayes.map(|strategy| (strategy, Positions::Last)));
+    let ladder = strategy::ladder_names(prior.ngram());
+    let asked = strategy::all(prior)?.into_iter().map(|strategy| {
+        // What is not on the ladder may take long.
+        let cheap = ladder.contains(&strategy.name());
+        let positions = if cheap {
+            Positions::All
+        } else {
+            Positions::Last
+        };
+        (strategy, positions)
+    });
+    let asked: Vec<(Arc<dyn Strategy>, Positions)> = asked.collect();
     let address = Address {
         purpose: Purpose::Fresh,
         seed: recipe.seeds.eval,

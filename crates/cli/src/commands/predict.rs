@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use induct::chain::TaskPrior;
 use induct::model::Model;
-use induct::strategy::{Scratch, Strategy};
+use induct::strategy;
 use induct_store::RunFolder;
 use serde_json::{Value, json};
 
@@ -112,22 +112,16 @@ fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Result<Vec<f64>, Fai
     Ok(last.iter().map(|&p| f64::from(p)).collect())
 }
 
+/// What every strategy says of the next symbol.
 fn predict_by_strategies(
     prior: &TaskPrior,
     tokens: &[u8],
 ) -> Result<Vec<(String, Vec<f64>)>, Failure> {
-    let mut strategies = Strategy::reference(prior);
-    strategies.extend(Strategy::bayes_unigram(prior));
-    strategies.push(Strategy::bayes(prior)?);
-    let mut scratch = Scratch::default();
-    let last = tokens.len() - 1..tokens.len();
-    let rows = strategies
-        .iter()
-        .map(|strategy| {
-            let mut row = vec![0.0; prior.states()];
-            strategy.predict(tokens, None, last.clone(), &mut scratch, &mut row);
-            (strategy.name(), row)
-        })
-        .collect();
-    Ok(rows)
+    let strategies = strategy::all(prior)?.into_iter();
+    let answers = strategies.map(|strategy| {
+        let answer = strategy.next_distribution(tokens);
+        let answer = answer.map_err(|error| Failure::mistake(error.to_string()))?;
+        Ok((strategy.name(), answer))
+    });
+    answers.collect()
 }

@@ -34,8 +34,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(summary) => summary,
         // The levels of strategies are not written before the end.
         None => arguments.threads.run(|| {
-            let instruments = Instruments::new(recipe)?;
-            Ok(Summary::of_records(&history, instruments.levels()))
+            // What another program's strategies say can be known only there.
+            let levels = match recipe.check_parts() {
+                Ok(()) => Instruments::new(recipe)?.levels().to_vec(),
+                Err(_) => Vec::new(),
+            };
+            Ok(Summary::of_records(recipe, &history, &levels))
         })?,
     };
     let story = Story {
@@ -59,9 +63,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             ))?;
         }
         None => {
-            print(&format!(
-                "Not ended: `induct train {path}/recipe.toml --resume` goes on with it.\n\n"
-            ))?;
+            let how = match recipe.check_parts() {
+                Ok(()) => format!("`induct train {path}/recipe.toml --resume` goes on with it."),
+                Err(missing) => format!("only the program that made it can go on ({missing})."),
+            };
+            print(&format!("Not ended: {how}\n\n"))?;
         }
     }
     print(&story.text())

@@ -20,3 +20,4 @@ pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
 pub use table::{
     MAX_CONTEXTS, MAX_STATES, TransitionTable, context_index, contexts_with_prefix, slide,
 };
+pub(crate) use table::{row_fault, shown_row};

@@ -224,9 +224,35 @@ impl TransitionTable {
     }
 }
 
+/// A row, cut off if it is long.
+pub(crate) fn shown_row(row: &[f64]) -> String {
+    const LONGEST: usize = 8;
+    let numbers: Vec<String> = row.iter().take(LONGEST).map(f64::to_string).collect();
+    let more = if row.len() > LONGEST { ", …" } else { "" };
+    format!("[{}{more}]", numbers.join(", "))
+}
+
+/// What keeps `row` from being a distribution, if its sum may be `tolerance` from one.
+pub(crate) fn row_fault(row: &[f64], tolerance: f64) -> Option<String> {
+    if let Some(symbol) = row.iter().position(|p| !p.is_finite()) {
+        return Some(format!("which is {} at symbol {symbol}", row[symbol]));
+    }
+    if let Some(symbol) = row.iter().position(|&p| p < 0.0) {
+        return Some(format!("which is {} at symbol {symbol}", row[symbol]));
+    }
+    let sum: f64 = row.iter().sum();
+    ((sum - 1.0).abs() > tolerance).then(|| format!("which sums to {sum}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_rows_are_cut_off() {
+        assert_eq!(shown_row(&[0.5, 0.25, 0.25]), "[0.5, 0.25, 0.25]");
+        assert!(shown_row(&[0.1; 10]).ends_with("0.1, …]"));
+    }
 
     #[test]
     fn the_oldest_symbol_is_most_significant() {

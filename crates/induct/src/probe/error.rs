@@ -2,6 +2,7 @@
 
 use crate::chain::DrawError;
 use crate::invalid::Invalid;
+use crate::strategy::BadAnswer;
 
 /// Why a test set or what is read from it cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -12,4 +13,12 @@ pub enum ProbeError {
     /// A prior from another crate draws no chains.
     #[error(transparent)]
     Prior(#[from] DrawError),
+    /// A strategy's answer is no distribution.
+    #[error("on sequence {sequence} of the test set, {error}")]
+    Answer {
+        /// The number of the sequence it was asked about.
+        sequence: u64,
+        /// What it answered.
+        error: BadAnswer,
+    },
 }

@@ -2,6 +2,7 @@
 
 use super::phases::{Course, Drop, Phase, drops, phases};
 use crate::measure::{Column, KL_STRATEGY, KL_TRUTH, Of, STEP};
+use crate::strategy::ladder_names;
 
 /// Columns of numbers, one row per recorded step. A number that is missing is NaN.
 #[derive(Clone, Debug, Default)]
@@ -136,7 +137,7 @@ impl History {
         self.rows().map(|row| row[0] as u64).collect()
     }
 
-    /// Names of the strategies that the model is compared with, from the simplest on.
+    /// Names of the strategies that the model is compared with, those of the ladder first, from the simplest on.
     pub fn strategies(&self) -> Vec<String> {
         let name = |column: &Column| match &column.of {
             Of::Strategy(name) if *column.measure == KL_STRATEGY => Some(name.clone()),
@@ -145,13 +146,14 @@ impl History {
         self.columns.iter().filter_map(name).collect()
     }
 
-    /// The strategy that the model is nearest to in the last row.
-    pub fn nearest(&self) -> Option<&str> {
+    /// The strategy of an n-gram task's ladder that the model is nearest to in the last row.
+    pub fn nearest(&self, ngram: usize) -> Option<&str> {
+        let ladder = ladder_names(ngram);
         let distance = |(column, value): (_, Option<f64>)| match column {
             &Column {
                 measure,
                 of: Of::Strategy(ref name),
-            } if *measure == KL_STRATEGY => Some((value?, name.as_str())),
+            } if *measure == KL_STRATEGY && ladder.contains(name) => Some((value?, name.as_str())),
             _ => None,
         };
         self.last_row()
@@ -160,14 +162,15 @@ impl History {
             .map(|(_, name)| name)
     }
 
-    /// Phases and drops with respect to the strategies.
-    pub fn phases(&self) -> (Vec<Phase>, Vec<Drop>) {
+    /// Phases and drops with respect to the ladder of strategies that an n-gram task has. Others that the model is
+    /// compared with do not count: what phases a run has must not depend on what else is looked at.
+    pub fn phases(&self, ngram: usize) -> (Vec<Phase>, Vec<Drop>) {
         let distance = |name: String| {
             let column = self.column(KL_STRATEGY.of_strategy(&name))?;
             Some((name, column))
         };
-        let distances: Vec<(String, Vec<f64>)> =
-            self.strategies().into_iter().filter_map(distance).collect();
+        let ladder = ladder_names(ngram).into_iter();
+        let distances: Vec<(String, Vec<f64>)> = ladder.filter_map(distance).collect();
         let (steps, loss) = (self.steps(), self.column(&KL_TRUTH).unwrap_or_default());
         let course = Course {
             steps: &steps,

@@ -1,12 +1,14 @@
 //! Everything that is measured on a model while it trains.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{matching, means, odd_even_score, positional_profile};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
-use crate::chain::{Address, PriorSpec, Purpose, TaskPrior};
+use crate::chain::{Address, Purpose, TaskPrior};
 use crate::invalid::Invalid;
 use crate::lanes::{LANES, Lane};
 use crate::measure::{
@@ -15,7 +17,7 @@ use crate::measure::{
 };
 use crate::model::{Kind, Model, ModelSpec};
 use crate::scratch::ScratchPool;
-use crate::strategy::Strategy;
+use crate::strategy::{self, Strategy};
 use crate::train::{Recipe, StepLoss, THOROUGH_SEQUENCES};
 
 /// Fixed test sets and what is read from them at every recorded step.
@@ -69,7 +71,9 @@ fn set_number(index: usize) -> u64 {
 /// If the recipe has no prior to draw from.
 pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     let length = recipe.task.length;
-    test_set(recipe, &recipe.prior()?, 0, length, Positions::All)
+    let prior = recipe.prior()?;
+    let strategies = recipe.strategies(&prior)?;
+    test_set(recipe, &prior, 0, length, (strategies, Positions::All))
 }
 
 /// Test set number `number` of a recipe. Only the first one is measured at all positions.
@@ -78,7 +82,7 @@ fn test_set(
     prior: &TaskPrior,
     number: u64,
     length: usize,
-    positions: Positions,
+    (strategies, positions): (Vec<Arc<dyn Strategy>>, Positions),
 ) -> Result<TestSet, ProbeError> {
     let address = Address {
         purpose: Purpose::Test,
@@ -91,21 +95,14 @@ fn test_set(
         length,
         thorough: if number == 0 { THOROUGH_SEQUENCES } else { 0 },
     };
-    let strategies = Strategy::reference(prior).into_iter();
-    let asked: Vec<(Strategy, Positions)> = strategies.map(|s| (s, positions)).collect();
-    TestSet::draw(prior, &draw, &asked)
+    let asked = strategies.into_iter().map(|strategy| (strategy, positions));
+    TestSet::draw(prior, &draw, &asked.collect::<Vec<_>>())
 }
 
 /// The columns that a run of `recipe` records.
 pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
-    // The strategies' names depend on n only: no need to draw a prior's pool.
-    let any_prior = TaskPrior::new(&PriorSpec::default(), recipe.task.states, recipe.task.ngram)
-        .map_err(|invalid| invalid.within("task"))?;
-    let strategies: Vec<String> = Strategy::reference(&any_prior)
-        .iter()
-        .map(Strategy::name)
-        .collect();
     let model = recipe.model()?;
+    let strategies = recipe.record.strategy_names(recipe.task.ngram);
     let lags = match (&recipe.model, model.length()) {
         (ModelSpec::Transformer(spec), _) if !spec.positions.is_relative() => 0,
         (_, length) => length,
@@ -157,7 +154,8 @@ impl Instruments {
         for (index, test) in recipe.record.tests.iter().enumerate() {
             let prior = recipe.test_prior(index)?;
             let length = test.length.unwrap_or(recipe.task.length);
-            let set = test_set(recipe, &prior, set_number(index), length, Positions::Last)?;
+            let asked = (strategy::ladder(&prior), Positions::Last);
+            let set = test_set(recipe, &prior, set_number(index), length, asked)?;
             sets.push((test.name.clone(), set));
         }
         let levels = sets.iter().map(|(name, set)| levels(name, set)).collect();
@@ -198,6 +196,8 @@ impl Instruments {
             && own.seeds.eval == other.seeds.eval
             && own.record.test_sequences == other.record.test_sequences
             && own.record.measures == other.record.measures
+            && own.record.strategies == other.record.strategies
+            && own.record.custom_strategies == other.record.custom_strategies
             && own.record.tests == other.record.tests
     }
 

@@ -1,6 +1,7 @@
 //! Test sets: sequences with the predictions of the truth and of strategies, and a model's distance to them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -8,11 +9,12 @@ use super::error::ProbeError;
 use super::estimate::Moments;
 use super::heads::HeadSums;
 use crate::chain::{Address, Sampler, TaskPrior, TokenBlock};
+use crate::invalid::require;
 use crate::lanes::{LANES, Lane, leveled};
 use crate::measure::HeadMeasure;
 use crate::model::{Evaluator, InputError, Model};
 use crate::scratch::ScratchPool;
-use crate::strategy::{Scratch, Strategy};
+use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy};
 
 /// Which positions of a sequence predictions are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,16 +86,25 @@ impl TestSet {
     ///
     /// # Errors
     ///
-    /// If a prior from another crate draws no chains.
+    /// If a prior from another crate draws no chains, or a strategy does not answer with distributions over the
+    /// prior's symbols.
     pub fn draw(
         prior: &TaskPrior,
         draw: &Draw,
-        strategies: &[(Strategy, Positions)],
+        strategies: &[(Arc<dyn Strategy>, Positions)],
     ) -> Result<Self, ProbeError> {
         let (states, length) = (prior.states(), draw.length);
-        let truth = (Strategy::oracle(prior), Positions::All);
-        let asked: Vec<&(Strategy, Positions)> =
+        let truth: (Arc<dyn Strategy>, _) = (Arc::new(Oracle::new(states)), Positions::All);
+        let asked: Vec<&(Arc<dyn Strategy>, Positions)> =
             std::iter::once(&truth).chain(strategies).collect();
+        for (strategy, _) in &asked {
+            require(
+                strategy.states() == states,
+                "strategy",
+                format!("\"{}\" over {} symbols", strategy.name(), strategy.states()),
+                &format!("a strategy over the prior's {states} symbols"),
+            )?;
+        }
         let starts: Vec<u64> = draw.sequences.clone().step_by(LANES).collect();
         let thorough = draw
             .thorough
@@ -118,8 +129,16 @@ impl TestSet {
                             let start = own.probs.len();
                             own.probs.resize(start + range.len() * states, 0.0);
                             let out = &mut own.probs[start..];
-                            let samples =
-                                strategy.predict(&tokens, Some(table), range, scratch, out);
+                            let seen = strategy::Seen {
+                                tokens: &tokens,
+                                chain: Some(table),
+                            };
+                            let at = range.start;
+                            let samples = strategy.predict(seen, range, scratch, out);
+                            if let Some(error) = BadAnswer::find(strategy.as_ref(), at, out) {
+                                let sequence = index;
+                                return Err(ProbeError::Answer { sequence, error });
+                            }
                             own.effective_samples = fewer(own.effective_samples, samples);
                         }
                         lanes.push(tokens);

@@ -223,7 +223,7 @@ impl Run {
                 .recipe
                 .record
                 .next_record(step, records.recipe.train.steps);
-            let nearest = records.history.nearest();
+            let nearest = records.history.nearest(records.recipe.task.ngram);
             let train = || -> Result<bool, TrainError> {
                 loop {
                     let last = records.watches_last && trainer.step() + 1 == next;

@@ -8,6 +8,7 @@ use super::drive::{Ending, Run};
 use super::identity::{Identity, NUMERICS, arithmetic};
 use crate::measure::{KL_STRATEGY, STEP};
 use crate::probe::{Drop, Estimate, History, IN_DISTRIBUTION, Phase, TestLevels};
+use crate::train::Recipe;
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,8 +110,7 @@ impl Summary {
             Ending::Diverged(diverged) => (Ended::Diverged, Some(diverged.step)),
             Ending::Stopped(_) | Ending::PriorFailed { .. } => return None,
         };
-        let mut summary = Self::of_records(run.history(), run.instruments().levels());
-        summary.name = run.recipe().name.clone();
+        let mut summary = Self::of_records(run.recipe(), run.history(), run.instruments().levels());
         summary.identity = Identity::of(run.recipe()).run;
         summary.steps = run.step();
         (summary.ended, summary.diverged_at) = (ended, diverged_at);
@@ -121,19 +121,28 @@ impl Summary {
     }
 
     /// What records say by themselves, of a run that may not have ended.
-    pub fn of_records(history: &History, levels: &[TestLevels]) -> Self {
-        let (phases, drops) = history.phases();
+    pub fn of_records(recipe: &Recipe, history: &History, levels: &[TestLevels]) -> Self {
+        let (phases, drops) = history.phases(recipe.task.ngram);
         let own = levels.iter().find(|level| level.test == IN_DISTRIBUTION);
         let own = own.map(|levels| levels.strategies.as_slice());
-        let strategy = |(name, estimate): &(String, Estimate)| {
-            let Level { kl_truth, se } = estimate.into();
-            let kl_to_model = history.last(KL_STRATEGY.of_strategy(name));
+        let own: Vec<(String, Level)> = own
+            .unwrap_or_default()
+            .iter()
+            .map(|(name, estimate)| (name.clone(), estimate.into()))
+            .collect();
+        // Whoever shows a run may not have the strategies, nor how well they do.
+        let mut names: Vec<String> = own.iter().map(|(name, _)| name.clone()).collect();
+        let recorded = history.strategies().into_iter();
+        names.extend(recorded.filter(|name| find(&own, name).is_none()));
+        let strategy = |name: String| {
+            let level = find(&own, &name);
+            let kl_to_model = history.last(KL_STRATEGY.of_strategy(&name));
             let summary = StrategySummary {
-                kl_truth,
-                se,
+                kl_truth: level.and_then(|level| level.kl_truth),
+                se: level.and_then(|level| level.se),
                 kl_to_model: kl_to_model.and_then(finite),
             };
-            (name.clone(), summary)
+            (name, summary)
         };
         let test = |levels: &TestLevels| {
             let level = |(name, estimate): &(String, Estimate)| (name.clone(), estimate.into());
@@ -144,7 +153,7 @@ impl Summary {
         let last = history.last_row();
         let last = last.map(|(column, value)| (column.to_string(), value.and_then(finite)));
         Self {
-            name: String::new(),
+            name: recipe.name.clone(),
             identity: String::new(),
             numerics: NUMERICS,
             arithmetic: arithmetic().to_owned(),
@@ -157,7 +166,7 @@ impl Summary {
             seconds: 0.0,
             phases,
             drops,
-            strategies: own.unwrap_or_default().iter().map(strategy).collect(),
+            strategies: names.into_iter().map(strategy).collect(),
             tests: others.map(test).collect(),
             last: last.collect(),
         }

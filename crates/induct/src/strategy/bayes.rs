@@ -3,15 +3,17 @@
 //! Unlike the paper's bigram strategy it knows that sequences start from the stationary law.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::doubly_stochastic::DoublyStochastic;
 use super::mixture::Mixture;
 use super::ngram::Ngram;
 use super::posterior_sample::PosteriorSample;
+use super::registry::Entry;
 use super::tables::Tables;
 use super::two_state::TwoState;
-use super::{EffectiveSamples, Scratch};
-use crate::chain::{Address, Law, Purpose, TaskPrior};
+use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
+use crate::chain::{Address, Law, PriorSpec, Purpose, TaskPrior, TransitionTable};
 use crate::invalid::{Invalid, require};
 
 /// Tables that follow the posterior. Their weights hardly differ, so few suffice.
@@ -19,6 +21,43 @@ const POSTERIOR_TABLES: usize = 512;
 
 /// Tables drawn from a prior and left where they are: most of them lose their weight.
 const PRIOR_TABLES: usize = 4096;
+
+pub(super) static ENTRY: Entry = Entry {
+    bytes,
+    ..Entry::new(
+        "bayes",
+        "Bayes' rule under the task's prior: the best anyone can do without knowing the chain",
+        |_, prior| Ok(Arc::new(Bayes::new(prior)?)),
+    )
+};
+
+/// What the predictor takes: the tables it keeps, twice while they are made, and what each thread keeps of them.
+fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
+    let [states, ngram] = task;
+    let table = TransitionTable::bytes(states, ngram);
+    // Tables that follow the posterior are copied by every thread; of those that stay, it weighs each one.
+    let moving = |count: usize| (2.0 + 2.0 * threads as f64) * count as f64 * table;
+    let staying =
+        |count: usize| count as f64 * (2.0 * table + 4.0 * (threads * size_of::<f64>()) as f64);
+    match prior {
+        PriorSpec::Iid(_) => 0.0,
+        PriorSpec::Dirichlet(_) | PriorSpec::DoublyStochastic(_) => {
+            moving(POSTERIOR_TABLES).max(staying(PRIOR_TABLES * usize::from(states == 2)))
+        }
+        PriorSpec::Fixed(_) => staying(1),
+        PriorSpec::Pool(pool) => staying(pool.size),
+        PriorSpec::Mixture(mixture) => {
+            let parts = mixture.parts.iter();
+            parts.map(|part| bytes(&part.prior, task, threads)).sum()
+        }
+        PriorSpec::Custom(custom) => match custom.part().map(|prior| prior.law()) {
+            Ok(Law::Pool(tables)) => staying(tables.len()),
+            Ok(Law::Dirichlet(_)) => moving(POSTERIOR_TABLES),
+            _ => staying(PRIOR_TABLES),
+        },
+        PriorSpec::Interpolated(_) | PriorSpec::Symmetric(_) => staying(PRIOR_TABLES),
+    }
+}
 
 /// The Bayes predictor of a prior, exact where there is a way, by weighted samples otherwise.
 #[derive(Clone, Debug)]
@@ -133,11 +172,6 @@ impl Bayes {
         })
     }
 
-    /// Number of symbols, k.
-    pub fn states(&self) -> usize {
-        self.states
-    }
-
     /// Whether predictions are free of sampling error.
     pub fn is_exact(&self) -> bool {
         match &self.method {
@@ -150,7 +184,7 @@ impl Bayes {
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
-    pub(super) fn predict(
+    pub(super) fn answer(
         &self,
         tokens: &[u8],
         positions: Range<usize>,
@@ -159,28 +193,56 @@ impl Bayes {
     ) -> EffectiveSamples {
         match &self.method {
             Method::TwoState(exact) => {
-                exact.predict(tokens, positions, &mut scratch.two_state, out);
+                exact.predict(tokens, positions, scratch.of(), out);
             }
             Method::Counts(unigram) => {
-                unigram.predict(tokens, positions, &mut scratch.counts, out);
+                unigram.count(tokens, positions, scratch.of(), out);
             }
             Method::Pool(tables) => {
-                tables.predict(tokens, positions, &mut scratch.tables, out);
+                tables.predict(tokens, positions, scratch.of(), out);
             }
             Method::PosteriorSample(sample) => {
-                return sample.predict(tokens, positions, &mut scratch.posterior_sample, out);
+                return sample.predict(tokens, positions, scratch.of(), out);
             }
             Method::DoublyStochastic(walkers) => {
-                return walkers.predict(tokens, positions, &mut scratch.doubly_stochastic, out);
+                return walkers.predict(tokens, positions, scratch.of(), out);
             }
             Method::Mixture(mixture) => {
                 return mixture.predict(tokens, positions, scratch, out);
             }
             Method::PriorSample(tables) => {
-                return tables.predict(tokens, positions, &mut scratch.tables, out);
+                return tables.predict(tokens, positions, scratch.of(), out);
             }
         }
         EffectiveSamples::default()
+    }
+}
+
+impl Strategy for Bayes {
+    fn name(&self) -> String {
+        ENTRY.name.to_owned()
+    }
+
+    fn states(&self) -> usize {
+        self.states
+    }
+
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+        predict_last(self, seen, out);
+    }
+
+    fn predict(
+        &self,
+        seen: Seen<'_>,
+        positions: Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) -> Option<f64> {
+        seen.assert_reaches(&positions, self.states, out);
+        if positions.is_empty() {
+            return None;
+        }
+        self.answer(seen.tokens, positions, scratch, out).least()
     }
 }
 
@@ -198,7 +260,7 @@ mod tests {
         let prior = TaskPrior::new(&spec, 3, 2).unwrap();
         let first = |bayes: Bayes| {
             let mut out = [0.0; 3];
-            bayes.predict(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
+            bayes.answer(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
             out[0]
         };
         // Printed by this test when it was written; there is no other source for them. A change of value

@@ -14,7 +14,10 @@
 
 use std::f64::consts::PI;
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::registry::Entry;
+use super::{Scratch, Seen, Strategy, predict_last};
 use crate::chain::{Law, TaskPrior};
 use crate::invalid::{Invalid, require};
 
@@ -63,24 +66,42 @@ struct Node {
     ln_rare: f64,
 }
 
+pub(super) static ENTRY: Entry = Entry {
+    check: |_, prior| concentrations(prior).map(|_| ()),
+    ..Entry::new(
+        "bayes-unigram",
+        "Bayes for someone who takes symbols for independent and knows how their frequencies are distributed",
+        |_, prior| Ok(Arc::new(BayesUnigram::new(prior)?)),
+    )
+};
+
+/// The concentrations of a prior for which it is defined.
+fn concentrations(prior: &TaskPrior) -> Result<[f64; 2], Invalid> {
+    let (states, ngram) = (prior.states(), prior.ngram());
+    require(
+        states == 2 && ngram == 2,
+        "strategy",
+        format!("\"bayes-unigram\" with {states} states and ngram {ngram}"),
+        "\"bayes-unigram\" is defined for 2 states and ngram 2",
+    )?;
+    let Law::Dirichlet(rows) = prior.law() else {
+        return Err(Invalid::new(
+            "strategy",
+            "\"bayes-unigram\"",
+            "\"bayes-unigram\" is defined for a dirichlet prior",
+        ));
+    };
+    Ok([rows.alpha()[0], rows.alpha()[1]])
+}
+
 impl BayesUnigram {
     /// Defined for two states, n = 2 and a Dirichlet prior.
+    ///
+    /// # Errors
+    ///
+    /// If the prior is another one.
     pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
-        let (states, ngram) = (prior.states(), prior.ngram());
-        require(
-            states == 2 && ngram == 2,
-            "strategy",
-            format!("\"bayes-unigram\" with {states} states and ngram {ngram}"),
-            "\"bayes-unigram\" is defined for 2 states and ngram 2",
-        )?;
-        let Law::Dirichlet(rows) = prior.law() else {
-            return Err(Invalid::new(
-                "strategy",
-                "\"bayes-unigram\"",
-                "\"bayes-unigram\" is defined for a dirichlet prior",
-            ));
-        };
-        let [first, second] = [rows.alpha()[0], rows.alpha()[1]];
+        let [first, second] = concentrations(prior)?;
         Ok(Self {
             alpha_sum: first + second,
             halves: [half(first, second), half(second, first)],
@@ -88,7 +109,7 @@ impl BayesUnigram {
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, 2]).
-    pub(super) fn predict(&self, tokens: &[u8], positions: Range<usize>, out: &mut [f64]) {
+    fn answer(&self, tokens: &[u8], positions: Range<usize>, out: &mut [f64]) {
         let mut counts = [0.0; 2];
         for (position, &symbol) in tokens[..positions.end].iter().enumerate() {
             counts[symbol as usize] += 1.0;
@@ -134,6 +155,32 @@ impl BayesUnigram {
             }
         }
         super::normalize(out);
+    }
+}
+
+impl Strategy for BayesUnigram {
+    fn name(&self) -> String {
+        ENTRY.name.to_owned()
+    }
+
+    fn states(&self) -> usize {
+        2
+    }
+
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+        predict_last(self, seen, out);
+    }
+
+    fn predict(
+        &self,
+        seen: Seen<'_>,
+        positions: Range<usize>,
+        _: &mut Scratch,
+        out: &mut [f64],
+    ) -> Option<f64> {
+        seen.assert_reaches(&positions, 2, out);
+        self.answer(seen.tokens, positions, out);
+        None
     }
 }
 
@@ -312,7 +359,7 @@ mod tests {
         };
         let tokens = [0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1];
         let mut rows = [0.0; 38];
-        unigram([1.0, 1.0]).predict(&tokens, 0..19, &mut rows);
+        unigram([1.0, 1.0]).answer(&tokens, 0..19, &mut rows);
         let (mut zeros, mut ones) = (0, 0);
         for (row, symbol) in rows.chunks_exact(2).zip(tokens) {
             zeros += 1 - symbol as i32;

@@ -65,11 +65,11 @@ impl Mixture {
     ) -> EffectiveSamples {
         let (states, size) = (self.states, positions.end * self.states);
         // Taken out, so that a mixture inside a mixture has one of its own. [parts, positions.end, k]
-        let mut rows = std::mem::take(&mut scratch.mixture);
+        let mut rows = std::mem::take(&mut scratch.of::<OfParts>().0);
         rows.resize(self.parts.len() * size, 0.0);
         let mut effective = EffectiveSamples::default();
         for (part, rows) in self.parts.iter().zip(rows.chunks_exact_mut(size)) {
-            effective.merge(part.bayes.predict(tokens, 0..positions.end, scratch, rows));
+            effective.merge(part.bayes.answer(tokens, 0..positions.end, scratch, rows));
         }
         let first = tokens[0] as usize;
         let mut ln_weights: Vec<f64> = self.parts.iter().map(|part| part.ln_start[first]).collect();
@@ -91,7 +91,7 @@ impl Mixture {
                 normalize(out);
             }
         }
-        scratch.mixture = rows;
+        scratch.of::<OfParts>().0 = rows;
         effective
     }
 
@@ -107,6 +107,10 @@ impl Mixture {
         })
     }
 }
+
+/// Scratch buffer: predictions of the components, [parts, positions, k].
+#[derive(Debug, Default)]
+struct OfParts(Vec<f64>);
 
 /// The law of the first symbol under a prior. For a pool, the mean over its chains. Elsewhere, sequences being
 /// stationary, the second symbol has it too: it is the law that the predictions after one symbol leave in place.
@@ -144,7 +148,7 @@ fn first_symbol_law(
     }
     let mut after = vec![0.0; states * states];
     for (symbol, row) in symbols.zip(after.chunks_exact_mut(states)) {
-        bayes.predict(&[symbol], 0..1, scratch, row);
+        bayes.answer(&[symbol], 0..1, scratch, row);
     }
     let mut law = vec![0.0; states];
     if StationarySolver::default()
@@ -213,7 +217,7 @@ mod tests {
         let bayes = Bayes::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap();
         for (symbol, expected) in [(0, 0.8), (1, 2.0 / 3.0)] {
             let mut row = [0.0; 2];
-            bayes.predict(&[symbol], 0..1, &mut Scratch::default(), &mut row);
+            bayes.answer(&[symbol], 0..1, &mut Scratch::default(), &mut row);
             assert!((row[symbol as usize] - expected).abs() < 1e-14, "{row:?}");
         }
     }
@@ -239,7 +243,7 @@ mod tests {
         let tokens = [0, 0, 1, 0, 0, 0, 1];
         let mut out = [0.0; 14];
         let bayes = Bayes::new(&prior).unwrap();
-        let effective = bayes.predict(&tokens, 0..7, &mut Scratch::default(), &mut out);
+        let effective = bayes.answer(&tokens, 0..7, &mut Scratch::default(), &mut out);
         assert!(bayes.is_exact() && effective.least().is_none());
         for (position, row) in out.chunks_exact(2).enumerate() {
             let longer = [&tokens[..=position], &[1]].concat();

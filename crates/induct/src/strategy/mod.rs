@@ -1,169 +1,137 @@
 //! Predictors that need no training: what a model's predictions are compared with.
 //!
-//! A strategy gives a distribution over the next symbol at every position: at position i it predicts
+//! A [`Strategy`] gives a distribution over the next symbol at every position: at position i it predicts
 //! x_{i+1} from x_0 … x_i, and looks at nothing after that.
 //!
 //! | strategy | knows | file |
 //! |---|---|---|
-//! | uniform | nothing | here |
+//! | uniform | nothing | `uniform` |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
 //! | bayes-unigram | how stationary laws are distributed | `bayes_unigram` |
 //! | bayes | the prior over chains, the stationary start included | `bayes`, and its methods `two_state`, `posterior_sample`, `doubly_stochastic`, `tables`, `mixture` |
-//! | oracle | the chain itself | here |
+//! | oracle | the chain itself | `oracle` |
+//!
+//! They stand in the [`REGISTRY`], from which [`named`] makes them. Those of other crates enter a recipe as
+//! `record.custom_strategies`.
 
 mod bayes;
 mod bayes_unigram;
 mod complex;
+mod distributions;
 mod doubly_stochastic;
 mod mixture;
 mod ngram;
+mod oracle;
 mod posterior_sample;
+mod registry;
+mod scratch;
+mod seen;
 mod tables;
 mod two_state;
+mod uniform;
 
+use std::fmt::Debug;
 use std::ops::Range;
 
 pub use bayes::Bayes;
 pub use bayes_unigram::BayesUnigram;
+pub use distributions::{BadAnswer, Distributions, PredictError};
 pub use ngram::Ngram;
-
-use crate::chain::{Law, TaskPrior, TransitionTable};
-use crate::invalid::Invalid;
+pub use oracle::Oracle;
+pub use registry::{Entry, REGISTRY, all, ladder, ladder_names, named};
+pub(crate) use registry::{bytes, check_named, entry};
+pub use scratch::Scratch;
+pub use seen::Seen;
+pub use uniform::Uniform;
 
 /// A predictor that needs no training.
-#[derive(Clone, Debug)]
-pub enum Strategy {
-    /// Every symbol alike.
-    Uniform {
-        /// Number of symbols, k.
-        states: usize,
-    },
-    /// Add-α counts; m = 1 is the unigram strategy, m = 2 the bigram strategy of the paper.
-    Ngram(Ngram),
-    /// Bayes for someone who takes symbols for independent.
-    BayesUnigram(BayesUnigram),
-    /// Bayes under the task's prior.
-    Bayes(Bayes),
-    /// Knows the chain that wrote the sequence.
-    Oracle {
-        /// Number of symbols, k.
-        states: usize,
-    },
-}
-
-impl Strategy {
-    /// Uniform, unigram, bigram and so on up to the n-gram of the task. The counts' α is the prior's if it has
-    /// one (`dirichlet`, `iid`), else 1.
-    pub fn reference(prior: &TaskPrior) -> Vec<Self> {
-        let states = prior.states();
-        let ones = vec![1.0; states];
-        let alpha = match prior.law() {
-            Law::Dirichlet(rows) | Law::Iid(rows) => rows.alpha(),
-            _ => &ones,
-        };
-        let counting = (1..=prior.ngram()).map(|m| Self::Ngram(Ngram::with_alpha(m, alpha)));
-        std::iter::once(Self::Uniform { states })
-            .chain(counting)
-            .collect()
-    }
-
-    /// Bayes under `prior`, by the best method there is; see [`Bayes::new`].
-    pub fn bayes(prior: &TaskPrior) -> Result<Self, Invalid> {
-        Ok(Self::Bayes(Bayes::new(prior)?))
-    }
-
-    /// Bayes for independent symbols with the frequencies of `prior`'s chains; see [`BayesUnigram::new`].
-    pub fn bayes_unigram(prior: &TaskPrior) -> Result<Self, Invalid> {
-        Ok(Self::BayesUnigram(BayesUnigram::new(prior)?))
-    }
-
-    /// The one that knows the chain.
-    pub fn oracle(prior: &TaskPrior) -> Self {
-        Self::Oracle {
-            states: prior.states(),
-        }
-    }
-
-    /// Its name in files, figures and on the page.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Uniform { .. } => "uniform".to_owned(),
-            Self::Ngram(ngram) => ngram.name(),
-            Self::BayesUnigram(_) => "bayes-unigram".to_owned(),
-            Self::Bayes(_) => "bayes".to_owned(),
-            Self::Oracle { .. } => "oracle".to_owned(),
-        }
-    }
+///
+/// A strategy of another crate needs a name, the number of symbols, and what it says of the next one. In a recipe, the
+/// model is then compared with it at every recorded step:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use induct::Custom;
+/// use induct::probe::Instruments;
+/// use induct::strategy::{Seen, Strategy};
+/// use induct::train::Recipe;
+///
+/// /// The last symbol comes again, nine times out of ten.
+/// #[derive(Debug)]
+/// struct Again;
+///
+/// impl Strategy for Again {
+///     fn name(&self) -> String {
+///         "again".into()
+///     }
+///
+///     fn states(&self) -> usize {
+///         2
+///     }
+///
+///     fn predict_next(&self, seen: Seen, out: &mut [f64]) {
+///         out.fill(0.1);
+///         out[usize::from(seen.tokens[seen.tokens.len() - 1])] = 0.9;
+///     }
+/// }
+///
+/// let mut recipe = Recipe::default();
+/// let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
+/// recipe.record.custom_strategies = vec![again];
+/// let instruments = Instruments::new(&recipe)?;
+/// let columns: Vec<String> = instruments.columns().iter().map(ToString::to_string).collect();
+/// assert!(columns.contains(&"kl_again".to_owned()));
+/// # Ok::<(), induct::probe::ProbeError>(())
+/// ```
+pub trait Strategy: Debug + Send + Sync {
+    /// Its name in files and figures: letters, digits and '-'.
+    fn name(&self) -> String;
 
     /// Number of symbols, k.
-    pub fn states(&self) -> usize {
-        match self {
-            Self::Uniform { states } | Self::Oracle { states } => *states,
-            Self::Ngram(ngram) => ngram.states(),
-            Self::BayesUnigram(_) => 2,
-            Self::Bayes(bayes) => bayes.states(),
-        }
-    }
+    fn states(&self) -> usize;
 
-    /// Writes the distributions at `positions` into `out` ([positions, k]).
+    /// Writes the distribution of the symbol that follows what was seen, at least one symbol, into `out` (`[k]`).
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]);
+
+    /// Writes the distributions at `positions` into `out` ([positions, k]). By default, [`predict_next`] at each; worth
+    /// writing where a position's answer follows from the one before.
     ///
-    /// `tokens` (symbols below k) must reach the last position asked for; what follows is not looked
-    /// at, and a position's answer does not depend on which others are asked for. Only the oracle needs
-    /// `table`, the chain that wrote the tokens.
+    /// The tokens must reach the last position asked for; what follows is not looked at, and a position's answer does
+    /// not depend on which others are asked for.
     ///
     /// Returns the least effective sample size over the positions, or `None` if nothing was sampled.
     ///
     /// # Panics
     ///
-    /// If tokens, positions and `out` do not fit together, or the oracle is given no table.
-    pub fn predict(
+    /// If tokens, positions and `out` do not fit together.
+    ///
+    /// [`predict_next`]: Strategy::predict_next
+    fn predict(
         &self,
-        tokens: &[u8],
-        table: Option<&TransitionTable>,
+        seen: Seen<'_>,
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) -> Option<f64> {
-        let states = self.states();
-        assert!(
-            positions.end <= tokens.len(),
-            "tokens end before the last position"
-        );
-        assert_eq!(
-            out.len(),
-            positions.len() * states,
-            "one distribution a position"
-        );
-        if positions.is_empty() {
-            return None;
-        }
-        match self {
-            Self::Uniform { .. } => out.fill(1.0 / states as f64),
-            Self::Ngram(ngram) => ngram.predict(tokens, positions, &mut scratch.counts, out),
-            Self::BayesUnigram(unigram) => unigram.predict(tokens, positions, out),
-            Self::Bayes(bayes) => return bayes.predict(tokens, positions, scratch, out).least(),
-            Self::Oracle { .. } => {
-                let table = table.expect("the oracle is given the table");
-                for (position, out) in positions.zip(out.chunks_exact_mut(states)) {
-                    table.next_distribution(&tokens[..=position], out);
-                }
-            }
+        let _ = scratch;
+        seen.assert_reaches(&positions, self.states(), out);
+        for (position, out) in positions.zip(out.chunks_exact_mut(self.states())) {
+            self.predict_next(seen.until(position), out);
         }
         None
     }
+
+    /// Whether it answers only where the chain is known ([`Seen::chain`]), as it is on test sets.
+    fn needs_chain(&self) -> bool {
+        false
+    }
 }
 
-/// Scratch space of every strategy, reused from sequence to sequence; one a thread.
-#[derive(Clone, Debug, Default)]
-pub struct Scratch {
-    /// Zeros between calls; see [`Ngram`]'s `predict`.
-    counts: Vec<u32>,
-    two_state: two_state::Scratch,
-    posterior_sample: posterior_sample::Scratch,
-    doubly_stochastic: doubly_stochastic::Scratch,
-    tables: tables::Scratch,
-    /// Predictions of a mixture's components.
-    mixture: Vec<f64>,
+/// What [`Strategy::predict_next`] is for a strategy that writes [`Strategy::predict`].
+fn predict_last(strategy: &dyn Strategy, seen: Seen<'_>, out: &mut [f64]) {
+    let end = seen.tokens.len();
+    strategy.predict(seen, end - 1..end, &mut Scratch::default(), out);
 }
 
 /// The least effective sample size over a number of positions.

@@ -1,8 +1,11 @@
 //! Add-α counting: the paper's unigram and bigram strategies, and every m-gram after them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::chain::{Alpha, MAX_CONTEXTS, TransitionTable, slide};
+use super::registry::Entry;
+use super::{Scratch, Seen, Strategy, predict_last};
+use crate::chain::{Alpha, Law, MAX_CONTEXTS, TransitionTable, slide};
 use crate::invalid::{Invalid, require};
 
 /// Predicts by what followed the last m−1 symbols so far: (count + α_j) / (total + Σα).
@@ -17,16 +20,60 @@ pub struct Ngram {
     alpha_sum: f64,
 }
 
+pub(super) static ENTRY: Entry = Entry {
+    ladder: true,
+    family: Some(|name| order(name).is_some()),
+    check: |name, prior| {
+        let checked = check(order(name).unwrap_or(0), prior.states());
+        checked.map_err(|invalid| Invalid::new("strategy", format!("\"{name}\""), invalid.allowed))
+    },
+    ..Entry::new(
+        "unigram, bigram, trigram, 4-gram, …",
+        "how often each symbol followed the last m−1 symbols so far",
+        |name, prior| {
+            let ones = Alpha::default().resolve(prior.states())?;
+            let alpha = match prior.law() {
+                Law::Dirichlet(rows) | Law::Iid(rows) => rows.alpha(),
+                _ => &ones,
+            };
+            let m = order(name).unwrap_or(1);
+            Ok(Arc::new(Ngram::with_alpha(m, alpha)))
+        },
+    )
+};
+
+/// What the m-gram is called: "unigram", "bigram", "trigram", "4-gram" and so on.
+pub(super) fn name(m: usize) -> String {
+    match m {
+        1 => "unigram".to_owned(),
+        2 => "bigram".to_owned(),
+        3 => "trigram".to_owned(),
+        m => format!("{m}-gram"),
+    }
+}
+
+/// The m of a name.
+fn order(called: &str) -> Option<usize> {
+    let numbered = called.strip_suffix("-gram").and_then(|m| m.parse().ok());
+    let mut orders = (1..=3).chain(numbered.filter(|&m| m > 3));
+    orders.find(|&m| name(m) == called)
+}
+
+/// Checks that an m-gram's table can be handled.
+fn check(m: usize, states: usize) -> Result<(), Invalid> {
+    let contexts = TransitionTable::context_count(states, m);
+    require(
+        contexts.is_some_and(|count| count <= MAX_CONTEXTS),
+        "m",
+        m,
+        &format!("at least 1, with at most {MAX_CONTEXTS} contexts (states^(m-1))"),
+    )
+}
+
 impl Ngram {
     /// The m-gram over `states` symbols with concentration `alpha`.
     pub fn new(m: usize, states: usize, alpha: &Alpha) -> Result<Self, Invalid> {
-        let contexts = TransitionTable::context_count(states, m);
-        require(
-            contexts.is_some_and(|count| count <= MAX_CONTEXTS),
-            "m",
-            m,
-            &format!("at least 1, with at most {MAX_CONTEXTS} contexts (states^(m-1))"),
-        )?;
+        check(m, states)?;
         Ok(Self::with_alpha(m, &alpha.resolve(states)?))
     }
 
@@ -40,33 +87,19 @@ impl Ngram {
         }
     }
 
-    /// Number of symbols, k.
-    pub fn states(&self) -> usize {
-        self.alpha.len()
-    }
-
-    /// "unigram", "bigram", "trigram", "4-gram" and so on.
-    pub fn name(&self) -> String {
-        match self.m {
-            1 => "unigram".to_owned(),
-            2 => "bigram".to_owned(),
-            3 => "trigram".to_owned(),
-            m => format!("{m}-gram"),
-        }
-    }
-
     /// Writes the distributions at `positions` into `out` ([positions, k]).
     ///
     /// `counts` ([contexts, k]) holds zeros between calls: clearing what a sequence touched takes as
     /// long as the sequence, clearing all of a large table takes much longer.
-    pub(super) fn predict(
+    pub(super) fn count(
         &self,
         tokens: &[u8],
         positions: Range<usize>,
-        counts: &mut Vec<u32>,
+        counts: &mut Counts,
         out: &mut [f64],
     ) {
-        let (states, order) = (self.states(), self.m - 1);
+        let Counts(counts) = counts;
+        let (states, order) = (self.alpha.len(), self.m - 1);
         if counts.len() < self.contexts * states {
             counts.resize(self.contexts * states, 0);
         }
@@ -95,6 +128,36 @@ impl Ngram {
     }
 }
 
+/// Scratch buffer: zeros between calls.
+#[derive(Debug, Default)]
+pub(super) struct Counts(Vec<u32>);
+
+impl Strategy for Ngram {
+    fn name(&self) -> String {
+        name(self.m)
+    }
+
+    fn states(&self) -> usize {
+        self.alpha.len()
+    }
+
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+        predict_last(self, seen, out);
+    }
+
+    fn predict(
+        &self,
+        seen: Seen<'_>,
+        positions: Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) -> Option<f64> {
+        seen.assert_reaches(&positions, self.states(), out);
+        self.count(seen.tokens, positions, scratch.of(), out);
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,9 +165,9 @@ mod tests {
     #[test]
     fn counts_are_left_clean_for_the_next_sequence() {
         let trigram = Ngram::new(3, 3, &Alpha::Scalar(1.0)).unwrap();
-        let (mut counts, mut out) = (Vec::new(), [0.0; 15]);
-        trigram.predict(&[2, 1, 0, 2, 1], 0..5, &mut counts, &mut out);
-        assert_eq!(counts, [0; 27]);
+        let (mut counts, mut out) = (Counts::default(), [0.0; 15]);
+        trigram.count(&[2, 1, 0, 2, 1], 0..5, &mut counts, &mut out);
+        assert_eq!(counts.0, [0; 27]);
         // (2, 1) was followed by 0 once.
         assert_eq!(out[12..], [2.0 / 4.0, 1.0 / 4.0, 1.0 / 4.0]);
     }

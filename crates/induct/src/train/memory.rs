@@ -7,6 +7,7 @@ use crate::invalid::{Invalid, require};
 use crate::lanes::LANES;
 use crate::measure::{Measure, Reading};
 use crate::model::{Kind, Model};
+use crate::strategy;
 
 /// What a run takes, in bytes, part by part. Estimated from a recipe alone; a little more than it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +26,9 @@ pub struct MemoryEstimate {
     pub pools: f64,
     /// Tokens of the test sets, and what the truth and strategies predict on them.
     pub test_sets: f64,
+    /// What the strategies keep that the recipe adds to the ladder, while test sets are made. Of those from other
+    /// crates nothing is known.
+    pub strategies: f64,
     /// All rows that will have been recorded at the end.
     pub records: f64,
 }
@@ -70,10 +74,15 @@ impl MemoryEstimate {
         let of_tests: f64 = tests.iter().map(|test| pools(&test.prior)).sum();
         let test_sets = 1.0 + tests.len() as f64;
         let sequences = recipe.record.test_sequences as f64;
-        // The truth, the uniform strategy and n counting ones, each k probabilities and an entropy; in double
-        // precision too, while they are computed.
-        let row = (n + 2.0) * (k + 1.0) * (F32 + F64);
+        // The truth and the strategies, each k probabilities and an entropy; in double precision too, while they are
+        // computed. On other test sets than the task's own there are fewer of them.
+        let compared = recipe.record.strategy_names(task.ngram).len();
+        let row = (compared as f64 + 1.0) * (k + 1.0) * (F32 + F64);
         let everywhere = sequences.min(THOROUGH_SEQUENCES as f64) * t * row;
+        let strategy = |name: &String| {
+            let [k, n] = [task.states, task.ngram];
+            strategy::bytes(name, &task.prior, [k, n], Self::THREADS)
+        };
         Self {
             parameters: 3.0 * parameters * F32 + gradient * F32 + model.prepared_bytes(),
             moments: moments * parameters * F32,
@@ -82,6 +91,7 @@ impl MemoryEstimate {
             batches: 2.0 * (blocks * LANES) as f64 * (t + 1.0 + size_of::<Vec<u8>>() as f64),
             pools: of_task + of_tests + stages.map(|stage| pools(&stage.prior)).sum::<f64>(),
             test_sets: test_sets * sequences * (t + 1.0 + row) + everywhere,
+            strategies: recipe.record.strategies.iter().map(strategy).sum(),
             records: recipe.record.record_count(recipe.train.steps) as f64
                 * columns(recipe, model)
                 * F64,
@@ -89,7 +99,7 @@ impl MemoryEstimate {
     }
 
     /// Every part with its name.
-    pub fn parts(&self) -> [(&'static str, f64); 8] {
+    pub fn parts(&self) -> [(&'static str, f64); 9] {
         [
             ("parameters", self.parameters),
             ("the optimiser's moments", self.moments),
@@ -99,6 +109,7 @@ impl MemoryEstimate {
             ("pools of chains", self.pools),
             ("test sets", self.test_sets),
             ("records", self.records),
+            ("strategies", self.strategies),
         ]
     }
 
@@ -137,6 +148,11 @@ impl MemoryEstimate {
                 "it or task.length smaller",
             ),
             5 => ("task.prior", "these pools".into(), "their sizes smaller"),
+            8 => (
+                "record.strategies",
+                format!("{:?}", recipe.record.strategies),
+                "them fewer, or the task smaller",
+            ),
             7 => (
                 "train.steps",
                 recipe.train.steps.to_string(),
@@ -165,7 +181,7 @@ fn columns(recipe: &Recipe, model: &Model) -> f64 {
     };
     let of = |measure: &&Measure| match measure.reading {
         Reading::Run(_) => 1,
-        Reading::Strategy(_) => recipe.task.ngram + 1,
+        Reading::Strategy(_) => recipe.record.strategy_names(recipe.task.ngram).len(),
         Reading::Test(_) => recipe.record.tests.len(),
         Reading::Head(_) => heads,
         Reading::Lag(_) | Reading::Position(_) => recipe.task.length,

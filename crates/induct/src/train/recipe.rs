@@ -1,5 +1,7 @@
 //! A recipe: everything that determines a run.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::loss::Loss;
@@ -10,6 +12,7 @@ use super::schedule::Schedule;
 use crate::chain::{PriorSpec, TaskPrior, check_task};
 use crate::invalid::{Invalid, require};
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
+use crate::strategy::Strategy;
 
 /// Everything that determines a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -176,13 +179,19 @@ impl Recipe {
         )
         .map_err(within_train)?;
         self.record
-            .check(self.task.length)
+            .check(&self.task)
             .map_err(|invalid| invalid.within("record"))?;
         // Nothing so far has taken memory in proportion to a setting; what follows does.
         MemoryEstimate::new(self, &model).check(self)?;
         self.optimizer(&model)?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
-        self.check_curriculum()
+        self.check_curriculum()?;
+        if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
+            self.record
+                .check_defined(&self.prior()?)
+                .map_err(|invalid| invalid.within("record"))?;
+        }
+        Ok(())
     }
 
     /// Checks that every part is at hand: a recipe that was read from text has none of those that another program
@@ -192,7 +201,22 @@ impl Recipe {
     ///
     /// Names the first part that is missing.
     pub fn check_parts(&self) -> Result<(), Invalid> {
-        self.check_priors(PriorSpec::check_code)
+        self.check_priors(PriorSpec::check_code)?;
+        for (index, custom) in self.record.custom_strategies.iter().enumerate() {
+            let field = format!("record.custom_strategies[{index}]");
+            custom.part().map_err(|missing| missing.within(&field))?;
+        }
+        Ok(())
+    }
+
+    /// The strategies that the model is compared with: the ladder of the task, then what `record` adds to it.
+    ///
+    /// # Errors
+    ///
+    /// If one is not defined for the task's prior, or belongs to another program.
+    pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        let strategies = self.record.strategies(prior);
+        strategies.map_err(|invalid| invalid.within("record"))
     }
 
     /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is about.

@@ -1,11 +1,17 @@
 //! What a run keeps, and when: which measures, on which test sets, and at which steps weights are kept.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::recipe::TaskSpec;
+
 use crate::chain::prior::{DoublyStochastic, Iid};
-use crate::chain::{Alpha, PriorSpec};
+use crate::chain::{PriorSpec, TaskPrior};
+use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
 use crate::measure::{self, Measure};
+use crate::strategy::{self, Strategy};
 
 /// What a run keeps, as a recipe writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +27,12 @@ pub struct RecordSpec {
     pub test_sequences: usize,
     /// What is measured, by name, beside what every run records; see [`measure::REGISTRY`].
     pub measures: Vec<String>,
+    /// Strategies that the model is compared with beside the ladder, by name; see [`strategy::REGISTRY`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strategies: Vec<String>,
+    /// The same of other crates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub custom_strategies: Vec<Custom<dyn Strategy>>,
     /// Test sets beside the task's own.
     pub tests: Vec<TestSpec>,
 }
@@ -32,16 +44,17 @@ impl Default for RecordSpec {
             prior,
             length: None,
         };
-        let alpha = Alpha::default();
         Self {
             every: 20,
             snapshots: 200,
             spacing: Spacing::Linear,
             test_sequences: 1024,
             measures: measure::DEFAULT.map(String::from).into(),
+            strategies: Vec::new(),
+            custom_strategies: Vec::new(),
             tests: vec![
-                test("iid", PriorSpec::from(Iid { alpha })),
-                test("doubly_stochastic", PriorSpec::from(DoublyStochastic {})),
+                test("iid", Iid::default().into()),
+                test("doubly_stochastic", DoublyStochastic {}.into()),
             ],
         }
     }
@@ -83,7 +96,7 @@ const MAX_TESTS: usize = 64;
 const RESERVED: [&str; 3] = ["in_distribution", "layers", "test"];
 
 impl RecordSpec {
-    pub(super) fn check(&self, length: usize) -> Result<(), Invalid> {
+    pub(super) fn check(&self, task: &TaskSpec) -> Result<(), Invalid> {
         require(self.every >= 1, "every", self.every, "at least 1 step")?;
         require(
             (1..=MAX_SNAPSHOTS).contains(&self.snapshots),
@@ -98,7 +111,109 @@ impl RecordSpec {
             &format!("from 1 to {MAX_TEST_SEQUENCES}"),
         )?;
         self.check_measures()?;
-        self.check_tests(length)
+        self.check_strategies(task.ngram)?;
+        self.check_custom_strategies(task.states)?;
+        self.check_tests(task.length)
+    }
+
+    fn check_strategies(&self, ngram: usize) -> Result<(), Invalid> {
+        let ladder = strategy::ladder_names(ngram);
+        for (index, name) in self.strategies.iter().enumerate() {
+            let field = format!("strategies[{index}]");
+            let shown = format!("\"{name}\"");
+            let entry = strategy::entry(name).map_err(|unknown| Invalid {
+                field: field.clone(),
+                ..unknown
+            })?;
+            let reason = if entry.needs_chain {
+                "another one: kl_truth is the divergence from the chain itself"
+            } else if ladder.contains(name) {
+                "another one: every model is compared with those up to the task's n-gram"
+            } else if self.strategies[..index].contains(name) {
+                "each strategy once"
+            } else {
+                continue;
+            };
+            return Err(Invalid::new(field, shown, reason));
+        }
+        Ok(())
+    }
+
+    fn check_custom_strategies(&self, states: usize) -> Result<(), Invalid> {
+        for (index, custom) in self.custom_strategies.iter().enumerate() {
+            let within = |invalid: Invalid| invalid.within(&format!("custom_strategies[{index}]"));
+            custom.check_text().map_err(within)?;
+            let shown = format!("\"{}\"", custom.name);
+            let name = |holds: bool, allowed: &str| {
+                require(holds, "name", &shown, allowed).map_err(within)
+            };
+            name(
+                strategy::entry(&custom.name).is_err() && custom.name != "truth",
+                "a name that no built-in strategy has, and not \"truth\": it names columns",
+            )?;
+            let earlier = &self.custom_strategies[..index];
+            name(
+                earlier.iter().all(|other| other.name != custom.name),
+                "a name that no other strategy has",
+            )?;
+            // Text that another program wrote can be read, if not measured.
+            let Ok(strategy) = custom.part() else {
+                continue;
+            };
+            let own = strategy.name();
+            let allowed = format!("the strategy's own name, \"{own}\"");
+            name(own == custom.name, &allowed)?;
+            name(
+                strategy.states() == states,
+                &format!(
+                    "a strategy over task.states = {states} symbols; it has {}",
+                    strategy.states()
+                ),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the built-in strategies that it names are defined for a prior.
+    pub(super) fn check_defined(&self, prior: &TaskPrior) -> Result<(), Invalid> {
+        for (index, name) in self.strategies.iter().enumerate() {
+            strategy::check_named(name, prior).map_err(|refused| Invalid {
+                field: format!("strategies[{index}]"),
+                ..refused
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The names of the strategies that a model is compared with in a task with n = `ngram`: the ladder, then what the
+    /// recipe adds to it.
+    pub fn strategy_names(&self, ngram: usize) -> Vec<String> {
+        let custom = self.custom_strategies.iter().map(|custom| &custom.name);
+        let added = self.strategies.iter().chain(custom).cloned();
+        let ladder = strategy::ladder_names(ngram).into_iter();
+        ladder.chain(added).collect()
+    }
+
+    /// The strategies that [`strategy_names`](Self::strategy_names) names, for a prior.
+    ///
+    /// # Errors
+    ///
+    /// If one is not defined for the prior, or belongs to another program.
+    pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        let mut strategies = strategy::ladder(prior);
+        for (index, name) in self.strategies.iter().enumerate() {
+            let made = strategy::named(name, prior).map_err(|refused| Invalid {
+                field: format!("strategies[{index}]"),
+                ..refused
+            })?;
+            strategies.push(made);
+        }
+        for (index, custom) in self.custom_strategies.iter().enumerate() {
+            let place = format!("custom_strategies[{index}]");
+            let part = custom.part().map_err(|missing| missing.within(&place))?;
+            strategies.push(Arc::clone(part));
+        }
+        Ok(strategies)
     }
 
     fn check_measures(&self) -> Result<(), Invalid> {
@@ -282,7 +397,7 @@ mod tests {
         let names: Vec<&str> = record.chosen().iter().map(|m| m.name).collect();
         assert_eq!(names, ["step", "sequences", "kl_truth", "entropy"]);
         record.measures.push("entropie".into());
-        let refused = record.check(100).unwrap_err().to_string();
+        let refused = record.check(&TaskSpec::default()).unwrap_err().to_string();
         assert!(refused.contains("measures[2] = \"entropie\""), "{refused}");
         assert!(refused.contains("entropy"), "{refused}");
     }
@@ -296,7 +411,7 @@ mod tests {
                 length,
                 prior: PriorSpec::default(),
             });
-            record.check(100)
+            record.check(&TaskSpec::default())
         };
         assert!(check("fresh", Some(30)).is_ok());
         for (name, length) in [

@@ -2,7 +2,7 @@
 
 use induct::chain::Alpha;
 use induct::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};
-use induct::strategy::{Bayes, Ngram, Scratch, Strategy};
+use induct::strategy::{self, Ngram, Strategy};
 use induct::theory::{Class, Classes, gauss_legendre};
 
 use super::Entry;
@@ -60,11 +60,10 @@ fn by_rule(x: &[u8], alpha: [f64; 2], j: usize, power: i32) -> f64 {
 /// What the library's counting strategy says of symbol `j`.
 fn by_strategy(x: &[u8], alpha: [f64; 2], j: usize) -> f64 {
     let alpha = Alpha::Vector(alpha.to_vec());
-    let bigram = Strategy::Ngram(Ngram::new(2, 2, &alpha).expect("a proper prior"));
-    let mut out = [0.0; 2];
-    let last = x.len() - 1;
-    bigram.predict(x, None, last..x.len(), &mut Scratch::default(), &mut out);
-    out[j]
+    let bigram: &dyn Strategy = &Ngram::new(2, 2, &alpha).expect("a proper prior");
+    bigram
+        .next_distribution(x)
+        .expect("a sequence of two states")[j]
 }
 
 const ROUTES: [&str; 2] = [
@@ -172,8 +171,7 @@ pub fn bigram(class: &Class) -> [f64; 2] {
 
 fn start() -> Entry {
     let prior = dirichlet();
-    let bayes = Strategy::Bayes(Bayes::new(&prior).expect("built-in priors draw chains"));
-    let mut scratch = Scratch::default();
+    let bayes = strategy::named("bayes", &prior).expect("built-in priors draw chains");
     let mut points = Vec::new();
     for t in [8, 16, 32, 64] {
         let classes = Classes::new(&prior, t).expect("a known prior");
@@ -181,18 +179,10 @@ fn start() -> Entry {
         // The library's exact Bayes on one sequence of every class.
         let by_bayes = classes.cross_entropy(bigram)
             - classes.cross_entropy(|class| {
-                let x = one_of(class);
-                let mut out = [0.0; 2];
-                bayes.predict(
-                    &x,
-                    None,
-                    x.len() - 1..x.len(),
-                    &mut scratch.clone(),
-                    &mut out,
-                );
-                out
+                let answer = bayes.next_distribution(&one_of(class));
+                let answer = answer.expect("a sequence of two states");
+                [answer[0], answer[1]]
             });
-        scratch = Scratch::default();
         points.push(Point::new(&[("t", t as f64)], 0.0, [by_classes, by_bayes]));
     }
     Claim::new(

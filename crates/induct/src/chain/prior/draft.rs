@@ -2,7 +2,7 @@
 
 use super::super::stationary::{NoLaw, StationarySolver};
 use super::super::stream::Generator;
-use super::super::table::TransitionTable;
+use super::super::table::{TransitionTable, row_fault, shown_row};
 use super::TaskPrior;
 
 /// A table that a [`Prior`](super::Prior) fills. What the rows were before is unspecified.
@@ -31,7 +31,7 @@ pub enum DrawError {
     #[error(
         "prior \"{prior}\" drew {} after context {context}, {what}: a row must be finite, nowhere negative, and \
          sum to 1 within {ROW_TOLERANCE:e}",
-        shown(.row)
+        shown_row(.row)
     )]
     Row {
         /// The prior's name.
@@ -47,7 +47,7 @@ pub enum DrawError {
     #[error(
         "prior \"{prior}\" drew {tries} tables in a row that sequences cannot start from: {no_law} (the last one \
          has {} after context {context}); let contexts reach one another",
-        shown(.row)
+        shown_row(.row)
     )]
     NoLaw {
         /// The prior's name.
@@ -68,26 +68,6 @@ const ROW_TOLERANCE: f64 = 1e-9;
 
 /// How often a prior of another crate is asked for a table that has a stationary law.
 const TRIES: usize = 100;
-
-/// A row, cut off if it is long.
-pub(crate) fn shown(row: &[f64]) -> String {
-    const LONGEST: usize = 8;
-    let numbers: Vec<String> = row.iter().take(LONGEST).map(f64::to_string).collect();
-    let more = if row.len() > LONGEST { ", …" } else { "" };
-    format!("[{}{more}]", numbers.join(", "))
-}
-
-/// What keeps `row` from being a distribution, if its sum may be `tolerance` from one.
-pub(crate) fn fault(row: &[f64], tolerance: f64) -> Option<String> {
-    if let Some(symbol) = row.iter().position(|p| !p.is_finite()) {
-        return Some(format!("which is {} at symbol {symbol}", row[symbol]));
-    }
-    if let Some(symbol) = row.iter().position(|&p| p < 0.0) {
-        return Some(format!("which is {} at symbol {symbol}", row[symbol]));
-    }
-    let sum: f64 = row.iter().sum();
-    ((sum - 1.0).abs() > tolerance).then(|| format!("which sums to {sum}"))
-}
 
 impl<'a> Draft<'a> {
     pub(super) fn new(table: &'a mut TransitionTable, solver: &'a mut StationarySolver) -> Self {
@@ -204,7 +184,7 @@ impl<'a> Draft<'a> {
     fn bad_row(&self, prior: &str) -> Option<DrawError> {
         let mut rows = self.table.rows().enumerate();
         rows.find_map(|(context, row)| {
-            fault(row, ROW_TOLERANCE).map(|what| DrawError::Row {
+            row_fault(row, ROW_TOLERANCE).map(|what| DrawError::Row {
                 prior: prior.to_owned(),
                 context,
                 row: row.to_vec(),
@@ -348,11 +328,5 @@ mod tests {
         for table in draws(custom, 2, 2, 3) {
             assert_eq!(table.stationary(), [0.5, 0.5]);
         }
-    }
-
-    #[test]
-    fn long_rows_are_cut_off() {
-        assert_eq!(shown(&[0.5, 0.25, 0.25]), "[0.5, 0.25, 0.25]");
-        assert!(shown(&[0.1; 10]).ends_with("0.1, …]"));
     }
 }

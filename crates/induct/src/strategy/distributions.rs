@@ -1,0 +1,202 @@
+//! Predictions on a single sequence, for people.
+
+use super::{Scratch, Seen, Strategy};
+use crate::chain::{row_fault, shown_row};
+
+/// A strategy's predictions at every position of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Distributions {
+    states: usize,
+    /// [t, k]
+    probs: Vec<f64>,
+    effective_samples: Option<f64>,
+}
+
+impl Distributions {
+    /// How many positions there are.
+    pub fn positions(&self) -> usize {
+        self.probs.len() / self.states
+    }
+
+    /// The distribution of the symbol after the one at `position`, `[k]`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such position.
+    pub fn row(&self, position: usize) -> &[f64] {
+        &self.probs[position * self.states..][..self.states]
+    }
+
+    /// The distributions in the order of positions.
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
+        self.probs.chunks_exact(self.states)
+    }
+
+    /// The smallest effective sample size over the positions, if the strategy samples.
+    pub fn effective_samples(&self) -> Option<f64> {
+        self.effective_samples
+    }
+}
+
+/// Why there are no predictions on a sequence.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PredictError {
+    /// There is no symbol.
+    #[error("the sequence is empty: a strategy predicts what follows at least one symbol")]
+    Empty,
+    /// A symbol that does not exist.
+    #[error("the sequence has symbol {symbol} at position {position}: symbols are 0 to {}", states - 1)]
+    Symbol {
+        /// Where.
+        position: usize,
+        /// What stands there.
+        symbol: u8,
+        /// How many symbols there are.
+        states: usize,
+    },
+    /// The strategy knows the chain, and it is not given.
+    #[error("strategy \"{strategy}\" needs the chain that wrote the sequence (`Seen::chain`)")]
+    NoChain {
+        /// The strategy's name.
+        strategy: String,
+    },
+    /// The chain has another number of symbols.
+    #[error("the chain has {found} states, and strategy \"{strategy}\" has {states}")]
+    Chain {
+        /// The strategy's name.
+        strategy: String,
+        /// How many symbols it has.
+        states: usize,
+        /// How many the chain has.
+        found: usize,
+    },
+    /// What the strategy answered is no distribution.
+    #[error(transparent)]
+    Answer(#[from] BadAnswer),
+}
+
+/// A strategy answered something that is no distribution.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "strategy \"{strategy}\" answered {} at position {position}, {what}: an answer must be finite, nowhere negative, \
+     and sum to 1 within {ANSWER_TOLERANCE:e}",
+    shown_row(.row)
+)]
+pub struct BadAnswer {
+    /// The strategy's name.
+    pub strategy: String,
+    /// The position at which it predicts the next symbol.
+    pub position: usize,
+    /// What it answered, `[k]`.
+    pub row: Vec<f64>,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// How far an answer's sum may be from one.
+const ANSWER_TOLERANCE: f64 = 1e-6;
+
+impl BadAnswer {
+    /// The first of a strategy's answers, from position `first` on ([positions, k]), that is no distribution.
+    pub(crate) fn find(strategy: &dyn Strategy, first: usize, answers: &[f64]) -> Option<Self> {
+        let rows = answers.chunks_exact(strategy.states()).enumerate();
+        let mut faults = rows.filter_map(|(index, row)| {
+            let what = row_fault(row, ANSWER_TOLERANCE)?;
+            Some(Self {
+                strategy: strategy.name(),
+                position: first + index,
+                row: row.to_vec(),
+                what,
+            })
+        });
+        faults.next()
+    }
+}
+
+/// What every strategy can be asked about a single sequence.
+impl dyn Strategy + '_ {
+    /// The predictions at every position of a sequence: at position i, the distribution of x_{i+1}.
+    ///
+    /// ```
+    /// use induct::chain::{PriorSpec, TaskPrior};
+    /// use induct::strategy;
+    ///
+    /// let prior = TaskPrior::new(&PriorSpec::default(), 2, 2)?;
+    /// let unigram = strategy::named("unigram", &prior)?;
+    /// let answers = unigram.distributions(&[0, 0, 1])?;
+    /// assert_eq!(answers.row(1), [0.75, 0.25]);
+    /// assert_eq!(answers.positions(), 3);
+    /// assert!(unigram.distributions(&[0, 2]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the sequence is empty or has symbols that do not exist, the strategy needs a chain that is not given, or what
+    /// it answers is no distribution.
+    pub fn distributions<'a>(
+        &self,
+        seen: impl Into<Seen<'a>>,
+    ) -> Result<Distributions, PredictError> {
+        let seen = seen.into();
+        self.answers(seen, 0)
+    }
+
+    /// The distribution of the symbol that follows a sequence, `[k]`: the last of its
+    /// [`distributions`](Self::distributions) at a fraction of the cost.
+    ///
+    /// # Errors
+    ///
+    /// As [`distributions`](Self::distributions).
+    pub fn next_distribution<'a>(
+        &self,
+        seen: impl Into<Seen<'a>>,
+    ) -> Result<Vec<f64>, PredictError> {
+        let seen = seen.into();
+        let last = self.answers(seen, seen.tokens.len().saturating_sub(1))?;
+        Ok(last.probs)
+    }
+
+    /// The predictions from position `first` on.
+    fn answers(&self, seen: Seen<'_>, first: usize) -> Result<Distributions, PredictError> {
+        let states = self.states();
+        self.check_sequence(seen)?;
+        let positions = first..seen.tokens.len();
+        let mut probs = vec![0.0; positions.len() * states];
+        let mut scratch = Scratch::default();
+        let effective_samples = self.predict(seen, positions, &mut scratch, &mut probs);
+        match BadAnswer::find(self, first, &probs) {
+            Some(bad) => Err(bad.into()),
+            None => Ok(Distributions {
+                states,
+                probs,
+                effective_samples,
+            }),
+        }
+    }
+
+    fn check_sequence(&self, seen: Seen<'_>) -> Result<(), PredictError> {
+        let states = self.states();
+        if seen.tokens.is_empty() {
+            return Err(PredictError::Empty);
+        }
+        let unknown = |&symbol: &u8| usize::from(symbol) >= states;
+        if let Some(position) = seen.tokens.iter().position(unknown) {
+            return Err(PredictError::Symbol {
+                position,
+                symbol: seen.tokens[position],
+                states,
+            });
+        }
+        let strategy = self.name();
+        match seen.chain.map(|chain| chain.states()) {
+            None if self.needs_chain() => Err(PredictError::NoChain { strategy }),
+            Some(found) if found != states => Err(PredictError::Chain {
+                strategy,
+                states,
+                found,
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The built-in strategies by name.
+
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+use super::{Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, oracle, uniform};
+use crate::chain::{Law, PriorSpec, TaskPrior};
+use crate::invalid::Invalid;
+
+/// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and put that in here.
+pub static REGISTRY: &[&Entry] = &[
+    &uniform::ENTRY,
+    &ngram::ENTRY,
+    &bayes_unigram::ENTRY,
+    &bayes::ENTRY,
+    &oracle::ENTRY,
+];
+
+/// A built-in strategy: what it is, and how it is made from a prior.
+pub struct Entry {
+    /// Its name in recipes, files and figures; for a family, the names of its members.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub meaning: &'static str,
+    /// Whether it is a step of the [`ladder`] that every model is compared with.
+    pub ladder: bool,
+    /// Whether it answers only where the chain is known.
+    pub needs_chain: bool,
+    /// Whether a name is one of the family; not for a strategy that has one name only.
+    pub(super) family: Option<fn(&str) -> bool>,
+    /// Why there is none for a prior, if there is none.
+    pub(super) check: fn(&str, &TaskPrior) -> Result<(), Invalid>,
+    /// The strategy of that name for a prior that was checked.
+    pub(super) make: Make,
+    /// What it takes in memory for a task with the given k and n, about, in bytes, scratch buffers of `threads` threads
+    /// included.
+    pub(super) bytes: fn(&PriorSpec, task: [usize; 2], threads: usize) -> f64,
+}
+
+/// How a strategy of a given name is made from a prior.
+pub(super) type Make = fn(&str, &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid>;
+
+impl Entry {
+    /// One that is defined for every prior and takes no memory to speak of.
+    pub(super) const fn new(name: &'static str, meaning: &'static str, make: Make) -> Self {
+        Self {
+            name,
+            meaning,
+            ladder: false,
+            needs_chain: false,
+            family: None,
+            check: |_, _| Ok(()),
+            make,
+            bytes: |_, _, _| 0.0,
+        }
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        self.family
+            .map_or(self.name == name, |is_member| is_member(name))
+    }
+}
+
+impl Debug for Entry {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry")
+            .field("name", &self.name)
+            .field("meaning", &self.meaning)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The entry of a name.
+pub(crate) fn entry(name: &str) -> Result<&'static Entry, Invalid> {
+    let found = REGISTRY.iter().find(|entry| entry.is_called(name));
+    found.copied().ok_or_else(|| {
+        let known: Vec<&str> = REGISTRY.iter().map(|entry| entry.name).collect();
+        let allowed = format!("one of {}", known.join(", "));
+        Invalid::new("strategy", format!("\"{name}\""), allowed)
+    })
+}
+
+/// The built-in strategy with this name for a prior.
+///
+/// ```
+/// use induct::chain::{PriorSpec, TaskPrior};
+/// use induct::strategy;
+///
+/// let prior = TaskPrior::new(&PriorSpec::default(), 2, 2)?;
+/// let bigram = strategy::named("bigram", &prior)?;
+/// // Of the two symbols that followed a 0, one was a 1: (1 + 1) / (2 + 2).
+/// assert_eq!(bigram.next_distribution(&[0, 0, 1, 0])?, [0.5, 0.5]);
+///
+/// let unknown = strategy::named("bigramm", &prior).unwrap_err();
+/// assert!(unknown.to_string().contains("bayes-unigram"), "{unknown}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// If there is no such strategy, or not for this prior.
+pub fn named(name: &str, prior: &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid> {
+    check_named(name, prior)?;
+    (entry(name)?.make)(name, prior)
+}
+
+/// Checks that there is a strategy of that name for a prior, at no cost.
+pub(crate) fn check_named(name: &str, prior: &TaskPrior) -> Result<(), Invalid> {
+    (entry(name)?.check)(name, prior)
+}
+
+/// What the strategy of that name takes, about, in bytes; 0 of one that does not exist.
+pub(crate) fn bytes(name: &str, prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
+    entry(name).map_or(0.0, |entry| (entry.bytes)(prior, task, threads))
+}
+
+/// Uniform, unigram, bigram and so on up to the n-gram of the task: the strategies that phases are read from. The
+/// counts' α is the prior's if it has one (`dirichlet`, `iid`), else 1.
+pub fn ladder(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
+    let states = prior.states();
+    let ones = vec![1.0; states];
+    let alpha = match prior.law() {
+        Law::Dirichlet(rows) | Law::Iid(rows) => rows.alpha(),
+        _ => &ones,
+    };
+    let counting =
+        (1..=prior.ngram()).map(|m| -> Arc<dyn Strategy> { Arc::new(Ngram::with_alpha(m, alpha)) });
+    let uniform: Arc<dyn Strategy> = Arc::new(Uniform::new(states));
+    std::iter::once(uniform).chain(counting).collect()
+}
+
+/// The names of the [`ladder`] of a task with n = `ngram`.
+pub fn ladder_names(ngram: usize) -> Vec<String> {
+    let counting = (1..=ngram).map(ngram::name);
+    let uniform = uniform::ENTRY.name.to_owned();
+    std::iter::once(uniform).chain(counting).collect()
+}
+
+/// The ladder, then every other built-in strategy that is defined for the prior and needs no chain.
+///
+/// # Errors
+///
+/// If one of them cannot be made because a prior from another crate draws no chains.
+pub fn all(prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+    let mut all = ladder(prior);
+    for entry in REGISTRY.iter().filter(|e| !e.ladder && !e.needs_chain) {
+        if (entry.check)(entry.name, prior).is_ok() {
+            all.push((entry.make)(entry.name, prior)?);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_makes_what_it_is_called() {
+        let prior = TaskPrior::new(&PriorSpec::default(), 2, 2).unwrap();
+        for entry in REGISTRY {
+            assert!(entry.meaning.len() > 10, "{entry:?}");
+            let names = match entry.family {
+                None => vec![entry.name],
+                Some(_) => vec!["unigram", "bigram", "trigram", "4-gram", "11-gram"],
+            };
+            for name in names {
+                let made = named(name, &prior).unwrap();
+                assert_eq!((made.name().as_str(), made.states()), (name, 2));
+                assert_eq!(made.needs_chain(), entry.needs_chain, "{name}");
+            }
+        }
+        let made: Vec<String> = ladder(&prior).iter().map(|s| s.name()).collect();
+        assert_eq!(made, ladder_names(2));
+        assert!(made.iter().all(|name| entry(name).unwrap().ladder));
+    }
+
+    #[test]
+    fn unknown_names_and_undefined_strategies_are_refused() {
+        let prior = TaskPrior::new(&PriorSpec::default(), 3, 2).unwrap();
+        for name in [
+            "", "bigramm", "0-gram", "1-gram", "3-gram", "04-gram", "-gram",
+        ] {
+            let refused = named(name, &prior).unwrap_err().to_string();
+            assert!(refused.contains("oracle"), "{refused}");
+        }
+        let refused = named("bayes-unigram", &prior).unwrap_err().to_string();
+        assert!(refused.contains("2 states"), "{refused}");
+        let refused = named("8-gram", &prior).unwrap_err().to_string();
+        assert!(refused.contains("1024 contexts"), "{refused}");
+    }
+}

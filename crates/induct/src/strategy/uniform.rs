@@ -1,0 +1,53 @@
+//! Every symbol alike: what knows nothing says.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::registry::Entry;
+use super::{Scratch, Seen, Strategy};
+
+/// Gives every symbol the same probability.
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform {
+    states: usize,
+}
+
+pub(super) static ENTRY: Entry = Entry {
+    ladder: true,
+    ..Entry::new("uniform", "every symbol alike", |_, prior| {
+        Ok(Arc::new(Uniform::new(prior.states())))
+    })
+};
+
+impl Uniform {
+    /// Over `states` symbols.
+    pub fn new(states: usize) -> Self {
+        Self { states }
+    }
+}
+
+impl Strategy for Uniform {
+    fn name(&self) -> String {
+        ENTRY.name.to_owned()
+    }
+
+    fn states(&self) -> usize {
+        self.states
+    }
+
+    fn predict_next(&self, _: Seen<'_>, out: &mut [f64]) {
+        out.fill(1.0 / self.states as f64);
+    }
+
+    fn predict(
+        &self,
+        seen: Seen<'_>,
+        positions: Range<usize>,
+        _: &mut Scratch,
+        out: &mut [f64],
+    ) -> Option<f64> {
+        seen.assert_reaches(&positions, self.states, out);
+        out.fill(1.0 / self.states as f64);
+        None
+    }
+}
