@@ -137,7 +137,8 @@ impl History {
         self.rows().map(|row| row[0] as u64).collect()
     }
 
-    /// Names of the strategies that the model is compared with, those of the ladder first, from the simplest on.
+    /// Names of the strategies that the model is compared with, those of the ladder first, from the
+    /// simplest on.
     pub fn strategies(&self) -> Vec<String> {
         let name = |column: &Column| match &column.of {
             Of::Strategy(name) if *column.measure == KL_STRATEGY => Some(name.clone()),
@@ -162,8 +163,9 @@ impl History {
             .map(|(_, name)| name)
     }
 
-    /// Phases and drops with respect to the ladder of strategies that an n-gram task has. Others that the model is
-    /// compared with do not count: what phases a run has must not depend on what else is looked at.
+    /// Phases and drops with respect to the ladder of strategies that an n-gram task has. Others that the
+    /// model is compared with do not count: what phases a run has must not depend on what else is looked
+    /// at.
     pub fn phases(&self, ngram: usize) -> (Vec<Phase>, Vec<Drop>) {
         let distance = |name: String| {
             let column = self.column(KL_STRATEGY.of_strategy(&name))?;
@@ -207,6 +209,24 @@ mod tests {
         assert!(history.column(&KL_TRUTH).unwrap()[1].is_nan());
         assert_eq!(history.last(&KL_TRUTH), None);
         assert_eq!(history.column(ENTROPY.of_head(0, 0)), None);
+    }
+
+    #[test]
+    fn phases_are_read_from_the_ladder_only() {
+        let names = ["uniform", "unigram", "bigram", "trigram", "mine"];
+        let compared = names.map(|name| KL_STRATEGY.of_strategy(name));
+        let first = [(&STEP).into(), (&KL_TRUTH).into()];
+        let mut history = History::new(first.into_iter().chain(compared).collect());
+        for step in [0.0, 10.0, 20.0] {
+            history.push(&[step, 0.3, 0.5, 0.4, 0.3, 0.2, 0.1]).unwrap();
+        }
+        assert_eq!(history.strategies(), names);
+        for (ngram, nearest) in [(2, "bigram"), (3, "trigram")] {
+            assert_eq!(history.nearest(ngram), Some(nearest));
+            let (phases, _) = history.phases(ngram);
+            assert_eq!(phases.len(), 1);
+            assert_eq!(phases[0].strategy, nearest);
+        }
     }
 
     #[test]

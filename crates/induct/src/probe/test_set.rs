@@ -86,8 +86,8 @@ impl TestSet {
     ///
     /// # Errors
     ///
-    /// If a prior from another crate draws no chains, or a strategy does not answer with distributions over the
-    /// prior's symbols.
+    /// If a prior from another crate draws no chains, or a strategy does not answer with distributions over
+    /// the prior's symbols.
     pub fn draw(
         prior: &TaskPrior,
         draw: &Draw,

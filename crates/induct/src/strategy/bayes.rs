@@ -31,7 +31,8 @@ pub(super) static ENTRY: Entry = Entry {
     )
 };
 
-/// What the predictor takes: the tables it keeps, twice while they are made, and what each thread keeps of them.
+/// What the predictor takes: the tables it keeps, twice while they are made, and what each thread keeps of
+/// them.
 fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
     let [states, ngram] = task;
     let table = TransitionTable::bytes(states, ngram);

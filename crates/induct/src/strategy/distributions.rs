@@ -78,8 +78,8 @@ pub enum PredictError {
 /// A strategy answered something that is no distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "strategy \"{strategy}\" answered {} at position {position}, {what}: an answer must be finite, nowhere negative, \
-     and sum to 1 within {ANSWER_TOLERANCE:e}",
+    "strategy \"{strategy}\" answered {} at position {position}, {what}: an answer must be finite, \
+     nowhere negative, and sum to 1 within {ANSWER_TOLERANCE:e}",
     shown_row(.row)
 )]
 pub struct BadAnswer {
@@ -132,8 +132,8 @@ impl dyn Strategy + '_ {
     ///
     /// # Errors
     ///
-    /// If the sequence is empty or has symbols that do not exist, the strategy needs a chain that is not given, or what
-    /// it answers is no distribution.
+    /// If the sequence is empty or has symbols that do not exist, the strategy needs a chain that is not
+    /// given, or what it answers is no distribution.
     pub fn distributions<'a>(
         &self,
         seen: impl Into<Seen<'a>>,

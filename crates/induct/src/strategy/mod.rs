@@ -46,8 +46,8 @@ pub use uniform::Uniform;
 
 /// A predictor that needs no training.
 ///
-/// A strategy of another crate needs a name, the number of symbols, and what it says of the next one. In a recipe, the
-/// model is then compared with it at every recorded step:
+/// A strategy of another crate needs a name, the number of symbols, and what it says of the next one. In a
+/// recipe, the model is then compared with it at every recorded step:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -91,14 +91,15 @@ pub trait Strategy: Debug + Send + Sync {
     /// Number of symbols, k.
     fn states(&self) -> usize;
 
-    /// Writes the distribution of the symbol that follows what was seen, at least one symbol, into `out` (`[k]`).
+    /// Writes the distribution of the symbol that follows what was seen, at least one symbol, into `out`
+    /// (`[k]`).
     fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]);
 
-    /// Writes the distributions at `positions` into `out` ([positions, k]). By default, [`predict_next`] at each; worth
-    /// writing where a position's answer follows from the one before.
+    /// Writes the distributions at `positions` into `out` ([positions, k]). By default, [`predict_next`] at
+    /// each; worth writing where a position's answer follows from the one before.
     ///
-    /// The tokens must reach the last position asked for; what follows is not looked at, and a position's answer does
-    /// not depend on which others are asked for.
+    /// The tokens must reach the last position asked for; what follows is not looked at, and a position's
+    /// answer does not depend on which others are asked for.
     ///
     /// Returns the least effective sample size over the positions, or `None` if nothing was sampled.
     ///

@@ -32,8 +32,8 @@ pub struct Entry {
     pub(super) check: fn(&str, &TaskPrior) -> Result<(), Invalid>,
     /// The strategy of that name for a prior that was checked.
     pub(super) make: Make,
-    /// What it takes in memory for a task with the given k and n, about, in bytes, scratch buffers of `threads` threads
-    /// included.
+    /// What it takes in memory for a task with the given k and n, about, in bytes, scratch buffers of
+    /// `threads` threads included.
     pub(super) bytes: fn(&PriorSpec, task: [usize; 2], threads: usize) -> f64,
 }
 
@@ -114,8 +114,8 @@ pub(crate) fn bytes(name: &str, prior: &PriorSpec, task: [usize; 2], threads: us
     entry(name).map_or(0.0, |entry| (entry.bytes)(prior, task, threads))
 }
 
-/// Uniform, unigram, bigram and so on up to the n-gram of the task: the strategies that phases are read from. The
-/// counts' α is the prior's if it has one (`dirichlet`, `iid`), else 1.
+/// Uniform, unigram, bigram and so on up to the n-gram of the task: the strategies that phases are read
+/// from. The counts' α is the prior's if it has one (`dirichlet`, `iid`), else 1.
 pub fn ladder(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
     let states = prior.states();
     let ones = vec![1.0; states];

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::chain::TransitionTable;
 
-/// A sequence as a strategy sees it: the symbols so far, and for those that may know it, the chain that wrote them.
+/// A sequence as a strategy sees it: the symbols so far, and for those that may know it, the chain that
+/// wrote them.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The symbols, each below k; at least one.

@@ -26,8 +26,8 @@ pub struct MemoryEstimate {
     pub pools: f64,
     /// Tokens of the test sets, and what the truth and strategies predict on them.
     pub test_sets: f64,
-    /// What the strategies keep that the recipe adds to the ladder, while test sets are made. Of those from other
-    /// crates nothing is known.
+    /// What the strategies keep that the recipe adds to the ladder, while test sets are made. Of those from
+    /// other crates nothing is known.
     pub strategies: f64,
     /// All rows that will have been recorded at the end.
     pub records: f64,
@@ -74,8 +74,8 @@ impl MemoryEstimate {
         let of_tests: f64 = tests.iter().map(|test| pools(&test.prior)).sum();
         let test_sets = 1.0 + tests.len() as f64;
         let sequences = recipe.record.test_sequences as f64;
-        // The truth and the strategies, each k probabilities and an entropy; in double precision too, while they are
-        // computed. On other test sets than the task's own there are fewer of them.
+        // The truth and the strategies, each k probabilities and an entropy; in double precision too, while
+        // they are computed. On other test sets than the task's own there are fewer of them.
         let compared = recipe.record.strategy_names(task.ngram).len();
         let row = (compared as f64 + 1.0) * (k + 1.0) * (F32 + F64);
         let everywhere = sequences.min(THOROUGH_SEQUENCES as f64) * t * row;

@@ -194,8 +194,8 @@ impl Recipe {
         Ok(())
     }
 
-    /// Checks that every part is at hand: a recipe that was read from text has none of those that another program
-    /// brings. It can be shown, but neither trained nor measured.
+    /// Checks that every part is at hand: a recipe that was read from text has none of those that another
+    /// program brings. It can be shown, but neither trained nor measured.
     ///
     /// # Errors
     ///
@@ -219,7 +219,8 @@ impl Recipe {
         strategies.map_err(|invalid| invalid.within("record"))
     }
 
-    /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is about.
+    /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is
+    /// about.
     fn check_priors(
         &self,
         check: impl Fn(&PriorSpec) -> Result<(), Invalid>,

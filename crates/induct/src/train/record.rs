@@ -185,8 +185,8 @@ impl RecordSpec {
         Ok(())
     }
 
-    /// The names of the strategies that a model is compared with in a task with n = `ngram`: the ladder, then what the
-    /// recipe adds to it.
+    /// The names of the strategies that a model is compared with in a task with n = `ngram`: the ladder,
+    /// then what the recipe adds to it.
     pub fn strategy_names(&self, ngram: usize) -> Vec<String> {
         let custom = self.custom_strategies.iter().map(|custom| &custom.name);
         let added = self.strategies.iter().chain(custom).cloned();

@@ -284,7 +284,8 @@ impl Trainer {
         };
         *step += 1;
         std::mem::swap(&mut feed.batch, &mut feed.next);
-        // What could not be drawn is tried again by the step that needs it, if there is one: the error is that step's.
+        // What could not be drawn is tried again by the step that needs it, if there is one: the error is
+        // that step's.
         feed.drawn_for = drawn.is_ok().then_some(*step);
         Ok(loss)
     }

@@ -29,8 +29,8 @@ enum State {
 pub enum DrawError {
     /// A row is no distribution.
     #[error(
-        "prior \"{prior}\" drew {} after context {context}, {what}: a row must be finite, nowhere negative, and \
-         sum to 1 within {ROW_TOLERANCE:e}",
+        "prior \"{prior}\" drew {} after context {context}, {what}: a row must be finite, nowhere \
+         negative, and sum to 1 within {ROW_TOLERANCE:e}",
         shown_row(.row)
     )]
     Row {
@@ -45,8 +45,8 @@ pub enum DrawError {
     },
     /// None of many tables has a stationary law to start from.
     #[error(
-        "prior \"{prior}\" drew {tries} tables in a row that sequences cannot start from: {no_law} (the last one \
-         has {} after context {context}); let contexts reach one another",
+        "prior \"{prior}\" drew {tries} tables in a row that sequences cannot start from: {no_law} \
+         (the last one has {} after context {context}); let contexts reach one another",
         shown_row(.row)
     )]
     NoLaw {
@@ -113,8 +113,8 @@ impl<'a> Draft<'a> {
         self.table.first_rows_mut(count)
     }
 
-    /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends on the last symbol of
-    /// a context only, with 1 on nothing: symbols are independent.
+    /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends on the
+    /// last symbol of a context only, with 1 on nothing: symbols are independent.
     ///
     /// # Panics
     ///

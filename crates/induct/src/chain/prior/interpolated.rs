@@ -9,8 +9,8 @@ use super::spec::{Settings, two_states};
 use super::{Draft, Law, Prior};
 use crate::invalid::{Invalid, require};
 
-/// Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1), as in the paper's
-/// appendix on interpolated distributions.
+/// Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1), as in the
+/// paper's appendix on interpolated distributions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interpolated {

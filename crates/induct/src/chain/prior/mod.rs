@@ -6,8 +6,8 @@
 //! | [`PriorSpec`] | a prior as a recipe writes it: a `kind` with its settings |
 //! | [`TaskPrior`] | a prior that fits its task's k and n, ready to draw |
 //!
-//! Every built-in kind has a file of its own here. To add one, write its file (settings, check, draw, tests) and
-//! enter it in the list of `spec`.
+//! Every built-in kind has a file of its own here. To add one, write its file (settings, check, draw,
+//! tests) and enter it in the list of `spec`.
 
 mod birkhoff;
 #[cfg(test)]
@@ -86,8 +86,8 @@ use crate::invalid::Invalid;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Prior: Debug + Send + Sync {
-    /// Checks its settings against a task with k `states` and n = `ngram`. An error names the setting as the prior
-    /// knows it; whoever holds the prior puts the way there in front.
+    /// Checks its settings against a task with k `states` and n = `ngram`. An error names the setting as
+    /// the prior knows it; whoever holds the prior puts the way there in front.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ pub trait Prior: Debug + Send + Sync {
     /// checked, and used as they are: nothing is normalised.
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>);
 
-    /// What is known of the form of its draws. Bayes predictions are exact, or nearly, where there is something to go
-    /// by, and otherwise follow from draws of the prior.
+    /// What is known of the form of its draws. Bayes predictions are exact, or nearly, where there is
+    /// something to go by, and otherwise follow from draws of the prior.
     fn law(&self) -> Law<'_> {
         Law::Unknown
     }

@@ -19,8 +19,8 @@ pub enum Alpha {
 /// Concentrations that can be told from their limits, and for which Bayes can be computed.
 const ALPHA: std::ops::RangeInclusive<f64> = 1e-4..=1e4;
 
-/// Logarithm of the smallest share a Dirichlet row is given (10⁻³⁵ or so, far below what a sequence can show), so
-/// that every drawn chain is irreducible and its stationary law can be solved for.
+/// Logarithm of the smallest share a Dirichlet row is given (10⁻³⁵ or so, far below what a sequence can
+/// show), so that every drawn chain is irreducible and its stationary law can be solved for.
 const SMALLEST_LOG_SHARE: f64 = -80.0;
 
 impl Default for Alpha {

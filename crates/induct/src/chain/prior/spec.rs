@@ -37,8 +37,8 @@ macro_rules! kinds {
     ($($kind:ident: $meaning:literal,)*) => {
         /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
         ///
-        /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with n > 2
-        /// their tables depend on the last symbol of a context only.
+        /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task
+        /// with n > 2 their tables depend on the last symbol of a context only.
         ///
         /// ```
         /// use induct::chain::PriorSpec;
@@ -81,7 +81,7 @@ kinds! {
     Dirichlet: "Every context's row is an independent Dirichlet draw.",
     Iid: "One Dirichlet draw, shared by all rows: symbols are independent.",
     DoublyStochastic: "Uniform over tables whose columns sum to one as well.",
-    Interpolated: "Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1).",
+    Interpolated: "Two states, between independent symbols (p = 0) and no unigram signal (p = 1).",
     Symmetric: "Two states that stay put with the same probability a ~ U(½−ε, ½+ε).",
     Fixed: "The same chain for every sequence.",
     Pool: "A number of chains drawn once from another prior, then used again and again.",
@@ -123,7 +123,8 @@ impl Settings for Custom<dyn Prior> {
 const MAX_POOL_BYTES: f64 = 4.0 * (1_u64 << 30) as f64;
 
 impl PriorSpec {
-    /// Checks the settings against a task's k and n. Draws nothing, and takes a prior of another program at its word.
+    /// Checks the settings against a task's k and n. Draws nothing, and takes a prior of another program at
+    /// its word.
     ///
     /// # Errors
     ///
@@ -141,7 +142,8 @@ impl PriorSpec {
         checked.map_err(|invalid| invalid.within("prior"))
     }
 
-    /// What the chains of its pools take, all of them together, in bytes. They are drawn when the prior is made.
+    /// What the chains of its pools take, all of them together, in bytes. They are drawn when the prior is
+    /// made.
     pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
         let chain = TransitionTable::bytes(states, ngram);
         let pools = self.settings().pools();
@@ -160,8 +162,8 @@ impl PriorSpec {
         };
         let gib = |bytes: f64| bytes / f64::from(1 << 30);
         let allowed = format!(
-            "with this task the prior's pools would take {:.1} GiB, and {} are allowed; make them, task.states or \
-             task.ngram smaller",
+            "with this task the prior's pools would take {:.1} GiB, and {} are allowed; make them, \
+             task.states or task.ngram smaller",
             gib(bytes),
             gib(MAX_POOL_BYTES)
         );

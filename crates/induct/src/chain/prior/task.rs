@@ -53,8 +53,8 @@ impl TaskPrior {
     ///
     /// # Errors
     ///
-    /// If a setting is impossible, does not fit the task, or belongs to a prior of another program whose code is not
-    /// at hand.
+    /// If a setting is impossible, does not fit the task, or belongs to a prior of another program whose
+    /// code is not at hand.
     pub fn new(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
         // The chains of pools are drawn when they are prepared, so what they take has to be known before.
         spec.check(states, ngram)?;
