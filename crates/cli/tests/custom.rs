@@ -1,0 +1,145 @@
+//! Runs that another program left, with a prior and a strategy of its own.
+
+mod program;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use induct::Custom;
+use induct::chain::{Draft, Generator, Prior, open_interval};
+use induct::probe::Instruments;
+use induct::run::{Checkpoint, Progress, Record, Run, Sink, Summary};
+use induct::strategy::{Seen, Strategy};
+use induct::train::Recipe;
+use induct_store::{Begun, How, RunWriter, StoreError};
+use tempfile::TempDir;
+
+use program::{SMALL, fail, json, succeed};
+
+/// Chains that like to stay where they are.
+#[derive(Debug)]
+struct Sticky;
+
+impl Prior for Sticky {
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        for context in 0..table.contexts() {
+            let stay = open_interval(rng, 0.5, 1.0);
+            let row = table.row_mut(context);
+            row.fill(1.0 - stay);
+            row[context % 2] = stay;
+        }
+    }
+}
+
+/// The last symbol comes again, three times out of four.
+#[derive(Debug)]
+struct Again;
+
+impl Strategy for Again {
+    fn name(&self) -> String {
+        "again".into()
+    }
+
+    fn states(&self) -> usize {
+        2
+    }
+
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+        out.fill(0.25);
+        out[usize::from(seen.tokens[seen.tokens.len() - 1])] = 0.75;
+    }
+}
+
+/// The writer, which stops after some steps.
+struct Until {
+    writer: RunWriter,
+    step: u64,
+}
+
+impl Sink for Until {
+    type Error = StoreError;
+
+    fn record(&mut self, record: &Record) -> Result<(), StoreError> {
+        self.writer.record(record)
+    }
+
+    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
+        self.writer.snapshot(step, params)
+    }
+
+    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
+        match progress.step >= self.step {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        self.writer.checkpoint(checkpoint)
+    }
+}
+
+/// What such a program does: trains for `steps` of the recipe's 30 steps.
+fn train(path: &Path, steps: u64) {
+    let mut recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
+    recipe.task.prior = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky)).into();
+    let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
+    recipe.record.custom_strategies = vec![again.with("share", 0.75)];
+    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
+    let Begun::Training(start) = RunWriter::begin(path, &recipe, How::New).unwrap() else {
+        panic!("nothing was there before")
+    };
+    let mut run = Run::new(&recipe, instruments).unwrap();
+    let (writer, step) = (start.writer, steps);
+    let mut sink = Until { writer, step };
+    let ending = run.drive(&mut sink).unwrap();
+    match Summary::of(&run, &ending, 0.0) {
+        Some(summary) => sink.writer.finish(&summary).unwrap(),
+        None => sink.writer.close().unwrap(),
+    }
+}
+
+#[test]
+fn a_run_of_another_program_can_be_shown() {
+    let folder = TempDir::new().unwrap();
+    for (name, steps) in [("ended", 31), ("stopped", 15)] {
+        let path = folder.path().join(name);
+        train(&path, steps);
+        let run = path.to_str().unwrap();
+        let shown = succeed(&["show", run]);
+        assert!(shown.contains("again"), "{shown}");
+        let shown = json(&["show", run, "--json"]);
+        let again = &shown["strategies"]["again"];
+        assert!(again["kl_to_model"].as_f64().unwrap() > 0.0, "{again}");
+        // How well it does is known only to those who have it.
+        assert_eq!(again["kl_truth"].is_number(), name == "ended", "{again}");
+        assert!(shown["final"]["kl_again"].is_number());
+    }
+    let stopped = folder.path().join("stopped");
+    let shown = succeed(&["show", stopped.to_str().unwrap()]);
+    assert!(shown.contains("only the program that made it"), "{shown}");
+    assert!(!shown.contains("--resume"), "{shown}");
+}
+
+#[test]
+fn a_run_of_another_program_can_be_neither_trained_nor_measured() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("run");
+    train(&path, 15);
+    let (run, recipe) = (path.to_str().unwrap(), path.join("recipe.toml"));
+    let recipe = recipe.to_str().unwrap();
+    for arguments in [
+        &["train", recipe, "--resume"][..],
+        &["eval", run],
+        &["predict", run, "--tokens", "0110"],
+        &["sample", recipe],
+    ] {
+        let message = fail(2, arguments);
+        assert!(
+            message.contains("task.prior.name = \"sticky\""),
+            "{message}"
+        );
+        assert!(message.contains("another"), "{message}");
+    }
+}
