@@ -1,4 +1,4 @@
-//! What is said inside a plot: regions, moments, levels and remarks.
+//! Annotations inside a plot: regions, moments, levels and notes.
 
 use crate::axis::TICK;
 use crate::colour::Colour;
@@ -8,20 +8,20 @@ use crate::path::Point;
 use crate::svg::{Anchor, Drawing, Style, circle, num, overlap, rect};
 use crate::text;
 
-/// A stretch of the horizontal axis with a colour behind it.
+/// An interval of the horizontal axis with a coloured background.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     /// Where it begins.
     pub from: f64,
     /// Where it ends.
     pub to: f64,
-    /// Its name: inside at the top if every name fits, else among the names of series.
+    /// Its name: at the top of the region if the names of all regions fit, otherwise in the legend.
     pub label: String,
     /// Its colour.
     pub colour: Colour,
 }
 
-/// A place on the horizontal axis, marked by an upright line with a short name above the frame.
+/// A position on the horizontal axis, marked by a vertical line with a short name above the frame.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
     /// Where.
@@ -30,7 +30,7 @@ pub struct Moment {
     pub label: String,
 }
 
-/// A place on the vertical axis, marked by a broken line across; it is named like a series.
+/// A position on the vertical axis, marked by a dashed line across the plot and named like a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
     /// Where.
@@ -41,7 +41,7 @@ pub struct Level {
     pub colour: Colour,
 }
 
-/// Words inside a plot, beside the point they are about.
+/// A short text inside a plot, next to the point it is about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
     /// Where.
@@ -57,7 +57,7 @@ pub struct Note {
 const GAP: f64 = 5.0;
 
 impl Region {
-    /// Its pixels inside the frame.
+    /// Its extent in pixels, clipped to the frame.
     fn span(&self, frame: &Frame) -> Option<(f64, f64)> {
         let [left, _, right, _] = frame.edges;
         let inside = |x: f64| Some(frame.x.at(x)?.clamp(left, right));
@@ -88,7 +88,7 @@ impl Region {
     }
 }
 
-/// Upright lines, their names above the frame, pushed apart sideways where they would touch.
+/// Vertical lines with their names above the frame, pushed apart sideways where they would overlap.
 pub(crate) fn draw_moments(moments: &[Moment], frame: &Frame, out: &mut Drawing) {
     let [left, top, right, bottom] = frame.edges;
     let placed = moments
@@ -133,7 +133,7 @@ impl Level {
 }
 
 impl Note {
-    /// Beside its point, where the least of what is drawn is in the way.
+    /// Draws the text next to its point, on the side where it covers the least of what is already drawn.
     pub(crate) fn draw(&self, frame: &Frame, busy: &[Point], out: &mut Drawing) {
         let Some((x, y)) = frame.at(self.x, self.y) else {
             return;

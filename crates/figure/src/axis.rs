@@ -1,4 +1,4 @@
-//! An axis: what it measures, how far it goes, and the numbers at it.
+//! An axis: what it measures, its range, and its tick labels.
 
 use crate::colour::Colour;
 use crate::scale::{Scale, tick_label};
@@ -10,14 +10,14 @@ use crate::text;
 pub struct Axis {
     /// What it measures.
     pub label: String,
-    /// How numbers are spread.
+    /// Linear or logarithmic.
     pub scale: Scale,
-    /// Its ends; as the data need it if not given.
+    /// Its ends; taken from the data if not given.
     pub range: Option<(f64, f64)>,
 }
 
 impl Axis {
-    /// An evenly spread axis as long as the data need it.
+    /// A linear axis with the range of the data.
     pub fn linear(label: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -25,7 +25,7 @@ impl Axis {
         }
     }
 
-    /// The same by logarithms.
+    /// A logarithmic axis with the range of the data.
     pub fn log(label: impl Into<String>) -> Self {
         Self {
             scale: Scale::Log,
@@ -33,29 +33,29 @@ impl Axis {
         }
     }
 
-    /// With given ends.
+    /// The same axis with the given ends.
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
         self
     }
 }
 
-/// Letters of axis labels and of numbers.
+/// Font sizes of axis labels and tick labels.
 pub(crate) const LABEL: f64 = 12.5;
 pub(crate) const TICK: f64 = 11.5;
-/// From one line of labels to the next.
+/// Line height of axis labels.
 pub(crate) const LINE: f64 = 17.0;
 
-/// An axis with its ends on the page.
+/// An axis placed on the page.
 pub(crate) struct Placed<'a> {
     pub axis: &'a Axis,
     pub range: (f64, f64),
-    /// The pixels of the range's ends.
+    /// The pixel positions of the range's ends.
     pub pixels: (f64, f64),
 }
 
 impl Placed<'_> {
-    /// The pixel of a number.
+    /// The pixel position of a number.
     pub fn at(&self, value: f64) -> Option<f64> {
         let share = self.axis.scale.place(self.range, value)?;
         let (start, end) = self.pixels;
@@ -72,13 +72,14 @@ impl Placed<'_> {
         placed.collect()
     }
 
-    /// Numbers for an axis that stands upright.
+    /// Ticks of a vertical axis.
     pub fn upright_ticks(&self) -> Vec<(f64, String)> {
         let (start, end) = self.pixels;
         self.ticks(((start - end).abs() / 34.0) as usize)
     }
 
-    /// The axis below a frame, with as many numbers as stand apart between `edges`, and its label; returns its height.
+    /// Draws the axis below a frame, with as many tick labels as fit between `edges` without overlap, and the
+    /// axis label; returns the height.
     pub fn draw_below(&self, bottom: f64, edges: (f64, f64), out: &mut Drawing) -> f64 {
         let (left, right) = self.pixels;
         let across = format!("M{} {}H{}", num(left), num(bottom), num(right));

@@ -1,4 +1,4 @@
-//! A small Markov chain in a picture: its states and arrows, its table, and a sequence drawn from it.
+//! A small Markov chain: its states and arrows, its transition table, and a sequence drawn from it.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
@@ -12,45 +12,45 @@ use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
 use crate::symbols::{draw_symbols, symbol_colour};
 use crate::text;
 
-/// A chain of two or three states (more are drawn, but crowded).
+/// A chain of two or three states (more are possible, but crowded).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chain {
     /// What it shows, above it.
     pub title: String,
-    /// [k, k], row by row: how likely the symbol of the column is after that of the row.
+    /// [k, k], row by row: the probability that the column's symbol follows the row's.
     pub transitions: Vec<f64>,
-    /// How many states there are: k.
+    /// The number of states, k.
     pub states: usize,
-    /// Symbols drawn from it, below; may be empty.
+    /// Symbols drawn from it, shown below; may be empty.
     pub sequence: Vec<usize>,
-    /// What is said above the sequence.
+    /// The caption above the sequence.
     pub sequence_label: String,
 }
 
-/// The radius of a state, and from the middle to two states or to more.
+/// The radius of a state, and its distance from the centre with two states and with more.
 const STATE: f64 = 22.0;
 const RADIUS: [f64; 2] = [78.0, 92.0];
-/// How far arrows bend: those of a triangle need their room inside it for labels.
+/// How far arrows bend. In a triangle they must leave space inside it for labels.
 const BEND: [f64; 2] = [44.0, 32.0];
-/// The picture's and the table's width, and between them.
+/// Widths of the diagram and of the table, and the gap between them.
 const PICTURE: f64 = 330.0;
 const TABLE: f64 = 190.0;
 const GAP: f64 = 24.0;
 const CELL: f64 = 22.0;
 
-/// A point a distance away in a direction.
+/// The point at a distance and direction from another.
 fn away((x, y): Point, angle: f64, distance: f64) -> Point {
     (x + distance * angle.cos(), y + distance * angle.sin())
 }
 
 impl Chain {
-    /// The direction from the middle in which a state stands.
+    /// The direction of a state from the centre.
     fn angle(&self, state: usize) -> f64 {
         let first = if self.states == 2 { PI } else { -FRAC_PI_2 };
         first + TAU * state as f64 / self.states.max(1) as f64
     }
 
-    /// How far states are from the middle.
+    /// The distance of states from the centre.
     fn radius(&self) -> f64 {
         RADIUS[usize::from(self.states > 2)]
     }
@@ -83,7 +83,8 @@ impl Chain {
         for ((x, y), label) in labels {
             let style = Style::new(SIZE, Colour::Ink, Anchor::Middle);
             let baseline = y + 0.36 * SIZE;
-            // Paper behind it: an arrow seen above a decimal point would make it a colon.
+            // A background behind it: an arrow passing just above a decimal point would make it look like a
+            // colon.
             let [left, top, right, bottom] = style.edges(x, baseline, &label);
             let patch = rect(left - 2.0, top, right - left + 4.0, bottom - top);
             out.fill(&patch, Colour::Paper, 1.0);
@@ -91,7 +92,7 @@ impl Chain {
         }
     }
 
-    /// How far the picture reaches above and below its middle.
+    /// How far the diagram extends above and below its centre.
     fn extent(&self) -> (f64, f64) {
         match self.states {
             2 => (44.0, 44.0),
@@ -122,10 +123,10 @@ impl Chain {
     }
 }
 
-/// How far a loop reaches from the middle of its state.
+/// How far a self-loop extends from the centre of its state.
 const LOOP: f64 = 52.0;
 
-/// An arrow from a state to itself, outwards; returns where its label goes.
+/// Draws an arrow from a state to itself, pointing outwards; returns the position of its label.
 fn draw_loop(centre: Point, angle: f64, width: f64, state: usize, out: &mut Drawing) -> Point {
     let start = away(centre, angle - 0.55, STATE);
     let tip = away(centre, angle + 0.55, STATE + 1.0);
@@ -142,11 +143,11 @@ fn draw_loop(centre: Point, angle: f64, width: f64, state: usize, out: &mut Draw
         at(end)
     );
     out.stroke(&path, symbol_colour(state), width, "");
-    // Beyond the loop, by half of a label that is wider than high.
+    // Beyond the loop by half a label, which is wider than it is high.
     away(centre, angle, LOOP + 9.0 + 10.0 * angle.cos().abs())
 }
 
-/// A bent arrow between states; returns where its label goes.
+/// Draws a curved arrow between two states; returns the position of its label.
 fn draw_arrow(
     from: Point,
     to: Point,
@@ -157,7 +158,7 @@ fn draw_arrow(
 ) -> Point {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let far = dx.hypot(dy).max(1.0);
-    // To the left of the way, so that there and back are two arrows.
+    // Always to the left of the direction of travel, so that the arrows there and back do not coincide.
     let control = (
         (from.0 + to.0) / 2.0 + bend * dy / far,
         (from.1 + to.1) / 2.0 - bend * dx / far,
@@ -176,7 +177,7 @@ fn draw_arrow(
     )
 }
 
-/// An arrow's head with its tip at a point, coming from another; returns where the shaft ends.
+/// Draws an arrowhead with its tip at `tip`, coming from `from`; returns where the shaft ends.
 fn head(tip: Point, from: Point, width: f64, colour: Colour, out: &mut Drawing) -> Point {
     let back = (from.1 - tip.1).atan2(from.0 - tip.0);
     let size = 6.0 + 1.6 * width;

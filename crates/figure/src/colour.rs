@@ -1,9 +1,9 @@
-//! The colours, each for light and for dark screens.
+//! The colours, each for light and for dark backgrounds.
 
 /// A colour, by its role or its hue.
 ///
-/// The hues are those of Okabe and Ito, which stay distinct with any colour vision; they are darkened where a line or a
-/// word on white needs it. What a hue stands for is the caller's business.
+/// The hues are those of Okabe and Ito, which stay distinct with any colour vision; they are darkened where a
+/// line or a word on white needs it. What a hue stands for is the caller's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Text and what is most important.
@@ -37,8 +37,9 @@ pub enum Colour {
 /// The last colour of the ramp.
 pub(crate) const RAMP_END: u8 = 10;
 
-/// For white and for dark paper. Even steps in lightness (OKLCH: 0.27 to 0.675 and 0.55 to 0.93), so that the order is seen with any
-/// colour vision, and in hue (278° to 60° and 282° to 95°, by way of magenta), with as much chroma up to 0.19 as screens have.
+/// The ramp on white and on dark. It has even steps in lightness (OKLCH: 0.27 to 0.675 and 0.55 to 0.93), so
+/// that the order is visible with any colour vision, and in hue (278° to 60° and 282° to 95°, through
+/// magenta), with as much chroma as sRGB allows, up to 0.19.
 const RAMP: [[&str; 3]; 11] = [
     ["ramp0", "#1f0074", "#655adb"],
     ["ramp1", "#39017d", "#8f5adb"],
@@ -90,7 +91,7 @@ impl Colour {
             .chain((0..=RAMP_END).map(Colour::Ramp))
     }
 
-    /// The place on the ramp for a share of it, 0 to 1.
+    /// The colour at a share of the ramp, 0 to 1.
     pub fn ramp(share: f64) -> Self {
         Colour::Ramp((share.clamp(0.0, 1.0) * f64::from(RAMP_END)).round() as u8)
     }
@@ -153,7 +154,8 @@ impl Colour {
     }
 }
 
-/// The rules that turn figures dark where the reader's screen is. Presentation attributes give way to them.
+/// CSS rules that apply the dark colours if the reader prefers a dark scheme. They override presentation
+/// attributes.
 pub(crate) fn dark_css() -> String {
     let mut rules = String::new();
     for colour in Colour::all() {
@@ -187,12 +189,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn labels_can_be_read_on_both_papers() {
+    fn labels_are_legible_in_both_schemes() {
         for colour in Colour::FIXED {
             if matches!(colour, Colour::Faint | Colour::Paper) {
                 continue;
             }
-            // Lines need 3 to 1; words in the same colour more.
+            // Lines need a contrast of 3 to 1; text in the same colour needs more.
             let light = contrast(colour.light(), Colour::Paper.light());
             let dark = contrast(colour.dark(), Colour::Paper.dark());
             assert!(light > 4.0 && dark > 4.0, "{colour:?}: {light} {dark}");
@@ -200,7 +202,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_ramp_is_seen_on_both_papers_and_in_order_without_hues() {
+    fn the_ramp_is_visible_in_both_schemes_and_ordered_without_hues() {
         for place in 0..=RAMP_END {
             let colour = Colour::Ramp(place);
             let light = contrast(colour.light(), Colour::Paper.light());

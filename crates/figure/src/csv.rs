@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use crate::figure::{Figure, Panel};
 use crate::text::without_backslashes;
 
-/// One row a number: which panel and series it is of, where it is, how much, and how far it may be off.
+/// One row per number: its panel and series, its position, its value and its error.
 struct Rows {
     text: String,
     panel: usize,
@@ -14,7 +14,8 @@ struct Rows {
 impl Rows {
     fn push(&mut self, series: &str, x: impl Display, y: impl Display, error: impl Display) {
         let (panel, series) = (self.panel, quoted(series));
-        writeln!(self.text, "{panel},{series},{x},{y},{error}").expect("a string takes all");
+        writeln!(self.text, "{panel},{series},{x},{y},{error}")
+            .expect("writing to a string cannot fail");
     }
 
     /// A cell by the names of its row and column.
@@ -24,7 +25,7 @@ impl Rows {
         }
     }
 
-    /// Symbols by their place, from 1 on.
+    /// Symbols by position, counted from 1.
     fn symbols(&mut self, symbols: &[usize]) {
         for (place, symbol) in (1..).zip(symbols) {
             self.push("symbols", place as usize, symbol, "");
@@ -57,7 +58,7 @@ pub(crate) fn csv(figure: &Figure) -> String {
                     rows.push(&level.label, "", level.y, "");
                 }
                 for (index, series) in plot.series.iter().enumerate() {
-                    // Runs that share a name are numbered.
+                    // Series that share a name are numbered.
                     let before = &plot.series[..index];
                     let before = before.iter().filter(|s| s.label == series.label);
                     let name = match before.count() {

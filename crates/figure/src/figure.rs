@@ -1,4 +1,4 @@
-//! A figure: panels side by side or one below the other, as SVG or PNG.
+//! A figure: panels next to or below each other, as SVG or PNG.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub enum Panel {
     Plot(Plot),
     /// A small matrix with its numbers in the cells.
     Matrix(Matrix),
-    /// A large matrix as colours.
+    /// A large matrix as a heat map.
     Heatmap(Heatmap),
     /// A number for every pair of values of two keys.
     Grid(Grid),
@@ -45,14 +45,15 @@ impl Panel {
     }
 }
 
-/// Panels that belong together.
+/// A figure made of panels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it shows, in a sentence, for readers who cannot see it. Without panels this sentence is all that is drawn.
+    /// What it shows, in one sentence, for readers who cannot see it. A figure without panels shows this
+    /// sentence instead.
     pub description: String,
     /// Its panels, in reading order.
     pub panels: Vec<Panel>,
-    /// How many panels stand in a row where there is room for them; fewer where there is not, and one on a phone.
+    /// The number of panels in a row if the width allows; fewer if it does not, and one on a phone.
     pub columns: usize,
 }
 
@@ -77,42 +78,43 @@ impl Figure {
         (out, height)
     }
 
-    /// For a page that has the font: `width` (at least 240) pixels wide, dark where the screen is.
+    /// SVG for a page that already has the font: `width` pixels wide (at least 240), following the reader's
+    /// light or dark colour scheme.
     pub fn svg_inline(&self, width: u32) -> String {
         let (drawing, height) = self.draw(f64::from(width));
         drawing.document(f64::from(width), height, &self.description, "")
     }
 
-    /// The rules that a page with inline figures needs once.
+    /// The CSS rules that a page with inline figures needs once.
     pub fn page_css() -> String {
         font_face_css() + &dark_css()
     }
 
-    /// A file that stands alone: it carries the font.
+    /// A self-contained SVG file with the font embedded.
     pub fn svg(&self, width: u32) -> String {
         let (drawing, height) = self.draw(f64::from(width));
         let style = Self::page_css();
         drawing.document(f64::from(width), height, &self.description, &style) + "\n"
     }
 
-    /// The numbers behind it: one row a point or a cell.
+    /// The numbers behind it as CSV: one row per point or cell.
     pub fn csv(&self) -> String {
         crate::csv::csv(self)
     }
 
-    /// A PNG with `scale` pixels for each of the layout's, on white.
+    /// A PNG on white, with `scale` pixels per layout pixel.
     pub fn png(&self, width: u32, scale: u32) -> Vec<u8> {
         pixels(&self.svg_inline(width), scale)
     }
 }
 
-/// What this room wrote, as PNG.
+/// Renders an SVG of this crate as PNG.
 pub(crate) fn pixels(svg: &str, scale: u32) -> Vec<u8> {
     let pixels = rendered(svg, scale);
-    pixels.encode_png().expect("pixels become PNG")
+    pixels.encode_png().expect("pixels can be encoded as PNG")
 }
 
-/// That as pixels, with no font at hand but the bundled one.
+/// Renders an SVG of this crate to pixels, with only the bundled font available.
 fn rendered(svg: &str, scale: u32) -> tiny_skia::Pixmap {
     let mut fonts = usvg::fontdb::Database::new();
     fonts.load_font_data(font::REGULAR.to_vec());
@@ -121,7 +123,7 @@ fn rendered(svg: &str, scale: u32) -> tiny_skia::Pixmap {
         fontdb: Arc::new(fonts),
         ..usvg::Options::default()
     };
-    let tree = usvg::Tree::from_str(svg, &options).expect("this room writes proper SVG");
+    let tree = usvg::Tree::from_str(svg, &options).expect("this crate writes valid SVG");
     let size = tree.size().to_int_size();
     let mut pixels = tiny_skia::Pixmap::new(size.width() * scale, size.height() * scale)
         .expect("a figure is not empty");
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_leaves_the_figure() {
+    fn no_text_leaves_the_figure() {
         for width in [340, 360, 720, 1000] {
             let (drawing, _) = busy().draw(f64::from(width));
             for word @ [left, _, right, _] in &drawing.words {
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_well_formed_and_ask_for_nothing() {
+    fn files_are_well_formed_and_self_contained() {
         for svg in [busy().svg(720), busy().svg_inline(360)] {
             let parsed = usvg::roxmltree::Document::parse(&svg).unwrap();
             let root = parsed.root_element();
@@ -230,7 +232,8 @@ mod tests {
         assert_eq!((number(16), number(20)), (1440, 2 * height as u32));
     }
 
-    /// How far two pictures are apart: 0 for the same, 1 for white against the first one's ink.
+    /// The difference between two images relative to the ink of the first: 0 if equal, 1 if the second is
+    /// blank.
     fn apart(a: &tiny_skia::Pixmap, b: &tiny_skia::Pixmap) -> f64 {
         let ink = |pixels: &tiny_skia::Pixmap| -> Vec<f64> {
             let bytes = pixels.pixels().iter().map(|pixel| pixel.green());
@@ -250,7 +253,7 @@ mod tests {
             ("R", true),
             ("η", true),
         ] {
-            // The outline as the font's file has it, filled by nobody but the rasterizer.
+            // The outline taken straight from the font file and filled by the rasterizer.
             let outline = font::outline(letter, 80.0, bold);
             let outline = format!("path d=\"{outline}\" transform=\"translate(20 90)\"");
             let mut known = Drawing::default();
@@ -265,7 +268,7 @@ mod tests {
             let off = apart(&known, &rendered(&written, 1));
             assert!(off < 0.02, "{letter}: {off}");
 
-            // Another family, or the other weight, is noticed.
+            // A different family or weight is detected.
             let other_family = written.replace("Inter", "Arial");
             assert_ne!(other_family, written);
             let off = apart(&known, &rendered(&other_family, 1));
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_can_be_had() {
+    fn the_numbers_are_exported() {
         let csv = busy().csv();
         assert!(csv.starts_with(
             "panel,series,x,y,error\n1,\"W_k after the first step\",\"0,0\",0.069,\n"

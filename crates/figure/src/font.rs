@@ -1,11 +1,11 @@
-//! The bundled font: Inter, cut down to the letters and signs that figures use (its licence is beside it).
+//! The bundled font: Inter, reduced to the characters that figures use (its licence is next to it).
 
 use std::sync::LazyLock;
 
 use skrifa::prelude::{FontRef, LocationRef, Size};
 use skrifa::{GlyphId, MetadataProvider};
 
-/// What browsers are told: the bundled font, else one whose letters are about as wide.
+/// The CSS font stack: the bundled font, then fonts of about the same width.
 pub(crate) const FAMILY: &str = "Inter, 'Helvetica Neue', Arial, sans-serif";
 
 pub(crate) const REGULAR: &[u8] = include_bytes!("../fonts/Inter-Regular.otf");
@@ -14,11 +14,11 @@ const REGULAR_WEB: &[u8] = include_bytes!("../fonts/Inter-Regular.woff2");
 const BOLD_WEB: &[u8] = include_bytes!("../fonts/Inter-SemiBold.woff2");
 
 static REGULAR_FACE: LazyLock<FontRef<'static>> =
-    LazyLock::new(|| FontRef::new(REGULAR).expect("the bundled font is whole"));
+    LazyLock::new(|| FontRef::new(REGULAR).expect("the bundled font is valid"));
 static BOLD_FACE: LazyLock<FontRef<'static>> =
-    LazyLock::new(|| FontRef::new(BOLD).expect("the bundled font is whole"));
+    LazyLock::new(|| FontRef::new(BOLD).expect("the bundled font is valid"));
 
-/// How wide a text is, in pixels, without kerning: that would make it a little narrower.
+/// The width of a text in pixels, without kerning, which would make it slightly narrower.
 pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     let face: &FontRef = if bold { &BOLD_FACE } else { &REGULAR_FACE };
     let (glyphs, metrics) = (
@@ -32,17 +32,17 @@ pub(crate) fn width(text: &str, size: f64, bold: bool) -> f64 {
     text.chars().map(advance).sum()
 }
 
-/// Whether the font has a letter.
+/// Whether the font contains a character.
 #[cfg(test)]
 pub(crate) fn has(c: char) -> bool {
     REGULAR_FACE.charmap().map(c).is_some() && BOLD_FACE.charmap().map(c).is_some()
 }
 
-/// The outline of one letter as path data, its baseline at 0.
+/// The outline of one character as path data, with its baseline at 0.
 #[cfg(test)]
 pub(crate) fn outline(letter: &str, size: f64, bold: bool) -> String {
     use skrifa::outline::{DrawSettings, OutlinePen};
-    /// Fonts count upwards, pages downwards.
+    /// In fonts y grows upwards, on pages downwards.
     struct Path(String);
     impl OutlinePen for Path {
         fn move_to(&mut self, x: f32, y: f32) {
@@ -68,15 +68,18 @@ pub(crate) fn outline(letter: &str, size: f64, bold: bool) -> String {
     let size = Size::new(size as f32);
     let mut path = Path(String::new());
     let settings = DrawSettings::unhinted(size, LocationRef::default());
-    glyph.draw(settings, &mut path).expect("the font is whole");
+    glyph
+        .draw(settings, &mut path)
+        .expect("the bundled font is valid");
     path.0
 }
 
-/// `@font-face` rules that carry the font, for an SVG file or a page.
+/// `@font-face` rules with the font embedded, for an SVG file or a page.
 pub fn font_face_css() -> String {
     let face = |weight: u32, bytes: &[u8]| {
         format!(
-            "@font-face{{font-family:Inter;font-weight:{weight};src:url(data:font/woff2;base64,{}) format('woff2')}}",
+            "@font-face{{font-family:Inter;font-weight:{weight};src:url(data:font/woff2;base64,{}) \
+             format('woff2')}}",
             base64(bytes)
         )
     };
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_as_the_standard_has_it() {
+    fn base64_follows_the_standard() {
         for (text, coded) in [
             ("", ""),
             ("f", "Zg=="),
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signs_of_the_field_are_there() {
+    fn the_characters_of_the_field_are_there() {
         for c in "ηελπδΔΣ∞≈≥≤−×·±→′₁₂³⁻½“”…".chars() {
             assert!(has(c), "{c}");
         }

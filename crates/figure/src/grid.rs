@@ -10,9 +10,11 @@ use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, rect};
 use crate::text;
 
-/// Coloured cells over two lists of names, the first row at the top, each with its number where that fits.
+/// Coloured cells over two lists of names, with the first row at the top; each cell shows its number if it
+/// fits.
 ///
-/// Unlike the axes of a [`Heatmap`](crate::Heatmap), names need not be numbers: `absolute` is one.
+/// Unlike on the axes of a [`Heatmap`](crate::Heatmap), names need not be numbers: `absolute` is a valid
+/// name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     /// What it shows, above it.
@@ -25,29 +27,29 @@ pub struct Grid {
     pub columns: Vec<String>,
     /// Names of rows, from the top.
     pub rows: Vec<String>,
-    /// The numbers, row by row; [rows, columns]. What is not finite, or is not there at all, is a cell without a value.
+    /// The numbers, row by row; [rows, columns]. A cell whose number is missing or not finite has no value.
     pub values: Vec<f64>,
-    /// What the numbers are, beside the bar of colours.
+    /// What the numbers are; shown next to the colour bar.
     pub value_label: String,
-    /// How colours are spread over the numbers, from the least to the largest.
+    /// How numbers map to colours between the smallest and the largest.
     pub scale: Scale,
 }
 
-/// The largest width of a cell; its height is between these where the width allows.
+/// The largest width of a cell, and the limits of its height if the width allows.
 const WIDEST: f64 = 96.0;
 const HEIGHT: (f64, f64) = (22.0, 46.0);
 /// Height over width of a cell.
 const ASPECT: f64 = 0.7;
-/// Between cells.
+/// The gap between cells.
 const SEAM: f64 = 1.5;
-/// Letters in cells: the largest, and the smallest. If the smallest do not fit there are none.
+/// The largest and smallest font size in cells. If even the smallest does not fit, cells show no numbers.
 const LETTERS: (f64, f64) = (12.0, 9.0);
-/// Between the lines that hatch a cell without a value.
+/// The distance between the hatching lines of a cell without a value.
 const HATCH: f64 = 6.0;
-/// Side of the hatched cell that explains them.
+/// The side of the hatched cell in the legend.
 const SWATCH: (f64, f64) = (18.0, 11.0);
 
-/// Where cells are: the upper left corner, and a cell's width and height.
+/// The position of the cells: the upper left corner, and the width and height of a cell.
 struct Cells {
     left: f64,
     top: f64,
@@ -68,7 +70,7 @@ impl Grid {
         places.map(|(row, column)| (row, column, self.value(row, column)))
     }
 
-    /// Numbers that are drawn.
+    /// The numbers to draw.
     fn known(&self) -> Vec<f64> {
         self.all_cells().filter_map(|(_, _, value)| value).collect()
     }
@@ -79,7 +81,7 @@ impl Grid {
 
     fn shading(&self) -> Shading {
         let known = self.known();
-        // A single number has no range of its own: it is then as strong as it is far from zero.
+        // A single number has no range, so its colour is relative to zero.
         let range = self.scale.ends_of(known.iter().copied());
         Shading::of(&known, range, self.scale, false)
     }
@@ -88,7 +90,7 @@ impl Grid {
         let names = self.rows.iter().map(|name| text::width(name, TICK, false));
         let names = names.fold(0.0, f64::max) + 8.0;
         let columns = self.columns.len().max(1) as f64;
-        // Whole pixels have no blurred edges.
+        // Whole pixels, so that edges are not blurred.
         let width = ((place.width - names) / columns)
             .min(WIDEST)
             .floor()
@@ -101,7 +103,7 @@ impl Grid {
         }
     }
 
-    /// Letters in which every number fits into its cell.
+    /// The font size at which every number fits into its cell.
     fn letters(&self, cells: &Cells) -> Option<f64> {
         let texts = self.known().into_iter().map(short);
         let widths = texts.map(|text| text::width(&text, LETTERS.0, false));
@@ -121,7 +123,7 @@ impl Grid {
                 style(Anchor::End),
             );
         }
-        // Where names would touch, only some of the columns have theirs.
+        // If the names of columns would overlap, only some are shown.
         let widths = self
             .columns
             .iter()
@@ -134,7 +136,7 @@ impl Grid {
     }
 }
 
-/// A cell without a value: no colour of the bar could be taken for it.
+/// Draws a cell without a value, hatched so that it cannot be mistaken for any colour of the bar.
 fn draw_gap([left, top, right, bottom]: [f64; 4], out: &mut Drawing) {
     let (width, height) = (right - left, bottom - top);
     let count = ((width + height) / HATCH).floor() as usize;
@@ -273,9 +275,9 @@ mod tests {
 
     #[test]
     fn a_cell_without_a_value_is_hatched_and_never_a_zero() {
-        // One of the four is not even there.
+        // One of the four is missing altogether.
         let body = drawn(&grid(&[0.01, f64::NAN, f64::INFINITY]), 400.0);
-        // Three cells, and the one that says what hatching means.
+        // Three cells, and the legend's hatched cell.
         assert_eq!(body.matches("class=\"gap\"").count(), 4);
         assert!(body.contains(">no value</text>") && !body.contains(">0</text>"));
         let empty = drawn(&grid(&[]), 400.0);
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_go_from_the_least_to_the_largest() {
+    fn colours_go_from_the_smallest_to_the_largest() {
         let grid = grid(&[0.01, 0.1, 1.0, f64::INFINITY]);
         let shares = [0.01, 0.1, 1.0].map(|value| grid.shading().share(value));
         assert!((shares[1] - 0.5).abs() < 1e-9 && shares[0] == 0.0 && shares[2] == 1.0);

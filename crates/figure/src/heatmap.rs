@@ -1,4 +1,4 @@
-//! A large matrix as colours: attention, or anything over a grid.
+//! A large matrix as colours: attention, or any other quantity over a grid.
 
 use std::fmt::Write;
 
@@ -10,26 +10,28 @@ use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, num};
 use crate::text;
 
-/// Rows and columns of colours, the first row at the top.
+/// Rows and columns of coloured cells, with the first row at the top.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heatmap {
     /// What it shows, above it.
     pub title: String,
-    /// Columns: the label, and as its range the numbers of the first and the last one (1 and their count if not given).
+    /// The axis of columns. Its range gives the numbers of the first and last column (1 and their count if
+    /// not given).
     pub x: Axis,
-    /// Rows likewise, from the top; a range that falls makes an axis that rises.
+    /// The axis of rows, from the top; a decreasing range makes an axis that grows upwards.
     pub y: Axis,
-    /// How many columns there are; rows are as many as the values fill.
+    /// The number of columns; the number of rows follows from the values.
     pub columns: usize,
     /// The numbers, row by row; [rows, columns]. A cell that does not exist is `f64::NAN`.
     pub values: Vec<f64>,
-    /// What the numbers are, beside the bar of colours; may be empty.
+    /// What the numbers are; shown next to the colour bar. May be empty.
     pub value_label: String,
-    /// The numbers at the ends of the colours; from zero to the largest if not given. Panels to be compared share one.
+    /// The numbers at the ends of the colour scale; zero and the largest if not given. Give panels that are
+    /// to be compared the same range.
     pub range: Option<(f64, f64)>,
-    /// How colours are spread over the numbers.
+    /// How numbers map to colours.
     pub scale: Scale,
-    /// Whether zero is the middle and numbers below it have a colour of their own.
+    /// Whether the scale is centred at zero, with a second colour for negative numbers.
     pub signed: bool,
     /// Height over width of the frame.
     pub aspect: f64,
@@ -52,9 +54,9 @@ impl Default for Heatmap {
     }
 }
 
-/// Colours are told apart up to here: cells of one level are one path.
+/// The number of distinct levels of colour: all cells of a level are one path.
 const LEVELS: f64 = 32.0;
-/// A frame is not higher.
+/// The largest height of a frame.
 const TALLEST: f64 = 400.0;
 const RIGHT: f64 = 12.0;
 
@@ -67,7 +69,7 @@ impl Heatmap {
         Shading::of(&self.values, self.range, self.scale, self.signed)
     }
 
-    /// An axis through the middles of cells between two pixels.
+    /// An axis through the centres of cells between two pixel positions.
     fn placed<'a>(axis: &'a Axis, count: usize, start: f64, cell: f64) -> Placed<'a> {
         let count = count.max(1) as f64;
         Placed {
@@ -77,7 +79,7 @@ impl Heatmap {
         }
     }
 
-    /// Room for the numbers of rows, and width and height of a cell.
+    /// The width of the row labels, and the width and height of a cell.
     fn sizes(&self, width: f64) -> (f64, f64, f64) {
         let (rows, columns) = (self.rows().max(1) as f64, self.columns.max(1) as f64);
         let whole = Self::placed(&self.y, self.rows(), 0.0, 300.0 / rows);
@@ -85,7 +87,7 @@ impl Heatmap {
         let widths = labels.iter().map(|(_, l)| text::width(l, TICK, false));
         let numbers = widths.fold(0.0, f64::max) + 8.0;
         let wide = (width - numbers - RIGHT).min(TALLEST / self.aspect);
-        // Cells of whole or half pixels have no seams.
+        // With whole or half pixels, no seams appear between cells.
         let snapped = |size: f64| match size > 1.5 {
             true => (size * 2.0).floor() / 2.0,
             false => size,
@@ -94,7 +96,7 @@ impl Heatmap {
         (numbers, cell, snapped(wide * self.aspect / rows))
     }
 
-    /// One path a level; in each, stretches of cells side by side.
+    /// One path per level, made of runs of adjacent cells.
     fn draw_levels(&self, corner: (f64, f64), cell: (f64, f64), out: &mut Drawing) {
         let shading = self.shading();
         let level = |value: f64| match value.is_finite() {
@@ -108,12 +110,13 @@ impl Heatmap {
             for run in levels.chunk_by(|a, b| a == b) {
                 if let Some(level) = run[0] {
                     let path = paths.entry(level).or_default();
-                    write!(path, "M{column} {row}h{}", run.len()).expect("a string takes all");
+                    write!(path, "M{column} {row}h{}", run.len())
+                        .expect("writing to a string cannot fail");
                 }
                 column += run.len();
             }
         }
-        // Cells are strokes as thick as a row, in units of cells.
+        // Cells are strokes of one row's thickness, in units of cells.
         out.body += &format!(
             "<g transform=\"translate({} {}) scale({} {})\" shape-rendering=\"crispEdges\">",
             num(corner.0),
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_side_by_side_are_one_stretch_and_absent_ones_none() {
+    fn adjacent_cells_are_one_run_and_missing_ones_none() {
         let map = Heatmap {
             columns: 4,
             values: vec![1.0, 1.0, 0.0, f64::NAN, -1.0, -1.0, -1.0, 1.0],

@@ -1,4 +1,4 @@
-//! Where panels stand: in rows, with their bodies at one height.
+//! The layout of panels: in rows, with their bodies aligned.
 
 use crate::colour::Colour;
 use crate::svg::{Anchor, Drawing, Style};
@@ -12,36 +12,37 @@ pub(crate) struct Place {
     pub width: f64,
 }
 
-/// A panel as the layout sees it: a title, what leads to the body (names, labels), and the body.
+/// A panel as the layout sees it: a title, a lead (legend, labels), and the body.
 pub(crate) trait Part {
     fn title(&self) -> &str;
 
-    /// How much of a row's width it takes, for 1 of a plot.
+    /// Its share of a row's width, relative to 1 for a plot.
     fn share(&self) -> f64 {
         1.0
     }
 
-    /// Draws what is between title and body; returns its height.
+    /// Draws the lead between title and body; returns its height.
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64;
 
-    /// The height that its frame would have alone; none if it stays as it is whatever stands beside it.
+    /// The height that its frame would have on its own; `None` if it does not adapt to its neighbours.
     fn height(&self, width: f64) -> Option<f64>;
 
-    /// Draws the body, with a frame of the given height if it has one; returns its height with all that is below the frame.
+    /// Draws the body, with a frame of the given height if it has one; returns the height including
+    /// everything below the frame.
     fn draw_body(&self, place: Place, height: f64, out: &mut Drawing) -> f64;
 }
 
-/// Around everything, and between panels.
+/// The outer margin, and the gap between panels.
 const MARGIN: f64 = 10.0;
 const GAP: f64 = 30.0;
 const ROWS: f64 = 18.0;
-/// The least width of a plot that has another one beside it.
+/// The smallest width of a plot that shares its row.
 const LEAST: f64 = 250.0;
-/// Nothing is laid out for less.
+/// The smallest width of a figure.
 const NARROWEST: f64 = 220.0;
-/// Letters of titles.
+/// Font size of titles.
 const TITLE: f64 = 14.0;
-/// Letters and lines of a sentence in place of panels.
+/// Font size and line height of a sentence in place of panels.
 const SENTENCE: f64 = 12.5;
 const LINE: f64 = 18.0;
 
@@ -75,7 +76,7 @@ fn shares(row: &[&dyn Part]) -> f64 {
     row.iter().map(|part| part.share()).sum()
 }
 
-/// What gaps leave of a row.
+/// The width of a row without its gaps.
 fn room(row: &[&dyn Part], inner: f64) -> f64 {
     inner - GAP * (row.len() as f64 - 1.0)
 }
@@ -92,7 +93,7 @@ fn draw_row(row: &[&dyn Part], inner: f64, top: f64, out: &mut Drawing) -> f64 {
             place
         })
         .collect();
-    // Measured by drawing what is thrown away.
+    // Measured by drawing into a scratch buffer.
     let leads: Vec<f64> = row
         .iter()
         .zip(&places)
@@ -118,7 +119,7 @@ fn draw_row(row: &[&dyn Part], inner: f64, top: f64, out: &mut Drawing) -> f64 {
     head + lowest
 }
 
-/// The title of a panel, in as many lines as it takes; returns their height.
+/// Draws the title of a panel on as many lines as needed; returns their height.
 fn draw_title(title: &str, place: Place, out: &mut Drawing) -> f64 {
     if title.is_empty() {
         return 0.0;

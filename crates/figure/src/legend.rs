@@ -1,19 +1,19 @@
-//! The names of series: where lines end, pushed apart, or in rows above a narrow plot.
+//! The names of series: next to where lines end, pushed apart, or in rows above a narrow plot.
 
 use crate::colour::{Colour, RAMP_END};
 use crate::marks::Mark;
 use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
 use crate::text;
 
-/// Letters of labels.
+/// Font size of names.
 pub(crate) const SIZE: f64 = 12.0;
-/// From one line of labels to the next.
+/// Line height of names.
 pub(crate) const LINE: f64 = 17.0;
 
 const SWATCH: f64 = 18.0;
 const GAP: f64 = 6.0;
 
-/// A name with what it names.
+/// An entry of the legend.
 pub(crate) struct Key<'a> {
     pub label: &'a str,
     pub colour: Colour,
@@ -26,7 +26,7 @@ pub(crate) fn column_width(keys: &[Key]) -> f64 {
     widths.fold(0.0, f64::max)
 }
 
-/// Draws rows of swatches and names that fit into `room` from `top` on; returns their height.
+/// Draws rows of swatches and names within `room` pixels, starting at `top`; returns their height.
 pub(crate) fn draw_rows(keys: &[Key], left: f64, top: f64, room: f64, out: &mut Drawing) -> f64 {
     let (mut x, mut row) = (left, 0);
     let indent = SWATCH + GAP;
@@ -65,10 +65,10 @@ fn swatch(key: &Key, x: f64, y: f64, out: &mut Drawing) {
     }
 }
 
-/// Height of a bar of colours with its ends' names.
+/// Height of a colour bar with the names of its ends.
 pub(crate) const BAR: f64 = LINE + 6.0;
 
-/// A bar of colours (with opacities) between the names of its ends, in place of a name for each.
+/// Draws a bar of colours (with opacities) between the names of its ends, in place of one name per colour.
 pub(crate) fn draw_bar(
     ends: [&str; 2],
     colours: &[(Colour, f64)],
@@ -98,9 +98,9 @@ pub(crate) fn ramp() -> Vec<(Colour, f64)> {
     (0..=RAMP_END).map(|at| (Colour::Ramp(at), 1.0)).collect()
 }
 
-/// Names at the heights where series end, in a column that starts at `x`.
+/// Draws names in a column that starts at `x`, at the heights where series end.
 ///
-/// `ends` are those heights, one for each name.
+/// `ends` are those heights, one per name.
 pub(crate) fn draw_column(
     keys: &[Key],
     ends: &[f64],
@@ -125,7 +125,8 @@ pub(crate) fn draw_column(
     }
 }
 
-/// Heights at least a line apart, between `top` and `bottom`, as near to the wanted ones as pushing downwards and then upwards gets.
+/// Heights at least one line apart, between `top` and `bottom` and close to the wanted ones: names are pushed
+/// down where they overlap, then up where they leave the frame.
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
@@ -163,7 +164,7 @@ mod tests {
                 .all(|pair| pair[1] - pair[0] >= LINE - 1e-9)
         );
         assert!(sorted[3] <= 110.0);
-        // Their order is that of the lines.
+        // They are in the order of the lines.
         assert!(heights[3] < heights[0] && heights[0] < heights[1]);
         assert_eq!(heights[2], 20.0);
     }

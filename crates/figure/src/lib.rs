@@ -1,13 +1,15 @@
-//! Figures: data in, SVG and PNG out. This room knows nothing of experiments.
+//! Figures: data in, SVG and PNG out. This crate knows nothing of experiments, models or strategies.
 //!
-//! A [`Figure`] is rows of [`Panel`]s: a [`Plot`] with axes, a small [`Matrix`] with its numbers in the cells, a [`Heatmap`] of a large
-//! one, a [`Grid`] over the values of two keys, attention as [`Arcs`] over symbols, or a Markov [`Chain`] with its sequence. It is laid out for a width in
-//! pixels; where panels would become too narrow side by side fewer stand in a row, so that the same figure has a form for a text
-//! column and one for a phone, with letters of the same size. Frames of a row stand at one height.
+//! A [`Figure`] consists of rows of [`Panel`]s: a [`Plot`] with axes, a small [`Matrix`] with its numbers in
+//! the cells, a [`Heatmap`] of a large one, a [`Grid`] over the values of two keys, attention as [`Arcs`]
+//! over symbols, or a Markov [`Chain`] with its sequence. It is laid out for a width in pixels. If panels
+//! would become too narrow, fewer share a row, so the same figure fits a text column and a phone with text of
+//! the same size. The frames of a row are aligned.
 //!
-//! One visual language: the colours of [`Colour`] (distinct with any colour vision), lines named where
-//! they end, names of axes upright, one font. The font is bundled: PNGs are drawn with it, and an SVG file carries it, so that a figure looks
-//! the same everywhere. On a dark screen an SVG turns dark by itself.
+//! All figures share one visual language: the colours of [`Colour`], which are distinct with any colour
+//! vision, lines named where they end, horizontal axis labels, one font. The font is bundled: PNGs are drawn
+//! with it and SVG files embed it, so a figure looks the same everywhere. SVGs follow the reader's light or
+//! dark colour scheme.
 
 mod annotate;
 mod axis;

@@ -1,4 +1,4 @@
-//! What a plot holds: lines, points, bands and bars.
+//! What a plot draws: lines, points, bands and bars.
 
 use crate::axis::Placed;
 use crate::colour::Colour;
@@ -8,16 +8,16 @@ use crate::svg::{Drawing, circle, num, rect};
 /// One point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
-    /// Where.
+    /// The horizontal coordinate.
     pub x: f64,
-    /// How much.
+    /// The vertical coordinate.
     pub y: f64,
-    /// How far it may be off, both ways: half of an error bar or of a band; 0 for none.
+    /// The error in either direction: half the height of an error bar or band; 0 for none.
     pub error: f64,
 }
 
 impl Value {
-    /// A point that is not in doubt.
+    /// A point without an error.
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, error: 0.0 }
     }
@@ -26,31 +26,31 @@ impl Value {
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A line, with a band behind it where there is an error.
+    /// A line, with a band behind it where there are errors.
     Line,
-    /// A thin line that others can be seen through: one of many runs.
+    /// A thin, translucent line: one of many runs.
     Thin,
-    /// A fainter one, for runs behind their median. Only the numbers carry its name.
+    /// A fainter line, for runs behind their median. Its name appears only in the CSV.
     Faint,
-    /// A broken line: something it is compared with.
+    /// A dashed line: a reference for comparison.
     Dashed,
-    /// A line that jumps.
+    /// A step function.
     Steps,
-    /// Points, with bars where there is an error.
+    /// Points, with bars where there are errors.
     Points,
     /// The area between y − error and y + error.
     Band,
     /// The area from y up to the top.
     Above,
-    /// Bars from zero, as wide as the least distance between two of them: a histogram.
+    /// Bars from zero, as wide as the smallest distance between two of them: a histogram.
     Bars,
 }
 
 /// A named series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name; it stands where the line ends, or in a row above the plot where there is no room. Empty for none; of several
-    /// series with the same name only the first is named.
+    /// Its name, shown where the line ends, or in a row above the plot if there is no space. Empty for none;
+    /// of several series with the same name, only the first is labelled.
     pub label: String,
     /// Its colour.
     pub colour: Colour,
@@ -61,7 +61,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series of points that are not in doubt.
+    /// A series of points without errors.
     pub fn new(
         label: impl Into<String>,
         colour: Colour,
@@ -76,7 +76,7 @@ impl Series {
         }
     }
 
-    /// The same with errors: x, y and how far it may be off both ways.
+    /// A series of points with errors: x, y and the error in either direction.
     pub fn with_errors(
         label: impl Into<String>,
         colour: Colour,
@@ -95,7 +95,7 @@ impl Series {
     }
 }
 
-/// Where on the page numbers are: the inner frame of a plot.
+/// The inner frame of a plot, which maps numbers to pixels.
 pub(crate) struct Frame<'a> {
     /// Left, top, right, bottom.
     pub edges: [f64; 4],
@@ -110,12 +110,12 @@ impl Frame<'_> {
         Some((self.x.at(x)?, self.y.at(y)?))
     }
 
-    /// y; the bottom for what has no place, such as zero on a log axis.
+    /// The pixel position of y; the bottom for numbers that the axis cannot show, such as zero on a log axis.
     fn y_or_bottom(&self, y: f64) -> f64 {
         self.y.at(y).unwrap_or(self.edges[3])
     }
 
-    /// y, held inside the frame.
+    /// The pixel position of y, clamped to the frame.
     fn y_inside(&self, y: f64) -> f64 {
         self.y_or_bottom(y).clamp(self.edges[1], self.edges[3])
     }
@@ -127,7 +127,7 @@ impl Frame<'_> {
     }
 }
 
-/// The bands behind lines, which no line should be hidden by.
+/// Draws the bands behind lines. They come first, so that they hide no line.
 pub(crate) fn draw_band(series: &Series, frame: &Frame, out: &mut Drawing) {
     let in_doubt = series.values.iter().any(|value| value.error > 0.0);
     if series.mark == Mark::Line && in_doubt {
@@ -159,11 +159,11 @@ pub(crate) fn draw(series: &Series, frame: &Frame, out: &mut Drawing) {
 
 const ROUND: &str = " stroke-linejoin=\"round\"";
 
-/// The points of a line in pixels, parted where one has no place.
+/// The points of a line in pixels, split where the axes cannot show a point.
 fn stretches(series: &Series, frame: &Frame, steps: bool) -> Vec<Vec<Point>> {
     let mut out = vec![Vec::new()];
     for value in &series.values {
-        let stretch = out.last_mut().expect("there is always one");
+        let stretch = out.last_mut().expect("there is at least one");
         match (frame.at(value.x, value.y), stretch.last()) {
             (None, _) => out.push(Vec::new()),
             (Some((x, y)), Some(&(_, before))) if steps => stretch.extend([(x, before), (x, y)]),
@@ -173,7 +173,7 @@ fn stretches(series: &Series, frame: &Frame, steps: bool) -> Vec<Vec<Point>> {
     out
 }
 
-/// Points all along what is drawn, a few pixels apart, for words that want to keep clear of it.
+/// Points along what is drawn, a few pixels apart, so that text can avoid it.
 pub(crate) fn trace(series: &Series, frame: &Frame) -> Vec<Point> {
     let lines = match series.mark {
         Mark::Band | Mark::Above => Vec::new(),
@@ -199,7 +199,7 @@ pub(crate) fn trace(series: &Series, frame: &Frame) -> Vec<Point> {
 
 fn points(series: &Series, frame: &Frame, out: &mut Drawing) {
     let mut bars = String::new();
-    // Many points are drawn smaller.
+    // If there are many points, they are smaller.
     let radius = if series.values.len() > 60 { 2.0 } else { 3.0 };
     for value in &series.values {
         let Some((x, y)) = frame.at(value.x, value.y).filter(|at| frame.holds(*at)) else {
@@ -246,7 +246,7 @@ fn bars(series: &Series, frame: &Frame, out: &mut Drawing) {
         (Some(from), Some(to)) => (to - from).abs(),
         _ => 0.4 * (right - left),
     };
-    // A little air between bars that are wide enough for it.
+    // A small gap between bars that are wide enough.
     let width = if wide > 6.0 {
         wide - 1.5
     } else {

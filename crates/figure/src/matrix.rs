@@ -1,4 +1,4 @@
-//! A small matrix: one cell a number, its colour as strong as the number is large.
+//! A small matrix: one cell per number, with stronger colours for larger numbers.
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
@@ -23,21 +23,22 @@ pub struct Matrix {
     pub columns: Vec<String>,
     /// The numbers, row by row; [rows, columns].
     pub values: Vec<f64>,
-    /// What is written in each cell: lines. If there are none, the number itself.
+    /// The lines of text in each cell; if there are none, the number itself.
     pub cells: Vec<Vec<String>>,
-    /// Whether numbers below zero have a colour of their own.
+    /// Whether negative numbers have a colour of their own.
     pub signed: bool,
 }
 
 /// The largest side of a cell.
 const CELL: f64 = 104.0;
-/// Between cells.
+/// The gap between cells.
 const SEAM: f64 = 2.0;
-/// Letters in cells are not smaller: rather there are none, and a bar says what colours mean.
+/// The smallest font size in cells. If text does not fit, cells are empty and a colour bar explains the
+/// colours.
 const SMALLEST: f64 = 8.5;
-/// Letters of names.
+/// Font size of names.
 const NAME: f64 = 12.0;
-/// Room for the names of columns.
+/// Height of the names of columns.
 const NAMES: f64 = 18.0;
 
 impl Matrix {
@@ -54,7 +55,7 @@ impl Matrix {
         ((width - self.names_width()) / self.columns.len().max(1) as f64).min(CELL)
     }
 
-    /// A number with as many decimals as the largest needs for two digits.
+    /// A number with as many decimals as the largest needs to show two digits.
     fn number(&self, value: f64) -> String {
         let sizes = self
             .values
@@ -82,7 +83,7 @@ impl Matrix {
         }
     }
 
-    /// Letters that fit into every cell: for the first line, in bold, or for those below it.
+    /// The style that fits into every cell: of the first line, which is bold, or of the lines below it.
     fn style(&self, first: bool, cell: f64) -> Style {
         let mut style = Style::new(if first { 14.0 } else { 11.5 }, Colour::Ink, Anchor::Middle);
         style.bold = first;
@@ -97,14 +98,14 @@ impl Matrix {
         style
     }
 
-    /// Whether cells are large enough for what is written in them.
+    /// Whether cells are large enough for their text.
     fn is_written(&self, cell: f64) -> bool {
         let wide = [true, false].map(|first| self.style(first, cell).size >= SMALLEST);
         let lines = (0..self.values.len()).map(|index| self.lines(index).len());
         wide == [true, true] && 17.0 * lines.max().unwrap_or(0) as f64 <= cell
     }
 
-    /// The cells with names at both sides, from (left, top) on; returns the height.
+    /// Draws the cells and the names of rows and columns, starting at (left, top); returns the height.
     pub(crate) fn draw_cells(&self, place: Place, out: &mut Drawing) -> f64 {
         let (cell, start) = (self.cell_side(place.width), place.left + self.names_width());
         let muted = |anchor| Style::new(NAME, Colour::Muted, anchor);
@@ -113,7 +114,7 @@ impl Matrix {
             .columns
             .iter()
             .all(|name| text::width(name, NAME, false) <= cell - 2.0);
-        // Names too long for narrow columns stand at some of them.
+        // If names are too long for narrow columns, only some are shown.
         let widest = self
             .columns
             .iter()
@@ -167,7 +168,7 @@ impl Part for Matrix {
         &self.title
     }
 
-    /// A matrix of few columns needs less room than a plot.
+    /// A matrix with few columns needs less space than a plot.
     fn share(&self) -> f64 {
         if self.columns.len() <= 4 { 0.55 } else { 1.0 }
     }

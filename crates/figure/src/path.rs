@@ -1,13 +1,13 @@
-//! Lines and areas as paths: cut at the frame, without points that add nothing.
+//! Lines and areas as paths: clipped to the frame, without redundant points.
 
 use crate::svg::num;
 
 pub(crate) type Point = (f64, f64);
 
-/// How far, in pixels, a line may stray when points are dropped: less than a coordinate's last digit.
+/// How far, in pixels, a line may move when points are dropped: less than the last digit of a coordinate.
 const STRAY: f64 = 0.08;
 
-/// A line through the points, cut at the edges (left, top, right, bottom).
+/// A line through the points, clipped to the edges (left, top, right, bottom).
 pub(crate) fn line(points: &[Point], edges: [f64; 4]) -> String {
     let points = needed(&at_most_four_a_pixel(points));
     let mut path = String::new();
@@ -27,7 +27,7 @@ pub(crate) fn line(points: &[Point], edges: [f64; 4]) -> String {
     path
 }
 
-/// The area inside the points, cut at the edges.
+/// The area inside the points, clipped to the edges.
 pub(crate) fn area(points: &[Point], edges: [f64; 4]) -> String {
     let mut corners = needed(points);
     for side in 0..4 {
@@ -42,7 +42,7 @@ pub(crate) fn area(points: &[Point], edges: [f64; 4]) -> String {
     format!("M{}Z", each.collect::<Vec<String>>().join("L"))
 }
 
-/// The part of a stretch that is inside, by Liang and Barsky.
+/// The part of a segment inside the edges, by the Liang–Barsky algorithm.
 fn cut(a: Point, b: Point, [left, top, right, bottom]: [f64; 4]) -> Option<(Point, Point)> {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let (mut start, mut end) = (0.0, 1.0);
@@ -70,9 +70,9 @@ fn cut(a: Point, b: Point, [left, top, right, bottom]: [f64; 4]) -> Option<(Poin
     (start < end || (start == end && dx == 0.0 && dy == 0.0)).then(|| (at(start), at(end)))
 }
 
-/// An area cut at one of the edges, by Sutherland and Hodgman.
+/// An area clipped at one of the edges, by the Sutherland–Hodgman algorithm.
 fn cut_area(corners: &[Point], edges: [f64; 4], side: usize) -> Vec<Point> {
-    // How far inside that edge a point is.
+    // The signed distance of a point from that edge, positive inside.
     let inside = |p: Point| match side {
         0 => p.0 - edges[0],
         1 => p.1 - edges[1],
@@ -97,7 +97,8 @@ fn cut_area(corners: &[Point], edges: [f64; 4], side: usize) -> Vec<Point> {
     out
 }
 
-/// Of the points above each pixel, where a line runs from left to right: the first, the lowest, the highest and the last.
+/// For a line that runs from left to right, the first, lowest, highest and last of the points in each pixel
+/// column.
 fn at_most_four_a_pixel(points: &[Point]) -> Vec<Point> {
     if points.windows(2).any(|pair| pair[1].0 < pair[0].0) {
         return points.to_vec();
@@ -118,7 +119,7 @@ fn at_most_four_a_pixel(points: &[Point]) -> Vec<Point> {
     out
 }
 
-/// The points without which a line would stray, by Douglas and Peucker.
+/// The points that a line needs to keep its shape, by the Douglas–Peucker algorithm.
 fn needed(points: &[Point]) -> Vec<Point> {
     if points.len() < 3 {
         return points.to_vec();
@@ -137,7 +138,7 @@ fn needed(points: &[Point]) -> Vec<Point> {
     kept.map(|(point, _)| *point).collect()
 }
 
-/// How far a point is from a stretch.
+/// The distance of a point from a segment.
 fn distance(p: Point, a: Point, b: Point) -> f64 {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let square = dx * dx + dy * dy;
@@ -156,17 +157,17 @@ mod tests {
     const FRAME: [f64; 4] = [0.0, 0.0, 100.0, 50.0];
 
     #[test]
-    fn lines_are_cut_at_the_frame() {
+    fn lines_are_clipped_to_the_frame() {
         let path = line(&[(-10.0, 20.0), (50.0, 20.0), (50.0, 80.0)], FRAME);
         assert_eq!(path, "M0 20L50 20 50 50");
-        // Out and in again: two stretches.
+        // Out and in again: two segments.
         let path = line(&[(0.0, 40.0), (50.0, 60.0), (100.0, 40.0)], FRAME);
         assert_eq!(path, "M0 40L25 50M75 50L100 40");
         assert_eq!(line(&[(0.0, 60.0), (100.0, 60.0)], FRAME), "");
     }
 
     #[test]
-    fn areas_are_cut_at_the_frame() {
+    fn areas_are_clipped_to_the_frame() {
         let square = [(-9.0, -9.0), (109.0, -9.0), (109.0, 20.0), (-9.0, 20.0)];
         let path = area(&square, FRAME);
         for corner in ["0 0", "100 0", "100 20", "0 20"] {
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_points_add_nothing() {
+    fn dropped_points_are_redundant() {
         let wave = |x: f64| 25.0 + 20.0 * (x / 9.0).sin();
         let points: Vec<Point> = (0..=20_000)
             .map(|i| f64::from(i) / 200.0)
@@ -190,7 +191,7 @@ mod tests {
                 .map(|pair| distance(*point, pair[0], pair[1]));
             assert!(off.fold(f64::MAX, f64::min) < 2.0 * STRAY);
         }
-        // A peak of one point stays.
+        // A one-point peak is kept.
         let mut peak: Vec<Point> = points.iter().map(|&(x, _)| (x, 40.0)).collect();
         peak[7_777].1 = 5.0;
         assert!(line(&peak, FRAME).contains(" 5"));

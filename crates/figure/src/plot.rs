@@ -18,24 +18,25 @@ pub struct Plot {
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis; its label stands upright above it.
+    /// The vertical axis; its label is horizontal, above it.
     pub y: Axis,
-    /// Stretches of the horizontal axis with a colour behind them.
+    /// Intervals of the horizontal axis with a coloured background.
     pub regions: Vec<Region>,
-    /// Upright lines with short names above the frame.
+    /// Vertical lines with short names above the frame.
     pub moments: Vec<Moment>,
-    /// Broken lines across, named like series.
+    /// Dashed horizontal lines, named like series.
     pub levels: Vec<Level>,
-    /// What is drawn, from the back to the front.
+    /// The series, from back to front.
     pub series: Vec<Series>,
-    /// What the colours of the ramp stand for: a bar of colours then takes the place of the names of series in such colours.
+    /// What the colours of the ramp stand for. If given, a colour bar replaces the names of series in these
+    /// colours.
     pub family: Option<Family>,
-    /// Words inside.
+    /// Short texts inside the frame.
     pub notes: Vec<Note>,
-    /// Whether names are left out because another panel of the figure has them.
+    /// Whether to omit names because another panel of the figure shows them.
     pub without_names: bool,
-    /// Whether names stand above in the order of series, not where lines end: of lines that all end at one height chance would
-    /// order the names.
+    /// Whether names appear above the plot, in the order of series, rather than where lines end. For lines
+    /// that end close together, the order of names at their ends would be arbitrary.
     pub names_above: bool,
     /// Height over width of the frame.
     pub aspect: f64,
@@ -60,24 +61,26 @@ impl Default for Plot {
     }
 }
 
-/// The ends of a family in order, drawn in the colours of the ramp.
+/// The ends of an ordered family of series, drawn in the colours of the ramp.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// What the first colour is, such as `p = 0`.
+    /// What the first colour stands for, such as `p = 0`.
     pub low: String,
-    /// What the last one is.
+    /// What the last colour stands for.
     pub high: String,
 }
 
-/// A frame is not higher than this, so that a figure and its caption are seen together, and on a phone not lower than that.
+/// Limits on the height of a frame: not too low on a phone, and low enough that a figure and its caption fit
+/// on the screen together.
 const LOWEST: f64 = 190.0;
 const TALLEST: f64 = 330.0;
-/// Between the label of the vertical axis and the frame; more where moments have their names.
+/// The gap between the label of the vertical axis and the frame, and how much moments with their names add to
+/// it.
 const ABOVE_FRAME: f64 = 12.0;
 const MOMENTS: f64 = 10.0;
 
 impl Plot {
-    /// The names to draw: of series, each once, and of levels.
+    /// The entries of the legend: series, each name once, and levels.
     fn keys(&self) -> Vec<Key<'_>> {
         if self.without_names {
             return Vec::new();
@@ -91,20 +94,21 @@ impl Plot {
         distinct(series.chain(levels))
     }
 
-    /// The names of regions where one does not fit inside.
+    /// The entries for regions, if any of their names does not fit inside.
     fn region_keys(&self, width: f64) -> Vec<Key<'_>> {
         let frame = self.frame((0.0, 0.0), width, self.natural_height(width), 0.0);
         if self.without_names || self.regions.iter().all(|region| region.fits(&frame)) {
             return Vec::new();
         }
-        // What has the name of a series is known by its colour.
+        // A region with the name of a series is identified by its colour.
         let known = self.keys();
         let named = |label: &str| known.iter().any(|key| key.label == label);
         let regions = self.regions.iter().filter(|region| !named(&region.label));
         distinct(regions.map(|region| (&region.label, region.colour, Mark::Band)))
     }
 
-    /// Names stand to the right where they leave most of the width to the data and are not too many, else in rows: the column's width.
+    /// The width of the column of names to the right. `None` if names would take too much of the width or are
+    /// too many; they then go into rows above.
     fn column(&self, width: f64) -> Option<f64> {
         let keys = self.keys();
         let column = legend::column_width(&keys);
@@ -124,7 +128,7 @@ impl Plot {
         height.clamp(LOWEST, TALLEST).round()
     }
 
-    /// The frame, with a strip at its top that is kept free of data.
+    /// The frame, with a strip at its top that stays free of data.
     fn frame(&self, (left, top): Point, width: f64, height: f64, strip: f64) -> Frame<'_> {
         let (right, bottom) = (left + width - self.right_margin(width), top + height);
         let y = Placed {
@@ -147,7 +151,7 @@ impl Plot {
         }
     }
 
-    /// Width of bars: the least distance between any two of them.
+    /// The width of bars: the smallest distance between any two of them.
     fn bin(&self) -> Option<f64> {
         let bars = self.series.iter().filter(|s| s.mark == Mark::Bars);
         let mut middles: Vec<f64> = bars.flat_map(|s| &s.values).map(|v| v.x).collect();
@@ -170,7 +174,7 @@ impl Plot {
         let regions = self.regions.iter().flat_map(|r| [r.from, r.to]);
         let all = halves.chain(regions).chain(self.notes.iter().map(|n| n.x));
         let (low, high) = self.x.scale.range_of(all.clone());
-        // Lines and bars start and end at the frame, so that names stand beside them; points need air.
+        // Lines and bars extend to the frame, so that names are next to their ends; points need a margin.
         let own = match self.series.iter().any(|s| s.mark == Mark::Points) {
             true => (low, high),
             false => self.x.scale.ends_of(all).unwrap_or((low, high)),
@@ -183,7 +187,7 @@ impl Plot {
         let values = self.series.iter().flat_map(|series| {
             let zero = (series.mark == Mark::Bars).then_some(0.0);
             let ends = series.values.iter().flat_map(move |v| {
-                // By logarithms an interval that comes near zero would take all the room.
+                // On a log axis, an interval that comes close to zero would take up all the space.
                 let low = if log { v.y / 3.0 } else { f64::MIN };
                 [f64::max(v.y - v.error, low), v.y, v.y + v.error]
             });
@@ -285,7 +289,7 @@ impl Part for Plot {
 }
 
 impl Plot {
-    /// The height at which what has a name ends.
+    /// The height at which a named series or level ends.
     fn end_of(&self, key: &Key, frame: &Frame) -> f64 {
         let [_, top, right, bottom] = frame.edges;
         let named = |s: &&Series| s.mark == key.mark && s.label == key.label;
@@ -308,7 +312,7 @@ impl Plot {
     }
 }
 
-/// One key a name: what has no name or that of an earlier one has none.
+/// One entry per name: series without a name, or with that of an earlier one, have none.
 fn distinct<'a>(all: impl Iterator<Item = (&'a String, Colour, Mark)>) -> Vec<Key<'a>> {
     let mut keys: Vec<Key> = Vec::new();
     for (label, colour, mark) in all {

@@ -1,17 +1,17 @@
-//! From numbers to pixels, and which numbers to write at an axis.
+//! Maps numbers to positions, and chooses the tick labels of an axis.
 
-/// How numbers are spread along an axis.
+/// How numbers map to positions along an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly.
+    /// Linearly.
     #[default]
     Linear,
-    /// By their logarithm; numbers up to zero have no place.
+    /// By their logarithm; zero and negative numbers have no position.
     Log,
 }
 
 impl Scale {
-    /// Where a number stands between the ends of `range`, 0 to 1; none if it has no place.
+    /// The position of a number between the ends of `range`, 0 to 1; `None` if it has none.
     pub(crate) fn place(self, (low, high): (f64, f64), value: f64) -> Option<f64> {
         let share = match self {
             Scale::Linear => (value - low) / (high - low),
@@ -20,7 +20,7 @@ impl Scale {
         share.is_finite().then_some(share)
     }
 
-    /// A range that holds all `values` with some air around them; zero is held to where it is the natural end.
+    /// A range that contains all `values` with some margin; it ends at zero where that is the natural end.
     pub(crate) fn range_of(self, values: impl Iterator<Item = f64>) -> (f64, f64) {
         let Some((low, high)) = self.extremes(values) else {
             return (1.0, 10.0);
@@ -43,12 +43,12 @@ impl Scale {
         }
     }
 
-    /// The least and the largest of `values`, if they are apart.
+    /// The smallest and largest of `values`, if they differ.
     pub(crate) fn ends_of(self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         self.extremes(values).filter(|(low, high)| low < high)
     }
 
-    /// The least and the largest of those that have a place.
+    /// The smallest and largest of those that have a position.
     fn extremes(self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let usable = values.filter(|v| v.is_finite() && (self == Scale::Linear || *v > 0.0));
         usable.fold(None, |ends, v| match ends {
@@ -57,7 +57,7 @@ impl Scale {
         })
     }
 
-    /// At most about `count` numbers worth writing between the ends.
+    /// At most about `count` round numbers between the ends.
     pub(crate) fn ticks(self, (low, high): (f64, f64), count: usize) -> Vec<f64> {
         let count = count.max(2);
         let apart = low < high && (high - low).is_finite();
@@ -100,14 +100,14 @@ fn linear_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     (first..=last).map(|n| n as f64 * step).collect()
 }
 
-/// A number as it is written at an axis, with as many decimals as its neighbours need.
+/// A tick label, with as many decimals as its neighbours need.
 pub(crate) fn tick_label(value: f64, ticks: &[f64]) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
     let power = value.abs().log10();
     let whole = (power - power.round()).abs() < 1e-9;
-    // On a log axis each number has its own decimals, and powers of ten are written as such.
+    // On a log axis each number has its own decimals, and powers of ten are written as powers.
     let by_factors = match ticks {
         [first, .., last] => {
             let far = ticks.windows(2).all(|pair| pair[1] > 1.9 * pair[0]);
@@ -146,7 +146,7 @@ pub(crate) fn tick_label(value: f64, ticks: &[f64]) -> String {
     }
 }
 
-/// A number with so many decimals; zero has no sign.
+/// A number with the given number of decimals; zero has no sign.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.trim_start_matches('-').trim_matches(['0', '.']) {
@@ -155,7 +155,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number alone, with three digits that matter.
+/// A single number with three significant digits.
 pub(crate) fn short(value: f64) -> String {
     let power = value.abs().log10();
     match value {
@@ -177,7 +177,7 @@ fn shortest(value: f64, decimals: usize) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// With commas between thousands.
+/// Adds commas between thousands.
 fn grouped(text: &str) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-').len();
@@ -192,7 +192,7 @@ fn grouped(text: &str) -> String {
     out + rest
 }
 
-/// With a real minus sign.
+/// Replaces the hyphen by a minus sign.
 fn minus(text: &str) -> String {
     text.replace('-', "−")
 }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_without_a_place_have_none() {
+    fn numbers_off_the_axis_have_no_position() {
         assert!(Scale::Linear.ticks((1.0, 1.0), 5).is_empty());
         assert!(Scale::Linear.ticks((0.0, f64::INFINITY), 5).is_empty());
         assert!(Scale::Log.ticks((0.0, 1.0), 5).is_empty());
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_alone_is_short() {
+    fn a_single_number_is_short() {
         let shown = [0.0, 1.0, 0.25, -0.012_34, 1234.5, 100.0, 2e-7].map(short);
         assert_eq!(
             shown,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_holds_its_values_and_no_values_are_no_disaster() {
+    fn a_range_contains_its_values_even_if_there_are_none() {
         let (low, high) = Scale::Linear.range_of([0.0, 4.0].into_iter());
         assert!(low == 0.0 && high > 4.0);
         let (low, high) = Scale::Log.range_of([-1.0, 2.0, 8.0].into_iter());

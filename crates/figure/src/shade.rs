@@ -1,6 +1,7 @@
-//! How strong a colour a number has, in matrices and heat maps.
+//! The strength of a number's colour in matrices and heat maps.
 //!
-//! A colour is laid over the paper with the number as its opacity: it grows out of white paper and out of dark paper alike.
+//! A colour is laid over the background with the number as its opacity, so it works on white and on dark
+//! alike.
 
 use crate::colour::Colour;
 use crate::layout::Place;
@@ -9,22 +10,22 @@ use crate::scale::{Scale, short};
 use crate::svg::{Anchor, Drawing, Style};
 use crate::text;
 
-/// From numbers to colours.
+/// Maps numbers to colours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shading {
     range: (f64, f64),
     scale: Scale,
-    /// Whether zero is the middle: below it the colour is another one.
+    /// Whether the scale is centred at zero, with a second colour below it.
     signed: bool,
 }
 
-/// What exists is not left white, even if it is zero.
+/// The opacity of zero: cells that exist are never left white.
 const WEAKEST: f64 = 0.06;
-/// Above this share letters are in the colour of the paper.
+/// Above this share, text has the colour of the background.
 const DARK: f64 = 0.58;
 
 impl Shading {
-    /// For these values, or with a given range.
+    /// The scale for these values, or with a given range.
     pub fn of(values: &[f64], range: Option<(f64, f64)>, scale: Scale, signed: bool) -> Self {
         let known = values.iter().copied().filter(|v| v.is_finite());
         let own = match (signed, scale) {
@@ -45,7 +46,7 @@ impl Shading {
         }
     }
 
-    /// From 0 to 1; below zero for what is on the other side of a signed scale.
+    /// The share of the scale, 0 to 1; negative on the other side of a signed scale.
     pub fn share(&self, value: f64) -> f64 {
         let (low, high) = self.range;
         let share = match self.signed {
@@ -67,7 +68,7 @@ impl Shading {
         (colour, WEAKEST + (1.0 - WEAKEST) * share.abs())
     }
 
-    /// The colour of letters on a share.
+    /// The colour of text on a share.
     pub fn ink(share: f64) -> Colour {
         match share.abs() > DARK {
             true => Colour::Paper,
@@ -75,7 +76,8 @@ impl Shading {
         }
     }
 
-    /// A bar of the colours between the numbers at its ends, after its label or below a long one; returns the height.
+    /// Draws a colour bar between the numbers at its ends, after its label, or below it if that is long;
+    /// returns the height.
     pub fn draw_bar(&self, label: &str, place: Place, out: &mut Drawing) -> f64 {
         let Place { left, top, width } = place;
         let (low, high) = self.range;
@@ -106,7 +108,7 @@ mod tests {
     use crate::colour::tests::contrast;
 
     #[test]
-    fn letters_can_be_read_on_every_shade_of_both_papers() {
+    fn text_is_legible_on_every_shade_in_both_schemes() {
         let mixed = |over: &str, paper: &str, opacity: f64| {
             let channel =
                 |hex: &str, at: usize| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_held_to_the_range() {
+    fn shares_are_clamped_to_the_range() {
         let values = [0.0, 2.0, f64::NAN];
         let plain = Shading::of(&values, None, Scale::Linear, false);
         assert_eq!(

@@ -1,25 +1,26 @@
 //! Writing SVG: a few shapes, each with its colour as an attribute and as a class.
 //!
-//! Nothing has an id, so that any number of figures can stand on one page.
+//! No element has an id, so that a page can contain any number of figures.
 
 use crate::colour::Colour;
 use crate::font::FAMILY;
 use crate::text;
 
-/// A drawing that grows.
+/// A drawing under construction.
 #[derive(Default)]
 pub(crate) struct Drawing {
     pub body: String,
-    /// Where words stand (left, top, right, bottom), one box a `<text>` element, so that later ones can keep clear of earlier ones.
+    /// The boxes of texts (left, top, right, bottom), one per `<text>` element, so that later texts can avoid
+    /// earlier ones.
     pub words: Vec<[f64; 4]>,
 }
 
-/// Whether two boxes share more than an edge.
+/// Whether two boxes overlap by more than an edge.
 pub(crate) fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
     a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3]
 }
 
-/// Where a text's coordinates are.
+/// Which point of a text its coordinates refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -34,7 +35,7 @@ pub(crate) struct Style {
     pub bold: bool,
     pub colour: Colour,
     pub anchor: Anchor,
-    /// Whether it keeps what is behind it away from its letters.
+    /// Whether it has a halo that hides what is behind its letters.
     pub halo: bool,
 }
 
@@ -76,7 +77,7 @@ impl Style {
     }
 }
 
-/// A coordinate: one decimal, none if it is zero.
+/// A coordinate with one decimal, or none if that is zero.
 pub(crate) fn num(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {
@@ -86,7 +87,7 @@ pub(crate) fn num(value: f64) -> String {
     }
 }
 
-/// A rectangle as an element with its geometry.
+/// A rectangle: element name and geometry.
 pub(crate) fn rect(x: f64, y: f64, width: f64, height: f64) -> String {
     format!(
         "rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
@@ -97,7 +98,7 @@ pub(crate) fn rect(x: f64, y: f64, width: f64, height: f64) -> String {
     )
 }
 
-/// A circle likewise.
+/// A circle: element name and geometry.
 pub(crate) fn circle(x: f64, y: f64, radius: f64) -> String {
     format!(
         "circle cx=\"{}\" cy=\"{}\" r=\"{}\"",
@@ -108,7 +109,7 @@ pub(crate) fn circle(x: f64, y: f64, radius: f64) -> String {
 }
 
 impl Drawing {
-    /// Whether no word is in a box.
+    /// Whether a box contains no text.
     pub fn is_free(&self, edges: &[f64; 4]) -> bool {
         !self.words.iter().any(|word| overlap(word, edges))
     }
@@ -139,7 +140,8 @@ impl Drawing {
             false => ("", String::new()),
         };
         self.body += &format!(
-            "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{weight}{anchor} class=\"f-{}{behind}\" fill=\"{}\"{halo}>{}</text>",
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{weight}{anchor} class=\"f-{}{behind}\" \
+             fill=\"{}\"{halo}>{}</text>",
             num(x),
             num(y),
             num(style.size),
@@ -182,8 +184,10 @@ impl Drawing {
             rules => format!("<style>{rules}</style>"),
         };
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"induct-figure\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-             width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\" font-family=\"{FAMILY}\">\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"induct-figure\" viewBox=\"0 0 {width:.0} \
+             {height:.0}\" \
+             width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\" \
+             font-family=\"{FAMILY}\">\
              {style}<rect width=\"100%\" height=\"100%\" class=\"f-{}\" fill=\"{}\"/>{}</svg>",
             paper.name(),
             paper.light(),

@@ -1,4 +1,4 @@
-//! Symbols as small coloured cells, and the picture of attention as arcs over a row of them.
+//! Symbols as small coloured cells, and attention as arcs over a row of them.
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
@@ -10,7 +10,7 @@ pub(crate) fn symbol_colour(symbol: usize) -> Colour {
     Colour::PALETTE[symbol % Colour::PALETTE.len()]
 }
 
-/// Cells with their symbols inside, `across` in a row; returns their height.
+/// Draws cells with their symbols inside, `across` per row; returns their height.
 pub(crate) fn draw_symbols(
     symbols: &[usize],
     (left, top): (f64, f64),
@@ -32,31 +32,33 @@ pub(crate) fn draw_symbols(
     symbols.len().div_ceil(across.max(1)) as f64 * (cell + 4.0)
 }
 
-/// Attention as arcs: the first layer's above a row of symbols, the second layer's from the last symbol below it. An arc has the
-/// colour of the symbol that is looked at.
+/// Attention as arcs: the first layer's above a row of symbols, and the second layer's from the last symbol
+/// below it. An arc has the colour of the symbol that is attended to.
 ///
-/// Arcs are `<path class="arc …">` elements in this order: the first layer's by row and then by column up to the row, diagonal
-/// included; then the second layer's by column. With `every_pair` none is missing, so that a script can set the `stroke-opacity` and
-/// `stroke-width` of each, by the rule of [`arc_stroke`].
+/// Arcs are `<path class="arc …">` elements in this order: the first layer's by row and then by column, up to
+/// and including the diagonal; then the second layer's by column. With `every_pair` none is missing, so a
+/// script can set the `stroke-opacity` and `stroke-width` of each according to [`arc_stroke`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arcs {
     /// What it shows, above it.
     pub title: String,
     /// The symbols; t of them.
     pub symbols: Vec<usize>,
-    /// The name of what is above, such as `layer 1`.
+    /// The name of the arcs above, such as `layer 1`.
     pub above_label: String,
-    /// How much each place looks at each one: [t, t], row by row; what is right of the diagonal is not read.
+    /// The attention of each position to each position: [t, t], row by row; entries right of the diagonal are
+    /// ignored.
     pub above: Vec<f64>,
-    /// The name of what is below.
+    /// The name of the arcs below.
     pub below_label: String,
-    /// How much the last place looks at each one, t numbers; may be empty.
+    /// The attention of the last position to each position, `[t]`; may be empty.
     pub below: Vec<f64>,
-    /// Whether arcs of no weight are there too, unseen.
+    /// Whether to include arcs with no visible weight.
     pub every_pair: bool,
 }
 
-/// Opacity and width of the arc of a weight from 0 to 1: (4 · weight)^0.8, 1 from a quarter on, and 0.5 + 3 · √weight.
+/// Opacity and width of an arc with a weight from 0 to 1: (4 · weight)^0.8, capped at 1, and
+/// 0.5 + 3 · √weight.
 pub fn arc_stroke(weight: f64) -> (f64, f64) {
     let weight = if weight.is_nan() {
         0.0
@@ -66,9 +68,9 @@ pub fn arc_stroke(weight: f64) -> (f64, f64) {
     ((4.0 * weight).min(1.0).powf(0.8), 0.5 + 3.0 * weight.sqrt())
 }
 
-/// An arc with less weight is not seen.
+/// An arc with less weight is invisible.
 const SEEN: f64 = 0.005;
-/// The largest side of a cell, and the highest arc above and below over the width.
+/// The largest side of a cell, and the largest height of arcs above and below relative to the width.
 const CELL: f64 = 40.0;
 const RISE: [f64; 2] = [0.22, 0.17];
 
@@ -77,7 +79,7 @@ impl Arcs {
         (width / self.symbols.len().max(1) as f64).min(CELL)
     }
 
-    /// Arcs between cells of a row that starts at `left`, upwards or downwards from `y`.
+    /// Draws arcs between the cells of a row, upwards or downwards.
     fn draw_arc(&self, from: usize, to: usize, weight: f64, row: &Row, out: &mut Drawing) {
         if !(self.every_pair || weight >= SEEN) {
             return;
@@ -87,7 +89,7 @@ impl Arcs {
         let far = (from - to) as f64 / (self.symbols.len() - 1).max(1) as f64;
         let (sign, sweep) = if row.up { (-1.0, 0) } else { (1.0, 1) };
         let path = match from == to {
-            // A place that looks at itself: a small loop.
+            // A position that attends to itself: a small loop.
             true => {
                 let (near, high) = (0.3 * row.cell, sign * 0.9 * row.cell);
                 format!(
@@ -113,7 +115,8 @@ impl Arcs {
         let (opacity, width) = arc_stroke(weight);
         let colour = symbol_colour(self.symbols[to]);
         out.body += &format!(
-            "<path class=\"arc s-{}\" d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-opacity=\"{}\"/>",
+            "<path class=\"arc s-{}\" d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" \
+             stroke-opacity=\"{}\"/>",
             colour.name(),
             colour.light(),
             (width * 100.0).round() / 100.0,
@@ -122,7 +125,7 @@ impl Arcs {
     }
 }
 
-/// Where a row of cells is, and how high arcs rise.
+/// The position of a row of cells, and the height of arcs.
 struct Row {
     left: f64,
     cell: f64,
@@ -203,7 +206,7 @@ mod tests {
     #[test]
     fn every_pair_has_its_arc_in_order() {
         let mut above = vec![0.0; 9];
-        // Place 2 looks at place 1: after (0,0), (1,0), (1,1), (2,0).
+        // Position 2 attends to position 1: after (0,0), (1,0), (1,1), (2,0).
         above[2 * 3 + 1] = 1.0;
         let arcs = Arcs {
             symbols: vec![0, 1, 0],

@@ -1,22 +1,23 @@
-//! Labels: plain text with `_` and `^` for what stands lower or higher.
+//! Labels: plain text with `_` and `^` for subscripts and superscripts.
 //!
-//! `v_2`, `W_k`, `10^{−3}`: one letter, or what is in braces. A backslash takes the meaning from the sign after it: `layer\_norm`.
+//! `v_2`, `W_k`, `10^{−3}`: a script is one character, or whatever is in braces. A backslash escapes the next
+//! character: `layer\_norm`.
 
 use crate::font;
 
-/// A stretch of a label at one height.
+/// A part of a label at one height.
 struct Run {
     text: String,
-    /// −1 below, 0 on, 1 above the line.
+    /// −1 for a subscript, 0 on the line, 1 for a superscript.
     level: i32,
 }
 
-/// Scripts are this much smaller.
+/// The size of scripts relative to the text.
 const SCRIPT: f64 = 0.74;
 
 fn runs(label: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    // The font lacks the bars of divergences.
+    // The font lacks the double bar of divergences.
     let label = label.replace('‖', "||");
     let mut letters = label.chars();
     let mut plain = String::new();
@@ -53,7 +54,7 @@ fn runs(label: &str) -> Vec<Run> {
     runs
 }
 
-/// A label that shows the text as it is, such as a key's name with `_` in it.
+/// A label that shows the text literally, such as the name of a key with `_` in it.
 pub fn plain(text: &str) -> String {
     let mut label = String::new();
     for c in text.chars() {
@@ -65,7 +66,7 @@ pub fn plain(text: &str) -> String {
     label
 }
 
-/// The text of a label from [`plain`]; other labels stay as they are.
+/// The text of a label made by [`plain`]; other labels are unchanged.
 pub(crate) fn without_backslashes(label: &str) -> String {
     let mut text = String::new();
     let mut letters = label.chars();
@@ -78,7 +79,7 @@ pub(crate) fn without_backslashes(label: &str) -> String {
     text
 }
 
-/// How wide a label is.
+/// The width of a label.
 pub(crate) fn width(label: &str, size: f64, bold: bool) -> f64 {
     let of = |run: &Run| match run.level {
         0 => font::width(&run.text, size, bold),
@@ -87,7 +88,7 @@ pub(crate) fn width(label: &str, size: f64, bold: bool) -> f64 {
     runs(label).iter().map(of).sum()
 }
 
-/// A label as it stands inside a `<text>` element.
+/// A label as the content of a `<text>` element.
 pub(crate) fn spans(label: &str, size: f64) -> String {
     let mut out = String::new();
     let mut shift = 0.0;
@@ -97,7 +98,7 @@ pub(crate) fn spans(label: &str, size: f64) -> String {
             out += &text;
             continue;
         }
-        // A shift holds for all that follows: each run takes back the one before it.
+        // A shift applies to everything that follows, so each part undoes the shift of the one before it.
         let wanted = -f64::from(run.level) * 0.3 * size;
         let dy = wanted - shift;
         shift = wanted;
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_label_shows_every_sign() {
+    fn a_plain_label_shows_every_character() {
         for text in ["layer_norm", "a\\b^2", "p = 1"] {
             assert_eq!(spans(&plain(text), 10.0), text);
             assert_eq!(without_backslashes(&plain(text)), text);

@@ -86,7 +86,7 @@ fn recursion_and_enumeration_agree_on_a_grid() {
             for weights in [Weights::constant(2, length, 0.02, 0.02), crooked(2, length)] {
                 let margin = 1.0 + margin_needed(&weights).sufficient;
                 let all = enumerate(&prior, &weights, margin).unwrap();
-                assert_eq!(all.cut_off, 0.0);
+                assert_eq!(all.clamped, 0.0);
                 let gap = largest_gap(&coupling.gradient(&weights), &all.gradient);
                 assert!(gap < 1e-12, "{name}, t = {length}: {gap:e}");
                 let loss = coupling.loss(&weights, margin);
@@ -147,7 +147,7 @@ fn outside_the_linear_region_the_definition_and_the_model_agree() {
     let needed = enumerate(&prior, &weights, 1.0).unwrap().margin_needed;
     for margin in [0.1 * needed, 0.6 * needed] {
         let all = enumerate(&prior, &weights, margin).unwrap();
-        assert!(all.cut_off > 0.0);
+        assert!(all.clamped > 0.0);
         // The naive twin of the model and of the loss, over the same sequences.
         let model = Model::new(&ModelSpec::Minimal(MinimalSpec::default()), 2, length).unwrap();
         let params: Vec<f64> = weights.w_k.iter().chain(&weights.v).copied().collect();

@@ -1,8 +1,8 @@
-//! A gallery of every kind of panel: what tests look at, and what eyes can.
+//! A gallery of every kind of panel, for tests and for visual inspection.
 
 use crate::*;
 
-/// Noise that is the same every time.
+/// Deterministic noise.
 fn noise(at: usize) -> f64 {
     let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -114,7 +114,7 @@ fn runs() -> Plot {
     }
 }
 
-/// Groups of faint runs, each behind its median.
+/// Groups of faint runs behind their medians.
 fn medians() -> Plot {
     let run = |group: u8, seed: usize| {
         let at = (12_000.0 + 4_000.0 * f64::from(group)) * (1.0 + 0.3 * noise(seed));

@@ -1,7 +1,7 @@
-//! What holds for every kind of panel.
+//! Tests that apply to every kind of panel.
 //!
-//! `GALLERY=folder cargo test -p induct-figure gallery -- --ignored --nocapture` fills a folder with PNGs, light and dark, wide and
-//! narrow, and says how large the SVGs are and how long they took.
+//! `GALLERY=folder cargo test -p induct-figure gallery -- --ignored --nocapture` fills a folder with PNGs,
+//! light and dark, wide and narrow, and prints the size of each SVG and the time it took.
 
 mod gallery;
 
@@ -10,7 +10,7 @@ use gallery::{all, arcs, chain, matrix, phases};
 
 const WIDTHS: [u32; 4] = [340, 360, 720, 1000];
 
-/// What is wrong with the words of a figure at a width.
+/// Lists what is wrong with the texts of a figure at a width.
 fn troubles(figure: &Figure, width: u32) -> Vec<String> {
     let (drawing, height) = figure.draw(f64::from(width));
     let texts: Vec<&str> = drawing.body.split("<text ").skip(1).collect();
@@ -30,7 +30,7 @@ fn troubles(figure: &Figure, width: u32) -> Vec<String> {
 }
 
 #[test]
-fn no_word_leaves_a_figure_or_covers_another() {
+fn no_text_leaves_a_figure_or_covers_another() {
     for (name, figure) in all() {
         for width in WIDTHS {
             let found = troubles(&figure, width);
@@ -40,7 +40,7 @@ fn no_word_leaves_a_figure_or_covers_another() {
 }
 
 #[test]
-fn odd_panels_are_no_disaster() {
+fn degenerate_panels_are_drawn() {
     let broken = Plot {
         x: Axis::log("").range(1.0, 1.0),
         y: Axis::linear("").range(f64::NAN, 0.0),
@@ -135,7 +135,7 @@ fn names_above_keep_the_order_of_series() {
     let place = |svg: &str, name: &str| svg.find(&format!(">{name}</text>")).unwrap();
     let svg = figure(true).svg_inline(720);
     assert!(place(&svg, "first") < place(&svg, "second"));
-    // Above the frame, whose numbers come after them.
+    // Above the frame; its tick labels come later.
     assert!(place(&svg, "second") < place(&svg, "0"));
     let svg = figure(false).svg_inline(720);
     assert!(place(&svg, "second") > place(&svg, "0"));
@@ -157,7 +157,7 @@ fn every_figure_is_well_formed_and_has_no_ids() {
 }
 
 #[test]
-fn frames_of_a_row_stand_at_one_height() {
+fn frames_of_a_row_are_aligned() {
     let (_, grid) = all().remove(1);
     let svg = grid.svg_inline(1000);
     // The axes below frames: three in each of two rows.
@@ -174,7 +174,7 @@ fn frames_of_a_row_stand_at_one_height() {
 }
 
 #[test]
-fn numbers_of_every_panel_can_be_had() {
+fn the_numbers_of_every_panel_are_exported() {
     let csv = |name: &str| {
         let found = all().into_iter().find(|(n, _)| *n == name);
         found.unwrap().1.csv()

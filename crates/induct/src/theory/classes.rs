@@ -1,15 +1,16 @@
-//! Sequences of two symbols by their counts: exact losses of predictors that look at nothing else.
+//! Two-state sequences grouped by their counts: exact losses of predictors that look at nothing else.
 //!
-//! Under a Markov chain all sequences with the same first symbol and the same number of each transition are equally
-//! likely, and there are only about t²/2 such classes. A sequence is R runs of alternating symbols; if its first symbol occurs u
-//! times out of t, in ⌈R/2⌉ runs, there are C(u−1, ⌈R/2⌉−1) · C(t−u−1, ⌊R/2⌋−1) ways to cut it.
+//! Under a Markov chain, all sequences with the same first symbol and the same number of each transition are
+//! equally likely, and there are only about t²/2 such classes. A sequence consists of R runs of alternating
+//! symbols. If its first symbol occurs u times out of t, in ⌈R/2⌉ runs, there are C(u−1, ⌈R/2⌉−1) · C(t−u−1,
+//! ⌊R/2⌋−1) ways to place the run boundaries.
 
 use super::coupling::check_length;
 use super::quadrature::{Degree, WeightedChain, chains};
 use crate::chain::TaskPrior;
 use crate::invalid::{Invalid, require};
 
-/// All sequences of t symbols that start alike and have the same number of each transition.
+/// All sequences of t symbols with the same first symbol and the same number of each transition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// The first symbol.
@@ -18,15 +19,15 @@ pub struct Class {
     pub last: usize,
     /// How often each symbol occurs.
     pub symbols: [usize; 2],
-    /// How often each symbol follows each, by the earlier and then the later.
+    /// How often each symbol follows each: `transitions[from][to]`.
     pub transitions: [[usize; 2]; 2],
-    /// Probability of the class, averaged over chains.
+    /// Probability of the class, averaged over the prior.
     pub probability: f64,
-    /// Probability of the class together with each next symbol.
+    /// Joint probability of the class and each next symbol.
     pub next: [f64; 2],
 }
 
-/// Every class of sequences of length t, with probabilities under a prior.
+/// Every class of sequences of length t, with its probability under a prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes {
     all: Vec<Class>,
@@ -41,7 +42,7 @@ impl Classes {
             length <= 256,
             "length",
             length,
-            "at most 256: the work grows with its fourth power",
+            "at most 256, since the work grows with its fourth power",
         )?;
         let nodes = chains(
             prior,
@@ -69,8 +70,8 @@ impl Classes {
         &self.all
     }
 
-    /// The expected loss, −ln of what `predict` gives to the next symbol, in nats. `predict` may be off by a constant factor
-    /// per class: it is normalised.
+    /// The expected loss in nats: −ln of the probability that `predict` assigns to the next symbol.
+    /// Predictions are normalised here, so `predict` may return unnormalised weights.
     pub fn cross_entropy(&self, predict: impl Fn(&Class) -> [f64; 2]) -> f64 {
         let each = |class: &Class| {
             let given = predict(class);
@@ -80,13 +81,13 @@ impl Classes {
         self.all.iter().map(each).sum()
     }
 
-    /// What nobody can do better than without knowing the chain: Bayes.
+    /// The Bayes loss: the lowest loss that any predictor without knowledge of the chain can reach.
     pub fn bayes(&self) -> f64 {
         self.cross_entropy(|class| class.next)
     }
 }
 
-/// The classes that start with `first`, without probabilities.
+/// The classes that start with `first`; probabilities are still zero.
 fn empty(first: usize, length: usize) -> Vec<Class> {
     let (other, mut all) = (1 - first, Vec::new());
     for runs in 1..=length {
@@ -115,7 +116,7 @@ fn empty(first: usize, length: usize) -> Vec<Class> {
     all
 }
 
-/// How many sequences a class has.
+/// The number of sequences in a class.
 fn ways(class: &Class) -> f64 {
     let (first, other) = (class.first, 1 - class.first);
     let cuts = |symbol: usize| {
@@ -169,7 +170,7 @@ mod tests {
     use crate::chain::PriorSpec;
 
     #[test]
-    fn classes_hold_every_sequence_once() {
+    fn classes_contain_every_sequence_once() {
         let prior = TaskPrior::new(&PriorSpec::default(), 2, 2).unwrap();
         for length in [1, 2, 5, 30, 100] {
             let classes = Classes::new(&prior, length).unwrap();

@@ -1,24 +1,24 @@
 //! The population loss of the minimal model as one tensor.
 //!
-//! f_{p,i} = Σ_{q≤p} 1{x_q = i} Σ_{s≤q} v_{q−s} W_k[x_p, x_s] is linear in W_k and in v, and so is the margin loss as long as
-//! none of its terms is cut off at zero. The population loss then is
+//! f_{p,i} = Σ_{q≤p} 1{x_q = i} Σ_{s≤q} v_{q−s} W_k[x_p, x_s] is linear in W_k and in v, and so is the margin
+//! loss as long as none of its terms is clamped at zero. The population loss is then
 //!
 //! ```text
 //! L(W_k, v) = Δ (k−1)/k − Σ_{m,l,δ} W_k[m,l] v_δ C[δ,m,l]
 //! C[δ,m,l] = (1/t) Σ_{q≤p} Σ_i (P_mi − 1/k) Pr[x_{q−δ} = l, x_q = i, x_p = m]
 //! ```
 //!
-//! and C holds everything: gradients at any W_k and v are two contractions, and so is any number of steps. For a chain
-//! that starts from its stationary law, the probability is π_l (P^δ)_li (P^{p−q})_im; with N = t − δ, the distance p − q = n
-//! occurs N − n times, so
+//! and C contains everything: the gradient at any W_k and v is two contractions, and any number of steps
+//! takes two per step. For a chain started from its stationary distribution, the probability is π_l (P^δ)_li
+//! (P^{p−q})_im; with N = t − δ, the distance p − q = n occurs N − n times, so
 //!
 //! ```text
 //! C[δ,m,l] = (π_l / t) Σ_i (P_mi − 1/k) (P^δ)_li (U_N)_im,      U_N = Σ_{n<N} (N − n) P^n
 //! U_N = U_{N−1} + S_N,   S_N = S_{N−1} + P^{N−1}
 //! ```
 //!
-//! Only sums and products of numbers that are not negative: nothing is divided by 1 − λ or λ, and nothing cancels before
-//! the last factor. It takes t k⁴ multiplications.
+//! These are sums and products of non-negative numbers: nothing is divided by 1 − λ or λ, and nothing cancels
+//! before the last factor. The cost is t k⁴ multiplications.
 
 use super::quadrature::{Degree, WeightedChain, chains};
 use crate::chain::{TaskPrior, TransitionTable};
@@ -27,14 +27,14 @@ use crate::invalid::{Invalid, require};
 /// The weights of a minimal model, or a gradient with respect to them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// W_k, [k, k]: the current symbol's row, the column of the symbol found.
+    /// W_k, [k, k]: the row is the current symbol, the column the symbol that it is matched with.
     pub w_k: Vec<f64>,
-    /// v by lag, `[t]`: entry 0 is the paper's v_1.
+    /// v by lag, `[t]`; entry 0 is the paper's v_1.
     pub v: Vec<f64>,
 }
 
 impl Weights {
-    /// Every entry of W_k is `w`, every positional weight is `v`.
+    /// Weights with every entry of W_k equal to `w` and every positional weight equal to `v`.
     pub fn constant(states: usize, length: usize, w: f64, v: f64) -> Self {
         Self {
             w_k: vec![w; states * states],
@@ -61,7 +61,7 @@ impl Weights {
         }
     }
 
-    /// Whether W_k is square, k and t are at least 2 and 1, and every number is finite.
+    /// Checks that W_k is square, k is at least 2, t is at least 1, and every number is finite.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         let states = self.states();
         require(
@@ -79,7 +79,8 @@ impl Weights {
     }
 }
 
-/// C\[δ,m,l\] = −∂²L / ∂W_k\[m,l\] ∂v_δ: how the two layers pull at one another. See the head of this file.
+/// C\[δ,m,l\] = −∂²L / ∂W_k\[m,l\] ∂v_δ: how strongly the two layers drive each other. The module's
+/// documentation derives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coupling {
     states: usize,
@@ -88,25 +89,25 @@ pub struct Coupling {
     values: Vec<f64>,
 }
 
-/// How far π P may be from π.
+/// The largest allowed difference between an entry of π P and one of π.
 const STATIONARY_TOLERANCE: f64 = 1e-9;
 
 impl Coupling {
-    /// That of one Markov chain, started from its stationary law.
+    /// The coupling of one Markov chain, started from its stationary distribution.
     pub fn of_table(table: &TransitionTable, length: usize) -> Result<Self, Invalid> {
         require(
             table.ngram() == 2,
             "ngram",
             table.ngram(),
-            "2: a Markov chain",
+            "2, a Markov chain",
         )?;
         let rows: Vec<f64> = table.rows().flatten().copied().collect();
         Self::of_chain(&rows, table.stationary(), length)
     }
 
-    /// That of the chain with the given rows ([k, k]) and stationary law (`[k]`).
+    /// The coupling of the chain with the given rows ([k, k]) and stationary distribution (`[k]`).
     ///
-    /// Where the law is not unique, as with a = b = 1, any of them will do.
+    /// If the stationary distribution is not unique, as with a = b = 1, any of them will do.
     pub fn of_chain(rows: &[f64], stationary: &[f64], length: usize) -> Result<Self, Invalid> {
         check_length(length)?;
         let k = stationary.len();
@@ -130,7 +131,7 @@ impl Coupling {
                 (after - stationary[i]).abs() <= STATIONARY_TOLERANCE,
                 "stationary",
                 format!("{stationary:?}"),
-                "a law that the chain leaves as it is",
+                "a stationary distribution: one that a step of the chain leaves unchanged",
             )?;
         }
         let mut coupling = Self::zero(k, length);
@@ -138,17 +139,18 @@ impl Coupling {
         Ok(coupling)
     }
 
-    /// The average over a prior; the priors for which it is known are listed at [`chains`].
+    /// The average over a prior. [`chains`] lists the priors for which it is known.
     ///
-    /// It is a sum over the nodes of a rule that is exact for the integrand, so that rounding is all that is lost: the
-    /// error stays below 10⁻¹³ of the largest entry (tested against finer and other rules, and exact rational integrals).
+    /// The average is a sum over the nodes of a rule that is exact for the integrand, so the only error is
+    /// rounding. It stays below 10⁻¹³ of the largest entry (tested against finer rules, other rules and exact
+    /// rational integrals).
     pub fn of_prior(prior: &TaskPrior, length: usize) -> Result<Self, Invalid> {
         check_length(length)?;
         let nodes = chains(prior, degree(length))?;
         Ok(Self::of_chains(&nodes, length))
     }
 
-    /// The weighted sum over some chains.
+    /// The weighted sum over the given chains.
     pub fn of_chains(nodes: &[WeightedChain], length: usize) -> Self {
         let mut coupling = Self::zero(nodes[0].stationary.len(), length);
         for chain in nodes {
@@ -202,7 +204,8 @@ impl Coupling {
         self.values[(delta * self.states + m) * self.states + l]
     }
 
-    /// The population loss with margin Δ, if that is large enough for all terms to count (see [`margin_needed`](super::margin_needed)).
+    /// The population loss with margin Δ. It is exact if the margin is large enough that no term is clamped;
+    /// see [`margin_needed`](super::margin_needed).
     pub fn loss(&self, weights: &Weights, margin: f64) -> f64 {
         let k = self.states as f64;
         let slope = self.gradient(weights);
@@ -214,12 +217,12 @@ impl Coupling {
     ///
     /// # Panics
     ///
-    /// If `weights` are for another k or t.
+    /// If `weights` have a different k or t.
     pub fn gradient(&self, weights: &Weights) -> Weights {
         assert_eq!(
             (weights.states(), weights.length()),
             (self.states, self.length),
-            "weights and coupling are for the same k and t"
+            "weights and coupling must have the same k and t"
         );
         let mut slope = Weights::constant(self.states, self.length, 0.0, 0.0);
         let lags = self.values.chunks_exact(self.states * self.states);
@@ -233,8 +236,8 @@ impl Coupling {
     }
 }
 
-/// What an average over chains of length t integrates: t transitions (δ + n + one more), and π, two powers of P and one
-/// entry of P.
+/// The degree of what an average over chains integrates for length t: t transitions (δ, n and one more), and
+/// in w the stationary distribution, two powers of P and one entry of P.
 pub(super) fn degree(length: usize) -> Degree {
     Degree {
         transitions: length,
@@ -242,7 +245,7 @@ pub(super) fn degree(length: usize) -> Degree {
     }
 }
 
-/// Beyond this an average takes minutes: it has of the order of t chains, of the order of t steps each.
+/// Beyond this length an average takes minutes: it has about t chains with about t steps each.
 const MAX_LENGTH: usize = 8192;
 
 /// Checks a sequence length before anything is computed for it.
@@ -271,7 +274,7 @@ fn weighted_powers(rows: &[f64], k: usize, t: usize) -> Vec<f64> {
     all
 }
 
-/// P⁰, P¹, P², …, one after the other.
+/// Iterates over P⁰, P¹, P², ….
 struct Power {
     /// [k, k]
     now: Vec<f64>,

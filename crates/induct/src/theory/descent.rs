@@ -1,4 +1,4 @@
-//! Exact gradient steps on the population loss, and how large the margin must be for them to be that.
+//! Exact gradient steps on the population loss.
 
 use super::coupling::{Coupling, Weights};
 use super::linear_region::{MarginBounds, margin_needed};
@@ -6,23 +6,24 @@ use crate::invalid::{Invalid, require};
 
 /// One step: w ← (1 − decay) w − η ∇L.
 ///
-/// The decay stands apart from the learning rate, as in the paper's proposition: 1 forgets the weights.
+/// The decay is not multiplied by the learning rate, as in the paper's proposition: a decay of 1 erases the
+/// weights.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
     /// The loss to descend, as its [`Coupling`].
     pub coupling: &'a Coupling,
-    /// Learning rate η, of both layers.
+    /// Learning rate η of both layers.
     pub eta: f64,
     /// Decay of W_k, from 0 to 1.
     pub decay_w: f64,
     /// Decay of v, from 0 to 1.
     pub decay_v: f64,
-    /// The margin Δ, if it is to be checked that the loss is linear where the step starts.
+    /// The margin Δ; if given, it is checked that the loss is linear where the step starts.
     pub margin: Option<f64>,
 }
 
 impl<'a> Step<'a> {
-    /// A plain step: no decay, and a margin as large as it needs to be.
+    /// A plain step: no decay, and a margin that is assumed to be large enough.
     pub fn new(coupling: &'a Coupling, eta: f64) -> Self {
         Self {
             coupling,
@@ -61,35 +62,36 @@ impl<'a> Step<'a> {
             (at.states(), at.length()) == (k, t),
             "start",
             format!("{} states, length {}", at.states(), at.length()),
-            &format!("weights for {k} states and length {t}, as in every step"),
+            &format!("weights for {k} states and length {t}, the same in every step"),
         )
     }
 }
 
-/// Why a descent has no exact answer.
+/// Why a descent has no exact result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StepError {
-    /// A setting is impossible.
+    /// A setting is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The margin does not keep the loss linear at the weights that a step starts from.
+    /// The margin is too small: the loss is not linear at the weights from which a step starts.
     #[error(
-        "margin = {margin} is too small for the linear region at step {step}: it takes {needed}, {short_by} more",
+        "margin = {margin} is too small for the linear region at step {step}: it needs {needed}, {short_by} \
+         more",
         needed = .bounds.sufficient
     )]
     OutsideLinearRegion {
         /// Which step, counted from 1.
         step: usize,
-        /// The margin asked for.
+        /// The margin that was requested.
         margin: f64,
-        /// What it would take.
+        /// The margin that would be needed.
         bounds: MarginBounds,
-        /// By how much it is too small.
+        /// By how much the requested margin is too small.
         short_by: f64,
     },
 }
 
-/// The weights after each step; the start is not repeated.
+/// The weights after each step; the start is not included.
 pub fn descend(start: &Weights, steps: &[Step]) -> Result<Vec<Weights>, StepError> {
     start.check()?;
     let mut at = start.clone();

@@ -1,8 +1,8 @@
-//! The population loss from its definition: every sequence, one after the other.
+//! The population loss from its definition: a sum over every sequence.
 //!
-//! This is the second route to the truth, and the only one outside the linear region. For one chain it shares nothing with the first: the
-//! logits are the paper's double sum, the loss is its definition with `max`, and probabilities are multiplied along the
-//! sequence.
+//! This is the second route, and the only exact one outside the linear region. For a single chain it shares
+//! no code with the first: the logits are the paper's double sum, the loss is its definition with `max`, and
+//! probabilities are multiplied along the sequence.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,33 @@ use super::quadrature::{Degree, WeightedChain, chains};
 use crate::chain::TaskPrior;
 use crate::invalid::{Invalid, require};
 
-/// What a sum over all sequences gives.
+/// The result of summing over all sequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Enumerated {
     /// The population loss.
     pub loss: f64,
-    /// Its gradient; a term on its kink counts as cut off.
+    /// Its gradient; a term exactly at its kink counts as clamped.
     pub gradient: Weights,
-    /// Probability that a term of the loss is cut off, averaged over positions and wrong symbols: 0 in the linear region.
-    pub cut_off: f64,
-    /// The largest f_y − f_i of any sequence that can occur: the smallest margin of the linear region.
+    /// Probability that a term of the loss is clamped at zero, averaged over positions and wrong symbols; 0
+    /// in the linear region.
+    pub clamped: f64,
+    /// The largest f_y − f_i over all sequences that can occur: the smallest margin for which the loss is
+    /// linear.
     pub margin_needed: f64,
 }
 
-/// The most sequences that are enumerated.
+/// The largest number of sequences that is enumerated.
 const MAX_SEQUENCES: usize = 1 << 22;
 
-/// Refuses a prior for other chains than the weights are for, and a margin that is none.
-pub(super) fn check_question(
-    prior: &TaskPrior,
-    weights: &Weights,
-    margin: f64,
-) -> Result<(), Invalid> {
+/// Rejects a prior whose number of states differs from that of the weights, and a margin that is not
+/// positive.
+pub(super) fn check_question(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<(), Invalid> {
     let k = weights.states();
     require(
         prior.states() == k,
         "prior",
         format!("{} states", prior.states()),
-        &format!("{k} states, as the weights have"),
+        &format!("{k} states, like the weights"),
     )?;
     require(margin > 0.0, "margin", margin, "a number above 0")
 }
@@ -52,7 +51,7 @@ pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<En
         count <= MAX_SEQUENCES,
         "length",
         t,
-        &format!("at most {MAX_SEQUENCES} sequences, k^(length + 1), can be enumerated"),
+        &format!("a length with at most {MAX_SEQUENCES} sequences, k^(length + 1), to enumerate"),
     )?;
     check_question(prior, weights, margin)?;
     let likelihoods = chains(
@@ -66,7 +65,7 @@ pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<En
     let mut sum = Enumerated {
         loss: 0.0,
         gradient: Weights::constant(k, t, 0.0, 0.0),
-        cut_off: 0.0,
+        clamped: 0.0,
         margin_needed: 0.0,
     };
     let mut x = vec![0; t + 1];
@@ -85,7 +84,7 @@ pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<En
 }
 
 impl Enumerated {
-    /// Adds a sequence: (1/t) Σ_p (1/k) Σ_{i≠y} max{0, Δ + f_i − f_y}, with y = x_{p+1}.
+    /// Adds one sequence: (1/t) Σ_p (1/k) Σ_{i≠y} max{0, Δ + f_i − f_y}, with y = x_{p+1}.
     fn add(&mut self, x: &[usize], weights: &Weights, margin: f64, probability: f64) {
         let (k, t) = (weights.states(), weights.length());
         let share = probability / (t * k) as f64;
@@ -99,7 +98,7 @@ impl Enumerated {
                     self.add_slope(x, p, i, share, weights);
                     self.add_slope(x, p, y, -share, weights);
                 } else {
-                    self.cut_off += probability / (t * (k - 1)) as f64;
+                    self.clamped += probability / (t * (k - 1)) as f64;
                 }
             }
         }
@@ -130,8 +129,8 @@ fn logits(x: &[usize], p: usize, weights: &Weights) -> Vec<f64> {
     f
 }
 
-/// Probabilities of sequences, averaged over chains. They depend on the first symbol and the number of each transition only,
-/// and are computed once for each such class.
+/// Probabilities of sequences, averaged over chains. They depend only on the first symbol and the number of
+/// each transition, and are computed once for each such class.
 struct Likelihoods {
     chains: Vec<WeightedChain>,
     states: usize,

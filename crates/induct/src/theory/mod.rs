@@ -1,16 +1,17 @@
 //! The minimal model's gradients and first steps, exactly.
 //!
-//! There are three routes to a population gradient of the margin loss. For one chain they share no code; the first two average over
-//! a prior with the same rule, which is tested against others and against exact integrals.
+//! There are three routes to a population gradient of the margin loss. For a single chain they share no code.
+//! The first two average over a prior with the same quadrature rule, which is tested against other rules and
+//! against exact integrals.
 //!
-//! | route | what it is | where it holds |
+//! | route | what it is | where it applies |
 //! |---|---|---|
-//! | [`Coupling`] | the loss as one tensor, by recursion over t; a prior by an exact quadrature | the linear region, any t |
-//! | [`enumerate`] | every sequence, from the definition of logits and loss | any margin, small t |
+//! | [`Coupling`] | the loss as one tensor, by recursion over t | the linear region, any t |
+//! | [`enumerate`] | a sum over every sequence, straight from the definitions | any margin, small t |
 //! | [`sample`] | Monte Carlo with the model's own training code | everywhere, with standard errors |
 //!
-//! [`descend`] takes any number of steps from any start. Indices are 0-based here: `v[0]` is the paper's v_1, the weight of the
-//! current symbol.
+//! [`descend`] takes any number of steps from any start. Indices are 0-based here: `v[0]` is the paper's v_1,
+//! the weight of the current symbol.
 
 mod classes;
 mod coupling;

@@ -1,23 +1,24 @@
-//! Gauss–Legendre rules, and the chains over which a prior is averaged.
+//! Gauss–Legendre rules, and the chains at which a prior is evaluated to average over it.
 //!
-//! Write x = 1 − a and y = 1 − b for the two probabilities of leaving. Everything averaged here is a polynomial in x
-//! and y times the stationary law π = (y, x)/(x + y), which has no limit where x = y = 0: the corner in which chains
-//! hardly ever leave, and where a sequence of t symbols changes its character over distances of 1/t. In the
-//! coordinates
+//! Write x = 1 − a and y = 1 − b for the probabilities of leaving each state. Everything averaged here is a
+//! polynomial in x and y times the stationary distribution π = (y, x)/(x + y), which has no limit at
+//! x = y = 0: the corner where chains hardly ever leave a state, and where the integrand varies on a scale of
+//! 1/t. In the coordinates
 //!
 //! ```text
 //! x = s w,  y = s (1 − w),  dx dy = s ds dw,      λ = a + b − 1 = 1 − s,  π = (1 − w, w)
 //! ```
 //!
-//! the corner is the whole edge s = 0, and the integrand is a polynomial in s and w there: there is nothing left that is
-//! singular, and a Gauss rule of enough nodes is exact. For s ≤ 1, w runs over [0, 1]. For 1 ≤ s ≤ 2 it runs over
-//! [1 − 1/s, 1/s], so that after the sum over w a polynomial in s is left, times powers of 1/s, whose pole is three
-//! half-widths away from the middle of [1, 2]: a dozen nodes more and they are exact to rounding.
+//! the corner becomes the whole edge s = 0, and the integrand is a polynomial in s and w: nothing singular is
+//! left, and a Gauss rule with enough nodes is exact. For s ≤ 1, w runs over [0, 1]. For 1 ≤ s ≤ 2 it runs
+//! over [1 − 1/s, 1/s], so the sum over w leaves a polynomial in s times powers of 1/s. Their pole is three
+//! half-widths from the middle of [1, 2]; a dozen extra nodes make them exact to rounding.
 
 use crate::chain::{Law, Rows, TaskPrior, TransitionTable};
 use crate::invalid::{Invalid, require};
 
-/// Nodes and weights of the Gauss–Legendre rule on [low, high], exact for polynomials up to degree 2·count − 1.
+/// Nodes and weights of the Gauss–Legendre rule on [low, high], exact for polynomials up to degree
+/// 2·count − 1.
 pub fn gauss_legendre(count: usize, low: f64, high: f64) -> Vec<(f64, f64)> {
     let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
     let mut rule = vec![(middle, 0.0); count];
@@ -30,14 +31,16 @@ pub fn gauss_legendre(count: usize, low: f64, high: f64) -> Vec<(f64, f64)> {
     rule
 }
 
-/// The root of the Legendre polynomial P_n that is number `index` from the right, and P_n′ there.
+/// The root of the Legendre polynomial P_n with number `index`, counted from the right, and P_n′ at that
+/// root.
 fn legendre_root(index: usize, count: usize) -> (f64, f64) {
     let n = count as f64;
     if 2 * index + 1 == count {
         return (0.0, legendre(count, 0.0).1);
     }
     let mut x = (std::f64::consts::PI * (index as f64 + 0.75) / (n + 0.5)).cos();
-    // Newton's method from this start is quadratic at once; five rounds are one or two more than it takes.
+    // From this start Newton's method converges quadratically at once; five iterations are one or two more
+    // than needed.
     for _ in 0..5 {
         let (value, slope) = legendre(count, x);
         x -= value / slope;
@@ -58,10 +61,10 @@ fn legendre(count: usize, x: f64) -> (f64, f64) {
     (value, slope)
 }
 
-/// One chain of an average.
+/// One chain of a weighted average.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedChain {
-    /// Its share; those of a rule sum to one.
+    /// Its weight; the weights of a rule sum to one.
     pub weight: f64,
     /// P, [k, k]
     pub rows: Vec<f64>,
@@ -70,7 +73,8 @@ pub struct WeightedChain {
 }
 
 impl WeightedChain {
-    /// The two-state chain that stays in its states with probabilities `a` and `b`, and has the given stationary law.
+    /// The two-state chain that stays in its states with probabilities `a` and `b` and has the given
+    /// stationary distribution.
     fn two_state(a: f64, b: f64, stationary: [f64; 2], weight: f64) -> Self {
         Self {
             weight,
@@ -79,7 +83,7 @@ impl WeightedChain {
         }
     }
 
-    /// A Markov chain with a share.
+    /// A Markov chain with a weight.
     pub fn of_table(table: &TransitionTable, weight: f64) -> Self {
         Self {
             weight,
@@ -89,28 +93,28 @@ impl WeightedChain {
     }
 }
 
-/// Up to which degree a rule is exact, for integrands as described at the head of this file.
+/// The degree up to which a rule is exact, for the integrands that the module's documentation describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Degree {
-    /// In the entries of P: how many transitions the integrand multiplies.
+    /// In the entries of P: the number of transitions in a product.
     pub transitions: usize,
-    /// In w alone: the stationary law, and every power of P however high, count as one each.
+    /// In w alone: the stationary distribution counts as one, and so does every power of P, however high.
     pub shares: usize,
 }
 
-/// Nodes that make the powers of 1/s exact to rounding: their error falls by 34 with each.
+/// Extra nodes that make the powers of 1/s exact to rounding: each one reduces their error 34-fold.
 const SPARE: usize = 12;
 
-/// Chains whose weighted sum is the average over `prior`, exact (but for rounding) up to `degree`.
+/// Chains whose weighted sum is the average over `prior`, exact up to `degree` except for rounding.
 ///
-/// Known for Markov chains under the priors `dirichlet` with two states and α = 1, `symmetric`, `iid` with α = 1,
-/// `doubly-stochastic` with two states, `fixed` and `pool`, and mixtures of these.
+/// Known for Markov chains under the priors `dirichlet` with two states and α = 1, `symmetric`, `iid` with
+/// α = 1, `doubly-stochastic` with two states, `fixed` and `pool`, and mixtures of these.
 pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, Invalid> {
     require(
         prior.ngram() == 2,
         "ngram",
         prior.ngram(),
-        "2: exact averages are over Markov chains",
+        "2: exact averages are known for Markov chains only",
     )?;
     let uniform = |rows: &Rows| rows.alpha().iter().all(|&alpha| alpha == 1.0);
     let two = prior.states() == 2;
@@ -144,8 +148,9 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
         }
         _ => Err(Invalid::new(
             "prior",
-            format!("one over {} states", prior.states()),
-            "exact averages are known for two states under dirichlet (alpha = 1), symmetric, iid (alpha = 1) and \
+            format!("a prior over {} states", prior.states()),
+            "exact averages are known for two states under dirichlet (alpha = 1), symmetric, iid (alpha = \
+             1) and \
              doubly-stochastic, and for fixed and pool with any number of states",
         )),
     }
@@ -153,7 +158,7 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
 
 /// a, b ~ U(0, 1), independent.
 fn unit_square(degree: Degree) -> Vec<WeightedChain> {
-    // One more degree for the s of ds dw.
+    // The area element s ds dw adds one degree.
     let along = degree.transitions.div_ceil(2) + 1;
     let across = degree.shares / 2 + 1;
     let mut chains = Vec::with_capacity(across * (2 * along + SPARE));
@@ -185,7 +190,7 @@ fn diagonal(epsilon: f64, degree: Degree) -> Vec<WeightedChain> {
         .collect()
 }
 
-/// a = 1 − b ~ U(0, 1): symbols are independent.
+/// a = 1 − b ~ U(0, 1): independent symbols.
 fn independent(degree: Degree) -> Vec<WeightedChain> {
     // π = (a, 1 − a) and every power of P is linear in a.
     gauss_legendre(degree.transitions.div_ceil(2) + 1, 0.0, 1.0)

@@ -1,4 +1,4 @@
-//! The gradient by Monte Carlo, with the code that trains: the third route to the truth.
+//! The gradient by Monte Carlo, with the training code itself: the third route.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub struct Sampled {
     pub v: Vec<Estimate>,
 }
 
-/// The gradient of the margin loss at `weights`, from `sequences` sequences of `prior`: the minimal model's own forward,
-/// loss and backward, in f32.
+/// The gradient of the margin loss at `weights`, estimated on `sequences` sequences from `prior` with the
+/// minimal model's own forward pass, loss and backward pass, in f32.
 pub fn sample(
     prior: &TaskPrior,
     weights: &Weights,
