@@ -270,7 +270,7 @@ fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
     assert_eq!(fs::read(folder.path().join("claims.json")).unwrap(), claims);
     assert_eq!(program::results(&lost), whole);
     assert_eq!(program::results(&flipped), sound);
-    assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier sitting"));
+    assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier session"));
 }
 
 /// A run of other settings, under the same name, is replaced.

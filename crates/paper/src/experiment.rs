@@ -5,21 +5,21 @@ use induct::catalogue::Setting;
 use induct::measure;
 use induct::train::{Recipe, RecipeError, RecordSpec};
 
-/// How much is trained.
+/// The scale of a reproduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// A few seeds: minutes.
+    /// A few seeds, which takes minutes.
     Quick,
-    /// At least twenty seeds a claim.
+    /// At least twenty seeds per claim.
     Full,
 }
 
 /// One setting of the paper.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name; runs and files carry it.
+    /// Its name, also of its runs and files.
     pub id: String,
-    /// What it is, in a line.
+    /// What it is, in one line.
     pub about: &'static str,
     /// The recipe of its first seed.
     pub recipe: Recipe,
@@ -28,8 +28,8 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// The recipe with another seed, for the weights' start and the data alike. Test sets stay the same; weights on the way are kept
-    /// of the first seed only.
+    /// The recipe with another seed for both initialisation and data. Test sets stay the same. Snapshots
+    /// during training are kept for the first seed only.
     pub fn with_seed(&self, seed: u64) -> Recipe {
         let mut recipe = self.recipe.clone();
         (recipe.seeds.init, recipe.seeds.data) = (seed, seed);
@@ -40,7 +40,7 @@ impl Experiment {
     }
 }
 
-/// The values of p of the interpolated priors.
+/// The values of p for the interpolated priors.
 pub const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The names of the experiments that train on them, in the same order.
@@ -72,7 +72,7 @@ pub const LAYERS: [&str; 5] = [
     "two-layers-short",
 ];
 
-/// One layer, all four ways: name and what it is.
+/// The four one-layer models: name and description.
 pub const ONE_LAYER: [(&str, &str); 4] = [
     ("one-layer-relative", "one layer, relative positions"),
     (
@@ -86,7 +86,8 @@ pub const ONE_LAYER: [(&str, &str); 4] = [
     ),
 ];
 
-/// An experiment as it is planned: a setting of the catalogue, seeds of a quick and of a full reproduction, and what is recorded.
+/// A planned experiment: a setting of the catalogue, the number of seeds in a quick and in a full
+/// reproduction, and what is recorded.
 struct Plan {
     setting: &'static str,
     seeds: [u64; 2],
@@ -150,26 +151,26 @@ const PLANS: [Plan; 28] = [
     plan("released-rate", [1, 1], 25),
 ];
 
-/// How experiments are to differ from what is planned.
+/// Changes to the planned experiments.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// This many seeds of each.
+    /// The number of seeds of each experiment.
     pub seeds: Option<u64>,
-    /// Keys of every recipe that are set otherwise, as on the command line: `train.steps=100`.
+    /// Overrides for every recipe, as on the command line: `train.steps=100`.
     pub set: Vec<String>,
 }
 
-/// Why an experiment cannot be trained with the changes that are asked for.
+/// Why an experiment cannot be trained with the requested changes.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("experiment {experiment}: {error}")]
 pub struct Unsound {
-    /// Which one.
+    /// The name of the experiment.
     pub experiment: &'static str,
     /// What is wrong with its recipe.
     pub error: RecipeError,
 }
 
-/// Those that are wanted by name, at a scale.
+/// The experiments whose names are wanted, at a scale.
 pub fn experiments(
     scale: Scale,
     changes: &Changes,
@@ -210,7 +211,7 @@ impl Plan {
     }
 }
 
-/// Figures and claims read these measures and test sets, so they cannot be left out.
+/// Checks that the recipe records the measures and test sets that figures and claims read.
 fn check_records(recipe: &Recipe) -> Result<(), Invalid> {
     let needed = RecordSpec::default();
     for name in &needed.measures {
@@ -268,7 +269,7 @@ mod tests {
         let mut other = main.with_seed(7);
         assert_ne!(other, main.recipe);
         other.seeds = main.recipe.seeds;
-        // Weights on the way are those of the first seed.
+        // Snapshots during training are kept for the first seed only.
         assert_eq!(other.record.snapshots, 1);
         other.record.snapshots = main.recipe.record.snapshots;
         assert_eq!(other, main.recipe);

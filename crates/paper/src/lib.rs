@@ -1,6 +1,7 @@
-//! The paper as data: the recipe of every figure, the check of every claim and every formula, and the pages that show them.
+//! The paper as data: the recipe of every figure, the check of every claim and formula, and the pages that
+//! show them.
 //!
-//! This room makes pages and pictures but writes no file and knows no terminal.
+//! This crate produces pages and pictures, but writes no files and knows nothing of terminals.
 
 pub mod chapter;
 pub mod ledger;

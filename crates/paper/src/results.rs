@@ -1,4 +1,4 @@
-//! Everything that was trained, and an exam that all final models take.
+//! Everything that was trained, and an exam for all final models.
 
 use std::collections::HashMap;
 
@@ -23,13 +23,13 @@ pub struct Trained {
     pub experiment: Experiment,
     /// Its model.
     pub model: Model,
-    /// One a seed.
+    /// One per seed.
     pub runs: Vec<Run>,
-    /// How the final models do on fresh sequences.
+    /// The results of the final models on fresh sequences.
     pub exam: Exam,
 }
 
-/// KL(truth ‖ ·) at the last position of sequences that nothing was tuned on.
+/// KL(truth ‖ ·) at the last position of sequences that were used for nothing else.
 pub struct Exam {
     /// By strategy.
     levels: HashMap<String, f64>,
@@ -41,9 +41,9 @@ pub struct Exam {
 const EXAM: u64 = 2048;
 
 impl Results {
-    /// Takes the runs in and examines their final models, over the current thread pool.
+    /// Examines the final models of the runs, on the current thread pool.
     pub fn new(runs: Vec<(Experiment, Vec<Run>)>) -> Result<Self, ProbeError> {
-        // Experiments with the same task share their exam.
+        // Experiments with the same task share an exam.
         let mut sets: Vec<(Recipe, TestSet)> = Vec::new();
         let mut trained = Vec::new();
         for (experiment, runs) in runs {
@@ -71,7 +71,7 @@ impl Results {
     ///
     /// # Panics
     ///
-    /// If it was not trained: figures and claims say what they need.
+    /// If it was not trained. Figures and claims declare what they need.
     pub fn of(&self, id: &str) -> &Trained {
         let found = self.trained.iter().find(|t| t.experiment.id == id);
         found.unwrap_or_else(|| panic!("{id} was not trained"))
@@ -84,12 +84,13 @@ impl Results {
 }
 
 fn exam_set(recipe: &Recipe) -> Result<TestSet, ProbeError> {
-    // Beyond three states, exact Bayes takes longer than all the rest.
+    // Beyond three states, exact Bayes takes longer than everything else.
     let bayes = recipe.task.ngram == 2 && recipe.task.states <= 3;
     fresh_set(recipe, EXAM_SET, EXAM, bayes)
 }
 
-/// Test set number `number` of a recipe, with what strategies, Bayes among them if it is asked for, say at the last position.
+/// Test set number `number` of a recipe, with the predictions of strategies at the last position. Exact Bayes
+/// is included if `bayes` is set.
 pub(crate) fn fresh_set(
     recipe: &Recipe,
     number: u64,
@@ -124,7 +125,7 @@ impl Exam {
             None => f64::NAN,
             Some(params) => {
                 let divergences = set.divergences(model, params);
-                divergences.expect("weights of the run's own")[0]
+                divergences.expect("the run's weights fit its model")[0]
                     .last
                     .estimate()
                     .mean
@@ -136,18 +137,19 @@ impl Exam {
         }
     }
 
-    /// KL(truth ‖ strategy); NaN if it was not asked.
+    /// KL(truth ‖ strategy); NaN if it was not part of the exam.
     pub fn level(&self, strategy: &str) -> f64 {
         self.levels.get(strategy).copied().unwrap_or(f64::NAN)
     }
 
-    /// KL(truth ‖ model) of the runs that came to an end.
+    /// KL(truth ‖ model) of the runs that completed.
     pub fn losses(&self) -> Vec<f64> {
         let sound = self.losses.iter().copied();
         sound.filter(|loss| loss.is_finite()).collect()
     }
 
-    /// How much of the way from one strategy's loss to another's the final models have come: 0 at the first, 1 at the second.
+    /// The fraction of the gap between two strategies' losses that the final models closed: 0 at the first
+    /// strategy's loss, 1 at the second's.
     pub fn gap_closed(&self, from: &str, to: &str) -> Measured {
         let (from, to) = (self.level(from), self.level(to));
         let losses = self.losses();
@@ -157,23 +159,23 @@ impl Exam {
 }
 
 impl Trained {
-    /// The runs that came to an end.
+    /// The runs that completed.
     pub fn sound(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter().filter(|run| run.is_sound())
     }
 
-    /// The mean of something over the runs that have it.
+    /// The mean of a quantity over the runs that have it.
     pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Measured {
         let values = self.sound().filter_map(of);
         Measured::mean(&values.filter(|v| v.is_finite()).collect::<Vec<_>>())
     }
 
-    /// The share of runs of which something is true.
+    /// The share of runs with a property.
     pub fn share(&self, of: impl Fn(&Run) -> bool) -> Measured {
         Measured::share(&self.sound().map(of).collect::<Vec<_>>())
     }
 
-    /// Thousands of sequences seen at each recorded step of a run.
+    /// Thousands of sequences seen by a step.
     pub fn thousands(&self, step: f64) -> f64 {
         step * self.experiment.recipe.train.batch as f64 / 1000.0
     }

@@ -1,10 +1,10 @@
-//! A run, watched: what is kept of it, and what can be read from that.
+//! A recorded run, and what can be read from its records.
 
 use induct::measure::{Column, KL_STRATEGY, KL_TRUTH, Measure};
 use induct::probe::{Drop, IN_DISTRIBUTION, Phase, median};
 use induct::run::{Ended, Recording};
 
-/// A run that has ended, with what can be read from it.
+/// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     kept: Recording,
@@ -16,18 +16,18 @@ impl From<Recording> for Run {
     }
 }
 
-/// A plateau at a strategy, and the fall of KL(truth ‖ model) from it to where the run ends.
+/// A plateau at a strategy, and the fall of KL(truth ‖ model) from there to the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fall {
-    /// The step at which the strategy becomes the nearest.
+    /// The step at which the strategy becomes the nearest one.
     pub onset: f64,
     /// Median loss of the phase.
     pub plateau: f64,
     /// Loss at the end of the run.
     pub reached: f64,
-    /// The step from which on a tenth of the fall is done, for good.
+    /// The step after which at least a tenth of the fall is always complete.
     pub start: f64,
-    /// The same for nine tenths.
+    /// The step after which at least nine tenths of it are always complete.
     pub end: f64,
 }
 
@@ -43,7 +43,7 @@ impl Fall {
     }
 }
 
-/// Index of the number that is nearest to another; 0 of none.
+/// Index of the number closest to another; 0 if there are none.
 fn nearest(numbers: &[f64], to: f64) -> usize {
     let distance = |index: &usize| (numbers[*index] - to).abs();
     (0..numbers.len())
@@ -52,12 +52,12 @@ fn nearest(numbers: &[f64], to: f64) -> usize {
 }
 
 impl Run {
-    /// What was kept of it.
+    /// Its records, snapshots and summary.
     pub fn recording(&self) -> &Recording {
         &self.kept
     }
 
-    /// Whether it came to its end.
+    /// Whether it completed.
     pub fn is_sound(&self) -> bool {
         self.kept.summary.ended == Ended::Complete
     }
@@ -67,27 +67,27 @@ impl Run {
         self.kept.summary.seconds
     }
 
-    /// Steps and weights on the way, the last at the end.
+    /// Steps and weights during training; the last one is at the end.
     pub fn snapshots(&self) -> &[(u64, Vec<f32>)] {
         &self.kept.snapshots
     }
 
-    /// The weights at the end, if any were kept.
+    /// The final weights, if any were kept.
     pub fn params(&self) -> Option<&[f32]> {
         self.snapshots().last().map(|(_, params)| params.as_slice())
     }
 
-    /// The last number of a measure.
+    /// The last value of a measure.
     pub fn last(&self, column: impl Into<Column>) -> Option<f64> {
         self.kept.history.last(column)
     }
 
-    /// The largest last number over the heads of a layer.
+    /// The last value of a measure, the largest over the heads of a layer.
     pub fn best_head(&self, measure: &'static Measure, layer: usize) -> Option<f64> {
         self.over_heads(measure, layer).last().copied()
     }
 
-    /// At every record the largest number over the heads of a layer; empty if it has none.
+    /// For every record, the largest value over the heads of a layer; empty if there is none.
     pub fn over_heads(&self, measure: &'static Measure, layer: usize) -> Vec<f64> {
         let columns = self.kept.history.columns().iter();
         let own =
@@ -102,14 +102,14 @@ impl Run {
         }
     }
 
-    /// The fall from a strategy's plateau; none if the run is never there or never falls.
+    /// The fall from a strategy's plateau; `None` if the run has no such plateau or does not fall from it.
     pub fn fall_from(&self, strategy: &str) -> Option<Fall> {
         let phase = self.phase(strategy)?;
         let (onset, end) = (phase.onset as f64, phase.end as f64);
         let plateau = median(&self.between(&KL_TRUTH, onset, end));
         let reached = self.last(&KL_TRUTH)?;
         let (steps, losses) = (self.steps(), self.column(&KL_TRUTH));
-        // For good: a run may dip below a level before its plateau and come back.
+        // Always: a run may dip below a level before its plateau and come back.
         let below_for_good = |share: f64| {
             let level = plateau - share * (plateau - reached);
             let last_above = losses.iter().rposition(|&loss| loss > level)?;
@@ -128,7 +128,7 @@ impl Run {
     ///
     /// # Panics
     ///
-    /// If the recipe does not record it: experiments are checked for what figures and claims read.
+    /// If the recipe does not record it. Experiments are checked for everything that figures and claims read.
     pub fn column(&self, column: impl Into<Column>) -> Vec<f64> {
         let column = column.into();
         let found = self.kept.history.column(column.clone());
@@ -147,12 +147,12 @@ impl Run {
         level.unwrap_or(f64::NAN)
     }
 
-    /// The same in distribution.
+    /// KL(truth ‖ strategy) in distribution.
     pub fn level(&self, strategy: &str) -> f64 {
         self.level_on(IN_DISTRIBUTION, strategy)
     }
 
-    /// Strategies that the model is compared with, from the simplest on.
+    /// The strategies that the model is compared with, simplest first.
     pub fn strategies(&self) -> Vec<String> {
         self.kept.history.strategies()
     }
@@ -176,7 +176,7 @@ impl Run {
             .cloned()
     }
 
-    /// The step from which on a strategy is the nearest one, if it ever is.
+    /// The step at which a strategy first becomes the nearest one, if it ever does.
     pub fn onset(&self, strategy: &str) -> Option<f64> {
         self.phase(strategy).map(|phase| phase.onset as f64)
     }
@@ -187,7 +187,7 @@ impl Run {
         drops.iter().find(|drop| drop.to == strategy).cloned()
     }
 
-    /// A column's values at records within [from, to] steps.
+    /// A column's values at the records from step `from` to step `to`, both included.
     pub fn between(&self, column: impl Into<Column>, from: f64, to: f64) -> Vec<f64> {
         let steps = self.steps();
         let inside = steps.iter().zip(self.column(column));
@@ -210,7 +210,7 @@ impl Run {
         nearest(&steps, step)
     }
 
-    /// The first recorded step from which on `reached` is true of a column's value.
+    /// The first recorded step at which a column's value satisfies `reached`.
     pub fn first(&self, column: impl Into<Column>, reached: impl Fn(f64) -> bool) -> Option<f64> {
         let at = self.column(column).into_iter().position(reached)?;
         Some(self.steps()[at])

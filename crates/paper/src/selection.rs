@@ -1,10 +1,10 @@
-//! Which figures and claims a reproduction makes, and what they need.
+//! The figures and claims of a reproduction, and the experiments that they need.
 
 use crate::claims::{Claim, claims};
 use crate::experiment::{Changes, Experiment, Scale, Unsound, experiments};
 use crate::figures::{FIGURES, PaperFigure};
 
-/// Figures and claims to make.
+/// A selection of figures and claims.
 pub struct Selection {
     /// By number.
     pub figures: Vec<&'static PaperFigure>,
@@ -21,7 +21,8 @@ impl Selection {
         }
     }
 
-    /// Those that are called by their number (`1`, `C5`) or name (`phases`), in any letters; the first name that is not known if there is one.
+    /// Those with the given numbers (`1`, `C5`) or names (`phases`), ignoring case. The error is the first
+    /// unknown name.
     pub fn only(names: &[String]) -> Result<Self, String> {
         let mut chosen = Self {
             figures: Vec::new(),

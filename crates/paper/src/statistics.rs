@@ -1,4 +1,4 @@
-//! What many seeds say together: means with 95 % intervals, shares, ranks.
+//! Statistics over seeds: means with 95 % intervals, shares, rank correlations.
 
 use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 
@@ -7,17 +7,17 @@ use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 pub struct Measured {
     /// The number: a mean over seeds, or a share of them.
     pub effect: f64,
-    /// Its ends; none from a single seed.
+    /// Its ends; `None` for a single seed.
     pub interval: Option<[f64; 2]>,
-    /// How many seeds it is from.
+    /// The number of seeds.
     pub seeds: usize,
 }
 
-/// Outside of an interval on either side.
+/// The probability outside the interval, on either side.
 const TAIL: f64 = 0.025;
 
 impl Measured {
-    /// The mean over seeds, with Student's interval. Values that are not numbers make the whole not a number.
+    /// The mean over seeds, with Student's t interval. It is NaN if any value is.
     pub fn mean(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -33,7 +33,7 @@ impl Measured {
         }
     }
 
-    /// The share of seeds of which something is true, with the interval of Clopper and Pearson.
+    /// The share of seeds with a property, with the Clopper–Pearson interval.
     pub fn share(holds: &[bool]) -> Self {
         let (count, hits) = (holds.len(), holds.iter().filter(|&&hit| hit).count());
         let (n, h) = (count as f64, hits as f64);
@@ -47,13 +47,13 @@ impl Measured {
         }
     }
 
-    /// Half of the interval; zero where there is none, for bars and bands.
+    /// Half the width of the interval, for bars and bands; zero if there is none.
     pub fn half_width(&self) -> f64 {
         self.interval.map_or(0.0, |[low, high]| 0.5 * (high - low))
     }
 }
 
-/// Ranks from 1 on; equal values share the mean of theirs.
+/// Ranks, counted from 1; ties share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |x: f64| values.iter().filter(|&&v| v < x).count() as f64;
     let equal = |x: f64| values.iter().filter(|&&v| v == x).count() as f64;
@@ -61,7 +61,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// Spearman's correlation of ranks, between −1 and 1; NaN where one of the two is constant.
+/// Spearman's rank correlation, between −1 and 1; NaN if either list is constant.
 pub fn rank_correlation(x: &[f64], y: &[f64]) -> f64 {
     let (x, y) = (ranks(x), ranks(y));
     let middle = 0.5 * (x.len() as f64 + 1.0);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn intervals_of_shares_are_clopper_and_pearsons() {
-        // All of 20: the lower end is the twentieth root of 0.025.
+        // 20 out of 20: the lower end is the twentieth root of 0.025.
         let [low, high] = Measured::share(&[true; 20]).interval.unwrap();
         assert!((low.powi(20) - 0.025).abs() < 1e-9, "{low}");
         assert_eq!(high, 1.0);

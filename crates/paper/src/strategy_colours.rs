@@ -1,4 +1,4 @@
-//! Which colour stands for which strategy, in every figure.
+//! The colours of strategies, shared by all figures.
 
 use induct_figure::Colour;
 
@@ -16,8 +16,8 @@ fn fixed(strategy: &str) -> Option<Colour> {
 
 /// A colour for each of the strategies that a figure draws, in their order.
 ///
-/// Any other name gets the next colour of the palette that none of the strategies has yet; once all are taken they are
-/// used again. To give a strategy the same colour in several figures, ask with the same list.
+/// Any other name gets the next colour of the palette that none of the strategies has yet; once all are taken
+/// they are used again. To give a strategy the same colour in several figures, ask with the same list.
 pub fn strategy_colours<S: AsRef<str>>(strategies: &[S]) -> Vec<Colour> {
     let fixed: Vec<Option<Colour>> = strategies.iter().map(|s| fixed(s.as_ref())).collect();
     let free = Colour::PALETTE

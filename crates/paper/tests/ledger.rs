@@ -1,4 +1,4 @@
-//! Every verdict of the ledger, pinned, and the evidence that each must rest on.
+//! Every verdict of the ledger, pinned, and the evidence on which each must rest.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,8 +7,9 @@ use induct_paper::ledger::{Entry, Kind, Point, Verdict, ledger};
 
 static LEDGER: LazyLock<Vec<Entry>> = LazyLock::new(ledger);
 
-/// What came out when each was first checked by hand against the paper. `o` with a number is *correct to leading order*
-/// with the remainder's order; `if`, *correct under a condition*, with a part of it; `x`, a misprint, with the symbol.
+/// The verdicts when each was first checked by hand against the paper. `o` is *correct to leading order*,
+/// with the order of the remainder; `if` is *correct under a condition*, with a part of the condition; `x` is
+/// a misprint, with the change.
 const PINNED: &str = "
 posterior.mean                      x   N → N_i
 posterior.mean-uniform              ok
@@ -116,7 +117,7 @@ proposition.rates                   ok
 text.rates                          x   larger → smaller
 ";
 
-/// (id, kind, detail) of every pinned line.
+/// (id, kind, detail) for every pinned line.
 fn pinned() -> Vec<(&'static str, &'static str, &'static str)> {
     let parts = |line: &'static str| {
         let (id, rest) = line.split_once(' ').expect("an id and a kind");
@@ -165,13 +166,13 @@ fn every_verdict_is_as_pinned() {
 }
 
 #[test]
-fn no_verdict_rests_on_less_than_two_routes_that_agree() {
+fn every_verdict_rests_on_two_routes_that_agree() {
     for entry in LEDGER.iter() {
         let evidence = &entry.evidence;
         assert!(evidence.routes[0] != evidence.routes[1], "{}", entry.id);
         assert!(evidence.routes_apart <= evidence.tolerance, "{}", entry.id);
         assert!(!evidence.points.is_empty(), "{}", entry.id);
-        // Only powers that are measured, and shares that are sampled, may be known less well than this.
+        // Only measured powers and sampled shares may be less accurate than this.
         let coarse = [
             "construction.footnote",
             "transformer.order",
@@ -193,7 +194,7 @@ fn no_verdict_rests_on_less_than_two_routes_that_agree() {
 fn verdicts_follow_from_the_deviations() {
     for entry in LEDGER.iter() {
         let (id, evidence) = (entry.id, &entry.evidence);
-        // Recomputed here from the points, not taken from what the judge wrote down.
+        // Recomputed here from the points, not copied from the judge's results.
         let far = |value: f64, truth: f64| {
             let off = (value - truth).abs() / evidence.scale;
             off.is_nan() || off > evidence.tolerance
@@ -213,7 +214,7 @@ fn verdicts_follow_from_the_deviations() {
                 let mended = |p: &_| !far(corrected(p), truth(p));
                 assert!(evidence.points.iter().all(mended), "{id}");
                 assert!(entry.correction.is_some(), "{id}");
-                // Wrong by far more than it is right when corrected.
+                // The printed form is off by far more than the corrected one.
                 let corrected_off = evidence.corrected_off.unwrap();
                 assert!(evidence.printed_off > 20.0 * corrected_off, "{id}");
             }
@@ -269,19 +270,19 @@ fn formulas_are_well_formed_mathml() {
                 }
             }
             assert!(open.is_empty(), "{}: {text}", entry.id);
-            // A script or a fraction that lost its argument would leave an empty row behind.
+            // A script or fraction that lost its argument would leave an empty row.
             assert!(!text.contains("<mrow></mrow>"), "{}: {text}", entry.id);
         }
     }
 }
 
 #[test]
-fn entries_speak_for_themselves() {
+fn entries_are_self_explanatory() {
     let mut seen = BTreeMap::new();
     for entry in LEDGER.iter() {
         assert!(
             seen.insert(entry.id, ()).is_none(),
-            "{} stands twice",
+            "{} appears twice",
             entry.id
         );
         assert!(entry.statement.ends_with(['.', ')']), "{}", entry.id);
@@ -289,7 +290,8 @@ fn entries_speak_for_themselves() {
     }
 }
 
-// From crates/induct/golden/theory.py, in 50 digits: W_11/W_12 after the first step, and the least η for which v_2 leads, both at t = 100.
+// From crates/induct/golden/theory.py, in 50 digits: W_11/W_12 after the first step, and the η above which
+// v_2 leads, both at t = 100.
 const RATIO_100: f64 = 4.462973861926084;
 const THRESHOLD_100: f64 = 0.0035604043030918687;
 
@@ -316,7 +318,8 @@ fn numbers_of_the_ledger_are_what_they_should_be() {
         -2.0,
         0.05,
     );
-    // The table in docs/models.md, of 65,536 sampled sequences: least near a = 2.5, where it is 0.0146 ± 0.0001; bigrams 0.0092.
+    // The table in docs/models.md, from 65,536 sampled sequences: smallest near a = 2.5, where it is 0.0146 ±
+    // 0.0001; bigrams 0.0092.
     close(number("construction.footnote", "best a"), 2.5, 0.05);
     close(
         number("construction.footnote", "KL(truth ‖ model) at the best a"),

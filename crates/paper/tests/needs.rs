@@ -1,4 +1,4 @@
-//! Every figure and claim can be made from the experiments that it says it needs, however little they show.
+//! Every figure and claim can be made from the experiments that it declares, however little they show.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn short_runs(length: usize) -> Vec<(Experiment, Vec<Run>)> {
     all.into_par_iter().map(train).collect()
 }
 
-/// Draws every figure and decides every claim from no more than it says it needs.
+/// Draws every figure and decides every claim from only the experiments that it declares.
 fn make_all(all: &[(Experiment, Vec<Run>)]) {
     let with = |needs: &[&str]| {
         let needed = all.iter().filter(|(e, _)| needs.contains(&e.id.as_str()));
@@ -68,7 +68,7 @@ fn figures_and_claims_need_no_more_than_they_say() {
     make_all(&short_runs(40));
 }
 
-/// Sequences too short for the positional profile, for the sequence that is shown, for any attention at all.
+/// Sequences too short for the positional profile, for the example sequence, and for any attention at all.
 #[test]
 fn short_sequences_leave_gaps_and_no_panic() {
     for length in [1, 2, 11] {

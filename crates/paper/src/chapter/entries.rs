@@ -3,7 +3,7 @@
 use crate::html::escape;
 use crate::ledger::{Entry, Kind, Verdict};
 
-/// Text of the ledger, with `v_2` and `ε^(2k)` as they are written by hand.
+/// Text of the ledger as HTML, with subscripts and superscripts for `v_2` and `ε^(2k)`.
 pub fn prose(text: &str) -> String {
     let mut out = String::new();
     let mut letters = text.chars().peekable();
@@ -34,7 +34,7 @@ pub fn prose(text: &str) -> String {
     out
 }
 
-/// A number as readers like it: 1.3 · 10⁻¹⁶.
+/// A number in readable form: 1.3 · 10⁻¹⁶.
 pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -53,7 +53,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// The verdict in a coloured frame, with its name in words: colour alone says nothing.
+/// The verdict as a coloured badge. It includes the name, since colour alone is not accessible.
 pub fn badge(verdict: &Verdict) -> String {
     let name = verdict.name();
     format!(
@@ -66,16 +66,18 @@ pub fn badge(verdict: &Verdict) -> String {
 pub fn article(entry: &Entry) -> String {
     let formula = |label: &str, mathml: String| {
         format!(
-            "<div class=\"formula\"><span class=\"label\">{label}</span><div class=\"math\" tabindex=\"0\">{mathml}</div></div>\n"
+            "<div class=\"formula\"><span class=\"label\">{label}</span><div class=\"math\" \
+             tabindex=\"0\">{mathml}</div></div>\n"
         )
     };
     let mut formulas = formula("printed", entry.printed.mathml());
-    // A correction that was tried is one only if it holds.
+    // A correction is shown only if it holds.
     if let (Verdict::Misprint { .. }, Some(correction)) = (&entry.verdict, &entry.correction) {
         formulas += &formula("corrected", correction.formula.mathml());
     }
     format!(
-        "<article id=\"{id}\">\n<h3>{badge} <span class=\"place\">{section}: {at}</span></h3>\n<p>{statement}</p>\n{formulas}{outcome}{evidence}</article>\n",
+        "<article id=\"{id}\">\n<h3>{badge} <span class=\"place\">{section}: \
+         {at}</span></h3>\n<p>{statement}</p>\n{formulas}{outcome}{evidence}</article>\n",
         id = entry.id,
         badge = badge(&entry.verdict),
         section = escape(entry.place.section),
@@ -86,7 +88,7 @@ pub fn article(entry: &Entry) -> String {
     )
 }
 
-/// Words and quotations hold formulas, names of equations do not.
+/// Prose and quotations contain formulas; labels of equations do not.
 fn place(at: &str) -> String {
     match at.contains("eq. ") || at.contains("eqs. ") {
         true => escape(at),
@@ -94,7 +96,7 @@ fn place(at: &str) -> String {
     }
 }
 
-/// The change, condition or order, and the deviations.
+/// The change, condition or order of the remainder, and the deviations.
 fn outcome(entry: &Entry) -> String {
     let mut parts = Vec::new();
     match &entry.verdict {
@@ -108,7 +110,7 @@ fn outcome(entry: &Entry) -> String {
             let x = entry.evidence.worst.first().map_or("", |at| at.0);
             let remainder = format!("{remainder:.2}").replace('-', "−");
             parts.push(format!(
-                "What is left grows like {x} to the power <strong>{remainder}</strong>."
+                "The remainder grows like {x} to the power <strong>{remainder}</strong>."
             ));
         }
         Verdict::Correct | Verdict::DoesNotFollow | Verdict::Open => {}
@@ -116,8 +118,8 @@ fn outcome(entry: &Entry) -> String {
     let off = number(entry.evidence.printed_off);
     let what = match entry.evidence.kind {
         Kind::Equality => "Largest deviation",
-        Kind::LeadingOrder => "Deviation at the last length",
-        Kind::Statement => "Least margin (negative: it fails)",
+        Kind::LeadingOrder => "Deviation at the longest length",
+        Kind::Statement => "Smallest margin (negative: it fails)",
     };
     let corrected = match (entry.evidence.corrected_off, &entry.verdict) {
         (Some(off), Verdict::Misprint { .. }) => format!("; corrected {}", number(off)),
@@ -127,7 +129,7 @@ fn outcome(entry: &Entry) -> String {
     format!("<p class=\"outcome\">{}</p>\n", parts.join(" "))
 }
 
-/// From what the verdict follows, folded away.
+/// The evidence for the verdict, collapsed.
 fn evidence(entry: &Entry) -> String {
     let evidence = &entry.evidence;
     let at = |point: &[(&str, f64)]| {
@@ -137,7 +139,7 @@ fn evidence(entry: &Entry) -> String {
         each.collect::<Vec<_>>().join(", ")
     };
     let mut rows = format!(
-        "<tr><th scope=\"row\">Routes to the truth</th><td>{}; {}</td></tr>\n\
+        "<tr><th scope=\"row\">Independent routes</th><td>{}; {}</td></tr>\n\
          <tr><th scope=\"row\">They differ by</th><td>{} (allowed: {})</td></tr>\n\
          <tr><th scope=\"row\">Points on the grid</th><td>{}</td></tr>\n",
         escape(evidence.routes[0]),
@@ -148,7 +150,7 @@ fn evidence(entry: &Entry) -> String {
     );
     if !evidence.worst.is_empty() {
         rows += &format!(
-            "<tr><th scope=\"row\">Where it is off most</th><td>{}</td></tr>\n",
+            "<tr><th scope=\"row\">Worst point</th><td>{}</td></tr>\n",
             at(&evidence.worst)
         );
     }

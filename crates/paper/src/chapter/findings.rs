@@ -1,8 +1,9 @@
-//! What the summary says of single entries. Each sentence is bound to a verdict and takes its numbers from the ledger.
+//! What the summary says about individual entries. Each sentence is tied to a verdict and takes its numbers
+//! from the ledger.
 
 use crate::ledger::{Entry, Verdict};
 
-/// A number of an entry by its name; NaN if there is none, which a test forbids.
+/// A number of an entry by name; NaN if there is none, which a test rules out.
 pub fn number(entries: &[Entry], id: &str, name: &str) -> f64 {
     let entry = entries.iter().find(|entry| entry.id == id);
     let numbers = entry.map_or(&[][..], |entry| &entry.evidence.numbers);
@@ -10,7 +11,7 @@ pub fn number(entries: &[Entry], id: &str, name: &str) -> f64 {
     found.map_or(f64::NAN, |(_, value)| *value)
 }
 
-/// A sentence about an entry, as long as its verdict is the expected one.
+/// A sentence about an entry, shown only if the entry has the expected verdict.
 struct Finding {
     id: &'static str,
     verdict: &'static str,
@@ -18,14 +19,14 @@ struct Finding {
     says: fn(&[Entry]) -> String,
 }
 
-/// What holds, perhaps with a condition.
+/// What holds, possibly under a condition.
 const HOLDS: [Finding; 4] = [
     Finding {
         id: "first-step.wk",
         verdict: "correct",
         says: |_| {
-            "<strong>The first step is right.</strong> Its gradients, term by term and in closed form, agree with all three routes to \
-             rounding, and so do the constants A, B and D."
+            "<strong>The first step is correct.</strong> Its gradients, term by term and in closed form, \
+             agree with all three routes to rounding, and so do the constants A, B and D."
                 .into()
         },
     },
@@ -35,8 +36,9 @@ const HOLDS: [Finding; 4] = [
         says: |entries| {
             let of = |name| number(entries, "first-step.ratio", name);
             format!(
-                "<strong>The diagonal bias is there from the first step on</strong>, and at practical lengths it is stronger than \
-                 “B ≈ 4A”: {:.2} at t = 100. Within 5 % of 4 it is from t = {} on; the limit is {:.3}.",
+                "<strong>The diagonal bias appears in the first step</strong>, and at practical lengths it \
+                 is stronger than “B ≈ 4A”: the ratio is {:.2} at t = 100. It is within 5 % of 4 from t = {} \
+                 on; the limit is {:.3}.",
                 of("at t = 100"),
                 of("first t within 5 % of 4"),
                 of("limit, B/A")
@@ -49,12 +51,13 @@ const HOLDS: [Finding; 4] = [
         says: |entries| {
             let of = |name| number(entries, "second-step.dominant", name);
             format!(
-                "<strong>v<sub>2</sub> does come to lead after the second step, but only above a learning rate</strong> η*, which is {:.5} at \
-                 t = 100 and falls like {:.0}/t³. The paper's figures (η = 0.03, t = 100) are well above it; with η = 1/t² it \
-                 would take sequences longer than {:.0}. Below t = {} no learning rate does it.",
+                "<strong>v<sub>2</sub> does become the largest weight in the second step, but only above a \
+                 learning rate</strong> η*, which is {:.5} at t = 100 and falls like {:.0}/t³. The paper's \
+                 figures (η = 0.03, t = 100) are well above it; η = 1/t² would need sequences longer than \
+                 {:.0}. Below t = {} no learning rate suffices.",
                 of("η* at t = 100"),
                 of("24 D/((B−A)(K₂−K₁)), its limit"),
-                of("t from which on η = 1/t², the Proposition's first step, would be enough"),
+                of("t above which η = 1/t², as in the Proposition's first step, is enough"),
                 of("shortest t with a threshold")
             )
         },
@@ -64,14 +67,14 @@ const HOLDS: [Finding; 4] = [
         verdict: "correct under a condition",
         says: |entries| {
             format!(
-                "<strong>The even/odd pattern is real</strong>, as far as {}.",
+                "<strong>The even/odd pattern is real</strong>, for {}.",
                 condition(entries, "second-step.even-over-odd")
             )
         },
     },
 ];
 
-/// What does not.
+/// What does not hold.
 const FAILS: [Finding; 6] = [
     Finding {
         id: "second-step.larger",
@@ -79,8 +82,9 @@ const FAILS: [Finding; 6] = [
         says: |entries| {
             let of = |name| number(entries, "second-step.larger", name);
             format!(
-                "<strong>The step on which the second half rests has the wrong sign in print.</strong> With the constant that is printed, \
-                 v<sub>2</sub> would not grow faster than v<sub>1</sub>; with the right one, {:.4} against {:.4}, it does, and the argument stands.",
+                "<strong>The step on which the second half of the argument rests is printed with the wrong \
+                 sign.</strong> With the printed constant, v<sub>2</sub> would not grow faster than \
+                 v<sub>1</sub>; with the correct one, {:.4} against {:.4}, it does, and the argument stands.",
                 of("constant of v_2"),
                 of("constant of v_1")
             )
@@ -92,8 +96,9 @@ const FAILS: [Finding; 6] = [
         says: |entries| {
             let of = |name| number(entries, "second-step.geometric", name);
             format!(
-                "<strong>The even lags do not follow a geometric series.</strong> From one even lag to the next the moment shrinks by a factor that \
-                 rises from {:.2} to {:.2}: averaged over chains it falls like j to the power −{:.1}.",
+                "<strong>The even lags do not follow a geometric series.</strong> From one even lag to the \
+                 next, the moment shrinks by a factor that rises from {:.2} to {:.2}: averaged over chains, \
+                 it falls like j to the power −{:.1}.",
                 of("first ratio"),
                 of("last ratio"),
                 -of("power of j along even j")
@@ -105,9 +110,10 @@ const FAILS: [Finding; 6] = [
         verdict: "does not follow",
         says: |entries| {
             format!(
-                "<strong>For a = b the printed change of v has the wrong sign and the wrong growth.</strong> It is positive, and grows with ln t \
-                 (measured: {:.3} for each unit of it; ¼ in the limit); the diagonal of W<sub>k</sub> is not infinite but grows like \
-                 (t ln t)/16. The conclusion, no heavy preference for the first coordinate, holds.",
+                "<strong>For a = b, the printed change of v has the wrong sign and the wrong growth \
+                 rate.</strong> It is positive and grows with ln t (measured: {:.3} per unit of ln t; ¼ in \
+                 the limit); the diagonal of W<sub>k</sub> is not infinite but grows like (t ln t)/16. The \
+                 conclusion, that there is no strong preference for the first coordinate, holds.",
                 number(
                     entries,
                     "corollary.v",
@@ -122,9 +128,10 @@ const FAILS: [Finding; 6] = [
         says: |entries| {
             let of = |name| number(entries, "proposition.remainder", name);
             format!(
-                "<strong>What the Proposition leaves out is not small.</strong> Each other lag is of order 1/t, but there are t of them: together \
-                 they weigh {:.1} times as much as v<sub>2</sub> at t = 512 (ε = 0.2, w<sub>init</sub> = 0), and {:.0} times with \
-                 w<sub>init</sub> = v<sub>init</sub>.",
+                "<strong>What the Proposition neglects is not small.</strong> Each other lag is of order \
+                 1/t, but there are t of them: together they weigh {:.1} times as much as v<sub>2</sub> at t \
+                 = 512 (ε = 0.2, w<sub>init</sub> = 0), and {:.0} times with w<sub>init</sub> = \
+                 v<sub>init</sub>.",
                 of("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0"),
                 of("the same with w_init = v_init")
             )
@@ -139,9 +146,10 @@ const FAILS: [Finding; 6] = [
                 number(entries, "proposition.reaches-bigrams", &name)
             };
             format!(
-                "<strong>Two steps of the curriculum do not reach the bigram solution</strong> at the lengths tried. At t = 256, ε = 0.2 the model \
-                 ranks the next symbols rightly {:.2} of the time from w<sub>init</sub> = v<sub>init</sub> and {:.2} from w<sub>init</sub> = 0, \
-                 where counting transitions is right {:.2} of the time.",
+                "<strong>Two steps of the curriculum do not reach the bigram solution</strong> at the \
+                 lengths tried. At t = 256 and ε = 0.2, the model ranks the next symbols correctly with \
+                 frequency {:.2} from w<sub>init</sub> = v<sub>init</sub> and {:.2} from w<sub>init</sub> = \
+                 0; for counting transitions it is {:.2}.",
                 of("w_init = v_init"),
                 of("w_init = 0"),
                 of("bigrams")
@@ -152,9 +160,10 @@ const FAILS: [Finding; 6] = [
         id: "construction.layer-2",
         verdict: "misprint",
         says: |_| {
-            "<strong>The transformer construction does not work as printed</strong>: queries and keys of layer 2 fill different columns, so all \
-             scores are zero and it counts symbols. With the blocks in rows it does what is claimed, up to one extra transition x₁ → x₁ \
-             that the first position counts."
+            "<strong>The transformer construction does not work as printed</strong>: queries and keys of \
+             layer 2 occupy different columns, so all scores are zero and it counts symbols. With the blocks \
+             in rows, it does what is claimed, up to one extra transition x₁ → x₁ that the first position \
+             counts."
                 .into()
         },
     },
@@ -168,7 +177,7 @@ fn condition(entries: &[Entry], id: &str) -> String {
     }
 }
 
-/// List items on what holds and on what does not.
+/// List items for what holds and for what does not.
 pub fn lists(entries: &[Entry]) -> [String; 2] {
     let list = |findings: &[Finding]| {
         let items = findings.iter().filter_map(|finding| {
@@ -188,13 +197,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sentence_has_its_verdict_and_its_numbers() {
+    fn every_sentence_has_its_verdict_and_numbers() {
         let entries = crate::ledger::ledger();
         let [holds, fails] = lists(&entries);
         assert_eq!(holds.matches("<li>").count(), HOLDS.len());
         assert_eq!(fails.matches("<li>").count(), FAILS.len());
         assert!(!holds.contains("NaN") && !fails.contains("NaN"));
-        // Without its verdict a sentence is not said.
+        // Without its verdict, a sentence is not shown.
         let mut other = entries.clone();
         let entry = other.iter_mut().find(|e| e.id == "second-step.geometric");
         entry.unwrap().verdict = Verdict::Correct;

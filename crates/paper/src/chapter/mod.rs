@@ -1,7 +1,7 @@
 //! The chapter on theory: the ledger as a page with figures.
 //!
-//! The page says what came out; nothing in it is known before the ledger is computed. A sentence of the summary stands there only
-//! as long as the entry it is about has the verdict it speaks of.
+//! The page reports the computed ledger; nothing in it is known in advance. A sentence of the summary appears
+//! only if the entry it is about has the verdict it describes.
 
 mod entries;
 mod figures;

@@ -1,4 +1,4 @@
-//! The page around entries and figures.
+//! The page that contains entries and figures.
 
 use super::entries::article;
 use super::figures::ChapterFigure;
@@ -6,7 +6,7 @@ use super::findings;
 use crate::html::{self, escape};
 use crate::ledger::{Entry, counts};
 
-/// Parts of the chapter: an anchor, a title, and the groups of entries (what names start with) that it holds.
+/// Parts of the chapter: an anchor, a title, and its groups of entries (the prefixes of their names).
 const PARTS: [(&str, &str, &[&str]); 6] = [
     (
         "strategies",
@@ -28,10 +28,10 @@ const PARTS: [(&str, &str, &[&str]); 6] = [
     ),
 ];
 
-/// How near the two routes are to one another where neither is an order or a sample.
+/// How closely the two routes agree if neither is a measured order or a sample.
 const CLOSE: f64 = 1e-10;
 
-/// Widths for which inline figures are laid out.
+/// The widths for which inline figures are laid out.
 const LAYOUTS: [(&str, u32); 2] = [("wide", 720), ("narrow", 350)];
 
 /// The whole page.
@@ -58,7 +58,7 @@ fn entries_of<'a>(entries: &'a [Entry], groups: &'a [&str]) -> impl Iterator<Ite
         .filter(move |entry| groups.contains(&entry.group()))
 }
 
-/// "53 correct, 26 misprint", each in its colour.
+/// "53 correct, 26 misprint", each as a coloured badge.
 fn verdict_counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> String {
     let each = counts(entries).into_iter().map(|(name, count)| {
         let class = name.replace(' ', "-");
@@ -83,14 +83,17 @@ fn summary(entries: &[Entry]) -> String {
     let close = |entry: &&Entry| entry.evidence.routes_apart <= CLOSE;
     let close = entries.iter().filter(close).count();
     format!(
-        "<header>\n<h1>The theory, checked</h1>\n<p class=\"lead\">Every formula and quantitative claim of section 3.2 and Appendix A of \
-         <em>The Evolution of Statistical Induction Heads: In-Context Learning Markov Chains</em> (Edelman, Edelman, Goel, Malach, \
-         Tsilivis, 2024), with the posterior and the constructions of section 2, held against the truth by machine.</p>\n</header>\n\
-         <section id=\"summary\">\n<h2>What came out</h2>\n<p class=\"counts\">{all}</p>\n\
-         <p>Of {count} entries {good} hold as printed, to leading order, or under a condition that is given; {misprints} are misprints, with a \
-         corrected form that was verified like the rest; {lost} do not follow. Verdicts are not opinions: the printed form is code, the truth is \
-         computed by two routes that share none (in {close} entries they agree to 10<sup>−10</sup> or better, in the others, on orders and on samples, within the \
-         tolerance that is given), and fixed rules judge by the deviations on a grid.</p>\n\
+        "<header>\n<h1>The theory, checked</h1>\n<p class=\"lead\">Every formula and quantitative claim of \
+         section 3.2 and Appendix A of <em>The Evolution of Statistical Induction Heads: In-Context Learning \
+         Markov Chains</em> (Edelman, Edelman, Goel, Malach, Tsilivis, 2024), and the posterior and \
+         constructions of section 2, checked against the truth by machine.</p>\n</header>\n\
+         <section id=\"summary\">\n<h2>Results</h2>\n<p class=\"counts\">{all}</p>\n\
+         <p>Of {count} entries, {good} hold as printed, to leading order, or under a stated condition; \
+         {misprints} are misprints, with a corrected form that was verified like the rest; {lost} do not \
+         follow. Verdicts are not opinions: the printed form is code, the truth is computed by two routes \
+         that share no code (in {close} entries they agree to 10<sup>−10</sup> or better; in the others, \
+         which measure orders or use samples, they agree within the stated tolerance), and fixed rules \
+         decide from the deviations on a grid.</p>\n\
          <h3>What holds</h3>\n<ul>\n{holds}</ul>\n<h3>What does not</h3>\n<ul>\n{fails}</ul>\n\
          {meaning}</section>\n",
         all = verdict_counts(entries.iter()),
@@ -101,7 +104,8 @@ fn summary(entries: &[Entry]) -> String {
     )
 }
 
-/// What it means for the paper's conclusions, as far as the verdicts are what it speaks of.
+/// What the verdicts mean for the paper's conclusions. A paragraph appears only if its entries have the
+/// verdicts that it describes.
 fn meaning(entries: &[Entry]) -> String {
     let is = |id: &str, name: &str| {
         entries
@@ -114,11 +118,13 @@ fn meaning(entries: &[Entry]) -> String {
     let curriculum = is("proposition.reaches-bigrams", "does not follow");
     let mut text = String::new();
     if story {
-        text += "<p>The paper's account of the first two steps stands: the second layer learns first, and the first layer follows in the second \
-                 step. It needs its misprints mended, and a learning rate that is large enough for the length.</p>\n";
+        text += "<p>The paper's account of the first two steps stands: the second layer learns first, and \
+                 the first layer follows in the second step. Its misprints need to be corrected, and the \
+                 learning rate must be large enough for the length.</p>\n";
     }
     if curriculum {
-        text += "<p>The Proposition on the curriculum, as a statement on what two steps reach, does not.</p>\n";
+        text += "<p>The Proposition about the curriculum, as a statement about what two steps reach, does \
+                 not stand.</p>\n";
     }
     match text.is_empty() {
         true => text,
@@ -137,14 +143,14 @@ fn contents(entries: &[Entry]) -> String {
     )
 }
 
-/// The figures of a part, each laid out for wide and for narrow screens; style sheets show one of them.
+/// The figures of a part, each laid out for wide and for narrow screens; the style sheet shows one of them.
 fn figures_after(anchor: &str, figures: &[ChapterFigure]) -> String {
     let chosen = figures.iter().filter(|figure| figure.after == anchor);
     let each = chosen.map(|figure| {
         format!(
-            "<figure id=\"figure-{name}\">\n{}<figcaption>{} \
-             <span class=\"files\">Files: <a href=\"{name}.svg\">SVG</a>, <a href=\"{name}.png\">PNG</a>, \
-             <a href=\"{name}.csv\">CSV</a></span></figcaption>\n</figure>\n",
+            "<figure id=\"figure-{name}\">\n{}<figcaption>{} <span class=\"files\">Files: <a \
+             href=\"{name}.svg\">SVG</a>, <a href=\"{name}.png\">PNG</a>, <a \
+             href=\"{name}.csv\">CSV</a></span></figcaption>\n</figure>\n",
             html::layouts(&figure.drawn, &LAYOUTS),
             figure.caption,
             name = escape(figure.name),

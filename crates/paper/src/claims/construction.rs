@@ -1,4 +1,4 @@
-//! The transformer whose weights are set by hand.
+//! The paper's construction: a transformer whose weights are set, not trained.
 
 use induct::probe::TestSet;
 use induct::train::Recipe;
@@ -7,14 +7,14 @@ use super::{Limit, Part};
 use crate::results::fresh_set;
 use crate::statistics::Measured;
 
-/// Disjoint sets of sequences, which stand in for seeds; one more is there to choose the output map on.
+/// Disjoint sets of sequences in place of seeds; one more is used to choose the output map.
 const SETS: u64 = 20;
 const SEQUENCES: u64 = 256;
 
-/// Multiples of the averages that are tried as logits.
+/// The scales tried for the output map, in tenths: logits are multiples of the averages.
 const SCALES: std::ops::RangeInclusive<u32> = 1..=80;
 
-/// What the hand-made weights come to, for two and three states.
+/// Measures of the construction, for two and three states.
 pub(super) fn parts() -> Vec<Part> {
     [2, 3].into_iter().flat_map(parts_with).collect()
 }
@@ -25,7 +25,7 @@ fn parts_with(states: usize) -> Vec<Part> {
     let by_loss = tenths.map(|scale| (spare.loss(scale), scale));
     let (_, scale) = by_loss
         .min_by(|a, b| a.0.total_cmp(&b.0))
-        .expect("there are scales");
+        .expect("the range is not empty");
     let (mut to_bigram, mut to_bayes, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..SETS {
         let set = Set::draw(states, number);
@@ -35,7 +35,7 @@ fn parts_with(states: usize) -> Vec<Part> {
         to_bayes.push((uniform - loss) / (uniform - bayes));
         counts.push(set.apart_from_counts());
     }
-    let what = format!("k = {states}, {SETS} sets of {SEQUENCES} sequences in place of seeds");
+    let what = format!("k = {states}, {SETS} sets of {SEQUENCES} sequences instead of seeds");
     let scaled = format!("{what}; logits are {scale:.1} times the averages");
     let part = |what: &str, measure: &str, values: &[f64], limit: Limit| {
         Part::new(what, measure, Measured::mean(values), limit)
@@ -43,36 +43,37 @@ fn parts_with(states: usize) -> Vec<Part> {
     vec![
         part(
             &what,
-            "distance between what its second layer averages and the frequencies of symbols after the current one (total variation, mean)",
+            "mean total variation distance between the averages of its second layer and the frequencies of \
+             symbols after the current one",
             &counts,
             Limit::AtMost(0.05),
         ),
         part(
             &scaled,
-            "how much of the way from the unigram to the bigram strategy's loss it comes",
+            "fraction of the gap between the unigram and the bigram strategy's loss that it closes",
             &to_bigram,
             Limit::AtLeast(0.9),
         ),
         part(
             &scaled,
-            "how much of the way from uniform to exact Bayes it comes",
+            "fraction of the gap between the loss of uniform predictions and of exact Bayes that it closes",
             &to_bayes,
             Limit::AtLeast(0.95),
         ),
     ]
 }
 
-/// The hand-made weights whose logits are `scale` times the averages of the second layer.
+/// The construction whose logits are `scale` times the averages of the second layer.
 fn recipe(states: usize, scale: f64) -> Recipe {
     let set = [
         format!("task.states={states}"),
         format!("model.width={}", 3 * states),
         format!("model.start={{kind=\"bigram\", sharpness=100.0, output_scale={scale:.1}}}"),
     ];
-    Recipe::from_toml("train.steps = 0", &set).expect("a sound recipe")
+    Recipe::from_toml("train.steps = 0", &set).expect("a valid recipe")
 }
 
-/// Sequences of one set, with what strategies say.
+/// The sequences of one set, with the predictions of strategies.
 struct Set {
     states: usize,
     test: TestSet,
@@ -80,11 +81,11 @@ struct Set {
 
 impl Set {
     fn draw(states: usize, number: u64) -> Self {
-        // Numbers beyond those of runs and of the exam.
+        // Numbers beyond those that runs and the exam use.
         let test = fresh_set(&recipe(states, 1.0), 10 + number, SEQUENCES, true);
         Self {
             states,
-            test: test.expect("a sound recipe"),
+            test: test.expect("a valid recipe"),
         }
     }
 
@@ -94,10 +95,10 @@ impl Set {
         [1, 2, 3, 4].map(|at| levels[at].last.estimate().mean)
     }
 
-    /// KL(truth ‖ hand-made weights).
+    /// KL(truth ‖ construction).
     fn loss(&self, scale: f64) -> f64 {
         let recipe = recipe(self.states, scale);
-        let model = recipe.model().expect("a sound recipe");
+        let model = recipe.model().expect("a valid recipe");
         let divergences = self.test.divergences(&model, &model.start(0));
         divergences.expect("its own weights")[0]
             .last
@@ -105,12 +106,13 @@ impl Set {
             .mean
     }
 
-    /// Mean total variation between what the second layer averages, read from logits that are just that, and the frequencies of
-    /// symbols after earlier occurrences of the last one, over sequences that have any.
+    /// The mean total variation distance between the averages of the second layer, which the logits show
+    /// directly at scale 1, and the frequencies of symbols after earlier occurrences of the last one, over
+    /// sequences with such occurrences.
     fn apart_from_counts(&self) -> f64 {
         let recipe = recipe(self.states, 1.0);
         let (length, k) = (recipe.task.length, self.states);
-        let model = recipe.model().expect("a sound recipe");
+        let model = recipe.model().expect("a valid recipe");
         let constructed = model.evaluator(&model.start(0)).expect("its own weights");
         let (mut sum, mut sequences) = (0.0, 0.0);
         let drawn: Vec<Vec<u8>> = self.test.sequences().collect();
@@ -128,7 +130,7 @@ impl Set {
             }
             let total: f64 = counts.iter().sum();
             if total > 0.0 {
-                // The read-out adds the same number to every logit.
+                // The output map adds the same number to every logit.
                 let shift = (1.0 - logits.iter().map(|&f| f64::from(f)).sum::<f64>()) / k as f64;
                 let apart = counts
                     .iter()

@@ -1,4 +1,4 @@
-//! Claims on where training ends.
+//! Claims about the loss at which training ends.
 
 use induct::measure::KL_TRUTH;
 
@@ -12,27 +12,34 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C1",
         title: "Two layers end near the bigram strategy",
-        statement: "A two-layer attention-only transformer trained on fresh chains ends close to the strategy that counts pairs, for two and for three states.",
+        statement: "A two-layer attention-only transformer trained on fresh chains ends close to the \
+                    strategy that counts pairs, for both two and three states.",
         place: "section 3.1; figure 3",
         figure: 3,
         needs: &["main", "three-states", "three-states-more-heads"],
-        remark: "A head's answer enters the logits linearly. For two states that is enough to come near to counting; for three it is not, and with the paper's single head the loss stays where the figure shows it. Three heads in the second layer come nearer.",
+        remark: "A head's output enters the logits linearly. For two states that is enough to come close to \
+                 counting; for three it is not, and with the paper's single head the loss stays where the \
+                 figure shows it. Three heads in the second layer come closer.",
         check: |results| gaps_closed(results, "unigram", "bigram", Limit::AtLeast(0.9)),
     },
     Claim {
         id: "C6",
         title: "One layer never passes unigrams",
-        statement: "A single layer stays at the unigram level however long it is trained, with or without an MLP, with absolute or relative positions.",
+        statement: "A single layer stays at the unigram level no matter how long it is trained, with or \
+                    without an MLP, with absolute or relative positions.",
         place: "section 3.1; appendix C, figure on one layer",
         figure: 13,
         needs: &LAYERS,
-        remark: "In the strict sense one layer does pass unigrams: its loss ends somewhat below that of counting symbols, since it can tell near symbols from far ones. It stays far from bigrams.",
+        remark: "Strictly speaking, one layer does pass unigrams: its loss ends slightly below that of \
+                 counting symbols, since it can distinguish near symbols from far ones. It stays far from \
+                 bigrams.",
         check: one_layer,
     },
     Claim {
         id: "C12",
         title: "Trigrams: four stages; one head does not pass bigrams",
-        statement: "On trigrams a model with three heads a layer passes through uniform, unigram, bigram and trigram; with one head it stays at bigrams.",
+        statement: "On trigrams, a model with three heads per layer passes through uniform, unigram, bigram \
+                    and trigram; with one head it stays at bigrams.",
         place: "section 3.3; figure 5",
         figure: 5,
         needs: &["trigram", "trigram-one-head"],
@@ -59,7 +66,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C16",
         title: "The final model is near exact Bayes",
-        statement: "The trained transformers come close to the best that anyone can do who knows the prior: exact Bayes, not only counting pairs.",
+        statement: "The trained transformers come close to the best possible predictor that knows the prior: \
+                    exact Bayes, not just counting pairs.",
         place: "introduction; section 3.1",
         figure: 3,
         needs: &["main", "three-states", "three-states-more-heads"],
@@ -68,7 +76,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// How far the two-layer models have come, for two and three states.
+/// The fraction of a gap that the two-layer models closed, for two and three states.
 fn gaps_closed(results: &Results, from: &str, to: &str, limit: Limit) -> Vec<Part> {
     let settings = [
         ("main", "k = 2, one head"),
@@ -82,7 +90,7 @@ fn gaps_closed(results: &Results, from: &str, to: &str, limit: Limit) -> Vec<Par
     settings.map(part).into()
 }
 
-/// How much of the way from one strategy's loss to another's the final models have come.
+/// The fraction of the gap between two strategies' losses that the final models closed.
 pub(super) fn gap_closed(
     trained: &Trained,
     what: &str,
@@ -93,7 +101,8 @@ pub(super) fn gap_closed(
     Part::new(
         what,
         &format!(
-            "how much of the way from the {from} to the {to} strategy's loss the final model has come, on fresh sequences"
+            "fraction of the gap between the {from} and the {to} strategy's loss that the final model \
+             closed, on fresh sequences"
         ),
         trained.exam.gap_closed(from, to),
         limit,
@@ -107,7 +116,8 @@ fn one_layer(results: &Results) -> Vec<Part> {
         let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
         Some((unigram - least) / (unigram - bigram))
     };
-    let measure = "how much of the way from the unigram to the bigram strategy's loss it has come where its loss is smallest";
+    let measure = "fraction of the gap between the unigram and the bigram strategy's loss that it closed at \
+                   its smallest loss";
     let mut parts: Vec<Part> = ONE_LAYER
         .iter()
         .map(|(id, about)| {
@@ -120,14 +130,14 @@ fn one_layer(results: &Results) -> Vec<Part> {
         })
         .collect();
     parts.push(Part::new(
-        "two layers, an eighth of the steps",
+        "two layers, one eighth of the steps",
         measure,
         results.of("two-layers-short").mean(best),
         Limit::AtLeast(0.8),
     ));
-    // In the strict sense, too: no better than counting symbols.
+    // And in the strict sense: no better than counting symbols.
     let strict = |(id, about): &(&str, &str)| {
-        let what = format!("{about}, in the strict sense");
+        let what = format!("{about}, strictly");
         Part::new(
             what,
             measure,

@@ -1,4 +1,4 @@
-//! Claims on what the layers do.
+//! Claims about what the layers do.
 
 use induct::measure::{
     DIAGONAL_DOMINANCE, INDUCTION, MATCHING_GAP, ODD_EVEN, POSITIONAL_PROFILE, PREVIOUS_TOKEN,
@@ -13,41 +13,51 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C5",
         title: "Layer 1 looks back by one, layer 2 at what followed",
-        statement: "At the end of training the first layer attends to the previous token, and the second to the tokens that followed the current symbol.",
+        statement: "At the end of training the first layer attends to the previous token, and the second to \
+                    the tokens that followed the current symbol.",
         place: "figure 2; section 3.1",
         figure: 2,
         needs: &["main", "three-states"],
-        remark: "With two states it is enough for the first layer to know whether one certain symbol came before, and that is what it learns (figure 2 gives the attention by symbol), so its mass on the previous token stays near a half. With three states single runs differ.",
+        remark: "With two states, the first layer only needs to know whether one particular symbol came \
+                 before, and that is what it learns (figure 2 gives its attention by symbol), so its mass on \
+                 the previous token stays near one half. With three states, individual runs differ.",
         check: final_attention,
     },
     Claim {
         id: "C10",
         title: "Odd lags outweigh even ones before the second drop",
-        statement: "On the way to the solution the first layer comes to prefer looking back by an odd number of tokens, in the minimal model and in the transformer.",
+        statement: "On the way to the solution, the first layer prefers to look back by an odd number of \
+                    tokens, in the minimal model and in the transformer.",
         place: "introduction; section 3.2; figures 3, 4b and 12",
         figure: 4,
         needs: &["main", "three-states", "minimal", "minimal-three-states"],
-        remark: "The score is small in the transformer and changes its sign late in training.",
+        remark: "In the transformer, the score is small and changes sign late in training.",
         check: odd_over_even,
     },
     Claim {
         id: "C11",
         title: "The second layer is learned first",
-        statement: "The second layer comes to match equal symbols before the first layer comes to look at the previous token.",
+        statement: "The second layer learns to match equal symbols before the first layer learns to attend \
+                    to the previous token.",
         place: "section 3.2; lemma",
         figure: 4,
         needs: &["main", "minimal-start"],
-        remark: "For the minimal model both are read from the weights after each of the first steps. In the transformer the two layers have no common scale: the measure compares when each has come half of its own way, and single runs differ much.",
+        remark: "For the minimal model, both are read from the weights after each of the first steps. In the \
+                 transformer, the two layers have no common scale: the measure compares when each is \
+                 half-way to its own final value, and individual runs differ widely.",
         check: second_layer_first,
     },
     Claim {
         id: "C15",
         title: "The hand-made transformer counts bigrams",
-        statement: "Two layers with weights set by hand compute bigram frequencies; with the output map of the footnote their loss is close to Bayes.",
+        statement: "Two layers with weights set by hand compute bigram frequencies; with the footnote's \
+                    output map, their loss is close to that of exact Bayes.",
         place: "section 2.3, proposition and footnote",
         figure: 11,
         needs: &[],
-        remark: "The output map was chosen on sequences of its own. Averages come within rounding of the frequencies, except that the first symbol is counted once more if it is the last one, too.",
+        remark: "The output map was chosen on a separate set of sequences. The averages equal the \
+                 frequencies up to rounding, except that the first symbol is counted one extra time if it is \
+                 also the last one.",
         check: |_| construction::parts(),
     },
 ];
@@ -58,19 +68,20 @@ fn final_attention(results: &Results) -> Vec<Part> {
         let trained = results.of(id);
         parts.push(Part::new(
             format!("{what}, layer 1"),
-            "mean attention on the previous token, at the end",
+            "mean attention to the previous token, at the end",
             trained.mean(|run| run.best_head(&PREVIOUS_TOKEN, 0)),
             Limit::AtLeast(0.8),
         ));
         parts.push(Part::new(
             format!("{what}, layer 2"),
-            "mean attention on tokens that followed the current symbol, at the end",
+            "mean attention to tokens that followed the current symbol, at the end",
             trained.mean(|run| run.best_head(&INDUCTION, 1)),
             Limit::AtLeast(0.8),
         ));
         parts.push(Part::new(
             format!("{what}, layer 1"),
-            "share of runs in which position alone gives the previous token more weight than any other lag, at the end",
+            "share of runs in which position alone gives the previous token more weight than any other \
+             token, at the end",
             trained.share(|run| {
                 let profile = run.params().and_then(|params| positional_profile(&trained.model, params));
                 profile.is_some_and(|profile| leads(&profile, 1))
@@ -81,7 +92,7 @@ fn final_attention(results: &Results) -> Vec<Part> {
     parts
 }
 
-/// Whether a lag has more weight than every other.
+/// Whether a lag has more weight than every other lag.
 fn leads(profile: &[f64], lag: usize) -> bool {
     let others = profile
         .iter()
@@ -109,7 +120,8 @@ fn odd_over_even(results: &Results) -> Vec<Part> {
         };
         Part::new(
             what,
-            "weight of lags 3, 5, 7, 9 above the mean of their even neighbours, in units of the mean weight of lags 2 to 10, when a tenth of the second drop is done",
+            "weight of lags 3, 5, 7 and 9 above the mean of their even neighbours, relative to the mean \
+             weight of lags 2 to 10, when a tenth of the second drop is complete",
             results.of(id).mean(score),
             Limit::AtLeast(0.0),
         )
@@ -130,20 +142,22 @@ fn second_layer_first(results: &Results) -> Vec<Part> {
     vec![
         Part::new(
             "minimal model",
-            "steps from W_k being diagonal (three times as large on the diagonal as off it) to v_2 being the largest weight",
+            "steps from when W_k is diagonal (three times as large on the diagonal as off it) to when v_2 is \
+             the largest weight",
             results.of("minimal-start").mean(minimal),
             Limit::AtLeast(1.0),
         ),
         Part::new(
             "transformer",
-            "steps from the second layer's preference for equal symbols being at half of its final value to the first layer's attention on the previous token being there",
+            "steps from when the second layer's preference for equal symbols is at half its final value to \
+             when the first layer's attention to the previous token is at half its own",
             results.of("main").mean(transformer),
             Limit::AtLeast(25.0),
         ),
     ]
 }
 
-/// The step at which values have come half of the way from the first to the last of them.
+/// The step at which values have covered half the distance from the first to the last of them.
 fn half_way(run: &Run, values: &[f64]) -> Option<f64> {
     let (first, last) = (values.first()?, values.last()?);
     let middle = 0.5 * (first + last);

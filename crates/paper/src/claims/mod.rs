@@ -1,9 +1,9 @@
-//! The paper's claims, each with a measure that decides it.
+//! The paper's claims, each with measures that decide it.
 //!
-//! A claim has one or more parts. A part is a number with its 95 % interval over seeds and a limit that was fixed beforehand: it holds if
-//! the whole interval is on the right side of the limit, does not hold if the whole interval is on the wrong side, and is undecided
-//! otherwise. A claim holds if all its parts do, in part if some do, and does not hold
-//! if no part does.
+//! A claim has one or more parts. A part is a number with its 95 % interval over seeds and a limit that was
+//! fixed in advance: it holds if the whole interval is on the right side of the limit, does not hold if the
+//! whole interval is on the wrong side, and is undecided otherwise. A claim holds if all its parts hold,
+//! holds in part if some do, does not hold if all fail, and is otherwise undecided.
 
 mod construction;
 mod final_loss;
@@ -16,24 +16,24 @@ use serde::{Serialize, Serializer};
 use crate::results::Results;
 use crate::statistics::Measured;
 
-/// What came out of a claim or a part of it.
+/// The outcome of a claim or of one of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It does.
+    /// It holds.
     Holds,
-    /// Some parts do.
+    /// Some of its parts hold.
     #[serde(rename = "holds in part")]
     HoldsInPart,
-    /// All parts fail.
+    /// All its parts fail.
     #[serde(rename = "does not hold")]
     DoesNotHold,
-    /// The seeds do not say.
+    /// The seeds are inconclusive.
     Undecided,
 }
 
 impl Verdict {
-    /// In words, as in `claims.json`.
+    /// Its name, as in `claims.json`.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -54,12 +54,12 @@ impl Verdict {
     }
 }
 
-/// On which side of a limit a number must be.
+/// A limit, and the side of it on which a number must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// There or above.
+    /// At the limit or above.
     AtLeast(f64),
-    /// There or below.
+    /// At the limit or below.
     AtMost(f64),
 }
 
@@ -97,7 +97,7 @@ impl Serialize for Limit {
 /// One measure of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
-    /// Of what.
+    /// What it is measured on.
     pub what: String,
     /// What is measured, in a sentence.
     pub measure: String,
@@ -105,11 +105,11 @@ pub struct Part {
     pub effect: Option<f64>,
     /// Its 95 % interval over seeds.
     pub interval: Option<[f64; 2]>,
-    /// How many seeds it is from.
+    /// The number of seeds.
     pub seeds: usize,
-    /// Where it must be.
+    /// The limit.
     pub limit: Limit,
-    /// Whether it is there.
+    /// On which side of the limit it is.
     pub verdict: Verdict,
 }
 
@@ -139,9 +139,9 @@ pub struct Claim {
     pub place: &'static str,
     /// The figure that shows it.
     pub figure: u8,
-    /// The experiments it takes.
+    /// The experiments it needs.
     pub needs: &'static [&'static str],
-    /// What else is to be said: what was tried where it fails, what its measures leave out. May be empty.
+    /// A remark, such as what was tried if it fails, or what its measures do not cover. May be empty.
     pub remark: &'static str,
     check: fn(&Results) -> Vec<Part>,
 }
@@ -157,23 +157,23 @@ pub struct Decided {
     pub statement: &'static str,
     /// Where the paper makes it.
     pub place: &'static str,
-    /// What came out.
+    /// The outcome.
     pub verdict: Verdict,
-    /// The first part's number.
+    /// The number of the first part.
     pub effect: Option<f64>,
-    /// Its interval.
+    /// The interval of the first part.
     pub interval: Option<[f64; 2]>,
-    /// Its seeds.
+    /// The seeds of the first part.
     pub seeds: usize,
-    /// What it measures, and of what.
+    /// What the first part measures, and on what.
     pub measure: String,
-    /// Where it must be.
+    /// The limit of the first part.
     pub limit: Limit,
     /// Number of the figure that shows it.
     pub figure: u8,
-    /// All measures, the first included.
+    /// All parts, including the first.
     pub parts: Vec<Part>,
-    /// What else is to be said.
+    /// A remark; may be empty.
     pub remark: &'static str,
 }
 

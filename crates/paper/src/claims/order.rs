@@ -1,4 +1,4 @@
-//! Claims on phases: which, in what order, how they begin and end.
+//! Claims about phases: which ones there are, their order, and how they begin and end.
 
 use induct::measure::KL_TRUTH;
 use induct::probe::median;
@@ -12,7 +12,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C2",
         title: "Uniform, then unigram, then bigram",
-        statement: "In every run the model first predicts uniformly, then from the frequencies of single symbols, then from those of pairs.",
+        statement: "In every run, the model first predicts uniformly, then from the frequencies of single \
+                    symbols, then from those of pairs.",
         place: "abstract; figure 1; section 3.1",
         figure: 1,
         needs: &["main", "three-states"],
@@ -27,17 +28,20 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C3",
         title: "The plateau is the unigram strategy",
-        statement: "Between its two drops the loss stands at the level of the unigram strategy, and the predictions are those of that strategy.",
+        statement: "Between its two drops, the loss stays at the level of the unigram strategy, and the \
+                    predictions are those of that strategy.",
         place: "section 3.1; figure 3",
         figure: 3,
         needs: &["main", "three-states"],
-        remark: "The plateau is not exactly flat: at k = 2 the loss goes on falling slowly below the level of the unigram strategy before the second drop.",
+        remark: "The plateau is not exactly flat: for k = 2, the loss keeps falling slowly, below the level \
+                 of the unigram strategy, before the second drop.",
         check: plateau_is_unigram,
     },
     Claim {
         id: "C4",
         title: "The second drop is sudden",
-        statement: "The fall from the unigram to the bigram level is short and steep beside the plateau before it.",
+        statement: "The fall from the unigram to the bigram level is short and steep compared with the \
+                    plateau before it.",
         place: "abstract; section 3.1",
         figure: 8,
         needs: &["main", "three-states"],
@@ -56,17 +60,22 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C8",
         title: "The minimal model learns bigrams and hardly stops at unigrams",
-        statement: "The minimal model ends at the bigram strategy, as the transformer does, and spends much less time at unigrams, if any.",
+        statement: "Like the transformer, the minimal model ends at the bigram strategy, but it spends much \
+                    less time at unigrams, if any.",
         place: "section 3.2; figure 3, below",
         figure: 12,
         needs: &["main", "minimal", "three-states", "minimal-three-states"],
-        remark: "Its loss dips to the unigram level at once, rises, and falls to its end; the prediction is nearest to unigrams for a while, without a plateau in the loss. Its final loss stays above the transformer's: its logits are counts, which no softmax turns into frequencies.",
+        remark: "Its loss immediately dips to the unigram level, rises, and falls to its final value; its \
+                 predictions are nearest to unigrams for a while, without a plateau in the loss. Its final \
+                 loss stays above the transformer's: its logits are counts, which no softmax turns into \
+                 frequencies.",
         check: minimal_learns,
     },
     Claim {
         id: "C13",
         title: "Seeds agree, up to the moment of the transition",
-        statement: "Runs with other seeds have the same course; what differs is when the transition comes.",
+        statement: "Runs with different seeds follow the same course; only the time of the transition \
+                    differs.",
         place: "appendix B, figure on seeds",
         figure: 8,
         needs: &["main"],
@@ -76,11 +85,15 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C14",
         title: "More states behave alike",
-        statement: "With five and eight states and a longer context the same phases come in the same order, and the model ends near the bigram strategy.",
+        statement: "With five and eight states and a longer context, the same phases appear in the same \
+                    order, and the model ends near the bigram strategy.",
         place: "appendix B, figure on more symbols",
         figure: 9,
         needs: &["five-states", "eight-states"],
-        remark: "The loss has its plateau and its drop for more states too, but with one head it stays farther from bigrams the more states there are, and with eight states unigrams are never the nearest strategy. Other learning rates (1e-3, 3e-3, 5e-3), widths (16, 64) and twice the steps did not change that; two heads in the second layer came nearer.",
+        remark: "With more states, the loss still has its plateau and its drop, but with one head it ends \
+                 farther from bigrams the more states there are, and with eight states unigrams are never \
+                 the nearest strategy. Other learning rates (1e-3, 3e-3, 5e-3), widths (16, 64) and twice as \
+                 many steps did not change that; two heads in the second layer came closer.",
         check: |results| {
             let order = |id: &str, what: &str| {
                 in_order(results.of(id), what, &["uniform", "unigram", "bigram"])
@@ -126,11 +139,12 @@ fn plateau_is_unigram(results: &Results) -> Vec<Part> {
         };
         parts.push(Part::new(
             what,
-            "relative difference between the median loss of the unigram phase and the loss of the unigram strategy",
+            "relative difference between the median loss of the unigram phase and the loss of the unigram \
+             strategy",
             trained.mean(off),
             Limit::AtMost(0.15),
         ));
-        // At the start the model is as good as uniform.
+        // At the start the model predicts almost uniformly.
         let nearest = |run: &Run| {
             let distances = run.distance("unigram");
             let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
@@ -138,7 +152,7 @@ fn plateau_is_unigram(results: &Results) -> Vec<Part> {
         };
         parts.push(Part::new(
             what,
-            "KL(unigram ‖ model) where it is smallest, in units of what it is at the start",
+            "smallest KL(unigram ‖ model) during training, relative to its value at the start",
             trained.mean(nearest),
             Limit::AtMost(0.1),
         ));
@@ -156,17 +170,18 @@ fn steepness(trained: &Trained, what: &str) -> Part {
         let at = |share: f64| losses[run.record_at(fall.onset + share * length)];
         Some(drop / ((at(0.25) - at(0.75)) / (0.5 * length)).abs())
     };
-    // A plateau that happens to be flat makes the ratio as large as one likes; its logarithm less so.
+    // A plateau that happens to be flat makes the ratio arbitrarily large; its logarithm is more robust.
     let ratios: Vec<f64> = trained.sound().filter_map(ratio).collect();
     Part::new(
         what,
-        "speed of the loss in the drop (from a tenth to nine tenths) over its speed in the middle half of the plateau, as a power of ten (0.7 is five times)",
+        "rate of decrease of the loss in the drop (from a tenth to nine tenths) over its rate in the middle \
+         half of the plateau, as a power of ten (0.7 means five times)",
         Measured::mean(&ratios.iter().map(|ratio| ratio.log10()).collect::<Vec<_>>()),
         Limit::AtLeast(0.7),
     )
 }
 
-/// How much longer the plateau lasts than the drop.
+/// How many times as long as the drop the plateau lasts.
 fn duration(trained: &Trained, what: &str, limit: Limit) -> Part {
     let ratio = |run: &Run| {
         let fall = run.fall_from("unigram")?;
@@ -174,7 +189,8 @@ fn duration(trained: &Trained, what: &str, limit: Limit) -> Part {
     };
     Part::new(
         what,
-        "steps of the plateau (from the onset of unigrams to a tenth of the drop) over steps of the drop (a tenth to nine tenths)",
+        "length of the plateau in steps (from the onset of unigrams to a tenth of the drop) over the length \
+         of the drop (from a tenth to nine tenths)",
         trained.mean(ratio),
         limit,
     )
@@ -190,7 +206,7 @@ fn minimal_learns(results: &Results) -> Vec<Part> {
         let (minimal, transformer) = (results.of(minimal), results.of(transformer));
         parts.push(Part::new(
             what,
-            "share of runs of the minimal model that end nearest to the bigram strategy",
+            "share of the minimal model's runs that end nearest to the bigram strategy",
             minimal.share(|run| run.order().last().is_some_and(|last| last == "bigram")),
             Limit::AtLeast(0.8),
         ));
@@ -199,7 +215,7 @@ fn minimal_learns(results: &Results) -> Vec<Part> {
         let other = median(&other);
         parts.push(Part::new(
             what,
-            "steps at unigrams before bigrams, over the transformer's (median)",
+            "steps spent at unigrams before bigrams, over the transformer's median",
             minimal.mean(|run| Some(stay(run).unwrap_or(0.0) / other)),
             Limit::AtMost(0.5),
         ));
@@ -212,7 +228,7 @@ fn minimal_learns(results: &Results) -> Vec<Part> {
     parts
 }
 
-/// Relative times at which courses are compared: the transition is at 1.
+/// Relative times at which loss curves are compared; the transition is at 1.
 const TIMES: [f64; 15] = [
     0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0,
 ];
@@ -232,15 +248,16 @@ fn seeds_agree(results: &Results) -> Vec<Part> {
             .map(|time| losses[run.record_at(time * unit)])
             .collect()
     };
-    // Root mean square distance of each run from the mean course, as a share of the way from unigram to bigram.
+    // Root mean square distance of each run from the mean curve, as a fraction of the gap between unigram and
+    // bigram.
     let apart = |courses: &[Vec<f64>]| -> Vec<f64> {
         let count = courses.len() as f64;
         let mean = |at: usize| courses.iter().map(|course| course[at]).sum::<f64>() / count;
         let means: Vec<f64> = (0..TIMES.len()).map(mean).collect();
-        let way = |run: &Run| run.level("unigram") - run.level("bigram");
+        let gap = |run: &Run| run.level("unigram") - run.level("bigram");
         let distance = |(course, run): (&Vec<f64>, &&Run)| {
             let squares = course.iter().zip(&means).map(|(a, b)| (a - b).powi(2));
-            (squares.sum::<f64>() / TIMES.len() as f64).sqrt() / way(run)
+            (squares.sum::<f64>() / TIMES.len() as f64).sqrt() / gap(run)
         };
         courses.iter().zip(&runs).map(distance).collect()
     };
@@ -267,19 +284,20 @@ fn seeds_agree(results: &Results) -> Vec<Part> {
     vec![
         Part::new(
             "time in units of each run's own transition",
-            "distance of a run's loss from the mean over runs (root mean square up to twice the transition), as a share of the way from unigram to bigram",
+            "distance of a run's loss from the mean over runs (root mean square up to twice the time of the \
+             transition), as a fraction of the gap between unigram and bigram",
             Measured::mean(&aligned),
             Limit::AtMost(0.1),
         ),
         Part::new(
             "time in steps",
-            "that distance without aligning the transitions, over the one with",
+            "the same distance without aligning the transitions, over the distance with them aligned",
             Measured::mean(&gain),
             Limit::AtLeast(1.0),
         ),
         Part::new(
-            "moment of the transition",
-            "distance of the transition's step from its median over runs, as a share of that",
+            "time of the transition",
+            "distance of the transition's step from its median over runs, relative to that median",
             Measured::mean(&spread),
             Limit::AtMost(0.25),
         ),

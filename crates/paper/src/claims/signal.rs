@@ -1,4 +1,4 @@
-//! Claims on what unigrams do to learning, and on other distributions.
+//! Claims about the effect of unigram signal on learning, and about other distributions.
 
 use induct::measure::TEST_KL_TRUTH;
 use induct::probe::median;
@@ -13,27 +13,31 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C7",
         title: "The less unigrams tell, the earlier the transition",
-        statement: "Trained on chains whose symbol frequencies say less about the next symbol, the model reaches bigrams sooner, even when measured on the original chains.",
+        statement: "When trained on chains whose symbol frequencies say less about the next symbol, the \
+                    model reaches bigrams sooner, even when measured on the original chains.",
         place: "section 3.1; figure 4a; appendix B",
         figure: 4,
         needs: &INTERPOLATED_NAMES,
-        remark: "The paper's caption says that 0 is the end without unigram signal; by the definition in its appendix it is 1.",
+        remark: "The paper's caption says that the end without unigram signal is 0; by the definition in its \
+                 appendix, it is 1.",
         check: earlier_without_unigrams,
     },
     Claim {
         id: "C9",
         title: "Other distributions tell the phases apart",
-        statement: "In the unigram phase the model is nearly optimal on independent symbols, and no better than uniform on doubly stochastic chains.",
+        statement: "In the unigram phase, the model is nearly optimal on independent symbols and no better \
+                    than uniform on doubly stochastic chains.",
         place: "appendix C, figure on other distributions",
         figure: 11,
         needs: &["main", "minimal"],
-        remark: "Before its second drop the transformer is already somewhat better than uniform on doubly stochastic chains.",
+        remark: "Before its second drop, the transformer is already slightly better than uniform on doubly \
+                 stochastic chains.",
         check: elsewhere,
     },
 ];
 
 fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
-    // By seed: the step of the transition for every p; later than the end where there is none.
+    // By seed: the step of the transition for every p. A run without one counts as later than any other.
     let onset = |p: f64, seed: usize| -> Option<f64> {
         let run = results.of(&interpolated(p)).runs.get(seed)?;
         let never = f64::MAX;
@@ -51,8 +55,9 @@ fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
         };
         (0..seeds).filter_map(correlation).collect()
     };
-    let measure = "rank correlation between p and the step from which bigrams are nearest on the original chains; at p = 0 \
-                   rows are nearly equal and unigrams say all, at p = 1 they say nothing";
+    let measure = "rank correlation between p and the step at which bigrams become nearest on the original \
+                   chains; at p = 0 rows are nearly equal and unigrams say everything, at p = 1 they say \
+                   nothing";
     vec![
         Part::new(
             "all eleven values of p",
@@ -61,7 +66,7 @@ fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
             Limit::AtMost(-0.5),
         ),
         Part::new(
-            "p from 0.5 on, where chains differ most from independent symbols",
+            "p of at least 0.5, where chains differ most from independent symbols",
             measure,
             Measured::mean(&by_seed((0.5, 1.0))),
             Limit::AtMost(-0.5),
@@ -90,7 +95,8 @@ fn elsewhere(results: &Results) -> Vec<Part> {
         };
         parts.push(Part::new(
             format!("{what}, independent symbols"),
-            "loss above that of the unigram strategy, as a share of the uniform strategy's, in the unigram phase (median)",
+            "loss in excess of the unigram strategy's, relative to the uniform strategy's excess, in the \
+             unigram phase (median)",
             trained.mean(independent),
             Limit::AtMost(0.1),
         ));
@@ -100,7 +106,8 @@ fn elsewhere(results: &Results) -> Vec<Part> {
         };
         parts.push(Part::new(
             format!("{what}, doubly stochastic chains"),
-            "gain over the uniform strategy's loss, as a share of it, in the unigram phase (median)",
+            "improvement over the uniform strategy's loss, relative to that loss, in the unigram phase \
+             (median)",
             trained.mean(doubly),
             Limit::AtMost(0.05),
         ));

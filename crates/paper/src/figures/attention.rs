@@ -1,4 +1,4 @@
-//! What heads attend to, read from the forward that recorded it.
+//! What heads attend to, as recorded by the forward pass.
 
 use induct::measure::KL_TRUTH;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
@@ -8,29 +8,29 @@ use super::{Drawn, curves};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 
-/// Tokens whose scores are shown.
+/// The number of tokens whose scores are shown.
 const SCORED: usize = 40;
 
 /// Attention of both layers on one sequence.
 struct Attention {
-    /// Before the softmax, [layer][t, t], NaN above the diagonal.
+    /// Before the softmax, [layer][t, t]; NaN above the diagonal.
     scores: [Vec<f64>; 2],
-    /// After it.
+    /// After the softmax, [layer][t, t]; NaN above the diagonal.
     pattern: [Vec<f64>; 2],
 }
 
-/// Runs the model with some weights on one sequence, and looks at the first head of its first two layers.
+/// Runs the model with the given weights on one sequence and reads the first head of its first two layers.
 fn attention(trained: &Trained, params: &[f32], symbols: &[usize]) -> Attention {
     let tokens: Vec<u8> = symbols.iter().map(|&symbol| symbol as u8).collect();
     let seen = trained
         .model
         .run(params, &tokens)
-        .expect("weights and symbols of the model's own");
+        .expect("weights and symbols fit the model");
     let t = symbols.len();
     let first_head = |layer: usize, name: &str| -> Vec<f64> {
         let array = seen.get(&format!("layers.{layer}.{name}"));
         let rows = array.expect("two layers").row(&[0]).iter().enumerate();
-        // Where a position does not look there is nothing to draw.
+        // A position has no scores for later tokens.
         let shown = |(at, &value): (usize, &f32)| match at % t <= at / t {
             true => f64::from(value),
             false => f64::NAN,
@@ -42,7 +42,7 @@ fn attention(trained: &Trained, params: &[f32], symbols: &[usize]) -> Attention 
     Attention { scores, pattern }
 }
 
-/// Moments of a run, as indices of its snapshots, with what they are.
+/// Moments of a run: the index of a snapshot and a description.
 fn moments(run: &Run) -> Vec<(usize, &'static str)> {
     let end = run.steps().last().copied().unwrap_or(0.0);
     let (plateau, middle) = match run.fall_from("unigram") {
@@ -60,15 +60,16 @@ fn moments(run: &Run) -> Vec<(usize, &'static str)> {
         .into()
 }
 
-/// Frames for a page that lets its reader move through training: the weights of all arcs of the figure's panel, one frame a snapshot.
+/// Frames for a slider that moves through training: the weights of all arcs of the figure, one frame per
+/// snapshot.
 pub struct Slider {
-    /// The picture whose arcs the frames are for.
+    /// The figure whose arcs the frames set.
     pub figure: Figure,
-    /// What each frame is called.
+    /// The label of each frame.
     pub labels: Vec<String>,
-    /// Each arc's weight in 255ths, in the order in which the picture draws them; one row a frame.
+    /// The weight of each arc in 255ths, in the order in which the figure draws them; one row per frame.
     pub weights: Vec<Vec<u8>>,
-    /// The frame to begin with.
+    /// The initial frame.
     pub first: usize,
 }
 
@@ -77,9 +78,9 @@ fn picture(title: String, symbols: &[usize], attention: &Attention, every_pair: 
     Arcs {
         title,
         symbols: symbols.to_vec(),
-        above_label: "layer 1, every token".into(),
+        above_label: "layer 1, all tokens".into(),
         above: attention.pattern[0].clone(),
-        below_label: "layer 2, the last token".into(),
+        below_label: "layer 2, last token".into(),
         below: attention.pattern[1][(t - 1) * t..].to_vec(),
         every_pair,
     }
@@ -89,7 +90,7 @@ pub(super) fn arcs(results: &Results) -> Drawn {
     let main = results.of("main");
     let symbols = example(main).symbols;
     let Some(run) = main.sound().find(|run| !run.snapshots().is_empty()) else {
-        return Drawn::new(Figure::default(), "No run with snapshots came to its end.");
+        return Drawn::new(Figure::default(), "No run with snapshots completed.");
     };
     let thousands = |step: u64| main.thousands(step as f64);
     let panel = |(index, meaning): (usize, &str)| {
@@ -112,9 +113,11 @@ pub(super) fn arcs(results: &Results) -> Drawn {
     };
     let by_symbol = previous_token_by_symbol(main, run.params().unwrap_or_default());
     let reading = format!(
-        "Arcs above the symbols: where each token looks in layer 1; below: where the last one looks in layer 2; the stronger, the more attention. \
-         At first all is even; at the end the last token looks at those that followed its own symbol, and layer 1 tells which ones these are: a token puts {} of its attention on the one before it \
-         if that is a 0, {} if it is a 1. With two symbols it is enough to know whether one of them came before.",
+        "Arcs above the symbols: what each token attends to in layer 1; below: what the last one attends to \
+         in layer 2. Stronger arcs mean more attention. At first, attention is uniform. At the end, the last \
+         token attends to those that followed its own symbol, and layer 1 identifies them: a token puts {} \
+         of its attention on the one before it if that is a 0, and {} if it is a 1. With two symbols, it is \
+         enough to know whether one of them came before.",
         curves::percent(by_symbol[0]),
         curves::percent(by_symbol[1])
     );
@@ -124,7 +127,7 @@ pub(super) fn arcs(results: &Results) -> Drawn {
     }
 }
 
-/// Layer 1's mean attention on the previous token, by what that token is, on the whole of the example.
+/// Layer 1's mean attention to the previous token, by the symbol of that token, over the whole example.
 fn previous_token_by_symbol(trained: &Trained, params: &[f32]) -> Vec<f64> {
     let symbols = example(trained).whole;
     let (t, attention) = (symbols.len(), attention(trained, params, &symbols));
@@ -161,8 +164,7 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
     Slider {
         figure: Figure {
             description:
-                "Attention of both layers on one sequence, at the moment that the slider chooses."
-                    .into(),
+                "Attention of both layers on one sequence, at the step chosen by the slider.".into(),
             panels: vec![Panel::Arcs(picture(
                 String::new(),
                 symbols,
@@ -180,7 +182,7 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
 pub(super) fn scores(results: &Results) -> Drawn {
     let main = results.of("main");
     let Some(run) = main.sound().find(|run| !run.snapshots().is_empty()) else {
-        return Drawn::new(Figure::default(), "No run with snapshots came to its end.");
+        return Drawn::new(Figure::default(), "No run with snapshots completed.");
     };
     let mut symbols = example(main).whole;
     symbols.truncate(SCORED);
@@ -207,7 +209,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
                 y: Axis::linear("attending"),
                 columns: symbols.len(),
                 values,
-                value_label: "A above its row's mean".into(),
+                value_label: "A minus its row's mean".into(),
                 range: Some((-largest, largest)),
                 signed: true,
                 ..Heatmap::default()
@@ -222,12 +224,15 @@ pub(super) fn scores(results: &Results) -> Drawn {
     };
     Drawn::new(
         figure,
-        "Scores A before the softmax on the beginning of one sequence of the test set, each above the mean of its row, since the softmax does not see what a row has in common; the strongest colours are those of the largest 7 % and beyond. \
-         A row is a token that attends, a column one that is attended to: at the end layer 1 prefers one symbol everywhere but one step back, and layer 2 has stripes, since tokens that followed one symbol attract the rows with that symbol.",
+        "Scores A before the softmax at the beginning of one test sequence, minus the mean of their row, to \
+         which the softmax is invariant. The colour scale saturates at the largest 7 %. Rows are tokens that \
+         attend, columns are tokens attended to. At the end, layer 1 prefers one symbol everywhere except \
+         one step back, and layer 2 has stripes, since tokens that followed a symbol attract the rows with \
+         that symbol.",
     )
 }
 
-/// Scores above the mean of their row. Shapes: [t, t] both.
+/// Scores minus the mean of their row; both [t, t].
 fn above_row_means(scores: &[f64], t: usize) -> Vec<f64> {
     let row = |row: &[f64]| {
         let there = row.iter().filter(|score| !score.is_nan());
@@ -237,7 +242,7 @@ fn above_row_means(scores: &[f64], t: usize) -> Vec<f64> {
     scores.chunks_exact(t).flat_map(row).collect()
 }
 
-/// The size that a share of the numbers do not exceed.
+/// The magnitude that the given share of the numbers does not exceed.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let there = values.iter().filter(|value| !value.is_nan());
     let mut sizes: Vec<f64> = there.map(|value| value.abs()).collect();

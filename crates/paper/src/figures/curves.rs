@@ -9,12 +9,12 @@ use crate::run::Run;
 use crate::statistics::Measured;
 use crate::strategy_colours::strategy_colours;
 
-/// What the horizontal axes of curves are.
+/// The label of horizontal axes.
 pub(super) const SEEN: &str = "thousands of sequences seen";
-/// What the vertical axes of losses are.
+/// The label of vertical axes that show losses.
 pub(super) const LOSS: &str = "KL(truth ‖ model), nats";
 
-/// A share in words: a number of percent, or that it is not known.
+/// A share as text: a percentage, or that it is unknown.
 pub(super) fn percent(share: f64) -> String {
     match share.is_finite() {
         true => format!("{:.0} %", 100.0 * share),
@@ -22,7 +22,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A column over training: the mean over runs with half of its 95 % interval.
+/// A column over training: x, the mean over runs, and half the width of its 95 % interval.
 pub(super) fn mean(trained: &Trained, column: impl Into<Column>) -> Vec<(f64, f64, f64)> {
     let column = column.into();
     let runs: Vec<&Run> = trained.sound().collect();
@@ -40,7 +40,7 @@ pub(super) fn mean(trained: &Trained, column: impl Into<Column>) -> Vec<(f64, f6
     steps.iter().enumerate().map(point).collect()
 }
 
-/// That as a line with its band.
+/// A column over training as a line with a band.
 pub(super) fn line(
     label: &str,
     colour: Colour,
@@ -50,7 +50,8 @@ pub(super) fn line(
     Series::with_errors(label, colour, Mark::Line, mean(trained, column))
 }
 
-/// KL(strategy ‖ model) over training for every strategy, the background shaded by the nearest.
+/// KL(strategy ‖ model) over training for every strategy. The background has the colour of the nearest
+/// strategy.
 pub(super) fn similarity(trained: &Trained, title: &str) -> Plot {
     let strategies = trained
         .runs
@@ -111,7 +112,7 @@ fn regions(trained: &Trained, strategies: &[(&String, Colour)]) -> Vec<Region> {
     found.iter().zip(ends).filter_map(region).collect()
 }
 
-/// From zero to a little above everything that is drawn; intervals of few seeds may reach beyond.
+/// An axis from zero to slightly above all values; intervals of few seeds may extend beyond it.
 pub(super) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axis {
     let values = series.iter().flat_map(|series| &series.values);
     let values = values
@@ -121,7 +122,7 @@ pub(super) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axi
     Axis::linear(label).range(0.0, 1.08 * top)
 }
 
-/// Levels of strategies on a run's test set, as lines across.
+/// The losses of strategies on a test set, as horizontal lines.
 pub(super) fn levels(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<Level> {
     let Some(run) = trained.runs.first() else {
         return Vec::new();
@@ -135,7 +136,7 @@ pub(super) fn levels(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<L
     strategies.iter().zip(colours).map(level).collect()
 }
 
-/// The test loss over training with the strategies' levels.
+/// The test loss over training, with the losses of strategies.
 pub(super) fn loss(trained: &Trained, title: &str, label: &str, strategies: &[&str]) -> Plot {
     let levels = levels(trained, "in_distribution", strategies);
     let series = vec![line(label, Colour::Ink, trained, &KL_TRUTH)];
@@ -159,7 +160,8 @@ pub(super) struct At {
     pub meaning: &'static str,
 }
 
-/// Three moments of a run: on the plateau, as the second drop begins, at the end. Of a run that never falls, three that are evenly spread.
+/// Three moments of a run: on the plateau, as the second drop begins, and at the end. For a run that never
+/// falls, three evenly spaced moments.
 pub(super) fn moments(run: &Run) -> [At; 3] {
     let end = run.steps().last().copied().unwrap_or(0.0);
     let (plateau, start) = match run.fall_from("unigram") {
@@ -185,7 +187,7 @@ pub(super) fn moments(run: &Run) -> [At; 3] {
     ]
 }
 
-/// Moments as upright lines.
+/// Moments as vertical lines.
 pub(super) fn marks(trained: &Trained, moments: &[At]) -> Vec<Moment> {
     let mark = |at: &At| Moment {
         x: trained.thousands(at.step),

@@ -1,4 +1,4 @@
-//! The paper's figures, drawn from what was trained.
+//! The paper's figures, drawn from the trained models.
 
 mod attention;
 mod curves;
@@ -15,26 +15,26 @@ use crate::results::Results;
 
 pub use attention::Slider;
 
-/// A figure, and how it is drawn.
+/// A figure of the paper, and how to draw it.
 pub struct PaperFigure {
     /// Its number in the paper, in order of appearance; those beyond 13 are ours.
     pub number: u8,
-    /// Its name, of files too.
+    /// Its name, also of its files.
     pub id: &'static str,
     /// What it is.
     pub title: &'static str,
-    /// The experiments it takes.
+    /// The experiments it needs.
     pub needs: &'static [&'static str],
     draw: fn(&Results) -> Drawn,
 }
 
 /// A figure, drawn.
 pub struct Drawn {
-    /// What is seen.
+    /// The figure itself.
     pub figure: Figure,
-    /// How to read it, in two sentences or so, as HTML.
+    /// How to read it, in about two sentences of HTML.
     pub reading: String,
-    /// Frames for a page that lets its reader move through training.
+    /// Frames for a slider that moves through training.
     pub slider: Option<Slider>,
 }
 
@@ -54,7 +54,7 @@ impl PaperFigure {
         (self.draw)(results)
     }
 
-    /// The start of its files' names, such as `01-phases`.
+    /// The stem of its file names, such as `01-phases`.
     pub fn file(&self) -> String {
         format!("{:02}-{}", self.number, self.id)
     }
@@ -86,14 +86,14 @@ pub static FIGURES: &[PaperFigure] = &[
     PaperFigure {
         number: 4,
         id: "priors",
-        title: "What unigrams do to learning; the minimal model's weights",
+        title: "The effect of unigram signal on learning; the minimal model's weights",
         needs: &priors::NEEDS,
         draw: priors::priors,
     },
     PaperFigure {
         number: 5,
         id: "trigrams",
-        title: "Trigrams: three heads and one",
+        title: "Trigrams: three heads per layer and one",
         needs: &["trigram", "trigram-one-head"],
         draw: models::trigrams,
     },

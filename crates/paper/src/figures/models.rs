@@ -1,4 +1,5 @@
-//! Losses and similarities of models: three and two states, trigrams, more states, other distributions, one layer, rates.
+//! Losses and similarities of models: two, three and more states, trigrams, other distributions, one layer,
+//! learning rates.
 
 use induct::measure::{Column, KL_TRUTH, TEST_KL_TRUTH};
 use induct::probe::{IN_DISTRIBUTION, positional_profile};
@@ -11,7 +12,7 @@ use crate::results::{Results, Trained};
 use crate::statistics::Measured;
 use crate::strategy_colours::strategy_colours;
 
-/// Lags that are shown of a positional profile.
+/// The number of lags of a positional profile to show.
 const SHOWN_LAGS: usize = 21;
 
 /// Transformer above, minimal model below: loss, positional profile at three moments, similarity.
@@ -21,21 +22,24 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
     panels.extend(row(below, "Minimal model", "weight v"));
     let figure = Figure {
         description: format!(
-            "Test loss, positional profile and similarity to strategies over training with {k} states, for the transformer and the minimal model."
+            "Test loss, positional profile and similarity to strategies over training with {k} states, for \
+             the transformer and the minimal model."
         ),
         panels,
         columns: 3,
     };
     let ends = |trained: &Trained| {
-        let way = trained.exam.gap_closed("unigram", "bigram");
-        format!("{:.0} %", 100.0 * way.effect)
+        let closed = trained.exam.gap_closed("unigram", "bigram");
+        format!("{:.0} %", 100.0 * closed.effect)
     };
     Drawn::new(
         figure,
         format!(
-            "Left: loss at the last position, mean and 95 % interval over seeds, with the strategies' own; middle: what position alone does in the \
-             first layer of the first seed, at the moments marked on the left; right: distance to each strategy, the background \
-             in the colour of the nearest. At the end the transformer has come {} of the way from unigram to bigram, the minimal model {}.",
+            "Left: loss at the last position, mean and 95 % interval over seeds, with the losses of \
+             strategies; middle: the effect of position alone in the first layer of the first seed, at the \
+             moments marked on the left; right: distance to each strategy, with the background in the colour \
+             of the nearest one. At the end, the transformer has closed {} of the gap between unigram and \
+             bigram, the minimal model {}.",
             ends(above),
             ends(below)
         ),
@@ -59,10 +63,10 @@ fn row(trained: &Trained, name: &str, weight: &str) -> Vec<Panel> {
         &["unigram", "bigram"],
     );
     loss.moments = curves::marks(trained, &moments);
-    // The plateau and the end in the colours of the strategies that they are near.
+    // The plateau and the end have the colours of the strategies that the model is near to.
     let near = strategy_colours(&["unigram", "bigram"]);
     let colours = [near[0], Colour::Vermilion, near[1]];
-    // Each in units of its largest weight: at the end, all but one are next to nothing.
+    // Each in units of its largest weight: at the end all weights but one are tiny.
     let profile = |(at, colour): (&curves::At, Colour)| {
         let weights = run.snapshots().get(run.snapshot_at(at.step));
         let profile = weights.and_then(|(_, params)| positional_profile(&trained.model, params));
@@ -96,23 +100,40 @@ pub(super) fn trigrams(results: &Results) -> Drawn {
     let (three, one) = (results.of("trigram"), results.of("trigram-one-head"));
     let strategies = ["uniform", "unigram", "bigram", "trigram"];
     let figure = Figure {
-        description: "Loss and similarity to strategies over training on trigrams, with three heads a layer and with one.".into(),
+        description:
+            "Loss and similarity to strategies over training on trigrams, with three heads per layer and \
+             with one."
+                .into(),
         panels: vec![
-            Panel::Plot(curves::loss(three, "Three heads a layer: loss", "model", &strategies)),
-            Panel::Plot(curves::similarity(three, "Three heads a layer: similarity")),
-            Panel::Plot(curves::loss(one, "One head a layer: loss", "model", &strategies)),
-            Panel::Plot(curves::similarity(one, "One head a layer: similarity")),
+            Panel::Plot(curves::loss(
+                three,
+                "Three heads per layer: loss",
+                "model",
+                &strategies,
+            )),
+            Panel::Plot(curves::similarity(
+                three,
+                "Three heads per layer: similarity",
+            )),
+            Panel::Plot(curves::loss(
+                one,
+                "One head per layer: loss",
+                "model",
+                &strategies,
+            )),
+            Panel::Plot(curves::similarity(one, "One head per layer: similarity")),
         ],
         columns: 2,
     };
-    let way = |trained: &Trained| 100.0 * trained.exam.gap_closed("bigram", "trigram").effect;
+    let closed = |trained: &Trained| 100.0 * trained.exam.gap_closed("bigram", "trigram").effect;
     Drawn::new(
         figure,
         format!(
-            "With three heads a layer the model comes from one strategy to the next, {:.0} % of the way from bigram to trigram at the end. \
-             With one head it comes {:.0} % of that way.",
-            way(three),
-            way(one)
+            "With three heads per layer, the model moves from one strategy to the next and ends having \
+             closed {:.0} % of the gap between bigram and trigram. With one head it closes {:.0} % of that \
+             gap.",
+            closed(three),
+            closed(one)
         ),
     )
 }
@@ -131,14 +152,15 @@ pub(super) fn more_states(results: &Results) -> Drawn {
         ],
         columns: 2,
     };
-    let way = |trained: &Trained| 100.0 * trained.exam.gap_closed("unigram", "bigram").effect;
+    let closed = |trained: &Trained| 100.0 * trained.exam.gap_closed("unigram", "bigram").effect;
     Drawn::new(
         figure,
         format!(
-            "The loss has its plateau and its drop with more states too; unigrams say less about the next symbol there, so the two first levels lie closer together. \
-             At the end the model has come {:.0} % (k = 5) and {:.0} % (k = 8) of the way from unigram to bigram.",
-            way(five),
-            way(eight)
+            "With more states, the loss still has its plateau and its drop; unigrams say less about the next \
+             symbol there, so the first two levels are closer together. At the end, the model has closed \
+             {:.0} % (k = 5) and {:.0} % (k = 8) of the gap between unigram and bigram.",
+            closed(five),
+            closed(eight)
         ),
     )
 }
@@ -170,14 +192,19 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
         }
     }
     let figure = Figure {
-        description: "Loss of transformer and minimal model over training: in distribution, on independent symbols, on doubly stochastic chains.".into(),
+        description:
+            "Loss of the transformer and the minimal model over training: in distribution, on independent \
+             symbols, and on doubly stochastic chains."
+                .into(),
         panels,
         columns: 3,
     };
     Drawn::new(
         figure,
-        "On independent symbols counting symbols is all there is to do, on doubly stochastic chains it is worth nothing: so the two tell apart what the model counts. \
-         While the model is at unigrams its loss is low on the first, and on the second still near that of the uniform strategy; when it turns to bigrams, it gains on the second.",
+        "On independent symbols, counting symbols is optimal; on doubly stochastic chains it is useless. \
+         Together they show what the model counts. While the model is at unigrams, its loss is low on the \
+         former and still near that of the uniform strategy on the latter; when it turns to bigrams, it \
+         improves on the latter.",
     )
 }
 
@@ -201,7 +228,7 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     };
     let figure = Figure {
         description:
-            "Loss of one-layer transformers over training eight times as long as two layers take."
+            "Loss of one-layer transformers over training, for eight times as many steps as two layers need."
                 .into(),
         panels: ONE_LAYER.iter().map(panel).collect(),
         columns: 2,
@@ -214,9 +241,10 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         format!(
-            "One layer has no drop, however it knows positions and whether it has an MLP or not; two layers, in an eighth of the steps, do. \
-             On fresh sequences the one-layer models end between {low:.4} and {high:.4} nats, the unigram strategy is at {unigram:.4}: a little below it, since position lets them \
-             trust recent symbols more."
+            "One layer has no drop, whatever its positions and with or without an MLP; two layers do, in an \
+             eighth of the steps. On fresh sequences the one-layer models end between {low:.4} and {high:.4} \
+             nats; the unigram strategy is at {unigram:.4}. They are slightly below it, since position lets \
+             them trust recent symbols more."
         ),
     )
 }
@@ -263,14 +291,16 @@ pub(super) fn rates(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         format!(
-            "The learning rate of the paper's text is too small for its own figures: after {steps} steps ({:.0} thousand sequences) the model is still nearest to the {nearest} strategy. \
-             The released code trains at 5·10<sup>−4</sup>, with layer norm and dropout, which the text does not have; we use 10<sup>−3</sup> without them.",
+            "The learning rate in the paper's text is too small for its own figures: after {steps} steps \
+             ({:.0} thousand sequences), the model is still nearest to the {nearest} strategy. The released \
+             code trains at 5·10<sup>−4</sup>, with layer norm and dropout, which the text does not mention; \
+             we use 10<sup>−3</sup> without them.",
             printed.thousands(steps as f64)
         ),
     )
 }
 
-/// With a capital letter in front.
+/// Capitalises the first letter.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters

@@ -18,7 +18,7 @@ pub(super) const NEEDS: [&str; INTERPOLATED_NAMES.len() + 1] = {
     needs
 };
 
-/// Weights v that are shown.
+/// The number of weights v to show.
 const SHOWN: usize = 20;
 
 pub(super) fn priors(results: &Results) -> Drawn {
@@ -26,7 +26,9 @@ pub(super) fn priors(results: &Results) -> Drawn {
     let mut panels = vec![curves_by_p(results), onsets_by_p(results)];
     panels.extend(weights(minimal));
     let figure = Figure {
-        description: "Left above: loss on the original chains of models trained on eleven interpolated priors; right above: when their transitions come. Below: W_k and v of the minimal model in the middle of its drop.".into(),
+        description: "Top left: loss on the original chains of models trained on eleven interpolated priors; \
+                      top right: when their transitions occur. Bottom: W_k and v of the minimal model in the \
+                      middle of its drop.".into(),
         panels,
         columns: 2,
     };
@@ -44,9 +46,12 @@ pub(super) fn priors(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         format!(
-            "Above: trained on chains from the interpolated prior at p, measured on the original ones. By its definition (appendix B) the two rows of a chain are nearly equal at p = 0, where \
-             unigrams say all there is to know, and mirror each other at p = 1, where they say nothing: the paper's caption has the two ends the other way round. Bigrams become the nearest strategy {} \
-             at p = 0.5 and {} at p = 1. Below: the minimal model (k = 2) in the middle of its drop, W<sub>k</sub> already diagonal, even v<sub>j</sub> (odd lags) above odd ones.",
+            "Top: models trained on chains from the interpolated prior at p, measured on the original \
+             chains. By the definition in appendix B, the two rows of a chain are nearly equal at p = 0, \
+             where unigrams say everything, and mirror each other at p = 1, where they say nothing; the \
+             paper's caption has the two ends the other way round. Bigrams become the nearest strategy {} at \
+             p = 0.5 and {} at p = 1. Bottom: the minimal model (k = 2) in the middle of its drop, with \
+             W<sub>k</sub> already diagonal and even v<sub>j</sub> (odd lags) above odd ones.",
             onset(0.5),
             onset(1.0)
         ),
@@ -71,7 +76,7 @@ fn curves_by_p(results: &Results) -> Panel {
         ),
         series: series.into(),
         family: Some(Family {
-            low: "p = 0: unigrams say all".into(),
+            low: "p = 0: unigrams say everything".into(),
             high: "p = 1: nothing".into(),
         }),
         ..Plot::default()
@@ -87,7 +92,7 @@ fn onsets_by_p(results: &Results) -> Panel {
         all.then_some((p, scale * measured.effect, scale * measured.half_width()))
     });
     Panel::Plot(Plot {
-        title: "When bigrams become the nearest, where all seeds get there".into(),
+        title: "When bigrams become nearest, if they do for all seeds".into(),
         x: Axis::linear("p").range(0.0, 1.0),
         y: Axis::linear(SEEN),
         series: vec![Series::with_errors(
@@ -123,7 +128,7 @@ fn weights(minimal: &Trained) -> Vec<Panel> {
             minimal.thousands(*step as f64)
         ),
         row_label: "current symbol".into(),
-        column_label: "symbol found".into(),
+        column_label: "matched symbol".into(),
         rows: names.clone(),
         columns: names,
         values: tensor("W_k"),
@@ -136,8 +141,8 @@ fn weights(minimal: &Trained) -> Vec<Panel> {
         Series::new(label, colour, Mark::Bars, points.collect::<Vec<_>>())
     };
     let positions = Plot {
-        title: "v at the same moment".into(),
-        x: Axis::linear("j (looks back by j − 1)"),
+        title: "v at the same step".into(),
+        x: Axis::linear("j (lag j − 1)"),
         y: Axis::linear("weight v_j"),
         series: vec![
             bar(0, "even j: odd lags", Colour::Vermilion),
@@ -148,7 +153,7 @@ fn weights(minimal: &Trained) -> Vec<Panel> {
     vec![Panel::Matrix(matrix), Panel::Plot(positions)]
 }
 
-/// The snapshot nearest to the middle of the fall to bigrams.
+/// The snapshot closest to the middle of the fall to bigrams.
 fn middle_of_drop(run: &Run) -> usize {
     let fall = run.fall_from("unigram").or(run.fall_from("uniform"));
     run.snapshot_at(fall.map_or(0.0, |fall| fall.half_way()))

@@ -1,4 +1,4 @@
-//! Many seeds: their curves, and when their transitions come.
+//! Many seeds: their loss curves and the times of their transitions.
 
 use induct::measure::KL_TRUTH;
 use induct::probe::median;
@@ -10,7 +10,7 @@ use crate::results::Results;
 use crate::run::Run;
 use crate::strategy_colours::strategy_colours;
 
-/// Curves that are drawn.
+/// The number of curves to draw.
 const SHOWN: usize = 10;
 
 pub(super) fn seeds(results: &Results) -> Drawn {
@@ -25,7 +25,7 @@ pub(super) fn seeds(results: &Results) -> Drawn {
     let series: Vec<Series> = runs.iter().take(SHOWN).map(curve).collect();
     let levels = curves::levels(main, "in_distribution", &["uniform", "unigram", "bigram"]);
     let courses = Plot {
-        title: "Loss of single runs".into(),
+        title: "Loss of individual runs".into(),
         x: Axis::linear(SEEN),
         y: curves::from_zero(LOSS, &series, &levels),
         levels,
@@ -39,14 +39,17 @@ pub(super) fn seeds(results: &Results) -> Drawn {
         .collect();
     let colour = strategy_colours(&["bigram"])[0];
     let histogram = Plot {
-        title: format!("When bigrams become the nearest, in {} runs", onsets.len()),
+        title: format!("When bigrams become nearest, in {} runs", onsets.len()),
         x: Axis::linear(SEEN),
         y: Axis::linear("runs"),
         series: vec![Series::new("", colour, Mark::Bars, bins(&onsets))],
         ..Plot::default()
     };
     let figure = Figure {
-        description: "Loss over training of ten runs with different seeds, and a histogram of when their transitions come.".into(),
+        description:
+            "Loss over training of ten runs with different seeds, and a histogram of the times of their \
+             transitions."
+                .into(),
         panels: vec![Panel::Plot(courses), Panel::Plot(histogram)],
         columns: 2,
     };
@@ -55,18 +58,19 @@ pub(super) fn seeds(results: &Results) -> Drawn {
         onsets.iter().copied().reduce(f64::max),
     ) {
         (Some(least), Some(most)) => format!(
-            "All runs have the same course; the seed (of the weights' start and of the data) decides when the second drop comes. In {} of {} runs bigrams become \
-             the nearest strategy, after {least:.0} to {most:.0} thousand sequences, {:.0} in the median.",
+            "All runs follow the same course; the seed, of both initialisation and data, decides when the \
+             second drop comes. In {} of {} runs, bigrams become the nearest strategy, after {least:.0} to \
+             {most:.0} thousand sequences, with a median of {:.0}.",
             onsets.len(),
             runs.len(),
             median(&onsets)
         ),
-        _ => "In none of these runs bigrams become the nearest strategy.".into(),
+        _ => "In none of these runs do bigrams become the nearest strategy.".into(),
     };
     Drawn::new(figure, reading)
 }
 
-/// A histogram: middles of bins, and how many values each has.
+/// A histogram: the centre of each bin and its number of values.
 fn bins(values: &[f64]) -> Vec<(f64, f64)> {
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| {
         (low.min(x), high.max(x))
@@ -74,7 +78,7 @@ fn bins(values: &[f64]) -> Vec<(f64, f64)> {
     if values.is_empty() {
         return Vec::new();
     }
-    // About twice as many bins as the square root of the values, of a width that is easy to read.
+    // About twice as many bins as the square root of the number of values, with a round width.
     let rough = (high - low).max(1.0) / (2.0 * (values.len() as f64).sqrt()).ceil();
     let power = 10_f64.powf(rough.log10().floor());
     let nice = [1.0, 2.0, 5.0, 10.0]

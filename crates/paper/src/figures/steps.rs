@@ -1,4 +1,4 @@
-//! The minimal model's first two gradient steps, as the chapter on theory draws them.
+//! The first two gradient steps of the minimal model, as in the chapter on theory.
 
 use super::Drawn;
 use crate::chapter::steps::{LENGTH, first_step, second_step};

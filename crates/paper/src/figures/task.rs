@@ -1,4 +1,4 @@
-//! The task in a picture, and the phases of learning it.
+//! The task as a picture, and the phases of learning it.
 
 use induct::chain::{Address, Purpose, Sampler};
 use induct::probe::median;
@@ -8,27 +8,27 @@ use super::Drawn;
 use super::curves;
 use crate::results::{Results, Trained};
 
-/// Symbols of a sequence that are shown.
+/// The number of symbols of a sequence to show.
 const SYMBOLS: usize = 24;
 
-/// A chain of the task and a sequence from it.
+/// A chain of the task, and a sequence drawn from it.
 pub(super) struct Example {
     /// Its transition table, row by row.
     pub transitions: Vec<f64>,
-    /// The first symbols that it wrote.
+    /// The first symbols of the sequence.
     pub symbols: Vec<usize>,
-    /// All of them, as many as a context has.
+    /// All symbols of a context.
     pub whole: Vec<usize>,
 }
 
-/// Sequences among which an example is looked for.
+/// The number of sequences to search for an example.
 const TRIED: u64 = 1000;
 
-/// The first test sequence whose chain is easy to see: every transition has a probability of at least a tenth, and the first two rows differ by
-/// a half. The last one tried, if there is none.
+/// The first test sequence whose chain is easy to see: every transition has a probability of at least 0.1,
+/// and the first two rows differ by at least 0.5. If there is none, the last one tried.
 pub(super) fn example(trained: &Trained) -> Example {
     let recipe = &trained.experiment.recipe;
-    let prior = recipe.prior().expect("the recipe was trained");
+    let prior = recipe.prior().expect("a trained recipe has a prior");
     let mut sampler = Sampler::new(&prior);
     let address = Address {
         purpose: Purpose::Test,
@@ -66,15 +66,17 @@ pub(super) fn phases(results: &Results) -> Drawn {
         title: "Every sequence has its own chain".into(),
         states: main.model.states(),
         transitions,
-        // As many as stand in one row beside a plot.
+        // As many as fit in one row next to a plot.
         sequence: symbols.into_iter().take(21).collect(),
         sequence_label: "a sequence from it: what comes next?".into(),
     };
     let figure = Figure {
-        description: "Left: a Markov chain with two states, its table and a sequence from it. Right: distance of the model to the uniform, unigram and bigram strategies over training.".into(),
+        description: "Left: a Markov chain with two states, its transition table and a sequence from it. \
+                      Right: distance of the model from the uniform, unigram and bigram strategies over \
+                      training.".into(),
         panels: vec![
             Panel::Chain(chain),
-            Panel::Plot(curves::similarity(main, "Distance to each strategy over training")),
+            Panel::Plot(curves::similarity(main, "Distance from each strategy over training")),
         ],
         columns: 2,
     };
@@ -91,8 +93,9 @@ pub(super) fn phases(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         format!(
-            "The model is first nearest to uniform predictions; to counting symbols {}, and to counting pairs {} \
-             (medians over {} seeds). Lines are means over seeds with their 95 % intervals; the background has the colour of the nearest strategy.",
+            "The model is nearest to uniform predictions first, to counting symbols {}, and to counting \
+             pairs {} (medians over {} seeds). Lines are means over seeds with 95 % intervals; the \
+             background has the colour of the nearest strategy.",
             onset("unigram"),
             onset("bigram"),
             main.sound().count()

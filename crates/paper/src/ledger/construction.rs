@@ -16,7 +16,7 @@ const CONSTRUCTION: &str = "Section 2.3, Proposition (transformer construction)"
 /// States, and the width 3k of the construction.
 const K: usize = 2;
 const D: usize = 3 * K;
-/// Symbols of the sequences that it is tried on.
+/// The length of the sequences on which it is tried.
 const T: usize = 12;
 
 pub fn entries(_: &Couplings) -> Vec<Entry> {
@@ -73,10 +73,10 @@ fn shapes() -> Entry {
         model
             .layout()
             .tensor(name)
-            .expect("a part of the model")
+            .expect("the model has this tensor")
             .shape[0] as f64
     };
-    // A product h M, with h of width d, needs d rows.
+    // For a product h M with h of width d, M must have d rows.
     let names = [
         "layers.0.W_Q",
         "layers.0.W_K",
@@ -95,7 +95,8 @@ fn shapes() -> Entry {
     Claim::new(
         "transformer.shapes",
         (SECTION, "eqs. tf-def, attn-def, and the Proposition's matrices"),
-        "Rows of the matrices that the stream of width d is multiplied by, from the left: e W_Q, e W_K, e W_V, h P.",
+        "The number of rows of the matrices by which the stream of width d is multiplied: e W_Q, e W_K, e \
+         W_V, h P.",
         "W_Q, W_K, W_V ∈ R^(k×d), P ∈ R^(k×d)",
         ["the width of the stream", "the library's transformer"],
     )
@@ -115,7 +116,7 @@ fn order() -> Entry {
     for name in ["W_Q", "W_K", "W_V", "v"] {
         let place = |layer: usize| {
             let tensor = model.layout().tensor(&format!("layers.{layer}.{name}"));
-            tensor.expect("a part of the model").range.clone()
+            tensor.expect("the model has this tensor").range.clone()
         };
         swapped[place(0)].copy_from_slice(&params[place(1)]);
         swapped[place(1)].copy_from_slice(&params[place(0)]);
@@ -128,9 +129,7 @@ fn order() -> Entry {
             twin::logits(&model, &swapped, x),
         );
         let constructed = model.evaluator(&single).expect("its own weights");
-        let logits = constructed
-            .logits(x)
-            .expect("a sequence of the model's own");
+        let logits = constructed.logits(x).expect("sequences fit the model");
         for e in [K * (T - 1), K * T - 1] {
             let at = [("sequence", index as f64), ("logit", (e % K) as f64)];
             let truth = [first_first.data[e], f64::from(logits.data()[e])];
@@ -140,7 +139,7 @@ fn order() -> Entry {
     Claim::new(
         "transformer.order",
         (SECTION, "eq. tf-def"),
-        "The order of the layers: what stands last in a composition is applied first.",
+        "The order of the layers: the last factor of a composition is applied first.",
         "TF(x) = P ∘ (Attn_1 + I) … ∘ (Attn_n + I)",
         ["the naive twin", "the library's fast path"],
     )
@@ -152,7 +151,7 @@ fn order() -> Entry {
     .equality(points)
 }
 
-/// The construction with the weights as printed: sharpness c without the √d that scores are divided by.
+/// The construction with weights as printed: sharpness c, without the √d by which scores are divided.
 fn as_printed(c: f64) -> Vec<f64> {
     weights(&construction(c / (D as f64).sqrt()))
 }
@@ -177,7 +176,7 @@ fn score() -> Entry {
     Claim::new(
         "construction.score",
         (CONSTRUCTION, "“A_(i,i−1) = c”"),
-        "The score of the previous position in layer 1. (As c grows it makes no difference.)",
+        "The score of the previous position in layer 1. (The difference does not matter as c grows.)",
         "A_(i,i−1) = c",
         ["the naive twin", "the dot product"],
     )
@@ -204,16 +203,17 @@ fn first_position() -> Entry {
     Claim::new(
         "construction.first-position",
         (CONSTRUCTION, "“the first attention layer at index i approaches (0, e_(x_(i−1)), 0)”"),
-        "Layer 1 looks at the previous position only (c = 20). The first position has none, and looks at itself.",
+        "Layer 1 attends only to the previous position (c = 20). The first position has none and attends to \
+         itself.",
         "Attn_1(e)_i → (0, e_(x_(i−1)), 0) for c → ∞",
-        ["the naive twin", "softmax by hand"],
+        ["the naive twin", "the softmax written out"],
     )
-    .condition("i ≥ 2: the first position attends to itself, and counts as one more transition x_1 → x_1")
+    .condition("i ≥ 2: the first position attends to itself, and counts as one extra transition x_1 → x_1")
     .tolerance(1e-6)
     .statement(points.collect())
 }
 
-/// How often each symbol followed the last one of `x`, by loops, up to the last position or the one before.
+/// How often each symbol followed the last one of `x`, by loops, up to the last position or the second-last.
 fn followers(x: &[u8], last_too: bool) -> [f64; 2] {
     let (m, end) = (x[x.len() - 1], x.len() - usize::from(!last_too));
     let mut counts = [0.0; 2];
@@ -223,7 +223,7 @@ fn followers(x: &[u8], last_too: bool) -> [f64; 2] {
     counts
 }
 
-/// The frequencies that the construction tends to: the first position counts as x_1 → x_1.
+/// The limit of the construction's frequencies, in which the first position counts as x_1 → x_1.
 fn tended(x: &[u8], last_too: bool) -> [f64; 2] {
     let m = x[x.len() - 1];
     let mut counts = followers(x, last_too);
@@ -232,7 +232,7 @@ fn tended(x: &[u8], last_too: bool) -> [f64; 2] {
     counts.map(|count| count / total)
 }
 
-/// The same from the minimal model's bigram weights.
+/// The same frequencies from the minimal model's bigram weights.
 fn tended_by_model(x: &[u8]) -> [f64; 2] {
     let spec = ModelSpec::Minimal(MinimalSpec {
         start: MinimalStart::Bigram {},
@@ -247,13 +247,13 @@ fn tended_by_model(x: &[u8]) -> [f64; 2] {
     counts.map(|count| count / total)
 }
 
-/// Prefixes of the sequences, of several lengths.
+/// Prefixes of the sequences with several lengths.
 fn prefixes() -> Vec<Vec<u8>> {
     let cut = |x: Vec<u8>| [3, 6, 9, T].map(|length| x[..length].to_vec());
     sequences().into_iter().flat_map(cut).collect()
 }
 
-/// Prefixes whose last symbol has been followed by something, the first position's own included.
+/// Prefixes whose last symbol has been followed by something, including the first position's x_1 → x_1.
 fn followed() -> Vec<Vec<u8>> {
     let seen = |x: &Vec<u8>| {
         let counts = followers(x, true);
@@ -262,18 +262,19 @@ fn followed() -> Vec<Vec<u8>> {
     prefixes().into_iter().filter(seen).collect()
 }
 
-/// A sharpness at which nothing but rounding is left.
+/// A sharpness at which only rounding errors are left.
 const SHARP: f64 = 60.0;
 
 fn layer_2() -> Entry {
     let model = construction(SHARP);
     let mended = weights(&model);
-    // The printed k×3k matrices act on the first block of the stream: W_K of layer 2 then reads block 1 into block 2.
+    // The printed k×3k matrices act on the first block of the stream: W_K of layer 2 then maps block 1 to
+    // block 2.
     let mut printed = mended.clone();
     let place = model
         .layout()
         .tensor("layers.1.W_K")
-        .expect("a part of the model")
+        .expect("the model has this tensor")
         .range
         .clone();
     printed[place.clone()].fill(0.0);
@@ -291,8 +292,8 @@ fn layer_2() -> Entry {
     Claim::new(
         "construction.layer-2",
         (CONSTRUCTION, "the matrices of layer 2"),
-        "Layer 2 compares the current symbol with what preceded each position. As printed, queries and keys fill different columns: all \
-         scores are zero, and the output is the frequency of symbols.",
+        "Layer 2 compares the current symbol with the one before each position. As printed, queries and keys \
+         occupy different columns: all scores are zero, and the output is the frequency of symbols.",
         "W_Q^((2)) = (c I, 0, 0), W_K^((2)) = (0, I, 0)",
         ["counting", "the minimal model's bigram weights"],
     )
@@ -319,7 +320,7 @@ fn counted_positions() -> Entry {
             CONSTRUCTION,
             "“how many positions p < i, x_p = j and x_(p−1) = x_i”",
         ),
-        "Which positions layer 2 counts: the current one as well.",
+        "The positions that layer 2 counts include the current one.",
         "p < i",
         ["the naive twin", "the minimal model's bigram weights"],
     )
@@ -345,22 +346,22 @@ fn limit() -> Entry {
         (CONSTRUCTION, "“the output approaches the probabilities given by empirical bigram statistics”"),
         "The output of the construction in the limit of infinite sharpness.",
         "TF(x)_i → c_(x_i j)/N_(x_i) for c → ∞",
-        ["the naive twin", "two softmax by hand"],
+        ["the naive twin", "both softmaxes written out"],
     )
     .condition(
-        "x_i has been followed before, and either x_1 ≠ x_i or x_i was only ever followed by itself; otherwise x_1 → x_1 counts \
-         once more, or the output is the frequency of symbols",
+        "x_i has been followed before, and either x_1 ≠ x_i or x_i was only ever followed by itself; \
+         otherwise x_1 → x_1 counts once more, or the output is the frequency of symbols",
     )
     .tolerance(1e-9)
     .equality(points)
 }
 
-/// The construction's output at the last position of `x`, from its two softmax written out.
+/// The construction's output at the last position of `x`, with both softmaxes written out.
 fn by_softmax(x: &[u8], c: f64) -> [f64; 2] {
     let (m, e) = (x[x.len() - 1], c.exp());
     let (mut sums, mut total) = ([0.0; 2], 0.0);
     for j in 0..x.len() {
-        // What layer 1 wrote at j: the share of symbol m.
+        // What layer 1 writes at j: the share of symbol m.
         let share = match j {
             0 => one_if(x[0] == m),
             _ => {
@@ -409,9 +410,10 @@ fn sharpness() -> Entry {
     Claim::new(
         "construction.sharpness",
         (CONSTRUCTION, "“as c approaches infinity”"),
-        "The largest error of the construction's output falls as the sharpness grows (sharpness c, as a difference of scores; t = 12).",
+        "The largest error of the construction's output falls as the sharpness grows (c is a difference of \
+         scores; t = 12).",
         "max |TF(x) − limit| → 0 for c → ∞",
-        ["the naive twin", "two softmax by hand"],
+        ["the naive twin", "both softmaxes written out"],
     )
     .tolerance(1e-5)
     .line("largest error", "c", line)

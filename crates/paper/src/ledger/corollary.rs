@@ -1,7 +1,7 @@
 //! Appendix A, the Corollary for a = b: chains without a unigram signal.
 //!
-//! Here (P^n)_ii = (1 + λ^n)/2, and λ is uniform on (−1, 1), so that E λ^n = 1/(n+1) for even n and 0 for odd n. Put into the
-//! coupling this gives finite sums, which serve as the second route:
+//! Here (P^n)_ii = (1 + λ^n)/2, and λ is uniform on (−1, 1), so E λ^n = 1/(n+1) for even n and 0 for odd n.
+//! Inserted into the coupling, this gives finite sums, which serve as the second route:
 //!
 //! ```text
 //! −∂L/∂W_11 = 1/(8t) Σ_{n<t, n odd} (t−n)(t−n+1)/(n+2)       −∂L/∂W_12 = 0        (at v = 1)
@@ -51,17 +51,18 @@ fn no_unigrams() -> Entry {
     Claim::new(
         "corollary.no-unigrams",
         (SECTION, "before the Corollary"),
-        "With a = b the unigram strategy is as good as a uniform guess: both symbols are equally frequent. (Counted frequencies still tell \
-         a little, since the last symbol is among those counted: see the numbers.)",
+        "With a = b, the unigram strategy is no better than a uniform guess: both symbols are equally \
+         frequent. (Counted frequencies still say a little, since the last symbol is among those counted; \
+         see the numbers.)",
         "π = (1/2, 1/2)",
-        ["the stationary law", "row of a high power of P"],
+        ["the stationary distribution", "row of a high power of P"],
     )
     .number("loss of the unigram strategy at t = 64, a = b ~ U(0, 1)", unigrams)
     .number("loss of a uniform guess, ln 2", std::f64::consts::LN_2)
     .equality(points.to_vec())
 }
 
-/// −∂L/∂W_k of chains with a = b at v = c 1, against a printed form.
+/// −∂L/∂W_k of chains with a = b at v = c 1, compared with a printed form.
 fn chain_points(entry: usize, printed: impl Fn(f64, usize) -> f64) -> Vec<Point> {
     let (c, mut points) = (0.02, Vec::new());
     for a in STAYS.into_iter().filter(|&a| a != 0.5) {
@@ -83,7 +84,7 @@ fn chain_points(entry: usize, printed: impl Fn(f64, usize) -> f64) -> Vec<Point>
 
 const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
 
-/// The printed bracket with (III) taken with the given sign.
+/// The printed bracket, with the given sign of (III).
 fn printed_w(a: f64, t: usize, sign: f64) -> f64 {
     let (lam, twice) = (2.0 * a - 1.0, 2.0 * a - 2.0);
     let square = 2.0 * (a - 1.0).powi(2);
@@ -95,8 +96,8 @@ fn w11() -> Entry {
     Claim::new(
         "corollary.w11",
         (SECTION, "first display of the proof"),
-        "The case (1,1) with a = b: the factor of η c/t. (The terms (II) and (III) are those of eq. Wk_step1; the text refers to \
-         eq. Wk_1st_step.)",
+        "The case (1,1) with a = b: the coefficient of η c/t. (The terms (II) and (III) are those of eq. \
+         Wk_step1; the text refers to eq. Wk_1st_step.)",
         "((a−1)(a−1/2))/(2a−2)^3 [(2(a−1)^2)/(2a−2)^2 (II) + (2(a−1)^2)/(2a−2) (III)]",
         GRADIENT,
     )
@@ -112,7 +113,7 @@ fn w12() -> Entry {
     Claim::new(
         "corollary.w12",
         (SECTION, "the case m, l = 1, 2, first line"),
-        "The case (1,2) with a = b: the factor of η c/t.",
+        "The case (1,2) with a = b: the coefficient of η c/t.",
         "((a−1)(a−1/2))/(2a−2)^3 [(2(a−1)^2)/(2a−2)^2 (II) − (2(a−1)^2)/(2a−2) (III)]",
         GRADIENT,
     )
@@ -137,7 +138,7 @@ fn leading_w11() -> Entry {
     Claim::new(
         "corollary.leading-w11",
         (SECTION, "eq. aequalb_for_proof, before the average"),
-        "The leading order of W_11 for one chain with a = b (change over c η, at a = 0.7).",
+        "The leading order of W_11 for one chain with a = b (change divided by c η, at a = 0.7).",
         "W_11^((1)) = c − η c (a−1/2)/(8(a−1)) t + O(1)",
         ["recursion over t", "eigenvalue and distances"],
     )
@@ -161,8 +162,8 @@ fn infinite(couplings: &Couplings) -> Entry {
     Claim::new(
         "corollary.infinite",
         (SECTION, "the Corollary, and eq. aequalb_for_proof"),
-        "The diagonal of W_k after a step with a = b ~ U(0, 1): an integral that diverges stands for its coefficient. At every t it \
-         is finite, and grows like t ln t (change over c η).",
+        "The diagonal of W_k after a step with a = b ~ U(0, 1): its coefficient is given as a divergent \
+         integral. At every t it is finite and grows like t ln t (change divided by c η).",
         "W_11^((1)) = c + c η O(t) ∞",
         ["recursion over t, exact rule", "all sequences"],
     )
@@ -185,7 +186,7 @@ fn off_diagonal(couplings: &Couplings) -> Entry {
     Claim::new(
         "corollary.off-diagonal",
         (SECTION, "the case m, l = 1, 2, last line"),
-        "Off the diagonal W_k does not move: not to leading order only, but exactly.",
+        "Off the diagonal, W_k does not change, not only to leading order but exactly.",
         "W_12^((1)) = c",
         ["recursion over t, exact rule", "all sequences"],
     )
@@ -208,7 +209,8 @@ fn v_line() -> Entry {
     Claim::new(
         "corollary.v-line",
         (SECTION, "eq. aequalb_proof_v, first line"),
-        "v_j for one chain with a = b: the factor λ = 2a − 1 of eq. v_step1 is written 2a − 2 (change over c η, at j = 1, a = 0.7).",
+        "v_j for one chain with a = b: the factor λ = 2a − 1 of eq. v_step1 is written 2a − 2 (change \
+         divided by c η, at j = 1, a = 0.7).",
         "v_j^((1)) = c − (c η)/t [2(2a−2) ((a−1)^2)/(2a−2)^3 (t−j+1)] + O(1/t)",
         ["recursion over t", "eigenvalue and distances"],
     )
@@ -238,8 +240,9 @@ fn v(couplings: &Couplings) -> Entry {
     Claim::new(
         "corollary.v",
         (SECTION, "the Corollary, and eq. aequalb_proof_v"),
-        "v_j after a step with a = b ~ U(0, 1). With the right factor the integral diverges, and the change is positive: it is \
-         η c/(2t) Σ (N−n+1)/(n+1) over even n from 2 to N = t−j+1, which grows like (N ln N)/(4t).",
+        "v_j after a step with a = b ~ U(0, 1). With the correct factor the integral diverges, and the \
+         change is positive: it is η c/(2t) Σ (N−n+1)/(n+1) over even n from 2 to N = t−j+1, which grows \
+         like (N ln N)/(4t).",
         "v_j^((1)) = c − (c η)/(2t) (t−j+1) + O(1/t)",
         ["recursion over t, exact rule", "the finite sum with E λ^n"],
     )
@@ -265,12 +268,12 @@ fn no_preference(couplings: &Couplings) -> Entry {
     Claim::new(
         "corollary.no-preference",
         ("Section 3.2", "“there is no ‘heavy’ preference towards the first coordinate”"),
-        "With a = b the lead of v_1 over the middle of v grows much more slowly with t than it does by default, where it is linear \
-         (here: with less than half the power of t).",
+        "With a = b, the lead of v_1 over the middle of v grows much more slowly with t than in the default \
+         setting, where it is linear (here: with less than half the power of t).",
         "v_1 − v_(t/2) = o(t)",
         ["recursion over t, exact rule", "the finite sum with E λ^n"],
     )
     .number("power of t, a = b, from t = 512 to 1024", orders(512)[0])
-    .number("power of t, by default", orders(512)[2])
+    .number("power of t, default setting", orders(512)[2])
     .statement(points.to_vec())
 }

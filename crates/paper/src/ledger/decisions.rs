@@ -1,19 +1,19 @@
-//! How often a minimal model ranks the two next symbols as the chain does.
+//! How often a minimal model ranks the two possible next symbols as the chain does.
 
 use induct::chain::{Address, Purpose, Sampler, TaskPrior};
 use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::probe::{Estimate, Moments};
 use induct::theory::Weights;
 
-/// Sequences that go through the model together.
+/// The number of sequences that go through the model at once.
 const TOGETHER: usize = 64;
 
-/// Shares of sequences at whose end the more probable next symbol is ranked first; a tie counts half.
+/// Shares of sequences for which the more probable next symbol is ranked first; a tie counts as one half.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decisions {
     /// By the minimal model.
     pub model: Estimate,
-    /// By the same weights on the same sequences, from the definition of the logits in f64.
+    /// By the same weights on the same sequences, with logits computed from their definition in f64.
     pub by_sum: f64,
     /// By counting the transitions from the last symbol.
     pub bigrams: Estimate,
@@ -21,12 +21,12 @@ pub struct Decisions {
     pub unigrams: Estimate,
 }
 
-/// Tries `weights`, those of a model for two states, on `sequences` sequences of t symbols from `prior`.
+/// Evaluates the weights of a two-state model on `sequences` sequences of t symbols from `prior`.
 pub fn decisions(prior: &TaskPrior, weights: &Weights, sequences: usize, seed: u64) -> Decisions {
     let t = weights.length();
     let spec = ModelSpec::Minimal(MinimalSpec::default());
     let model = Model::new(&spec, 2, t).expect("a minimal model");
-    // Decisions do not change when a layer is scaled, and f32 is spared numbers near its smallest.
+    // Scaling a layer does not change decisions, and keeps weights away from the smallest numbers of f32.
     let (w_k, v) = (scaled(&weights.w_k), scaled(&weights.v));
     let params: Vec<f32> = w_k.iter().chain(&v).map(|&w| w as f32).collect();
     let evaluator = model.evaluator(&params).expect("its own weights");
@@ -51,7 +51,7 @@ pub fn decisions(prior: &TaskPrior, weights: &Weights, sequences: usize, seed: u
         let tokens: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
         let logits = evaluator
             .last_logits(&tokens)
-            .expect("sequences of the model's own");
+            .expect("sequences fit the model");
         for (lane, (x, wanted)) in drawn.iter().enumerate() {
             let [zero, one] = [0, 1].map(|i| f64::from(logits[[lane, i]]));
             let leanings = [one - zero, by_sum(&w_k, &v, x), by_pairs(x), by_symbols(x)];
@@ -69,7 +69,7 @@ pub fn decisions(prior: &TaskPrior, weights: &Weights, sequences: usize, seed: u
     }
 }
 
-/// One if both lean to the same side, a half if either does not lean, else zero.
+/// One if both have the same sign, one half if either is zero, else zero.
 fn agreement(leaning: f64, wanted: f64) -> f64 {
     match leaning * wanted {
         0.0 => 0.5,
@@ -128,7 +128,7 @@ mod tests {
             w_k: vec![1.0, 0.2, 0.1, 0.8],
             v: vec![0.3, 1.0, -0.1, 0.2, 0.05, 0.0, 0.1, -0.2],
         };
-        // Every sequence, and a = b by a rule on each side of ½, where the right answer changes.
+        // Every sequence, with one rule for a = b on each side of ½, where the correct answer changes.
         let mut exact = 0.0;
         for bits in 0..1_usize << t {
             let x: Vec<usize> = (0..t).map(|place| bits >> place & 1).collect();

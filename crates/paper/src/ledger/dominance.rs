@@ -1,4 +1,5 @@
-//! Appendix A, second step: leading orders and constants, the odd and the even, and whether v_2 comes to lead.
+//! Appendix A, second step: leading orders and constants, odd and even lags, and whether v_2 becomes
+//! dominant.
 
 use std::f64::consts::LN_2;
 
@@ -34,7 +35,7 @@ pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     ]
 }
 
-/// What the diagonal adds to v_j in leading order, over (t−j+1)(t−j+2)/(2t), for j ≥ 2.
+/// What the diagonal adds to v_j in leading order, divided by (t−j+1)(t−j+2)/(2t), for j ≥ 2.
 fn constant_of(j: usize) -> f64 {
     average(20 + j, |q| {
         let (a, b, down) = (q.a, q.b, q.lambda() - 1.0);
@@ -45,7 +46,7 @@ fn constant_of(j: usize) -> f64 {
     })[0]
 }
 
-/// The diagonal's addition to v_j by both routes.
+/// What the diagonal adds to v_j, by both routes.
 fn drives(couplings: &Couplings, t: usize, j: usize) -> [f64; 2] {
     [
         diagonal_drive(couplings.dirichlet(t))[j - 1],
@@ -62,7 +63,7 @@ fn leading_v1(couplings: &Couplings) -> Entry {
     Claim::new(
         "second-step.leading-v1",
         (SECTION, "eq. 2ndstep_1"),
-        "The leading order of what the diagonal adds to v_1 (over η (ρ − c′)).",
+        "The leading order of what the diagonal adds to v_1 (divided by η (ρ − c′)).",
         "1/t E[((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2] (t(t+1))/2 + O(1)",
         ASYMPTOTIC,
     )
@@ -88,7 +89,7 @@ fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
     Claim::new(
         id,
         (SECTION, "eq. 2ndstep_j"),
-        "The leading order of what the diagonal adds to v_j (over η (ρ − c′)), at j = 2 and 3.",
+        "The leading order of what the diagonal adds to v_j (divided by η (ρ − c′)), at j = 2 and 3.",
         "((t−j+1)(t−j+2))/(2t) E[2 ((a−1)(b−1)((b−1)(a−1/2) + (a−1)(b−1/2)))/(λ−1)^3 λ^(j−1) + \
          ((b−a)((b−1)^2 (a−1/2) − (a−1)^2 (b−1/2)))/(λ−1)^3] + O(1)",
         ASYMPTOTIC,
@@ -96,7 +97,7 @@ fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
     .leading(0.0, |_| 0.0, points.to_vec())
 }
 
-/// (t−j+1)(t−j+2)/(2t) D: the leading order of what a constant W_k adds to v_j, over its η (c + c′).
+/// (t−j+1)(t−j+2)/(2t) D: the leading order of what a constant W_k adds to v_j, divided by η (c + c′).
 fn constant_part(t: usize, j: usize) -> f64 {
     let left = (t + 1 - j) as f64;
     constant_d() * left * (left + 1.0) / 2.0 / t as f64
@@ -113,8 +114,10 @@ fn leading_constant_part(couplings: &Couplings) -> Entry {
     Claim::new(
         "second-step.leading-constant-part",
         (SECTION, "eq. init-one"),
-        "The leading order of what a constant W_k gives to v_j in both steps together (over η (c + c′), at j = 1).",
-        "v_j^((1)) − η c′ ∂L^0/∂v_j = c + ((c+c′) η)/t ((t−j+1)(t−j+2))/2 E[((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2] + O(1)",
+        "The leading order of what a constant W_k adds to v_j in both steps together (divided by η (c + c′), \
+         at j = 1).",
+        "v_j^((1)) − η c′ ∂L^0/∂v_j = c + ((c+c′) η)/t ((t−j+1)(t−j+2))/2 E[((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2] \
+         + O(1)",
         ASYMPTOTIC,
     )
     .leading(0.0, |_| 0.0, points.to_vec())
@@ -133,8 +136,8 @@ fn same_start(couplings: &Couplings) -> Entry {
     Claim::new(
         "second-step.same-start",
         (SECTION, "“the term of init-one is the same for j = 1, 2”"),
-        "What a constant W_k gives to v_1 and to v_2 is the same. It is to leading order only: v_1 keeps a lead of about D, and \
-         that is what v_2 has to make up for.",
+        "What a constant W_k adds to v_1 and to v_2 is the same. This holds only to leading order: v_1 keeps \
+         a lead of about D, and that is what v_2 has to make up for.",
         "v_1^((1)) − η c′ ∂L^0/∂v_1 = v_2^((1)) − η c′ ∂L^0/∂v_2",
         ASYMPTOTIC,
     )
@@ -171,11 +174,11 @@ fn v2_integrand(q: Chain) -> f64 {
         + 2.0 * (b - a) * (b - 1.0).powi(2) * (a - 0.5) / down
 }
 
-const V2_PRINTED: &str = "4 E[((a−1)(b−1)^2 (a−1/2))/(a+b−2)^3 (a+b−1)] + 2 E[((b−a)(b−1)^2 (a−1/2))/(a+b−2)^3] = \
-                          (7 − 10 ln 2)/2 + (5 − 8 ln 2)/6";
+const V2_PRINTED: &str = "4 E[((a−1)(b−1)^2 (a−1/2))/(a+b−2)^3 (a+b−1)] + 2 E[((b−a)(b−1)^2 \
+                          (a−1/2))/(a+b−2)^3] = (7 − 10 ln 2)/2 + (5 − 8 ln 2)/6";
 const V2_CORRECTED: &str = "4 E[…] + 2 E[…] = (7 − 10 ln 2)/2 + (8 ln 2 − 5)/6";
 
-/// The constant for j = 2 as printed, and with the sign of its second term turned.
+/// The constant for j = 2 as printed, and with the sign of its second term flipped.
 fn v2_values() -> [f64; 2] {
     let first = (7.0 - 10.0 * LN_2) / 2.0;
     [
@@ -189,7 +192,7 @@ fn constant_v2() -> Entry {
     Claim::new(
         "second-step.constant-v2",
         (SECTION, "the expectation of eq. 2ndstep_j for j = 2"),
-        "The constant of what the diagonal adds to v_2: its second term has the wrong sign.",
+        "The constant of what the diagonal adds to v_2; its second term has the wrong sign.",
         V2_PRINTED,
         INTEGRALS,
     )
@@ -205,7 +208,7 @@ fn larger() -> Entry {
     Claim::new(
         "second-step.larger",
         (SECTION, "“the latter term is larger”"),
-        "The constant of v_2 is above that of v_1: false for the number that is printed, true for the one meant.",
+        "The constant of v_2 is above that of v_1: false for the printed number, true for the intended one.",
         "(7 − 10 ln 2)/2 + (5 − 8 ln 2)/6 > (1 − ln 2)/3",
         INTEGRALS,
     )
@@ -250,7 +253,7 @@ fn odd_is_negative(pattern: &Pattern) -> Entry {
     Claim::new(
         "second-step.odd-negative",
         (SECTION, "“is negative for j odd”"),
-        "The moment of λ in the diagonal's addition is negative for odd j.",
+        "The moment of λ in what the diagonal adds is negative for odd j.",
         "E[((a−1)(b−1)^2 (a−1/2))/(a+b−2)^3 (a+b−1)^(j−1)] < 0 for j odd",
         INTEGRALS,
     )
@@ -270,14 +273,14 @@ fn even_falls(pattern: &Pattern) -> Entry {
     Claim::new(
         "second-step.even-falls",
         (SECTION, "“and decreasing otherwise”"),
-        "The moment of λ in the diagonal's addition falls along the even j.",
+        "The moment of λ in what the diagonal adds falls from one even j to the next.",
         "E[… λ^(j−1)] > E[… λ^(j+1)] for j even",
         INTEGRALS,
     )
     .statement(points.collect())
 }
 
-/// v_2 − v_1 after two steps over c, by the first route's numbers or the second's.
+/// The relative difference of v_2 and v_1 after two steps, from the numbers of one of the routes.
 fn gap(drive: [f64; 2], plain: [f64; 2], diagonal: [f64; 2], eta: f64) -> f64 {
     let v = |j: usize| {
         let (off, on) = (1.0 + eta * drive[1], 1.0 + eta * drive[0]);
@@ -327,8 +330,9 @@ fn dominant(couplings: &Couplings) -> Entry {
     Claim::new(
         "second-step.dominant",
         ("Section 3.2, Lemma, and Appendix A", "“v_2 becomes dominant”"),
-        "After the second step v_2 is above every other v_j. v_1 is the one to beat: it starts with a lead of D, and v_2 makes up for \
-         it with the diagonal of W_k, which needs a learning rate large enough.",
+        "After the second step, v_2 is above every other v_j. The one to beat is v_1: it starts with a lead \
+         of D, and v_2 makes up for it through the diagonal of W_k, which requires a large enough learning \
+         rate.",
         "v_2^((2)) > v_j^((2)), j = 1, 3, 4, …, t",
         ASYMPTOTIC,
     )
@@ -340,7 +344,7 @@ fn dominant(couplings: &Couplings) -> Entry {
     .number("η* at t = 100", hundred)
     .number("η* t³ at t = 512", scaled)
     .number("24 D/((B−A)(K₂−K₁)), its limit", limit)
-    .number("t from which on η = 1/t², the Proposition's first step, would be enough", limit)
+    .number("t above which η = 1/t², as in the Proposition's first step, is enough", limit)
     .statement(points)
 }
 
@@ -364,18 +368,19 @@ fn even_over_odd(couplings: &Couplings) -> Entry {
     Claim::new(
         "second-step.even-over-odd",
         ("Section 3.2", "“the gradient amplifies much more the even coordinates than the odd ones”"),
-        "What the diagonal adds to an even v_j is above what it adds to both neighbours (t = 100).",
+        "What the diagonal adds to an even v_j is more than what it adds to either neighbour (t = 100).",
         "Δv_j > Δv_(j−1), Δv_(j+1) for j even",
         ASYMPTOTIC,
     )
     .condition(format!(
-        "j ≤ {last} at t = 100: beyond, the fall of (t−j+1)(t−j+2) from one lag to the next outweighs the moments of λ"
+        "j ≤ {last} at t = 100: beyond that, the fall of (t−j+1)(t−j+2) from one lag to the next outweighs \
+         the moments of λ"
     ))
-    .line("diagonal's addition to v_j, t = 100", "j", profile)
+    .line("diagonal contribution to v_j, t = 100", "j", profile)
     .statement(points.collect())
 }
 
-/// How alike the first and the last ratio of a geometric series must be.
+/// How close all ratios of successive terms must be to the first for the series to count as geometric.
 const SAME_RATIO: f64 = 0.05;
 
 fn geometric(pattern: &Pattern) -> Entry {
@@ -398,8 +403,8 @@ fn geometric(pattern: &Pattern) -> Entry {
     Claim::new(
         "second-step.geometric",
         ("Section 3.2", "“with a scale that follows a geometric series”"),
-        "From one even lag to the next, the moment of λ shrinks by the same factor. For one chain it does, but averaged over chains \
-         the factor tends to one: moments of λ fall like a power of j.",
+        "From one even lag to the next, the moment of λ shrinks by the same factor. For one chain this is \
+         true, but averaged over chains the factor tends to one: the moments of λ fall like a power of j.",
         "E[… λ^(j+1)] = r E[… λ^(j−1)]",
         INTEGRALS,
     )

@@ -1,8 +1,8 @@
-//! What an entry holds besides its text: the verdict, and the numbers from which it follows.
+//! The verdict of an entry, and the numbers from which it follows.
 
 use serde::Serialize;
 
-/// What is true of a formula or claim.
+/// The verdict on a formula or claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Verdict {
@@ -10,22 +10,22 @@ pub enum Verdict {
     Correct,
     /// It holds up to a term of lower order.
     CorrectToLeadingOrder {
-        /// The remainder grows like this power of what grows.
+        /// The power with which the remainder grows.
         remainder: f64,
     },
-    /// It holds where the condition does, and nowhere else.
+    /// It holds exactly where the condition does.
     CorrectUnderCondition {
         /// The condition.
         condition: String,
     },
-    /// It does not hold as printed, but does with a symbol changed.
+    /// It does not hold as printed, but does after a small change.
     Misprint {
-        /// Which symbol changes into which.
+        /// What changes into what.
         change: &'static str,
     },
     /// It does not hold.
     DoesNotFollow,
-    /// The routes to the truth disagree: nothing can be said. An entry like this is a mistake of ours.
+    /// The two routes disagree, so nothing can be said. Such an entry is a bug in the ledger.
     Open,
 }
 
@@ -53,35 +53,35 @@ impl Verdict {
     }
 }
 
-/// Which rule judged.
+/// The kind of a claim, which determines the rule that judges it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Two expressions are equal.
     Equality,
-    /// One is the other up to a term of lower order.
+    /// Two expressions are equal up to a term of lower order.
     LeadingOrder,
-    /// Something is positive.
+    /// A quantity is positive.
     Statement,
 }
 
 /// One point of the grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// Where: names and values, such as a, b, t, j.
+    /// Its coordinates: names and values, such as a, b, t, j.
     pub at: Vec<(&'static str, f64)>,
-    /// What the printed form gives; for a statement, by how much it holds (negative: by how much it fails).
+    /// The value of the printed form; for a statement, the margin by which it holds (negative if it fails).
     pub printed: f64,
     /// The truth, by two routes.
     pub truth: [f64; 2],
-    /// What the corrected form gives.
+    /// The value of the corrected form.
     pub corrected: Option<f64>,
     /// Whether the condition holds here.
     pub inside: bool,
 }
 
 impl Point {
-    /// A point with printed form and truth only.
+    /// A point with only the printed form and the truth.
     pub(super) fn new(at: &[(&'static str, f64)], printed: f64, truth: [f64; 2]) -> Self {
         Self {
             at: at.to_vec(),
@@ -92,26 +92,26 @@ impl Point {
         }
     }
 
-    /// The same, with what the corrected form gives.
+    /// The same point with the value of the corrected form.
     pub(super) fn corrected(mut self, value: f64) -> Self {
         self.corrected = Some(value);
         self
     }
 
-    /// The same, marked whether the condition holds.
+    /// The same point, with whether the condition holds.
     pub(super) fn inside(mut self, holds: bool) -> Self {
         self.inside = holds;
         self
     }
 
-    /// How far `value` is from the truth here, in units of `scale`.
+    /// The deviation of `value` from the truth at this point, in units of `scale`.
     pub(super) fn off(&self, value: f64, scale: f64) -> f64 {
         let off = (value - self.truth[0]).abs() / scale;
         if off.is_nan() { f64::INFINITY } else { off }
     }
 }
 
-/// A line that a figure may draw.
+/// A line for figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     /// What it shows.
@@ -122,25 +122,27 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// From what a verdict follows.
+/// The numbers from which a verdict follows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Which rule judged.
+    /// The kind of claim.
     pub kind: Kind,
-    /// The two routes to the truth, in words.
+    /// Descriptions of the two routes to the truth.
     pub routes: [&'static str; 2],
-    /// How far apart they are at most, in units of `scale`.
+    /// The largest difference between the routes, in units of `scale`.
     pub routes_apart: f64,
-    /// The unit of deviations: the largest truth on the grid, or what stands for it where the truth is zero.
+    /// The unit of deviations: the largest true value on the grid, or a given unit if the truth is zero.
     pub scale: f64,
-    /// How far they may be, in units of `scale`; an equality's two sides as well.
+    /// The largest difference allowed between the routes, and between the two sides of an equality, in units
+    /// of `scale`.
     pub tolerance: f64,
-    /// Largest deviation of the printed form from the truth, in units of `scale`; at the last point, in
-    /// units of the term, for a leading order; the least margin for a statement.
+    /// For an equality, the largest deviation of the printed form from the truth, in units of `scale`. For a
+    /// leading order, the deviation at the last point, in units of the term. For a statement, the smallest
+    /// margin.
     pub printed_off: f64,
-    /// The same of the corrected form.
+    /// The same for the corrected form.
     pub corrected_off: Option<f64>,
-    /// Where the printed form is off most.
+    /// The coordinates at which the printed form deviates most.
     pub worst: Vec<(&'static str, f64)>,
     /// The whole grid.
     pub points: Vec<Point>,

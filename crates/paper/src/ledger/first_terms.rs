@@ -1,4 +1,4 @@
-//! Appendix A, first step: powers of P, the stationary law, and the sums (A) to (D).
+//! Appendix A, first step: powers of P, the stationary distribution, and the sums (A) to (D).
 
 use super::Entry;
 use super::evidence::Point;
@@ -83,14 +83,14 @@ fn powers_by_entries() -> Entry {
     .equality(walks(entry))
 }
 
-/// π_i by the share of returns after many steps, and by π₁ P₁₂ = π₂ P₂₁.
-fn laws(point: impl Fn(Chain, usize) -> Point) -> Vec<Point> {
+/// Points for π_1 and π_2 of every chain of the grid.
+fn components(point: impl Fn(Chain, usize) -> Point) -> Vec<Point> {
     let each = |chain: Chain| [point(chain, 1), point(chain, 2)];
     CHAINS.into_iter().flat_map(each).collect()
 }
 
 fn stationary() -> Entry {
-    let points = laws(|chain, i| {
+    let points = components(|chain, i| {
         let balanced = chain.p(3 - i, i) / (chain.p(1, 2) + chain.p(2, 1));
         let at = [("a", chain.a), ("b", chain.b), ("i", i as f64)];
         Point::new(&at, chain.pi(i), [balanced, chain.walk(4000, 1, i)])
@@ -98,7 +98,7 @@ fn stationary() -> Entry {
     Claim::new(
         "chain.stationary",
         (SECTION, "sentence after the powers of P"),
-        "The stationary law of the chain.",
+        "The stationary distribution of the chain.",
         "π = 1/(λ−1) (b−1, a−1)",
         ["flow out equals flow in", "row of a high power of P"],
     )
@@ -106,8 +106,8 @@ fn stationary() -> Entry {
 }
 
 fn eigenvalue() -> Entry {
-    // π P = μ π: what the printed μ gives, and what one gives, for each component.
-    let points = laws(|chain, i| {
+    // π P = μ π: each component with the printed μ and with μ = 1.
+    let points = components(|chain, i| {
         let after = chain.pi(1) * chain.p(1, i) + chain.pi(2) * chain.p(2, i);
         let counted = expect(chain, 2, |x| one_if(x[1] + 1 == i));
         let at = [("a", chain.a), ("b", chain.b), ("i", i as f64)];
@@ -116,7 +116,7 @@ fn eigenvalue() -> Entry {
     Claim::new(
         "chain.eigenvalue",
         (SECTION, "sentence after the powers of P"),
-        "The stationary law is the eigenvector of P to the eigenvalue λ.",
+        "The stationary distribution is the eigenvector of P with eigenvalue λ.",
         "π P = λ π",
         ["one step from π", "all sequences of two symbols"],
     )
@@ -178,8 +178,8 @@ fn split() -> Entry {
     .equality(points)
 }
 
-/// A printed chain of equalities for Σ_p Σ_t′ Σ_s of a power of λ, one function a line, against the loops and against the
-/// number of times that each power occurs.
+/// A printed chain of equalities for Σ_p Σ_t′ Σ_s of a power of λ, one function per line, compared with the
+/// triple loop and with the number of times that each power occurs.
 fn lines(
     exponent: impl Fn(usize, usize, usize) -> usize,
     times: impl Fn(f64, f64) -> f64,
@@ -207,7 +207,7 @@ fn lines(
     points
 }
 
-const LOOPS: [&str; 2] = ["the triple loop", "how often each power occurs"];
+const LOOPS: [&str; 2] = ["the triple loop", "the number of times each power occurs"];
 
 /// The sum over p of a printed summand.
 fn over_p(t: usize, f: impl Fn(f64) -> f64) -> f64 {
@@ -215,7 +215,7 @@ fn over_p(t: usize, f: impl Fn(f64) -> f64) -> f64 {
 }
 
 fn sum_a() -> Entry {
-    // Summands of the third line, over t′ as well, then the forms after each further sum.
+    // The summands of the third line, summed over t′ as well, then the form after each further sum.
     let forms: [fn(f64, usize) -> f64; 4] = [
         |l, t| {
             over_p(t, |p| {
@@ -242,7 +242,7 @@ fn sum_a() -> Entry {
     Claim::new(
         "first-step.sum-a",
         (SECTION, "(A), and (I) of eq. Wk_step1"),
-        "The sum (A), through all its lines down to (I)/(λ − 1).",
+        "The sum (A), line by line down to (I)/(λ − 1).",
         "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(p−s) = 1/(λ−1) [(λ − (t+1) λ^(t+1) + t λ^(t+2))/(1−λ)^2 − \
          (1−λ^t)/((1−λ^(−1))(1−λ)) + t/(λ−1)]",
         LOOPS,
@@ -274,8 +274,9 @@ fn sum_b() -> Entry {
     Claim::new(
         "first-step.sum-b",
         (SECTION, "(B), and (II) of eq. Wk_step1"),
-        "The sum (B), through all its lines down to (II)/(λ − 1)².",
-        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(p−t′) = 1/(λ−1)^2 [λ^2 (1−λ^t)/(1−λ) − λ (t(t+3))/2 + (t(t+1))/2]",
+        "The sum (B), line by line down to (II)/(λ − 1)².",
+        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(p−t′) = 1/(λ−1)^2 [λ^2 (1−λ^t)/(1−λ) − λ (t(t+3))/2 + \
+         (t(t+1))/2]",
         LOOPS,
     )
     .equality(lines(|p, q, _| p - q, |left, _| left * (left + 1.0) / 2.0, &forms))
@@ -301,8 +302,9 @@ fn sum_c() -> Entry {
     Claim::new(
         "first-step.sum-c",
         (SECTION, "(C), and (III) of eq. Wk_step1"),
-        "The sum (C), through all its lines down to (III)/(λ − 1). It equals (B)'s, though it is printed differently.",
-        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(t′−s) = 1/(λ−1) [t λ/(1−λ) − (λ^2−λ^(t+2))/(1−λ)^2 − (t(t+1))/2]",
+        "The sum (C), line by line down to (III)/(λ − 1). It equals (B), though it is printed differently.",
+        "Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) λ^(t′−s) = 1/(λ−1) [t λ/(1−λ) − (λ^2−λ^(t+2))/(1−λ)^2 − \
+         (t(t+1))/2]",
         LOOPS,
     )
     .equality(lines(|_, q, s| q - s, |left, _| left * (left + 1.0) / 2.0, &forms))
@@ -326,7 +328,7 @@ fn sum_d() -> Entry {
     .equality(lines(|_, _, _| 0, counted, &[|_, t| term_4(t)]))
 }
 
-/// λ to an integer power that is held as a float, for bases of either sign.
+/// λ to an integer power given as a float, for bases of either sign.
 fn to_the(base: f64, exponent: f64) -> f64 {
     base.powi(exponent as i32)
 }

@@ -30,7 +30,7 @@ pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     ]
 }
 
-/// E over sequences of ∂f_{p,i}/∂v_j at W_k = c 11ᵀ; `i` may depend on the sequence.
+/// ∂f_{p,i}/∂v_j at W_k = c 11ᵀ for one sequence; `i` may depend on the sequence.
 fn v_slope(x: &[usize], p: usize, i: usize, j: usize) -> f64 {
     (j..=p).map(|q| C * one_if(x[q - 1] == i)).sum()
 }
@@ -90,8 +90,9 @@ fn v_target() -> Entry {
     Claim::new(
         "first-step.v-target",
         (SECTION, "eq. v1_grad_ground"),
-        "The expected derivative of the right logit by v_j at the start.",
-        "E[∂f_(p,x_(p+1))/∂v_j] = c (2 ((a−1)(b−1))/(λ−1)^2 (λ^(p+1−j) − 1)/(1−λ^(−1)) + ((a−1)^2+(b−1)^2)/(λ−1)^2 (p−j+1)) 1{j ≤ p}",
+        "The expected derivative of the correct logit by v_j at the start.",
+        "E[∂f_(p,x_(p+1))/∂v_j] = c (2 ((a−1)(b−1))/(λ−1)^2 (λ^(p+1−j) − 1)/(1−λ^(−1)) + \
+         ((a−1)^2+(b−1)^2)/(λ−1)^2 (p−j+1)) 1{j ≤ p}",
         ["all sequences", "powers of P"],
     )
     .equality(points)
@@ -129,7 +130,7 @@ fn v_points(
 }
 
 fn v_index() -> Entry {
-    // 1/t Σ_p (E ∂f_{p,x_{p+1}} − 1/k Σ_i E ∂f_{p,·}): the i-th symbol of the sequence, or the symbol i.
+    // 1/t Σ_p (E ∂f_{p,x_{p+1}} − 1/k Σ_i E ∂f_{p,·}), with the i-th symbol of the sequence or the symbol i.
     let update = |chain: Chain, t: usize, j: usize, by_place: bool| {
         expect(chain, t + 1, |x| {
             let each = |p: usize| {
@@ -145,7 +146,8 @@ fn v_index() -> Entry {
     Claim::new(
         "first-step.v-index",
         (SECTION, "eq. v_step1, second line"),
-        "The mean over logits that the right one is compared with is written with the i-th symbol of the sequence.",
+        "The mean over logits with which the correct one is compared is written with the i-th symbol of the \
+         sequence.",
         "1/k Σ_(i=1)^k E[∂f_(p,x_i)/∂v_j]",
         GRADIENT,
     )
@@ -157,8 +159,9 @@ fn v() -> Entry {
     Claim::new(
         "first-step.v",
         (SECTION, "eq. v_step1, last line"),
-        "v_j after the first step, for one chain: the factor of η.",
-        "c/t [((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + 2λ ((a−1)(b−1))/(λ−1)^3 ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)]",
+        "v_j after the first step, for one chain: the coefficient of η.",
+        "c/t [((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + 2λ ((a−1)(b−1))/(λ−1)^3 \
+         ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)]",
         GRADIENT,
     )
     .equality(v_points(|chain, t, j| v_step_1(chain, C, t, j), None))
@@ -181,7 +184,7 @@ fn leading_v(couplings: &Couplings) -> Entry {
     Claim::new(
         "first-step.leading-v",
         (SECTION, "leading order of v, and the Lemma"),
-        "The leading order of v_j after the first step (change over c η, at j = 2).",
+        "The leading order of v_j after the first step (change divided by c η, at j = 2).",
         "v_j^((1)) = c + (c η)/t ((t−j+1)(t−j+2))/2 D + O(1), D = 3/2 − ln 4",
         ASYMPTOTIC,
     )
@@ -195,7 +198,7 @@ fn constant_v() -> Entry {
     Claim::new(
         "first-step.constant-v",
         (SECTION, "after the leading order of v"),
-        "The constant of v, and that it is above one half.",
+        "The constant of v, which is above one half.",
         "E[((a−1)^2+(b−1)^2)/(λ−1)^2] = 2 − ln 4 > 1/2",
         INTEGRALS,
     )
@@ -227,7 +230,7 @@ fn v_falls(couplings: &Couplings) -> Entry {
             "Section 3.2",
             "after the Lemma: “mostly favors the first position, and has a quadratic decay”",
         ),
-        "After the first step v falls with the lag, so that v_1 leads.",
+        "After the first step, v falls with the lag, so v_1 is the largest.",
         "v_1^((1)) > v_2^((1)) > … > v_t^((1))",
         ASYMPTOTIC,
     )

@@ -30,7 +30,7 @@ pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     all
 }
 
-/// −∂L/∂W_k at the constant start for the chains of the grid: by the coupling and over all sequences.
+/// −∂L/∂W_k at the constant start for the chains of the grid, by the coupling and over all sequences.
 fn w_points(
     printed: impl Fn(Chain, usize, usize, usize) -> f64,
     only_at: Option<(usize, usize)>,
@@ -80,7 +80,7 @@ fn loss_gradient() -> Entry {
     Claim::new(
         "first-step.loss-gradient",
         (SECTION, "eq. loss_grad_wk and the elements of the gradient"),
-        "In the linear region the loss only asks for the mean of the logits less that of the right one.",
+        "In the linear region, the loss depends only on the mean of the logits minus the correct one.",
         "∇_(W_k) E[L|P] = 1/t Σ_(p=1)^t [1/k Σ_(i=1)^k E[∇ f_(p,i)] − E[∇ f_(p,x_(p+1))]]",
         GRADIENT,
     )
@@ -107,8 +107,10 @@ fn joint() -> Entry {
     Claim::new(
         "first-step.joint",
         (SECTION, "eq. gd_W_1"),
-        "The gradient of W_k as a triple sum over powers of P, by the Markov property and the stationary start.",
-        "−∇_(W_k) E[L|P] = c/t Σ_(i=1)^k (P_mi − 1/k) Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) (P^(p−t′))_im (P^(t′−s))_li π_l",
+        "The gradient of W_k as a triple sum over powers of P, from the Markov property and the stationary \
+         start.",
+        "−∇_(W_k) E[L|P] = c/t Σ_(i=1)^k (P_mi − 1/k) Σ_(p=1)^t Σ_(t′=1)^p Σ_(s=1)^(t′) (P^(p−t′))_im \
+         (P^(t′−s))_li π_l",
         GRADIENT,
     )
     .equality(w_points(printed, None))
@@ -118,9 +120,9 @@ fn wk() -> Entry {
     Claim::new(
         "first-step.wk",
         (SECTION, "eq. Wk_step1"),
-        "The gradient of W_k with the four sums put in.",
-        "−∇_(W_k) E[L|P] = (c π_l (P_m1 − 1/2))/(t (λ−1)^2) [(β_1m β_l1 − β_2m β_l2)/(λ−1) (I) + \
-         (β_1m γ_l1 − β_2m γ_l2)/(λ−1)^2 (II) + (β_l1 γ_1m − β_l2 γ_2m)/(λ−1) (III) + (γ_1m γ_l1 − γ_2m γ_l2) (IV)]",
+        "The gradient of W_k with the four sums inserted.",
+        "−∇_(W_k) E[L|P] = (c π_l (P_m1 − 1/2))/(t (λ−1)^2) [(β_1m β_l1 − β_2m β_l2)/(λ−1) (I) + (β_1m γ_l1 \
+         − β_2m γ_l2)/(λ−1)^2 (II) + (β_l1 γ_1m − β_l2 γ_2m)/(λ−1) (III) + (γ_1m γ_l1 − γ_2m γ_l2) (IV)]",
         GRADIENT,
     )
     .equality(w_points(|chain, t, m, l| wk_step_1(chain, C, t, m, l), None))
@@ -131,36 +133,40 @@ fn wk_cases(m: usize, l: usize) -> Entry {
         (1, 1) => (
             "first-step.w11",
             "eq. Wk_11",
-            "((b−1)(a−1/2))/(λ−1)^3 [((a−1)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) + (2(a−1)(b−1))/(λ−1) (III) + (b−1)(b−a) (IV)]",
+            "((b−1)(a−1/2))/(λ−1)^3 [((a−1)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) + \
+             (2(a−1)(b−1))/(λ−1) (III) + (b−1)(b−a) (IV)]",
         ),
         (1, 2) => (
             "first-step.w12",
             "eq. Wk_12",
-            "((a−1)(a−1/2))/(λ−1)^3 [((1−b)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) − (2(b−1)^2)/(λ−1) (III) + (b−1)(b−a) (IV)]",
+            "((a−1)(a−1/2))/(λ−1)^3 [((1−b)(a−b))/(λ−1) (I) + (2(a−1)(b−1))/(λ−1)^2 (II) − (2(b−1)^2)/(λ−1) \
+             (III) + (b−1)(b−a) (IV)]",
         ),
         (2, 1) => (
             "first-step.w21",
             "case m, l = 2, 1",
-            "((b−1)(1/2−b))/(λ−1)^3 [((1−a)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) + (2(a−1)^2)/(λ−1) (III) + (a−1)(b−a) (IV)]",
+            "((b−1)(1/2−b))/(λ−1)^3 [((1−a)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) + (2(a−1)^2)/(λ−1) \
+             (III) + (a−1)(b−a) (IV)]",
         ),
         _ => (
             "first-step.w22",
             "case m, l = 2, 2",
-            "((a−1)(1/2−b))/(λ−1)^3 [((b−1)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) − (2(a−1)(b−1))/(λ−1) (III) + (a−1)(b−a) (IV)]",
+            "((a−1)(1/2−b))/(λ−1)^3 [((b−1)(a−b))/(λ−1) (I) − (2(a−1)(b−1))/(λ−1)^2 (II) − \
+             (2(a−1)(b−1))/(λ−1) (III) + (a−1)(b−a) (IV)]",
         ),
     };
     let printed = |chain, t, m, l| wk_case(chain, C, t, m, l);
     Claim::new(
         id,
         (SECTION, at),
-        "One entry of W_k after the first step, for one chain: the factor of η c/t.",
+        "One entry of W_k after the first step, for one chain: the coefficient of η c/t.",
         formula,
         GRADIENT,
     )
     .equality(w_points(printed, Some((m, l))))
 }
 
-/// Averaged gradients at v = 1 by both routes, at short lengths over all sequences.
+/// Averaged gradients at v = 1 by both routes, at lengths short enough to sum over all sequences.
 fn averaged(couplings: &Couplings, printed: usize, truth: usize) -> Vec<Point> {
     let short = [2, 3, 7].map(|t| {
         let ones = Weights::constant(2, t, 1.0, 1.0);
@@ -183,7 +189,7 @@ fn symmetry(couplings: &Couplings) -> Entry {
     Claim::new(
         "first-step.symmetric",
         (SECTION, "after the four cases"),
-        "The average over chains makes W_k symmetric, since it does not change when the symbols are exchanged.",
+        "The average over chains makes W_k symmetric, since it is invariant under exchange of the symbols.",
         "W_21^((1)) = W_12^((1))",
         AVERAGED,
     )
@@ -237,7 +243,7 @@ fn leading_w(couplings: &Couplings, column: usize) -> Entry {
     Claim::new(
         id,
         (SECTION, "eq. Wk_1st_step, and the Lemma"),
-        "The leading order of W_k after the first step, with its constant put in (change over c η).",
+        "The leading order of W_k after the first step, with its constant inserted (change divided by c η).",
         formula,
         ASYMPTOTIC,
     )
@@ -309,14 +315,14 @@ fn positive() -> Entry {
     .statement(points.collect())
 }
 
-/// How near to 4 counts as "≈ 4".
+/// How close to 4 counts as "≈ 4".
 const NEAR: f64 = 0.05;
 
 fn ratio(couplings: &Couplings) -> Entry {
     let ratio = |w: &[f64]| w[0] / w[1];
     let at = |t: usize| ratio(&first_drive(couplings.dirichlet(t)).w_k[..2]);
     let near = |ratio: f64| NEAR - (ratio / 4.0 - 1.0).abs();
-    // The ratio falls with t: find the first length at which it is near enough.
+    // The ratio falls with t: find the first length at which it is close enough.
     let fresh = |t: usize| {
         let coupling = Coupling::of_prior(&dirichlet(), t).expect("known");
         ratio(&first_drive(&coupling).w_k[..2])
@@ -342,7 +348,7 @@ fn ratio(couplings: &Couplings) -> Entry {
             "Section 3.2, Lemma, and Appendix A",
             "“B ≈ 4A (diagonal bias)”",
         ),
-        "The diagonal of W_k grows four times as much as the rest (here: within 5 %).",
+        "The diagonal of W_k grows four times as much as the other entries (here: within 5 %).",
         "B ≈ 4 A",
         ASYMPTOTIC,
     )

@@ -1,8 +1,8 @@
-//! Formulas as plain text that reads by itself, and as MathML made from it.
+//! Formulas as readable plain text, and their translation to MathML.
 //!
-//! The notation is what one would write in a letter: `x^2`, `v_j`, `(a + b)/2`, `Σ_(p=1)^t`, `⟦a, b; c, d⟧` for a matrix.
-//! Parentheses that only hold together what belongs to `^`, `_` or `/` do not show in MathML. A run of letters is one name, and
-//! `∂` and `√` belong to what follows them.
+//! The notation is what one would write in an email: `x^2`, `v_j`, `(a + b)/2`, `Σ_(p=1)^t`, `⟦a, b; c, d⟧`
+//! for a matrix. Parentheses that only group the argument of `^`, `_` or `/` do not appear in MathML. A run
+//! of letters is one name, and `∂` and `√` apply to what follows them.
 
 use std::fmt::{self, Display};
 use std::iter::Peekable;
@@ -10,7 +10,7 @@ use std::str::Chars;
 
 use serde::Serialize;
 
-/// A formula in the notation described at the head of this file.
+/// A formula in plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Formula(pub &'static str);
 
@@ -33,7 +33,7 @@ impl Formula {
     }
 }
 
-/// Signs whose limits stand above and below them.
+/// Signs with limits above and below.
 const LARGE: [char; 2] = ['Σ', '∫'];
 
 struct Reader<'a> {
@@ -41,7 +41,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What stands before one of the `ends`, or the end of the text.
+    /// Everything before one of the `ends`, or before the end of the text.
     fn row(&mut self, ends: &[char]) -> String {
         let mut out = String::new();
         loop {
@@ -63,7 +63,7 @@ impl Reader<'_> {
         format!("<mrow>{out}</mrow>")
     }
 
-    /// A term, or one over another: a/b/c reads from the left.
+    /// A term or a fraction; a/b/c is read from the left.
     fn quotient(&mut self) -> String {
         let mut left = self.term();
         while self.rest.next_if_eq(&'/').is_some() {
@@ -73,7 +73,7 @@ impl Reader<'_> {
         left.shown
     }
 
-    /// An atom with what is below and above it.
+    /// An atom with its subscript and superscript.
     fn term(&mut self) -> Term {
         let large = self.rest.peek().is_some_and(|c| LARGE.contains(c));
         let base = self.atom();
@@ -173,16 +173,16 @@ impl Reader<'_> {
             .replace('&', "&amp;")
             .replace('<', "&lt;")
             .replace('>', "&gt;")
-            // The sign of summation grows; the letter does not.
+            // The summation sign grows with its argument; the letter does not.
             .replace('Σ', "∑");
         Term::plain(format!("<{tag}>{text}</{tag}>"))
     }
 }
 
-/// Words of a sentence within a formula.
+/// Words that may appear within a formula.
 const WORDS: [&str; 7] = ["for", "odd", "even", "the", "same", "right", "side"];
 
-/// Letters that stand together and are not one name: words, two indices, a difference, a letter with its prime.
+/// Runs of letters that are not one name: words, pairs of indices, differences, a letter with a prime.
 fn several(text: &str) -> Option<String> {
     if WORDS.contains(&text) {
         return Some(format!("<mtext>&#160;{text}&#160;</mtext>"));
@@ -202,7 +202,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic() && !LARGE.contains(&c)
 }
 
-/// A part of a formula as it shows, and as it shows where its parentheses are not needed.
+/// A part of a formula, with its parentheses and without them where they are not needed.
 #[derive(Default)]
 struct Term {
     shown: String,
@@ -210,7 +210,7 @@ struct Term {
 }
 
 impl Term {
-    /// One that shows the same everywhere.
+    /// A part that looks the same with and without.
     fn plain(shown: String) -> Self {
         Self {
             bare: shown.clone(),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_and_fractions_shed_their_parentheses() {
+    fn scripts_and_fractions_lose_their_parentheses() {
         assert_eq!(
             body("(a)/(2 b)"),
             "<mfrac><mrow><mi>a</mi></mrow><mrow><mn>2</mn><mi>b</mi></mrow></mfrac>"
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_stand_together_are_told_apart() {
+    fn adjacent_letters_are_told_apart() {
         assert_eq!(
             body("c_ij"),
             "<msub><mi>c</mi><mrow><mi>i</mi><mi>j</mi></mrow></msub>"
@@ -262,10 +262,11 @@ mod tests {
     }
 
     #[test]
-    fn derivatives_and_roots_hold_what_follows() {
+    fn derivatives_and_roots_apply_to_what_follows() {
         assert_eq!(
             body("∂f/∂v_j"),
-            "<mfrac><mrow><mo>∂</mo><mi>f</mi></mrow><mrow><mo>∂</mo><msub><mi>v</mi><mi>j</mi></msub></mrow></mfrac>"
+            "<mfrac><mrow><mo>∂</mo><mi>f</mi></mrow>\
+             <mrow><mo>∂</mo><msub><mi>v</mi><mi>j</mi></msub></mrow></mfrac>"
         );
         assert_eq!(
             body("c/√d"),
@@ -274,10 +275,11 @@ mod tests {
     }
 
     #[test]
-    fn sums_carry_their_limits_and_matrices_their_rows() {
+    fn sums_have_limits_and_matrices_rows() {
         assert_eq!(
             body("Σ_(p=1)^t p"),
-            "<munderover><mo>∑</mo><mrow><mi>p</mi><mo>=</mo><mn>1</mn></mrow><mi>t</mi></munderover><mi>p</mi>"
+            "<munderover><mo>∑</mo><mrow><mi>p</mi><mo>=</mo><mn>1</mn></mrow>\
+             <mi>t</mi></munderover><mi>p</mi>"
         );
         assert!(body("⟦a, b; c, d⟧").contains("<mtr><mtd><mrow><mi>c</mi></mrow></mtd>"));
         assert_eq!(body("a < b"), "<mi>a</mi><mo>&lt;</mo><mi>b</mi>");

@@ -1,35 +1,35 @@
-//! From deviations to verdicts.
+//! The rules that turn deviations into verdicts.
 //!
-//! Three kinds of claim are met in the paper: that two expressions are equal, that one is the other up to a term of lower order, and
-//! that something holds. Each has its rule here, and the rules are the only place where a verdict is made.
+//! The paper makes three kinds of claim: that two expressions are equal, that they are equal up to a term of
+//! lower order, and that a statement holds. Each kind has its rule here, and verdicts are made nowhere else.
 
 use super::evidence::{Evidence, Kind, Line, Point, Verdict};
 use super::{Correction, Entry, Formula, Place};
 
-/// An entry without its verdict.
+/// An entry that has not been judged yet.
 pub(super) struct Claim {
     pub id: &'static str,
     pub section: &'static str,
     pub at: &'static str,
     pub statement: &'static str,
     pub printed: &'static str,
-    /// The corrected form, and which symbol changes.
+    /// The corrected form, and what changes.
     pub correction: Option<(&'static str, &'static str)>,
     pub condition: Option<String>,
     pub routes: [&'static str; 2],
-    /// How far the routes, and an equality's two sides, may be apart.
+    /// The largest difference allowed between the routes, and between the two sides of an equality.
     pub tolerance: f64,
     pub lines: Vec<Line>,
     pub numbers: Vec<(String, f64)>,
-    /// In units of what deviations are told, where the truth is zero.
+    /// The unit of deviations if the truth is zero.
     unit: Option<f64>,
 }
 
-/// Deviations up to here are rounding: the printed forms divide by powers of 1 − λ.
+/// Deviations up to this size count as rounding: the printed forms divide by powers of 1 − λ.
 pub(super) const TOLERANCE: f64 = 1e-10;
 
 impl Claim {
-    /// A claim with nothing but its text and the routes by which it is judged.
+    /// A claim with only its text and its routes.
     pub fn new(
         id: &'static str,
         (section, at): (&'static str, &'static str),
@@ -53,7 +53,8 @@ impl Claim {
         }
     }
 
-    /// In units of what deviations are told, where the truth itself is zero; else it is the largest truth on the grid.
+    /// Sets the unit of deviations, for claims whose truth is zero. The default is the largest true value on
+    /// the grid.
     pub fn unit(mut self, unit: f64) -> Self {
         self.unit = Some(unit);
         self
@@ -112,7 +113,8 @@ impl Claim {
         )
     }
 
-    /// What is claimed holds at every point: `printed` is by how much; `truth` is the quantity it was computed from, by both routes.
+    /// The claim holds at every point: `printed` is the margin by which it does, and `truth` is the quantity
+    /// from which that was computed, by both routes.
     pub fn statement(self, points: Vec<Point>) -> Entry {
         let holds = |point: &Point| point.printed > 0.0;
         let mended = |point: &Point| point.corrected.is_some_and(|margin| margin > 0.0);
@@ -127,9 +129,9 @@ impl Claim {
         self.entry(Kind::Statement, verdict, least, corrected, worst, points)
     }
 
-    /// truth = printed + O(x^claimed), where x is the first coordinate of the points, which doubles from point to point.
+    /// truth = printed + O(x^claimed), where x is the first coordinate, which doubles from point to point.
     ///
-    /// `base` is what the truth would be without the claimed term: by it one sees of which order that term is.
+    /// `base` is the truth without the claimed term; it is used to measure the order of that term.
     pub fn leading(self, claimed: f64, base: impl Fn(&Point) -> f64, points: Vec<Point>) -> Entry {
         let truth = |point: &Point| point.truth[0];
         let order = last_order(&points, |point| truth(point) - base(point));
@@ -142,7 +144,8 @@ impl Claim {
         let last = points.last().expect("a grid is not empty");
         let printed_off = relative(last.printed, last);
         let corrected_off = last.corrected.map(|value| relative(value, last));
-        // The claimed order, with room for what is not yet asymptotic; or at least clearly less than the term itself.
+        // The claimed order, with some slack because x is finite; or at least clearly smaller than the term
+        // itself.
         let small =
             |remainder: f64| remainder <= claimed + SLACK || remainder <= order - 2.0 * SLACK;
         let verdict = if self.routes_disagree(&points) {
@@ -174,7 +177,7 @@ impl Claim {
             )
     }
 
-    /// Holds everywhere, everywhere once corrected, or exactly where the condition does.
+    /// Whether the claim holds everywhere, everywhere once corrected, or exactly where the condition does.
     fn choose(
         &self,
         points: &[Point],
@@ -255,10 +258,10 @@ impl Claim {
     }
 }
 
-/// Room for orders measured at finite x.
+/// Slack for orders measured at finite x.
 const SLACK: f64 = 0.2;
 
-/// The power of x by which `f` grew from the last point but one to the last.
+/// The power of x with which `f` grows from the second-last point to the last.
 fn last_order(points: &[Point], f: impl Fn(&Point) -> f64) -> f64 {
     let [.., before, last] = points else {
         return f64::NAN;
@@ -296,7 +299,7 @@ mod tests {
             verdict(mend(), &[&good_mended, &mended]),
             Verdict::Misprint { change: "x → y" }
         );
-        // A correction that is wrong somewhere is none.
+        // A correction must hold everywhere.
         let wrong = good.clone().corrected(1.0);
         assert_eq!(verdict(mend(), &[&wrong, &mended]), Verdict::DoesNotFollow);
         let outside = bad.clone().inside(false);
@@ -307,7 +310,7 @@ mod tests {
                 condition: "x = 1".into()
             }
         );
-        // A condition that shuts out what holds is not the condition.
+        // A condition that excludes points at which the claim holds is not the condition.
         let shut_out = good.clone().inside(false);
         assert_eq!(
             verdict(condition(), &[&good, &shut_out, &outside]),

@@ -25,7 +25,7 @@ pub fn entries(_: &Couplings) -> Vec<Entry> {
     ]
 }
 
-/// The sum form of the logits against the matrix form.
+/// The sum form of the logits, compared with the matrix form.
 fn model() -> Entry {
     let (t, mut points) = (6, Vec::new());
     let weights = Weights {
@@ -82,8 +82,8 @@ fn margin() -> Entry {
     Claim::new(
         "first-step.margin",
         (SECTION, "the function at initialization, and the choice of Δ"),
-        "The largest difference of logits at the constant start: the margin from which on the loss is linear. (At equality the sequence that \
-         repeats one symbol sits on the kink.)",
+        "The largest difference of logits at the constant start, which is the smallest margin for which the \
+         loss is linear. (At equality, the sequence that repeats one symbol sits on the kink.)",
         "Δ ≥ c^2 (t(t+1))/2",
         ["all sequences", "the sequence that repeats its symbol"],
     )
@@ -126,7 +126,7 @@ fn total_expectation() -> Entry {
     Claim::new(
         "loss.total-expectation",
         (SECTION, "the law of total expectation"),
-        "The population loss is the average over chains of the loss of a chain.",
+        "The population loss is the average over chains of the loss for one chain.",
         "E[L] = E_P[E[L | P]]",
         [
             "recursion over t, exact rule",
@@ -136,7 +136,7 @@ fn total_expectation() -> Entry {
     .equality(points.to_vec())
 }
 
-/// One step on the population loss against the average of the steps on single chains.
+/// One step on the population loss, compared with the average of the steps on individual chains.
 fn update() -> Entry {
     let (eta, margin, mut points) = (0.03, 1.0, Vec::new());
     for t in [1, 4, 7] {
@@ -158,7 +158,7 @@ fn update() -> Entry {
                 node.weight * all.gradient.w_k[entry]
             };
             let printed = C - eta * nodes.iter().map(of_chain).sum::<f64>();
-            // The loss is linear in W_k: its slope is a difference of losses.
+            // The loss is linear in W_k, so its slope is a difference of losses.
             let loss = |raised: f64| {
                 let mut weights = start.clone();
                 weights.w_k[entry] += raised;
@@ -177,7 +177,7 @@ fn update() -> Entry {
     Claim::new(
         "first-step.update",
         (SECTION, "the update of W_k, before the four cases"),
-        "A step on the population loss moves W_k by the average over chains of what a chain's loss says.",
+        "A step on the population loss moves W_k by the average over chains of the step for one chain.",
         "(W_k^((1)))_(m,l) = (W_k^((0)))_(m,l) − η ∇_(W_k) E_(a,b)[E[L | P]]",
         [
             "recursion over t, exact rule",
@@ -203,7 +203,7 @@ fn logit_gradient() -> Entry {
                 let inner = |q: usize| (1..=q).map(|s| is(p, m) * is(s, l)).sum::<f64>();
                 C * (1..=p).map(|q| is(q, i) * inner(q)).sum::<f64>()
             });
-            // f is linear in W_k: its derivative is a difference of logits.
+            // f is linear in W_k, so its derivative is a difference of logits.
             let logit = |x: &[usize], raised: f64| -> f64 {
                 let weight = |s: usize| C + raised * one_if(x[p - 1] + 1 == m && x[s - 1] + 1 == l);
                 let inner = |q: usize| (1..=q).map(|s| C * weight(s)).sum::<f64>();

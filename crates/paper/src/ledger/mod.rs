@@ -1,8 +1,10 @@
-//! The paper's formulas, each held against the truth, with a verdict that follows from the numbers.
+//! A ledger of the paper's formulas: each is checked against the truth and has a verdict that follows from
+//! the numbers.
 //!
-//! An [`Entry`] says where a formula or claim stands, what it says, and what came out. Nobody writes a verdict: an entry
-//! gives the printed form as code, the truth by two routes that share no code, where there is one a corrected form or a
-//! condition, and the rules of `judge` decide by the deviations on a grid. They stay in the [`Evidence`], for tables and figures.
+//! An [`Entry`] gives the place of a formula or claim in the paper, what it says, and its verdict. Verdicts
+//! are not written by hand. An entry consists of the printed form as code, the truth by two routes that share
+//! no code, and possibly a corrected form or a condition; the rules of `judge` decide from the deviations on
+//! a grid. The deviations are kept in the [`Evidence`], for tables and figures.
 
 mod construction;
 mod corollary;
@@ -32,51 +34,51 @@ pub(crate) use v2_threshold::v2_threshold;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Where in the paper something stands.
+/// A place in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// Section, in words.
+    /// The section.
     pub section: &'static str,
-    /// The equation's label or the place of the sentence, in words.
+    /// The label of the equation, or a description of the place.
     pub at: &'static str,
 }
 
-/// What a misprint should read.
+/// The correction of a misprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Correction {
     /// The corrected form.
     pub formula: Formula,
-    /// Which symbol changes into which.
+    /// What changes into what.
     pub change: &'static str,
 }
 
 /// One formula or claim of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// A name that never changes, such as `second-step.v1-sum`.
+    /// A stable name, such as `second-step.v1-sum`.
     pub id: &'static str,
-    /// Where it stands.
+    /// Where it is in the paper.
     pub place: Place,
     /// What it says, in our words.
     pub statement: &'static str,
-    /// As it is printed.
+    /// The printed form.
     pub printed: Formula,
-    /// As it should be, where that was tried.
+    /// A corrected form, if one was tried.
     pub correction: Option<Correction>,
-    /// What came out.
+    /// The verdict.
     pub verdict: Verdict,
-    /// From what it follows.
+    /// The numbers from which the verdict follows.
     pub evidence: Evidence,
 }
 
 impl Entry {
-    /// The group that it belongs to: what its name starts with.
+    /// Its group: the first part of its name.
     pub fn group(&self) -> &'static str {
         self.id.split('.').next().unwrap_or(self.id)
     }
 }
 
-/// How many entries have each verdict, from best to worst; those that nothing has are left out.
+/// The number of entries with each verdict, from best to worst, without verdicts that no entry has.
 pub fn counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<(&'static str, usize)> {
     let count = |name: &str| entries.clone().filter(|e| e.verdict.name() == name).count();
     let all = Verdict::NAMES.map(|name| (name, count(name)));
@@ -85,7 +87,7 @@ pub fn counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<(&'st
 
 /// All entries, in the order of the paper. Takes a second or two.
 pub fn ledger() -> Vec<Entry> {
-    let rooms = [
+    let sections = [
         strategies::entries,
         construction::entries,
         output_map::entries,
@@ -101,7 +103,7 @@ pub fn ledger() -> Vec<Entry> {
         rates::entries,
     ];
     let couplings = truth::Couplings::new();
-    let each: Vec<Vec<Entry>> = rooms
+    let each: Vec<Vec<Entry>> = sections
         .par_iter()
         .map(|entries| entries(&couplings))
         .collect();

@@ -11,20 +11,20 @@ use super::judge::Claim;
 use super::strategies::bigram;
 use super::truth::{Couplings, dirichlet, square_panels};
 
-/// Sequences that go through the model together.
+/// The number of sequences that go through the model at once.
 const TOGETHER: usize = 64;
 
 /// Length of the sequences, as in the paper's experiments.
 const T: usize = 100;
-/// A multiple of the lanes of a block.
+/// The number of sampled sequences, a multiple of the lanes of a block.
 const SEQUENCES: usize = 4096;
 
 pub fn entries(_: &Couplings) -> Vec<Entry> {
     vec![footnote()]
 }
 
-/// What the construction averages at the last position: transitions from the last symbol with x_1 → x_1 once more, or the
-/// frequencies of symbols where there is none.
+/// The construction's averages at the last position: the frequencies of transitions from the last symbol,
+/// including one extra x_1 → x_1, or the frequencies of symbols if there are none.
 fn frequencies(class: &Class) -> [f64; 2] {
     let mut counts = class.transitions[class.last];
     counts[class.last] += usize::from(class.first == class.last);
@@ -40,7 +40,7 @@ fn loss(classes: &Classes, a: f64) -> f64 {
     classes.cross_entropy(|class| frequencies(class).map(|x| (a * x).exp()))
 }
 
-/// The factor with the least loss, by golden section.
+/// The factor with the smallest loss, by golden-section search.
 fn best(classes: &Classes) -> f64 {
     let (mut low, mut high) = (0.0, 8.0);
     let ratio = 0.5 * (5.0_f64.sqrt() - 1.0);
@@ -55,7 +55,7 @@ fn best(classes: &Classes) -> f64 {
     0.5 * (low + high)
 }
 
-/// Expected entropy of the next symbol for someone who knows the chain.
+/// The expected entropy of the next symbol given the chain.
 fn oracle() -> f64 {
     let entropy = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
     square_panels()
@@ -65,7 +65,7 @@ fn oracle() -> f64 {
         .sum()
 }
 
-/// KL(truth ‖ model) at the last position, sampled with the transformer itself.
+/// KL(truth ‖ model) at the last position, sampled with the actual transformer, and its standard error.
 fn sampled(a: f64) -> (f64, f64) {
     let spec = TransformerSpec {
         width: 6,
@@ -98,7 +98,7 @@ fn sampled(a: f64) -> (f64, f64) {
         let sequences: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
         let all_logits = constructed
             .last_logits(&sequences)
-            .expect("sequences of the model's own");
+            .expect("sequences fit the model");
         for (lane, (_, truth)) in drawn.iter().enumerate() {
             let logits = [0, 1].map(|i| f64::from(all_logits[[lane, i]]));
             let total = logits[0].exp() + logits[1].exp();
@@ -127,12 +127,13 @@ fn footnote() -> Entry {
     Claim::new(
         "construction.footnote",
         ("Section 2.3, Proposition (transformer construction)", "the footnote"),
-        "Frequencies x become logits a x + b; b shifts all logits alike and changes nothing. With the best a the loss comes close to \
-         Bayes (here: nine tenths of the way from unigrams to Bayes, at the last of 100 symbols).",
+        "Frequencies x become logits a x + b; b shifts all logits equally and changes nothing. With the best \
+         a, the loss comes close to Bayes (here: nine tenths of the way from unigrams to Bayes, at the last \
+         of 100 symbols).",
         "P = (b 11^T, 0, a I)",
-        ["all sequences by their counts", "the transformer on sampled sequences"],
+        ["all sequences, grouped by counts", "the transformer on sampled sequences"],
     )
-    // The second route has a standard error: four of them.
+    // The second route is a sample: four of its standard errors.
     .tolerance(4.0 * se / truth[0])
     .line("KL(truth ‖ softmax(a x))", "a", curve.collect())
     .number("best a", a)
@@ -140,6 +141,6 @@ fn footnote() -> Entry {
     .number("KL(truth ‖ Bayes)", bayes - oracle)
     .number("KL(truth ‖ bigrams)", classes.cross_entropy(bigram) - oracle)
     .number("KL(truth ‖ unigrams)", unigram - oracle)
-    .number("share of the way from unigrams to Bayes that is left", left)
+    .number("fraction of the gap between unigrams and Bayes that is left", left)
     .statement(vec![Point::new(&[("t", T as f64)], 0.1 - left, truth)])
 }

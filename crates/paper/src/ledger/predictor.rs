@@ -1,4 +1,5 @@
-//! Appendix A, the Proposition: is what two steps leave behind a bigram predictor? By its weights, and by what it decides.
+//! Appendix A, the Proposition: whether two steps lead to a bigram predictor, judged by its weights and by
+//! its decisions.
 
 use induct::theory::Weights;
 
@@ -27,7 +28,7 @@ fn v_order() -> Entry {
     let points = [2, 4].map(|j| {
         let truth = [0, 1].map(|route| {
             power_of_width(|epsilon| {
-                // What remains at t → ∞: the value less what is there for an odd neighbour, which is O(1/t).
+                // The part that remains as t → ∞: subtract an odd neighbour, which is O(1/t).
                 let [here, next] = [j, j + 1].map(|j| diagonal_part(epsilon, t, j, route));
                 here - next
             })
@@ -37,7 +38,7 @@ fn v_order() -> Entry {
     Claim::new(
         "proposition.v-order",
         (SECTION, "v after both steps"),
-        "How v_j after both steps depends on ε, for even j: the power.",
+        "The power of ε in v_j after both steps, for even j.",
         "v_j ~ ε^(j+1)",
         ASYMPTOTIC,
     )
@@ -77,7 +78,8 @@ fn coefficient(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.coefficient",
         (SECTION, "the final predictor, its first term"),
-        "The bigram term of the prediction is W_11 v_2: its power of ε. The printed ε · ε³ is, truly, ε² · ε².",
+        "The power of ε in the bigram term of the prediction, W_11 v_2. The printed ε · ε³ is actually ε² · \
+         ε².",
         "f(e)_(p,i) = O(ε^4) Σ_(t′=1)^p 1{x_t′ = i} 1{x_p = x_(t′−1)} + …",
         ASYMPTOTIC,
     )
@@ -110,8 +112,8 @@ fn remainder(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.remainder",
         (SECTION, "the final predictor, its remainder"),
-        "What is not bigrams in the prediction: W_11 times all other lags together. Each is O(1/t), but there are t of them, and they \
-         carry the same power of ε as v_2.",
+        "The part of the prediction that is not bigrams: W_11 times the sum of all other lags. Each is \
+         O(1/t), but there are t of them, and they have the same power of ε as v_2.",
         "f(e)_(p,i) = … + O(ε^6)",
         ASYMPTOTIC,
     )
@@ -123,10 +125,10 @@ fn remainder(couplings: &Couplings) -> Entry {
     .equality(points.to_vec())
 }
 
-/// How far behind bigrams still counts as having reached them.
+/// How far behind bigrams the model may be and still count as having reached them.
 const REACHED: f64 = 0.02;
 
-/// Starts of the two steps: w_init, and whether the decay of the second step spares v.
+/// Starts of the two steps: w_init, and whether the second step's decay spares v.
 const STARTS: [(f64, bool, &str); 3] = [
     (V, false, "w_init = v_init"),
     (0.0, false, "w_init = 0"),
@@ -193,11 +195,13 @@ fn reaches_bigrams(couplings: &Couplings) -> Entry {
     }
     let mut claim = Claim::new(
         "proposition.reaches-bigrams",
-        ("Section 3.2 and Appendix A, Proposition", "“two steps of gradient descent … reach the bigrams solution”"),
-        "After the two steps (η₁ = 1/t², η₂ = 1/t, v_init = 0.02) the model ranks the next symbols as the chain does as often as counting \
-         transitions does, to 2 points in 100, on chains with a = b ~ U(½−ε, ½+ε). With w_init = v_init it does no better than chance, \
-         since the constant part of W_k gives every lag the same weight; with w_init = 0 it comes nearer as t grows. If the decay \
-         spares v, as section 3.2 has it, v_init drowns what was learnt.",
+        ("Section 3.2 and Appendix A, Proposition", "“two steps of gradient descent … reach the bigrams \
+                                                     solution”"),
+        "After the two steps (η₁ = 1/t², η₂ = 1/t, v_init = 0.02), the model ranks the next symbols \
+         correctly as often as counting transitions does, to within 2 percentage points, on chains with a = \
+         b ~ U(½−ε, ½+ε). With w_init = v_init it does no better than chance, since the constant part of W_k \
+         gives every lag the same weight; with w_init = 0 it comes closer as t grows. If the decay spares v, \
+         as in section 3.2, v_init drowns out what was learnt.",
         "f(e)_(p,i) ∝ Σ_(t′=1)^p 1{x_t′ = i} 1{x_p = x_(t′−1)}",
         ["the model's own code", "the double sum in f64"],
     )

@@ -1,6 +1,6 @@
-//! The paper's notation for chains on two states, and its sums: formulas as they are printed.
+//! The paper's notation for two-state chains, and its sums: formulas as printed.
 //!
-//! Indices are the paper's, from 1.
+//! Indices are 1-based, as in the paper.
 
 /// λ, π, β and γ of the chain with P = ⟦a, 1−a; 1−b, b⟧.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,8 @@ impl Chain {
     }
 }
 
-/// The grid of chains on which formulas are compared: nothing special, λ of both signs, a = b, next to the corner.
+/// The grid of chains on which formulas are compared: generic chains, λ of either sign, a = b, and one near
+/// the corner.
 pub const CHAINS: [Chain; 6] = [
     Chain { a: 0.3, b: 0.9 },
     Chain { a: 0.85, b: 0.6 },
@@ -71,7 +72,7 @@ fn power(base: f64, exponent: usize) -> f64 {
     base.powi(exponent as i32)
 }
 
-/// (I) of the first step, as it stands in the equation with all four terms.
+/// (I) of the first step, as in the equation with all four terms.
 pub fn term_1(l: f64, t: usize) -> f64 {
     let n = t as f64;
     (l - (n + 1.0) * power(l, t + 1) + n * power(l, t + 2)) / (1.0 - l).powi(2)
@@ -97,7 +98,7 @@ pub fn term_4(t: usize) -> f64 {
     n * (n + 1.0) * (n + 2.0) / 6.0
 }
 
-/// −∂L/∂W_k[m, l] at W_k = c 11ᵀ, v = c 1, with (I) to (IV) put together as printed.
+/// −∂L/∂W_k[m, l] at W_k = c 11ᵀ, v = c 1, with (I) to (IV) combined as printed.
 pub fn wk_step_1(chain: Chain, c: f64, t: usize, m: usize, l: usize) -> f64 {
     let (beta, gamma) = (|i, j| chain.beta(i, j), |i, j| chain.gamma(i, j));
     let lam = chain.lambda();
@@ -110,7 +111,7 @@ pub fn wk_step_1(chain: Chain, c: f64, t: usize, m: usize, l: usize) -> f64 {
     c * chain.pi(l) * (chain.p(m, 1) - 0.5) / (t as f64 * (lam - 1.0).powi(2)) * bracket
 }
 
-/// The four cases of W_k, (1,1), (1,2), (2,1), (2,2): the factor of η, for one chain.
+/// The four cases of W_k, (1,1), (1,2), (2,1), (2,2): the coefficient of η, for one chain.
 pub fn wk_case(chain: Chain, c: f64, t: usize, m: usize, l: usize) -> f64 {
     let (a, b, lam) = (chain.a, chain.b, chain.lambda());
     let (one, two, three, four) = (term_1(lam, t), term_2(lam, t), term_3(lam, t), term_4(t));
@@ -147,7 +148,7 @@ pub fn wk_case(chain: Chain, c: f64, t: usize, m: usize, l: usize) -> f64 {
     c / t as f64 * front / down.powi(3) * bracket
 }
 
-/// The change of v_j in the first step over η, for one chain, by the last line of its equation.
+/// The change of v_j in the first step divided by η, for one chain, by the last line of its equation.
 pub fn v_step_1(chain: Chain, c: f64, t: usize, j: usize) -> f64 {
     let (a, b, lam) = (chain.a, chain.b, chain.lambda());
     let n = (t + 1 - j) as f64;
@@ -158,7 +159,8 @@ pub fn v_step_1(chain: Chain, c: f64, t: usize, j: usize) -> f64 {
                 * ((lam - power(lam, t + 2 - j)) / (1.0 - lam) - n))
 }
 
-/// The bracket of the diagonal contribution to v_1 in the second step: as printed, or with the factor λ/(λ−1).
+/// The bracket of the diagonal contribution to v_1 in the second step: as printed, or with the factor
+/// λ/(λ−1).
 pub fn diagonal_v1(chain: Chain, t: usize, corrected: bool) -> f64 {
     let (a, b, lam, n) = (chain.a, chain.b, chain.lambda(), t as f64);
     let factor = if corrected { lam / (lam - 1.0) } else { 1.0 };
@@ -168,7 +170,8 @@ pub fn diagonal_v1(chain: Chain, t: usize, corrected: bool) -> f64 {
         + leading / (lam - 1.0).powi(2) * n * (n + 1.0) / 2.0
 }
 
-/// The diagonal contribution to v_j in the second step: as printed, or with the denominator's sign turned.
+/// The diagonal contribution to v_j in the second step: as printed, or with the sign of the denominator
+/// flipped.
 pub fn diagonal_vj(chain: Chain, t: usize, j: usize, corrected: bool) -> f64 {
     let (lam, n) = (chain.lambda(), (t + 1 - j) as f64);
     let under = if corrected { 1.0 - lam } else { lam - 1.0 };

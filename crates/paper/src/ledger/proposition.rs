@@ -14,7 +14,7 @@ use super::truth::{
 
 const SECTION: &str = "Appendix A, Proposition";
 
-/// v_init of the checks.
+/// v_init in the checks.
 pub const V: f64 = 0.02;
 
 pub fn entries(couplings: &Couplings) -> Vec<Entry> {
@@ -35,7 +35,7 @@ pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     ]
 }
 
-/// The average over a = b ~ U(½ − ε, ½ + ε), by a rule other than the library's: many short panels.
+/// The average over a = b ~ U(½ − ε, ½ + ε), by a different rule than the library's: many short panels.
 pub fn mean(epsilon: f64, f: impl Fn(Chain) -> f64) -> f64 {
     let panels = 32;
     let edge = |index: usize| 0.5 - epsilon + 2.0 * epsilon * index as f64 / panels as f64;
@@ -60,7 +60,7 @@ fn w_after_first(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.w-after-first",
         (SECTION, "W_k after the first step"),
-        "With η₁ = 1/t² the first step changes W_k by a constant matrix (its diagonal).",
+        "With η₁ = 1/t², the first step changes W_k by a constant matrix (here: its diagonal).",
         "W_k^((1)) = w_init 11^T + ⟦B, A; A, B⟧ O(1) + O(1/t)",
         ASYMPTOTIC,
     )
@@ -78,7 +78,7 @@ fn v_after_first(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.v-after-first",
         (SECTION, "v after the first step"),
-        "With η₁ = 1/t² the first step leaves v as it was, up to a term that vanishes.",
+        "With η₁ = 1/t², the first step leaves v unchanged, up to a term that vanishes.",
         "v_j^((1)) = v_init + η_1 w_init O(t) = v_init + O(1/t)",
         ASYMPTOTIC,
     )
@@ -103,7 +103,7 @@ fn integral() -> Entry {
     Claim::new(
         "proposition.integral",
         (SECTION, "W_k after the second step, the integral"),
-        "The integral on the diagonal of W_k. It is negative, and −8ε³/3 for small ε.",
+        "The integral on the diagonal of W_k. It is negative, and about −8ε³/3 for small ε.",
         "∫_(1/2−ε)^(1/2+ε) (a−1/2)/(a−1) = 2ε + 1/2 ln((1/2−ε)/(1/2+ε))",
         ["one Gauss rule", "Gauss rules on panels"],
     )
@@ -131,8 +131,8 @@ fn only_v_matters(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.only-v-matters",
         (SECTION, "footnote to W_k after the second step"),
-        "The gradient of W_k does not depend on W_k, so that the Corollary's first step also describes the second, as far as v is still \
-         constant.",
+        "The gradient of W_k does not depend on W_k, so the Corollary's first step also describes the \
+         second, as long as v is still constant.",
         "∇_(W_k) L(W_k^((1)), v) = ∇_(W_k) L(W_k^((0)), v)",
         ["recursion over t", "all sequences"],
     )
@@ -151,8 +151,9 @@ fn w_after_second() -> Entry {
     Claim::new(
         "proposition.w-after-second",
         (SECTION, "W_k after the second step"),
-        "The diagonal of W_k after the second step, over v_init η₂: the minus sign and the 1/8 of eq. aequalb_for_proof are lost, and \
-         the integral is no average. The 1/8 might hide in O(t); but as printed the diagonal is negative, and of another power of ε.",
+        "The diagonal of W_k after the second step, over v_init η₂: the minus sign and the 1/8 of eq. \
+         aequalb_for_proof are lost, and the integral is not an average. The 1/8 could be part of O(t), but \
+         as printed the diagonal is negative and has a different power of ε.",
         "W_11^((2)) = v_init η_2 (2ε + 1/2 ln((1/2−ε)/(1/2+ε))) O(t) + O(1)",
         ASYMPTOTIC,
     )
@@ -163,12 +164,12 @@ fn w_after_second() -> Entry {
     .leading(0.0, |_| 0.0, points.to_vec())
 }
 
-/// The power of ε by which `f` grows where ε is small.
+/// The power of ε with which `f` grows for small ε.
 pub fn power_of_width(f: impl Fn(f64) -> f64) -> f64 {
     (f(0.06) / f(0.03)).log2()
 }
 
-/// How far a measured power may be from the asymptotic one.
+/// The allowed difference between a measured power and the asymptotic one.
 pub const POWER_TOLERANCE: f64 = 0.05;
 
 fn w_order() -> Entry {
@@ -178,7 +179,7 @@ fn w_order() -> Entry {
     Claim::new(
         "proposition.w-order",
         (SECTION, "W_k after both steps"),
-        "How the diagonal of W_k after the second step depends on ε: the power.",
+        "The power of ε in the diagonal of W_k after the second step.",
         "W_k^((2)) = O(ε) ⟦1, 0; 0, 1⟧ + O(1/t)",
         ASYMPTOTIC,
     )
@@ -189,7 +190,8 @@ fn w_order() -> Entry {
     ])
 }
 
-/// The two steps with η₁ = 1/t² and η₂ = 1/t, forgetting both layers at the second: weights after each.
+/// The weights after each of the two steps with η₁ = 1/t² and η₂ = 1/t; the second step's decay erases both
+/// layers.
 pub fn two_steps(couplings: &Couplings, t: usize, epsilon: f64, w_init: f64) -> [Weights; 2] {
     let (first, second) = (couplings.dirichlet(t), narrow(epsilon, t));
     let steps = [
@@ -201,12 +203,12 @@ pub fn two_steps(couplings: &Couplings, t: usize, epsilon: f64, w_init: f64) -> 
         },
     ];
     let start = Weights::constant(2, t, w_init, V);
-    let mut path = descend(&start, &steps).expect("proper steps");
+    let mut path = descend(&start, &steps).expect("valid steps");
     let last = path.pop().expect("two steps");
     [path.pop().expect("two steps"), last]
 }
 
-/// Both steps over all sequences, for short lengths.
+/// Both steps by sums over all sequences, for short lengths.
 fn two_steps_enumerated(t: usize, epsilon: f64, w_init: f64) -> [Weights; 2] {
     let start = Weights::constant(2, t, w_init, V);
     let first = start.plus(-1.0 / (t * t) as f64, &by_enumeration(&dirichlet(), &start));
@@ -221,7 +223,7 @@ fn two_steps_enumerated(t: usize, epsilon: f64, w_init: f64) -> [Weights; 2] {
 const SHORT: usize = 7;
 const SHORT_ROUTES: [&str; 2] = ["two exact steps", "two steps over all sequences"];
 
-/// v_j after both steps at t = 7, for every j, with a printed and a corrected form of it.
+/// v_j after both steps at t = 7, for every j, with a printed and a corrected form.
 fn v_points(couplings: &Couplings, forms: impl Fn(&Weights, usize) -> [f64; 2]) -> Vec<Point> {
     let mut points = Vec::new();
     for (epsilon, w_init) in [(0.2, 0.02), (0.4, 0.01)] {
@@ -254,7 +256,7 @@ fn v_rate(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.v-rate",
         (SECTION, "the update of v, first line"),
-        "The second step of v lacks its learning rate.",
+        "The second step of v is missing its learning rate.",
         "v_j^((2)) = (1−λ_wd) v_j^((1)) − ∂L/∂v_j",
         SHORT_ROUTES,
     )
@@ -277,8 +279,8 @@ fn v_parts(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.v-parts",
         (SECTION, "the update of v, second line"),
-        "The weights of the two parts of v's gradient: w_init is left out of the first, and the second takes B = 4A for granted. \
-         (Signs are taken as meant.)",
+        "The weights of the two parts of v's gradient: w_init is missing from the first, and the second \
+         assumes B = 4A. (Signs are taken as intended.)",
         "v_j^((2)) = η_2 A ∂L_const/∂v_j + η_2 3A ∂L_diag/∂v_j",
         SHORT_ROUTES,
     )
@@ -299,7 +301,8 @@ fn v_rho(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.v-rho",
         (SECTION, "the update of v, third line"),
-        "When the constant part is written out, a factor ρ comes in from nowhere. (The weights are those of the corrected second line.)",
+        "When the constant part is written out, an unexplained factor ρ appears. (The weights are those of \
+         the corrected second line.)",
         "A (η_2 ρ)/t (((t−j+1)(t−j+2))/2 (((a−1)^2+(b−1)^2)/(λ−1)^2 − 1/2) + O(t))",
         SHORT_ROUTES,
     )
@@ -323,7 +326,7 @@ fn leading_v() -> Entry {
     Claim::new(
         "proposition.leading-v",
         (SECTION, "v_j for a = b"),
-        "The leading order of what the diagonal gives to v_j (over 3A η₂, at j = 2).",
+        "The leading order of what the diagonal adds to v_j (divided by 3A η₂, at j = 2).",
         "1/t ((t−j+1)(t−j+2))/2 2 E[(a−1/2)/4 (2a−1)^(j−1)] + 1/t O(t)",
         ASYMPTOTIC,
     )
@@ -349,7 +352,7 @@ fn moment_of_v1() -> Entry {
     Claim::new(
         "proposition.moment-of-v1",
         (SECTION, "the expectation for j = 1"),
-        "The diagonal gives nothing to v_1 in leading order.",
+        "To leading order, the diagonal adds nothing to v_1.",
         "E[(a−1/2)/4 (2a−1)^(j−1)] = 0 for j = 1",
         MOMENTS,
     )
@@ -361,7 +364,7 @@ fn moments() -> Entry {
     let mut points = Vec::new();
     for epsilon in WIDTHS {
         for j in 2..=9_usize {
-            // The three printed lines agree with one another: the last is taken.
+            // The three printed lines agree with each other; this is the last.
             let printed = match j % 2 {
                 0 => 4.0_f64.powi(j as i32 / 2) / (j as f64 + 1.0) * epsilon.powi(j as i32 + 1),
                 _ => 0.0,
@@ -377,8 +380,9 @@ fn moments() -> Entry {
     Claim::new(
         "proposition.moments",
         (SECTION, "the expectation for j ≥ 2"),
-        "The expectation is computed as an integral without the density 1/(2ε) of the uniform law.",
-        "E[(a−1/2)(2a−1)^(j−1)] = ∫_(1/2−ε)^(1/2+ε) (a−1/2)(2a−1)^(j−1) = 4^k/(2k+1) ε^(2k+1) for j = 2k, 0 for j odd",
+        "The expectation is computed as an integral without the density 1/(2ε) of the uniform distribution.",
+        "E[(a−1/2)(2a−1)^(j−1)] = ∫_(1/2−ε)^(1/2+ε) (a−1/2)(2a−1)^(j−1) = 4^k/(2k+1) ε^(2k+1) for j = 2k, 0 \
+         for j odd",
         MOMENTS,
     )
     .correction("E[(a−1/2)(2a−1)^(j−1)] = 4^k/(2(2k+1)) ε^(2k) for j = 2k", "ε^(2k+1) → ε^(2k)/2")
@@ -401,8 +405,9 @@ fn v_start(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.v-start",
         (SECTION, "v after both steps"),
-        "v still holds v_init, though the weight decay λ_wd = 1 has just removed it (j = 2, w_init = 0). If the decay is meant for W_k alone, as \
-         section 3.2 has it, it is the factor 1 − λ_wd in the update of v that is wrong. δ is Kronecker's.",
+        "v still contains v_init, although the weight decay λ_wd = 1 has just removed it (j = 2, w_init = \
+         0). If the decay is meant for W_k only, as in section 3.2, it is the factor 1 − λ_wd in the update \
+         of v that is wrong. δ is the Kronecker delta.",
         "v_j = v_init + O((t−j+1)(t−j+2)/t^2) Σ_(s=2k) δ(s−j) ε^(j+1) + O(1/t)",
         ASYMPTOTIC,
     )
@@ -410,7 +415,7 @@ fn v_start(couplings: &Couplings) -> Entry {
     .leading(-1.0, |_| 0.0, points.to_vec())
 }
 
-/// What the diagonal of the first step's W_k gives to v_j in the second, by the first route or the second.
+/// What the diagonal of the first step's W_k adds to v_j in the second step, by the given route.
 pub fn diagonal_part(epsilon: f64, t: usize, j: usize, route: usize) -> f64 {
     match route {
         0 => diagonal_drive(&narrow(epsilon, t))[j - 1],

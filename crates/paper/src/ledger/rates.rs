@@ -1,4 +1,4 @@
-//! The learning rates of the two steps, as the appendix and the text have them.
+//! The learning rates of the two steps, according to the appendix and to the text.
 
 use super::Entry;
 use super::evidence::Point;
@@ -11,7 +11,8 @@ pub fn entries(couplings: &Couplings) -> Vec<Entry> {
     vec![rates_of_appendix(couplings), rates_of_text(couplings)]
 }
 
-/// Powers of t of the gradients that the two steps live on: W_k's over all chains, v's on chains with a = b (at W_k = I).
+/// The powers of t in the gradients that drive the two steps: of W_k over all chains, and of v on chains with
+/// a = b (at W_k = I).
 fn gradient_powers(couplings: &Couplings) -> [[f64; 2]; 2] {
     let order = |f: &dyn Fn(usize) -> f64| (f(512) / f(256)).log2();
     let epsilon = 0.2;
@@ -33,7 +34,8 @@ fn rates_of_appendix(couplings: &Couplings) -> Entry {
     Claim::new(
         "proposition.rates",
         ("Appendix A, Proposition", "the learning rates"),
-        "The learning rates that keep both steps finite: the powers of t, as the inverse of the gradients'.",
+        "The powers of t in the learning rates that keep both steps finite: the inverse of those in the \
+         gradients.",
         "η_1 = O(1/t^2), η_2 = O(1/t)",
         ASYMPTOTIC,
     )
@@ -46,9 +48,9 @@ fn rates_of_text(couplings: &Couplings) -> Entry {
     let apart = [0, 1].map(|route| second[route] - first[route]);
     Claim::new(
         "text.rates",
-        ("Section 3.2", "last paragraph, against the end of Appendix A"),
-        "Section 3.2 says that the first step needs the larger learning rate, the appendix that the second does. By the gradients, \
-         η₁/η₂ is of order 1/t: the second is the larger.",
+        ("Section 3.2", "last paragraph, compared with the end of Appendix A"),
+        "Section 3.2 says that the first step needs the larger learning rate, the appendix says that the \
+         second does. According to the gradients, η₁/η₂ is of order 1/t: the second is the larger.",
         "η_1 ≫ η_2",
         ASYMPTOTIC,
     )

@@ -1,4 +1,4 @@
-//! Appendix A, second step: the gradient of v once W_k leans towards its diagonal, term by term.
+//! Appendix A, second step: the gradient of v once W_k favours its diagonal, term by term.
 
 use induct::theory::{Coupling, Step, Weights, descend};
 
@@ -10,7 +10,7 @@ use super::truth::{Couplings, by_enumeration, diagonal_drive, dirichlet, expect,
 
 const SECTION: &str = "Appendix A, second step";
 
-/// c′ and ρ of the checks: W_k = c′ 11ᵀ + (ρ − c′) I.
+/// c′ and ρ in the checks: W_k = c′ 11ᵀ + (ρ − c′) I.
 const OFF: f64 = 0.3;
 const ON: f64 = 0.8;
 
@@ -30,13 +30,13 @@ pub fn entries(_: &Couplings) -> Vec<Entry> {
     ]
 }
 
-/// ∂f_{p,i}/∂v_j for one sequence (x from 0, p, i and j the paper's).
+/// ∂f_{p,i}/∂v_j for one sequence (x is 0-based; p, i and j are the paper's).
 fn slope(x: &[usize], p: usize, i: usize, j: usize) -> f64 {
     let weight = |q: usize| if x[q - j] == x[p - 1] { ON } else { OFF };
     (j..=p).map(|q| one_if(x[q - 1] + 1 == i) * weight(q)).sum()
 }
 
-/// Places in a sequence: (p, j, i).
+/// Cases to check: (p, j, i).
 const PLACES: [(usize, usize, usize); 6] = [
     (1, 1, 1),
     (4, 1, 2),
@@ -88,7 +88,8 @@ fn logit() -> Entry {
     Claim::new(
         "second-step.logit",
         (SECTION, "the gradient of v, first display"),
-        "The derivative of a logit by v_j splits into what a constant W_k gives and what its diagonal adds.",
+        "The derivative of a logit by v_j splits into the contribution of a constant W_k and that of its \
+         diagonal.",
         "E[∂f_(p,i)/∂v_j] = c′ π_i (p−j+1) 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = i, x_(t′−j+1) = x_p] 1{j≤p}",
         ROUTES,
     )
@@ -120,7 +121,7 @@ fn logit_v1() -> Entry {
     .equality(points)
 }
 
-/// The bracket that the logit's and the target's derivative by v_j share.
+/// The bracket that the derivatives of a logit and of the correct logit by v_j share.
 fn bracket(chain: Chain, p: usize, j: usize, i: usize, l: usize) -> f64 {
     let (lam, left) = (chain.lambda(), (p + 1 - j) as f64);
     let power = |n: usize| lam.powi(n as i32);
@@ -142,7 +143,7 @@ fn logit_vj() -> Entry {
             let right = OFF * chain.pi(i) * (p + 1 - j) as f64
                 + (ON - OFF) / (chain.lambda() - 1.0).powi(2) * sum;
             let by_powers = logit_by_powers(chain, (p, j, i));
-            // The right side stands; on the left stands the derivative by v_1, or by v_j.
+            // The right side is correct; on the left is the derivative by v_1, or by v_j.
             let left = |j| expect(chain, p, |x| slope(x, p, i, j));
             let point = Point::new(&place(chain, (p, j, i)), left(1), [right, by_powers]);
             points.push(point.corrected(left(j)));
@@ -151,7 +152,7 @@ fn logit_vj() -> Entry {
     Claim::new(
         "second-step.logit-vj",
         (SECTION, "eq. grad_2nd_i, the case j ≥ 2"),
-        "The derivative of a logit by v_j, summed: the left side says v_1.",
+        "The derivative of a logit by v_j, summed; the left side is printed with v_1.",
         "E[∂f_(p,i)/∂v_1] = c′ π_i (p−j+1) + (ρ−c′)/(λ−1)^2 Σ_(l=1)^2 π_l (β_il β_li (λ^p − λ^(j−1))/(λ−1) + \
          β_il γ_li (λ^(p−j+1) − 1)/(λ−1) + (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li))",
         ["the printed right side", "powers of P"],
@@ -210,8 +211,9 @@ fn target_general() -> Entry {
     Claim::new(
         "second-step.target",
         (SECTION, "the derivative of the ground truth logit"),
-        "The derivative of the right logit by v_j splits in the same way.",
-        "E[∂f_(p,x_(p+1))/∂v_j] = c′ Σ_(t′=j)^p Pr[x_t′ = x_(p+1)] 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = x_(p+1), x_(t′−j+1) = x_p] 1{j≤p}",
+        "The derivative of the correct logit by v_j splits in the same way.",
+        "E[∂f_(p,x_(p+1))/∂v_j] = c′ Σ_(t′=j)^p Pr[x_t′ = x_(p+1)] 1{j≤p} + (ρ−c′) Σ_(t′=j)^p Pr[x_t′ = \
+         x_(p+1), x_(t′−j+1) = x_p] 1{j≤p}",
         ["all sequences", "all sequences, part by part"],
     )
     .equality(points)
@@ -233,8 +235,8 @@ fn target_v1() -> Entry {
     }
     Claim::new(
         "second-step.target-v1",
-        (SECTION, "the right logit, j = 1"),
-        "What the diagonal of W_k adds to the derivative of the right logit by v_1.",
+        (SECTION, "the correct logit, j = 1"),
+        "What the diagonal of W_k adds to the derivative of the correct logit by v_1.",
         "Σ_(t′=1)^p Pr[x_t′ = x_(p+1) = x_p] = Σ_(i=1)^2 (π_i P_ii)/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
         ROUTES,
     )
@@ -261,10 +263,10 @@ fn target_vj() -> Entry {
     }
     Claim::new(
         "second-step.target-vj",
-        (SECTION, "the right logit, j ≥ 2"),
-        "What the diagonal of W_k adds to the derivative of the right logit by v_j.",
-        "1/(λ−1)^2 Σ_(i=1)^2 Σ_(l=1)^2 π_l P_li (β_il β_li (λ^p − λ^(j−1))/(λ−1) + β_il γ_li (λ^(p−j+1) − 1)/(λ−1) + \
-         (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li)) 1{j≤p}",
+        (SECTION, "the correct logit, j ≥ 2"),
+        "What the diagonal of W_k adds to the derivative of the correct logit by v_j.",
+        "1/(λ−1)^2 Σ_(i=1)^2 Σ_(l=1)^2 π_l P_li (β_il β_li (λ^p − λ^(j−1))/(λ−1) + β_il γ_li (λ^(p−j+1) − \
+         1)/(λ−1) + (p−j+1)(γ_il β_li λ^(j−1) + γ_il γ_li)) 1{j≤p}",
         ROUTES,
     )
     .equality(points)
@@ -279,7 +281,7 @@ fn leaning(t: usize, off: f64, on: f64) -> Weights {
 }
 
 fn scale_of_first() -> Entry {
-    // c of the first step, where ∂L⁰/∂v is taken at W_k = c 11ᵀ.
+    // c in the first step, where ∂L⁰/∂v is taken at W_k = c 11ᵀ.
     const C: f64 = 0.02;
     let mut points = Vec::new();
     for chain in CHAINS {
@@ -306,8 +308,8 @@ fn scale_of_first() -> Entry {
     Claim::new(
         "second-step.scale-of-first",
         (SECTION, "eqs. v_step2_1, v_step2_2, 2ndstep_1, 2ndstep_j, init-one: the term c′ ∂L⁰/∂v_j"),
-        "The part of the gradient that a constant W_k gives is c′ times that of the first step, which already holds the \
-         factor c of its W_k.",
+        "The contribution of a constant W_k to the gradient is c′ times that of the first step, which \
+         already contains the factor c of its W_k.",
         "−∂L/∂v_j = −c′ ∂L^0/∂v_j + (ρ−c′)/t (…)",
         ["recursion over t", "all sequences"],
     )
@@ -315,7 +317,7 @@ fn scale_of_first() -> Entry {
     .equality(points)
 }
 
-/// −∂L/∂v_j at W_k = I for the chains of the grid: recursion, and all sequences.
+/// −∂L/∂v_j at W_k = I for the chains of the grid, by recursion and over all sequences.
 fn diagonal_points(
     js: impl Fn(usize) -> std::ops::RangeInclusive<usize>,
     forms: impl Fn(Chain, usize, usize) -> [f64; 2],
@@ -360,7 +362,7 @@ fn v1_sum() -> Entry {
     Claim::new(
         "second-step.v1-sum",
         (SECTION, "eq. v_step2_1, second line"),
-        "What the diagonal adds to v_1, before the sum over p is taken.",
+        "What the diagonal adds to v_1, before summing over p.",
         "1/t Σ_(p=1)^t Σ_(i=1)^2 (P_ii − 1/2) π_i/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
         DIAGONAL,
     )
@@ -372,12 +374,14 @@ fn v1_closed() -> Entry {
     Claim::new(
         "second-step.v1-closed",
         (SECTION, "eq. v_step2_1, last line"),
-        "What the diagonal adds to v_1, summed: the first term has lost a factor on the way from the line before.",
-        "1/t [((λ−λ^(t+1))/(1−λ) − t) ((a−1)(b−1))/(λ−1)^2 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 (t(t+1))/2]",
+        "What the diagonal adds to v_1, summed; the first term has lost a factor of the line before.",
+        "1/t [((λ−λ^(t+1))/(1−λ) − t) ((a−1)(b−1))/(λ−1)^2 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 \
+         (t(t+1))/2]",
         DIAGONAL,
     )
     .correction(
-        "1/t [((λ−λ^(t+1))/(1−λ) − t) (λ(a−1)(b−1))/(λ−1)^3 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 (t(t+1))/2]",
+        "1/t [((λ−λ^(t+1))/(1−λ) − t) (λ(a−1)(b−1))/(λ−1)^3 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 \
+         (t(t+1))/2]",
         "(a−1)(b−1)/(λ−1)² → λ(a−1)(b−1)/(λ−1)³",
     )
     .equality(diagonal_points(|_| 1..=1, forms))
@@ -389,7 +393,7 @@ fn vj_closed() -> Entry {
     Claim::new(
         "second-step.vj-closed",
         (SECTION, "eq. v_step2_2, second term of the bracket"),
-        "What the diagonal adds to v_j, summed: one denominator has the wrong sign.",
+        "What the diagonal adds to v_j, summed; one denominator has the wrong sign.",
         "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(λ−1) − t + j − 1)",
         DIAGONAL,
     )
@@ -404,7 +408,7 @@ fn vj_start() -> Entry {
     let (t, c, eta) = (7, 0.02, 0.5);
     let start = Weights::constant(2, t, c, c);
     let coupling = Coupling::of_prior(&dirichlet(), t).expect("known");
-    let path = descend(&start, &[Step::new(&coupling, eta); 2]).expect("proper steps");
+    let path = descend(&start, &[Step::new(&coupling, eta); 2]).expect("valid steps");
     let first = start.plus(-eta, &by_enumeration(&dirichlet(), &start));
     let second = first.plus(-eta, &by_enumeration(&dirichlet(), &first));
     let points = (2..=t).map(|j| {

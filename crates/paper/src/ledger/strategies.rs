@@ -32,7 +32,7 @@ fn sequences() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-/// Transitions from the last symbol of `x`, to each symbol.
+/// The number of transitions from the last symbol of `x` to each symbol.
 fn followers(x: &[u8]) -> [f64; 2] {
     let last = x[x.len() - 1];
     let mut counts = [0.0; 2];
@@ -42,8 +42,8 @@ fn followers(x: &[u8]) -> [f64; 2] {
     counts
 }
 
-/// E[p^power] of the probability of symbol `j` after the last symbol, by a Gauss rule that is exact for integer `alpha`: prior
-/// times likelihood of the transitions seen.
+/// E[p^power] for the probability p of symbol `j` after the last symbol: prior times likelihood of the
+/// observed transitions, integrated by a Gauss rule that is exact for integer `alpha`.
 fn by_rule(x: &[u8], alpha: [f64; 2], j: usize, power: i32) -> f64 {
     let counts = followers(x);
     let rule = gauss_legendre(40, 0.0, 1.0);
@@ -57,7 +57,7 @@ fn by_rule(x: &[u8], alpha: [f64; 2], j: usize, power: i32) -> f64 {
     moment(power) / moment(0)
 }
 
-/// What the library's counting strategy says of symbol `j`.
+/// The probability that the library's counting strategy assigns to symbol `j`.
 fn by_strategy(x: &[u8], alpha: [f64; 2], j: usize) -> f64 {
     let alpha = Alpha::Vector(alpha.to_vec());
     let bigram: &dyn Strategy = &Ngram::new(2, 2, &alpha).expect("a proper prior");
@@ -106,7 +106,7 @@ fn mean_general() -> Entry {
     Claim::new(
         "posterior.mean",
         (POSTERIOR, "third display"),
-        "The posterior mean of a transition probability: N is all transitions, N_i those from state i.",
+        "The posterior mean of a transition probability. N counts all transitions, N_i those from state i.",
         "E[P_ij | x] = (c_ij + α_j)/(N + Σ_i α_i)",
         ROUTES,
     )
@@ -122,7 +122,8 @@ fn mean_uniform() -> Entry {
     Claim::new(
         "posterior.mean-uniform",
         (POSTERIOR, "after the third display"),
-        "The posterior mean under the uniform prior, if the start tells nothing about the chain.",
+        "The posterior mean under the uniform prior, if the first symbol is not used as evidence about the \
+         chain.",
         "E[P_ij | x] = (c_ij + 1)/(N_i + k)",
         ROUTES,
     )
@@ -140,7 +141,8 @@ fn beta() -> Entry {
                     counts[0] + counts[1] + alpha[0] + alpha[1],
                 );
                 let no = all - alpha[j] - counts[j];
-                // E p² of Beta(yes, no); the strategy gives it as two symbols in a row that follow the same state.
+                // E p² of Beta(yes, no); for the strategy, the probability of two successive `j` after the
+                // same state.
                 let printed = yes * (yes + 1.0) / ((yes + no) * (yes + no + 1.0));
                 let mut more = alpha;
                 more[j] += 1.0;
@@ -176,7 +178,7 @@ fn start() -> Entry {
     for t in [8, 16, 32, 64] {
         let classes = Classes::new(&prior, t).expect("a known prior");
         let by_classes = classes.cross_entropy(bigram) - classes.bayes();
-        // The library's exact Bayes on one sequence of every class.
+        // The library's exact Bayes on one sequence per class.
         let by_bayes = classes.cross_entropy(bigram)
             - classes.cross_entropy(|class| {
                 let answer = bayes.next_distribution(&one_of(class));
@@ -188,24 +190,24 @@ fn start() -> Entry {
     Claim::new(
         "posterior.start",
         (POSTERIOR, "the Remark"),
-        "The bigram strategy ignores what the stationary start tells about the chain; what it loses to Bayes vanishes with t (in nats, at \
-         the last symbol).",
+        "The bigram strategy ignores what the stationary start says about the chain; its loss relative to \
+         Bayes vanishes with t (in nats, at the last symbol).",
         "loss(bigrams) − loss(Bayes) → 0",
-        ["all sequences by their counts", "the library's exact Bayes"],
+        ["all sequences, grouped by counts", "the library's exact Bayes"],
     )
     .tolerance(1e-6)
     .number("loss(bigrams) − loss(Bayes) at t = 64", points[3].truth[0])
     .leading(-1.0, |_| 0.0, points)
 }
 
-/// Some sequence of a class.
+/// One sequence of a class.
 fn one_of(class: &Class) -> Vec<u8> {
     let mut left = class.transitions;
     let mut x = vec![class.first as u8];
     let mut at = class.first;
     let length = class.symbols[0] + class.symbols[1];
     while x.len() < length {
-        // Stay as long as possible; the last run of each symbol takes all that is left.
+        // The first run of each symbol uses up its repetitions; later runs have length one.
         let next = if left[at][at] > 0 { at } else { 1 - at };
         left[at][next] -= 1;
         at = next;
@@ -214,7 +216,7 @@ fn one_of(class: &Class) -> Vec<u8> {
     x
 }
 
-/// The minimal model's hand-made weights count what they should.
+/// The minimal model's constructed weights count what they should.
 fn fact(id: &'static str, kind: MinimalStart) -> Entry {
     let counts_pairs = kind == MinimalStart::Bigram {};
     let spec = ModelSpec::Minimal(MinimalSpec {
@@ -273,12 +275,12 @@ fn fact(id: &'static str, kind: MinimalStart) -> Entry {
     .equality(points)
 }
 
-/// A uniform W_k with a v that leans towards v_1: what does it count?
+/// What a uniform W_k counts with a v that favours v_1.
 fn passing_unigrams(couplings: &Couplings) -> Entry {
     let t = 7;
     let spec = ModelSpec::Minimal(MinimalSpec::default());
     let model = Model::new(&spec, 2, t).expect("a minimal model");
-    // v after a first step of η = 1 from c = 1, and v on the current symbol alone.
+    // v after a first step with η = 1 from c = 1, and v on the current symbol only.
     let stepped: Vec<f64> = first_drive(couplings.dirichlet(t))
         .v
         .iter()
@@ -303,8 +305,9 @@ fn passing_unigrams(couplings: &Couplings) -> Entry {
     Claim::new(
         "text.passing-unigrams",
         ("Section 3.2", "“correspond precisely to the unigram solution”"),
-        "A uniform W_k with a v that leans towards v_1 counts symbols. With any v a uniform W_k counts symbols, but each with the weight \
-         v_1 + … + v_t′ of its position: late ones count more unless v is on the current symbol alone.",
+        "A uniform W_k with a v that favours v_1 counts symbols. With any v, a uniform W_k counts symbols, \
+         but each with the weight v_1 + … + v_t′ of its position: late ones count more unless v is on the \
+         current symbol alone.",
         "W_k = 11^T : f(E)_(p,i) = v_1 Σ_(t′=1)^p 1{x_t′ = i}",
         ["the model's naive twin", "counts weighted by v_1 + … + v_t′"],
     )

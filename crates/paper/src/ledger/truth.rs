@@ -1,4 +1,4 @@
-//! What the entries share: sums over all sequences, averages by two rules, and gradients by a second formula.
+//! What entries share: sums over all sequences, averages by two rules, and gradients by a second formula.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ pub fn expect(chain: Chain, count: usize, f: impl Fn(&[usize]) -> f64) -> f64 {
         .sum()
 }
 
-/// One if so, else zero.
+/// One if the condition holds, else zero.
 pub fn one_if(holds: bool) -> f64 {
     f64::from(holds)
 }
 
-/// The prior of one chain.
+/// The prior that contains only one chain.
 pub fn only(chain: Chain) -> TaskPrior {
     let table = chain.rows().chunks(2).map(<[f64]>::to_vec).collect();
     TaskPrior::new(&PriorSpec::from(Fixed { table }), 2, 2).expect("the grid holds proper chains")
@@ -49,8 +49,9 @@ pub fn by_enumeration(prior: &TaskPrior, weights: &Weights) -> Weights {
     all.gradient
 }
 
-/// The average of f(a, b) over the unit square, by two rules: the exact one in s and w, for which f must be a polynomial of
-/// `degree` times homogeneous fractions in 1 − a and 1 − b, and tensor rules in a and b on panels.
+/// The average of f(a, b) over the unit square, by two rules: the exact one in s and w, for which f must be a
+/// polynomial of degree `degree` times homogeneous fractions in 1 − a and 1 − b; and tensor rules in a and b
+/// on panels.
 pub fn average(degree: usize, f: impl Fn(Chain) -> f64) -> [f64; 2] {
     let degree = Degree {
         transitions: degree,
@@ -70,7 +71,7 @@ pub fn average(degree: usize, f: impl Fn(Chain) -> f64) -> [f64; 2] {
     [exact, panels]
 }
 
-/// The unit square by tensor rules on panels that shrink geometrically towards both ends of each side.
+/// Tensor rules for the unit square, on panels that shrink geometrically towards both ends of each side.
 pub fn square_panels() -> impl Iterator<Item = (Chain, f64)> {
     let side = side_panels();
     let other = side.clone();
@@ -82,7 +83,7 @@ pub fn square_panels() -> impl Iterator<Item = (Chain, f64)> {
     })
 }
 
-/// One side of it: towards 1 down to 2⁻¹⁶, towards 0 down to 2⁻⁸.
+/// The rule for one side, with panels down to 2⁻¹⁶ towards 1 and down to 2⁻⁸ towards 0.
 fn side_panels() -> Vec<(f64, f64)> {
     let up = (1..=16).map(|level| 1.0 - 0.5_f64.powi(level));
     let down = (2..=8).rev().map(|level| 0.5_f64.powi(level));
@@ -96,13 +97,14 @@ fn side_panels() -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// −∂L/∂W_k\[m,l\] at v = 1 (paper's indices), by the eigenvalue: P^n = 1π + λ^n (I − 1π), and how often each distance occurs.
+/// −∂L/∂W_k\[m,l\] at v = 1 (the paper's indices), from the eigenvalue, P^n = 1π + λ^n (I − 1π), and the
+/// number of times that each distance occurs.
 pub fn w_by_distances(chain: Chain, t: usize, m: usize, l: usize) -> f64 {
     let lam = chain.lambda();
     let (mut far, mut near, mut power) = (0.0, 0.0, 1.0);
     for n in 0..t {
         let left = (t - n) as f64;
-        // Σ λ^(p−s): the middle one has n + 1 places. Σ λ^(p−t′) and Σ λ^(t′−s): the third has 1 … t − n.
+        // Σ λ^(p−s): t′ has n + 1 positions. Σ λ^(p−t′) and Σ λ^(t′−s): the third index has 1 … t − n.
         far += left * (n as f64 + 1.0) * power;
         near += left * (left + 1.0) / 2.0 * power;
         power *= lam;
@@ -120,7 +122,7 @@ pub fn w_by_distances(chain: Chain, t: usize, m: usize, l: usize) -> f64 {
     chain.pi(l) * sum / count
 }
 
-/// −∂L/∂v_j (paper's index) for W_k = 11ᵀ and for W_k = I, by the eigenvalue and the distances.
+/// −∂L/∂v_j (the paper's index) for W_k = 11ᵀ and for W_k = I, from the eigenvalue and the distances.
 pub fn v_by_distances(chain: Chain, t: usize, j: usize) -> [f64; 2] {
     let (lam, count) = (chain.lambda(), t + 1 - j);
     let (mut pairs, mut curved, mut power) = (0.0, 0.0, 1.0);
@@ -134,7 +136,7 @@ pub fn v_by_distances(chain: Chain, t: usize, j: usize) -> [f64; 2] {
     let mut sums = [-0.5 * pairs, 0.0];
     for i in [1, 2] {
         let pi = chain.pi(i);
-        // Pr[x_{p+1} = x_q = i], one step more than the distance of p and q
+        // Pr[x_{p+1} = x_q = i]: one step more than the distance between p and q.
         sums[0] += pi * (pi * pairs + (1.0 - pi) * lam * curved);
         for l in [1, 2] {
             let there = pi + back * (one_if(l == i) - pi);
@@ -145,7 +147,8 @@ pub fn v_by_distances(chain: Chain, t: usize, j: usize) -> [f64; 2] {
     sums.map(|sum| sum / t as f64)
 }
 
-/// Averages over a, b ~ U(0, 1) of the two functions above at v = 1: [W₁₁, W₁₂, then v_j for 11ᵀ, v_j for I, for each of `js`].
+/// Averages over a, b ~ U(0, 1) of the two functions above at v = 1: W₁₁ and W₁₂, then for each of `js` v_j
+/// at 11ᵀ and v_j at I.
 pub fn averages_by_distances(t: usize, js: &[usize]) -> Vec<f64> {
     let mut sums = vec![0.0; 2 + 2 * js.len()];
     for (chain, weight) in square_panels() {
@@ -160,7 +163,7 @@ pub fn averages_by_distances(t: usize, js: &[usize]) -> Vec<f64> {
     sums
 }
 
-/// Lengths for asymptotics.
+/// Lengths at which asymptotic orders are measured.
 pub const LENGTHS: [usize; 4] = [64, 128, 256, 512];
 
 /// Averaged couplings, each computed once.
@@ -172,7 +175,7 @@ pub struct Couplings {
 
 impl Couplings {
     pub fn new() -> Self {
-        // The longest first: they are what takes time.
+        // Longest first, since these take the most time.
         let powers = (1..=10).rev().map(|power| 1 << power);
         let lengths: Vec<usize> = powers.chain([3, 5, 6, 7, 12, 100]).collect();
         let of = |prior: &TaskPrior| {
@@ -192,13 +195,14 @@ impl Couplings {
         }
     }
 
-    /// The second route to averages over a, b ~ U(0, 1) at v = 1: [W₁₁, W₁₂], for 4, 8, 16, 32 and [`LENGTHS`].
+    /// The second route to averages over a, b ~ U(0, 1) at v = 1: [W₁₁, W₁₂], for 4, 8, 16, 32 and
+    /// [`LENGTHS`].
     pub fn w_by_distances(&self, t: usize) -> [f64; 2] {
         let values = &self.by_distances[&t];
         [values[0], values[1]]
     }
 
-    /// The same for v_j, j = 1, 2, 3: at W_k = 11ᵀ and at W_k = I.
+    /// The second route to v_j, j = 1, 2, 3: at W_k = 11ᵀ and at W_k = I.
     pub fn v_by_distances(&self, t: usize, j: usize) -> [f64; 2] {
         let values = &self.by_distances[&t];
         [values[2 * j], values[2 * j + 1]]
@@ -209,13 +213,13 @@ impl Couplings {
         &self.dirichlet[&t]
     }
 
-    /// a = b ~ U(0, 1), for the same.
+    /// a = b ~ U(0, 1), for the same lengths.
     pub fn diagonal(&self, t: usize) -> &Coupling {
         &self.diagonal[&t]
     }
 }
 
-/// −∇L at W_k = 11ᵀ, v = 1: all that the first step from a constant start needs.
+/// −∇L at W_k = 11ᵀ, v = 1: everything that the first step from a constant start needs.
 pub fn first_drive(coupling: &Coupling) -> Weights {
     let ones = Weights::constant(2, coupling.length(), 1.0, 1.0);
     let zero = Weights::constant(2, coupling.length(), 0.0, 0.0);

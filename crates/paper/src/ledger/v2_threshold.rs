@@ -1,11 +1,12 @@
-//! Whether v_2, the weight of the previous symbol, comes to lead after two steps from a constant start.
+//! The learning rate above which v_2, the weight of the previous symbol, leads after two steps from a
+//! constant start.
 //!
-//! The answer does not depend on the constant: every weight is proportional to it.
+//! It does not depend on the constant, since every weight is proportional to it.
 
 use induct::theory::{Coupling, Weights};
 
-/// By how much v_2 is above every other v_j after two steps of learning rate η (negative: below the largest), over the sum of
-/// their sizes. For t = 1 there is no v_2: minus one.
+/// The lead of v_2 over the largest other v_j after two steps with learning rate η, relative to the sum of
+/// their magnitudes; negative if v_2 is behind. For t = 1 there is no v_2, and the result is −1.
 pub fn lead_of_v2(coupling: &Coupling, eta: f64) -> f64 {
     let mut at = Weights::constant(coupling.states(), coupling.length(), 1.0, 1.0);
     for _ in 0..2 {
@@ -19,7 +20,7 @@ pub fn lead_of_v2(coupling: &Coupling, eta: f64) -> f64 {
     }
 }
 
-/// The learning rate from which on v_2 leads, if there is one below 10⁹: found by bisection to twelve digits.
+/// The learning rate above which v_2 leads, by bisection to twelve digits; `None` if there is none below 10⁹.
 pub fn v2_threshold(coupling: &Coupling) -> Option<f64> {
     let (mut low, mut high) = (1e-12_f64, 1e9_f64);
     if lead_of_v2(coupling, high) <= 0.0 {

@@ -1,10 +1,10 @@
-//! The head of the report: what became of each claim.
+//! The first section of the report: the outcome of each claim.
 
 use super::{number, scrolling, table_head};
 use crate::claims::{Decided, Part, Verdict};
 use crate::html::escape;
 
-/// How many claims have each verdict, in words.
+/// The number of claims with each verdict.
 pub(super) fn counts(claims: &[Decided]) -> String {
     let all = [
         Verdict::Holds,
@@ -36,8 +36,9 @@ pub(super) fn table(claims: &[Decided]) -> String {
             .iter()
             .filter(|part| part.verdict == Verdict::Holds);
         format!(
-            "<tr><th scope=\"row\"><a href=\"#{id}\">{id}</a></th><td>{}</td><td>{} <span class=\"interval\">{} of {}</span></td>\
-             <td class=\"number\">{}</td><td>{}</td><td class=\"number\">{}</td><td><a href=\"#figure-{figure}\">{figure}</a></td></tr>\n",
+            "<tr><th scope=\"row\"><a href=\"#{id}\">{id}</a></th><td>{}</td><td>{} <span \
+             class=\"interval\">{} of {}</span></td><td class=\"number\">{}</td><td>{}</td><td \
+             class=\"number\">{}</td><td><a href=\"#figure-{figure}\">{figure}</a></td></tr>\n",
             escape(claim.title),
             badge(claim.verdict),
             holding.count(),
@@ -52,7 +53,7 @@ pub(super) fn table(claims: &[Decided]) -> String {
     let heads = [
         "claim",
         "in short",
-        "verdict, parts that hold",
+        "verdict (parts that hold)",
         "first part: effect",
         "holds if",
         "seeds",
@@ -68,7 +69,7 @@ pub(super) fn table(claims: &[Decided]) -> String {
     )
 }
 
-/// With a proper sign.
+/// Replaces hyphens by minus signs.
 fn minus(text: &str) -> String {
     text.replace('-', "−")
 }
@@ -85,11 +86,12 @@ fn value(effect: Option<f64>, interval: Option<[f64; 2]>) -> String {
     }
 }
 
-/// A claim with all that was measured.
+/// A claim with all its measures.
 pub(super) fn article(claim: &Decided) -> String {
     let row = |part: &Part| {
         format!(
-            "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td><td>{}</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
+            "<tr><td>{}</td><td>{}</td><td class=\"number\">{}</td><td>{}</td><td \
+             class=\"number\">{}</td><td>{}</td></tr>\n",
             escape(&part.what),
             escape(&part.measure),
             value(part.effect, part.interval),
@@ -103,7 +105,7 @@ pub(super) fn article(claim: &Decided) -> String {
         remark => format!("<p>{}</p>\n", escape(remark)),
     };
     let heads = [
-        "of",
+        "on",
         "what is measured",
         "effect",
         "holds if",
@@ -116,7 +118,8 @@ pub(super) fn article(claim: &Decided) -> String {
         claim.parts.iter().map(row).collect::<String>()
     );
     format!(
-        "<article id=\"{id}\">\n<h3>{id}. {} {}</h3>\n<p>{} <span class=\"place\">In the paper: {}. Shown in <a href=\"#figure-{figure}\">figure {figure}</a>.</span></p>\n{}{remark}</article>\n",
+        "<article id=\"{id}\">\n<h3>{id}. {} {}</h3>\n<p>{} <span class=\"place\">In the paper: {}. See <a \
+         href=\"#figure-{figure}\">figure {figure}</a>.</span></p>\n{}{remark}</article>\n",
         escape(claim.title),
         badge(claim.verdict),
         escape(claim.statement),

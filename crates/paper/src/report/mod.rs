@@ -1,6 +1,7 @@
-//! The report: claims at its head, then every figure with its reading, what was trained, and how.
+//! The report: claims first, then every figure with an explanation, what was trained, and how.
 //!
-//! One file that asks for nothing: figures are inline, laid out for three widths, and the only script moves the slider.
+//! It is one self-contained file: figures are inline, laid out for three widths, and the only script is the
+//! slider's.
 
 mod claims;
 mod page;
@@ -10,14 +11,14 @@ pub use page::{Making, report};
 
 use crate::html::escape;
 
-/// Names of columns.
+/// The head of a table.
 fn table_head(names: &[&str]) -> String {
     let cell = |name: &&str| format!("<th scope=\"col\">{name}</th>");
     let cells: String = names.iter().map(cell).collect();
     format!("<thead><tr>{cells}</tr></thead>\n")
 }
 
-/// A table that scrolls sideways where the page is too narrow for it.
+/// A table that scrolls sideways if the page is too narrow for it.
 fn scrolling(name: &str, table: &str) -> String {
     format!(
         "<section class=\"scroll\" aria-label=\"{}\" tabindex=\"0\">{table}</section>\n",
@@ -25,7 +26,7 @@ fn scrolling(name: &str, table: &str) -> String {
     )
 }
 
-/// A number with three digits that count.
+/// A number with three significant digits.
 fn number(x: f64) -> String {
     let places = match x.abs() {
         a if a >= 100.0 => 0,

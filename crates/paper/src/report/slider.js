@@ -1,7 +1,7 @@
 {
   const slider = document.getElementById("moment");
   const label = document.getElementById("moment-label");
-  // The same arcs are there once for every width of the page.
+  // The page contains the same arcs once per layout width.
   const pictures = [...document.querySelectorAll("#arcs svg")].map((svg) => [...svg.querySelectorAll(".arc")]);
   const show = () => {
     const frame = FRAMES[slider.value];

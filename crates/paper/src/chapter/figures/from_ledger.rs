@@ -1,4 +1,4 @@
-//! Figures of what the ledger's entries hold: deviations, lags, decisions.
+//! Figures of the evidence in the ledger: deviations, lags, decisions.
 
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
@@ -14,12 +14,13 @@ fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)>
         true => entry.evidence.corrected_off,
         false => Some(entry.evidence.printed_off),
     };
-    // What agrees to the last bit has no place on a log axis: it stands at the bottom.
+    // Deviations of exactly zero cannot be shown on a log axis: they go to the bottom.
     let points = chosen.filter_map(|(at, entry)| Some((at, off(entry)?.max(1e-17))));
     points.filter(|point| point.1.is_finite()).collect()
 }
 
-/// Equalities that are asked to hold to rounding; a few are about powers or about samples, and have more room.
+/// The tolerance of equalities that must hold to rounding. A few are about measured powers or samples and
+/// have a larger one.
 const ROUNDING: f64 = 1e-9;
 
 pub fn deviations(entries: &[Entry]) -> ChapterFigure {
@@ -62,9 +63,9 @@ pub fn deviations(entries: &[Entry]) -> ChapterFigure {
         ),
     ];
     let plot = Plot {
-        title: "How far printed formulas are from the truth".into(),
+        title: "Deviation of the printed formulas from the truth".into(),
         x: Axis::linear("equalities, in the order of the paper").range(0.0, count as f64 + 1.0),
-        y: Axis::log("largest deviation on the grid, over the largest truth"),
+        y: Axis::log("largest deviation on the grid, relative to the largest true value"),
         series: series
             .into_iter()
             .filter(|s| !s.values.is_empty())
@@ -76,9 +77,10 @@ pub fn deviations(entries: &[Entry]) -> ChapterFigure {
         name: "deviations",
         after: "summary",
         caption: format!(
-            "The largest deviation of each of {count} claimed equalities of closed forms from the truth, on its grid of (a, b, t, j). What agrees, \
-             agrees to rounding; what does not is off by a visible part of the quantity itself, and the corrected forms agree to \
-             rounding again. Deviations of zero stand at 10<sup>−17</sup>; forms without a finite value are not shown."
+            "The largest deviation of each of {count} claimed equalities of closed forms from the truth, on \
+             its grid of (a, b, t, j). Correct forms agree to rounding; misprints deviate by a visible \
+             fraction of the quantity itself, and their corrected forms agree to rounding again. Deviations \
+             of zero are shown at 10<sup>−17</sup>; forms without a finite value are not shown."
         ),
         drawn: Figure {
             description:
@@ -145,15 +147,18 @@ pub fn odd_even(entries: &[Entry]) -> ChapterFigure {
     ChapterFigure {
         name: "odd-even",
         after: "second-step",
-        caption: "Left: the moment of λ in what the diagonal of W<sub>k</sub> adds to v<sub>j</sub>, in size. Even and odd lags fall along straight \
-                  lines on log axes: like powers of j, not like the geometric series (dashed) that the first two even lags begin. Right: \
-                  all that the diagonal adds at t = 100, where (t−j+1)(t−j+2) takes over from the moments as j grows."
+        caption: "Left: the magnitude of the moment of λ in what the diagonal of W<sub>k</sub> adds to \
+                  v<sub>j</sub>. Even and odd lags fall along straight lines on log axes, like powers of j, \
+                  and not like the geometric series (dashed) through the first two even lags. Right: \
+                  everything that the diagonal adds at t = 100, where (t−j+1)(t−j+2) dominates the moments \
+                  as j grows."
             .into(),
         drawn: Figure {
             description: "Odd and even lags on log axes: both fall like a power of j.".into(),
             panels: vec![
-                plot("The moments of λ", "size of the moment", left),
-                plot("What the diagonal adds, t = 100", "addition to v_j over (ρ − c′) η", pair(added, "odd j")),
+                plot("The moments of λ", "magnitude of the moment", left),
+                plot("What the diagonal adds, t = 100", "addition to v_j over (ρ − c′) η", pair(added, "odd \
+                                                                                                        j")),
             ],
             ..Figure::default()
         },
@@ -196,7 +201,7 @@ pub fn decisions(entries: &[Entry]) -> ChapterFigure {
     let plot = Plot {
         title: "Does the curriculum of the Proposition reach bigrams? (ε = 0.2)".into(),
         x: Axis::log("t").range(30.0, 270.0),
-        y: Axis::linear("share of sequences at whose end the likelier symbol is ranked first")
+        y: Axis::linear("share of sequences after which the likelier symbol is ranked first")
             .range(0.4, 1.0),
         series,
         aspect: 0.5,
@@ -207,14 +212,15 @@ pub fn decisions(entries: &[Entry]) -> ChapterFigure {
         name: "decisions",
         after: "proposition",
         caption: format!(
-            "Chains with a = b ~ U(0.3, 0.7), which the second step trained on. At t = 256 two steps are right {:.2} of the time with \
-             w<sub>init</sub> = 0 and {:.2} with w<sub>init</sub> = v<sub>init</sub>; counting transitions {:.2}; a coin ½.",
+            "Chains with a = b ~ U(0.3, 0.7), the second step's training distribution. At t = 256, two steps \
+             are right with frequency {:.2} for w<sub>init</sub> = 0 and {:.2} for w<sub>init</sub> = \
+             v<sub>init</sub>; counting transitions, {:.2}; a coin toss, ½.",
             right("w_init = 0"),
             right("w_init = v_init"),
             right("bigrams")
         ),
         drawn: Figure {
-            description: "Share of right decisions after the Proposition's two steps, against t."
+            description: "Share of correct decisions after the Proposition's two steps, against t."
                 .into(),
             panels: vec![Panel::Plot(plot)],
             ..Figure::default()

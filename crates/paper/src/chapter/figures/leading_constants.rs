@@ -1,13 +1,14 @@
-//! The constants of the leading orders, by quadrature.
+//! The constants of the leading orders, by exact quadrature.
 
 use induct::theory::{Degree, chains};
 
 use super::prior;
 
-/// What multiplies the highest power of t in the first two steps from a constant start, over a, b ~ U(0, 1).
+/// The coefficients of the highest power of t in the first two steps from a constant start, over a, b ~ U(0,
+/// 1).
 ///
-/// Each is an integral over the unit square of a fraction that is homogeneous in 1 − a and 1 − b, times a polynomial: the rule that
-/// averages couplings is exact for it.
+/// Each is an integral over the unit square of a polynomial times a fraction that is homogeneous in 1 − a and
+/// 1 − b. The rule that averages couplings is exact for these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeadingConstants {
     /// B: first step, diagonal of W_k, with (t+1)(t+2)/6. (ln 256 − 5)/12 = 0.0454.

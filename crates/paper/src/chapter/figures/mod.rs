@@ -14,22 +14,22 @@ use crate::ledger::Entry;
 
 /// A figure with its place in the chapter.
 pub struct ChapterFigure {
-    /// Of its files.
+    /// The name of its files.
     pub name: &'static str,
-    /// After which group of entries it stands.
+    /// The part of the chapter in which it appears.
     pub after: &'static str,
-    /// What is below it, as HTML.
+    /// The caption, as HTML.
     pub caption: String,
     /// The figure itself.
     pub drawn: Figure,
 }
 
-/// The paper's prior: two states, every chain alike.
+/// The paper's prior for two states: uniform over chains.
 pub(crate) fn prior() -> TaskPrior {
     TaskPrior::new(&PriorSpec::default(), 2, 2).expect("two states, Markov chains")
 }
 
-/// The exact averages over its chains.
+/// The exact average over its chains.
 pub(crate) fn coupling(prior: &TaskPrior, length: usize) -> Coupling {
     Coupling::of_prior(prior, length).expect("a uniform prior")
 }
@@ -52,7 +52,7 @@ pub fn all(entries: &[Entry]) -> Vec<ChapterFigure> {
     ]
 }
 
-/// Lengths of the curves over t.
+/// The lengths t at which curves are computed.
 const LENGTHS: [usize; 17] = [
     4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
 ];

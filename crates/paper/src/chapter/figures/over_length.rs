@@ -1,4 +1,4 @@
-//! What changes with the length of sequences: the diagonal's ratio, and the learning rate from which on v_2 leads.
+//! What changes with sequence length: the ratio of the diagonal, and the learning rate above which v_2 leads.
 
 use induct::theory::{Coupling, Weights};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value};
@@ -49,8 +49,8 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
         name: "ratio",
         after: "first-step",
         caption: format!(
-            "How many times as fast as the rest the diagonal of W<sub>k</sub> grows: {:.2} at t = {first}, {:.3} at t = {last}, {limit:.3} in the \
-             limit.",
+            "The growth of the diagonal of W<sub>k</sub> relative to the other entries: {:.2} at t = \
+             {first}, {:.3} at t = {last}, {limit:.3} in the limit.",
             ends[0], ends[1]
         ),
         drawn: Figure {
@@ -92,7 +92,7 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
         Series::new("threshold η*", Colour::Blue, Mark::Line, found.clone()),
     ];
     let plot = Plot {
-        title: "From which learning rate on v_2 leads after two steps".into(),
+        title: "The learning rate above which v_2 leads after two steps".into(),
         x: Axis::log("t"),
         y: Axis::log("learning rate η of both steps"),
         series,
@@ -117,9 +117,10 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
         name: "threshold",
         after: "second-step",
         caption: format!(
-            "Above the line v<sub>2</sub> is the largest weight after two steps from a constant start, below it v<sub>1</sub> still is; \
-             there is no such learning rate for t below {}. The learning rate 1/t², which the Proposition takes for its first step, \
-             stays below the line up to t ≈ {limit:.0}.",
+            "Above the line, v<sub>2</sub> is the largest weight after two steps from a constant start; \
+             below it, v<sub>1</sub> still is. There is no such learning rate for t below {}. The learning \
+             rate 1/t², which the Proposition uses for its first step, stays below the line up to t ≈ \
+             {limit:.0}.",
             number(
                 entries,
                 "second-step.dominant",
@@ -128,7 +129,8 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
         ),
         drawn: Figure {
             description: format!(
-                "The smallest learning rate with which v_2 leads after two steps, against t; it tends to {limit:.0} over t cubed."
+                "The learning rate above which v_2 leads after two steps, against t; it tends to {limit:.0} \
+                 over t cubed."
             ),
             panels: vec![Panel::Plot(plot)],
             ..Figure::default()

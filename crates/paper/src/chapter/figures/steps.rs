@@ -1,4 +1,4 @@
-//! The paper's figures 6 and 7: two steps, exactly and by Monte Carlo.
+//! The paper's figures 6 and 7: two steps, exact and by Monte Carlo.
 
 use induct::chain::TaskPrior;
 use induct::probe::Estimate;
@@ -13,17 +13,19 @@ const START: f64 = 0.02;
 pub const ETA: f64 = 0.03;
 const DRAWS: usize = 10_000;
 
-/// One step from `from`, exactly and by Monte Carlo.
+/// One step, exact and by Monte Carlo.
 struct Taken {
     exact: Weights,
-    /// W_k, then v: where the sampled step leads, with standard errors.
+    /// W_k and v after the sampled step, with standard errors.
     w_k: Vec<Estimate>,
     v: Vec<Estimate>,
 }
 
 fn take(prior: &TaskPrior, coupling: &Coupling, from: &Weights, seed: u64) -> Taken {
     let path = descend(from, &[Step::new(coupling, ETA)]);
-    let exact = path.expect("weights and rate of the paper").remove(0);
+    let exact = path
+        .expect("the paper's weights and learning rate")
+        .remove(0);
     let margin = 1.0 + margin_needed(from).sufficient;
     let slope = sample(prior, from, margin, DRAWS, seed).expect(VALID);
     let after = |start: &[f64], slope: &[Estimate]| {
@@ -52,7 +54,7 @@ impl Taken {
         Panel::Matrix(Matrix {
             title: title.into(),
             row_label: "current symbol".into(),
-            column_label: "symbol found; bold: exact, below: sampled ± standard error".into(),
+            column_label: "matched symbol; bold: exact, below: sampled ± standard error".into(),
             rows: vec!["0".into(), "1".into()],
             columns: vec!["0".into(), "1".into()],
             values: self.exact.w_k.clone(),
@@ -68,7 +70,7 @@ impl Taken {
 
 fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) -> Panel {
     let lags = || (1..).map(f64::from);
-    // Every lag where the pattern is, then every fourth: bars need room.
+    // Every lag in the range of the pattern, then every fourth, so that error bars do not overlap.
     let shown = |lag: &f64| *lag <= 12.0 || lag % 4.0 == 0.0;
     let sampled = lags().zip(drawn).filter(|(lag, _)| shown(lag));
     let sampled = sampled.map(|(x, drawn)| Value {
@@ -99,7 +101,7 @@ fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) ->
 }
 
 /// Why sampling cannot fail.
-const VALID: &str = "the weights of the exact steps, and their own margin";
+const VALID: &str = "exact weights with a sufficient margin";
 
 const SETTING: &str = "Start 0.02, η = 0.03, t = 100.";
 
@@ -110,9 +112,10 @@ pub fn first_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
         name: "first-step",
         after: "first-step",
         caption: format!(
-            "The paper's figure 6: W<sub>k</sub> and v after one step. {SETTING} Exact averages over chains, against the model's own \
-             forward, loss and backward on {DRAWS} sequences, each from its own chain; bars are two standard errors each way. All v<sub>j</sub> \
-             come from the same sequences, so their errors go together."
+            "The paper's figure 6: W<sub>k</sub> and v after one step. {SETTING} Exact averages over chains, \
+             compared with the model's own forward pass, loss and backward pass on {DRAWS} sequences, each \
+             from its own chain; bars are two standard errors in each direction. All v<sub>j</sub> come from \
+             the same sequences, so their errors are correlated."
         ),
         drawn: Figure {
             description: "W_k and v after the first gradient step, exact and sampled.".into(),
@@ -129,7 +132,7 @@ pub fn second_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
     let first = take(prior, coupling, &start, 6).exact;
     let taken = take(prior, coupling, &first, 7);
-    // The paper's figure: what the part of W_k above its constant adds to v.
+    // As in the paper's figure: what the part of W_k above its constant adds to v.
     let above = first.w_k[0] - first.w_k[1];
     let diagonal = Weights {
         w_k: vec![above, 0.0, 0.0, above],
@@ -155,17 +158,26 @@ pub fn second_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
         name: "second-step",
         after: "second-step",
         caption: format!(
-            "The paper's figure 7, with all of the second step: W<sub>k</sub> and v after it, and (below) what the diagonal of W<sub>k</sub> adds to \
-             v. {SETTING} Here v<sub>2</sub> = {} and v<sub>1</sub> = {}. Sampled from the exact weights after the first step; otherwise as \
-             in the figure of the first step.",
+            "The paper's figure 7, with the complete second step: W<sub>k</sub> and v after it, and (below) \
+             what the diagonal of W<sub>k</sub> adds to v. {SETTING} Here v<sub>2</sub> = {} and \
+             v<sub>1</sub> = {}. Samples start from the exact weights after the first step; otherwise as in \
+             the figure for the first step.",
             lead[0], lead[1]
         ),
         drawn: Figure {
-            description: "W_k and v after the second gradient step, and what the diagonal of W_k adds to v; exact and sampled.".into(),
+            description:
+                "W_k and v after the second gradient step, and what the diagonal of W_k adds to v; exact and \
+                 sampled."
+                    .into(),
             panels: vec![
                 taken.matrix("W_k after two steps"),
                 taken.plot("v after two steps"),
-                exact_and_sampled("What the diagonal of W_k added to v in the second step", "part of the change of v_j", &exact, &drawn),
+                exact_and_sampled(
+                    "What the diagonal of W_k added to v in the second step",
+                    "part of the change of v_j",
+                    &exact,
+                    &drawn,
+                ),
             ],
             ..Figure::default()
         },
