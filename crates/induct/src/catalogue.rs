@@ -1,18 +1,18 @@
-//! Every setting that has a name: presets, the report's experiments and the benchmark's settings all come from here, so that one name
-//! means one thing.
+//! Every named setting. Presets, the report's experiments and the benchmark's settings all come from here, so
+//! that one name means one thing.
 
 use crate::train::{Recipe, RecipeError};
 
-/// A setting with a name.
+/// A named setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it is or shows, in a line.
+    /// What it is or shows, in one line.
     pub about: &'static str,
     /// Where it comes from.
     pub origin: Origin,
-    /// Whether `induct presets` lists it: the others are points of a series, or there to be timed.
+    /// Whether `induct presets` lists it. The others are points of a series, or settings of the benchmark.
     pub listed: bool,
     /// What differs from [`Recipe::default`], as `key.path=value`.
     differs: &'static [&'static str],
@@ -21,16 +21,16 @@ pub struct Setting {
 /// Where a setting comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// As the paper's text has it.
+    /// As printed in the paper.
     Printed,
-    /// As the authors' released code has it.
+    /// As in the authors' released code.
     Released,
     /// As we recommend it: the paper's model and task, with rates and sizes that show the same in less time.
     Recommended,
 }
 
 impl Origin {
-    /// In a word.
+    /// The origin in one word.
     pub fn name(self) -> &'static str {
         match self {
             Origin::Printed => "printed",
@@ -70,7 +70,7 @@ const fn preset(
     }
 }
 
-/// A setting that is not listed.
+/// A setting that `induct presets` does not list.
 const fn further(
     name: &'static str,
     about: &'static str,
@@ -88,7 +88,8 @@ use Origin::{Printed, Recommended, Released};
 const SGD: &str = "train.optimizer={kind=\"sgd\", lr=2e-3}";
 const NOT_TRAINED: &str = "train.steps=0";
 
-/// A point of the series of priors with less and less of a unigram signal: trained on the interpolated prior, measured on the task's own.
+/// A point of the series of priors with ever less unigram signal: trained on the interpolated prior, measured
+/// on the task's prior.
 macro_rules! interpolated {
     ($p:literal) => {
         further(

@@ -1,4 +1,4 @@
-//! Digests: short names for long things, by which what is stale is told from what is current.
+//! Digests: short names for long data, which tell stale data from current.
 
 use std::fmt::Write;
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 
-/// A setting whose value is impossible: which one, what it was, and what is allowed.
+/// A setting whose value is not allowed: its name, the value, and what is allowed.
 ///
-/// Rooms name a field as they know it (`alpha`); whoever holds the setting puts its own name in
-/// front with [`Invalid::within`], so that a user reads the full path (`task.prior.alpha`).
+/// A module names a field as it knows it (`alpha`). The setting around it adds its own name with
+/// [`Invalid::within`], so that a user reads the full path (`task.prior.alpha`).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{field} = {value} is not allowed: {allowed}")]
 pub struct Invalid {
@@ -13,12 +13,12 @@ pub struct Invalid {
     pub field: String,
     /// The offending value, as a user would write it.
     pub value: String,
-    /// What is allowed, and how to mend it.
+    /// What is allowed, and how to fix it.
     pub allowed: String,
 }
 
 impl Invalid {
-    /// An impossible `value` of `field`, with a sentence on what is allowed.
+    /// A `value` of `field` that is not allowed, with a sentence on what is.
     pub fn new(field: impl Into<String>, value: impl Display, allowed: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -27,7 +27,7 @@ impl Invalid {
         }
     }
 
-    /// The same error, seen from the setting that holds this one.
+    /// The same error, named from the setting that contains this one.
     pub fn within(mut self, outer: &str) -> Self {
         self.field = if self.field.is_empty() {
             outer.to_owned()
@@ -38,7 +38,7 @@ impl Invalid {
     }
 }
 
-/// `value` if `holds`, else an [`Invalid`] that names it.
+/// An [`Invalid`] that names the field and its value, unless `holds`.
 pub(crate) fn require<T: Display>(
     holds: bool,
     field: &str,

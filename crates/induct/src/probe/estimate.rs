@@ -9,7 +9,7 @@ pub struct Estimate {
     pub se: f64,
 }
 
-/// Sums from which an [`Estimate`] follows, to be fed in any number of pieces.
+/// Running sums that give an [`Estimate`]; values may arrive in any number of pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     count: f64,
@@ -19,7 +19,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes in one value (Welford's update: no cancellation).
+    /// Adds one value (Welford's update, which avoids cancellation).
     pub fn push(&mut self, value: f64) {
         self.count += 1.0;
         let before = value - self.mean;
@@ -27,7 +27,7 @@ impl Moments {
         self.spread += before * (value - self.mean);
     }
 
-    /// Takes in everything that `other` has seen (Chan's formula).
+    /// Adds everything that `other` has seen (Chan's formula).
     pub fn merge(&mut self, other: &Moments) {
         let count = self.count + other.count;
         if count == 0.0 {
@@ -57,7 +57,7 @@ impl FromIterator<f64> for Moments {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; NaN of nothing.
+/// The middle value, or the mean of the two in the middle; NaN if there are none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -4,7 +4,7 @@ use super::phases::{Course, Drop, Phase, drops, phases};
 use crate::measure::{Column, KL_STRATEGY, KL_TRUTH, Of, STEP};
 use crate::strategy::ladder_names;
 
-/// Columns of numbers, one row per recorded step. A number that is missing is NaN.
+/// Columns of numbers, one row per recorded step. A missing number is NaN.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     columns: Vec<Column>,
@@ -12,7 +12,7 @@ pub struct History {
     values: Vec<f64>,
 }
 
-/// Rows that are equal bit for bit, missing numbers included.
+/// Histories are equal if their rows are equal bit for bit, missing numbers included.
 impl PartialEq for History {
     fn eq(&self, other: &Self) -> bool {
         let bits = |history: &Self| {
@@ -26,21 +26,21 @@ impl PartialEq for History {
     }
 }
 
-/// Why a row does not belong into a history.
+/// Why a row cannot be added to a history.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadRow {
-    /// Not one number per column.
+    /// It does not have one number per column.
     #[error("it has {found} numbers, and there are {expected} columns")]
     Width {
-        /// How many it has.
+        /// How many numbers it has.
         found: usize,
-        /// How many it needs.
+        /// How many it needs: one per column.
         expected: usize,
     },
-    /// Its step is missing, no whole number, or not after the one before.
+    /// Its step is missing, not a whole number, or not larger than the one before.
     #[error("its step is {found}, after step {before}")]
     Step {
-        /// What stands there.
+        /// The value in the step column.
         found: f64,
         /// The step of the row before; −1 for the first row.
         before: f64,
@@ -66,7 +66,7 @@ impl History {
         self.values.chunks_exact(self.columns.len().max(1))
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.values.len() / self.columns.len().max(1)
     }
@@ -96,7 +96,7 @@ impl History {
         Ok(())
     }
 
-    /// Keeps only the rows of whose step `keep` is true.
+    /// Keeps only the rows whose step satisfies `keep`.
     pub fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         let kept = self.rows().filter(|row| keep(row[0] as u64));
         self.values = kept.flatten().copied().collect();
@@ -106,20 +106,20 @@ impl History {
         self.columns.iter().position(|other| other == column)
     }
 
-    /// A column's numbers; none if it was not recorded.
+    /// A column's numbers; `None` if it was not recorded.
     pub fn column(&self, column: impl Into<Column>) -> Option<Vec<f64>> {
         let index = self.index(&column.into())?;
         Some(self.rows().map(|row| row[index]).collect())
     }
 
-    /// The last number in a column; none if it is missing there.
+    /// The last number of a column; `None` if it is missing.
     pub fn last(&self, column: impl Into<Column>) -> Option<f64> {
         let index = self.index(&column.into())?;
         let last = self.rows().next_back()?[index];
         (!last.is_nan()).then_some(last)
     }
 
-    /// The last row, by column; a number may be missing.
+    /// The last row, by column; `None` for a missing number.
     pub fn last_row(&self) -> impl Iterator<Item = (&Column, Option<f64>)> {
         let last = self.rows().next_back().unwrap_or_default();
         let numbers = last.iter().map(|&v| (!v.is_nan()).then_some(v));
@@ -137,8 +137,7 @@ impl History {
         self.rows().map(|row| row[0] as u64).collect()
     }
 
-    /// Names of the strategies that the model is compared with, those of the ladder first, from the
-    /// simplest on.
+    /// Names of the strategies that the model is compared with, the simplest first.
     pub fn strategies(&self) -> Vec<String> {
         let name = |column: &Column| match &column.of {
             Of::Strategy(name) if *column.measure == KL_STRATEGY => Some(name.clone()),
@@ -147,7 +146,7 @@ impl History {
         self.columns.iter().filter_map(name).collect()
     }
 
-    /// The strategy of an n-gram task's ladder that the model is nearest to in the last row.
+    /// The strategy nearest to the model in the last row.
     pub fn nearest(&self, ngram: usize) -> Option<&str> {
         let ladder = ladder_names(ngram);
         let distance = |(column, value): (_, Option<f64>)| match column {

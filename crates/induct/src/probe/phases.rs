@@ -1,4 +1,4 @@
-//! Phases of a run: which strategy the model is nearest to, and how it moved from one to the next.
+//! Phases of a run: which strategy the model is nearest to, and when it moved from one to the next.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -18,20 +18,20 @@ pub struct Phase {
     pub plateau: f64,
 }
 
-/// The fall of the loss from one phase's level to the next one's.
+/// The drop of the loss from one phase's level to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drop {
-    /// The strategy left.
+    /// The strategy before the drop.
     pub from: String,
-    /// The strategy reached.
+    /// The strategy after the drop.
     pub to: String,
-    /// Step at which half of the fall is done.
+    /// Step at which half of the drop is done.
     pub midpoint: f64,
-    /// Steps from a tenth to nine tenths of the fall.
+    /// Number of steps from 10 % to 90 % of the drop.
     pub width: f64,
 }
 
-/// A number, or NaN where a file says null: formats such as JSON have no other way to say it.
+/// A number, or NaN where a file has null: JSON has no other way to write it.
 fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
@@ -40,14 +40,14 @@ fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::E
 pub struct Course<'a> {
     /// Recorded steps, increasing.
     pub steps: &'a [u64],
-    /// KL(truth ‖ model) at each.
+    /// KL(truth ‖ model) at each step.
     pub loss: &'a [f64],
-    /// KL(strategy ‖ model) at each, by the strategy's name.
+    /// KL(strategy ‖ model) at each step, by the strategy's name.
     pub distances: &'a [(String, Vec<f64>)],
 }
 
-/// A nearest strategy must hold for this many records in a row to count, since curves that cross flicker. Not
-/// so the first one: that is where the run starts, however soon it leaves.
+/// A strategy must be the nearest for this many records in a row to count as a phase, because curves that
+/// cross flicker. The first phase is exempt: the run starts there, however soon it leaves.
 const SHORTEST_PHASE: usize = 3;
 
 /// Index of the nearest strategy at every record.
@@ -78,8 +78,8 @@ pub fn phases(course: &Course) -> Vec<Phase> {
         .collect()
 }
 
-/// Runs of equal values as (value, first, last), after all but the first that are shorter than
-/// [`SHORTEST_PHASE`] have been given to the run before them, the shortest first.
+/// Runs of equal values as (value, first, last). Runs shorter than [`SHORTEST_PHASE`], except for the first,
+/// are merged into the run before them, the shortest first.
 fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
     let mut runs: Vec<(usize, usize, usize)> = Vec::new();
     for (row, &value) in values.iter().enumerate() {
@@ -94,7 +94,7 @@ fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
         .filter(|&index| length(&runs[index]) < SHORTEST_PHASE)
     {
         runs[index - 1].2 = runs.remove(index).2;
-        // The neighbours may now be two runs of the same strategy.
+        // The two neighbours may now belong to the same strategy.
         if index < runs.len() && runs[index - 1].0 == runs[index].0 {
             runs[index - 1].2 = runs.remove(index).2;
         }
@@ -102,7 +102,7 @@ fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
     runs
 }
 
-/// The falls between neighbouring phases; none where the loss did not fall.
+/// The drops between neighbouring phases, where the loss did fall.
 pub fn drops(course: &Course, phases: &[Phase]) -> Vec<Drop> {
     phases
         .windows(2)
@@ -140,7 +140,7 @@ fn first_below(course: &Course, from: u64, level: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A made-up run: uniform until 100, unigram until 500, then bigram, with a flicker at 300.
+    /// A synthetic run: uniform until 100, unigram until 500, then bigram, with a flicker at 300.
     fn made_up() -> Record {
         let steps: Vec<u64> = (0..=100).map(|row| row * 10).collect();
         let loss = steps
@@ -148,7 +148,7 @@ mod tests {
             .map(|&step| match step {
                 0..100 => 0.20,
                 100..500 => 0.10,
-                // A straight fall from 0.10 to 0.02 over 100 steps.
+                // A linear drop from 0.10 to 0.02 over 100 steps.
                 500..600 => 0.10 - 0.0008 * (step - 500) as f64,
                 _ => 0.02,
             })

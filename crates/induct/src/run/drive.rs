@@ -1,4 +1,4 @@
-//! The loop.
+//! The training loop.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::model::Model;
 use crate::probe::{History, Instruments};
 use crate::train::{Diverged, Recipe, StepLoss, TrainError, Trainer};
 
-/// A run: a model in training, what is measured on it, and what was recorded so far.
+/// A run: a model in training, its instruments, and what was recorded so far.
 pub struct Run {
     trainer: Trainer,
     records: Records,
     resumed_at: Option<u64>,
 }
 
-/// How a sitting of training ended.
+/// How a session of training ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
     /// All steps are done.
     Complete,
-    /// The sink asked for an end after this many steps.
+    /// The sink asked to stop after this many steps.
     Stopped(u64),
-    /// The loss became no number.
+    /// The loss was not a number.
     Diverged(Diverged),
     /// A prior from another crate drew no chains for a step. All before it is recorded, with a checkpoint.
     PriorFailed {
@@ -35,53 +35,53 @@ pub enum Ending {
     },
 }
 
-/// Why a run cannot go on from a saved state.
+/// Why a run cannot resume from a saved state.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unfit {
-    /// The state is of another model or optimiser, or of a step that the recipe does not have.
+    /// The state is that of another model or optimiser, or of a step beyond the recipe's last.
     #[error("the state after step {step} does not fit the recipe")]
     State {
-        /// The step it claims.
+        /// The state's step.
         step: u64,
     },
-    /// Its records are not those that the recipe makes up to that step.
+    /// The records are not those that the recipe makes up to the state's step.
     #[error("the records are not what the recipe makes up to step {step}: {what}")]
     Records {
-        /// The step of the state.
+        /// The state's step.
         step: u64,
         /// What is wrong with them.
         what: String,
     },
 }
 
-/// What is recorded, and of which steps.
+/// What to record at which steps, and what was recorded.
 struct Records {
     recipe: Recipe,
     model: Model,
     instruments: Arc<Instruments>,
     history: History,
     snapshot_steps: Vec<u64>,
-    /// Whether the loss at the last position is recorded.
+    /// Whether the training loss at the last position is recorded.
     watches_last: bool,
     /// The last recorded weights whose loss is a number.
     sound: Option<(u64, Vec<f32>)>,
 }
 
-/// What is to be measured.
+/// A step that is due to be measured.
 struct Due {
     step: u64,
     loss: Option<StepLoss>,
     params: Vec<f32>,
 }
 
-/// What was measured.
+/// A measured step.
 struct Measured {
     due: Due,
     row: Vec<f64>,
 }
 
 impl Run {
-    /// A run at its start, to be trained over the current thread pool. The instruments may serve many runs.
+    /// A run at its start. It trains on the current thread pool. The instruments may be shared by many runs.
     ///
     /// # Panics
     ///
@@ -90,11 +90,11 @@ impl Run {
         Ok(Self::with_trainer(Trainer::new(recipe)?, instruments))
     }
 
-    /// The same from given weights: those that `from` in the recipe names.
+    /// The same from given weights: the ones that the recipe's `from` names.
     ///
     /// # Panics
     ///
-    /// As [`new`](Self::new).
+    /// Like [`new`](Self::new).
     pub fn with_weights(
         recipe: &Recipe,
         instruments: Arc<Instruments>,
@@ -125,11 +125,12 @@ impl Run {
         }
     }
 
-    /// A run that goes on from a saved state, with all that was recorded up to it. Where its first weights came from no longer matters.
+    /// A run that resumes from a saved state, with everything recorded up to it. Where its first weights came
+    /// from no longer matters.
     ///
     /// # Panics
     ///
-    /// As [`new`](Self::new).
+    /// Like [`new`](Self::new).
     pub fn resumed(
         recipe: &Recipe,
         instruments: Arc<Instruments>,
@@ -171,12 +172,12 @@ impl Run {
         self.trainer.step()
     }
 
-    /// The step that this sitting went on from.
+    /// The step that this session resumed from.
     pub fn resumed_at(&self) -> Option<u64> {
         self.resumed_at
     }
 
-    /// What it is measured with.
+    /// The instruments it is measured with.
     pub fn instruments(&self) -> &Instruments {
         &self.records.instruments
     }
@@ -188,12 +189,12 @@ impl Run {
 
     /// Trains until all steps are done, the sink stops it, it diverges, or its prior has no chains for it.
     ///
-    /// What a step leaves is measured while the next steps are done, so that threads which would wait for one another have
-    /// something else to do. The sink hears of it in order all the same.
+    /// A recorded step is measured while the next steps are trained, so that threads which would otherwise
+    /// wait for one another have work. The sink still receives everything in order.
     pub fn drive<S: Sink>(&mut self, sink: &mut S) -> Result<Ending, S::Error> {
         let mut loss = None;
         let mut stopped = false;
-        // What belongs to the step of an earlier sitting's end was recorded then.
+        // The last step of an earlier session was recorded by that session.
         let mut seen = self.records.history.last_step();
         loop {
             let step = self.trainer.step();
@@ -266,7 +267,7 @@ impl Run {
         }
     }
 
-    /// Keeps the last weights that were any good.
+    /// Ends a run that diverged, and keeps its last sound weights.
     fn give_up<S: Sink>(&self, diverged: Diverged, sink: &mut S) -> Result<Ending, S::Error> {
         if let Some((step, params)) = &self.records.sound
             && !self.records.keeps_weights(*step)
@@ -294,7 +295,8 @@ impl Records {
         Measured { due, row }
     }
 
-    /// Takes in what was measured and tells the sink; says if it shows that the run has come to nothing.
+    /// Adds what was measured to the history and tells the sink. Returns the divergence, if this record shows
+    /// one.
     fn deliver<S: Sink>(
         &mut self,
         measured: Option<Measured>,
@@ -327,7 +329,7 @@ impl Records {
     }
 }
 
-/// Checks that a history has exactly the records that a recipe makes up to `step`.
+/// Checks that a history has exactly the records that the recipe makes up to `step`.
 pub fn check_records(recipe: &Recipe, history: &History, step: u64) -> Result<(), Unfit> {
     let steps = recipe.train.steps;
     let mut expected = Some(0);

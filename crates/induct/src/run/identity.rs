@@ -1,20 +1,21 @@
-//! Which run is which: by this nothing stale is taken for current.
+//! Which run is which, so that nothing stale is taken for current.
 
 use crate::digest;
 use crate::lanes::{instructions, levels};
 use crate::train::Recipe;
 
-/// The numerics version: an integer that goes up whenever the bits of any result change. A test over all settings of the
-/// catalogue forces it up.
+/// The numerics version: an integer that goes up whenever the bits of any result change. A test over all
+/// settings of the catalogue forces it up.
 pub const NUMERICS: u32 = 2;
 
-/// The arithmetic that this process computes with. Results are the same to the byte where it is the same:
-/// AVX2 and AVX-512 both compute with fused multiply-add on the same vectors of eight numbers.
+/// The arithmetic that this process computes with. Equal arithmetic gives equal bytes: AVX2 and AVX-512 both
+/// compute with fused multiply-add on the same vectors of eight numbers.
 pub fn arithmetic() -> &'static str {
     of_level(instructions())
 }
 
-/// The best level of this machine that computes with the given arithmetic, by its name; none if it has none.
+/// The best level of this machine that computes with the given arithmetic, by name; `None` if there is no
+/// such level.
 pub fn level_with(arithmetic: &str) -> Option<&'static str> {
     levels().find(|level| of_level(level) == arithmetic)
 }
@@ -29,20 +30,20 @@ fn of_level(level: &str) -> &str {
 /// What determines a run's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Of the whole run: the complete recipe, the numerics version, the arithmetic.
+    /// Identifies the whole run: a digest of the complete recipe, the numerics version and the arithmetic.
     pub run: String,
-    /// Of its records and weights at any given step. Runs that differ only in their name, in how long they are (where the schedule does
-    /// not depend on that) and in when they record share it.
+    /// Identifies its records and weights at any given step. Runs share it if they differ only in their name,
+    /// in when they record, and in their number of steps (unless the schedule depends on that).
     pub lineage: String,
 }
 
 impl Identity {
-    /// Of a run of `recipe` by this program on this machine.
+    /// The identity of a run of `recipe` by this program on this machine.
     pub fn of(recipe: &Recipe) -> Self {
         Self::with(recipe, NUMERICS, arithmetic())
     }
 
-    /// Of a run with another numerics version or arithmetic.
+    /// The identity of a run with another numerics version or arithmetic.
     pub fn with(recipe: &Recipe, numerics: u32, arithmetic: &str) -> Self {
         let digest = |recipe: &Recipe| {
             let computed_by = format!("numerics {numerics}, {arithmetic}\n");
@@ -56,7 +57,7 @@ impl Identity {
         steps_alike.record.every = 0;
         steps_alike.record.snapshots = 0;
         if let Some(from) = &mut steps_alike.from {
-            // The weights count, not where they lie.
+            // The weights count, not the folder they come from.
             (from.run, from.step) = (String::new(), 0);
         }
         steps_alike.record.spacing = crate::train::Spacing::Linear;

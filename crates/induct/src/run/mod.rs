@@ -1,7 +1,7 @@
-//! The training loop. There is one: it drives a [`Sink`], and whoever wants something else of a run brings another sink.
+//! The training loop. There is only one: it drives a [`Sink`], and every front end brings its own sink.
 //!
-//! A [`Run`] trains a recipe, measures the model at every recorded step and tells its sink of records, snapshots and moments at
-//! which all could be saved. The sink may ask it to stop. No files, no terminal: those belong to sinks.
+//! A [`Run`] trains a recipe and measures the model at every recorded step. It tells its sink of records,
+//! snapshots and checkpoints, and the sink may ask it to stop. Files and terminals belong to sinks, not here.
 
 mod drive;
 mod identity;

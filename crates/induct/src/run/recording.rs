@@ -10,16 +10,16 @@ use crate::invalid::Invalid;
 use crate::probe::{History, Instruments, ProbeError};
 use crate::train::{Recipe, TrainError};
 
-/// All that is kept of a run that has ended.
+/// Everything kept from a run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     /// Its recipe.
     pub recipe: Recipe,
     /// One row per recorded step.
     pub history: History,
-    /// What it came to.
+    /// Its summary.
     pub summary: Summary,
-    /// Steps and weights, in order; each step is a recorded one.
+    /// Steps and weights, in order; each step is a recorded step.
     pub snapshots: Vec<(u64, Vec<f32>)>,
 }
 
@@ -66,11 +66,7 @@ impl Sink for Recorder {
 }
 
 impl Recorder {
-    /// Trains a recipe to its end and keeps all of it, over the current thread pool.
-    ///
-    /// # Errors
-    ///
-    /// If the recipe is impossible, or its prior draws no chains.
+    /// Trains a recipe to its end on the current thread pool, and keeps everything.
     pub fn record(
         recipe: &Recipe,
         instruments: Arc<Instruments>,

@@ -1,16 +1,16 @@
-//! What a run is told to.
+//! What receives the results of a run.
 
 use std::ops::ControlFlow;
 
 use crate::probe::History;
 use crate::train::{StepLoss, TrainState};
 
-/// How far training has come.
+/// How far training has got.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// Steps done.
     pub step: u64,
-    /// Loss of the last of them.
+    /// Loss of the last step.
     pub loss: Option<StepLoss>,
     /// Nearest strategy at the last record.
     pub nearest: Option<&'a str>,
@@ -27,44 +27,46 @@ pub struct Record<'a> {
     pub history: &'a History,
 }
 
-/// All that is needed to go on from a step.
+/// Everything needed to resume from a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// Weights and optimiser.
+    /// The weights and the optimiser's state.
     pub state: TrainState,
-    /// The last recorded weights whose loss was a number, unless the recipe keeps them as a snapshot: what is left if the run diverges.
+    /// The last recorded weights whose loss was a number, with their step: what remains if the run diverges.
+    /// `None` if the recipe keeps them as a snapshot anyway.
     pub sound: Option<(u64, Vec<f32>)>,
 }
 
-/// Whoever receives what a run leaves.
+/// Receives what a run produces.
 ///
-/// Only [`record`](Sink::record) must be written; everything else has a default that keeps nothing and goes on.
+/// Only [`record`](Sink::record) must be implemented; every other method has a default that keeps nothing and
+/// continues.
 pub trait Sink: Send {
-    /// What can go wrong with it. An error ends the run.
+    /// The sink's error. An error ends the run.
     type Error: Send;
 
-    /// Told of every recorded step, in order.
+    /// Called for every recorded step, in order.
     fn record(&mut self, record: &Record) -> Result<(), Self::Error>;
 
-    /// Told of weights that the recipe wants kept, after the record of the same step.
+    /// Called with weights that the recipe keeps, after the record of the same step.
     fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), Self::Error> {
         let _ = (step, params);
         Ok(())
     }
 
-    /// Told of every step. Break to stop the run: it then ends with a checkpoint.
+    /// Called after every step. Break to stop the run: it then ends with a checkpoint.
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
         let _ = progress;
         ControlFlow::Continue(())
     }
 
-    /// Asked after every step, and maybe more often, whether it is time for a checkpoint. The answer is to stay the same until
-    /// [`checkpoint`](Sink::checkpoint) is called.
+    /// Whether it is time for a checkpoint. Called after every step, and possibly more often. Once true, the
+    /// answer must stay true until [`checkpoint`](Sink::checkpoint) is called.
     fn wants_checkpoint(&mut self) -> bool {
         false
     }
 
-    /// Told of all that is needed to go on from here. Everything up to this step has been recorded.
+    /// Called with everything needed to resume from here. Everything up to this step has been recorded.
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Self::Error> {
         let _ = checkpoint;
         Ok(())

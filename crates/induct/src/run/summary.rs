@@ -1,4 +1,4 @@
-//! What a run came to, as data.
+//! The outcome of a run, as data.
 
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -10,13 +10,13 @@ use crate::measure::{KL_STRATEGY, STEP};
 use crate::probe::{Drop, Estimate, History, IN_DISTRIBUTION, Phase, TestLevels};
 use crate::train::Recipe;
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
     /// The recipe's name.
     pub name: String,
-    /// Which run it was.
+    /// The run's identity.
     pub identity: String,
     /// The numerics version.
     pub numerics: u32,
@@ -28,17 +28,17 @@ pub struct Summary {
     pub steps: u64,
     /// How it ended.
     pub ended: Ended,
-    /// The step whose batch gave no number, if it diverged.
+    /// The step whose loss was not a number, if it diverged.
     pub diverged_at: Option<u64>,
-    /// The step that the last sitting went on from, if it did not start the run.
+    /// The step that the last session resumed from, if it did not start the run.
     pub resumed_at: Option<u64>,
-    /// Threads of the last sitting.
+    /// Number of threads in the last session.
     pub threads: usize,
-    /// How long the last sitting took.
+    /// Duration of the last session.
     pub seconds: f64,
     /// Phases, in order.
     pub phases: Vec<Phase>,
-    /// The falls between them.
+    /// The drops between them.
     pub drops: Vec<Drop>,
     /// The strategies on the task's own test set.
     #[serde(with = "entries")]
@@ -57,7 +57,7 @@ pub struct Summary {
 pub enum Ended {
     /// All steps are done.
     Complete,
-    /// The loss became no number.
+    /// The loss was not a number.
     Diverged,
 }
 
@@ -103,7 +103,7 @@ fn finite(x: f64) -> Option<f64> {
 }
 
 impl Summary {
-    /// Of a run that has ended, `seconds` after this sitting began. None of one that can be gone on with.
+    /// The summary of a run that ended `seconds` after this session began; `None` if it was only stopped.
     pub fn of(run: &Run, ending: &Ending, seconds: f64) -> Option<Self> {
         let (ended, diverged_at) = match ending {
             Ending::Complete => (Ended::Complete, None),
@@ -120,7 +120,7 @@ impl Summary {
         Some(summary)
     }
 
-    /// What records say by themselves, of a run that may not have ended.
+    /// What the records alone say about a run, which may not have ended.
     pub fn of_records(recipe: &Recipe, history: &History, levels: &[TestLevels]) -> Self {
         let (phases, drops) = history.phases(recipe.task.ngram);
         let own = levels.iter().find(|level| level.test == IN_DISTRIBUTION);
@@ -178,7 +178,8 @@ impl Summary {
         step.map(|step| step as u64)
     }
 
-    /// KL(truth ‖ strategy) on a test set, the task's own by [`IN_DISTRIBUTION`]; none if it was not measured.
+    /// KL(truth ‖ strategy) on a test set; `None` if it was not measured. The task's own test set is
+    /// [`IN_DISTRIBUTION`].
     pub fn level(&self, test: &str, strategy: &str) -> Option<f64> {
         if test == IN_DISTRIBUTION {
             return find(&self.strategies, strategy)?.kl_truth;

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// Does `work` for runs 0 … `count` − 1 on as many threads as the current pool has, and returns what it gave,
-/// in order.
+/// Does `work` for runs 0 … `count` − 1 on as many threads as the current pool has; returns the results in
+/// order.
 ///
-/// A run alone on its thread wastes nothing on waiting for others, so as many runs as fill all threads evenly
-/// go side by side, one thread each; those that are left over share the threads among them. Whatever is
-/// parallel inside `work` uses its run's own threads. With a single thread, which is all that some targets
-/// have, runs follow one another and no pool is built. Results do not depend on any of this.
+/// A run on a single thread never waits for other threads. So runs go in parallel with one thread each, as
+/// long as they fill all threads evenly; the runs left over at the end divide the threads among them.
+/// Parallel code inside `work` uses the threads of its run only. With a single thread, which is all that some
+/// targets have, runs follow one another and no pool is built. Results do not depend on any of this.
 pub fn many<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -23,7 +23,7 @@ pub fn many<T: Send>(
     let even = count / threads * threads;
     let mut results = side_by_side(0..even, &vec![1; threads.min(even)], &work)?;
     let left = count - even;
-    // As even a share as possible for each.
+    // Divide the threads as evenly as possible.
     let shares: Vec<usize> = (0..left)
         .map(|index| threads / left + usize::from(index < threads % left))
         .collect();
@@ -31,7 +31,7 @@ pub fn many<T: Send>(
     Ok(results)
 }
 
-/// Does the runs on pools of the given sizes, each pool taking the next run when it is free.
+/// Does the runs on pools of the given sizes. A pool takes the next run as soon as it is free.
 #[expect(
     clippy::disallowed_methods,
     reason = "only called where there are several threads"

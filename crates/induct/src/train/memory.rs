@@ -1,4 +1,4 @@
-//! What a run takes in memory, known before any of it is taken.
+//! The memory that a run takes, estimated before any of it is allocated.
 
 use super::optimizer::OptimizerSpec;
 use super::recipe::Recipe;
@@ -9,20 +9,21 @@ use crate::measure::{Measure, Reading};
 use crate::model::{Kind, Model};
 use crate::strategy;
 
-/// What a run takes, in bytes, part by part. Estimated from a recipe alone; a little more than it is.
+/// The memory of a run in bytes, part by part. Estimated from the recipe alone, and rather too high than too
+/// low.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryEstimate {
-    /// Parameters, their gradients, and the tables made of them.
+    /// Parameters, their gradients, and the tables computed from them.
     pub parameters: f64,
-    /// Moments of the optimiser.
+    /// The optimiser's moments.
     pub moments: f64,
     /// Gradients of every block of a batch.
     pub gradients: f64,
     /// Activations and other scratch buffers of [`MemoryEstimate::THREADS`] threads.
     pub scratch: f64,
-    /// Tokens of two batches: one is drawn while the other is learned from.
+    /// Tokens of two batches: one is drawn while the model trains on the other.
     pub batches: f64,
-    /// Chains of pools, of the task's prior and the curriculum's.
+    /// Chains of the pools of all priors: the task's and the curriculum's.
     pub pools: f64,
     /// Tokens of the test sets, and what the truth and strategies predict on them.
     pub test_sets: f64,
@@ -36,15 +37,16 @@ pub struct MemoryEstimate {
 /// The most that a run may take, in GiB: what a laptop has to spare.
 const MAX_GIB: f64 = 4.0;
 
-/// Sequences of the task's own test set that are measured at all positions, the first ones: the others, at the last position only,
-/// cost a fraction of that.
+/// How many sequences of the task's own test set, from the first on, are measured at all positions. The
+/// others are measured at the last position only, which costs a fraction of that.
 pub(crate) const THOROUGH_SEQUENCES: u64 = 128;
 
 const F32: f64 = size_of::<f32>() as f64;
 const F64: f64 = size_of::<f64>() as f64;
 
 impl MemoryEstimate {
-    /// Threads that scratch buffers are counted for. A fixed number: a recipe that is fine on one machine is fine on all.
+    /// Number of threads to count scratch buffers for. It is fixed, so that a recipe accepted on one machine
+    /// is accepted on all.
     pub const THREADS: usize = 8;
 
     /// The estimate for a recipe and its model.
@@ -60,22 +62,22 @@ impl MemoryEstimate {
         };
         let table = TransitionTable::bytes(task.states, task.ngram);
         let contexts = k.powf(n - 1.0);
-        // Thresholds by lane, one table, the matrix of its stationary law, and random words.
+        // Thresholds per lane, one table, the matrix for its stationary law, and random words.
         let sampler = (lanes + 2.0) * table + contexts * contexts * F64 + 2.0 * t * lanes * F32;
         let work = model.scratch_bytes();
         let logits = k * t * lanes * F32;
-        // For training, and for measuring.
+        // Once for training, and once for measuring.
         let thread = work + gradient * lanes * F32 + sampler + work + logits;
         let pools = |spec: &crate::chain::PriorSpec| spec.pool_bytes(task.states, task.ngram);
         let stages = recipe.train.curriculum.iter();
-        // Counted twice: the test set is drawn from a prior of its own.
+        // Counted twice: the test set is drawn from its own copy of the prior.
         let of_task = 2.0 * pools(&task.prior);
         let tests = &recipe.record.tests;
         let of_tests: f64 = tests.iter().map(|test| pools(&test.prior)).sum();
         let test_sets = 1.0 + tests.len() as f64;
         let sequences = recipe.record.test_sequences as f64;
-        // The truth and the strategies, each k probabilities and an entropy; in double precision too, while
-        // they are computed. On other test sets than the task's own there are fewer of them.
+        // The truth, the uniform strategy and n counting strategies: k probabilities and an entropy each, and
+        // the same in double precision while they are computed.
         let compared = recipe.record.strategy_names(task.ngram).len();
         let row = (compared as f64 + 1.0) * (k + 1.0) * (F32 + F64);
         let everywhere = sequences.min(THOROUGH_SEQUENCES as f64) * t * row;
@@ -113,12 +115,12 @@ impl MemoryEstimate {
         ]
     }
 
-    /// All of it.
+    /// The total.
     pub fn total(&self) -> f64 {
         self.parts().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Refuses what no laptop could hold; names the setting that the largest part grows with.
+    /// Refuses a run that would not fit on a laptop, and names the setting that the largest part grows with.
     pub(super) fn check(&self, recipe: &Recipe) -> Result<(), Invalid> {
         let gib = |bytes: f64| bytes / f64::from(1 << 30);
         let parts = self.parts();
@@ -173,7 +175,7 @@ impl MemoryEstimate {
     }
 }
 
-/// How many columns a run records.
+/// The number of columns that a run records.
 fn columns(recipe: &Recipe, model: &Model) -> f64 {
     let heads = match model.kind() {
         Kind::Transformer(shape) => (0..shape.layer_count()).map(|l| shape.heads(l)).sum(),

@@ -1,4 +1,4 @@
-//! How deep a TOML text nests, before anything reads it that would go as deep itself.
+//! How deep a TOML text nests, checked before a recursive parser reads it.
 
 use toml::{Table, Value};
 
@@ -7,7 +7,7 @@ pub(super) const MAX_DEPTH: usize = 32;
 
 /// Whether a key of the text has more than [`MAX_DEPTH`] parts, or more brackets than that are open at once.
 ///
-/// It knows strings and comments, and nothing else of TOML: what is no TOML is for the parser to tell.
+/// It understands only strings and comments; anything else that is not TOML is left to the parser.
 pub(super) fn text_is_too_deep(text: &str) -> bool {
     let (mut open, mut dots) = (0_usize, 0_usize);
     let mut rest = text.as_bytes();
@@ -31,8 +31,8 @@ pub(super) fn text_is_too_deep(text: &str) -> bool {
     false
 }
 
-/// Whether tables and lists are nested more than [`MAX_DEPTH`] deep. For texts that [`text_is_too_deep`] let pass: it goes as
-/// deep as they do.
+/// Whether tables and lists are nested more than [`MAX_DEPTH`] deep. It recurses as deep as they nest, so
+/// call it only after [`text_is_too_deep`] has accepted the text.
 pub(super) fn table_is_too_deep(table: &Table) -> bool {
     table
         .values()
@@ -48,7 +48,7 @@ fn depth_exceeds(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// What comes after the string that `text` starts with.
+/// The rest of `text` after the string it starts with.
 fn skip_string(text: &[u8], quote: u8) -> &[u8] {
     let escapes = quote == b'"';
     let long = [quote; 3];

@@ -18,20 +18,20 @@ use crate::strategy::Strategy;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recipe {
-    /// What the run is called.
+    /// The run's name.
     pub name: String,
     /// The sequences.
     pub task: TaskSpec,
     /// The model.
     pub model: ModelSpec,
-    /// Another run's snapshot that training starts from, instead of the model's own start.
+    /// Another run's snapshot to start from, instead of the model's initial weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<FromSpec>,
     /// How it is trained.
     pub train: TrainSpec,
-    /// Where randomness starts.
+    /// The seeds.
     pub seeds: Seeds,
-    /// What is kept.
+    /// What is recorded and kept.
     pub record: RecordSpec,
 }
 
@@ -59,7 +59,7 @@ pub struct TaskSpec {
     pub ngram: usize,
     /// Length of a context, t; a sequence has t+1 symbols.
     pub length: usize,
-    /// Where chains come from.
+    /// The prior that chains are drawn from.
     pub prior: PriorSpec,
 }
 
@@ -78,11 +78,11 @@ impl Default for TaskSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FromSpec {
-    /// Where the run is that left it.
+    /// Folder of the run that left it.
     pub run: String,
-    /// After how many of its steps.
+    /// The step of that run.
     pub step: u64,
-    /// What the weights must be; see [`weights_digest`](crate::digest::weights).
+    /// Digest that the weights must have; see [`digest::weights`](crate::digest::weights).
     pub weights: String,
 }
 
@@ -92,21 +92,21 @@ pub struct FromSpec {
 pub struct TrainSpec {
     /// Number of steps.
     pub steps: u64,
-    /// Sequences a step.
+    /// Sequences per step.
     pub batch: usize,
     /// What is minimised, averaged over positions and sequences.
     pub loss: Loss,
-    /// How.
+    /// The optimiser.
     pub optimizer: OptimizerSpec,
-    /// Course of the learning rate.
+    /// How the learning rate changes over the run.
     pub schedule: Schedule,
-    /// Parameters with settings of their own.
+    /// Settings for particular groups of parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSpec>,
-    /// Parameters that stand still for some steps.
+    /// Parameters that are frozen for some steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freeze: Vec<FreezeSpec>,
-    /// Priors that replace the task's from given steps on, for training only.
+    /// Priors that replace the task's from given steps on; for training only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curriculum: Vec<StageSpec>,
 }
@@ -136,19 +136,19 @@ pub struct StageSpec {
     pub prior: PriorSpec,
 }
 
-/// Where randomness starts; the three share nothing.
+/// Seeds of the random streams, which are independent of one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Seeds {
-    /// Of the initial weights.
+    /// Seed of the initial weights.
     pub init: u64,
-    /// Of the training sequences.
+    /// Seed of the training sequences.
     pub data: u64,
-    /// Of the test sets.
+    /// Seed of the test sets.
     pub eval: u64,
 }
 
-/// Largest batch.
+/// The largest batch.
 const MAX_BATCH: usize = 1 << 20;
 
 impl Recipe {
@@ -181,7 +181,7 @@ impl Recipe {
         self.record
             .check(&self.task)
             .map_err(|invalid| invalid.within("record"))?;
-        // Nothing so far has taken memory in proportion to a setting; what follows does.
+        // Nothing so far allocates memory in proportion to a setting; what follows does.
         MemoryEstimate::new(self, &model).check(self)?;
         self.optimizer(&model)?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
@@ -252,12 +252,12 @@ impl Recipe {
         Ok(())
     }
 
-    /// What a run takes in memory.
+    /// The memory that a run takes.
     pub fn memory(&self) -> Result<MemoryEstimate, Invalid> {
         Ok(MemoryEstimate::new(self, &self.model()?))
     }
 
-    /// The task's prior, ready to draw.
+    /// The task's prior, ready to draw from.
     pub fn prior(&self) -> Result<TaskPrior, Invalid> {
         TaskPrior::new(&self.task.prior, self.task.states, self.task.ngram)
             .map_err(|invalid| invalid.within("task"))

@@ -1,9 +1,10 @@
-//! What is wrong with a table that is no recipe, in words: which key is to blame, its value, and what it may be.
+//! Explains what is wrong with a table that is not a recipe: which key is to blame, its value, and what is
+//! allowed.
 //!
-//! Settings with a `kind` are buffered before they are read, so a [`Misfit`] does not say where it is. It is found by
-//! reading again. Keys are read in order, so reading the first few keys of a table, and behind them one that cannot
-//! exist, complains about that one exactly if those before it are fine. Finding the first key that is not takes a
-//! binary search, at every level down to the value to blame.
+//! Settings with a `kind` are buffered before they are parsed, so a [`Misfit`] does not know its position.
+//! Parsing again finds it. Keys are parsed in order: if the first few keys of a table are followed by one
+//! that cannot exist, the parser complains about that one exactly when the keys before it are fine. So a
+//! binary search finds the first wrong key, at every level down to the value to blame.
 
 use toml::{Table, Value};
 
@@ -11,17 +12,17 @@ use super::recipe_reader::{Misfit, recipe_of};
 use super::recipe_text::RecipeError;
 use crate::invalid::Invalid;
 
-/// A key, and a name, that no recipe has. It is last in the order of keys.
+/// A key, and a name, that no recipe has. It sorts after every other key.
 const NOWHERE: &str = "\u{10ffff}";
 
-/// A way down into a recipe.
+/// One part of a path into a recipe.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     Key(String),
     Index(usize),
 }
 
-/// The error for `table`, which did not fit because of `misfit`.
+/// The error for `table`, which was refused with `misfit`.
 pub(super) fn in_words(table: &Value, misfit: Misfit) -> RecipeError {
     let (path, trimmed) = find(table, &misfit);
     Mistake {
@@ -32,7 +33,7 @@ pub(super) fn in_words(table: &Value, misfit: Misfit) -> RecipeError {
     .in_words(misfit)
 }
 
-/// The error for the value at `path` of `table`, which is not what it has to be.
+/// The error for the value at `path` of `table`, which has the wrong type.
 pub(super) fn wrong_type(table: &Table, path: Vec<Part>) -> RecipeError {
     let whole = Value::Table(table.clone());
     let mistake = Mistake {
@@ -59,10 +60,10 @@ pub(super) fn written(path: &[Part]) -> String {
     text
 }
 
-/// The longest value that is shown in full.
+/// The longest value to show in full.
 const LONGEST_SHOWN: usize = 80;
 
-/// The text, cut off if it is long.
+/// The text, truncated if it is long.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -92,7 +93,7 @@ fn at_mut<'a>(root: &'a mut Value, path: &[Part]) -> Option<&'a mut Value> {
     })
 }
 
-/// The first of 1, …, `most` for which `holds`, which holds from some number on and for `most`.
+/// The first of 1, …, `most` for which `holds`. It must hold for `most`, and from some number on.
 fn first(most: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
     let (mut low, mut high) = (1, most);
     while low < high {
@@ -106,7 +107,7 @@ fn first(most: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
     low
 }
 
-/// The way to what is to blame, and the recipe without what comes after it.
+/// The path to the value to blame, and the recipe without anything after it.
 fn find(whole: &Value, misfit: &Misfit) -> (Vec<Part>, Value) {
     let (mut path, mut root) = (Vec::new(), whole.clone());
     loop {
@@ -123,7 +124,7 @@ fn find(whole: &Value, misfit: &Misfit) -> (Vec<Part>, Value) {
     }
 }
 
-/// The first key whose value does not fit; none if the table itself is to blame.
+/// The first key whose value is wrong; `None` if the table itself is to blame.
 fn first_wrong_key(root: &Value, path: &[Part], table: &Table) -> Option<(Part, Value)> {
     let with_first = |count: usize| {
         let mut trial = root.clone();
@@ -151,7 +152,7 @@ fn first_wrong_key(root: &Value, path: &[Part], table: &Table) -> Option<(Part, 
     let count = first(keys.len(), wrong_within);
     let trimmed = with_first(count);
     let known = |misfit: Option<Misfit>| !matches!(misfit, Some(Misfit::UnknownKey { key, .. }) if key == *keys[count - 1]);
-    // A key that does not exist is the table's mistake, unless something below it has the same name.
+    // An unknown key is the table's mistake, unless something below it has the same name.
     let mut scalar = trimmed.clone();
     let own: Vec<Part> = path
         .iter()
@@ -163,7 +164,7 @@ fn first_wrong_key(root: &Value, path: &[Part], table: &Table) -> Option<(Part, 
     exists.then(|| (Part::Key(keys[count - 1].clone()), trimmed))
 }
 
-/// The first entry that does not fit; none if the list itself is to blame.
+/// The first entry that is wrong; `None` if the list itself is to blame.
 fn first_wrong_entry(
     root: &Value,
     path: &[Part],
@@ -178,7 +179,7 @@ fn first_wrong_entry(
         trial
     };
     let same = |count: usize| recipe_of(&with_first(count)).as_ref() == Err(misfit);
-    // What says in its own words what it takes (a number, or a list of them) is shown as a whole.
+    // A type with its own error message (a number, or a list of them) is shown as a whole.
     if matches!(misfit, Misfit::Other(_)) || items.is_empty() || same(0) {
         return None;
     }
@@ -188,10 +189,10 @@ fn first_wrong_entry(
     (!too_long).then(|| (Part::Index(count - 1), with_first(count)))
 }
 
-/// Where a recipe goes wrong.
+/// The place where a recipe goes wrong.
 struct Mistake<'a> {
     whole: &'a Value,
-    /// Nothing behind `path`, so that what is tried there is the first to be wrong.
+    /// The recipe without anything after `path`, so that whatever is tried there fails first.
     trimmed: Value,
     path: Vec<Part>,
 }
@@ -208,7 +209,7 @@ impl Mistake<'_> {
             Misfit::MissingKey(key) => {
                 let own = Part::Key(key.into());
                 if let Some(Value::Table(table)) = at_mut(&mut self.trimmed, &self.path) {
-                    // Of all that a key may have to be, none is a truth value.
+                    // No required key is a boolean, so this gives an error that says what it takes.
                     table.insert(key.into(), Value::Boolean(true));
                 }
                 self.path.push(own);
@@ -274,7 +275,7 @@ impl Mistake<'_> {
 
     fn not_allowed(&self, allowed: &str) -> RecipeError {
         let value = at(self.whole, &self.path).map(|value| match value {
-            // TOML would write a text of several lines on several lines.
+            // TOML would spread a multi-line string over several lines.
             Value::String(text) => format!("{text:?}"),
             other => other.to_string(),
         });
@@ -282,7 +283,7 @@ impl Mistake<'_> {
         Invalid::new(written(&self.path), value, allowed).into()
     }
 
-    /// What the type means that says of itself it is `expected`.
+    /// What a type that describes itself as `expected` takes, in words.
     fn allowed(&self, expected: &str) -> String {
         match expected {
             "usize" => "a whole number, 0 or above".into(),
@@ -296,7 +297,8 @@ impl Mistake<'_> {
         }
     }
 
-    /// What a value may be that has names, kinds or keys: what the reader answers to those that do not exist.
+    /// The names, kinds or keys that are allowed at the path: what the parser says about one that does not
+    /// exist.
     fn options(&self) -> String {
         let nowhere = || Value::String(NOWHERE.into());
         if let Some(Misfit::NotOneOf(names)) = self.tried(nowhere()) {
@@ -316,7 +318,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// The kinds of the setting at the path, if it has some.
+    /// The kinds of the setting at the path, if it has any.
     fn kinds(&self) -> Option<&'static [&'static str]> {
         let nowhere = Value::String(NOWHERE.into());
         let table = Table::from_iter([("kind".to_owned(), nowhere)]);
@@ -326,7 +328,7 @@ impl Mistake<'_> {
         }
     }
 
-    /// What is wrong with another value at the path.
+    /// The misfit that another value at the path would cause.
     fn tried(&self, value: Value) -> Option<Misfit> {
         let mut trial = self.trimmed.clone();
         *at_mut(&mut trial, &self.path)? = value;
@@ -339,16 +341,16 @@ fn one_of(names: &[&str]) -> String {
     format!("one of {}", quoted.join(", "))
 }
 
-/// The known name that `name` is most likely a slip of.
+/// The known name that `name` is most likely a misspelling of.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name: Vec<char> = name.chars().take(LONGEST_SHOWN).collect();
     let slips = |other: &&str| edits(&name, &other.chars().collect::<Vec<_>>());
     let (slips, near) = known.iter().map(|other| (slips(other), *other)).min()?;
-    // A third of a name may be wrong, but not all of a short one.
+    // Up to a third of a name may be wrong, but not all of a short one.
     (slips <= (name.len() / 3).max(1) && slips < near.len()).then_some(near)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other.
+/// The number of insertions, deletions, replacements and swaps of neighbours between two words.
 fn edits(from: &[char], to: &[char]) -> usize {
     let mut rows = vec![(0..=to.len()).collect::<Vec<usize>>()];
     for i in 1..=from.len() {

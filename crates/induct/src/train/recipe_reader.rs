@@ -1,7 +1,7 @@
 //! From a TOML table to a recipe, with errors that can be told apart.
 //!
-//! The TOML crate reports what does not fit as a sentence about Rust types. Here it stays data ([`Misfit`]), so that
-//! [`recipe_mistake`](super::recipe_mistake) can say it in the words of a recipe.
+//! The TOML crate reports a mismatch as a sentence about Rust types. Here it stays data ([`Misfit`]), so that
+//! [`recipe_mistake`](super::recipe_mistake) can report it in terms of the recipe.
 
 use std::fmt::{Display, Formatter};
 
@@ -13,34 +13,34 @@ use toml::Value;
 
 use super::recipe::Recipe;
 
-/// Why a table does not fit the type of a recipe. Where it does not is not known here: settings with a `kind` are
-/// buffered before they are read.
+/// Why a table does not match the type of a recipe. The position is not known here: settings with a `kind`
+/// are buffered before they are parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Misfit {
     /// Another type or value is expected, named as its Rust type names itself.
     Expected(String),
     /// A list has too many or too few entries: how many it has, and what is expected.
     Length(usize, String),
-    /// None of the names that are allowed.
+    /// A name that is not among the allowed ones.
     NotOneOf(&'static [&'static str]),
-    /// A key that does not exist, and those that do.
+    /// An unknown key, and the keys that exist.
     UnknownKey {
         key: String,
         known: &'static [&'static str],
     },
-    /// A key without which there is no reading on.
+    /// A required key that is missing.
     MissingKey(&'static str),
-    /// A sentence on what is expected, from the type itself.
+    /// The type's own sentence on what it expects.
     Other(String),
 }
 
-/// The recipe that a table describes.
+/// Parses a recipe from a table.
 pub(super) fn recipe_of(table: &Value) -> Result<Recipe, Misfit> {
     Recipe::deserialize(Node(table))
 }
 
 impl Display for Misfit {
-    // Never shown to anyone: the traits of serde ask for it.
+    // Never shown: serde's traits require it.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self:?}")
     }
@@ -81,7 +81,7 @@ impl Error for Misfit {
     }
 }
 
-/// A value to be read.
+/// A value to parse.
 #[derive(Clone, Copy)]
 struct Node<'a>(&'a Value);
 
@@ -140,7 +140,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        // A struct would take a list of its fields, in order. In a recipe that is a slip.
+        // Serde would accept a list of a struct's fields, in order. In a recipe that is a mistake.
         match self.0 {
             Value::Table(_) => self.deserialize_any(visitor),
             _ => Err(Misfit::invalid_type(self.unexpected(), &visitor)),

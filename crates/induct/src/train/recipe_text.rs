@@ -1,7 +1,7 @@
 //! Recipes as text: reading, overriding, writing.
 //!
-//! Unset keys have defaults, unknown keys are errors. Where a setting is a table with a `kind`, the kind alone
-//! may stand for it (`loss = "cross-entropy"`), and a main setting without one has the default kind.
+//! Unset keys have defaults; unknown keys are errors. A setting that is a table with a `kind` may be written
+//! as the kind alone (`loss = "cross-entropy"`), and a main setting without a kind has the default kind.
 
 use toml::{Table, Value};
 
@@ -11,19 +11,19 @@ use super::recipe_mistake::{Part, in_words, shortened, written, wrong_type};
 use super::recipe_reader::recipe_of;
 use crate::invalid::Invalid;
 
-/// Why a text is no recipe.
+/// Why a text is not a recipe.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RecipeError {
     /// Not TOML at all.
     #[error("not valid TOML: {0}")]
     Syntax(String),
-    /// Tables, lists or the parts of a key go deeper than any recipe does.
+    /// Tables, lists or the parts of a key are nested deeper than in any recipe.
     #[error("nested more than {MAX_DEPTH} levels deep, which no recipe is")]
     TooDeep,
-    /// A key that a recipe does not have, or has to have.
+    /// A key that is unknown, or missing.
     #[error("{path}: {message}")]
     Key {
-        /// Where.
+        /// Path of the key.
         path: String,
         /// What is wrong and what is allowed.
         message: String,
@@ -31,25 +31,25 @@ pub enum RecipeError {
     /// An override that is not `key.path=value`.
     #[error("{text}: {message}")]
     Override {
-        /// As given; only its start, if it is long.
+        /// The override as given; only its start if it is long.
         text: String,
         /// What is wrong.
         message: String,
     },
-    /// A value that is impossible.
+    /// A value that is not allowed.
     #[error(transparent)]
     Invalid(#[from] Invalid),
 }
 
 impl Recipe {
-    /// Reads a recipe and checks all of it; each override is `key.path=value`, its value in TOML.
+    /// Parses a recipe and checks all of it. Each override is `key.path=value`, with the value in TOML.
     pub fn from_toml(text: &str, overrides: &[String]) -> Result<Self, RecipeError> {
         let mut table = parse(text)?;
         spell_out_kinds(&mut table);
         for text in overrides {
             apply_override(&mut table, text)?;
         }
-        // Overrides can nest their values below one another.
+        // Overrides can nest values deeper than any of their texts does.
         if table_is_too_deep(&table) {
             return Err(RecipeError::TooDeep);
         }
@@ -67,10 +67,10 @@ impl Recipe {
     }
 }
 
-/// The longest line that is shown with what is wrong in it.
+/// The longest line to show in an error.
 const LONGEST_LINE: usize = 200;
 
-/// The table of a TOML text.
+/// Parses a TOML text into a table.
 fn parse(text: &str) -> Result<Table, RecipeError> {
     if text_is_too_deep(text) {
         return Err(RecipeError::TooDeep);
@@ -84,9 +84,9 @@ fn parse(text: &str) -> Result<Table, RecipeError> {
     }
 }
 
-/// What is wrong with a text that is no TOML.
+/// What is wrong with a text that is not TOML.
 fn syntax_error(text: &str, error: &toml::de::Error) -> String {
-    // Numbers beyond 64 bits are reported as a Rust type that does not fit.
+    // The parser reports numbers beyond 64 bits as a mismatch of Rust types.
     let number = error.span().and_then(|span| text.get(span));
     let digits = |text: &&str| {
         let rest = text.trim_start_matches(['+', '-']);
@@ -106,7 +106,7 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// Refuses what would be read as something else: dates, and lists in place of a table with a kind.
+/// Refuses values that would be misread: dates, and lists in place of a table with a kind.
 fn refuse_foreign(table: &Table, path: &mut Vec<Part>, whole: &Table) -> Result<(), RecipeError> {
     for (key, value) in table {
         path.push(Part::Key(key.clone()));
@@ -155,7 +155,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
     if text_is_too_deep(value) {
         return Err(refuse(RecipeError::TooDeep.to_string()));
     }
-    // A bare word is a string: `--set model.positions=absolute` needs no quotes inside quotes.
+    // A bare word is a string: `model.positions=absolute` needs no quotes inside a shell's quotes.
     let value = format!("value = {value}")
         .parse::<Table>()
         .ok()
@@ -172,7 +172,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
         let inner = place
             .entry(key)
             .or_insert_with(|| Value::Table(Table::new()));
-        // `--set train.optimizer.lr=…` on a recipe with `optimizer = "adamw"`.
+        // `train.optimizer.lr=…` on a recipe with `optimizer = "adamw"`.
         if let (Value::String(kind), true) = (&*inner, WITH_KIND.contains(&key)) {
             *inner = kind_table(kind);
         }
@@ -180,7 +180,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
             .as_table_mut()
             .ok_or_else(|| refuse(format!("{key} is not a table")))?;
     }
-    // Settings of another kind do not belong to the new one.
+    // The settings of the old kind do not apply to the new one.
     if last == "kind" && place.get(last).is_some_and(|kind| *kind != value) {
         place.clear();
     }
@@ -198,7 +198,7 @@ fn kind_table(kind: &str) -> Value {
     Value::Table(Table::from_iter([kind]))
 }
 
-/// Keys whose values are tables with a kind, wherever they stand.
+/// Keys whose values are tables with a kind, wherever they occur.
 const WITH_KIND: [&str; 7] = [
     "prior",
     "of",
@@ -209,7 +209,7 @@ const WITH_KIND: [&str; 7] = [
     "schedule",
 ];
 
-/// The kind of the main settings, if none is given.
+/// The default kinds of the main settings.
 const DEFAULT_KINDS: [(&str, &str, &str); 5] = [
     ("task", "prior", "dirichlet"),
     ("", "model", "transformer"),
@@ -218,7 +218,7 @@ const DEFAULT_KINDS: [(&str, &str, &str); 5] = [
     ("train", "schedule", "constant"),
 ];
 
-/// Turns `loss = "margin"` into a table, and gives main settings without a kind the default one.
+/// Turns `loss = "margin"` into a table, and gives main settings without a kind their default kind.
 fn spell_out_kinds(table: &mut Table) {
     spell_out_names(table);
     for (outer, key, default) in DEFAULT_KINDS {

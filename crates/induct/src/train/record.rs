@@ -1,4 +1,4 @@
-//! What a run keeps, and when: which measures, on which test sets, and at which steps weights are kept.
+//! What a run records and keeps: which measures, on which test sets, and the weights at which steps.
 
 use std::sync::Arc;
 
@@ -13,19 +13,20 @@ use crate::invalid::{Invalid, require};
 use crate::measure::{self, Measure};
 use crate::strategy::{self, Strategy};
 
-/// What a run keeps, as a recipe writes it.
+/// What a run records and keeps, as a recipe writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordSpec {
     /// Steps between two rows of metrics; step 0 and the last are always recorded.
     pub every: u64,
-    /// Number of snapshots, the first at step 0 and the last at the end (one: at the end). Each falls on a recorded step.
+    /// Number of snapshots, from step 0 to the end; a single one is taken at the end. Each falls on a
+    /// recorded step.
     pub snapshots: u64,
     /// How snapshots are spread over the steps.
     pub spacing: Spacing,
-    /// Sequences in each of the fixed test sets.
+    /// Sequences per test set.
     pub test_sequences: usize,
-    /// What is measured, by name, beside what every run records; see [`measure::REGISTRY`].
+    /// Measures by name, in addition to those that every run records; see [`measure::REGISTRY`].
     pub measures: Vec<String>,
     /// Strategies that the model is compared with beside the ladder, by name; see [`strategy::REGISTRY`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,16 +61,16 @@ impl Default for RecordSpec {
     }
 }
 
-/// A test set beside the task's own.
+/// A test set in addition to the task's own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestSpec {
-    /// What its columns are called.
+    /// Its name, which prefixes its columns.
     pub name: String,
     /// Length of its contexts; the task's if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<usize>,
-    /// Where its chains come from.
+    /// The prior that its chains are drawn from.
     pub prior: PriorSpec,
 }
 
@@ -77,9 +78,9 @@ pub struct TestSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// Evenly.
+    /// Evenly in the step.
     Linear,
-    /// Evenly in the logarithm: dense at the start.
+    /// Evenly in the logarithm of the step: dense at the start.
     Logarithmic,
 }
 
@@ -89,10 +90,10 @@ const MAX_SNAPSHOTS: u64 = 100_000;
 /// The largest test set.
 const MAX_TEST_SEQUENCES: usize = 1 << 20;
 
-/// The most test sets beside the task's own.
+/// The most test sets in addition to the task's own.
 const MAX_TESTS: usize = 64;
 
-/// Names that stand for something else in columns.
+/// Names that mean something else in column names.
 const RESERVED: [&str; 3] = ["in_distribution", "layers", "test"];
 
 impl RecordSpec {
@@ -291,23 +292,24 @@ impl RecordSpec {
         self.chosen().contains(&measure)
     }
 
-    /// Whether metrics are recorded after `step` steps of a run of `steps`.
+    /// Whether a run of `steps` steps records metrics after `step` steps.
     pub fn records(&self, step: u64, steps: u64) -> bool {
         step.is_multiple_of(self.every) || step == steps
     }
 
-    /// The first recorded step after `step`, in a run of `steps`.
+    /// The first recorded step after `step`, in a run of `steps` steps.
     pub fn next_record(&self, step: u64, steps: u64) -> u64 {
         let next = (step / self.every).saturating_add(1);
         next.saturating_mul(self.every).min(steps)
     }
 
-    /// How many steps of a run of `steps` are recorded.
+    /// The number of recorded steps in a run of `steps` steps.
     pub fn record_count(&self, steps: u64) -> u64 {
         steps.div_ceil(self.every).saturating_add(1)
     }
 
-    /// The steps after which a snapshot is kept, in order: recorded steps, as many as were asked for if there are so many.
+    /// The steps whose snapshots are kept, in order: recorded steps, as many as were asked for if there are
+    /// enough.
     pub fn snapshot_steps(&self, steps: u64) -> Vec<u64> {
         let records = self.record_count(steps);
         let count = self.snapshots.min(records);
@@ -322,7 +324,7 @@ impl RecordSpec {
                 Spacing::Linear => steps as f64 * share,
                 Spacing::Logarithmic => libm::pow(steps as f64 + 1.0, share) - 1.0,
             };
-            // The nearest record that leaves enough of them for the snapshots still to come.
+            // The nearest record that leaves enough records for the snapshots still to come.
             let nearest = (wanted / self.every as f64).round() as u64;
             let record = nearest.min(records - (count - index)).max(least);
             kept.push((record.saturating_mul(self.every)).min(steps));

@@ -8,19 +8,19 @@ use crate::invalid::{Invalid, require};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Not at all.
+    /// It stays the same.
     Constant {},
-    /// Grows linearly over the first steps, then stays.
+    /// It grows linearly over the first steps, then stays the same.
     Warmup {
-        /// Over how many steps.
+        /// Number of steps of linear growth.
         steps: u64,
     },
-    /// Falls along half a cosine until the end of the run, after an optional warm-up.
+    /// It falls along half a cosine until the end of the run, after an optional warm-up.
     Cosine {
-        /// Steps of linear growth at the start.
+        /// Number of steps of linear growth at the start.
         #[serde(default)]
         warmup: u64,
-        /// Fraction of the learning rate that is left at the end.
+        /// Fraction of the learning rate that remains at the end.
         #[serde(default)]
         floor: f64,
     },
