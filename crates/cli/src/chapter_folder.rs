@@ -1,10 +1,10 @@
-//! What `induct theory --out DIR` leaves.
+//! What `induct theory --out DIR` writes.
 
 use std::path::Path;
 
 use induct_paper::chapter;
 use induct_paper::ledger::Entry;
-use induct_store::{Mark, OwnFolder};
+use induct_store::{Mark, OutputFolder};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::figure_files::write_figure;
 /// Width of figures in files, in pixels; PNGs have twice as many.
 const WIDTH: u32 = 720;
 
-/// By this a folder is known as one of ours.
+/// Marks a folder as one that this command made.
 const MARK: Mark = Mark {
     file: "ledger.json",
     made_by: "induct theory",
@@ -30,7 +30,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 /// Writes the ledger, the figures and the page into `path`.
 pub fn write(path: &Path, entries: &[Entry], ledger: Value) -> Result<(), Failure> {
     check(path)?;
-    let folder = OwnFolder::claim(path, MARK)?;
+    let folder = OutputFolder::claim(path, MARK)?;
     let mut whole = json!({ "made_by": MARK.made_by, "version": env!("CARGO_PKG_VERSION") });
     if let (Value::Object(whole), Value::Object(ledger)) = (&mut whole, ledger) {
         whole.extend(ledger);

@@ -1,5 +1,5 @@
-//! The few things that are done to a disk. All that this crate changes there goes through a [`Disk`], so that tests can break off after any of
-//! them, or drop what was not synced.
+//! The few operations that change a disk. Every change this crate makes goes through a [`Disk`], so that
+//! tests can kill the program at any of them, or drop whatever was not synced.
 
 use std::fs::{self, File, OpenOptions};
 #[cfg(test)]
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use crate::disk::journal::{Change, Journal};
 use crate::error::StoreError;
 
-/// What changes files.
+/// The one thing that changes files.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     #[cfg(test)]
     pub(crate) journal: Option<std::sync::Arc<Journal>>,
 }
 
-/// A file that grows.
+/// A file that grows by appending.
 #[derive(Debug)]
 pub struct Growing {
     disk: Disk,
@@ -26,13 +26,13 @@ pub struct Growing {
     file: File,
 }
 
-/// The temporary name of a file: one writer at a time holds a folder, so one name is enough.
+/// The temporary name of a file. A folder has one writer at a time, so one name is enough.
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.part"))
 }
 
-/// Whether a name is one that an interrupted write leaves.
+/// Whether a name is that of a file left by an interrupted write.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".part")
 }
@@ -45,7 +45,7 @@ fn parent(path: &Path) -> &Path {
 }
 
 impl Disk {
-    /// Writes a file so that it is there whole or not at all, power cut or not.
+    /// Writes a file atomically and durably: even after a power cut, it is there whole or not at all.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         self.write_part(path, bytes)?;
         self.sync(&temporary(path))?;
@@ -53,7 +53,7 @@ impl Disk {
         self.sync_folder(parent(path))
     }
 
-    /// The same, but for a power cut: [`sync`](Self::sync) it, and its folder, later.
+    /// The same without surviving a power cut: [`sync`](Self::sync) the file and its folder later.
     pub fn write_unsynced(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         self.write_part(path, bytes)?;
         self.put_in_place(path)
@@ -78,12 +78,12 @@ impl Disk {
         fs::rename(&part, path).map_err(StoreError::io("write", path))
     }
 
-    /// Sees to it that a file's bytes have reached the disk.
+    /// Waits until a file's bytes have reached the disk.
     pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
         #[cfg(test)]
         self.note(Change::Sync(path.to_owned()), || Ok(()))
             .map_err(StoreError::io("sync", path))?;
-        // Some systems sync only what is open for writing.
+        // Some systems sync only files that are open for writing.
         OpenOptions::new()
             .write(true)
             .open(path)
@@ -91,12 +91,12 @@ impl Disk {
             .map_err(StoreError::io("sync", path))
     }
 
-    /// Sees to it that a folder's names have reached the disk.
+    /// Waits until a folder's names have reached the disk.
     pub fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
         #[cfg(test)]
         self.note(Change::SyncFolder(path.to_owned()), || Ok(()))
             .map_err(StoreError::io("sync", path))?;
-        // Only Unix opens folders; elsewhere names are the system's business.
+        // Folders can be opened on Unix only; elsewhere the system takes care of names.
         if cfg!(unix) {
             let synced = File::open(path).and_then(|folder| folder.sync_all());
             synced.map_err(StoreError::io("sync", path))?;
@@ -104,7 +104,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes a folder and those above it, where they are not there yet.
+    /// Creates a folder and its parents, where they do not exist yet.
     pub fn create_folder(&self, path: &Path) -> Result<(), StoreError> {
         if path.is_dir() {
             return Ok(());
@@ -117,14 +117,14 @@ impl Disk {
         self.note(Change::CreateFolder(path.to_owned()), || Ok(()))
             .map_err(StoreError::io("create", path))?;
         match fs::create_dir(path) {
-            // Somebody else was faster, which is as good.
+            // Another process was faster, which is just as good.
             Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
             made => made.map_err(StoreError::io("create", path))?,
         }
         self.sync_folder(above)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub fn remove(&self, path: &Path) -> Result<(), StoreError> {
         #[cfg(test)]
         self.note(Change::Remove(path.to_owned()), || Ok(()))
@@ -137,7 +137,7 @@ impl Disk {
         }
     }
 
-    /// Opens a file that is there to let it grow.
+    /// Opens an existing file for appending.
     pub fn grow(&self, path: &Path) -> Result<Growing, StoreError> {
         let file = OpenOptions::new().append(true).open(path);
         Ok(Growing {
@@ -147,7 +147,8 @@ impl Disk {
         })
     }
 
-    /// Tells the journal of a change before it is made; `half` is what is left of it if this is where the program is broken off.
+    /// Tells the journal of a change before it is made. If the program is killed here, `half` makes the part
+    /// of the change that gets through.
     #[cfg(test)]
     fn note(&self, change: Change, half: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         match &self.journal {
@@ -170,13 +171,14 @@ impl Growing {
         file.write_all(bytes).map_err(StoreError::io("write", path))
     }
 
-    /// Sees to it that its bytes have reached the disk.
+    /// Waits until its bytes have reached the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
         self.disk.sync(&self.path)
     }
 }
 
-/// Reads a whole file; none if there is none. Anything but a regular file is refused: reading a pipe might never end.
+/// Reads a whole file; `None` if it does not exist. Anything but a regular file is refused: reading a pipe
+/// might never end.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -192,7 +194,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     Ok(Some(bytes))
 }
 
-/// The names in a folder; none if there is no folder.
+/// The names in a folder, sorted; `None` if the folder does not exist.
 pub fn names(path: &Path) -> Result<Option<Vec<String>>, StoreError> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -1,4 +1,4 @@
-//! What can go wrong with folders.
+//! What can go wrong with a folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 /// What went wrong with a folder or a file in it.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses.
+    /// The operating system refused.
     #[error("cannot {what} {}: {error}", path.display())]
     Io {
-        /// What was tried.
+        /// What was tried, as a verb.
         what: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         error: io::Error,
     },
     /// Something else is where a file should be.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// What it is called.
+        /// Its path.
         path: PathBuf,
     },
     /// There is no run.
@@ -28,55 +28,58 @@ pub enum StoreError {
         /// Where one was expected.
         path: PathBuf,
     },
-    /// There is a run already, where a new one was to begin.
+    /// There is a run already, where a new one was to start.
     #[error("{} already holds a run", path.display())]
     HoldsARun {
-        /// Where.
+        /// The folder.
         path: PathBuf,
     },
-    /// There is something else.
+    /// The folder holds something else.
     #[error("{} is not empty and holds no {expected} (it has {found})", path.display())]
     Foreign {
-        /// Where.
+        /// The folder.
         path: PathBuf,
         /// What was expected.
         expected: &'static str,
-        /// Something that is there.
+        /// The first thing found instead.
         found: String,
     },
-    /// Somebody else is at work there.
-    #[error("another process is at work in {}", path.display())]
+    /// Another process holds the lock.
+    #[error("another process is working in {}", path.display())]
     InUse {
-        /// Where.
+        /// The folder.
         path: PathBuf,
     },
     /// A file is not what was written.
-    #[error("{} is damaged or was changed: {what}", path.display())]
+    #[error("{} is damaged, edited or missing: {what}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
     },
-    /// A run cannot be taken for the one that is asked for.
+    /// The run is not the one asked for.
     #[error("{}: {why}", path.display())]
     Different {
-        /// Its folder.
+        /// The run's folder.
         path: PathBuf,
-        /// In which way it differs.
+        /// How it differs.
         why: String,
     },
-    /// A run was computed with arithmetic that rounds differently, so its rest would not fit.
-    #[error("{}: it was computed with {of_run} arithmetic, this process computes with {own}", path.display())]
+    /// A run was computed with arithmetic that rounds differently, so the results would not match.
+    #[error(
+        "{}: it was computed with {of_run} arithmetic, and this process computes with {of_process}",
+        path.display()
+    )]
     OtherArithmetic {
-        /// Its folder.
+        /// The run's folder.
         path: PathBuf,
         /// The run's arithmetic.
         of_run: String,
-        /// This process's.
-        own: String,
+        /// This process's arithmetic.
+        of_process: String,
     },
-    /// There is nothing to show yet.
+    /// There is no record to show yet.
     #[error("{} has recorded nothing yet", path.display())]
     NothingRecorded {
         /// The run's folder.
@@ -89,7 +92,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The step asked for.
         step: u64,
-        /// Which there are, in words.
+        /// The nearest snapshots, in words.
         nearest: String,
     },
     /// There is no snapshot at all.
@@ -116,7 +119,7 @@ impl StoreError {
         }
     }
 
-    /// Whether what is there is not what it should be, as opposed to what could not be read.
+    /// Whether the files could be read but are not what they should be.
     pub fn is_damage(&self) -> bool {
         matches!(
             self,
@@ -131,7 +134,7 @@ impl StoreError {
         )
     }
 
-    /// Whether it lies with the machine, not with what was asked for: the same call may succeed later.
+    /// Whether the machine is to blame rather than the request: the same call may succeed later.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Io { what, .. } if !["read", "use"].contains(what))
     }

@@ -1,4 +1,4 @@
-//! Who may write in a folder.
+//! One writer per folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use crate::disk::{self, Disk, is_temporary};
 use crate::error::StoreError;
 
-/// Name of the file that is locked. It stays when the lock is let go of: removing it could let two others in.
+/// Name of the file that is locked. It stays when the lock is released: removing it could let two writers in.
 pub const LOCK: &str = ".lock";
 
-/// A folder that nobody else writes in. The system lets go of it when the process ends, however it ends.
+/// The lock on a folder. The system releases it when the process ends, however it ends.
 #[derive(Clone, Debug)]
 pub struct Lock {
     _file: Arc<File>,
 }
 
-/// What is in a folder, but for the lock and what interrupted writes left.
+/// What a folder holds, apart from the lock and the leftovers of interrupted writes.
 pub fn contents(path: &Path) -> Result<Vec<String>, StoreError> {
     let mut names = disk::names(path)?.unwrap_or_default();
     names.retain(|name| name != LOCK && !is_temporary(name));
@@ -24,7 +24,7 @@ pub fn contents(path: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 impl Lock {
-    /// Makes the folder if there is none, and takes hold of it.
+    /// Creates the folder if it does not exist, and locks it.
     pub fn take(disk: &Disk, path: &Path) -> Result<Self, StoreError> {
         disk.create_folder(path)?;
         let lock = path.join(LOCK);
@@ -39,7 +39,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse {
                 path: path.to_owned(),
             }),
-            // A file system without locks is no reason not to work.
+            // A file system without locks is no reason to refuse.
             Err(TryLockError::Error(_)) | Ok(()) => Ok(Self {
                 _file: Arc::new(file),
             }),
@@ -47,7 +47,7 @@ impl Lock {
     }
 }
 
-/// Removes what interrupted writes left in a folder that is held.
+/// Removes the leftovers of interrupted writes from a locked folder.
 pub fn clean(disk: &Disk, path: &Path) -> Result<(), StoreError> {
     for name in disk::names(path)?.unwrap_or_default() {
         if is_temporary(&name) {

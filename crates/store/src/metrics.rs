@@ -1,4 +1,5 @@
-//! `metrics.csv`: a header and one line per recorded step, each with a checksum of its own, so that the file can grow.
+//! `metrics.csv`: a header and one line per recorded step. Each line has its own checksum, so that the file
+//! can grow.
 
 use std::fmt::Write;
 
@@ -8,7 +9,7 @@ use induct::probe::History;
 
 /// Name of the last column.
 const CHECK: &str = "checksum";
-/// Digits of a line's checksum.
+/// Number of digits of a line's checksum.
 const DIGITS: usize = 8;
 
 /// The first line.
@@ -33,7 +34,7 @@ pub fn line(row: &[f64], lineage: &str) -> String {
     line + &check + "\n"
 }
 
-/// A line belongs to its run: another one's is as wrong as a damaged one.
+/// Covers the lineage too: a line of another run is as wrong as a damaged one.
 fn checksum(line: &str, lineage: &str) -> String {
     let mut digits = digest::hex(&[lineage.as_bytes(), line.as_bytes()]);
     digits.truncate(DIGITS);
@@ -49,24 +50,24 @@ pub fn file(history: &History, lineage: &str) -> String {
     text
 }
 
-/// What could be read of a file.
+/// What could be read from a file.
 pub struct Read {
-    /// Its rows up to the first that is not sound.
+    /// The rows before the first damaged one.
     pub history: History,
-    /// What is wrong with that one, if there is one.
+    /// What is wrong with the damaged row, if there is one.
     pub wrong: Option<String>,
-    /// Whether it is the last of the file: a write that was broken off.
+    /// Whether the damaged row is the last: then a write was interrupted.
     pub torn: bool,
 }
 
 /// Reads a file with the given columns.
 pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Read, String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err("it is not text".into());
+        return Err("it is not UTF-8 text".into());
     };
     let expected = header(&columns);
     let Some(body) = text.strip_prefix(&expected) else {
-        return Err("its columns are not those of the recipe".into());
+        return Err("its columns are not the ones that the recipe records".into());
     };
     let mut history = History::new(columns);
     let mut lines = body.split_inclusive('\n').enumerate();
@@ -96,7 +97,9 @@ fn parse(line: &str, lineage: &str) -> Result<Vec<f64>, String> {
     }
     let number = |cell: &str| match cell {
         "" => Ok(f64::NAN),
-        _ => cell.parse().map_err(|_| format!("\"{cell}\" is no number")),
+        _ => cell
+            .parse()
+            .map_err(|_| format!("\"{cell}\" is not a number")),
     };
     let cells = cells.strip_suffix(',').unwrap_or(cells);
     cells.split(',').map(number).collect()
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_is_told_from_damage_before_it() {
+    fn a_torn_last_line_is_distinguished_from_damage_before_it() {
         let text = file(&history(), "abc");
         let cut = read(&text.as_bytes()[..text.len() - 5], columns(), "abc").unwrap();
         assert_eq!((cut.history.len(), cut.torn), (2, true));

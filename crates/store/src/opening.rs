@@ -1,4 +1,4 @@
-//! A run's folder before training: whether it can be used, what is gone on with, what is cleared away.
+//! A run's folder before training: whether it can be used, what is resumed, and what is cleared away.
 
 use std::fs;
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::metrics;
 use crate::run_folder::{RunFolder, Stamp};
 use crate::writer::{Begun, How, RunWriter, Start};
 
-/// Whether a folder holds a run. Changes nothing; refuses what must not be there.
+/// Whether a folder holds a run. Refuses a folder that `how` does not allow. Changes nothing.
 pub fn holds_run(path: &Path, how: How) -> Result<bool, StoreError> {
     let contents = lock::contents(path)?;
     let Some(found) = contents.first() else {
         return Ok(false);
     };
     let has_recipe = contents.iter().any(|name| name == RECIPE);
-    // What is left of a run that lost its recipe may be replaced, but not gone on with.
+    // A run that lost its recipe may be replaced, but not resumed.
     let ours = [METRICS, SNAPSHOTS, CHECKPOINT, SUMMARY];
     let remains = contents.iter().all(|name| ours.contains(&name.as_str()));
     match (has_recipe || (remains && how == How::Replace), how) {
@@ -38,7 +38,7 @@ pub fn holds_run(path: &Path, how: How) -> Result<bool, StoreError> {
     }
 }
 
-/// A folder that is held, before training.
+/// A locked folder, before training.
 pub struct Opening<'a> {
     pub disk: Disk,
     pub path: &'a Path,
@@ -49,15 +49,15 @@ pub struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Takes up a run that is there. None if it has to start from the beginning.
-    pub fn go_on(&mut self, how: How) -> Result<Option<Begun>, StoreError> {
+    /// Resumes the run in the folder. `None` if it has to start over.
+    pub fn resume(&mut self, how: How) -> Result<Option<Begun>, StoreError> {
         let folder = RunFolder::open(self.path)?;
         self.check_current(&folder)?;
         let longer = folder.recipe() != self.recipe;
         if longer {
             self.check_longer(&folder, how)?;
         }
-        // A damaged summary is written again: all that it says follows from what is checked below.
+        // A damaged summary is rewritten: everything in it follows from the files checked below.
         if let (Ok(Some(summary)), false) = (folder.summary(), longer)
             && folder.recording().is_ok()
         {
@@ -68,18 +68,18 @@ impl Opening<'_> {
         };
         let (steps, step) = (self.recipe.train.steps, checkpoint.state.step);
         if step > steps {
-            let what = format!("it is of step {step}, and the run has {steps}");
+            let what = format!("it is from step {step}, but the run has only {steps} steps");
             return Err(StoreError::damaged(&self.path.join(CHECKPOINT), what));
         }
         let history = self.records_until(&folder, step)?;
         if let Some(missing) = self.missing_snapshot(&folder, step)? {
             self.remark = Some(format!(
-                "{}: the snapshot at step {missing}, which this run keeps, is not there: training from the start",
+                "{}: the snapshot at step {missing} is missing or damaged; training starts over",
                 self.path.display()
             ));
             return Ok(None);
         }
-        // All that is needed is there: from here on the folder is that of the longer run.
+        // Nothing is missing: from here on the folder belongs to the longer run.
         self.write_recipe()?;
         self.remove_later_snapshots(&folder, step)?;
         self.disk.remove(&self.path.join(SUMMARY))?;
@@ -91,7 +91,7 @@ impl Opening<'_> {
         self.ready(Some((checkpoint, history))).map(Some)
     }
 
-    /// Refuses another recipe, unless the run may be made longer and nothing else differs.
+    /// Refuses a different recipe, unless the run may be extended and only the number of steps differs.
     fn check_longer(&self, folder: &RunFolder, how: How) -> Result<(), StoreError> {
         let different = |why: String| StoreError::Different {
             path: self.path.to_owned(),
@@ -106,31 +106,31 @@ impl Opening<'_> {
         }
         if old.train.schedule.depends_on_length() {
             return Err(different(format!(
-                "it cannot be made longer: its learning rate falls along a cosine that ends at step {}, so a run of {} steps is another one from the start",
+                "it cannot be extended: its cosine schedule ends at step {}, \
+                 so a run of {} steps would have had other learning rates from the start",
                 old.train.steps, new.train.steps
             )));
         }
         if let Some(summary) = folder.summary()?
             && summary.ended == Ended::Diverged
         {
-            return Err(different(
-                "it cannot be made longer: it has diverged".into(),
-            ));
+            return Err(different("it cannot be extended: it has diverged".into()));
         }
         let done = folder
             .checkpoint()?
             .map_or(0, |checkpoint| checkpoint.state.step);
-        // Its last step would have to be recorded, and is behind.
+        // The new last step would have to be recorded, but training has passed it.
         if new.train.steps <= done {
             return Err(different(format!(
-                "it cannot be made to end at step {}: {done} steps that are done already are not taken back",
-                new.train.steps
+                "train.steps = {} is not allowed: it has done {done} steps already (give {} or more)",
+                new.train.steps,
+                done + 1
             )));
         }
         Ok(())
     }
 
-    /// Refuses a run whose rest would not have the bytes that this program computes.
+    /// Refuses a run that this program would not continue to the same bytes.
     fn check_current(&self, folder: &RunFolder) -> Result<(), StoreError> {
         let (old, new) = (folder.stamp(), &Stamp::current(folder.recipe()));
         if old == new {
@@ -140,16 +140,18 @@ impl Opening<'_> {
             return Err(StoreError::OtherArithmetic {
                 path: self.path.to_owned(),
                 of_run: old.arithmetic.clone(),
-                own: new.arithmetic.clone(),
+                of_process: new.arithmetic.clone(),
             });
         }
         let why = if old.numerics != new.numerics {
             format!(
-                "it was computed by numerics version {}, and this program has {}: the rest would not fit",
+                "it was computed with numerics version {}, and this program has version {}, \
+                 so the results would not match",
                 old.numerics, new.numerics
             )
         } else {
-            "it was made by another version of the program, which reads its recipe otherwise".into()
+            "it was made by another version of the program, which reads the recipe differently"
+                .into()
         };
         Err(StoreError::Different {
             path: self.path.to_owned(),
@@ -157,12 +159,12 @@ impl Opening<'_> {
         })
     }
 
-    /// The records up to a checkpoint, which promises that they are there.
+    /// The records up to a checkpoint, which was written only after they had reached the disk.
     fn records_until(&self, folder: &RunFolder, step: u64) -> Result<History, StoreError> {
         let path = self.path.join(METRICS);
         let damaged = |what: String| StoreError::damaged(&path, what);
         let read = folder.read_metrics()?;
-        let read = read.ok_or_else(|| damaged("it has gone away".into()))?;
+        let read = read.ok_or_else(|| damaged("there is no such file".into()))?;
         let mut history = read.history;
         let (record, steps) = (&self.recipe.record, self.recipe.train.steps);
         history.retain(|at| at <= step && record.records(at, steps));
@@ -172,7 +174,7 @@ impl Opening<'_> {
         Ok(history)
     }
 
-    /// A snapshot that the run should have by now and has not, or not whole.
+    /// The first snapshot that the run should have by now and that is missing or damaged.
     fn missing_snapshot(&self, folder: &RunFolder, step: u64) -> Result<Option<u64>, StoreError> {
         let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
         for at in planned.into_iter().take_while(|&at| at <= step) {
@@ -185,7 +187,7 @@ impl Opening<'_> {
         Ok(None)
     }
 
-    /// Removes snapshots that this run does not keep, or not yet.
+    /// Removes snapshots that this run does not keep, or has not reached yet.
     fn remove_later_snapshots(&self, folder: &RunFolder, step: u64) -> Result<(), StoreError> {
         let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
         for at in folder.snapshot_steps()? {
@@ -196,8 +198,8 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Clears away what is left of an earlier attempt, and starts from the beginning.
-    pub fn start_anew(mut self) -> Result<Begun, StoreError> {
+    /// Clears away the remains of an earlier attempt, and starts over.
+    pub fn start_over(mut self) -> Result<Begun, StoreError> {
         for name in [CHECKPOINT, SUMMARY, METRICS] {
             let path = self.path.join(name);
             if path.exists() {
@@ -256,7 +258,7 @@ impl Opening<'_> {
     }
 }
 
-/// The keys in which two recipes differ, in words.
+/// The keys in which two recipes differ, in words: the new value, then the old one.
 fn differing_keys(old: &Recipe, new: &Recipe) -> String {
     let mut differing = Vec::new();
     let lines = |recipe: &Recipe| -> Vec<String> {
@@ -278,13 +280,13 @@ fn differing_keys(old: &Recipe, new: &Recipe) -> String {
                 .iter()
                 .find(|other| other.split(" = ").next() == Some(key));
             let before = before.and_then(|other| other.split(" = ").nth(1));
-            differing.push(format!("{line}, there {}", before.unwrap_or("unset")));
+            differing.push(format!("{line}, was {}", before.unwrap_or("unset")));
         }
     }
     for line in &old {
         let key = line.split(" = ").next();
         if new.iter().all(|other| other.split(" = ").next() != key) {
-            differing.push(format!("here unset, there {line}"));
+            differing.push(format!("now unset, was {line}"));
         }
     }
     const SHOWN: usize = 3;

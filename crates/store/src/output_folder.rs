@@ -1,4 +1,4 @@
-//! Folders of what the program makes beside runs: a report, a sweep, a chapter.
+//! Folders for what the program makes besides runs: a report, a sweep, a chapter.
 
 use std::path::{Path, PathBuf};
 
@@ -6,27 +6,28 @@ use crate::disk::{self, Disk};
 use crate::error::StoreError;
 use crate::lock::{self, Lock};
 
-/// By what a folder is known as one of ours: a JSON file that says by what it was made.
+/// What marks a folder as one of ours: a JSON file that says which command made it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     /// Name of the file.
     pub file: &'static str,
-    /// What its entry `made_by` says.
+    /// The value of its `made_by` entry.
     pub made_by: &'static str,
-    /// What such a folder holds, in a word.
+    /// What such a folder holds, for error messages.
     pub holds: &'static str,
 }
 
-/// A folder of ours, held against other writers.
+/// A folder of ours, locked against other writers.
 #[derive(Debug)]
-pub struct OwnFolder {
+pub struct OutputFolder {
     path: PathBuf,
     disk: Disk,
     _lock: Lock,
 }
 
 impl Mark {
-    /// Whether a folder has it. The beginning of the file is enough, so that a damaged one of ours is still ours.
+    /// Whether a folder has this mark. The start of the file is enough, so that a damaged folder of ours is
+    /// still recognised.
     fn is_in(self, path: &Path) -> Result<bool, StoreError> {
         let start = format!("{{\n  \"made_by\": \"{}\"", self.made_by);
         let bytes = disk::read(&path.join(self.file))?;
@@ -47,13 +48,14 @@ impl Mark {
     }
 }
 
-impl OwnFolder {
-    /// Takes hold of a folder: an empty or absent one, or one with the same mark. Anything else there is not touched.
+impl OutputFolder {
+    /// Locks a folder: a new or empty one, or one with the same mark. Any other folder is refused and left
+    /// untouched.
     pub fn claim(path: &Path, mark: Mark) -> Result<Self, StoreError> {
         mark.check(path)?;
         let disk = Disk::default();
         let lock = Lock::take(&disk, path)?;
-        // Somebody may have come between the look and the lock.
+        // Another process may have come between the check and the lock.
         mark.check(path)?;
         lock::clean(&disk, path)?;
         let folder = Self {
@@ -69,17 +71,17 @@ impl OwnFolder {
         Ok(folder)
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a file or folder in it is.
+    /// The path of a file or folder inside it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes a file by its path inside the folder, so that it is there whole or not at all.
+    /// Writes a file by its path inside the folder, atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.path.join(name);
         if let Some(inner) = path.parent() {
@@ -88,12 +90,12 @@ impl OwnFolder {
         self.disk.write(&path, bytes)
     }
 
-    /// Reads a file by its path inside the folder; none if there is none.
+    /// Reads a file by its path inside the folder; `None` if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         disk::read(&self.path.join(name))
     }
 
-    /// The names in a folder inside it, in order.
+    /// The names in a subfolder, sorted.
     pub fn names(&self, name: &str) -> Result<Vec<String>, StoreError> {
         Ok(disk::names(&self.path.join(name))?.unwrap_or_default())
     }

@@ -18,7 +18,8 @@ use crate::metrics;
 use crate::seal;
 use crate::tensors;
 
-/// A run's folder, to be read. It may be in training: what is read is what was there at that moment.
+/// A run's folder, for reading. The run may be in training: every read sees the files as they are at that
+/// moment.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -27,22 +28,22 @@ pub struct RunFolder {
     stamp: Stamp,
 }
 
-/// What the head of `recipe.toml` says of the run.
+/// What the header of `recipe.toml` says about the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Which run it is.
+    /// Identifies the run.
     pub identity: Identity,
-    /// The numerics version it is computed with.
+    /// The numerics version it was computed with.
     pub numerics: u32,
-    /// The arithmetic.
+    /// The arithmetic it was computed with.
     pub arithmetic: String,
 }
 
-/// The format of run folders.
+/// Version of the run folder format.
 const FORMAT: u32 = 1;
 
 impl Stamp {
-    /// Of a run that this program makes on this machine.
+    /// The stamp of a run that this program trains on this machine.
     pub fn current(recipe: &Recipe) -> Self {
         Self {
             identity: Identity::of(recipe),
@@ -51,13 +52,13 @@ impl Stamp {
         }
     }
 
-    /// The file that carries it: a head of comments, and the recipe.
+    /// The bytes of `recipe.toml`: the stamp in comments, then the recipe.
     pub fn recipe_file(&self, recipe: &Recipe) -> Vec<u8> {
         let Identity { run, lineage } = &self.identity;
         let text = format!(
             "# Induct run, format {FORMAT}, checksum {}\n\
              # identity {run}, lineage {lineage}, numerics {}, arithmetic {}, version {}\n\
-             # All files in this folder belong to this recipe. To train something else, change a copy.\n\n{}",
+             # All files in this folder belong to this recipe. To train something else, edit a copy.\n\n{}",
             seal::blank(),
             self.numerics,
             self.arithmetic,
@@ -67,7 +68,7 @@ impl Stamp {
         seal::seal(text.into_bytes())
     }
 
-    /// Reads the head of a file.
+    /// Reads the stamp from the text of `recipe.toml`.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let format = lines.next()?.strip_prefix("# Induct run, format ")?;
@@ -119,9 +120,9 @@ impl RunFolder {
         };
         let damaged = |what: String| StoreError::damaged(&file, what);
         seal::verify(&bytes).map_err(|what| damaged(what.into()))?;
-        let text = String::from_utf8(bytes).map_err(|_| damaged("it is not text".into()))?;
+        let text = String::from_utf8(bytes).map_err(|_| damaged("it is not UTF-8 text".into()))?;
         let stamp = Stamp::parse(&text)
-            .ok_or_else(|| damaged(format!("it is not of run format {FORMAT}")))?;
+            .ok_or_else(|| damaged(format!("its header is not that of run format {FORMAT}")))?;
         let recipe = Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
         let model = recipe.model().map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
@@ -132,14 +133,15 @@ impl RunFolder {
         })
     }
 
-    /// What a run of `recipe` came to, if this folder holds one that this program would make to the byte and it has ended.
+    /// The summary of a finished run of `recipe`, if this folder holds one that this program would repeat to
+    /// the byte.
     pub fn finished(path: &Path, recipe: &Recipe) -> Option<Summary> {
         let folder = Self::open(path).ok()?;
         let same = folder.recipe == *recipe && folder.stamp == Stamp::current(recipe);
         same.then(|| folder.summary().ok()).flatten().flatten()
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -154,7 +156,7 @@ impl RunFolder {
         &self.model
     }
 
-    /// Which run it is, as it says itself.
+    /// The run's identity, as its recipe.toml states it.
     pub fn identity(&self) -> &Identity {
         &self.stamp.identity
     }
@@ -163,7 +165,7 @@ impl RunFolder {
         &self.stamp
     }
 
-    /// What the run came to; none if it has not ended.
+    /// The run's summary; `None` if it has not ended.
     pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
         let path = self.path.join(SUMMARY);
         let Some(bytes) = disk::read(&path)? else {
@@ -172,17 +174,18 @@ impl RunFolder {
         seal::verify(&bytes).map_err(|what| StoreError::damaged(&path, what))?;
         let sealed: Sealed<Summary> = serde_json::from_slice(&bytes)
             .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-        // One that was written before the run was made longer is no longer true.
+        // A summary written before the run was extended no longer applies.
         let current = sealed.summary.identity == self.stamp.identity.run;
         Ok(current.then_some(sealed.summary))
     }
 
-    /// What was recorded so far. The last line of a run in training may be cut off: it does not count yet.
+    /// What was recorded so far. While the run is in training, its last line may be cut off: it does not
+    /// count yet.
     pub fn history(&self) -> Result<History, StoreError> {
         let path = self.path.join(METRICS);
         let Some(read) = self.read_metrics()? else {
             return Err(match self.summary()? {
-                Some(_) => StoreError::damaged(&path, "it is not there"),
+                Some(_) => StoreError::damaged(&path, "there is no such file"),
                 None => StoreError::NothingRecorded {
                     path: self.path.clone(),
                 },
@@ -194,7 +197,7 @@ impl RunFolder {
         {
             return Err(StoreError::damaged(&path, what));
         }
-        // Rows may also be missing as a whole: those of a run that has ended are known.
+        // Whole rows may be missing too: check them against those that the recipe makes.
         let steps = read.history.steps();
         let last = match &summary {
             Some(summary) => summary.last_step(),
@@ -218,7 +221,7 @@ impl RunFolder {
         read.map(Some).map_err(damaged)
     }
 
-    /// The steps of all snapshots, in order.
+    /// The steps of all snapshots, in increasing order.
     pub fn snapshot_steps(&self) -> Result<Vec<u64>, StoreError> {
         let names = disk::names(&self.path.join(SNAPSHOTS))?.unwrap_or_default();
         let steps = names.iter().filter_map(|name| layout::snapshot_step(name));
@@ -227,7 +230,7 @@ impl RunFolder {
         Ok(steps)
     }
 
-    /// The snapshot at `step`, or the last one: its step and parameters.
+    /// The snapshot at `step`, or the last one if no step is given: its step and parameters.
     pub fn snapshot(&self, step: Option<u64>) -> Result<(u64, Vec<f32>), StoreError> {
         let steps = self.snapshot_steps()?;
         let Some(&last) = steps.last() else {
@@ -243,7 +246,7 @@ impl RunFolder {
                 .is_some_and(|summary| summary.ended == Ended::Complete)
         {
             let path = layout::snapshot(&self.path, end);
-            return Err(StoreError::damaged(&path, "it is not there"));
+            return Err(StoreError::damaged(&path, "there is no such file"));
         }
         let step = step.unwrap_or(last);
         if !steps.contains(&step) {
@@ -258,7 +261,7 @@ impl RunFolder {
                 path: self.path.clone(),
                 step,
                 nearest: format!(
-                    "the nearest: {} ({} from {} to {last})",
+                    "the nearest: {} (there are {} from step {} to {last})",
                     near.join(", "),
                     steps.len(),
                     steps[0]
@@ -270,14 +273,14 @@ impl RunFolder {
         match state {
             Some(Checkpoint { state, .. }) if state.step == step => Ok((step, state.params)),
             Some(Checkpoint { state, .. }) => {
-                let what = format!("it is the snapshot of step {}", state.step);
+                let what = format!("it holds the snapshot of step {}", state.step);
                 Err(StoreError::damaged(&path, what))
             }
-            None => Err(StoreError::damaged(&path, "it has gone away")),
+            None => Err(StoreError::damaged(&path, "there is no such file")),
         }
     }
 
-    /// Where training stands, if it has got anywhere.
+    /// The last checkpoint, if one was written.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>, StoreError> {
         self.read_tensors(&self.path.join(CHECKPOINT))
     }
@@ -292,7 +295,7 @@ impl RunFolder {
             .map_err(|what| StoreError::damaged(path, what))
     }
 
-    /// All that is kept of a run that has ended; none if it has not.
+    /// Everything kept from a run that has ended; `None` if it has not.
     pub fn recording(&self) -> Result<Option<Recording>, StoreError> {
         let Some(summary) = self.summary()? else {
             return Ok(None);
@@ -304,7 +307,7 @@ impl RunFolder {
             .find(|step| !there.contains(step))
         {
             let path = layout::snapshot(&self.path, missing);
-            return Err(StoreError::damaged(&path, "it is not there"));
+            return Err(StoreError::damaged(&path, "there is no such file"));
         }
         let snapshot = |step| self.snapshot(Some(step));
         let snapshots: Result<_, _> = there.into_iter().map(snapshot).collect();
@@ -316,8 +319,8 @@ impl RunFolder {
         }))
     }
 
-    /// The steps whose weights a run that has ended keeps: those of its recipe at which its loss was a number, and of one that diverged the
-    /// last of these in any case.
+    /// The steps whose weights a finished run keeps: the recipe's snapshot steps at which the loss was a
+    /// number. A run that diverged also keeps its last recorded step with such a loss.
     fn kept_steps(&self, history: &History, summary: &Summary) -> impl Iterator<Item = u64> {
         let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
         let losses = history.column(&KL_TRUTH).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! Checksums that a file carries in itself.
+//! Checksums stored inside the files they protect.
 //!
-//! A sealed file has the mark `sha256:` and 32 hexadecimal digits somewhere near its beginning: the digest of the whole file with zeros in
-//! their place. So a comment, a JSON string and the metadata of tensors can all carry it.
+//! A sealed file has `sha256:` and 32 hexadecimal digits near its beginning: the digest of the whole file
+//! with zeros in their place. So a comment, a JSON string and the metadata of tensors can all carry it.
 
 use induct::digest;
 
 const MARK: &str = "sha256:";
 const DIGITS: usize = 32;
 
-/// What stands in a file's text where its checksum will be.
+/// The placeholder for a file's checksum.
 pub fn blank() -> String {
     format!("{MARK}{}", "0".repeat(DIGITS))
 }
@@ -29,7 +29,7 @@ fn checksum(bytes: &[u8], place: &std::ops::Range<usize>) -> String {
 ///
 /// # Panics
 ///
-/// If there is no [`blank`] for it.
+/// If the file has no [`blank`] placeholder.
 pub fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let place = place(&bytes).expect("a place for the checksum");
     let checksum = checksum(&bytes, &place);
@@ -42,12 +42,12 @@ pub fn verify(bytes: &[u8]) -> Result<(), &'static str> {
     let Some(place) = place(bytes) else {
         return Err(match bytes.is_empty() {
             true => "it is empty",
-            false => "it has no checksum: truncated, or not written by Induct",
+            false => "it has no checksum: it was truncated, or not written by Induct",
         });
     };
     match bytes[place.clone()] == *checksum(bytes, &place).as_bytes() {
         true => Ok(()),
-        false => Err("its checksum does not match what it holds"),
+        false => Err("its checksum does not match its contents"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parameters as safetensors, by their names; NumPy and PyTorch read these files.
+//! Parameters as safetensors, by name. NumPy and PyTorch read these files.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::seal;
 
-/// Name of the one metadata entry: the order of several would not be the same every time.
+/// Name of the one metadata entry. Several would be written in a different order every time.
 const ABOUT: &str = "induct";
 
 fn moment_name(index: usize) -> String {
@@ -51,8 +51,8 @@ fn encode(
 ) -> Vec<u8> {
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for tensor in model.layout().tensors() {
-        let own = bytes(&params[tensor.range.clone()]);
-        tensors.push((tensor.name.clone(), tensor.shape.clone(), own));
+        let data = bytes(&params[tensor.range.clone()]);
+        tensors.push((tensor.name.clone(), tensor.shape.clone(), data));
     }
     for (index, moment) in moments.iter().enumerate() {
         tensors.push((moment_name(index), vec![moment.len()], bytes(moment)));
@@ -74,14 +74,15 @@ fn encode(
     seal::seal(file)
 }
 
-/// The parameters (and moments, if there are any) in a file for `model`, or what is wrong with it.
+/// The parameters (and moments, if any) in a file for `model`, or what is wrong with the file.
 pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, String> {
     seal::verify(bytes)?;
-    let unreadable = |error| format!("not a safetensors file ({error})");
+    let unreadable = |error| format!("it is not a safetensors file ({error})");
     let file = SafeTensors::deserialize(bytes).map_err(unreadable)?;
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(unreadable)?;
     let about = header.metadata().as_ref().and_then(|all| all.get(ABOUT));
-    let about = about.ok_or("not Induct's: its metadata does not say what it is")?;
+    let about =
+        about.ok_or("it was not written by Induct: its metadata has no \"induct\" entry")?;
     let entry = |key: &str| {
         let mut entries = about.split(' ');
         entries.find_map(|entry| entry.strip_prefix(key)?.strip_prefix('='))

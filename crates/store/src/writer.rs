@@ -1,7 +1,7 @@
 //! Writing a run, as the sink of the training loop.
 //!
-//! Files are written by a thread of their own: training goes on while the disk is waited for, and waits only if it gets far ahead.
-//! What a checkpoint promises is synced before it: rows, snapshots, their names.
+//! A separate thread writes the files: training continues while the disk is busy, and waits only if it gets
+//! far ahead. Everything that a checkpoint relies on (rows, snapshots, their names) is synced before it.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -22,31 +22,31 @@ use crate::opening::{Opening, holds_run};
 use crate::run_folder::{RunFolder, Stamp, summary_file};
 use crate::tensors;
 
-/// Time between two checkpoints: all that an interrupted run can lose.
+/// Time between two checkpoints: the most that an interrupted run can lose.
 const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 
-/// Bytes that may wait for the disk, about, before training waits, too.
+/// Roughly how many bytes may wait for the disk before training waits too.
 const WAITING_BYTES: usize = 64 << 20;
 
-/// Files that are synced side by side.
+/// Number of files synced in parallel.
 const SYNCED_AT_ONCE: usize = 16;
 
-/// What is allowed to be there already.
+/// What the folder may hold already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// Nothing.
     New,
-    /// A run of the same recipe, which is gone on with.
+    /// A run of the same recipe, which is resumed.
     Resume,
-    /// The same, and its number of steps may be another one: a run is made longer.
+    /// The same, but the number of steps may differ: the run is extended.
     Extend,
-    /// Anything that a run left, which is replaced if it cannot be gone on with.
+    /// Anything left by a run, which is replaced if it cannot be resumed.
     Replace,
 }
 
-/// A run's folder, ready.
+/// A run's folder, ready for use.
 pub enum Begun {
-    /// To be trained.
+    /// There is something left to train.
     Training(Box<Start>),
     /// The run has ended already.
     Ended(Box<RunFolder>, Box<Summary>),
@@ -54,21 +54,21 @@ pub enum Begun {
 
 /// Where training starts.
 pub struct Start {
-    /// What writes it.
+    /// Writes the run.
     pub writer: RunWriter,
-    /// What it goes on from, with all that was recorded before; none at the start of a run.
+    /// The checkpoint to resume from, with everything recorded before it; `None` at the start of a run.
     pub from: Option<(Checkpoint, History)>,
-    /// Why what was there is not gone on with, if it is not.
+    /// Why an earlier run in the folder is not resumed, if that is the case.
     pub remark: Option<String>,
 }
 
-/// Writes a run into its folder; nobody else can while it is there.
+/// Writes a run into its folder, which stays locked for as long as the writer lives.
 pub struct RunWriter {
     path: PathBuf,
     disk: Disk,
     lineage: String,
     jobs: Option<SyncSender<Job>>,
-    /// Whether something could not be written: nothing is, after that.
+    /// Whether a write has failed: nothing is written after that.
     failed: bool,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
     pub(crate) checkpoint_every: Duration,
@@ -76,7 +76,7 @@ pub struct RunWriter {
     _lock: Lock,
 }
 
-/// What is to be written.
+/// One thing to write.
 enum Job {
     Row(String),
     Snapshot { step: u64, params: Vec<f32> },
@@ -84,7 +84,7 @@ enum Job {
 }
 
 impl RunWriter {
-    /// Makes a folder ready for a run of `recipe`, or goes on in it.
+    /// Prepares a folder for a run of `recipe`, or resumes the run in it.
     pub fn begin(path: &Path, recipe: &Recipe, how: How) -> Result<Begun, StoreError> {
         Self::begin_on(Disk::default(), path, recipe, how)
     }
@@ -97,7 +97,7 @@ impl RunWriter {
     ) -> Result<Begun, StoreError> {
         holds_run(path, how)?;
         let lock = Lock::take(&disk, path)?;
-        // Somebody may have come between the look and the lock.
+        // Another process may have come between the check and the lock.
         let there = holds_run(path, how)?;
         lock::clean(&disk, path)?;
         lock::clean(&disk, &path.join(SNAPSHOTS))?;
@@ -110,19 +110,19 @@ impl RunWriter {
             remark: None,
         };
         if there {
-            match folder.go_on(how) {
+            match folder.resume(how) {
                 Ok(Some(begun)) => return Ok(begun),
                 Ok(None) => {}
                 Err(error) if how == How::Replace && error.is_damage() => {
-                    folder.remark = Some(format!("{error}: trained anew"));
+                    folder.remark = Some(format!("{error}; training starts over"));
                 }
                 Err(error) => return Err(error),
             }
         }
-        folder.start_anew()
+        folder.start_over()
     }
 
-    /// Starts the thread that writes into a folder that is ready.
+    /// Starts the thread that writes into a prepared folder.
     pub(crate) fn start(
         disk: Disk,
         path: &Path,
@@ -131,7 +131,7 @@ impl RunWriter {
         metrics: Growing,
         lock: Lock,
     ) -> Result<Self, StoreError> {
-        // Each piece may hold a copy of the weights.
+        // Each job may hold a copy of the weights.
         let weights = size_of::<f32>() * model.layout().len().max(1);
         let (jobs, waiting) = sync_channel((WAITING_BYTES / weights).clamp(4, 256));
         let worker = Worker {
@@ -160,7 +160,7 @@ impl RunWriter {
         })
     }
 
-    /// Where the run is.
+    /// The run's folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -177,7 +177,7 @@ impl RunWriter {
         }
     }
 
-    /// Waits until all is written.
+    /// Waits until everything is written.
     pub fn close(&mut self) -> Result<(), StoreError> {
         self.jobs = None;
         let result = match self.thread.take().map(JoinHandle::join) {
@@ -193,7 +193,7 @@ impl RunWriter {
         result
     }
 
-    /// Writes what the run came to, once all else is written.
+    /// Writes the summary, once everything else is written.
     pub fn finish(mut self, summary: &Summary) -> Result<(), StoreError> {
         self.close()?;
         self.disk
@@ -201,12 +201,12 @@ impl RunWriter {
     }
 }
 
-/// The folder is free again only when all is written.
+/// The folder is unlocked only when everything is written.
 impl Drop for RunWriter {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // Whoever lets a writer go without closing it does not ask how that went.
+            // Whoever drops a writer without closing it does not want to know about errors.
             let _ = thread.join();
         }
     }
@@ -269,7 +269,7 @@ impl Worker {
         if self.unsynced.is_empty() {
             return Ok(());
         }
-        // Side by side: a file system writes down many changes at once nearly as fast as one.
+        // In parallel: a file system commits many changes at once nearly as fast as one.
         let size = self.unsynced.len().div_ceil(SYNCED_AT_ONCE);
         let sync = |paths: &[PathBuf]| paths.iter().try_for_each(|path| self.disk.sync(path));
         std::thread::scope(|scope| {
@@ -279,7 +279,7 @@ impl Worker {
                 .collect();
             let joined = parts
                 .into_iter()
-                .map(|part| part.join().expect("it does not panic"));
+                .map(|part| part.join().expect("syncing does not panic"));
             joined.collect::<Result<Vec<()>, StoreError>>()
         })?;
         self.unsynced.clear();

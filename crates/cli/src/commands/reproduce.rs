@@ -12,7 +12,7 @@ use induct_paper::{
     Changes, Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection,
     report,
 };
-use induct_store::{How, Mark, OwnFolder, RunFolder, StoreError};
+use induct_store::{How, Mark, OutputFolder, RunFolder, StoreError};
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -24,35 +24,35 @@ use crate::progress::{Progress, Task};
 use crate::session::{Outcome, Session};
 use crate::words::count;
 
-/// By this a folder is known as a report's.
+/// Marks a folder as a report's.
 const MARK: Mark = Mark {
     file: "report.json",
     made_by: "induct reproduce",
     holds: "report of `induct reproduce`",
 };
 
-/// Train everything, draw every figure of the paper and decide every claim, into one report
+/// Train everything, draw every figure of the paper and decide every claim, in one report
 #[derive(Args)]
 pub struct Arguments {
-    /// A few seeds of everything: about two minutes on two cores. This is the default
+    /// A few seeds per experiment, about two minutes on two cores; the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// At least twenty seeds per claim: about a quarter of an hour on two cores
+    /// At least twenty seeds per claim, about a quarter of an hour on two cores
     #[arg(long)]
     full: bool,
     /// Only these figures and claims, by number or name, separated by commas: 1, phases, C5, …
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     only: Vec<String>,
-    /// This many seeds of every experiment instead
+    /// Train this many seeds per experiment instead
     #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1000))]
     seeds: Option<u64>,
-    /// Override one key of every recipe, such as train.batch=128; may be given many times
+    /// Override one key of every recipe, such as train.batch=128; may be repeated
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Folder of the report; runs that are there already are not trained again
+    /// Folder of the report; runs that it holds already are not trained again
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
-    /// Print {"claims": [{"id", "verdict", "effect", "interval", "seeds", "parts", …}, …]}, which is also in claims.json
+    /// Print {"claims": [{"id", "verdict", "effect", "interval", "seeds", "parts", …}, …]}, as in claims.json
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -76,15 +76,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     if let Some(seed) = arguments.set.iter().find(is_seed) {
         return Err(Failure::mistake(format!(
-            "--set {seed}: the seeds of every experiment are 0, 1, …, as many as --seeds says"
+            "--set {seed}: every experiment runs with seeds 0, 1, …; choose how many with --seeds"
         )));
     }
     let experiments = selection
         .experiments(scale, &changes)
         .map_err(|unsound| Failure::mistake(unsound.to_string()))?;
     let interrupt = Interrupt::watch()?;
-    let folder = OwnFolder::claim(&arguments.out, MARK)
-        .map_err(|error| Failure::from(error).with_advice("give another --out"))?;
+    let folder = OutputFolder::claim(&arguments.out, MARK)
+        .map_err(|error| Failure::from(error).with_advice("choose another --out"))?;
     arguments.threads.run(|| {
         let resumed = !folder.names("runs")?.is_empty();
         let runs = train_all(&folder, experiments, &interrupt)?;
@@ -120,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Draws figures and writes their files.
 fn draw_all<'a>(
-    folder: &OwnFolder,
+    folder: &OutputFolder,
     figures: &[&'a PaperFigure],
     results: &Results,
 ) -> Result<Vec<(&'a PaperFigure, Drawn)>, Failure> {
@@ -134,7 +134,7 @@ fn draw_all<'a>(
     drawn.collect()
 }
 
-/// What `--only` asks for.
+/// The figures and claims that `--only` asks for.
 fn select(names: &[String]) -> Result<Selection, Failure> {
     if names.is_empty() {
         return Ok(Selection::all());
@@ -144,7 +144,7 @@ fn select(names: &[String]) -> Result<Selection, Failure> {
         let figures = all.figures.iter().map(|f| format!("{} {}", f.number, f.id));
         let claims = all.claims.iter().map(|claim| claim.id);
         Failure::mistake(format!(
-            "--only {unknown}: no figure or claim is called that; figures: {}; claims: {}",
+            "--only {unknown}: no such figure or claim; the figures are {}; the claims are {}",
             figures.collect::<Vec<_>>().join(", "),
             claims.collect::<Vec<_>>().join(", ")
         ))
@@ -154,7 +154,7 @@ fn select(names: &[String]) -> Result<Selection, Failure> {
 /// Width of figures in files, in pixels; PNGs have twice as many.
 const WIDTH: u32 = 1000;
 
-/// The command that makes the same report.
+/// The command that makes this report again.
 fn command_line(arguments: &Arguments) -> String {
     let mut command = String::from("induct reproduce");
     if arguments.full {
@@ -182,8 +182,8 @@ fn machine() -> String {
     )
 }
 
-/// The claims, a line each.
-fn in_words(claims: &[Decided], folder: &OwnFolder, seconds: f64) -> String {
+/// The claims in words, one line per claim.
+fn in_words(claims: &[Decided], folder: &OutputFolder, seconds: f64) -> String {
     let mut text = String::new();
     for claim in claims {
         let digits = |x: f64| format!("{x:.3}");
@@ -202,9 +202,9 @@ fn in_words(claims: &[Decided], folder: &OwnFolder, seconds: f64) -> String {
     text + &format!("{} in {seconds:.0} s\n", page.display())
 }
 
-/// Trains what is not there yet; returns all runs by experiment.
+/// Trains the runs that are missing; returns all runs by experiment.
 fn train_all(
-    folder: &OwnFolder,
+    folder: &OutputFolder,
     experiments: Vec<Experiment>,
     interrupt: &Interrupt,
 ) -> Result<Vec<(Experiment, Vec<Run>)>, Failure> {
@@ -231,7 +231,7 @@ fn train_all(
         }));
         runs.push(there);
     }
-    // The longest first, so that none is left for the end.
+    // The longest first, so that no long run is left for the end.
     tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     let progress = Progress::new(&experiments, &tasks);
     // All seeds of an experiment are measured with the same instruments.
@@ -270,7 +270,7 @@ fn train_all(
             stopped.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
-        // What is reported is what the disk holds.
+        // Report what the disk holds, not what memory holds.
         let run = load(&path)?;
         if let Some(run) = &run {
             progress.done(task, run);
@@ -286,7 +286,7 @@ fn train_all(
     let stopped = stopped.into_inner();
     if stopped > 0 {
         return Err(Failure::Interrupted(format!(
-            "stopped with {} not ended; the same command goes on",
+            "stopped with {} unfinished; run the same command again to continue",
             count(stopped, "run")
         )));
     }
@@ -295,18 +295,18 @@ fn train_all(
     Ok(experiments.into_iter().zip(runs).collect())
 }
 
-/// Where the run of a seed is.
-fn run_path(folder: &OwnFolder, experiment: &Experiment, seed: u64) -> PathBuf {
+/// The folder of a seed's run.
+fn run_path(folder: &OutputFolder, experiment: &Experiment, seed: u64) -> PathBuf {
     folder.file(&format!("runs/{}/{seed:03}", experiment.id))
 }
 
-/// A run of an earlier sitting, if there is one that this program would make again and nothing of it is damaged.
+/// The finished run in a folder, if it is intact and this program would repeat it to the byte.
 fn finished_run(path: &std::path::Path, recipe: &Recipe) -> Option<Run> {
     RunFolder::finished(path, recipe)?;
     match load(path) {
         Ok(run) => run,
         Err(error) => {
-            note(&format!("{error}: training that run again"));
+            note(&format!("{error}; training that run again"));
             None
         }
     }

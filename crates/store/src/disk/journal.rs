@@ -1,7 +1,8 @@
-//! Breaking off, and power cuts, for tests.
+//! Simulated kills and power cuts, for tests.
 //!
-//! A journal is told of every change before it is made. It can break the program off at any of them, as `kill -9` would, and it can tell what
-//! a disk would hold if the power were cut there: what was synced for sure, and of the rest as much as one likes.
+//! A journal is told of every change before it is made. It can stop the program at any of them, as `kill -9`
+//! would. It can also tell what a disk would hold if the power were cut there: everything that was synced,
+//! and any part of the rest.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,23 +30,23 @@ pub struct Journal {
 #[derive(Debug, Default)]
 struct State {
     changes: Vec<Change>,
-    /// Break off at the change with this number.
+    /// Stop at the change with this number.
     broken_at: Option<usize>,
 }
 
-/// What happens to changes that were not synced when the power is cut.
+/// What a power cut does to changes that were not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsynced {
-    /// All are lost.
+    /// All of them are lost.
     Lost,
-    /// Names are there, contents are not: what a journaling file system may do.
+    /// Names survive, contents do not: what a journaling file system may do.
     NamesOnly,
-    /// Those are kept of which the bit with their number is set.
+    /// A change survives if the bit with its number is set.
     Some(u64),
 }
 
 impl Journal {
-    /// One that breaks the program off at change number `at`.
+    /// A journal that stops the program at change number `at`.
     pub fn breaking_at(at: usize) -> Self {
         let state = State {
             changes: Vec::new(),
@@ -56,7 +57,7 @@ impl Journal {
         }
     }
 
-    /// All changes that were made.
+    /// All changes so far, in order.
     pub fn changes(&self) -> Vec<Change> {
         self.state.lock().unwrap().changes.clone()
     }
@@ -82,17 +83,17 @@ impl Journal {
     }
 }
 
-/// A file's bytes as the program sees them, and as the disk has them.
+/// A file's bytes as the program sees them, and as they are on disk.
 #[derive(Clone, Default)]
 struct Inode {
     seen: Vec<u8>,
     durable: Vec<u8>,
 }
 
-/// Writes into `to` what a disk holds that had been empty under `root` and whose power was cut after these changes.
+/// Writes into `to` what a disk that was empty under `root` holds after these changes and a power cut.
 pub fn after_power_cut(changes: &[Change], root: &Path, to: &Path, unsynced: Unsynced) {
     let mut inodes: Vec<Inode> = Vec::new();
-    // Names as the program sees them and as the disk has them; none for a folder.
+    // Names as the program sees them and as they are on disk; `None` for a folder.
     let mut seen: BTreeMap<PathBuf, Option<usize>> = BTreeMap::new();
     let mut durable: BTreeMap<PathBuf, Option<usize>> = BTreeMap::new();
     for (number, change) in changes.iter().enumerate() {
@@ -151,8 +152,8 @@ pub fn after_power_cut(changes: &[Change], root: &Path, to: &Path, unsynced: Uns
             Change::SyncFolder(folder) => {
                 let inside = |path: &PathBuf| path.parent() == Some(folder);
                 durable.retain(|path, _| !inside(path));
-                let own = seen.iter().filter(|(path, _)| inside(path));
-                durable.extend(own.map(|(path, inode)| (path.clone(), *inode)));
+                let entries = seen.iter().filter(|(path, _)| inside(path));
+                durable.extend(entries.map(|(path, inode)| (path.clone(), *inode)));
             }
         }
     }
@@ -162,7 +163,7 @@ pub fn after_power_cut(changes: &[Change], root: &Path, to: &Path, unsynced: Uns
             continue;
         };
         let place = to.join(inner);
-        // What is in a folder whose name is lost is lost with it.
+        // If a folder's name is lost, so is everything in it.
         if !place.parent().is_some_and(Path::is_dir) {
             continue;
         }

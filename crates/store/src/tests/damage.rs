@@ -1,4 +1,4 @@
-//! Folders with any damage are read, repaired or refused, and nothing is taken for what it is not.
+//! A damaged folder is read correctly, repaired or refused, and no damage goes unnoticed.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn finished() -> (TempDir, std::path::PathBuf, Recipe) {
     (folder, path, recipe)
 }
 
-/// Everything that can be read of a run.
+/// Everything that can be read from a run.
 type Everything = (Recipe, Vec<Vec<u64>>, Vec<(u64, Vec<f32>)>, String);
 
 fn read_all(path: &Path) -> Result<Option<Everything>, StoreError> {
@@ -91,16 +91,16 @@ fn a_summary_without_content_does_not_end_a_run() {
         fs::write(path.join("summary.json"), text).unwrap();
         assert!(RunFolder::open(&path).unwrap().summary().is_err(), "{text}");
         assert!(RunFolder::finished(&path, &recipe).is_none());
-        // It follows from what is sound, so going on mends it.
+        // The summary follows from the intact files, so resuming restores it.
         complete(&path, &recipe, How::Resume).unwrap();
         assert!(RunFolder::finished(&path, &recipe).is_some());
         assert_eq!(files(&path), expected);
     }
 }
 
-/// Nothing flipped, nothing torn: a whole row, a whole file is not there.
+/// Nothing is flipped or torn: a whole row or a whole file is missing.
 #[test]
-fn what_is_missing_from_a_finished_run_is_noticed_and_made_again() {
+fn what_is_missing_from_a_finished_run_is_noticed_and_restored() {
     let (_folder, path, recipe) = finished();
     let expected = files(&path);
     let metrics = String::from_utf8(expected["metrics.csv"].clone()).unwrap();
@@ -121,7 +121,7 @@ fn what_is_missing_from_a_finished_run_is_noticed_and_made_again() {
     for name in expected.keys().filter(|name| name.starts_with("snapshots")) {
         fs::remove_file(path.join(name)).unwrap();
         assert!(read_all(&path).is_err(), "{name}");
-        // Going on makes it again, too.
+        // Resuming restores it too.
         complete(&path, &recipe, How::Resume).unwrap();
         assert_eq!(files(&path), expected);
     }
@@ -130,7 +130,7 @@ fn what_is_missing_from_a_finished_run_is_noticed_and_made_again() {
 }
 
 #[test]
-fn files_of_another_run_are_not_taken() {
+fn files_of_another_run_are_not_accepted() {
     let (folder, path, _) = finished();
     let (other, another) = (folder.path().join("other"), recipe(&["seeds.data=1"]));
     complete(&other, &another, How::New).unwrap();
@@ -139,15 +139,15 @@ fn files_of_another_run_are_not_taken() {
         "checkpoint.safetensors",
         "snapshots/step-000012.safetensors",
     ] {
-        let own = fs::read(path.join(name)).unwrap();
+        let original = fs::read(path.join(name)).unwrap();
         fs::copy(other.join(name), path.join(name)).unwrap();
         assert!(
             matches!(read_all(&path), Err(StoreError::Damaged { .. })),
             "{name}"
         );
-        fs::write(path.join(name), own).unwrap();
+        fs::write(path.join(name), original).unwrap();
     }
-    // Another run's summary is that of a run that this one is not: it has not ended.
+    // Another run's summary is ignored: this run counts as not ended.
     fs::copy(other.join("summary.json"), path.join("summary.json")).unwrap();
     assert_eq!(RunFolder::open(&path).unwrap().summary().unwrap(), None);
 }
@@ -156,7 +156,7 @@ fn files_of_another_run_are_not_taken() {
 fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("run");
-    // Whole, and of the same lineage: all that is wrong with it is its step.
+    // Intact, and of the same lineage: only its step is wrong.
     let short = recipe(&[]);
     train(Disk::default(), &path, &short, How::New, Some(8)).unwrap();
     let model = short.model().unwrap();
@@ -205,15 +205,21 @@ fn pipes_and_folders_in_place_of_files_are_refused() {
             read.contains(name) && read.contains("regular file"),
             "{read}"
         );
-        // Whatever is done with it, it comes to an end.
+        // Whatever the outcome, the call returns.
         let _ = complete(&copy, &run, How::Resume);
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(12), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(12),
+        ..ProptestConfig::default()
+    })]
 
-    /// Any damage to any file: what is read is the truth or an error, and going on ends in the same bytes or is refused.
+    /// Any damage to any file: a read gives the truth or an error, and resuming ends in the same bytes or is
+    /// refused.
     #[test]
     fn any_damage_is_read_repaired_or_refused(
         which in 0_usize..7,
@@ -231,7 +237,10 @@ proptest! {
         match kind {
             0 => bytes.truncate(place),
             1 => { bytes.splice(place..place, noise.iter().copied()); }
-            2 => { let end = (place + noise.len()).min(bytes.len()); bytes.splice(place..end, noise.iter().copied()); }
+            2 => {
+                let end = (place + noise.len()).min(bytes.len());
+                bytes.splice(place..end, noise.iter().copied());
+            }
             3 => bytes = noise,
             _ => bytes.clear(),
         }
@@ -242,7 +251,7 @@ proptest! {
         if let Ok(Some(read)) = read_all(&path) {
             let (recipe, rows, snapshots, _) = whole.as_ref().unwrap();
             prop_assert_eq!((&read.0, &read.1), (recipe, rows));
-            // A snapshot may be missing; none may be another.
+            // A snapshot may be missing, but none may differ.
             prop_assert!(read.2.iter().all(|one| snapshots.contains(one)));
         }
         if complete(&path, &recipe, How::Resume).is_ok() && let Ok(Some(read)) = read_all(&path) {
@@ -252,9 +261,10 @@ proptest! {
     }
 }
 
-/// A run of another numerics version is read, but neither gone on with nor made longer, and nothing of it is touched.
+/// A run of another numerics version can be read, but neither resumed nor extended, and its files are not
+/// touched.
 #[test]
-fn a_run_of_other_numerics_is_left_as_it_is() {
+fn a_run_of_another_numerics_version_is_left_untouched() {
     use crate::run_folder::Stamp;
     let (_folder, path, recipe) = finished();
     let identity = induct::run::Identity::with(&recipe, 0, "abacus");

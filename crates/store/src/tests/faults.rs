@@ -15,16 +15,16 @@ fn journaled(journal: &Arc<Journal>) -> Disk {
     }
 }
 
-/// A whole run's changes, and what it leaves.
+/// All changes of an uninterrupted run, and the files it leaves.
 fn whole(recipe: &Recipe, path: &Path) -> (Vec<Change>, BTreeMap<String, Vec<u8>>) {
     let journal = Arc::new(Journal::default());
     train(journaled(&journal), path, recipe, How::New, None).unwrap();
     (journal.changes(), files(path))
 }
 
-/// Killed at any change, a run goes on to the bytes of one that was not.
+/// Killed at any change, a run resumes to the bytes of one that was not killed.
 #[test]
-fn a_kill_at_any_change_leaves_a_run_that_goes_on() {
+fn a_kill_at_any_change_leaves_a_run_that_resumes() {
     let folder = TempDir::new().unwrap();
     let recipe = recipe(&[]);
     let (changes, expected) = whole(&recipe, &folder.path().join("whole"));
@@ -34,7 +34,7 @@ fn a_kill_at_any_change_leaves_a_run_that_goes_on() {
         let journal = Arc::new(Journal::breaking_at(at));
         let killed = train(journaled(&journal), &path, &recipe, How::New, None);
         assert!(killed.is_err(), "change {at} was not reached");
-        // Whoever looks at it meanwhile gets an answer or an error, and no panic.
+        // Reading it in this state gives an answer or an error, never a panic.
         if let Ok(run) = RunFolder::open(&path) {
             let _ = (run.history(), run.summary(), run.snapshot(None));
         }
@@ -44,9 +44,9 @@ fn a_kill_at_any_change_leaves_a_run_that_goes_on() {
     }
 }
 
-/// The same if even the lock and the folder were made anew: a first attempt that was killed before there was a recipe is no run.
+/// A first attempt that was killed before it wrote the recipe is not a run, so a new one may start there.
 #[test]
-fn a_kill_before_the_recipe_leaves_room_for_a_new_run() {
+fn after_a_kill_before_the_recipe_a_new_run_may_start() {
     let folder = TempDir::new().unwrap();
     let recipe = recipe(&[]);
     for at in 0..4 {
@@ -59,7 +59,8 @@ fn a_kill_before_the_recipe_leaves_room_for_a_new_run() {
     }
 }
 
-/// A power cut at any change loses at most what is younger than the last checkpoint, whatever the disk kept of what was not synced.
+/// A power cut at any change loses at most what came after the last checkpoint, whatever unsynced changes the
+/// disk kept.
 #[test]
 fn a_power_cut_at_any_change_loses_no_checkpoint() {
     let folder = TempDir::new().unwrap();
@@ -76,7 +77,7 @@ fn a_power_cut_at_any_change_loses_no_checkpoint() {
             let disk = folder.path().join(format!("cut-{cut}-{unsynced:?}"));
             after_power_cut(&changes[..cut], &root, &disk, unsynced);
             let path = disk.join("run");
-            // The last checkpoint whose name was synced is there, whole.
+            // The last checkpoint whose name was synced is there and intact.
             let synced = changes[..cut].iter().rposition(is_checkpoint);
             let promised = changes[..synced.unwrap_or(0)]
                 .iter()
@@ -97,7 +98,8 @@ fn a_power_cut_at_any_change_loses_no_checkpoint() {
     assert!(checked > 100, "{checked}");
 }
 
-/// And by `--resume`, which is stricter: it refuses damage, and a power cut must not look like damage.
+/// The same with [`How::Resume`], which is stricter: it refuses damage, and a power cut must not look like
+/// damage.
 #[test]
 fn a_power_cut_is_never_taken_for_damage() {
     let folder = TempDir::new().unwrap();
@@ -112,7 +114,7 @@ fn a_power_cut_is_never_taken_for_damage() {
             let path = disk.join("run");
             match complete(&path, &recipe, How::Resume) {
                 Ok(()) => assert_eq!(files(&path), expected, "cut {cut}, {unsynced:?}"),
-                // The one exception: a new folder whose recipe has not reached the disk is empty where it should be a run.
+                // A folder whose recipe has not reached the disk must not block a new attempt.
                 Err(StoreError::Foreign { .. }) => panic!("cut {cut}, {unsynced:?}: stuck"),
                 Err(error) => panic!("cut {cut}, {unsynced:?}: {error}"),
             }

@@ -1,4 +1,4 @@
-//! What the crate promises: nothing lost, nothing stale, nothing damaged, nobody else.
+//! What the crate promises: nothing lost, nothing stale, nothing damaged, one writer.
 
 mod damage;
 mod faults;
@@ -67,7 +67,7 @@ impl induct::run::Sink for Until {
     }
 }
 
-/// One sitting: trains `recipe` in `path` on a disk, with a checkpoint after every step.
+/// One session: trains `recipe` in `path` on a disk, with a checkpoint after every step.
 fn train(
     disk: Disk,
     path: &Path,
@@ -107,7 +107,8 @@ fn complete(path: &Path, recipe: &Recipe, how: How) -> Result<(), StoreError> {
     train(Disk::default(), path, recipe, how, None)
 }
 
-/// All files of a finished run but the lock. What a summary says of the sitting (where it went on from) is left out.
+/// All files of a finished run, apart from the lock and the summary, which depends on where the last session
+/// resumed.
 fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![path.to_owned()];

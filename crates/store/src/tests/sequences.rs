@@ -23,7 +23,7 @@ fn two_writers_do_not_share_a_folder() {
 }
 
 #[test]
-fn of_many_who_start_at_once_one_runs() {
+fn of_two_writers_that_start_at_once_one_runs() {
     let folder = TempDir::new().unwrap();
     let recipe = recipe(&[]);
     for attempt in 0..50 {
@@ -76,7 +76,7 @@ fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
         (
             &[cosine, "train.batch=16"],
             How::Extend,
-            "train.batch = 16, there 8",
+            "train.batch = 16, was 8",
         ),
         (&[cosine, "seeds.data=1"], How::Extend, "seeds.data"),
     ] {
@@ -88,9 +88,7 @@ fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
     complete(&short, &recipe(&[]), How::New).unwrap();
     let refused = complete(&short, &recipe(&["train.steps=4"]), How::Extend).unwrap_err();
     assert!(
-        refused
-            .to_string()
-            .contains("12 steps that are done already"),
+        refused.to_string().contains("has done 12 steps already"),
         "{refused}"
     );
     let refused = complete(&short, &recipe(&[]), How::New).unwrap_err();
@@ -98,7 +96,7 @@ fn what_cannot_be_extended_is_refused_and_left_as_it_was() {
 }
 
 #[test]
-fn somebody_s_folder_is_not_touched() {
+fn a_foreign_folder_is_not_touched() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
     for how in [How::New, How::Resume, How::Extend, How::Replace] {
@@ -109,7 +107,7 @@ fn somebody_s_folder_is_not_touched() {
 }
 
 #[test]
-fn divergence_keeps_the_last_weights_that_were_any_good() {
+fn divergence_keeps_the_last_sound_weights() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("run");
     let recipe = recipe(&[
@@ -124,11 +122,12 @@ fn divergence_keeps_the_last_weights_that_were_any_good() {
     assert!(run.summary().unwrap().unwrap().diverged_at.is_some());
 }
 
-/// A run that is stopped and diverges before its next record leaves what one leaves that was not stopped.
+/// A run that is stopped, resumed, and diverges before its next record leaves the same weights as one that
+/// was never stopped.
 #[test]
 fn divergence_after_a_stop_keeps_the_same_weights() {
     let folder = TempDir::new().unwrap();
-    // Sound at first; the rate then grows beyond all bounds.
+    // Sound for a few steps; then the weights blow up.
     let sets = [
         "record.snapshots=1",
         "record.every=9",
@@ -161,14 +160,14 @@ fn divergence_after_a_stop_keeps_the_same_weights() {
     }
 }
 
-/// One thing that happens to a run.
+/// Something that happens to a run.
 #[derive(Clone, Debug)]
 enum Event {
-    /// It is trained, and stopped after some steps.
+    /// It is trained, then stopped after some steps.
     Stop(u64),
-    /// It is trained, and killed at some change to the disk.
+    /// It is trained, then killed at some change to the disk.
     Kill(usize),
-    /// It gets another number of steps, and is trained to the end.
+    /// It gets a new number of steps, and is trained to the end.
     Extend(u64),
 }
 
@@ -181,7 +180,12 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(12), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 60,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(12),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_sequence_of_events_ends_in_the_same_bytes(
@@ -206,7 +210,7 @@ proptest! {
                     let _ = train(Disk { journal }, &path, &recipe, How::Resume, None);
                 }
                 Event::Extend(more) => {
-                    // Fewer steps than are done are refused, and nothing is lost by that.
+                    // Fewer steps than are done are refused, and the run stays as it was.
                     let wanted = with_steps(*more);
                     if complete(&path, &wanted, How::Extend).is_ok() {
                         steps = *more;

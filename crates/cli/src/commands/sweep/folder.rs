@@ -1,21 +1,21 @@
-//! The folder of a sweep, which can grow.
+//! The folder of a sweep, which can grow from call to call.
 //!
 //! ```text
-//! sweep.json              the recipe it is a sweep of, and which keys vary
+//! sweep.json              the base recipe, and which keys vary
 //! sweep.csv               one row per run that has ended
 //! figure.svg .png .csv    the runs in one picture
-//! runs/0f3a…              each run, named by its identity, so that a run that is there is never trained again
+//! runs/0f3a…              each run, named by its identity, so that no run is trained twice
 //! ```
 
 use std::path::Path;
 
 use induct::train::Recipe;
-use induct_store::{Mark, OwnFolder};
+use induct_store::{Mark, OutputFolder};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// By this a folder is known as a sweep's.
+/// Marks a folder as a sweep's.
 const MARK: Mark = Mark {
     file: "sweep.json",
     made_by: "induct sweep",
@@ -25,20 +25,21 @@ const MARK: Mark = Mark {
 /// A sweep's folder.
 pub struct SweepFolder {
     /// The folder itself.
-    pub files: OwnFolder,
-    /// Keys that vary in any of its runs, in the order in which they were first varied.
+    pub files: OutputFolder,
+    /// The keys that vary between its runs, in the order in which they were first varied.
     pub keys: Vec<String>,
 }
 
 impl SweepFolder {
-    /// Takes hold of a folder for a sweep of `base`, or of one that an earlier sweep of it left. `keys` are those that vary now.
+    /// Locks a new folder for a sweep of `base`, or that of an earlier sweep of `base`. `keys` are those that
+    /// vary now.
     pub fn claim(path: &Path, base: &Recipe, keys: &[String]) -> Result<Self, Failure> {
-        // A refused attempt writes nothing: look first.
+        // A refused attempt must write nothing, so check first.
         MARK.check(path)
-            .map_err(|error| Failure::from(error).with_advice("give another --out"))?;
+            .map_err(|error| Failure::from(error).with_advice("choose another --out"))?;
         read_mark(path, base)?;
-        let files = OwnFolder::claim(path, MARK)?;
-        // Somebody may have come between the look and the lock.
+        let files = OutputFolder::claim(path, MARK)?;
+        // Another process may have come between the check and the lock.
         let known = read_mark(path, base)?;
         let mut all = known.unwrap_or_default();
         for key in keys {
@@ -57,7 +58,8 @@ impl SweepFolder {
     }
 }
 
-/// The keys that vary in a sweep that is there already; none if there is none. Refuses a sweep of another recipe.
+/// The keys that vary in the sweep already in the folder; `None` if there is none. Refuses a sweep of another
+/// recipe.
 fn read_mark(path: &Path, base: &Recipe) -> Result<Option<Vec<String>>, Failure> {
     let Ok(bytes) = std::fs::read(path.join(MARK.file)) else {
         return Ok(None);
@@ -65,17 +67,17 @@ fn read_mark(path: &Path, base: &Recipe) -> Result<Option<Vec<String>>, Failure>
     let about: Value = serde_json::from_slice(&bytes).map_err(|error| {
         let file = path.join(MARK.file);
         Failure::mistake(format!(
-            "{} is damaged ({error}), so what varies here is not known; give another --out",
+            "{} is damaged ({error}), so it is not known which keys vary; choose another --out",
             file.display()
         ))
     })?;
-    // The mark alone: a first attempt was broken off before it knew what it was a sweep of.
+    // Only the mark: a first attempt was interrupted before it wrote its base recipe.
     let Some(there) = about["base"].as_str() else {
         return Ok(None);
     };
     if there != base.to_toml() {
         return Err(Failure::mistake(format!(
-            "{} holds a sweep of another recipe; give another --out",
+            "{} holds a sweep of another recipe; choose another --out",
             path.display()
         )));
     }
