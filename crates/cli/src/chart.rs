@@ -1,12 +1,12 @@
-//! A small line chart of text.
+//! A small line chart in text.
 
-/// A curve over steps, with named levels drawn across it.
+/// A curve over training steps, with named levels drawn across it.
 pub struct Chart<'a> {
     /// Horizontal coordinates, increasing.
     pub x: &'a [f64],
-    /// Vertical ones.
+    /// Vertical coordinates, one per horizontal one.
     pub y: &'a [f64],
-    /// Horizontal lines: a name and a height each.
+    /// Horizontal lines, each with its name and height.
     pub levels: &'a [(String, f64)],
 }
 
@@ -14,7 +14,7 @@ const WIDTH: usize = 64;
 const HEIGHT: usize = 14;
 
 impl Chart<'_> {
-    /// The chart as lines of text: `*` is the curve, `-` a level with its name at the right.
+    /// The chart as lines of text: `*` is the curve, `-` a level, with its name on the right.
     pub fn draw(&self) -> String {
         let finite = |value: &&f64| value.is_finite();
         let heights = self.levels.iter().map(|(_, height)| height);
@@ -31,8 +31,8 @@ impl Chart<'_> {
             return String::new();
         }
         let row_of = |value: f64| {
-            let share = (value / top).clamp(0.0, 1.0);
-            ((1.0 - share) * (HEIGHT - 1) as f64).round() as usize
+            let fraction = (value / top).clamp(0.0, 1.0);
+            ((1.0 - fraction) * (HEIGHT - 1) as f64).round() as usize
         };
         let mut cells = vec![[' '; WIDTH]; HEIGHT];
         let mut labels = vec![String::new(); HEIGHT];

@@ -1,4 +1,4 @@
-//! What can go wrong, as the user is told.
+//! Failures, as the user sees them.
 
 use std::fmt::{Display, Formatter};
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use induct::probe::ProbeError;
 use induct::train::RecipeError;
 use induct_store::StoreError;
 
-/// Exit code of a command that was broken off: 128 + SIGINT, as shells have it.
+/// Exit code of an interrupted command: 128 + SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
 /// A command that did not succeed.
@@ -20,7 +20,7 @@ pub enum Failure {
     Mistake(String),
     /// The work itself failed: exit code 1.
     Failed(String),
-    /// The user broke it off: exit code 130.
+    /// The user interrupted it: exit code 130.
     Interrupted(String),
 }
 
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// The same with words in front: what was being done.
+    /// The same failure, prefixed with what was being done.
     pub fn while_at(self, what: &str) -> Self {
         let before = |message: String| format!("{what}: {message}");
         match self {
@@ -54,7 +54,7 @@ impl Failure {
         }
     }
 
-    /// The same with a piece of advice behind it.
+    /// The same failure, followed by advice on what to do.
     pub fn with_advice(self, advice: &str) -> Self {
         let behind = |message: String| format!("{message}; {advice}");
         match self {

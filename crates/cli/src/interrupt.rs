@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: training stops after its step and writes a checkpoint.
+//! Ctrl-C and SIGTERM: training finishes the current step, writes a checkpoint and stops.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use signal_hook::flag;
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// Whether the user has asked for an end.
+/// Whether the user has asked to stop.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on the signals are taken note of. A second one ends the process at once.
+    /// Watches for the signals from now on. A second signal ends the process at once.
     pub fn watch() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
@@ -25,7 +25,7 @@ impl Interrupt {
         Ok(Self(asked))
     }
 
-    /// Whether a signal has come.
+    /// Whether a signal has arrived.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

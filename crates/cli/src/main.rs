@@ -24,8 +24,8 @@ use induct::lanes::use_level;
 #[derive(Parser)]
 #[command(name = "induct", version, arg_required_else_help = true)]
 struct Arguments {
-    /// Instructions to compute with, such as avx2+fma; the best that this machine has if not given. Results
-    /// of `portable` are the same bytes on every machine
+    /// Instructions to compute with, such as avx2+fma; the best of this machine if not given. With
+    /// `portable`, results are the same bytes on every machine
     #[arg(long, global = true, value_name = "NAME")]
     level: Option<String>,
     #[command(subcommand)]

@@ -1,4 +1,5 @@
-//! How far a reproduction is: a bar for the whole with the time left, and one for each part that is at work.
+//! The progress of a reproduction: one bar for the whole with the time left, and one per experiment in
+//! training.
 
 use std::sync::Mutex;
 
@@ -8,7 +9,7 @@ use induct_paper::{Experiment, Run};
 use crate::commands::note;
 use crate::words::count;
 
-/// One run to do.
+/// One run to train.
 pub struct Task {
     /// Index of its experiment.
     pub experiment: usize,
@@ -16,25 +17,25 @@ pub struct Task {
     pub seed: u64,
     /// Number of its steps.
     pub steps: u64,
-    /// A guess at the cost of a step, in multiplications.
+    /// Estimated cost of a step, in multiplications.
     pub effort: f64,
 }
 
 impl Task {
-    /// A guess at its cost, in multiplications.
+    /// Estimated cost of the run, in multiplications.
     pub fn cost(&self) -> f64 {
         self.effort * self.steps as f64
     }
 }
 
-/// Bars on the terminal, or a line per part where there is none.
+/// Bars on a terminal; elsewhere one line per experiment.
 pub struct Progress {
     all: MultiProgress,
     whole: ProgressBar,
     parts: Vec<Part>,
 }
 
-/// An experiment at work.
+/// The progress of one experiment.
 struct Part {
     id: String,
     bar: ProgressBar,
@@ -50,7 +51,7 @@ struct State {
     seconds: f64,
 }
 
-/// Multiplications that the whole bar counts as one.
+/// Multiplications per tick of the whole bar.
 const UNIT: f64 = 1e3;
 
 impl Progress {
@@ -61,19 +62,19 @@ impl Progress {
         let whole = all.add(ProgressBar::new((effort / UNIT) as u64));
         whole.set_style(style("{bar:30} {percent:>3}% of all training, {eta} left"));
         let part = |(index, experiment): (usize, &Experiment)| {
-            let own = || tasks.iter().filter(move |task| task.experiment == index);
-            let bar = ProgressBar::new(own().map(|task| task.steps).sum());
+            let its_tasks = || tasks.iter().filter(move |task| task.experiment == index);
+            let bar = ProgressBar::new(its_tasks().map(|task| task.steps).sum());
             bar.set_style(style("{bar:30} {percent:>3}% of {msg}, {eta} left"));
             bar.set_message(format!(
                 "{}: {}",
                 experiment.id,
-                count(own().count(), "run")
+                count(its_tasks().count(), "run")
             ));
             Part {
                 id: experiment.id.clone(),
                 bar,
                 state: Mutex::new(State {
-                    left: own().count(),
+                    left: its_tasks().count(),
                     ..State::default()
                 }),
             }
@@ -91,7 +92,10 @@ impl Progress {
     /// A run begins.
     pub fn begin(&self, task: &Task) {
         let part = &self.parts[task.experiment];
-        let mut state = part.state.lock().expect("nothing panics with it");
+        let mut state = part
+            .state
+            .lock()
+            .expect("no thread panics while it holds the lock");
         if !state.shown {
             state.shown = true;
             part.bar.reset_elapsed();
@@ -102,7 +106,10 @@ impl Progress {
     /// A run has ended.
     pub fn done(&self, task: &Task, run: &Run) {
         let part = &self.parts[task.experiment];
-        let mut state = part.state.lock().expect("nothing panics with it");
+        let mut state = part
+            .state
+            .lock()
+            .expect("no thread panics while it holds the lock");
         state.left -= 1;
         state.runs += 1;
         state.diverged += usize::from(!run.is_sound());
@@ -116,7 +123,7 @@ impl Progress {
             count => format!(", {count} diverged"),
         };
         let line = format!(
-            "{}: {}, {:.0} s of one thread{diverged}",
+            "{}: {}, {:.0} thread-seconds{diverged}",
             part.id,
             count(state.runs, "run"),
             state.seconds

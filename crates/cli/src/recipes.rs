@@ -1,4 +1,4 @@
-//! Finding recipes: settings of the catalogue, and files.
+//! Finding recipes: by name in the catalogue, or in a file.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use induct::train::{Recipe, RecipeError};
 
 use crate::failure::Failure;
 
-/// Names of the settings that are listed.
+/// The settings that `induct presets` lists.
 pub fn presets() -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(|setting| setting.listed)
 }
 
-/// Loads a setting by its name, or a file, with overrides.
+/// Loads a setting by name, or a recipe from a file, with overrides.
 pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     if let Some(setting) = Setting::named(source) {
         return Ok(setting.recipe(overrides)?);
@@ -21,7 +21,7 @@ pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     let names: Vec<&str> = presets().map(|setting| setting.name).collect();
     let cannot = |why: &str| {
         Failure::mistake(format!(
-            "{source}: no such preset, and as a file it cannot be read ({why}); presets: {}",
+            "{source} is not a preset, and cannot be read as a file ({why}); the presets are {}",
             names.join(", ")
         ))
     };
@@ -34,7 +34,7 @@ pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     read(path, &text, overrides)
 }
 
-/// Reads a recipe from the text of a file.
+/// Parses a recipe from the text of a file.
 pub fn read(path: &Path, text: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     Recipe::from_toml(text, overrides).map_err(|error| match error {
         RecipeError::Override { .. } => error.into(),

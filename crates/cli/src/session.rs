@@ -1,4 +1,4 @@
-//! One sitting of training in a run's folder: the loop, what writes its files, and whoever watches.
+//! One session of training in a run's folder: the loop, the writer of its files, and a progress display.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,33 +17,34 @@ use crate::interrupt::Interrupt;
 
 /// What became of a run.
 pub enum Outcome {
-    /// It has ended, now or in an earlier sitting.
+    /// It has ended, now or in an earlier session.
     Ended {
-        /// What it came to.
+        /// Its summary.
         summary: Box<Summary>,
-        /// Whether there was nothing left to do.
+        /// Whether it had ended before, so that there was nothing left to do.
         earlier: bool,
     },
-    /// It was stopped after this many steps, and can be gone on with.
+    /// It was stopped after this many steps, and can be resumed.
     Stopped(u64),
 }
 
-/// A run to be trained.
+/// A run to train.
 pub struct Session<'a> {
-    /// What is trained.
+    /// What to train.
     pub recipe: &'a Recipe,
-    /// Where.
+    /// The run's folder.
     pub path: &'a Path,
-    /// What may be there already.
+    /// What the folder may hold already.
     pub how: How,
-    /// What it is measured with, if it is at hand already.
+    /// The instruments to measure with, if they exist already.
     pub instruments: Option<Arc<Instruments>>,
     /// Whether to stop.
     pub interrupt: &'a Interrupt,
 }
 
 impl Session<'_> {
-    /// Trains to the end, over the current thread pool. `follow` is told of every step, and first of the step it goes on from.
+    /// Trains to the end on the current thread pool. `follow` is called first with the step that training
+    /// starts from, then with every step.
     pub fn train(&self, follow: impl FnMut(&Progress) + Send) -> Result<Outcome, Failure> {
         if matches!(self.how, How::Resume | How::Extend)
             && let Some(summary) = RunFolder::finished(self.path, self.recipe)
@@ -55,7 +56,7 @@ impl Session<'_> {
             });
         }
         let started = Instant::now();
-        // Whatever may be refused or not fit into memory comes before the folder.
+        // Anything that may be refused, or may not fit into memory, comes before the folder is touched.
         let instruments = match &self.instruments {
             Some(instruments) => Arc::clone(instruments),
             None => Arc::new(Instruments::new(self.recipe)?),
@@ -67,9 +68,9 @@ impl Session<'_> {
                 Some(from) => Run::with_weights(self.recipe, instruments, source_weights(from)?)?,
             })
         };
-        let goes_on =
+        let resumes =
             RunFolder::open(self.path).is_ok_and(|run| run.checkpoint().is_ok_and(|c| c.is_some()));
-        let fresh = match goes_on {
+        let fresh = match resumes {
             true => None,
             false => Some(from_start()?),
         };
@@ -128,20 +129,23 @@ impl Session<'_> {
         }
     }
 
-    /// What to do about a folder that cannot be used.
+    /// Adds advice on what to do about a folder that cannot be used.
     fn advised(&self, error: StoreError) -> Failure {
         let advice = match (&error, self.how) {
             (StoreError::HoldsARun { .. }, _) => {
-                "add --resume to go on with it, or give another --out".to_owned()
+                "add --resume to continue it, or choose another --out".to_owned()
             }
             (StoreError::OtherArithmetic { of_run, .. }, _) => match level_with(of_run) {
                 Some(level) => {
-                    format!("add --level {level} to go on with it, or give another --out")
+                    format!("add --level {level} to continue it, or choose another --out")
                 }
-                None => "this machine does not have that; give another --out".to_owned(),
+                None => "this machine cannot compute with that; choose another --out".to_owned(),
             },
-            (StoreError::Foreign { .. } | StoreError::Different { .. }, How::New | How::Extend) => {
-                "give another --out".to_owned()
+            (StoreError::Foreign { .. }, How::New | How::Extend) => {
+                "choose another --out".to_owned()
+            }
+            (StoreError::Different { .. } | StoreError::Damaged { .. }, How::New | How::Extend) => {
+                "choose another --out to train a new run".to_owned()
             }
             _ => return error.into(),
         };
@@ -149,7 +153,7 @@ impl Session<'_> {
     }
 }
 
-/// The sink of the command line: files, and somebody who watches.
+/// The sink of the command line: writes the files, and reports progress.
 struct Watched<'a, F> {
     writer: RunWriter,
     follow: F,
@@ -184,14 +188,14 @@ impl<F: FnMut(&Progress) + Send> Sink for Watched<'_, F> {
     }
 }
 
-/// The entry `from` of a recipe that starts from a snapshot of another run.
+/// The `from` entry of a recipe that starts from a snapshot of another run.
 pub fn start_from(source: &str, recipe: &Recipe) -> Result<FromSpec, Failure> {
     let (run, step) = match source.rsplit_once('@') {
         None => (source, None),
         Some((run, step)) => {
             let step = step.parse().map_err(|_| {
                 Failure::mistake(format!(
-                    "--from {source}: after the @ comes a step, a whole number such as {run}@1500"
+                    "--from {source}: the part after @ is a step, a whole number, as in {run}@1500"
                 ))
             })?;
             (run, Some(step))
@@ -212,7 +216,8 @@ pub fn start_from(source: &str, recipe: &Recipe) -> Result<FromSpec, Failure> {
         let differs = (0..theirs.len().max(ours.len())).find(|&i| theirs.get(i) != ours.get(i));
         let index = differs.unwrap_or(0);
         return Err(at(Failure::mistake(format!(
-            "its model is another one: it has tensor {} where this recipe's has {}",
+            "its model differs: it has tensor {} where this recipe's model has {}; \
+             choose a run with the same model settings",
             text(theirs.get(index)),
             text(ours.get(index))
         ))));
@@ -236,14 +241,14 @@ fn source_weights(from: &FromSpec) -> Result<Vec<f32>, Failure> {
     }
 }
 
-/// What to try after a run has diverged.
+/// Advice for a run that has diverged.
 pub fn advice(recipe: &Recipe) -> String {
     let optimizer = &recipe.train.optimizer;
-    // Beyond these, a tenth less is not worth a try.
+    // Far above the usual rates, a tenth would be no better: suggest the usual one.
     let usual = match optimizer {
         OptimizerSpec::Sgd { .. } => 2e-3,
         OptimizerSpec::Adamw { .. } => 1e-3,
     };
     let lower = (optimizer.lr() / 10.0).min(usual);
-    format!("A lower learning rate may help (--set train.optimizer.lr={lower:e})")
+    format!("A lower learning rate may help: --set train.optimizer.lr={lower:e}")
 }

@@ -1,4 +1,4 @@
-//! A run's story, from its records: phases, losses against strategies, what the heads do.
+//! A run's story, told from its records: phases, losses beside those of the strategies, what the heads do.
 
 use induct::measure::{
     Column, INDUCTION, KL_TRUTH, KL_TRUTH_SE, MATCHING_GAP, Measure, NGRAM_MATCH, ODD_EVEN,
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::chart::Chart;
 use crate::words::{count, fixed};
 
-/// What a run's records say.
+/// A run's records and outcome, told as a story.
 pub struct Story<'a> {
     /// What was trained.
     pub recipe: &'a Recipe,
     /// What was recorded.
     pub history: &'a History,
-    /// What it came to.
+    /// The outcome.
     pub summary: &'a Summary,
 }
 
@@ -30,18 +30,18 @@ struct Scored {
 }
 
 impl Scored {
-    /// How much of what the score was short of one at the start has been gained.
-    fn gained(&self) -> f64 {
+    /// The fraction of the gap to a score of one that was closed since the start.
+    fn gap_closed(&self) -> f64 {
         match self.first < 1.0 {
             true => (self.last - self.first) / (1.0 - self.first),
             false => 0.0,
         }
     }
 
-    /// Whether the head is one that does what the score measures: it has come at least half of the way from where it started to one,
-    /// or was there from the start.
+    /// Whether the head has come to do what the score measures: it closed at least half of the gap to one, or
+    /// had a high score from start to end.
     fn is_formed(&self) -> bool {
-        self.gained() >= 0.5 || self.first.min(self.last) >= 0.8
+        self.gap_closed() >= 0.5 || self.first.min(self.last) >= 0.8
     }
 
     fn place(&self) -> (usize, usize) {
@@ -50,12 +50,12 @@ impl Scored {
 }
 
 impl Story<'_> {
-    /// For a reader at a terminal.
+    /// The story as text for a terminal.
     pub fn text(&self) -> String {
         let (task, train) = (&self.recipe.task, &self.recipe.train);
         let done = self.history.steps().last().copied().unwrap_or(0);
         let mut text = format!(
-            "{}: {} states, n = {}, length {}, {done} of {} of {}\n",
+            "{}: {} states, n = {}, length {}, {done} of {}, {} per step\n",
             self.recipe.name,
             task.states,
             task.ngram,
@@ -74,7 +74,7 @@ impl Story<'_> {
         let mut text = String::from("\nPhases (nearest strategy at the last position)\n");
         for phase in &self.summary.phases {
             text += &format!(
-                "  {:<10} steps {:>6} to {:>6}, KL(truth || model) settles at {}\n",
+                "  {:<10} steps {:>6} to {:>6}, KL(truth ‖ model) settles at {}\n",
                 phase.strategy,
                 phase.onset,
                 phase.end,
@@ -83,7 +83,7 @@ impl Story<'_> {
         }
         for drop in &self.summary.drops {
             text += &format!(
-                "  {} -> {}: half done at step {:.0}, a tenth to nine tenths in {:.0} steps\n",
+                "  {} -> {}: halfway at step {:.0}, from 10 % to 90 % in {:.0} steps\n",
                 drop.from, drop.to, drop.midpoint, drop.width
             );
         }
@@ -99,8 +99,8 @@ impl Story<'_> {
              {:<width$} {:>18} {:>22}\n",
             count(sequences, "test sequence"),
             "",
-            "KL(truth || ·)",
-            "KL(· || model)"
+            "KL(truth ‖ ·)",
+            "KL(strategy ‖ model)"
         );
         let with_error = |mean: Option<f64>, se: Option<f64>| match (mean, se) {
             (Some(mean), Some(se)) => format!("{} ± {}", fixed(mean, 4), fixed(se, 4)),
@@ -120,11 +120,11 @@ impl Story<'_> {
         text
     }
 
-    /// The scores of all heads by a measure.
+    /// Every head's score by a measure.
     fn scores(&self, measure: &'static Measure) -> Vec<Scored> {
         let columns = self.history.columns().iter();
-        let own = columns.filter(|column| column.measure == measure);
-        let scored = own.filter_map(|column| {
+        let of_measure = columns.filter(|column| column.measure == measure);
+        let scored = of_measure.filter_map(|column| {
             let values = self.history.column(column.clone())?;
             Some(Scored {
                 column: column.clone(),
@@ -135,7 +135,7 @@ impl Story<'_> {
         scored.filter(|scored| scored.last.is_finite()).collect()
     }
 
-    /// The measures of heads that were recorded, in order.
+    /// The head measures that were recorded, in order.
     fn head_measures(&self) -> Vec<&'static Measure> {
         let chosen = self.recipe.record.chosen().into_iter();
         let of_heads = chosen.filter(|measure| matches!(measure.reading, Reading::Head(_)));
@@ -182,7 +182,7 @@ impl Story<'_> {
             text += &match found.is_formed() {
                 true => format!("  {what}: {place}, {name} {:.2}\n", found.last),
                 false => format!(
-                    "  {what}: none has formed; the nearest is {place}, {name} {:.2} from {:.2} at the start\n",
+                    "  {what}: none has formed; the closest is {place}, {name} {:.2}, {:.2} at the start\n",
                     found.last, found.first
                 ),
             };
@@ -190,7 +190,7 @@ impl Story<'_> {
         text
     }
 
-    /// What kinds of head were looked for, and the best of each, whichever its layer.
+    /// The kinds of head looked for, and the best head of each kind in any layer.
     fn found(&self) -> Vec<(&'static str, Scored)> {
         let kinds = [
             ("Previous-token head", &PREVIOUS_TOKEN),
@@ -200,7 +200,7 @@ impl Story<'_> {
         let best = |(what, measure): (&'static str, &'static Measure)| {
             let scores = self.scores(measure).into_iter();
             let better = |a: &Scored, b: &Scored| {
-                let by_gain = a.gained().total_cmp(&b.gained());
+                let by_gain = a.gap_closed().total_cmp(&b.gap_closed());
                 by_gain.then(a.last.total_cmp(&b.last))
             };
             let best = scores.max_by(better)?;
@@ -209,7 +209,8 @@ impl Story<'_> {
         kinds.into_iter().filter_map(best).collect()
     }
 
-    /// The same for machines: `{"previous_token": {"layer", "head", "start", "end", "formed"}, …}`; layers and heads count from 0.
+    /// The same as JSON: `{"previous_token": {"layer", "head", "start", "end", "formed"}, …}`. Layers and
+    /// heads count from 0.
     pub fn heads_json(&self) -> Value {
         let entry = |(_, found): (&str, Scored)| {
             let (layer, head) = found.place();
@@ -230,21 +231,21 @@ impl Story<'_> {
             let column = TEST_KL_TRUTH.of_test(&test.name);
             (
                 column,
-                format!("on test set {}, KL(truth || model)", test.name),
+                format!("on test set {}, KL(truth ‖ model)", test.name),
             )
         });
-        let own = [
+        let of_model = [
             (
                 Column::from(&ODD_EVEN),
-                "odd lags above even ones in the positional profile".to_owned(),
+                "excess of odd over even lags in the positional profile".to_owned(),
             ),
             (
                 Column::from(&MATCHING_GAP),
-                "layer 2, how much more an equal symbol attracts (score)".to_owned(),
+                "layer 2, attention score of an equal symbol minus that of another".to_owned(),
             ),
         ];
         let mut text = String::new();
-        for (column, meaning) in tests.chain(own) {
+        for (column, meaning) in tests.chain(of_model) {
             let values = self.history.column(column).unwrap_or_default();
             if let (Some(first), Some(last)) = (values.first(), values.last())
                 && last.is_finite()
@@ -258,7 +259,7 @@ impl Story<'_> {
         }
         match text.is_empty() {
             true => text,
-            false => format!("\nAlso, at the start and at the end\n{text}"),
+            false => format!("\nOther measures, at the start and at the end\n{text}"),
         }
     }
 
@@ -276,6 +277,6 @@ impl Story<'_> {
             y: &losses,
             levels: &levels,
         };
-        format!("\nKL(truth || model) over training steps\n{}", chart.draw())
+        format!("\nKL(truth ‖ model) over training steps\n{}", chart.draw())
     }
 }

@@ -8,7 +8,7 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// A number with a fixed number of digits, and no minus in front of a zero.
+/// A number with a fixed number of decimals, and no minus sign before a zero.
 pub fn fixed(x: f64, digits: usize) -> String {
     let text = format!("{x:.digits$}");
     match text.strip_prefix('-') {

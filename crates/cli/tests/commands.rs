@@ -1,4 +1,4 @@
-//! The commands beside training as a user runs them, and what mistakes get.
+//! The commands besides training as a user runs them, and the errors for mistakes.
 
 mod program;
 
@@ -47,7 +47,7 @@ fn sample_shows_sequences_and_tables() {
 }
 
 #[test]
-fn predict_sets_the_model_beside_the_strategies() {
+fn predict_shows_the_model_beside_the_strategies() {
     let folder = TempDir::new().unwrap();
     let run = small_run(&folder);
     let shown = json(&[
@@ -61,7 +61,7 @@ fn predict_sets_the_model_beside_the_strategies() {
     let strategies = &shown["strategies"];
     assert_eq!(row(&strategies["uniform"]), [0.5, 0.5]);
     assert_eq!(row(&strategies["unigram"]), [0.5, 0.5]);
-    // After 0 came a 1, once: (0 + 1) / (1 + 2) and (1 + 1) / (1 + 2).
+    // Once, a 1 followed a 0: (0 + 1) / (1 + 2) and (1 + 1) / (1 + 2).
     assert_eq!(row(&strategies["bigram"]), [1.0 / 3.0, 2.0 / 3.0]);
     for name in ["bayes", "bayes-unigram"] {
         assert!((row(&strategies[name]).iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -90,7 +90,7 @@ fn eval_gives_divergences_with_errors() {
             );
         }
     }
-    // A shorter context is another task for the same model.
+    // A shorter context is a different task for the same model.
     let shorter = json(&[
         "eval",
         &run,
@@ -111,11 +111,11 @@ fn eval_gives_divergences_with_errors() {
         "task.length=5",
     ];
     assert_eq!(json(&by_set), shorter);
-    // Every snapshot falls on a recorded step, and can be measured.
+    // Every snapshot can be measured, since it falls on a recorded step.
     for step in ["0", "20", "30"] {
         json(&["eval", &run, "--sequences", "9", "--json", "--step", step]);
     }
-    // An override changes the task that the model is measured on.
+    // An override changes the task on which the model is measured.
     let other = [
         "eval",
         &run,
@@ -128,9 +128,9 @@ fn eval_gives_divergences_with_errors() {
     assert_ne!(json(&other)["model"], shown["model"]);
 }
 
-/// The README's numbers for the strategies, within four standard errors of a smaller sample.
+/// Checks the README's numbers for the strategies against a smaller sample, within four standard errors.
 #[test]
-fn strategies_have_the_divergences_that_the_readme_tells() {
+fn strategies_have_the_divergences_quoted_in_the_readme() {
     let readme = include_str!("../../../README.md");
     let quoted = |name: &str| -> f64 {
         let line = readme
@@ -237,7 +237,7 @@ fn mistakes_get_one_sentence_and_code_2() {
     for (arguments, expected) in [
         (
             &["train", "nonsense"][..],
-            &["nonsense", "no such preset", "main"][..],
+            &["nonsense", "not a preset", "main"][..],
         ),
         (
             &["train", "main", "--out", &run],
@@ -276,7 +276,7 @@ fn mistakes_get_one_sentence_and_code_2() {
         (&["eval"], &["--strategies"]),
         (
             &["eval", &run, "--length", "17"],
-            &["a length of 17", "at most 16"],
+            &["task.length = 17", "at most 16"],
         ),
         (
             &["eval", &run, "--length", "x"],
@@ -289,7 +289,7 @@ fn mistakes_get_one_sentence_and_code_2() {
         (&["bench", "--seconds", "x"], &["--seconds", "a number"]),
         (
             &["eval", &run, "--set", "model.width=4"],
-            &["--set", "its own model"],
+            &["--set", "trained model"],
         ),
         (
             &["eval", "--strategies", "--set", "task.prior.p=1"],
@@ -427,7 +427,7 @@ fn damaged_and_foreign_files_are_named() {
 }
 
 #[test]
-fn a_pipe_is_no_recipe_and_nobody_waits_for_it() {
+fn a_pipe_is_refused_as_a_recipe_without_waiting_for_it() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();

@@ -1,4 +1,4 @@
-//! `induct reproduce` as a user runs it, on runs that are far too short to show anything.
+//! `induct reproduce` as a user runs it, with runs far too short to show anything.
 
 mod program;
 
@@ -42,7 +42,7 @@ fn report(file: &str) -> String {
     fs::read_to_string(REPORT.path().join(file)).unwrap()
 }
 
-// The schema of claims.json, as docs/files.md tells it: nothing more, nothing less.
+// The schema of claims.json, exactly as docs/files.md describes it.
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,7 +104,7 @@ fn claims_have_the_documented_shape() {
             assert!(!part.what.is_empty() && !part.measure.is_empty(), "{id}");
             let (side, limit) = part.limit.rsplit_once(' ').unwrap();
             let limit: f64 = limit.parse().unwrap();
-            // The verdict follows from interval and limit.
+            // The verdict follows from the interval and the limit.
             let expected = match (part.interval, side) {
                 (None, _) => "undecided",
                 (Some([low, _]), "at least") if low >= limit => "holds",
@@ -124,7 +124,7 @@ fn claims_have_the_documented_shape() {
 }
 
 #[test]
-fn the_page_is_valid_asks_for_nothing_and_its_links_lead_somewhere() {
+fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
     let page = report("index.html");
     let html = Html::parse_document(&page);
     assert!(html.errors.is_empty(), "{:?}", html.errors);
@@ -132,7 +132,7 @@ fn the_page_is_valid_asks_for_nothing_and_its_links_lead_somewhere() {
         let selector = Selector::parse(selector).unwrap();
         html.select(&selector).map(|e| e.value().clone()).collect()
     };
-    // Nothing is fetched: no address but the name of SVG's namespace.
+    // Nothing is fetched: the only address is SVG's namespace.
     let addresses = page.replace("http://www.w3.org/2000/svg", "");
     assert!(!addresses.contains("http://") && !addresses.contains("https://"));
     assert!(all("[src], link, iframe, object, embed").is_empty());
@@ -151,7 +151,7 @@ fn the_page_is_valid_asks_for_nothing_and_its_links_lead_somewhere() {
     }
     assert_eq!(all("figure").len(), 14);
     assert_eq!(all("article").len(), 16);
-    // Every picture says what it shows, and all that can be operated has a name.
+    // Every figure has a description, and every control has a label.
     assert!(
         all("svg")
             .iter()
@@ -162,9 +162,10 @@ fn the_page_is_valid_asks_for_nothing_and_its_links_lead_somewhere() {
     assert!(page.len() < 10_000_000);
 }
 
-/// The README's table is that of the full run whose claims stand beside its figure, and these are the claims that the program decides.
+/// The README's table is that of the full run stored beside its figure, and its claims are those that the
+/// program decides.
 #[test]
-fn the_readme_tells_what_a_full_run_found() {
+fn the_readme_quotes_what_a_full_run_found() {
     let readme = include_str!("../../../README.md");
     let found = include_str!("../../../docs/reproduction/claims.json");
     let Claims { claims } = serde_json::from_str(found).unwrap();
@@ -209,7 +210,7 @@ fn every_figure_has_its_files() {
     for entry in fs::read_dir(REPORT.path().join("figures")).unwrap() {
         let path = entry.unwrap().path();
         let bytes = fs::read(&path).unwrap();
-        match path.extension().and_then(|ending| ending.to_str()) {
+        match path.extension().and_then(|extension| extension.to_str()) {
             Some("png") => assert_eq!(&bytes[1..4], b"PNG"),
             Some("svg") => assert!(text(&bytes).starts_with("<svg")),
             Some("csv") => assert!(text(&bytes).lines().count() > 4, "{}", path.display()),
@@ -228,13 +229,13 @@ fn recipes_repeat_what_was_trained() {
     let out = TempDir::new().unwrap();
     let run = out.path().join("run");
     succeed(&["train", recipe, "--out", run.to_str().unwrap()]);
-    // To the byte what the report's own run of the first seed is, which is a run like any other.
-    let own = REPORT.path().join("runs/trigram/000");
-    assert_eq!(program::results(&run), program::results(&own));
-    let own = own.to_str().unwrap();
-    assert!(succeed(&["show", own]).contains("Phases"));
-    succeed(&["predict", own, "--tokens", "0110"]);
-    succeed(&["eval", own, "--sequences", "9"]);
+    // It equals the report's run of the first seed to the byte, and that run is like any other.
+    let reported = REPORT.path().join("runs/trigram/000");
+    assert_eq!(program::results(&run), program::results(&reported));
+    let reported = reported.to_str().unwrap();
+    assert!(succeed(&["show", reported]).contains("Phases"));
+    succeed(&["predict", reported, "--tokens", "0110"]);
+    succeed(&["eval", reported, "--sequences", "9"]);
 }
 
 fn modified(path: &Path) -> std::time::SystemTime {
@@ -252,7 +253,7 @@ fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
     let runs = folder.path().join("runs/main");
     let (kept, lost) = (runs.join("000"), runs.join("001"));
     let before = modified(&kept.join("summary.json"));
-    // As if the program had been stopped before the second run, and something had flipped a bit of another.
+    // As if the program had stopped before the second run, and a bit had flipped in another.
     let whole = program::results(&lost);
     fs::remove_dir_all(&lost).unwrap();
     let flipped = folder.path().join("runs/three-states/000");
@@ -273,9 +274,9 @@ fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
     assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier session"));
 }
 
-/// A run of other settings, under the same name, is replaced.
+/// A run with other settings under the same name is replaced.
 #[test]
-fn runs_of_other_settings_are_trained_again() {
+fn runs_with_other_settings_are_trained_again() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().to_str().unwrap();
     let only = ["--only", "C13"];
@@ -292,7 +293,7 @@ fn runs_of_other_settings_are_trained_again() {
 }
 
 #[test]
-fn a_run_that_diverges_is_shown_as_such_and_the_rest_goes_on() {
+fn a_run_that_diverges_is_shown_as_such_and_the_rest_continues() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().to_str().unwrap();
     let output = induct(&reproduce(
@@ -309,7 +310,7 @@ fn a_run_that_diverges_is_shown_as_such_and_the_rest_goes_on() {
 }
 
 #[test]
-fn mistakes_are_told_and_nothing_is_touched() {
+fn mistakes_are_reported_and_nothing_is_touched() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().to_str().unwrap();
     let message = fail(2, &["reproduce", "--out", out, "--only", "1,fourteen"]);
@@ -320,7 +321,7 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert!(message.contains("stepz"), "{message}");
     let message = fail(2, &["reproduce", "--out", out, "--quick", "--full"]);
     assert!(message.contains("--full"), "{message}");
-    // Which experiment it is that cannot be trained so.
+    // The message names the experiment that cannot be trained this way.
     let message = fail(2, &["reproduce", "--out", out, "--set", "model.width=17"]);
     assert!(
         message.contains("experiment three-states-more-heads"),
@@ -335,7 +336,7 @@ fn mistakes_are_told_and_nothing_is_touched() {
     assert!(message.contains("--seeds"), "{message}");
     fail(2, &["reproduce", "--out", out, "--seeds", "0"]);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    // Somebody's folder.
+    // A foreign folder.
     fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
     let message = fail(2, &["reproduce", "--out", out, "--only", "6"]);
     assert!(

@@ -1,4 +1,4 @@
-//! Training as a user runs it: what a run leaves, repeating it, breaking it off and going on.
+//! Training as a user runs it: what a run leaves, and repeating, interrupting and resuming it.
 
 mod program;
 
@@ -35,14 +35,14 @@ fn a_run_leaves_its_files_and_tells_its_story() {
     let metrics = fs::read_to_string(format!("{run}/metrics.csv")).unwrap();
     assert!(metrics.starts_with("step,sequences,kl_truth,train_loss,"));
     assert_eq!(metrics.lines().count(), 1 + 3); // steps 0, 20 and 30
-    // Each snapshot falls on a recorded step, so there are no more than records.
+    // Each snapshot falls on a recorded step, so there are no more snapshots than records.
     assert_eq!(fs::read_dir(format!("{run}/snapshots")).unwrap().count(), 3);
     assert!(Path::new(&format!("{run}/snapshots/step-000030.safetensors")).exists());
     let story = succeed(&["show", &run]);
     for part in [
         "Phases",
         "uniform",
-        "KL(truth || ·)",
+        "KL(truth ‖ ·)",
         "layers.1.heads.0",
         "Induction head",
     ] {
@@ -70,7 +70,7 @@ fn a_run_s_own_recipe_repeats_it_for_any_number_of_threads() {
     }
 }
 
-/// Starts a program that does not end by itself.
+/// Starts a program that does not end on its own.
 fn spawn(arguments: &[&str]) -> std::process::Child {
     Command::new(env!("CARGO_BIN_EXE_induct"))
         .args(arguments)
@@ -80,24 +80,25 @@ fn spawn(arguments: &[&str]) -> std::process::Child {
         .unwrap()
 }
 
-/// Waits for a file that a program is about to write.
+/// Waits until a program has written a file.
 fn wait_for(path: &Path, child: &mut std::process::Child) {
     let started = Instant::now();
     while !path.exists() && started.elapsed() < Duration::from_secs(120) {
         assert!(child.try_wait().unwrap().is_none(), "it ended too soon");
         std::thread::sleep(Duration::from_millis(2));
     }
-    assert!(path.exists(), "{} never came", path.display());
+    assert!(path.exists(), "{} never appeared", path.display());
 }
 
-/// So many steps that no machine ends before it is stopped; recorded so seldom that memory is no matter.
+/// So many steps that no machine finishes before it is stopped, recorded so rarely that memory does not
+/// matter.
 const ENDLESS: [&str; 3] = [
     "train.steps=1000000000",
     "record.every=500",
     "record.snapshots=5",
 ];
 
-/// Sends a signal to a run in training and returns its exit code and what it said.
+/// Sends a signal to a run in training; returns its exit code and standard error.
 fn signalled(arguments: &[&str], out: &Path, signal: &str) -> (Option<i32>, String) {
     let checkpoint = out.join("checkpoint.safetensors");
     let modified = || {
@@ -124,15 +125,16 @@ fn signalled(arguments: &[&str], out: &Path, signal: &str) -> (Option<i32>, Stri
     (output.status.code(), text(&output.stderr))
 }
 
-/// Steps of the checkpoint in a run's folder, by what `show` tells of a run that has not ended.
+/// The last recorded step of an unfinished run, as `show` gives it.
 fn recorded_until(run: &str) -> f64 {
     json(&["show", run, "--json"])["final"]["step"]
         .as_f64()
         .unwrap()
 }
 
-/// Killed, told to stop, killed again: whatever happens to a run, it ends in the bytes of one that nothing happened to. It is as long as the machine
-/// made it before it was stopped, so that nothing here depends on speed.
+/// Whatever happens to a run (killed, stopped, killed again), it ends in the bytes of one that nothing
+/// happened to. Its length follows from how far the machine got before the stop, so nothing here depends on
+/// speed.
 #[test]
 fn a_killed_run_resumes_to_the_same_bytes() {
     let folder = TempDir::new().unwrap();
@@ -154,7 +156,7 @@ fn a_killed_run_resumes_to_the_same_bytes() {
         said.contains("stopped after") && said.contains("--resume"),
         "{said}"
     );
-    // To the next multiple of what was done, as a run that was to have this length from the start.
+    // Extended beyond what was done, it equals a run of this length from the start.
     let steps = format!("train.steps={}", recorded_until(cut) + 1500.0);
     sets.push(&steps);
     let mut to_the_end = train_arguments("main", cut, &sets);
@@ -166,7 +168,7 @@ fn a_killed_run_resumes_to_the_same_bytes() {
 }
 
 #[test]
-fn ctrl_c_writes_a_checkpoint_and_says_how_to_go_on() {
+fn ctrl_c_writes_a_checkpoint_and_says_how_to_continue() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     let mut sets = SMALL.to_vec();
@@ -175,7 +177,7 @@ fn ctrl_c_writes_a_checkpoint_and_says_how_to_go_on() {
     let (code, said) = signalled(&arguments, &out, "-INT");
     assert_eq!(code, Some(130), "{said}");
     assert!(said.contains("recipe.toml --resume"), "{said}");
-    // A sweep, too: its runs are kept as far as they were.
+    // A sweep too keeps the unfinished state of its runs.
     let sweep = folder.path().join("sweep");
     let mut arguments = vec![
         "sweep",
@@ -204,34 +206,40 @@ fn ctrl_c_writes_a_checkpoint_and_says_how_to_go_on() {
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(said.contains("the same command goes on"), "{said}");
+    assert!(said.contains("the same command again"), "{said}");
 }
 
 #[test]
-fn a_finished_run_is_made_longer_where_its_schedule_allows() {
+fn a_finished_run_is_extended_where_its_schedule_allows() {
     let folder = TempDir::new().unwrap();
     let run = small_run(&folder);
     let mut sets = SMALL.to_vec();
     sets.push("train.steps=50");
     let longer = folder.path().join("longer");
     succeed(&train_arguments("main", longer.to_str().unwrap(), &sets));
-    let own = format!("{run}/recipe.toml");
-    succeed(&["train", &own, "--resume", "--set", "train.steps=50"]);
+    let recipe_file = format!("{run}/recipe.toml");
+    succeed(&["train", &recipe_file, "--resume", "--set", "train.steps=50"]);
     assert_eq!(results(Path::new(&run)), results(&longer));
-    let refused = fail(2, &["train", &own, "--resume", "--set", "train.steps=40"]);
-    assert!(
-        refused.contains("50 steps that are done already"),
-        "{refused}"
+    let refused = fail(
+        2,
+        &["train", &recipe_file, "--resume", "--set", "train.steps=40"],
     );
-    let refused = fail(2, &["train", &own, "--resume", "--set", "train.batch=16"]);
-    assert!(refused.contains("train.batch = 16, there 12"), "{refused}");
-    // Along a cosine, a longer run is another one from the start.
+    assert!(refused.contains("has done 50 steps already"), "{refused}");
+    let refused = fail(
+        2,
+        &["train", &recipe_file, "--resume", "--set", "train.batch=16"],
+    );
+    assert!(refused.contains("train.batch = 16, was 12"), "{refused}");
+    // With a cosine schedule, a longer run differs from the start.
     let cosine = folder.path().join("cosine");
     let cosine = cosine.to_str().unwrap();
     sets.push("train.schedule=cosine");
     succeed(&train_arguments("main", cosine, &sets));
-    let own = format!("{cosine}/recipe.toml");
-    let refused = fail(2, &["train", &own, "--resume", "--set", "train.steps=60"]);
+    let recipe_file = format!("{cosine}/recipe.toml");
+    let refused = fail(
+        2,
+        &["train", &recipe_file, "--resume", "--set", "train.steps=60"],
+    );
     assert!(refused.contains("cosine"), "{refused}");
 }
 
@@ -256,23 +264,26 @@ fn a_run_starts_from_another_s_snapshot() {
         recipe.contains("[from]") && recipe.contains("step = 20"),
         "{recipe}"
     );
-    // The recipe repeats the run, as long as the snapshot is what it was.
+    // The recipe repeats the run, as long as the snapshot has not changed.
     let again = folder.path().join("again");
-    let own = format!("{out}/recipe.toml");
-    succeed(&["train", &own, "--out", again.to_str().unwrap()]);
+    let recipe_file = format!("{out}/recipe.toml");
+    succeed(&["train", &recipe_file, "--out", again.to_str().unwrap()]);
     assert_eq!(results(Path::new(out)), results(&again));
     fs::remove_dir_all(&run).unwrap();
     let mut other = SMALL.to_vec();
     other.push("seeds.init=5");
     succeed(&train_arguments("main", &run, &other));
     let elsewhere = folder.path().join("elsewhere");
-    let refused = fail(2, &["train", &own, "--out", elsewhere.to_str().unwrap()]);
+    let refused = fail(
+        2,
+        &["train", &recipe_file, "--out", elsewhere.to_str().unwrap()],
+    );
     assert!(
         refused.contains("from.weights") && refused.contains("digest"),
         "{refused}"
     );
     assert!(!elsewhere.exists());
-    // Weights of another shape, a step without a snapshot, no run at all.
+    // Weights of another shape, a step without a snapshot, and not a run at all.
     for (from, sets, words) in [
         (
             run.as_str(),
@@ -294,9 +305,9 @@ fn a_run_starts_from_another_s_snapshot() {
     }
 }
 
-/// The README's single run, but for the folder.
+/// The single run of the README, in another folder.
 #[test]
-fn the_main_run_ends_as_the_readme_tells() {
+fn the_main_run_ends_as_the_readme_says() {
     let readme = include_str!("../../../README.md");
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
@@ -312,7 +323,7 @@ fn the_main_run_ends_as_the_readme_tells() {
     let kl = shown["final"]["kl_truth"].as_f64().unwrap();
     let bigram = shown["strategies"]["bigram"]["kl_truth"].as_f64().unwrap();
     assert!(kl < bigram + 0.01, "{kl} against {bigram}");
-    // Machines without fused arithmetic round otherwise; the story must be the same.
+    // Machines without fused multiply-add round differently; the story must be the same.
     let quoted = readme.split("at the last position: ").nth(1).unwrap();
     let quoted: f64 = quoted.split_whitespace().next().unwrap().parse().unwrap();
     assert!((kl - quoted).abs() < 0.002, "{kl}, README {quoted}");
@@ -372,7 +383,7 @@ fn a_run_at_another_level_is_another_run() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_ends_the_run_and_keeps_what_there_is() {
+fn a_loss_that_is_not_a_number_ends_the_run_and_keeps_its_records() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     let out = out.to_str().unwrap();
@@ -386,13 +397,13 @@ fn a_loss_that_is_no_number_ends_the_run_and_keeps_what_there_is() {
     let metrics = fs::read_to_string(format!("{out}/metrics.csv")).unwrap();
     assert!(metrics.lines().count() >= 2);
     assert!(succeed(&["show", out]).contains("uniform"));
-    // A tenth of 1e30 would be no advice.
+    // A tenth of 1e30 would be useless advice.
     assert!(message.contains("lr=2e-3"), "{message}");
     let mut again = train_arguments("main", out, &sets);
     again.push("--resume");
-    assert!(fail(1, &again).contains("no number at step"));
+    assert!(fail(1, &again).contains("not a number at step"));
     assert!(succeed(&["show", out]).contains("Diverged"));
-    // The weights that are kept are the last that were any good.
+    // The weights that are kept are the last sound ones.
     succeed(&["predict", out, "--tokens", "0,1"]);
     succeed(&["eval", out, "--sequences", "9"]);
 }
@@ -429,7 +440,7 @@ fn two_trainers_do_not_share_a_folder() {
     assert!(message.contains("another process"), "{message}");
 }
 
-/// Two processes in one new folder, many times over: one trains, the other is refused, every time.
+/// Two processes start in one new folder, many times: every time one trains and the other is refused.
 #[test]
 fn of_two_that_start_at_once_one_is_refused() {
     let folder = TempDir::new().unwrap();
@@ -439,7 +450,7 @@ fn of_two_that_start_at_once_one_is_refused() {
         sets.extend(ENDLESS);
         let arguments = train_arguments("main", out.to_str().unwrap(), &sets);
         let mut both = [spawn(&arguments), spawn(&arguments)];
-        // The one that is refused ends by itself.
+        // The one that is refused ends on its own.
         let started = Instant::now();
         let refused = loop {
             let ended = both
@@ -471,14 +482,14 @@ fn of_two_that_start_at_once_one_is_refused() {
 }
 
 #[test]
-fn a_run_goes_on_by_its_own_recipe() {
+fn a_run_resumes_by_its_own_recipe() {
     let folder = TempDir::new().unwrap();
     let run = small_run(&folder);
     fs::remove_file(format!("{run}/summary.json")).unwrap();
     let before = results(Path::new(&run));
     succeed(&["train", &format!("{run}/recipe.toml"), "--resume"]);
     assert_eq!(results(Path::new(&run)), before);
-    // From inside the folder, too.
+    // From inside the folder too.
     let inside = Command::new(env!("CARGO_BIN_EXE_induct"))
         .args(["train", "recipe.toml", "--resume"])
         .current_dir(&run)
@@ -500,7 +511,7 @@ fn sweep_arguments(out: &str) -> Vec<&str> {
     arguments
 }
 
-/// The run of a sweep with an override and a seed.
+/// The name of a sweep's run with this override and seed.
 fn run_of(shown: &Value, set: &str, seed: u64) -> String {
     let runs = shown["runs"].as_array().unwrap().iter();
     let mut found =
@@ -520,7 +531,7 @@ fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
     assert_eq!(runs.len(), 4);
     assert!(runs[0]["kl_truth"].is_f64() && runs[0]["diverged_at"].is_null());
     assert!(runs[3]["diverged_at"].is_u64(), "{}", runs[3]);
-    // The same run alone.
+    // The same run trained alone.
     let alone = folder.path().join("alone");
     let mut sets = SMALL.to_vec();
     sets.extend(["seeds.init=1", "seeds.data=1"]);
@@ -532,7 +543,7 @@ fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
     assert!(succeed(&["show", in_sweep_name]).contains("Phases"));
     succeed(&["predict", in_sweep_name, "--tokens", "0110"]);
     succeed(&["eval", in_sweep_name, "--sequences", "9"]);
-    // What is there is not trained again.
+    // Existing runs are not trained again.
     let modified = |path: &Path| fs::metadata(path.join("summary.json")).unwrap().modified();
     let before = modified(&in_sweep).unwrap();
     let second = json(&arguments);
@@ -613,7 +624,7 @@ fn a_sweep_over_nothing_or_into_another_one_is_refused() {
         &["sweep", "main", "--out", out, "--vary", "seeds.data=1;2"],
     );
     fail(2, &["sweep", "main", "--out", out, "--set", "seeds.data=1"]);
-    // The same value in other words would be the same run twice.
+    // The same value written differently would be the same run twice.
     let twice = "train.optimizer.lr=1e-3;0.001";
     let refused = fail(2, &["sweep", "main", "--out", out, "--vary", twice]);
     assert!(refused.contains("the same runs"), "{refused}");
@@ -624,10 +635,10 @@ fn a_sweep_over_nothing_or_into_another_one_is_refused() {
     assert!(fail(2, &other).contains("another recipe"));
 }
 
-/// Names of folders need not be text.
+/// Folder names need not be UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_sweep_into_a_folder_whose_name_is_no_text_is_told_as_json() {
+fn a_sweep_into_a_folder_whose_name_is_not_utf8_prints_json() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let folder = TempDir::new().unwrap();
@@ -644,7 +655,8 @@ fn a_sweep_into_a_folder_whose_name_is_no_text_is_told_as_json() {
     assert!(out.join("sweep.csv").is_file());
 }
 
-/// What became an induction head is named, whichever its layer: here by weights that were set by hand into the last of three layers.
+/// `show` names the induction head in whichever layer it is: here, weights set by hand put it into the last
+/// layer.
 #[test]
 fn show_names_the_heads_that_formed_and_their_layers() {
     let folder = TempDir::new().unwrap();
@@ -672,7 +684,8 @@ fn show_names_the_heads_that_formed_and_their_layers() {
     let shown = json(&["show", out, "--json"]);
     assert_eq!(shown["heads"]["induction"]["formed"], false);
     assert!(shown["final"]["layers.2.heads.1.entropy"].is_f64());
-    // The construction: the first layer looks back by one, the second at what followed.
+    // The construction: layer 1 looks at the previous symbol, layer 2 at what followed the current one
+    // before.
     let by_hand = folder.path().join("by-hand");
     let by_hand = by_hand.to_str().unwrap();
     succeed(&train_arguments(
@@ -691,7 +704,7 @@ fn show_names_the_heads_that_formed_and_their_layers() {
     );
 }
 
-/// A run on few chains is measured on fresh ones while it trains.
+/// A run on a few chains is measured on fresh chains while it trains.
 #[test]
 fn a_run_on_a_pool_records_fresh_chains() {
     let folder = TempDir::new().unwrap();
@@ -700,8 +713,10 @@ fn a_run_on_a_pool_records_fresh_chains() {
     let recipe = folder.path().join("pool.toml");
     fs::write(
         &recipe,
-        "name = \"pool\"\n[task]\nlength = 16\nprior = { kind = \"pool\", size = 3, of = \"dirichlet\" }\n\
-         [[record.tests]]\nname = \"fresh\"\nprior = \"dirichlet\"\n[[record.tests]]\nname = \"short\"\nlength = 5\nprior = \"iid\"\n",
+        "name = \"pool\"\n\
+         [task]\nlength = 16\nprior = { kind = \"pool\", size = 3, of = \"dirichlet\" }\n\
+         [[record.tests]]\nname = \"fresh\"\nprior = \"dirichlet\"\n\
+         [[record.tests]]\nname = \"short\"\nlength = 5\nprior = \"iid\"\n",
     )
     .unwrap();
     succeed(&train_arguments(recipe.to_str().unwrap(), out, &SMALL));

@@ -13,8 +13,9 @@ use program::{fail, json, succeed, text};
 /// The table, printed once for all tests.
 static TABLE: LazyLock<String> = LazyLock::new(|| succeed(&["theory"]));
 
-// From crates/induct/golden/theory.py, as in crates/induct/tests/theory.rs: two steps of η = 0.03 from c = 0.02 at t = 100, by
-// 50 digits and another quadrature; to the twelve digits that the command prints. v at lags 0, 1, 2, 3, 49, 99.
+// From crates/induct/golden/theory.py, as in crates/induct/tests/theory.rs: two steps of η = 0.03 from c =
+// 0.02 at t = 100, computed to 50 digits with another quadrature, then rounded to the twelve digits that the
+// command prints. v at lags 0, 1, 2, 3, 49, 99.
 const W_DIAGONAL: [f64; 2] = [0.069_021_596_369_9, 0.123_315_141_081];
 const W_OFF: [f64; 2] = [0.030_984_065_308_6, 0.043_073_315_516_7];
 const V: [[f64; 6]; 2] = [
@@ -57,21 +58,24 @@ fn two_steps_have_the_golden_digits() {
         }
     }
     // The defaults are the paper's, and the text shows the same digits.
-    let asked = "theory step --length 100 --init-w 0.02 --init-v 0.02 --eta 0.03 --steps 2 --prior dirichlet";
+    let asked = "theory step --length 100 --init-w 0.02 --init-v 0.02 --eta 0.03 --steps 2 \
+                 --prior dirichlet";
     let text = succeed(&asked.split(' ').collect::<Vec<_>>());
     assert!(text.contains("0.0690215963699") && text.contains("0.0359126387220"));
 }
 
 #[test]
-fn the_propositions_curriculum_takes_its_own_second_step() {
-    let all = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 --prior2 symmetric:0.2 --decay2 1";
+fn the_propositions_curriculum_has_a_different_second_step() {
+    let all = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 \
+               --prior2 symmetric:0.2 --decay2 1";
     let all = json(&all.split(' ').collect::<Vec<_>>());
     let [first, second] = [0, 1].map(|step| &all["steps"][step]);
-    // With w_init = 0 the first step leaves v; the second forgets it, and what is new is smaller than what was.
+    // With w_init = 0 the first step leaves v unchanged; the second erases it and adds something smaller.
     assert_eq!(number(&first["v"][7]), 0.1);
     assert!(number(&second["v"][7]).abs() < 0.1);
     assert_eq!(second["prior"], "symmetric:0.2");
-    let only_w = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 --prior2 symmetric:0.2 --decay2 1 --decayed w";
+    let only_w = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 \
+                  --prior2 symmetric:0.2 --decay2 1 --decayed w";
     let only_w = json(&only_w.split(' ').collect::<Vec<_>>());
     let apart = number(&only_w["steps"][1]["v"][7]) - number(&second["v"][7]);
     assert!((apart - 0.1).abs() < 1e-12);
@@ -79,7 +83,7 @@ fn the_propositions_curriculum_takes_its_own_second_step() {
 }
 
 #[test]
-fn a_gradient_of_one_chain_can_be_done_by_hand() {
+fn a_gradient_of_one_chain_matches_a_calculation_by_hand() {
     // t = 1: C[0,m,m] = π_m (P_mm − ½), so ∂L/∂W_mm = −v π_m (P_mm − ½); a = 0.9, b = 0.7 has π = (¾, ¼).
     let shown = "theory gradient --a 0.9 --b 0.7 --w 1,2,3,-4 --v 0.5 --length 1 --json";
     let shown = json(&shown.split(' ').collect::<Vec<_>>());
@@ -91,7 +95,7 @@ fn a_gradient_of_one_chain_can_be_done_by_hand() {
     close(&shown["W"][1][1], -0.5 * 0.25 * 0.2);
     close(&shown["v"][0], -(0.75 * 0.4 - 4.0 * 0.25 * 0.2));
     close(&shown["margin_needed"], 2.0);
-    // A chain that stays for ever; the length is that of v.
+    // A chain that never moves; the length is that of v.
     let stays = json(&[
         "theory", "gradient", "--a", "1", "--b", "1", "--v", "1,-2,3", "--json",
     ]);
@@ -150,15 +154,15 @@ fn impossible_numbers_are_named_with_what_is_allowed() {
         ),
         (
             "gradient --a 0.5 --b 0.5 --v 1,2 --length 3",
-            &["--v has 2 numbers", "3 as --length"],
+            &["--v has 2 numbers", "--length says (3)"],
         ),
         (
             "gradient --a 0.5 --b 0.5 --v 1,x",
-            &["--v has \"x\"", "commas"],
+            &["--v contains \"x\"", "commas"],
         ),
         (
             "gradient --a 0.5 --b 0.5 --length 3 --w 1 --v 1 --margin 5",
-            &["it takes 6, 1 more"],
+            &["from 6 up, 1 more"],
         ),
         ("--only nonsense", &["nonsense", "second-step"]),
     ] {
@@ -170,7 +174,7 @@ fn impossible_numbers_are_named_with_what_is_allowed() {
             assert!(message.contains(part), "{arguments}: {message}");
         }
     }
-    // Just enough is enough, as in the paper's own choice c² t(t+1)/2.
+    // The bound itself is allowed, as in the paper's choice c² t(t+1)/2.
     succeed(&["theory", "step", "--margin", "2.02", "--steps", "1"]);
     let message = fail(
         1,
@@ -189,7 +193,7 @@ fn the_table_shows_every_section_and_counts_verdicts() {
         "second-step.constant-v2 ",
         "change (5 − 8 ln 2)/6 → (8 ln 2 − 5)/6",
         "if t ≥ 220",
-        "no number",
+        "not a number",
     ] {
         assert!(table.contains(part), "{part}\n{table}");
     }
@@ -204,7 +208,7 @@ fn the_table_shows_every_section_and_counts_verdicts() {
 }
 
 #[test]
-fn a_part_of_the_ledger_can_be_had_as_json() {
+fn a_part_of_the_ledger_can_be_printed_as_json() {
     let shown = json(&["theory", "--json", "--only", "corollary"]);
     let entries = shown["entries"].as_array().unwrap();
     assert!(
@@ -223,7 +227,7 @@ fn a_part_of_the_ledger_can_be_had_as_json() {
     assert_eq!(sum as usize, entries.len());
 }
 
-/// Everything that `--out` leaves, made once for all tests.
+/// Everything that `--out` writes, made once for all tests.
 static CHAPTER: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("chapter");
@@ -236,7 +240,7 @@ fn chapter(file: &str) -> Vec<u8> {
 }
 
 #[test]
-fn out_leaves_a_page_the_ledger_and_figures() {
+fn out_writes_a_page_the_ledger_and_figures() {
     let ledger: Value = serde_json::from_slice(&chapter("ledger.json")).unwrap();
     let entries = ledger["entries"].as_array().unwrap();
     let page = text(&chapter("theory.html"));
@@ -249,7 +253,7 @@ fn out_leaves_a_page_the_ledger_and_figures() {
         );
     }
     assert_eq!(page.matches("<article").count(), entries.len());
-    // Numbers of the summary come from the ledger.
+    // The numbers in the summary come from the ledger.
     let misprints = ledger["counts"]["misprint"].as_u64().unwrap();
     assert!(page.contains(&format!("{misprints} are misprints")));
     for name in [
@@ -280,7 +284,7 @@ fn out_leaves_a_page_the_ledger_and_figures() {
 }
 
 #[test]
-fn the_page_asks_for_nothing_and_is_whole() {
+fn the_page_fetches_nothing_and_is_whole() {
     let page = text(&chapter("theory.html"));
     let without_names = page
         .replace("http://www.w3.org/1998/Math/MathML", "")
@@ -290,7 +294,7 @@ fn the_page_asks_for_nothing_and_is_whole() {
     ] {
         assert!(!without_names.contains(request), "{request}");
     }
-    // Every link inside the page has its place, and every name is there once.
+    // Every link inside the page has exactly one target.
     for link in page.split("href=\"#").skip(1) {
         let anchor = link.split('"').next().unwrap();
         assert_eq!(
@@ -322,8 +326,9 @@ fn the_sampled_first_step_is_within_error_of_the_exact_one() {
         .map(|line| line.rsplitn(4, ',').collect())
         .collect();
     let series = |name: &str| -> Vec<[f64; 3]> {
-        let own = rows.iter().filter(|row| row[3].contains(name));
-        own.map(|row| [row[2], row[1], row[0]].map(|cell| cell.parse().unwrap()))
+        let named = rows.iter().filter(|row| row[3].contains(name));
+        named
+            .map(|row| [row[2], row[1], row[0]].map(|cell| cell.parse().unwrap()))
             .collect()
     };
     let (exact, drawn) = (series("exact"), series("10,000"));
@@ -339,7 +344,7 @@ fn the_sampled_first_step_is_within_error_of_the_exact_one() {
 }
 
 #[test]
-fn a_foreign_folder_is_left_alone_and_an_own_one_is_renewed() {
+fn a_foreign_folder_is_left_alone_and_an_earlier_chapter_is_replaced() {
     let folder = TempDir::new().unwrap();
     let foreign = folder.path().join("foreign");
     fs::create_dir(&foreign).unwrap();
@@ -350,23 +355,23 @@ fn a_foreign_folder_is_left_alone_and_an_own_one_is_renewed() {
         message.contains("not empty") && message.contains("another --out"),
         "{message}"
     );
-    // It is refused before the work, and nothing is touched.
+    // It is refused before the work starts, and nothing is touched.
     assert!(!message.contains("seconds"), "{message}");
     assert_eq!(fs::read_dir(&foreign).unwrap().count(), 1);
     let file = folder.path().join("file");
     fs::write(&file, "x").unwrap();
     assert!(fail(2, &["theory", "--out", file.to_str().unwrap()]).contains("cannot use"));
     assert!(fail(2, &["theory", "--out", out, "--only", "text"]).contains("--only"));
-    // Our own may be overwritten; an unfinished one too, so that a second try is no trouble.
-    let own = folder.path().join("own");
-    fs::create_dir(&own).unwrap();
+    // An earlier chapter may be overwritten, even an unfinished one, so that a second try succeeds.
+    let earlier = folder.path().join("earlier");
+    fs::create_dir(&earlier).unwrap();
     let start = chapter("ledger.json");
-    fs::write(own.join("ledger.json"), &start[..200]).unwrap();
-    let table = succeed(&["theory", "--out", own.to_str().unwrap()]);
+    fs::write(earlier.join("ledger.json"), &start[..200]).unwrap();
+    let table = succeed(&["theory", "--out", earlier.to_str().unwrap()]);
     assert!(table.contains(" entries: "));
-    assert_eq!(fs::read(own.join("ledger.json")).unwrap(), start);
+    assert_eq!(fs::read(earlier.join("ledger.json")).unwrap(), start);
     assert_eq!(
-        fs::read(own.join("theory.html")).unwrap(),
+        fs::read(earlier.join("theory.html")).unwrap(),
         chapter("theory.html")
     );
 }

@@ -1,4 +1,4 @@
-//! `induct bench`: how long a step takes, where the time goes, and how cost grows.
+//! `induct bench`: how long a step takes, where the time goes, and how cost grows with size.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,18 @@ use super::{Threads, engines, note, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
 
-/// Measure how long a training step takes at standard settings, where the time goes, and how cost grows with size
+/// Time a training step at standard settings: where the time goes, and how cost grows with size
 #[derive(Args)]
 pub struct Arguments {
-    /// One setting only: any of the catalogue (see `induct presets --all`), or `growth`
+    /// Time this setting only: any of the catalogue (see `induct presets --all`), or `growth` for the growth
+    /// tables
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Time nothing; print which engines and kernels there are, when each is used, and what computes each setting
+    /// Time nothing; print which engines and kernels there are, when each is used, and which compute each
+    /// setting
     #[arg(long, conflicts_with = "only")]
     engines: bool,
-    /// Time spent on each setting, in seconds (a sixth of it on each point of growth)
+    /// Seconds to spend on each setting; each point of growth gets a sixth of it
     #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = numbers::number)]
     seconds: f64,
     /// Print {"settings": [{"name": "main", "ms_per_step": x, "threads": n, …}, …], "growth": […], …}
@@ -41,7 +43,7 @@ const SETTINGS: [&str; 6] = [
     "minimal",
 ];
 
-/// What grows, from the main setting: a key and its values, in order.
+/// What grows, starting from the main setting: a letter, its key and the values.
 const GROWTH: [(&str, &str, &[usize]); 6] = [
     ("t", "task.length", &[100, 200, 400, 800, 1600]),
     ("k", "task.states", &[2, 4, 8, 16, 32]),
@@ -53,7 +55,7 @@ const GROWTH: [(&str, &str, &[usize]); 6] = [
 
 const GROWTH_NAME: &str = "growth";
 
-/// Steps in one stretch of timing: the fastest stretch is the least disturbed one.
+/// Length of one stretch of timing. The fastest stretch is the least disturbed one.
 const STRETCH: Duration = Duration::from_millis(10);
 
 /// Runs the command.
@@ -70,8 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             None => {
                 let known = SETTINGS.into_iter().chain([GROWTH_NAME]);
                 return Err(Failure::mistake(format!(
-                    "--only {only}: no such setting; timed by default are {}, and any other setting of the \
-                     catalogue can be named",
+                    "--only {only}: no such setting; choose one of {}, \
+                     or any setting that `induct presets --all` lists",
                     known.collect::<Vec<_>>().join(", ")
                 )));
             }
@@ -80,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let allowed = arguments.seconds > 0.0 && arguments.seconds <= 3600.0;
     if !allowed {
         return Err(Failure::mistake(format!(
-            "--seconds {}: a number above 0, at most 3600",
+            "--seconds {} is not allowed: give a number above 0 and at most 3600",
             arguments.seconds
         )));
     }
@@ -132,25 +134,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         text += &growth_table(&growth);
     }
     if let Some(memory) = peak_memory_mib() {
-        text += &format!("\npeak memory of all this {memory:.0} MiB\n");
+        text += &format!("\npeak memory of this process: {memory:.0} MiB\n");
     }
     print(&text)
 }
 
-/// A setting that never ends and records nothing on the way.
+/// The recipe of a setting, made endless and recording nothing on the way.
 fn recipe(name: &str, overrides: &[&str]) -> Result<Recipe, Failure> {
     let endless = ["train.steps=1000000000", "record.every=1000000000"];
     let all = endless.iter().chain(overrides).map(|&text| text.to_owned());
     recipes::load(name, &all.collect::<Vec<_>>())
 }
 
-/// What was measured of one setting.
+/// What was measured for one setting.
 struct Setting {
     name: &'static str,
     batch: usize,
     timing: Timing,
     split: Split,
-    /// Of one sequence.
+    /// Multiplications per sequence.
     multiplications: f64,
 }
 
@@ -159,7 +161,7 @@ impl Setting {
         1e3 * self.batch as f64 / self.timing.median
     }
 
-    /// Multiplications a second, as a share of what the threads in use could do at best.
+    /// Multiplications per second, as a fraction of the peak of the threads in use.
     fn share_of_peak(&self, peak: f64) -> f64 {
         let done = self.multiplications * self.sequences_per_second();
         done / (peak * self.timing.threads as f64)
@@ -183,7 +185,8 @@ impl Setting {
 fn table(settings: &[Setting], peak: f64) -> String {
     let threads = settings[0].timing.threads;
     let mut text = format!(
-        "{threads} threads, {} instructions; measured peak {:.0} GFLOP/s a core\n\n{:<14} {:>8} {:>8} {:>9} {:>11} {:>7} |",
+        "{threads} threads, {} instructions; measured peak {:.0} GFLOP/s per core\n\n\
+         {:<14} {:>8} {:>8} {:>9} {:>11} {:>7} |",
         induct::lanes::instructions(),
         2e-9 * peak,
         "setting",
@@ -212,7 +215,8 @@ fn table(settings: &[Setting], peak: f64) -> String {
         }
         text += &format!(" | {:>6.1} ms\n", 1e3 * setting.split.record.as_secs_f64());
     }
-    text + "\nShares are of a step on one thread; a record measures the model on all test sets, also on one thread.\n"
+    text + "\nPercentages are shares of a step on one thread. A record measures the model on all test sets, \
+            also on one thread.\n"
 }
 
 /// One point of a growth table.
@@ -249,7 +253,7 @@ fn growth_table(points: &[Point]) -> String {
     text
 }
 
-/// Milliseconds a step, over stretches of about [`STRETCH`].
+/// Milliseconds per step, over stretches of about [`STRETCH`].
 struct Timing {
     median: f64,
     best: f64,
@@ -287,9 +291,9 @@ impl Timing {
     }
 }
 
-/// Where the time of a step goes, on one thread, and that of a record.
+/// Where the time of a step goes, and how long a record takes, both on one thread.
 struct Split {
-    /// In the order of [`Split::NAMES`].
+    /// Time per part, in the order of [`Split::NAMES`].
     parts: [Duration; 5],
     record: Duration,
 }
@@ -335,7 +339,7 @@ impl Split {
         let instruments = Instruments::new(recipe)?;
         let start = Instant::now();
         instruments.measure(trainer.model(), trainer.params(), trainer.step(), None);
-        // The gradient contains a forward of its own.
+        // The gradient includes another forward pass.
         let backward = gradient.saturating_sub(forward);
         Ok(Self {
             parts: [draw, forward, loss, backward, update],
@@ -344,7 +348,7 @@ impl Split {
     }
 }
 
-/// Multiplications (each with an addition) per second that one core can do: the best of a few tries.
+/// Peak multiplications per second of one core, each with an addition: the best of a few tries.
 fn peak_multiplications() -> f64 {
     let tries = (0..10).map(|_| {
         let started = Instant::now();
@@ -354,7 +358,7 @@ fn peak_multiplications() -> f64 {
     tries.fold(0.0, f64::max)
 }
 
-/// The most memory this process has held, where the system tells.
+/// The peak memory of this process, where the system tells.
 fn peak_memory_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

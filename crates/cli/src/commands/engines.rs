@@ -36,7 +36,7 @@ pub fn run(as_json: bool) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The table of rules, as documentation has it.
+/// The table of rules, as in the documentation.
 fn rules() -> String {
     let mut text = "| part | choice | module | when |\n|---|---|---|---|\n".to_owned();
     for rule in RULES {
@@ -46,7 +46,7 @@ fn rules() -> String {
     text
 }
 
-/// The names of all that computes a model, each once.
+/// The names of the engines and kernels that compute a model, each once.
 fn uses(choice: &Choice) -> Vec<String> {
     let first = (choice.engine == Kernel::Residual).then_some(choice.first);
     let kernels = [choice.engine].into_iter().chain(first);
@@ -70,9 +70,9 @@ fn uses(choice: &Choice) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The table in the documentation is the one that decides.
+    /// The documentation prints the table that the program decides by.
     #[test]
-    fn the_documented_table_is_the_one_that_decides() {
+    fn the_documented_table_is_the_one_in_use() {
         let page = include_str!("../../../../docs/performance.md");
         let (_, rest) = page
             .split_once("<!-- engines -->")
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(table.trim(), rules().trim());
     }
 
-    /// Nothing in the table is there for no setting at all.
+    /// No kernel is in the table without a setting that uses it.
     #[test]
     fn every_kernel_computes_some_setting() {
         let mut used = Vec::new();

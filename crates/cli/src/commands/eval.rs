@@ -22,15 +22,16 @@ use crate::words::fixed;
 /// Measure a run's model, or the strategies alone, on sequences that no training has seen
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the run; with --strategies a recipe instead, "main" if not given
+    /// Folder of the run; with --strategies, a recipe or preset instead [default: main]
     run: Option<String>,
-    /// Measure the strategies only: no model needed
+    /// Measure the strategies only; needs no run
     #[arg(long)]
     strategies: bool,
-    /// Override one key of what it is measured on, such as task.prior=iid or seeds.eval=1; with --strategies any key of the recipe
+    /// Override one key of the task it is measured on, such as task.prior=iid or seeds.eval=1; with
+    /// --strategies, any key of the recipe. May be repeated
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Snapshot to use; the last one if not given
+    /// Step of the snapshot to use; the last one if not given
     #[arg(
         long,
         value_name = "S",
@@ -39,10 +40,10 @@ pub struct Arguments {
         conflicts_with = "strategies"
     )]
     step: Option<u64>,
-    /// Length of the contexts, at most that of the recipe, which is the default
+    /// Length of the contexts; the recipe's if not given, and at most that
     #[arg(long, value_name = "T", value_parser = numbers::size)]
     length: Option<usize>,
-    /// Number of sequences
+    /// Number of test sequences
     #[arg(long, value_name = "N", default_value_t = 65_536,
           value_parser = numbers::whole_within(2..=100_000_000))]
     sequences: u64,
@@ -53,7 +54,7 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Numbers that are held in memory at once, about: predictions on a piece of the test set.
+/// Roughly how many numbers are kept in memory at once: predictions on one piece of the test set.
 const CHUNK: usize = 1 << 25;
 
 /// Runs the command.
@@ -88,13 +89,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// A model and its parameters.
 type Trained = (Model, Vec<f32>);
 
-/// What is to be measured: the recipe of the task, and a step's model unless strategies alone are asked for.
+/// What to measure: the recipe of the task, and the model of a step unless only strategies are wanted.
 fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Failure> {
     let length = arguments.length.map(|t| format!("task.length={t}"));
     let overrides: Vec<String> = arguments.set.iter().cloned().chain(length).collect();
     if arguments.strategies {
         let source = arguments.run.as_deref().unwrap_or("main");
-        // A run's folder is as good as its recipe.
+        // A run's folder stands for its recipe.
         let recipe = match RunFolder::open(Path::new(source)) {
             Ok(folder) => Recipe::from_toml(&folder.recipe().to_toml(), &overrides)?,
             Err(_) => recipes::load(source, &overrides)?,
@@ -103,7 +104,7 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Fail
     }
     let Some(run) = &arguments.run else {
         return Err(Failure::mistake(
-            "give the folder of a run (induct eval runs/main), or --strategies to measure those alone",
+            "give the folder of a run, as in `induct eval runs/main`, or --strategies to measure those alone",
         ));
     };
     let folder = RunFolder::open(Path::new(run))?;
@@ -112,13 +113,14 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Fail
     let refuse = |what: String| Err(Failure::mistake(what));
     if recipe.model != trained_on.model || recipe.task.states != trained_on.task.states {
         return refuse(format!(
-            "--set changes the model or task.states: {run} has its own model, of {} states; what it is measured on can be changed (task.prior, task.length, seeds.eval)",
+            "--set changes the model or task.states, but {run} has a trained model of {} states; \
+             change only the task it is measured on (task.prior, task.length, seeds.eval)",
             trained_on.task.states
         ));
     }
     if recipe.task.length > trained_on.task.length {
         return refuse(format!(
-            "a length of {}: this model sees at most {} symbols (task.length)",
+            "task.length = {} is not allowed: this model sees at most {} symbols; give a smaller --length",
             recipe.task.length, trained_on.task.length
         ));
     }
@@ -126,7 +128,7 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Fail
     Ok((recipe, step, Some((folder.model().clone(), params))))
 }
 
-/// Divergences from the truth and from strategies.
+/// Divergences of the model and of the strategies.
 struct Measured {
     /// KL(truth ‖ model), if there is a model.
     model: Option<Divergence>,
@@ -193,11 +195,11 @@ fn measure(
 }
 
 impl Measured {
-    /// Takes in what was measured on one more piece of the test set.
+    /// Adds what was measured on another piece of the test set.
     fn take(&mut self, set: &TestSet, to_model: Option<&[Divergence]>) {
-        let merge = |own: &mut Option<Divergence>, more: Option<&Divergence>| match (own, more) {
-            (Some(own), Some(more)) => own.merge(more),
-            (own, more) => *own = more.copied(),
+        let merge = |sum: &mut Option<Divergence>, more: Option<&Divergence>| match (sum, more) {
+            (Some(sum), Some(more)) => sum.merge(more),
+            (sum, more) => *sum = more.copied(),
         };
         merge(&mut self.model, to_model.map(|divergences| &divergences[0]));
         let truth = set.truth_divergences();
@@ -254,14 +256,14 @@ impl Measured {
     fn text(&self, recipe: &Recipe, sequences: u64) -> String {
         let mut text = format!(
             "{sequences} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n\
-             {:<14} {:>19} {:>19} {:>19}\n",
+             {:<14} {:>19} {:>19} {:>22}\n",
             recipe.task.states,
             recipe.task.ngram,
             recipe.task.length,
             "",
-            "KL(truth || ·)",
+            "KL(truth ‖ ·)",
             "at all positions",
-            "KL(· || model)",
+            "KL(strategy ‖ model)",
         );
         let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
             Some(estimate) => format!("{:>9} ± {}", fixed(estimate.mean, 5), fixed(estimate.se, 5)),
@@ -274,7 +276,7 @@ impl Measured {
             .map(|row| (row.name.as_str(), row.truth, row.to_model));
         for (name, truth, to_model) in model.into_iter().chain(rows) {
             let line = format!(
-                "{name:<14} {:>19} {:>19} {:>19}",
+                "{name:<14} {:>19} {:>19} {:>22}",
                 cell(Some(truth.last)),
                 cell(truth.all),
                 cell(to_model.map(|kl| kl.last)),
@@ -291,7 +293,7 @@ impl Measured {
     }
 }
 
-/// Puts a divergence under `name`, with its standard error, and over all positions if it is known there.
+/// Inserts a divergence under `name` with its standard error, and the same over all positions if it is known.
 fn put(entry: &mut Map<String, Value>, name: &str, se: &str, divergence: &Divergence) {
     let mut put_one = |suffix: &str, moments: &Moments| {
         let estimate = moments.estimate();

@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file per command, and what they share.
 
 pub mod bench;
 mod engines;
@@ -20,16 +20,16 @@ use induct::lanes::{instructions, levels};
 
 use crate::failure::Failure;
 
-/// Options of commands that compute.
+/// The option of commands that compute in parallel.
 #[derive(Args)]
 pub struct Threads {
-    /// Number of threads; all cores if not given. Results are the same for any number
+    /// Number of threads; all cores if not given. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1024))]
     threads: Option<u64>,
 }
 
 impl Threads {
-    /// Does `work` on one of the threads, the others at its service.
+    /// Does `work` in a thread pool of this size.
     pub fn run<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,
@@ -42,17 +42,17 @@ impl Threads {
     }
 }
 
-/// The option that makes another process compute as this one does, with a space in front; nothing if it does
-/// so anyway, on a machine like this.
+/// The option, after a space, that makes another process compute as this one does; empty if it does so anyway
+/// on a machine like this.
 pub fn level_option() -> String {
-    let own = instructions();
+    let level = instructions();
     match levels().next() {
-        Some(best) if best == own => String::new(),
-        _ => format!(" --level {own}"),
+        Some(best) if best == level => String::new(),
+        _ => format!(" --level {level}"),
     }
 }
 
-/// Prints to standard output; a reader that has gone away (`| head`) is no error.
+/// Prints to standard output. A reader that has gone away (`| head`) is not an error.
 pub fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -62,15 +62,16 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The error for a snapshot whose outputs are no numbers.
+/// The error for a snapshot whose outputs are not numbers.
 pub fn not_a_number(run: &std::path::Path, step: u64) -> Failure {
     Failure::failed(format!(
-        "the model's output is not a number at step {step} of {}: the run diverged; try an earlier --step",
+        "{}: the model's output is not a number at step {step}, because the run diverged; \
+         try an earlier --step",
         run.display()
     ))
 }
 
-/// Tells the user something on standard error; if nobody listens there, that is no reason to stop.
+/// Tells the user something on standard error. If nobody reads it, that is no reason to stop.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

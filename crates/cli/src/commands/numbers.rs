@@ -1,6 +1,6 @@
-//! Numbers as options take them, with errors in words.
+//! Parsers for the numbers that options take, with errors that say what is allowed.
 //!
-//! For `value_parser`: clap writes the option and the value in front of what these say.
+//! For `value_parser`: clap puts the option and the value before these messages.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ pub fn whole(text: &str) -> Result<u64, String> {
     whole_within(0..=u64::MAX)(text)
 }
 
-/// The same, as a size.
+/// Reads a whole number as a size.
 pub fn size(text: &str) -> Result<usize, String> {
     let number = whole(text)?;
     usize::try_from(number).map_err(|_| allowed(&(0..=usize::MAX as u64)))
@@ -27,7 +27,7 @@ pub fn whole_within(
     }
 }
 
-/// Reads a number. Whether it may be infinite is for the command to say.
+/// Reads a number. The command decides whether it may be infinite.
 pub fn number(text: &str) -> Result<f64, String> {
     let number = text.trim().parse();
     number.map_err(|_| "a number, such as 0.5 or 1e-3".into())
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_is_told_what_is() {
+    fn errors_say_which_numbers_are_allowed() {
         for text in ["x", "", "-1", "1.5", "1e3", "99999999999999999999", "nan"] {
             assert_eq!(whole(text).unwrap_err(), "a whole number, 0 or above");
         }

@@ -12,15 +12,16 @@ use serde_json::{Value, json};
 use super::{not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
 
-/// Predict the symbol after given ones: the model's distribution beside every strategy's
+/// Predict the next symbol: the model's distribution beside every strategy's
 #[derive(Args)]
 pub struct Arguments {
     /// Folder of the run
     run: PathBuf,
-    /// Snapshot to use; the last one if not given
+    /// Step of the snapshot to use; the last one if not given
     #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
     step: Option<u64>,
-    /// The symbols seen so far: 0,1,1,0 or as `induct sample` prints them, 0110 (with more than ten states "0 11 3")
+    /// The symbols seen so far: 0,1,1,0, or as `induct sample` prints them: 0110, and "0 11 3" with more than
+    /// ten states
     #[arg(long, value_name = "LIST")]
     tokens: String,
     /// Print {"model": […], "strategies": {"unigram": […], …}}
@@ -70,7 +71,8 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
             .filter(|&symbol: &u8| usize::from(symbol) < states);
         known.ok_or_else(|| {
             Failure::mistake(format!(
-                "--tokens has \"{text}\": symbols are whole numbers from 0 to {}, separated by commas or spaces",
+                "--tokens contains \"{text}\": symbols are whole numbers from 0 to {}, \
+                 separated by commas or spaces",
                 states - 1
             ))
         })
@@ -78,7 +80,7 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
     let separators = [',', ' ', '\t', '\n'];
     let tokens = match list.trim().contains(separators) {
         true => list.split(',').flat_map(words).map(symbol).collect(),
-        // Without separators, as `sample` prints up to ten states: a digit per symbol.
+        // Without separators, as `sample` prints up to ten states: one digit per symbol.
         false if states <= 10 && !list.trim().is_empty() => {
             let digits = list.trim().char_indices();
             digits
@@ -90,14 +92,14 @@ fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
     let tokens: Vec<u8> = tokens?;
     if tokens.len() > length {
         return Err(Failure::mistake(format!(
-            "--tokens has {} symbols: this model sees at most {length} (task.length)",
+            "--tokens has {} symbols, but this model sees at most {length} (task.length); give fewer",
             tokens.len()
         )));
     }
     Ok(tokens)
 }
 
-/// What stands between spaces; an empty text where there is nothing, so that it is refused.
+/// The words between spaces. A blank text gives one empty word, which is then refused as a symbol.
 fn words(text: &str) -> Vec<&str> {
     match text.trim().is_empty() {
         true => vec![""],

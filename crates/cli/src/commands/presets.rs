@@ -11,12 +11,12 @@ use crate::recipes::presets;
 /// List the built-in recipes, or print one to start your own from
 #[derive(Args)]
 pub struct Arguments {
-    /// Print this preset's TOML
+    /// Print the recipe of this preset, as TOML
     name: Option<String>,
-    /// List all settings, also those of series and of the benchmark
+    /// List all settings, including those of series and of the benchmark
     #[arg(long)]
     all: bool,
-    /// Print it as JSON
+    /// Print {"presets": [{"name", "about", "origin", "toml"}, …]}; with a name, its entry only
     #[arg(long)]
     json: bool,
 }
@@ -28,7 +28,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
             let known = names.join(", ");
             return Err(Failure::mistake(format!(
-                "{name}: no such preset; there are {known}"
+                "{name}: no such preset; choose one of {known}"
             )));
         };
         return match arguments.json {
@@ -55,7 +55,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     print(&lines.collect::<String>())?;
     print(
         "\nprinted: as in the paper's text; released: as in its authors' code; recommended: ours\n\
-         `induct presets NAME` prints one; `induct train NAME` runs it; `induct presets --all` lists those of series and of the benchmark, too.\n",
+         `induct presets NAME` prints a preset, and `induct train NAME` trains it.\n\
+         `induct presets --all` also lists the settings of series and of the benchmark.\n",
     )
 }
 
@@ -68,7 +69,7 @@ fn entry(setting: &Setting) -> Result<serde_json::Value, Failure> {
     }))
 }
 
-/// The complete recipe, with a line on what it is.
+/// The complete recipe, below a line that says what it is.
 fn toml(setting: &Setting) -> Result<String, Failure> {
     let recipe = setting.recipe(&[])?.to_toml();
     let (about, origin) = (setting.about, setting.origin.name());

@@ -13,12 +13,12 @@ use crate::recipes;
 /// Print exactly the batch that a step trains on, with its transition tables
 #[derive(Args)]
 pub struct Arguments {
-    /// A recipe's file, or the name of a preset
+    /// File of a recipe, or name of a preset (see `induct presets`)
     recipe: String,
-    /// Override one key of the recipe
+    /// Override one key of the recipe, such as train.batch=8; may be repeated
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Which step; step 0 is the first, and leads from snapshot 0 to snapshot 1
+    /// The step; step 0 is the first, and leads from snapshot 0 to snapshot 1
     #[arg(
         long,
         value_name = "S",
@@ -27,7 +27,7 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     step: u64,
-    /// Print {"tokens": [[…], …], "tables": [[[…], …], …]}, t+1 tokens a row
+    /// Print {"tokens": [[…], …], "tables": [[[…], …], …]}, t+1 tokens per row
     #[arg(long)]
     json: bool,
 }
@@ -63,10 +63,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     print(&text)
 }
 
-/// The most numbers that are printed.
+/// The most numbers to print.
 const MOST_NUMBERS: f64 = 5e7;
 
-/// Refuses batches that are too large to print: all of it is held until then.
+/// Refuses a batch that is too large to print: all of it is kept in memory until then.
 fn check_size(recipe: &Recipe) -> Result<(), Failure> {
     let (task, batch) = (&recipe.task, recipe.train.batch);
     let table = TransitionTable::bytes(task.states, task.ngram) / size_of::<f64>() as f64;
@@ -75,7 +75,8 @@ fn check_size(recipe: &Recipe) -> Result<(), Failure> {
         return Ok(());
     }
     let allowed = format!(
-        "{numbers:.0} symbols and probabilities are too many to print; make it smaller, such as with --set train.batch=8"
+        "{numbers:.0} symbols and probabilities are too many to print (at most {MOST_NUMBERS:.0}); \
+         choose a smaller batch, as in --set train.batch=8"
     );
     Err(Invalid::new("train.batch", batch, allowed).into())
 }

@@ -12,12 +12,12 @@ use super::{Threads, print, print_json};
 use crate::failure::Failure;
 use crate::story::Story;
 
-/// Tell a run's story: phases, losses against strategies, what the heads do, a small chart
+/// Tell a run's story: phases, losses beside the strategies', what the heads do, a small chart
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the run: of `induct train`, of a sweep (SWEEP/runs/…) or of a report (REPORT/runs/…)
+    /// Folder of the run: from `induct train`, in a sweep (SWEEP/runs/…) or in a report (REPORT/runs/…)
     run: PathBuf,
-    /// Print it as JSON
+    /// Print {"phases": […], "drops": […], "strategies": {…}, "final": {…}, "heads": {…}, …}
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let ended = folder.summary()?;
     let summary = match ended.clone() {
         Some(summary) => summary,
-        // The levels of strategies are not written before the end.
+        // The strategies' levels are written only at the end.
         None => arguments.threads.run(|| {
             // What another program's strategies say can be known only there.
             let levels = match recipe.check_parts() {
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some((Ended::Diverged, step)) => {
             let step = step.unwrap_or_default();
             print(&format!(
-                "Diverged: the loss became no number at step {step}.\n\n"
+                "Diverged: the loss was not a number at step {step}.\n\n"
             ))?;
         }
         None => {

@@ -16,22 +16,22 @@ use crate::recipes;
 use crate::session::{Outcome, Session, advice, start_from};
 use crate::words::{count, fixed};
 
-/// Train a model and keep what is measured on the way
+/// Train a model, and record measures and snapshots on the way
 #[derive(Args)]
 pub struct Arguments {
-    /// A recipe's file, or the name of a preset (see `induct presets`)
+    /// File of a recipe, or name of a preset (see `induct presets`)
     recipe: String,
-    /// Override one key of the recipe, such as train.steps=100; may be given many times. The value is TOML, or a
+    /// Override one key of the recipe, such as train.steps=100; may be repeated. The value is TOML, or a
     /// plain word such as absolute
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Folder of the run; runs/NAME if not given
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in that folder. With another number of steps (--set train.steps=…) a finished run is made longer
+    /// Continue the run in that folder; with more steps (--set train.steps=…), extend a finished run
     #[arg(long)]
     resume: bool,
-    /// Start from the weights of another run's snapshot, the last one if no step is given
+    /// Start from the weights of another run's snapshot; the last one if no step is given
     #[arg(long, value_name = "RUN[@STEP]")]
     from: Option<String>,
     #[command(flatten)]
@@ -64,15 +64,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let place = out.display();
     match outcome? {
         Outcome::Stopped(step) => Err(Failure::Interrupted(format!(
-            "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume{}` goes on",
+            "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume{}` continues",
             recipe.train.steps,
             level_option()
         ))),
         Outcome::Ended { summary, earlier } => match (summary.ended, earlier) {
             (Ended::Complete, false) => print(&report(&summary, &out)),
-            (Ended::Complete, true) => print(&format!("{place} is complete; see `induct show`\n")),
+            (Ended::Complete, true) => {
+                print(&format!("{place} is complete; see `induct show {place}`\n"))
+            }
             (Ended::Diverged, _) => Err(Failure::failed(format!(
-                "the loss became no number at step {} in {place}; what was recorded before is there. {}",
+                "{place}: the loss was not a number at step {}; everything recorded before is kept. {}",
                 summary.diverged_at.unwrap_or(summary.steps),
                 advice(&recipe)
             ))),
@@ -80,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Phases and the last divergence, in three lines.
+/// The phases and the last divergence, in three lines.
 fn report(summary: &Summary, out: &Path) -> String {
     let phases: Vec<String> = summary
         .phases
@@ -98,7 +100,9 @@ fn report(summary: &Summary, out: &Path) -> String {
         false => format!(": {}", phases.join(" -> ")),
     };
     format!(
-        "{} in {:.1} s{phases}\nKL(truth || model) at the last position: {}{se} nats\n`induct show {}` tells the story\n",
+        "{} in {:.1} s{phases}\n\
+         KL(truth ‖ model) at the last position: {}{se} nats\n\
+         `induct show {}` tells the story\n",
         count(summary.steps as usize, "step"),
         summary.seconds,
         fixed(kl, 4),
@@ -106,18 +110,18 @@ fn report(summary: &Summary, out: &Path) -> String {
     )
 }
 
-/// Where the run goes: `--out`, or runs/NAME; to resume a run by its own recipe.toml, the folder of that.
+/// The run's folder: `--out`, or runs/NAME; a run resumed by its own recipe.toml stays in its folder.
 fn out_folder(arguments: &Arguments, recipe: &Recipe) -> PathBuf {
     let source = Path::new(&arguments.recipe);
-    let own_recipe = source.file_name().is_some_and(|name| name == "recipe.toml");
+    let is_recipe_of_run = source.file_name().is_some_and(|name| name == "recipe.toml");
     match (&arguments.out, source.parent()) {
         (Some(out), _) => out.clone(),
-        (None, Some(folder)) if arguments.resume && own_recipe => Path::new(".").join(folder),
+        (None, Some(folder)) if arguments.resume && is_recipe_of_run => Path::new(".").join(folder),
         _ => Path::new("runs").join(&recipe.name),
     }
 }
 
-/// A bar on a terminal; a line now and then elsewhere.
+/// A bar on a terminal; elsewhere one line per tenth of the steps.
 struct Bar {
     bar: ProgressBar,
     steps: u64,

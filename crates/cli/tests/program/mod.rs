@@ -1,6 +1,6 @@
-//! Running the program as a user does.
+//! Runs the program as a user does.
 
-// Each test file uses its own part of this.
+// Each test file uses a different part of this module.
 #![allow(dead_code)]
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A task small enough to train in a blink.
+/// A task small enough to train in an instant.
 pub const SMALL: [&str; 5] = [
     "task.length=16",
     "model.width=8",
@@ -45,7 +45,7 @@ pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&succeed(arguments)).expect("output is JSON")
 }
 
-/// Runs a command that must fail with `code`, and returns its one sentence.
+/// Runs a command that must fail with `code`, and returns its error message.
 pub fn fail(code: i32, arguments: &[&str]) -> String {
     let output = induct(arguments);
     let message = text(&output.stderr);
@@ -74,7 +74,7 @@ pub fn small_run(folder: &TempDir) -> String {
     out
 }
 
-/// All files of a run that must repeat to the byte.
+/// All files of a run that must be reproduced to the byte.
 pub fn results(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let names = ["recipe.toml", "metrics.csv", "checkpoint.safetensors"];
     let mut paths: Vec<PathBuf> = names.iter().map(|name| run.join(name)).collect();

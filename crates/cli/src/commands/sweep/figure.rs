@@ -1,14 +1,14 @@
-//! The figures of a sweep: curves of every seed, and phase diagrams over two keys.
+//! The figures of a sweep: the curve of every seed, and phase diagrams over two keys.
 
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Grid, Level, Mark, Panel, Plot, Scale, Series, plain};
 use induct_paper::strategy_colours;
 
-/// Runs that differ in their seed only.
+/// Runs that differ only in their seed.
 pub struct Group {
     /// What they share, such as `lr = 1e-3`.
     pub label: String,
-    /// For each seed, steps and KL(truth ‖ model) in nats.
+    /// Per seed: steps and KL(truth ‖ model) in nats.
     pub seeds: Vec<Vec<(f64, f64)>>,
 }
 
@@ -26,20 +26,21 @@ pub struct Map {
     pub title: String,
     /// Its unit, such as `nats`.
     pub unit: String,
-    /// [y][x]; none where no run has a value.
+    /// [y][x]; `None` where no run has a value.
     pub cells: Vec<Vec<Option<f64>>>,
 }
 
-/// Groups in one panel: with more of them, colours next to each other are hard to tell apart.
+/// The most groups per panel: with more, neighbouring colours are hard to tell apart.
 const GROUPS: usize = 8;
-/// The loss of a run that diverges may be anything. Curves are cut at this many times the worst strategy's.
+/// Curves are cut at this many times the worst strategy's loss, since a run that diverges may reach any loss.
 const CUT: f64 = 2.0;
-/// Numbers that span a larger factor are coloured by their logarithm.
+/// Values that span a larger factor than this are coloured by their logarithm.
 const LINEAR: f64 = 20.0;
 
 /// KL(truth ‖ model) over training: every seed, the median of each group, and the levels of strategies.
 ///
-/// Transitions of different seeds are not aligned. A mean would smear them into a slope that no run has, so there is none.
+/// There is no mean: different seeds make their transitions at different steps, and a mean would smear them
+/// into a slope that no run has.
 pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
     let drawn: Vec<&Group> = groups.iter().filter(|group| group.is_drawn()).collect();
     if drawn.is_empty() {
@@ -51,7 +52,7 @@ pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
     let plot = |groups: &&[&Group]| {
         let colours = (0..groups.len()).map(|at| colour(at, groups.len()));
         let coloured = || groups.iter().zip(colours.clone());
-        // Medians are in front of all seeds, those of other groups too.
+        // Medians are drawn over all seeds, including those of other groups.
         let seeds = coloured().flat_map(|(group, colour)| group.seed_series(colour));
         let medians = coloured().map(|(group, colour)| group.median_series(colour));
         Panel::Plot(Plot {
@@ -65,7 +66,7 @@ pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
             y: y.clone(),
             levels: strategy_levels(levels),
             series: seeds.chain(medians).collect(),
-            // Groups tend to end at one loss, and their order matters.
+            // Groups tend to end at the same loss, where chance would order the names.
             names_above: drawn.len() > 1,
             ..Plot::default()
         })
@@ -81,7 +82,7 @@ pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
     }
 }
 
-/// Measures over two keys as heat maps side by side; values of `y` go upwards.
+/// Measures over two keys, as heat maps side by side; the values of `y` increase upwards.
 pub fn phase_diagram(x: &KeyAxis, y: &KeyAxis, maps: &[Map]) -> Figure {
     if maps.is_empty() || x.values.is_empty() || y.values.is_empty() {
         return nothing("no run has ended yet");
@@ -115,7 +116,7 @@ pub fn phase_diagram(x: &KeyAxis, y: &KeyAxis, maps: &[Map]) -> Figure {
     }
 }
 
-/// A figure that says why there is none.
+/// An empty figure that says why there is nothing to show.
 fn nothing(why: &str) -> Figure {
     Figure {
         description: format!("Nothing to show: {why}."),
@@ -140,14 +141,14 @@ impl Group {
         })
     }
 
-    /// The median over seeds at every step.
+    /// The curve of the median over seeds.
     fn median_series(&self, colour: Colour) -> Series {
         let points = self.median_curve();
         Series::new(plain(&self.label), colour, Mark::Line, points)
     }
 
-    /// A seed without a finite value at a step is counted as the worst: if half of the seeds diverge the median ends, rather than
-    /// being that of the survivors.
+    /// The median over seeds at every step. A seed without a finite value counts as the worst: if half of the
+    /// seeds diverge, the median ends, rather than becoming that of the survivors.
     fn median_curve(&self) -> Vec<(f64, f64)> {
         let mut steps: Vec<f64> = self.values().map(|(step, _)| *step).collect();
         steps.sort_by(f64::total_cmp);
@@ -165,7 +166,7 @@ impl Group {
     }
 }
 
-/// The colour of a group among others: in order, so that a trend along the values is seen.
+/// The colour of a group among others: ordered, so that a trend along the values shows.
 fn colour(at: usize, count: usize) -> Colour {
     match count {
         // No strategy has this colour.
@@ -178,7 +179,7 @@ fn steps_axis(groups: &[&Group]) -> Axis {
     let last = groups.iter().flat_map(|group| group.values());
     let last = last.map(|(step, _)| *step).fold(0.0, f64::max);
     let axis = Axis::linear("training steps");
-    // A sweep that has only just begun has no range yet.
+    // A sweep that has only just started has no range yet.
     if last > 0.0 {
         axis.range(0.0, last)
     } else {
@@ -208,7 +209,7 @@ fn loss_axis(groups: &[&Group], levels: &[(String, f64)]) -> Axis {
 }
 
 fn strategy_levels(levels: &[(String, f64)]) -> Vec<Level> {
-    // Colours come from the whole list: whether a level is known must not change that of another.
+    // Colours come from the whole list: whether one level is known must not change another's colour.
     let names: Vec<&str> = levels.iter().map(|(name, _)| name.as_str()).collect();
     let coloured = levels.iter().zip(strategy_colours(&names));
     let known = coloured.filter(|((_, level), _)| level.is_finite());
@@ -220,7 +221,7 @@ fn strategy_levels(levels: &[(String, f64)]) -> Vec<Level> {
     known.map(level).collect()
 }
 
-/// How colours are spread over these numbers.
+/// The colour scale for these numbers.
 fn spread(values: &[f64]) -> Scale {
     let known = || values.iter().copied().filter(|value| value.is_finite());
     let (least, largest) = (

@@ -1,4 +1,4 @@
-//! `induct sweep`: one recipe over many seeds and variations, all cores at work.
+//! `induct sweep`: one recipe over many seeds and variations, on all cores.
 
 mod figure;
 mod folder;
@@ -31,20 +31,21 @@ use crate::words::count;
 /// Train one recipe over many seeds and variations, several runs at a time
 #[derive(Args)]
 pub struct Arguments {
-    /// A recipe's file, or the name of a preset (see `induct presets`)
+    /// File of a recipe, or name of a preset (see `induct presets`)
     recipe: String,
-    /// Number of seeds: 0, 1, … for both the weights' start and the data
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = numbers::whole_within(1..=100_000))]
+    /// Number of seeds: 0, 1, …, for both the initial weights and the data
+    #[arg(long, value_name = "N", default_value_t = 5,
+          value_parser = numbers::whole_within(1..=100_000))]
     seeds: u64,
-    /// Values that one key takes, separated by semicolons, such as "train.optimizer.lr=1e-3;3e-3"; may be given many times, for
-    /// all combinations
+    /// Values for one key, separated by semicolons, such as "train.optimizer.lr=1e-3;3e-3"; may be repeated,
+    /// for all combinations
     #[arg(long, value_name = "KEY.PATH=V1;V2;…")]
     vary: Vec<String>,
-    /// Override one key of the recipe in every run, such as train.steps=100; may be given many times
+    /// Override one key of the recipe in every run, such as train.steps=100; may be repeated
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Folder of the sweep; sweeps/NAME if not given. Runs that are there already are not trained again, so a sweep can grow by seeds, values
-    /// and keys
+    /// Folder of the sweep; sweeps/NAME if not given. Runs that it holds already are not trained again, so a
+    /// sweep can grow by seeds, values and keys
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print {"runs": [{"run": "0f3a…", "overrides": […], "seed": n, "kl_truth": x, …}, …]}
@@ -83,12 +84,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     folder
         .files
         .write("sweep.csv", &table::csv(&rows, &folder.keys)?)?;
-    if let Some(figure) = picture(&rows, &folder)? {
+    if let Some(figure) = summary_figure(&rows, &folder)? {
         write_figure(&folder.files, "figure", &figure, WIDTH)?;
     }
     if stopped > 0 {
         return Err(Failure::Interrupted(format!(
-            "stopped with {} not ended; the same command goes on",
+            "stopped with {} unfinished; run the same command again to continue",
             count(stopped, "run")
         )));
     }
@@ -106,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Width of the figure in files, in pixels; PNGs have twice as many.
 const WIDTH: u32 = 900;
 
-/// Trains what is not there yet; says how many runs were stopped before their end.
+/// Trains the runs that are missing; returns how many were stopped before their end.
 fn train_all(
     runs: &[Planned],
     folder: &SweepFolder,
@@ -138,7 +139,7 @@ fn train_all(
             Outcome::Stopped(_) => {
                 stopped.fetch_add(1, Ordering::Relaxed);
             }
-            // A run that diverged says so in its summary; the others go on.
+            // A run that diverged says so in its summary; the others continue.
             Outcome::Ended { .. } => {
                 advance(run.recipe.train.steps);
                 let done = 1 + done.fetch_add(1, Ordering::Relaxed);
@@ -177,8 +178,8 @@ fn json_row(planned: &Planned, row: Option<&Row>) -> Value {
     })
 }
 
-/// The sweep in one picture: curves over up to one key, a phase diagram over the first two of several.
-fn picture(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, Failure> {
+/// The sweep in one figure: curves if at most one key varies, else a phase diagram over the first two.
+fn summary_figure(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, Failure> {
     if rows.is_empty() {
         return Ok(None);
     }
@@ -205,7 +206,7 @@ fn picture(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, Failure
     let level = |(name, level): &(String, induct::run::StrategySummary)| {
         Some((name.clone(), level.kl_truth?))
     };
-    // Levels are those of the task, which is the same in all runs unless it is what varies.
+    // The levels belong to the task, so they are shared by all runs unless the task varies.
     let same_task = !folder.keys.iter().any(|key| key.starts_with("task."));
     let levels: Vec<(String, f64)> = match same_task {
         true => strategies.iter().filter_map(level).collect(),
@@ -214,7 +215,7 @@ fn picture(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, Failure
     Ok(Some(curves(&groups, &levels)))
 }
 
-/// Medians over seeds (and over further keys) of the final loss and of the onset of the last strategy.
+/// Medians, over seeds and any further keys, of the final loss and of the onset of the last strategy.
 fn diagram(rows: &[Row], x: &str, y: &str) -> Figure {
     let axis = |name: &str, index: usize| {
         let mut values: Vec<String> = rows.iter().map(|row| row.values[index].clone()).collect();
@@ -248,11 +249,9 @@ fn diagram(rows: &[Row], x: &str, y: &str) -> Figure {
         map("Final loss".into(), "KL(truth ‖ model), nats", &|row| {
             row.last("kl_truth")
         }),
-        map(
-            format!("When {last} becomes the nearest"),
-            "steps",
-            &|row| row.onset(last).map(|step| step as f64),
-        ),
+        map(format!("Onset of the {last} phase"), "steps", &|row| {
+            row.onset(last).map(|step| step as f64)
+        }),
     ];
     phase_diagram(&x, &y, &maps)
 }

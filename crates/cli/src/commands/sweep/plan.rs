@@ -1,4 +1,4 @@
-//! Which runs a sweep has.
+//! The runs of a sweep.
 
 use induct::run::Identity;
 use induct::train::Recipe;
@@ -18,42 +18,42 @@ pub struct Planned {
     pub recipe: Recipe,
 }
 
-/// Values that one key takes.
+/// One key and the values it takes.
 pub struct Variation {
     /// The key's path.
     pub key: String,
     values: Vec<String>,
 }
 
-/// The most runs of a sweep.
+/// The most runs per sweep.
 const MAX_RUNS: usize = 100_000;
 
-/// Digits of a run's identity that name its folder.
+/// Number of digits of a run's identity that name its folder.
 const NAME: usize = 16;
 
-/// What a run's folder is called.
+/// The name of a run's folder.
 pub fn name(recipe: &Recipe) -> String {
     Identity::of(recipe).run[..NAME].to_owned()
 }
 
-/// Reads what `--vary` says: `key.path=v1;v2;…`.
+/// Parses `--vary`: `key.path=v1;v2;…`.
 pub fn variations(texts: &[String]) -> Result<Vec<Variation>, Failure> {
     let mut all: Vec<Variation> = Vec::new();
     for text in texts {
         let refuse = |why: &str| Err(Failure::mistake(format!("--vary {text}: {why}")));
         let Some((key, values)) = text.split_once('=') else {
-            return refuse("write KEY.PATH=VALUE;VALUE;…");
+            return refuse("expected KEY.PATH=VALUE;VALUE;…");
         };
         let key = key.trim().to_owned();
         let values: Vec<String> = values.split(';').map(|value| value.trim().into()).collect();
         if is_seed(&key) {
-            return refuse("seeds are varied by --seeds");
+            return refuse("seeds cannot be varied here; choose their number with --seeds");
         }
         if all.iter().any(|other| other.key == key) {
-            return refuse("each key once, with all its values");
+            return refuse("this key is varied already; give all its values in one --vary");
         }
         if (1..values.len()).any(|index| values[..index].contains(&values[index])) {
-            return refuse("each value once");
+            return refuse("a value is repeated; give each value once");
         }
         all.push(Variation { key, values });
     }
@@ -75,7 +75,7 @@ pub fn runs(
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
     if let Some(seeds) = set.iter().find(|set| is_seed(&key(set))) {
         return Err(Failure::mistake(format!(
-            "--set {seeds}: the seeds of a sweep's runs are 0, 1, …, as many as --seeds says"
+            "--set {seeds}: a sweep runs with seeds 0, 1, …; choose how many with --seeds"
         )));
     }
     let counts = variations.iter().map(|variation| variation.values.len());
@@ -85,7 +85,8 @@ pub fn runs(
     if total.is_none_or(|total| total > MAX_RUNS) {
         let shown = total.map_or("more than can be counted".into(), |total| total.to_string());
         return Err(Failure::mistake(format!(
-            "--vary and --seeds make {shown} runs; at most {MAX_RUNS} are allowed: vary fewer keys, or give fewer values"
+            "--vary and --seeds make {shown} runs, but at most {MAX_RUNS} are allowed; \
+             vary fewer keys, or give fewer values or seeds"
         )));
     }
     let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
@@ -105,7 +106,7 @@ pub fn runs(
         let all: Vec<String> = set.iter().chain(&overrides).cloned().collect();
         let first = recipes::load(source, &all).map_err(|failure| match overrides.is_empty() {
             true => failure,
-            // Without what is varied the recipe was sound.
+            // The base recipe was valid, so what varies is to blame.
             false => Failure::mistake(format!(
                 "--vary {}: {}",
                 overrides.join(", "),
@@ -125,7 +126,7 @@ pub fn runs(
             .find(|run| same(run))
         {
             return Err(Failure::mistake(format!(
-                "--vary {}: the same runs as {}; each value once",
+                "--vary {}: the same runs as {}; give each value once",
                 overrides.join(", "),
                 same.overrides.join(", ")
             )));

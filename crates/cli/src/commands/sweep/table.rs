@@ -1,4 +1,4 @@
-//! What a sweep found: one row per run, and a line per combination.
+//! What a sweep found: one row per run, and a few lines per combination.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub struct Row {
     pub values: Vec<String>,
     /// Its seed.
     pub seed: u64,
-    /// What it came to.
+    /// Its summary.
     pub summary: Summary,
 }
 
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// The value of a key of a recipe, as TOML; empty if it has none.
+/// The value of a recipe's key, as TOML; empty if it is unset.
 fn value_at(recipe: &Recipe, key: &str) -> String {
     let table: toml::Table = recipe.to_toml().parse().unwrap_or_default();
     let mut place = toml::Value::Table(table);
@@ -52,7 +52,7 @@ fn value_at(recipe: &Recipe, key: &str) -> String {
             None => return String::new(),
         };
     }
-    // A table with a kind and nothing else is written as the kind.
+    // A table with a kind and nothing else is shown as the kind.
     match &place {
         toml::Value::String(text) => text.clone(),
         toml::Value::Table(inner) if inner.len() == 1 => match inner.get("kind") {
@@ -63,8 +63,8 @@ fn value_at(recipe: &Recipe, key: &str) -> String {
     }
 }
 
-/// All runs of a sweep's folder that have ended and that this program would make again, ordered by what varies and by seed. `leave_out` is
-/// told why any other is not among them.
+/// All finished runs in a sweep's folder that this program would repeat to the byte, ordered by what varies,
+/// then by seed. `leave_out` is told why any other run is not among them.
 pub fn rows(runs: &Path, names: &[String], keys: &[String], leave_out: impl Fn(&str)) -> Vec<Row> {
     let row = |name: &String| {
         let path = runs.join(name);
@@ -72,7 +72,7 @@ pub fn rows(runs: &Path, names: &[String], keys: &[String], leave_out: impl Fn(&
         let (summary, folder) = match read {
             Ok((Some(summary), folder)) => (summary, folder),
             Ok((None, _)) => {
-                leave_out(&format!("{} has not ended", path.display()));
+                leave_out(&format!("{} has not finished", path.display()));
                 return None;
             }
             Err(error) => {
@@ -83,7 +83,7 @@ pub fn rows(runs: &Path, names: &[String], keys: &[String], leave_out: impl Fn(&
         let recipe = folder.recipe();
         if plan::name(recipe) != *name {
             leave_out(&format!(
-                "{} is another run than its name says",
+                "{} does not hold the run that its name says",
                 path.display()
             ));
             return None;
@@ -108,7 +108,7 @@ pub fn rows(runs: &Path, names: &[String], keys: &[String], leave_out: impl Fn(&
     rows
 }
 
-/// Numbers first, by size; all else by letters.
+/// Numbers first, by size; everything else alphabetically.
 pub fn compare(a: &str, b: &str) -> std::cmp::Ordering {
     use std::cmp::Ordering;
     let by_size = match (a.parse::<f64>(), b.parse::<f64>()) {
@@ -120,7 +120,7 @@ pub fn compare(a: &str, b: &str) -> std::cmp::Ordering {
     by_size.then_with(|| a.cmp(b))
 }
 
-/// Names in the order in which they first come.
+/// The distinct names, in order of first appearance.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut all = Vec::new();
     for name in names {
@@ -178,10 +178,11 @@ pub fn csv(rows: &[Row], keys: &[String]) -> Result<Vec<u8>, Failure> {
     Ok(writer.into_inner().expect("writing to memory"))
 }
 
-/// A few lines per combination: the last divergence and the onsets of phases, averaged over seeds.
+/// A few lines per combination: the final divergence and the onsets of phases, averaged over seeds.
 pub fn text(rows: &[Row], keys: &[String], out: &Path) -> String {
     let mut text = format!(
-        "{} in {}; KL(truth || model) at the last position in nats, onsets in steps, ± one standard error over seeds\n",
+        "{} in {}; KL(truth ‖ model) at the last position in nats, onsets in steps, \
+         ± one standard error over seeds\n",
         count(rows.len(), "run"),
         out.display()
     );
@@ -223,7 +224,7 @@ pub fn text(rows: &[Row], keys: &[String], out: &Path) -> String {
     text
 }
 
-/// Mean ± standard error, as far as there are values for it.
+/// Mean ± standard error; the mean alone for a single value.
 fn mean(values: impl Iterator<Item = f64>, digits: usize) -> String {
     let values: Vec<f64> = values.collect();
     let estimate = values.iter().copied().collect::<Moments>().estimate();

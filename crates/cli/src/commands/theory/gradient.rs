@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Probability that symbol 1 follows itself
     #[arg(long, value_name = "B", value_parser = number, allow_negative_numbers = true)]
     b: f64,
-    /// Sequence length t; 100, or as many as --v has
+    /// Sequence length t; if not given, 100, or the number of values in --v
     #[arg(long, value_name = "T", value_parser = size, allow_negative_numbers = true)]
     length: Option<usize>,
     /// W_k: one number for every entry, or W_11,W_12,W_21,W_22
@@ -40,7 +40,8 @@ pub struct Arguments {
         allow_hyphen_values = true
     )]
     v: String,
-    /// Margin of the loss, if it is to be checked that it keeps the loss linear; else it is large enough
+    /// Margin of the loss: check that the loss is linear with it. If not given, it is taken to be large
+    /// enough
     #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
     margin: Option<f64>,
     /// Print {"W": [[x, x], [x, x]], "v": [x, …], "margin_needed": x}
@@ -64,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(margin_too_small(margin, needed, "these weights"));
     }
     let (x, y) = (1.0 - a, 1.0 - b);
-    // A chain that never leaves its symbol keeps any law; the symmetric one is the limit along a = b.
+    // A chain that never leaves its symbol has many stationary laws; take the limit along a = b.
     let stationary = match x + y {
         0.0 => [0.5, 0.5],
         sum => [y / sum, x / sum],
@@ -78,7 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return print_json(&shown);
     }
     print(&format!(
-        "a = {a}, b = {b}, t = {length}; stationary law {}, {}; the loss is linear for margins from {}\n\n{}",
+        "a = {a}, b = {b}, t = {length}; stationary law {}, {}; \
+         the loss is linear for margins from {} up\n\n{}",
         shown(stationary[0]),
         shown(stationary[1]),
         shown(needed),
@@ -98,13 +100,13 @@ fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {
         (None, 1) => 100,
         (None, count) => count,
     };
-    // Before any work: the margin alone takes t² steps.
+    // Before any work: computing the margin alone takes t² operations.
     check_length(length).map_err(from_option)?;
     let v = match v[..] {
         [v] => vec![v; length],
         _ if v.len() == length => v,
         _ => {
-            let allowed = format!("1, or {length} as --length says");
+            let allowed = format!("1, or as many as --length says ({length})");
             return Err(wrong_count("--v", v.len(), &allowed));
         }
     };
@@ -113,6 +115,6 @@ fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {
 
 fn wrong_count(option: &str, count: usize, allowed: &str) -> Failure {
     Failure::mistake(format!(
-        "{option} has {count} numbers: it takes {allowed}, separated by commas"
+        "{option} has {count} numbers: give {allowed}, separated by commas"
     ))
 }

@@ -1,4 +1,4 @@
-//! `induct theory` itself: the ledger as a table, as JSON, or as a chapter.
+//! `induct theory` without a subcommand: the ledger as a table, as JSON, or as a chapter.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use crate::chapter_folder;
 use crate::commands::{note, print, print_json};
 use crate::failure::Failure;
 
-/// The ledger's own options.
+/// Options of the ledger.
 #[derive(Args)]
 pub struct LedgerArguments {
-    /// Only entries whose name starts like this, such as second-step or proposition.v
+    /// Only entries whose name starts with this, such as second-step or proposition.v
     #[arg(long, value_name = "PREFIX")]
     only: Option<String>,
-    /// Write the chapter, a page with formulas and figures (theory.html), and the ledger as JSON into this folder
+    /// Write the ledger into this folder, as JSON and as a chapter with formulas and figures (theory.html)
     #[arg(long, value_name = "DIR", conflicts_with = "only")]
     out: Option<PathBuf>,
     /// Print {"counts": {"correct": n, …}, "entries": [{"id", "place", "verdict", "evidence", …}, …]}
@@ -27,17 +27,17 @@ pub struct LedgerArguments {
 /// Runs the command.
 pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
-        // Before the work rather than after it.
+        // Refuse before the work rather than after it.
         chapter_folder::check(out)?;
     }
-    note("holding the paper's formulas against the truth: some seconds");
+    note("checking the paper's formulas against exact computation, which takes a few seconds");
     let mut entries = ledger();
     if let Some(prefix) = &arguments.only {
         let groups = groups(&entries);
         entries.retain(|entry| entry.id.starts_with(prefix.as_str()));
         if entries.is_empty() {
             return Err(Failure::mistake(format!(
-                "--only {prefix}: no entry's name starts like this; the groups are {}",
+                "--only {prefix}: no entry's name starts with this; the groups are {}",
                 groups.join(", ")
             )));
         }
@@ -52,7 +52,7 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
     print(&as_table(&entries))
 }
 
-/// What names start with, in order.
+/// The groups that names start with, in order.
 fn groups(entries: &[Entry]) -> Vec<&'static str> {
     let mut groups: Vec<&str> = Vec::new();
     for entry in entries {
@@ -63,7 +63,7 @@ fn groups(entries: &[Entry]) -> Vec<&'static str> {
     groups
 }
 
-/// The whole ledger. A number that is infinite or none is null.
+/// The whole ledger. A number that is infinite or NaN is null.
 fn as_json(entries: &[Entry]) -> Value {
     let counts: Map<String, Value> = counts(entries.iter())
         .into_iter()
@@ -72,7 +72,7 @@ fn as_json(entries: &[Entry]) -> Value {
     json!({ "counts": counts, "entries": entries })
 }
 
-/// The ledger by sections, and how many entries have each verdict.
+/// The ledger by section, and how many entries have each verdict.
 fn as_table(entries: &[Entry]) -> String {
     let width = entries
         .iter()
@@ -80,8 +80,9 @@ fn as_table(entries: &[Entry]) -> String {
         .max()
         .unwrap_or(0);
     let mut text = String::from(
-        "Deviations are in units of the largest truth on the grid; of a statement the least margin by which\n\
-         it holds (negative: fails) is shown; of a leading order, what is left at the longest sequences.\n",
+        "Deviations are relative to the largest exact value on the grid. A statement shows the least\n\
+         margin by which it holds (negative: it fails). A leading order shows the deviation at the\n\
+         longest sequences.\n",
     );
     let mut section = "";
     for entry in entries {
@@ -109,17 +110,17 @@ fn as_table(entries: &[Entry]) -> String {
     text + &format!("\n{} entries: {}\n", entries.len(), counts.join(", "))
 }
 
-/// The largest deviation, as it is meant for this kind of claim.
+/// The largest deviation, in the form that fits this kind of claim.
 fn deviation(entry: &Entry) -> String {
     let off = entry.evidence.printed_off;
     match entry.evidence.kind {
-        _ if !off.is_finite() => "no number".to_owned(),
+        _ if !off.is_finite() => "not a number".to_owned(),
         Kind::Statement => format!("margin {off:+.1e}"),
         Kind::Equality | Kind::LeadingOrder => format!("{off:.1e}"),
     }
 }
 
-/// What a verdict says besides its name.
+/// What a verdict adds to its name.
 fn detail(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Misprint { change } => Some(format!("change {change}")),

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Hold the paper's formulas against the truth, or compute exact gradient steps of the minimal model
+/// Check the paper's formulas against exact computation, or compute exact gradient steps of the minimal model
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {

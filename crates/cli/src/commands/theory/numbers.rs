@@ -1,4 +1,4 @@
-//! Numbers and weights as the commands of theory read and show them.
+//! Numbers and weights, as the theory commands read and print them.
 
 use induct::Invalid;
 use induct::theory::Weights;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// An error that names the option unless `holds`.
+/// Fails with an error that names the option, unless `holds`.
 pub fn check(holds: bool, option: &str, value: f64, allowed: &str) -> Result<(), Failure> {
     match holds {
         true => Ok(()),
@@ -14,33 +14,33 @@ pub fn check(holds: bool, option: &str, value: f64, allowed: &str) -> Result<(),
     }
 }
 
-/// A number that is one.
+/// Refuses infinities and NaN.
 pub fn check_finite(option: &str, value: f64) -> Result<(), Failure> {
     check(value.is_finite(), option, value, "a finite number")
 }
 
-/// A margin, if one is asked for.
+/// Refuses an impossible margin, if one is given.
 pub fn check_margin(margin: Option<f64>) -> Result<(), Failure> {
     let Some(margin) = margin else { return Ok(()) };
     check(
         margin > 0.0 && margin.is_finite(),
         "--margin",
         margin,
-        "a number above 0; leave it out for one that is large enough",
+        "give a finite number above 0, or leave it out for one that is large enough",
     )
 }
 
-/// The error for a margin that cuts the loss off, `at` some weights.
+/// The error for a margin that leaves the linear region `at` some weights.
 pub fn margin_too_small(margin: f64, needed: f64, at: &str) -> Failure {
     Failure::mistake(format!(
-        "--margin = {margin} is too small for the linear region at {at}: it takes {}, {} more; \
+        "--margin = {margin} is too small: at {at} the loss is linear from {} up, {} more; \
          give a larger --margin, or leave it out",
         rounded(needed),
         rounded(needed - margin)
     ))
 }
 
-/// An error of the library, with the name of the option in place of the field's.
+/// A library error, with the option's name in place of the field's.
 pub fn from_option(mut invalid: Invalid) -> Failure {
     invalid.field = format!("--{}", invalid.field);
     invalid.into()
@@ -52,7 +52,7 @@ pub fn read_list(option: &str, list: &str) -> Result<Vec<f64>, Failure> {
         let value: Option<f64> = text.trim().parse().ok();
         value.filter(|value| value.is_finite()).ok_or_else(|| {
             Failure::mistake(format!(
-                "{option} has \"{}\": it takes finite numbers, separated by commas",
+                "{option} contains \"{}\": give finite numbers, separated by commas",
                 text.trim()
             ))
         })
@@ -60,7 +60,7 @@ pub fn read_list(option: &str, list: &str) -> Result<Vec<f64>, Failure> {
     list.split(',').map(number).collect()
 }
 
-/// The number of digits that are shown: all of them are right.
+/// The number of digits to print: all of them are correct.
 const DIGITS: usize = 12;
 
 /// A number to twelve significant digits, for JSON.
@@ -82,15 +82,16 @@ pub fn shown(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Averages are exact to 10⁻¹³ of the largest entry: what is smaller by more than that is a zero with rounding.
+/// Averages are exact to 10⁻¹³ of the largest entry, so anything smaller than this fraction of it is rounding
+/// error.
 const NOISE: f64 = 1e-14;
 
-/// The same weights, with zero for what is rounding alone.
+/// The same weights, with rounding errors replaced by zero.
 fn without_noise(weights: &Weights) -> Weights {
     let clean = |values: &[f64]| -> Vec<f64> {
         let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-        let own = |x: &f64| if x.abs() < NOISE * largest { 0.0 } else { *x };
-        values.iter().map(own).collect()
+        let clean_one = |x: &f64| if x.abs() < NOISE * largest { 0.0 } else { *x };
+        values.iter().map(clean_one).collect()
     };
     Weights {
         w_k: clean(&weights.w_k),
@@ -107,7 +108,7 @@ pub fn weights_json(weights: &Weights) -> Value {
     json!({ "W": rows, "v": round(&weights.v) })
 }
 
-/// The same for people: the rows of W, then v, `PER_LINE` numbers a line behind the first one's index.
+/// The same for people: the rows of W, then v with `PER_LINE` numbers per line, after the index of the first.
 pub fn weights_text(weights: &Weights, w_name: &str, v_name: &str) -> String {
     const PER_LINE: usize = 5;
     let weights = without_noise(weights);
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounding_is_no_weight() {
+    fn rounding_errors_are_shown_as_zero() {
         let weights = Weights {
             w_k: vec![1e-4, 8e-20, -8e-20, 1e-4],
             v: vec![1e-12, 1e-15],

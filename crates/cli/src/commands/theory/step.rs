@@ -53,10 +53,10 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     eta: f64,
-    /// Learning rate from the second step on, if another
+    /// Learning rate from the second step on, if different
     #[arg(long, value_name = "ETA", value_parser = number, allow_negative_numbers = true)]
     eta2: Option<f64>,
-    /// Weight decay, from 0 to 1, apart from the learning rate: 1 forgets the weights
+    /// Weight decay from 0 to 1, not multiplied by the learning rate: 1 erases the weights
     #[arg(
         long,
         value_name = "D",
@@ -65,23 +65,24 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     decay: f64,
-    /// Weight decay from the second step on, if another
+    /// Weight decay from the second step on, if different
     #[arg(long, value_name = "D", value_parser = number, allow_negative_numbers = true)]
     decay2: Option<f64>,
-    /// Which layer is decayed
+    /// The layer that is decayed
     #[arg(long, value_name = "LAYER", default_value = "both")]
     decayed: Decayed,
     /// Prior over chains: dirichlet (a, b ~ U(0, 1)) or symmetric:E (a = b ~ U(1/2 - E, 1/2 + E))
     #[arg(long, value_name = "PRIOR", default_value = "dirichlet")]
     prior: String,
-    /// Prior from the second step on, if another
+    /// Prior from the second step on, if different
     #[arg(long, value_name = "PRIOR")]
     prior2: Option<String>,
     /// Number of steps
     #[arg(long, value_name = "N", default_value_t = 2,
           value_parser = whole_within(1..=100_000))]
     steps: u64,
-    /// Margin of the loss, if it is to be checked that it keeps the loss linear; else it is large enough
+    /// Margin of the loss: check that the loss is linear with it. If not given, it is taken to be large
+    /// enough
     #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
     margin: Option<f64>,
     /// Print {"steps": [{"W": [[x, x], [x, x]], "v": [x, …], …}, …]}
@@ -96,7 +97,7 @@ enum Decayed {
     V,
 }
 
-/// What a step is taken with.
+/// The settings of a step.
 struct Setting {
     prior_name: String,
     coupling: Coupling,
@@ -105,7 +106,7 @@ struct Setting {
     decay_v: f64,
 }
 
-/// The most numbers that a path may have.
+/// The most numbers per path.
 const MOST_NUMBERS: f64 = 2e7;
 
 /// Runs the command.
@@ -117,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         numbers <= MOST_NUMBERS,
         "--steps",
         arguments.steps as f64,
-        "every step is kept and printed, which with this --length is too much; take fewer",
+        "every step is kept and printed, which is too much at this --length; take fewer steps",
     )?;
     let settings = settings(arguments)?;
     let of_step = |step: u64| &settings[usize::from(step > 0)];
@@ -135,9 +136,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect();
     let start = Weights::constant(2, arguments.length, arguments.init_w, arguments.init_v);
     let path = descend(&start, &steps).map_err(|error| match error {
-        StepError::Invalid(_) => Failure::failed(
-            "the weights became too large for numbers: take fewer --steps or a smaller --eta",
-        ),
+        StepError::Invalid(_) => {
+            Failure::failed("the weights overflowed: take fewer --steps or a smaller --eta")
+        }
         StepError::OutsideLinearRegion {
             step,
             margin,
@@ -180,7 +181,7 @@ fn check_numbers(arguments: &Arguments) -> Result<(), Failure> {
             holds,
             option,
             eta,
-            "a learning rate is a number of at least 0",
+            "a learning rate is a finite number, at least 0",
         )?;
     }
     for (option, decay) in [
@@ -198,7 +199,7 @@ fn check_numbers(arguments: &Arguments) -> Result<(), Failure> {
     check_margin(arguments.margin)
 }
 
-/// Those of the first step and of all others.
+/// The settings of the first step, and of all later ones.
 fn settings(arguments: &Arguments) -> Result<[Setting; 2], Failure> {
     let coupling = |option, name: &str| {
         let prior = read_prior(option, name)?;
@@ -237,18 +238,20 @@ fn read_prior(option: &str, name: &str) -> Result<TaskPrior, Failure> {
         None if name == "dirichlet" => PriorSpec::default(),
         Some(("symmetric", epsilon)) => {
             let value: Option<f64> = epsilon.parse().ok();
-            // With ε = ½ the corner a = b = 1 belongs to the prior: the paper's proposition leaves it out.
+            // At ε = ½ the prior includes a = b = 1, which the paper's proposition excludes.
             let value = value.filter(|value| 0.0 < *value && *value < 0.5);
             let Some(epsilon) = value else {
                 return Err(Failure::mistake(format!(
-                    "{option} {name}: epsilon = {epsilon} is not allowed: a number above 0 and below 1/2, such as symmetric:0.2"
+                    "{option} {name}: epsilon = {epsilon} is not allowed: \
+                     give a number above 0 and below 1/2, as in symmetric:0.2"
                 )));
             };
             PriorSpec::from(Symmetric { epsilon })
         }
         _ => {
             return Err(Failure::mistake(format!(
-                "{option} {name} is not known: dirichlet, or symmetric: with a number between 0 and 1/2, such as symmetric:0.2"
+                "{option} {name}: no such prior; give dirichlet, \
+                 or symmetric:E with E between 0 and 1/2, as in symmetric:0.2"
             )));
         }
     };
@@ -276,7 +279,7 @@ fn step_text(number: usize, &(setting, margin, weights): &(&Setting, f64, &Weigh
         (w, v) => format!(", decay {w} of W_k and {v} of v"),
     };
     format!(
-        "\nstep {number}: prior {}, eta = {}{decay}; the loss is linear for margins from {}\n{}",
+        "\nstep {number}: prior {}, eta = {}{decay}; the loss is linear for margins from {} up\n{}",
         setting.prior_name,
         setting.eta,
         shown(margin),

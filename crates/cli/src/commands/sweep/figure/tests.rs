@@ -1,13 +1,13 @@
 use super::*;
 
-/// Noise that is the same every time, −0.5 to 0.5.
+/// Reproducible noise from −0.5 to 0.5.
 fn noise(at: usize) -> f64 {
     let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     ((mixed >> 40) as f64) / f64::from(1 << 24) - 0.5
 }
 
-/// Two drops at steps that depend on group and seed, as runs have them.
+/// Curves with two drops, the second at a step that depends on group and seed, as in real runs.
 fn sweep(groups: usize, seeds: usize) -> Vec<Group> {
     let falls = |step: f64, at: f64| 1.0 / (1.0 + ((step - at) / (0.05 * at)).exp());
     let run = |group: usize, seed: usize| {
@@ -73,7 +73,7 @@ fn diagram(columns: usize, rows: usize) -> (KeyAxis, KeyAxis, Vec<Map>) {
     (x, y, maps)
 }
 
-/// Every path in a colour's class.
+/// The number of paths with this stroke width.
 fn strokes(svg: &str, width: &str) -> usize {
     svg.matches(&format!("stroke-width=\"{width}\"")).count()
 }
@@ -96,7 +96,7 @@ fn every_seed_is_a_line_and_every_group_has_a_median_and_a_name() {
 }
 
 #[test]
-fn a_strategy_nobody_foresaw_has_a_level_with_a_name_and_a_colour() {
+fn an_unknown_strategy_has_a_level_with_a_name_and_a_colour() {
     let mut levels = levels();
     levels.push(("my-own".into(), 0.05));
     levels.push(("not-known-yet".into(), f64::NAN));
@@ -104,13 +104,13 @@ fn a_strategy_nobody_foresaw_has_a_level_with_a_name_and_a_colour() {
     let drawn = &plot(&figure.panels[0]).levels;
     let colours: Vec<Colour> = drawn.iter().map(|level| level.colour).collect();
     assert_eq!(drawn[3].label, "my-own");
-    // Ink is the colour of the model's own line.
+    // Ink is the colour of the model's line.
     assert!(!colours[..3].contains(&colours[3]) && colours[3] != Colour::Ink);
     assert!(figure.svg_inline(720).contains(">my-own<"));
 }
 
 #[test]
-fn numbers_name_every_run() {
+fn the_csv_names_every_run() {
     let csv = curves(&sweep(2, 3), &levels()).csv();
     assert!(csv.contains("1,\"model.layer_norm = 1, run 3\",0,"));
     assert!(csv.contains("1,\"model.layer_norm = 1\",0,"));
@@ -156,7 +156,7 @@ fn the_median_is_of_all_seeds_and_ends_when_half_of_them_diverge() {
 }
 
 #[test]
-fn a_run_that_diverges_does_not_take_the_scale() {
+fn a_run_that_diverges_does_not_set_the_scale() {
     let mut groups = sweep(2, 3);
     groups[0].seeds[1][50..]
         .iter_mut()
@@ -173,7 +173,7 @@ fn a_run_that_diverges_does_not_take_the_scale() {
 }
 
 #[test]
-fn nothing_is_said_to_be_nothing() {
+fn an_empty_figure_says_so() {
     let axis = |values: &[&str]| KeyAxis {
         key: "p".into(),
         values: values.iter().map(|value| (*value).to_owned()).collect(),
@@ -195,7 +195,7 @@ fn nothing_is_said_to_be_nothing() {
 }
 
 #[test]
-fn one_record_is_no_disaster() {
+fn a_single_record_can_be_drawn() {
     for loss in [0.0, 0.3] {
         let group = Group {
             label: "just begun".into(),
@@ -207,7 +207,7 @@ fn one_record_is_no_disaster() {
 }
 
 #[test]
-fn a_diagram_rises_and_marks_what_is_missing() {
+fn a_diagram_increases_upwards_and_marks_missing_values() {
     let axis = |key: &str, values: [&str; 2]| KeyAxis {
         key: key.into(),
         values: values.map(String::from).into(),
@@ -229,7 +229,7 @@ fn a_diagram_rises_and_marks_what_is_missing() {
     assert_eq!(grid.values[2], 0.5);
     assert!([0, 1, 3].iter().all(|&at| grid.values[at].is_nan()));
     let svg = figure.svg_inline(500);
-    // Three cells, and the one that says what hatching means.
+    // Three cells, and the legend of the hatching.
     assert_eq!(svg.matches("class=\"gap\"").count(), 4);
     for word in [
         "model.layer_norm",
@@ -245,7 +245,7 @@ fn a_diagram_rises_and_marks_what_is_missing() {
 }
 
 #[test]
-fn numbers_far_apart_are_coloured_by_their_logarithm() {
+fn values_far_apart_are_coloured_by_their_logarithm() {
     assert_eq!(spread(&[0.001, 0.2, f64::NAN]), Scale::Log);
     assert_eq!(spread(&[0.1, 0.2, f64::INFINITY]), Scale::Linear);
     assert_eq!(spread(&[0.0, 0.2]), Scale::Linear);
@@ -253,7 +253,7 @@ fn numbers_far_apart_are_coloured_by_their_logarithm() {
 }
 
 #[test]
-#[ignore = "fills a folder to look at"]
+#[ignore = "fills a folder for visual inspection"]
 fn fill_gallery() {
     let folder = std::env::var("GALLERY").expect("GALLERY names a folder");
     let mut figures = Vec::new();
