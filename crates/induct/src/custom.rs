@@ -120,5 +120,8 @@ mod tests {
             "{refused}"
         );
         assert_ne!(part.clone().with("factor", 3.0), part);
+        assert_eq!(part.check(), Ok(()));
+        let refused = part.with("factor", f64::NAN).check().unwrap_err();
+        assert_eq!(refused.field, "settings.factor");
     }
 }

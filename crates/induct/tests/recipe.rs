@@ -3,7 +3,7 @@
 use induct::chain::prior::{Dirichlet, Mixture, Pool, Symmetric};
 use induct::chain::{Alpha, MixturePart, PriorSpec, TaskPrior};
 use induct::model::{Heads, ModelSpec, Positions};
-use induct::train::{Loss, OptimizerSpec, Recipe, RecipeError, Schedule, Spacing};
+use induct::train::{AdamW, Loss, OptimizerSpec, Recipe, RecipeError, Schedule, Spacing};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -85,7 +85,7 @@ fn overrides_reach_every_depth() {
     assert_eq!(model.positions, Positions::Absolute);
     assert!(matches!(
         recipe.train.optimizer,
-        OptimizerSpec::Adamw { lr: 3e-5, .. }
+        OptimizerSpec::Adamw(AdamW { lr: 3e-5, .. })
     ));
     assert_eq!(recipe.train.loss, Loss::CrossEntropy {});
     assert_eq!(recipe.train.schedule, Schedule::Warmup { steps: 7 });

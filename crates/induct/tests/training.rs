@@ -2,7 +2,9 @@
 
 use induct::chain::Sampler;
 use induct::model::twin;
-use induct::train::{OptimizerSpec, Recipe, TrainError, Trainer, batch_address, prior_at};
+use induct::train::{
+    AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, prior_at,
+};
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
 
@@ -152,12 +154,12 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
 
 /// A run by the f64 twin: the same batches, loss and AdamW, one sequence at a time.
 fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
-    let OptimizerSpec::Adamw {
+    let OptimizerSpec::Adamw(AdamW {
         lr,
         betas,
         epsilon,
         weight_decay,
-    } = recipe.train.optimizer
+    }) = recipe.train.optimizer
     else {
         panic!("AdamW is the default");
     };

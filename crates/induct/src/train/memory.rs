@@ -1,6 +1,5 @@
 //! The memory that a run takes, estimated before any of it is allocated.
 
-use super::optimizer::OptimizerSpec;
 use super::recipe::Recipe;
 use crate::chain::TransitionTable;
 use crate::invalid::{Invalid, require};
@@ -56,10 +55,9 @@ impl MemoryEstimate {
         let (parameters, gradient) = (model.layout().len() as f64, model.gradient_len() as f64);
         let lanes = LANES as f64;
         let blocks = recipe.train.batch.div_ceil(LANES);
-        let moments = match recipe.train.optimizer {
-            OptimizerSpec::Sgd { .. } => 1.0,
-            OptimizerSpec::Adamw { .. } => 2.0,
-        };
+        // Without its code nothing can be trained: no moments.
+        let optimizer = recipe.train.optimizer.part();
+        let moments = optimizer.map_or(0, |optimizer| optimizer.moments()) as f64;
         let table = TransitionTable::bytes(task.states, task.ngram);
         let contexts = k.powf(n - 1.0);
         // Thresholds per lane, one table, the matrix for its stationary law, and random words.

@@ -17,7 +17,9 @@ pub use loss::Loss;
 pub use many::many;
 pub use memory::MemoryEstimate;
 pub(crate) use memory::THOROUGH_SEQUENCES;
-pub use optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
+pub use optimizer::{
+    AdamW, FreezeSpec, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
+};
 pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;
 pub use record::{RecordSpec, Spacing, TestSpec};

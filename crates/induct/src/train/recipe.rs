@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loss::Loss;
 use super::memory::MemoryEstimate;
-use super::optimizer::{FreezeSpec, GroupSpec, Optimizer, OptimizerSpec};
+use super::optimizer::{FreezeSpec, GroupSpec, OptimizerSpec, Updater};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
 use crate::chain::{PriorSpec, TaskPrior, check_task};
@@ -183,7 +183,14 @@ impl Recipe {
             .map_err(|invalid| invalid.within("record"))?;
         // Nothing so far allocates memory in proportion to a setting; what follows does.
         MemoryEstimate::new(self, &model).check(self)?;
-        self.optimizer(&model)?;
+        let train = &self.train;
+        Updater::check(
+            &train.optimizer,
+            &train.groups,
+            &train.freeze,
+            model.layout(),
+        )
+        .map_err(within_train)?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
         if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
@@ -284,9 +291,9 @@ impl Recipe {
     }
 
     /// The optimiser for `model`, at its start.
-    pub fn optimizer(&self, model: &Model) -> Result<Optimizer, Invalid> {
+    pub fn updater(&self, model: &Model) -> Result<Updater, Invalid> {
         let train = &self.train;
-        Optimizer::new(
+        Updater::new(
             &train.optimizer,
             &train.groups,
             &train.freeze,

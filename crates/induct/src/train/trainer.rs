@@ -8,7 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::loss::Loss;
-use super::optimizer::Optimizer;
+use super::optimizer::Updater;
 use super::recipe::Recipe;
 use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, TokenBlock};
 use crate::digest;
@@ -65,7 +65,7 @@ pub struct Trainer {
 /// What learns: the weights and all that moves them.
 struct Learner {
     model: Model,
-    optimizer: Optimizer,
+    updater: Updater,
     params: Vec<f32>,
     evaluator: Evaluator,
     grads: Vec<f32>,
@@ -188,7 +188,7 @@ impl Trainer {
     fn starting_at(recipe: &Recipe, params: Vec<f32>) -> Result<Self, Invalid> {
         let model = recipe.model()?;
         let stages = recipe.stages()?;
-        let optimizer = recipe.optimizer(&model)?;
+        let updater = recipe.updater(&model)?;
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.gradient_len();
         let batch = vec![TokenBlock::new(recipe.task.length + 1); blocks];
@@ -203,7 +203,7 @@ impl Trainer {
                 block_grads: vec![0.0; blocks * size],
                 block_losses: vec![BlockLoss::default(); blocks],
                 model,
-                optimizer,
+                updater,
             },
             feed: Feed {
                 stages,
@@ -345,7 +345,7 @@ impl Trainer {
         TrainState {
             step: self.step,
             params: self.learner.params.clone(),
-            moments: self.learner.optimizer.moments().to_vec(),
+            moments: self.learner.updater.moments().to_vec(),
         }
     }
 
@@ -354,7 +354,7 @@ impl Trainer {
         let learner = &mut self.learner;
         if state.step > self.recipe.train.steps
             || state.params.len() != learner.params.len()
-            || !learner.optimizer.restore(state.step, state.moments)
+            || !learner.updater.restore(state.step, state.moments)
         {
             return false;
         }
@@ -413,7 +413,7 @@ impl Learner {
             });
         }
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
-        self.optimizer.update(step, factor, grads, params);
+        self.updater.update(step, factor, grads, params);
         evaluator.set(params);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use induct::chain::{PriorSpec, TaskPrior};
+use induct::chain::{Fixed, PriorSpec, Symmetric, TaskPrior};
 use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
 use rayon::prelude::*;
 

@@ -36,7 +36,7 @@ pub(super) fn table(results: &Results) -> String {
             task.states,
             task.ngram,
             task.length,
-            train.optimizer.lr(),
+            train.optimizer.lr().unwrap_or(f64::NAN),
             train.batch,
             train.steps,
             id = escape(&trained.experiment.id),

@@ -1,0 +1,264 @@
+//! Optimisers over the flat vector of parameters.
+//!
+//! An [`Optimizer`] moves one tensor at a time; which rates hold for it, and whether it is frozen, is decided by
+//! the [`Updater`]. To add one, write its file beside [`Sgd`]'s and its line into `built_in!` below; one from
+//! another crate comes in through [`OptimizerSpec::custom`].
+
+mod adamw;
+mod groups;
+mod sgd;
+mod updater;
+
+pub use adamw::AdamW;
+pub use groups::{FreezeSpec, GroupSpec};
+pub use sgd::Sgd;
+pub use updater::Updater;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::custom::Custom;
+use crate::invalid::{Invalid, require};
+use crate::model::Tensor;
+
+/// What moves parameters by their gradients.
+///
+/// It has settings but no memory: what it remembers of earlier steps are its moments, which are kept, saved and
+/// restored for it.
+///
+/// ```
+/// use induct::train::{Optimizer, OptimizerSpec, Recipe, Trainer, Update};
+///
+/// /// Sign descent: w ← w − lr · sign(g)
+/// #[derive(Debug)]
+/// struct SignDescent {
+///     lr: f64,
+/// }
+///
+/// impl Optimizer for SignDescent {
+///     fn lr(&self) -> f64 {
+///         self.lr
+///     }
+///
+///     fn update(&self, update: &Update, grads: &[f32], _: &mut [&mut [f32]], params: &mut [f32]) {
+///         let lr = update.lr as f32;
+///         for (w, g) in params.iter_mut().zip(grads) {
+///             *w -= lr * g.signum();
+///         }
+///     }
+/// }
+///
+/// let mut recipe = Recipe::default();
+/// recipe.task.length = 10;
+/// recipe.train.optimizer = OptimizerSpec::custom("sign-descent", SignDescent { lr: 1e-3 }, &[]);
+/// Trainer::new(&recipe)?.advance()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Optimizer: Debug + Send + Sync {
+    /// The learning rate, before the schedule and where no group has its own.
+    fn lr(&self) -> f64;
+
+    /// Weight decay of matrices, where no group has its own.
+    fn weight_decay(&self) -> f64 {
+        0.0
+    }
+
+    /// How many moments it keeps: vectors as long as the parameters, zero at the start. At most [`MAX_MOMENTS`].
+    fn moments(&self) -> usize {
+        0
+    }
+
+    /// Checks its settings. The learning rate and weight decay are checked in any case: from 0 to 1e30.
+    ///
+    /// # Errors
+    ///
+    /// If one is impossible; the error names it as it stands in a recipe.
+    fn check(&self) -> Result<(), Invalid> {
+        Ok(())
+    }
+
+    /// Moves one tensor. Gradient and moments are as long as `params`; the gradient is finite, and there are as many
+    /// moments as [`moments`](Self::moments) says.
+    ///
+    /// The result must depend on nothing else: a run is resumed from parameters and moments alone. Parameters that
+    /// come out infinite or NaN end the run at the next step, as [`Diverged`](super::Diverged).
+    fn update(
+        &self,
+        update: &Update,
+        grads: &[f32],
+        moments: &mut [&mut [f32]],
+        params: &mut [f32],
+    );
+}
+
+/// What an optimiser is told of one update of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct Update<'a> {
+    /// The tensor: its name, and its shape for optimisers that treat matrices as such.
+    pub tensor: &'a Tensor,
+    /// Its learning rate at this step: its group's or the optimiser's, times the schedule's factor.
+    pub lr: f64,
+    /// Its weight decay: its group's; else the optimiser's for matrices, and 0 for all others.
+    pub weight_decay: f64,
+    /// How many updates it has had, this one included. Steps at which it is frozen do not count.
+    pub updates: u64,
+}
+
+/// The most moments that an optimiser may keep.
+pub const MAX_MOMENTS: usize = 8;
+
+/// Makes [`OptimizerSpec`] out of a list of variants and their settings.
+macro_rules! built_in {
+    ($($variant:ident($settings:ident),)*) => {
+        /// An optimiser, as a recipe writes it: its `kind` and its settings.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum OptimizerSpec {
+            $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)*
+            /// One that another program brings.
+            Custom(Custom<dyn Optimizer>),
+        }
+
+        impl OptimizerSpec {
+            /// The optimiser itself.
+            ///
+            /// # Errors
+            ///
+            /// If it is one that another program brings, and the recipe was read from text.
+            pub fn part(&self) -> Result<Arc<dyn Optimizer>, Invalid> {
+                match self {
+                    $(Self::$variant(settings) => Ok(Arc::new(*settings)),)*
+                    Self::Custom(custom) => custom.part().cloned(),
+                }
+            }
+        }
+    };
+}
+
+built_in! {
+    Sgd(Sgd),
+    Adamw(AdamW),
+}
+
+impl Default for OptimizerSpec {
+    fn default() -> Self {
+        OptimizerSpec::Adamw(AdamW::default())
+    }
+}
+
+impl OptimizerSpec {
+    /// An optimiser of the calling program's own, under a name.
+    ///
+    /// All settings that determine what it does must be told: runs whose recipes say the same are taken for the same
+    /// run. Its learning rate and weight decay need not be listed.
+    pub fn custom(
+        name: impl Into<String>,
+        optimizer: impl Optimizer + 'static,
+        settings: &[(&str, f64)],
+    ) -> Self {
+        let rates = [
+            ("lr", optimizer.lr()),
+            ("weight_decay", optimizer.weight_decay()),
+        ];
+        let custom = Custom::new(name, Arc::new(optimizer) as Arc<dyn Optimizer>);
+        let settings = rates.iter().chain(settings);
+        Self::Custom(settings.fold(custom, |custom, (name, value)| custom.with(*name, *value)))
+    }
+
+    /// The base learning rate; none of an optimiser that another program brings, if the recipe was read from text.
+    pub fn lr(&self) -> Option<f64> {
+        self.part().ok().map(|optimizer| optimizer.lr())
+    }
+
+    /// Checks what is known of it: an optimiser that another program brings may be missing.
+    fn check(&self) -> Result<(), Invalid> {
+        if let Self::Custom(custom) = self {
+            custom.check()?;
+        }
+        let Ok(optimizer) = self.part() else {
+            return Ok(());
+        };
+        check_rate("lr", optimizer.lr())?;
+        check_rate("weight_decay", optimizer.weight_decay())?;
+        require(
+            optimizer.moments() <= MAX_MOMENTS,
+            "moments",
+            optimizer.moments(),
+            &format!("an optimiser that keeps at most {MAX_MOMENTS} moments"),
+        )?;
+        optimizer.check()
+    }
+}
+
+fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
+    require(
+        (0.0..=1e30).contains(&value),
+        field,
+        value,
+        "a number of at least 0 (at most 1e30)",
+    )
+}
+
+/// Checks the share of a moment that stays from step to step.
+fn check_decay(field: &str, value: f64) -> Result<(), Invalid> {
+    let allowed = "a number of at least 0, below 1";
+    require((0.0..1.0).contains(&value), field, value, allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the optimiser makes of w = 0.5 in three steps down ½ (w − 2)², whose gradient changes from step to step.
+    pub(super) fn three_steps(optimizer: &dyn Optimizer, weight_decay: f64) -> f32 {
+        let tensor = Tensor {
+            name: "w".into(),
+            shape: vec![1],
+            range: 0..1,
+            decays: true,
+        };
+        let mut w = [0.5];
+        let mut moments = vec![[0.0_f32]; optimizer.moments()];
+        for updates in 1..=3 {
+            let update = Update {
+                tensor: &tensor,
+                lr: optimizer.lr(),
+                weight_decay,
+                updates,
+            };
+            let grads = [w[0] - 2.0];
+            let mut moments: Vec<&mut [f32]> = moments.iter_mut().map(|m| &mut m[..]).collect();
+            optimizer.update(&update, &grads, &mut moments, &mut w);
+        }
+        w[0]
+    }
+
+    #[derive(Debug)]
+    struct Greedy;
+
+    impl Optimizer for Greedy {
+        fn lr(&self) -> f64 {
+            0.1
+        }
+
+        fn moments(&self) -> usize {
+            MAX_MOMENTS + 1
+        }
+
+        fn update(&self, _: &Update, _: &[f32], _: &mut [&mut [f32]], _: &mut [f32]) {}
+    }
+
+    #[test]
+    fn one_from_outside_is_checked_where_it_is_there_and_named_where_it_is_not() {
+        let spec = OptimizerSpec::custom("greedy", Greedy, &[("greed", 1.0)]);
+        assert_eq!(spec.check().unwrap_err().field, "moments");
+        let text = toml::to_string(&spec).unwrap();
+        assert!(text.starts_with("kind = \"custom\"\nname = \"greedy\"\n"));
+        let read: OptimizerSpec = toml::from_str(&text).unwrap();
+        assert_eq!(read, spec);
+        assert_eq!(read.check(), Ok(()));
+        assert_eq!(read.part().unwrap_err().field, "name");
+    }
+}
