@@ -1,8 +1,8 @@
 //! A run's story, told from its records: phases, losses beside those of the strategies, what the heads do.
 
 use induct::measure::{
-    Column, INDUCTION, KL_TRUTH, KL_TRUTH_SE, MATCHING_GAP, Measure, NGRAM_MATCH, ODD_EVEN,
-    PREVIOUS_TOKEN, Reading, TEST_KL_TRUTH,
+    BuiltIn, Column, CustomMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_SE, MATCHING_GAP, Measure,
+    NGRAM_MATCH, ODD_EVEN, PREVIOUS_TOKEN, Scope, TEST_KL_TRUTH,
 };
 use induct::probe::History;
 use induct::run::Summary;
@@ -121,9 +121,9 @@ impl Story<'_> {
     }
 
     /// Every head's score by a measure.
-    fn scores(&self, measure: &'static Measure) -> Vec<Scored> {
+    fn scores(&self, measure: &dyn Measure) -> Vec<Scored> {
         let columns = self.history.columns().iter();
-        let of_measure = columns.filter(|column| column.measure == measure);
+        let of_measure = columns.filter(|column| column.is_of(measure));
         let scored = of_measure.filter_map(|column| {
             let values = self.history.column(column.clone())?;
             Some(Scored {
@@ -136,11 +136,11 @@ impl Story<'_> {
     }
 
     /// The head measures that were recorded, in order.
-    fn head_measures(&self) -> Vec<&'static Measure> {
+    fn head_measures(&self) -> Vec<&dyn Measure> {
         let chosen = self.recipe.record.chosen().into_iter();
-        let of_heads = chosen.filter(|measure| matches!(measure.reading, Reading::Head(_)));
+        let of_heads = chosen.filter(|measure| measure.scope() == Scope::Head);
         of_heads
-            .filter(|measure| !self.scores(measure).is_empty())
+            .filter(|measure| !self.scores(*measure).is_empty())
             .collect()
     }
 
@@ -152,10 +152,10 @@ impl Story<'_> {
         let mut text = String::from("\nHeads, at the start -> at the end\n");
         text += &format!("  {:<18}", "");
         for measure in &measures {
-            text += &format!(" {:>18}", measure.name);
+            text += &format!(" {:>18}", measure.name());
         }
         text.push('\n');
-        let scores: Vec<Vec<Scored>> = measures.iter().map(|m| self.scores(m)).collect();
+        let scores: Vec<Vec<Scored>> = measures.iter().map(|m| self.scores(*m)).collect();
         let mut places: Vec<(usize, usize)> = scores.iter().flatten().map(Scored::place).collect();
         places.sort_unstable();
         places.dedup();
@@ -178,7 +178,7 @@ impl Story<'_> {
                 layer + 1,
                 head + 1
             );
-            let name = found.column.measure.name;
+            let name = &found.column.measure;
             text += &match found.is_formed() {
                 true => format!("  {what}: {place}, {name} {:.2}\n", found.last),
                 false => format!(
@@ -197,7 +197,7 @@ impl Story<'_> {
             ("Induction head", &INDUCTION),
             ("N-gram head", &NGRAM_MATCH),
         ];
-        let best = |(what, measure): (&'static str, &'static Measure)| {
+        let best = |(what, measure): (&'static str, &BuiltIn)| {
             let scores = self.scores(measure).into_iter();
             let better = |a: &Scored, b: &Scored| {
                 let by_gain = a.gap_closed().total_cmp(&b.gap_closed());
@@ -221,9 +221,24 @@ impl Story<'_> {
                 "end": found.last,
                 "formed": found.is_formed(),
             });
-            (found.column.measure.name.to_owned(), value)
+            (found.column.measure.clone(), value)
         };
         Value::Object(self.found().into_iter().map(entry).collect())
+    }
+
+    /// The columns of measures that another program added, with what they mean. Those of heads are shown with the heads, and those
+    /// of positions would fill pages.
+    fn custom(&self) -> Vec<(Column, String)> {
+        let custom = self.recipe.record.custom_measures.iter();
+        let few = |measure: &&CustomMeasure| {
+            matches!(measure.scope(), Scope::Run | Scope::Strategy | Scope::Test)
+        };
+        let listed = custom.filter(few).flat_map(|measure| {
+            let columns = self.history.columns().iter();
+            let own = columns.filter(move |column| column.is_of(measure));
+            own.map(move |column| (column.clone(), format!("{column}: {}", measure.meaning())))
+        });
+        listed.collect()
     }
 
     fn others(&self) -> String {
@@ -245,7 +260,7 @@ impl Story<'_> {
             ),
         ];
         let mut text = String::new();
-        for (column, meaning) in tests.chain(of_model) {
+        for (column, meaning) in tests.chain(of_model).chain(self.custom()) {
             let values = self.history.column(column).unwrap_or_default();
             if let (Some(first), Some(last)) = (values.first(), values.last())
                 && last.is_finite()

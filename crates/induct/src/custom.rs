@@ -35,6 +35,15 @@ impl<T: ?Sized> Custom<T> {
         }
     }
 
+    /// What a recipe's text says of a part: all but the part itself.
+    pub(crate) fn named(name: String, settings: BTreeMap<String, f64>) -> Self {
+        Self {
+            name,
+            settings,
+            part: None,
+        }
+    }
+
     /// The same with one more setting to tell it from others of its name.
     #[must_use]
     pub fn with(mut self, setting: impl Into<String>, value: f64) -> Self {

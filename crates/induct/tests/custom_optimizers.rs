@@ -68,7 +68,7 @@ fn a_copy_of_a_built_in_one_gives_its_bytes_and_resumes() {
     let mut found = Trainer::new(&own).unwrap();
     for step in 0..40 {
         if step == 20 {
-            found = Trainer::resumed(&own, found.state()).unwrap();
+            found = Trainer::resumed(&own, found.state()).unwrap().unwrap();
         }
         assert_eq!(found.advance(), expected.advance());
         assert_eq!(found.state(), expected.state(), "step {step}");
@@ -94,6 +94,8 @@ fn a_recipe_read_from_text_says_whose_optimiser_is_missing() {
     };
     assert_eq!(refused.field, "train.optimizer.name");
     assert_eq!(refused.value, "\"own-sgd\"");
+    let state = Trainer::new(&own).unwrap().state();
+    assert_eq!(Trainer::resumed(&read, state).err(), Some(refused));
 }
 
 #[test]

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
 use induct::measure::{
-    ENTROPY, HeadMeasure, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH,
-    POSITIONAL_PROFILE, PREVIOUS_TOKEN, SAME_TOKEN, TEST_KL_TRUTH, Target,
-};
-use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
-use induct::probe::{
-    Draw, Instruments, Positions, TestSet, head_measures, matching, odd_even_score,
+    BuiltIn, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH,
+    POSITIONAL_PROFILE, PREVIOUS_TOKEN, SAME_TOKEN, TEST_KL_TRUTH, matching, odd_even_score,
     positional_profile,
 };
+use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
+use induct::probe::{Draw, Instruments, Positions, TestSet, head_scores};
 use induct::strategy::{self, Strategy};
 use induct::train::Recipe;
 
@@ -55,13 +53,9 @@ fn the_construction_is_an_induction_head_in_every_measure() {
     let model = construction(states, length);
     let params = model.start(0);
     let set = test_set(states, length, 20);
-    let (previous, induction) = (
-        HeadMeasure::Mass(Target::PreviousToken),
-        HeadMeasure::Mass(Target::Induction),
-    );
-    let asked = [previous, induction];
-    let heads = head_measures(&model, &params, &set, &asked, 2).unwrap();
-    let score = |layer: usize, measure| heads[layer][0].value(measure).unwrap();
+    let (previous, induction) = (&PREVIOUS_TOKEN, &INDUCTION);
+    let heads = head_scores(&model, &params, &set, &[previous, induction], 2).unwrap();
+    let score = |layer: usize, measure: &BuiltIn| heads[layer][0].score(measure.name).unwrap();
     assert!(score(0, previous) > 0.999, "{heads:?}");
     // Position 0 looks like its own follower: where x₀ is the current symbol, a share goes there.
     assert!(score(1, induction) > 0.9, "{heads:?}");
@@ -288,7 +282,8 @@ fn curves_by_position_average_to_what_is_measured_at_all_positions() {
     .map(String::from);
     let recipe = Recipe::from_toml("", &overrides).unwrap();
     let (model, instruments) = (recipe.model().unwrap(), Instruments::new(&recipe).unwrap());
-    let seen = instruments.observe(&model, &model.start(0), 0, None);
+    let params = model.start(0);
+    let seen = instruments.observe(&model, &params, 0, None);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     assert_eq!(
         (seen.kl_by_position.len(), seen.loss_by_position.len()),

@@ -494,7 +494,7 @@ fn mistakes_are_found_at_any_depth() {
 }
 
 /// One recipe of every kind, so that together they have all keys.
-const OF_EVERY_KIND: [&str; 12] = [
+const OF_EVERY_KIND: [&str; 14] = [
     "",
     "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', start = { kind = 'constant', w = 0.0, v = 0.1 } }",
     "model = { kind = 'transformer', layers = 2, heads = [1, 1], width = 16, positions = 'relative-key', mlp = false, \
@@ -513,6 +513,9 @@ const OF_EVERY_KIND: [&str; 12] = [
      { weight = 1.0, prior = { kind = 'symmetric', epsilon = 0.5 } }, \
      { weight = 1.0, prior = { kind = 'pool', size = 2, of = { kind = 'doubly-stochastic' } } }] }",
     "task.prior = { kind = 'fixed', table = [[0.5, 0.5], [0.5, 0.5]] }",
+    "train.optimizer = { kind = 'custom', name = 'lion', settings = { lr = 0.1 } }",
+    "record.custom_measures = [{ name = 'norm', scope = 'run', meaning = 'm', unit = 'u', range = [0, 1], \
+     settings = { power = 2.0 } }]",
 ];
 
 /// All ways into a value, as they are written.
@@ -735,6 +738,10 @@ const WORDS: &[&str] = &[
     "minimal",
     "bigram",
     "sgd",
+    "custom",
+    "settings",
+    "custom_measures",
+    "scope",
     "cosine",
     "x",
 ];

@@ -1,6 +1,6 @@
 //! A recorded run, and what can be read from its records.
 
-use induct::measure::{Column, KL_STRATEGY, KL_TRUTH, Measure};
+use induct::measure::{BuiltIn, Column, KL_STRATEGY, KL_TRUTH};
 use induct::probe::{Drop, IN_DISTRIBUTION, Phase, median};
 use induct::run::{Ended, Recording};
 
@@ -83,15 +83,14 @@ impl Run {
     }
 
     /// The last value of a measure, the largest over the heads of a layer.
-    pub fn best_head(&self, measure: &'static Measure, layer: usize) -> Option<f64> {
+    pub fn best_head(&self, measure: &BuiltIn, layer: usize) -> Option<f64> {
         self.over_heads(measure, layer).last().copied()
     }
 
     /// For every record, the largest value over the heads of a layer; empty if there is none.
-    pub fn over_heads(&self, measure: &'static Measure, layer: usize) -> Vec<f64> {
+    pub fn over_heads(&self, measure: &BuiltIn, layer: usize) -> Vec<f64> {
         let columns = self.kept.history.columns().iter();
-        let own =
-            columns.filter(|c| c.measure == measure && c.head().is_some_and(|(l, _)| l == layer));
+        let own = columns.filter(|c| c.is_of(measure) && c.head().is_some_and(|(l, _)| l == layer));
         let heads: Vec<Vec<f64>> = own
             .filter_map(|c| self.kept.history.column(c.clone()))
             .collect();

@@ -34,9 +34,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(summary) => summary,
         // The strategies' levels are written only at the end.
         None => arguments.threads.run(|| {
-            // What another program's strategies say can be known only there.
-            let levels = match recipe.check_parts() {
-                Ok(()) => Instruments::new(recipe)?.levels().to_vec(),
+            // The code of measures that another program added is not here, and levels do not need it. What
+            // another program's strategies predict is known only there.
+            let mut measured = recipe.clone();
+            measured.record.custom_measures.clear();
+            let levels = match measured.check_parts() {
+                Ok(()) => Instruments::new(&measured)?.levels().to_vec(),
                 Err(_) => Vec::new(),
             };
             Ok(Summary::of_records(recipe, &history, &levels))

@@ -2,15 +2,35 @@
 
 use std::fmt::{Display, Formatter};
 
-use super::{Measure, Observed, Reading};
+use serde::{Deserialize, Serialize};
+
+use super::Measure;
 
 /// A measure, and what it was taken of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The measure.
-    pub measure: &'static Measure,
+    /// The measure's name.
+    pub measure: String,
     /// What it was taken of.
     pub of: Of,
+}
+
+/// What a measure has a value of. It has one column for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The run: one value.
+    Run,
+    /// Every strategy that the model is compared with.
+    Strategy,
+    /// Every test set beside the task's own.
+    Test,
+    /// Every head of every layer; none in the minimal model.
+    Head,
+    /// Every lag, from 0, the current position, up to t − 1; none in transformers without relative positions.
+    Lag,
+    /// Every position of a sequence, from 0 up to t − 1.
+    Position,
 }
 
 /// What a measure was taken of.
@@ -33,50 +53,20 @@ pub enum Of {
     Place(usize),
 }
 
-impl From<&'static Measure> for Column {
-    fn from(measure: &'static Measure) -> Self {
-        Self {
-            measure,
-            of: Of::Run,
-        }
-    }
-}
-
-impl Measure {
-    /// The column of one strategy.
-    pub fn of_strategy(&'static self, strategy: &str) -> Column {
-        Column {
-            measure: self,
-            of: Of::Strategy(strategy.to_owned()),
-        }
-    }
-
-    /// The column of one test set.
-    pub fn of_test(&'static self, test: &str) -> Column {
-        Column {
-            measure: self,
-            of: Of::Test(test.to_owned()),
-        }
-    }
-
-    /// The column of one head; both numbers count from 0.
-    pub fn of_head(&'static self, layer: usize, head: usize) -> Column {
-        Column {
-            measure: self,
-            of: Of::Head { layer, head },
-        }
-    }
-
-    /// The column of one lag or position.
-    pub fn at(&'static self, place: usize) -> Column {
-        Column {
-            measure: self,
-            of: Of::Place(place),
-        }
-    }
-}
-
 impl Column {
+    /// The column of a measure.
+    pub fn new(measure: &dyn Measure, of: Of) -> Self {
+        Self {
+            measure: measure.name().to_owned(),
+            of,
+        }
+    }
+
+    /// Whether it is one of the measure's.
+    pub fn is_of(&self, measure: &dyn Measure) -> bool {
+        self.measure == measure.name()
+    }
+
     /// The layer and head that it is about, if it is about one.
     pub fn head(&self) -> Option<(usize, usize)> {
         match self.of {
@@ -84,37 +74,18 @@ impl Column {
             _ => None,
         }
     }
-
-    /// Its value among what was observed; none where the measure does not apply.
-    pub fn value(&self, seen: &Observed) -> Option<f64> {
-        let by_name = |entries: &[(String, super::Kl)], name: &str| {
-            let found = entries.iter().find(|(other, _)| other == name);
-            found.map(|(_, kl)| *kl)
-        };
-        match (self.measure.reading, &self.of) {
-            (Reading::Run(read), Of::Run) => read(seen),
-            (Reading::Strategy(read), Of::Strategy(name)) => {
-                read(&by_name(&seen.strategies, name)?)
-            }
-            (Reading::Test(read), Of::Test(name)) => read(&by_name(&seen.tests, name)?),
-            (Reading::Head(measure), Of::Head { layer, head }) => {
-                seen.heads.get(*layer)?.get(*head)?.value(measure)
-            }
-            (Reading::Lag(read) | Reading::Position(read), Of::Place(place)) => {
-                read(seen).get(*place).copied()
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Display for Column {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let name = self.measure.name;
+        let name = self.measure.as_str();
         match &self.of {
             Of::Run => f.write_str(name),
-            Of::Strategy(strategy) => f.write_str(&name.replacen("strategy", strategy, 1)),
-            Of::Test(test) => f.write_str(&name.replacen("test", test, 1)),
+            Of::Strategy(strategy) if name.contains("strategy") => {
+                f.write_str(&name.replacen("strategy", strategy, 1))
+            }
+            Of::Strategy(strategy) => write!(f, "{name}.{strategy}"),
+            Of::Test(test) => write!(f, "{test}.{}", name.strip_prefix("test.").unwrap_or(name)),
             Of::Head { layer, head } => write!(f, "layers.{layer}.heads.{head}.{name}"),
             Of::Place(place) => write!(f, "{name}.{place}"),
         }
@@ -136,13 +107,11 @@ mod tests {
         let head = INDUCTION.of_head(1, 0);
         assert_eq!(head.to_string(), "layers.1.heads.0.induction");
         assert_eq!(POSITIONAL_PROFILE.at(3).to_string(), "positional_profile.3");
-    }
-
-    #[test]
-    fn a_column_of_the_wrong_thing_has_no_value() {
-        let seen = Observed::default();
-        assert_eq!(KL_TRUTH.of_head(0, 0).value(&seen), None);
-        assert_eq!(Column::from(&INDUCTION).value(&seen), None);
-        assert_eq!(Column::from(&STEP).value(&seen), Some(0.0));
+        // A name that leaves no place for a strategy or test has columns all the same.
+        assert_eq!(
+            ODD_EVEN.of_strategy("unigram").to_string(),
+            "odd_even.unigram"
+        );
+        assert_eq!(ODD_EVEN.of_test("iid").to_string(), "iid.odd_even");
     }
 }

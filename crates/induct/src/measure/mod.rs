@@ -1,112 +1,119 @@
 //! Measures: what a number in a run's records means, and how it is read from what was observed.
 //!
-//! A measure's name, meaning, unit, range and value stand in one place: [`REGISTRY`]. Recipes choose measures by name, files carry
-//! their columns, and code refers to them by handle ([`KL_TRUTH`], `INDUCTION.of_head(1, 0)`), so that a misspelt one does not compile.
+//! A measure's name, meaning, unit, range and value stand in one place. Recipes choose measures by name, files
+//! carry their columns, and code refers to them by handle ([`KL_TRUTH`], `INDUCTION.of_head(1, 0)`), so that a
+//! misspelt one does not compile.
+//!
+//! To add one, write it into the file of its subject, or into one of its own, and its line into [`REGISTRY`]; a
+//! score of attention heads is a [`Pattern`] and a name. One from another crate is a [`Measure`] that comes in through
+//! [`CustomMeasure`].
 
+mod built_in;
+mod by_position;
 mod column;
-mod observed;
+mod custom;
+mod divergence;
+mod heads;
+mod matching;
+mod observation;
+mod profile;
+mod progress;
 mod registry;
 
-pub use column::{Column, Of};
-pub use observed::{HeadObserved, Kl, Matching, Observed};
-pub use registry::*;
+pub use built_in::{BuiltIn, Reading};
+pub use by_position::*;
+pub use column::{Column, Of, Scope};
+pub use custom::CustomMeasure;
+pub use divergence::*;
+pub use heads::*;
+pub use matching::*;
+pub use observation::{HeadObserved, Kl, Observation};
+pub use profile::*;
+pub use progress::*;
+pub use registry::{ALWAYS, DEFAULT, REGISTRY, named};
 
-/// What a number in a run's records means.
-#[derive(Debug)]
-pub struct Measure {
-    /// Its name in recipes. In columns, `strategy` and `test` stand for the name of one.
-    pub name: &'static str,
+use std::fmt::Debug;
+
+/// What a number in a run's records means, and how it is read.
+///
+/// ```
+/// use std::sync::Arc;
+/// use induct::measure::{Column, CustomMeasure, Measure, Observation, Of};
+/// use induct::probe::Instruments;
+/// use induct::run::Recorder;
+/// use induct::train::Recipe;
+///
+/// #[derive(Debug)]
+/// struct LargestWeight;
+///
+/// impl Measure for LargestWeight {
+///     fn name(&self) -> &str {
+///         "largest_weight"
+///     }
+///
+///     fn meaning(&self) -> &str {
+///         "largest absolute value among the parameters"
+///     }
+///
+///     fn read(&self, seen: &Observation, _: &[Column], values: &mut [f64]) {
+///         let sizes = seen.params().iter().map(|w| f64::from(w.abs()));
+///         values[0] = sizes.fold(0.0, f64::max);
+///     }
+/// }
+///
+/// let small = ["task.length=10", "train.steps=40", "record.test_sequences=16"];
+/// let mut recipe = Recipe::from_toml("", &small.map(String::from))?;
+/// recipe.record.custom_measures.push(CustomMeasure::new(LargestWeight, &[]));
+/// let instruments = Arc::new(Instruments::new(&recipe)?);
+/// let run = Recorder::record(&recipe, instruments)?;
+/// let sizes = run.history.column(Column::new(&LargestWeight, Of::Run)).unwrap();
+/// assert_eq!(sizes.len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Measure: Debug + Send + Sync {
+    /// Its name in recipes and columns. In the columns of strategies and tests, `strategy` and a leading `test.`
+    /// stand for the name of one.
+    fn name(&self) -> &str;
+
     /// What it is, in a sentence.
-    pub meaning: &'static str,
+    fn meaning(&self) -> &str;
+
     /// What it is counted in; empty for a bare number.
-    pub unit: &'static str,
-    /// The least and the largest value it can have.
-    pub range: [f64; 2],
-    /// How it is read from what was observed, and of how many things there is a value.
-    pub reading: Reading,
-}
-
-/// How a measure is read from what was observed.
-#[derive(Clone, Copy, Debug)]
-pub enum Reading {
-    /// One number.
-    Run(fn(&Observed) -> Option<f64>),
-    /// One per strategy that the model is compared with.
-    Strategy(fn(&Kl) -> Option<f64>),
-    /// One per test set beside the task's own.
-    Test(fn(&Kl) -> Option<f64>),
-    /// One per head of every layer.
-    Head(HeadMeasure),
-    /// One per lag: 0 is the current position.
-    Lag(fn(&Observed) -> &[f64]),
-    /// One per position of a sequence.
-    Position(fn(&Observed) -> &[f64]),
-}
-
-/// What is measured on a head's attention pattern, averaged over positions after the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadMeasure {
-    /// Attention on the positions of a target pattern, over positions that have any.
-    Mass(Target),
-    /// Entropy of the attention pattern.
-    Entropy,
-}
-
-/// A target pattern: which positions j a position i is expected to attend to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// j = i − 1.
-    PreviousToken,
-    /// Positions that followed an earlier occurrence of the current symbol: x_{j−1} = x_i.
-    Induction,
-    /// Positions with the current symbol, the current one included: x_j = x_i.
-    SameToken,
-    /// Positions that followed an earlier occurrence of the last n−1 symbols.
-    NgramMatch,
-}
-
-impl Measure {
-    /// The measure with this name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        REGISTRY
-            .iter()
-            .copied()
-            .find(|measure| measure.name == name)
-    }
-}
-
-impl PartialEq for Measure {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Measure {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_distinct_and_meanings_are_sentences() {
-        for (index, measure) in REGISTRY.iter().enumerate() {
-            let earlier = REGISTRY[..index].iter();
-            assert!(
-                earlier.clone().all(|other| other.name != measure.name),
-                "{}",
-                measure.name
-            );
-            assert!(measure.meaning.len() > 10, "{}", measure.name);
-            assert!(measure.range[0] < measure.range[1], "{}", measure.name);
-            assert_eq!(Measure::named(measure.name), Some(*measure));
-        }
-        assert_eq!(Measure::named("kl_truht"), None);
+    fn unit(&self) -> &str {
+        ""
     }
 
-    #[test]
-    fn the_default_measures_exist() {
-        for name in DEFAULT {
-            assert!(Measure::named(name).is_some(), "{name}");
-        }
+    /// The least and the largest value that it is meant to have. Values outside are recorded as they are.
+    fn range(&self) -> [f64; 2] {
+        ANY
     }
+
+    /// What it is taken of: it has one column for each.
+    fn scope(&self) -> Scope {
+        Scope::Run
+    }
+
+    /// For measures of heads: the score that is to be averaged over the rows of attention, for
+    /// [`Observation::head_score`] to return.
+    fn head_score(&self) -> Option<&dyn HeadScore> {
+        None
+    }
+
+    /// Whether it reads [`Observation::kl_by_position`] or [`Observation::loss_by_position`]: they are empty unless a
+    /// measure needs them.
+    fn needs_positions(&self) -> bool {
+        false
+    }
+
+    /// Its values, one per column. They are NaN at the start, which stands for no value: an empty cell.
+    ///
+    /// It is called at every recorded step while training goes on, on a thread of the current pool. What it reads must
+    /// depend on the observation and its settings only: a run is to be repeated to the byte.
+    fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]);
 }
+
+const NON_NEGATIVE: [f64; 2] = [0.0, f64::INFINITY];
+const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+const SHARE: [f64; 2] = [0.0, 1.0];
+/// Single precision may leave a divergence a little below zero.
+const DIVERGENCE: [f64; 2] = [-1e-3, f64::INFINITY];

@@ -133,14 +133,14 @@ impl History {
 
     /// The recorded steps.
     pub fn steps(&self) -> Vec<u64> {
-        debug_assert!(self.columns.first().is_none_or(|c| *c.measure == STEP));
+        debug_assert!(self.columns.first().is_none_or(|c| c.is_of(&STEP)));
         self.rows().map(|row| row[0] as u64).collect()
     }
 
     /// Names of the strategies that the model is compared with, the simplest first.
     pub fn strategies(&self) -> Vec<String> {
         let name = |column: &Column| match &column.of {
-            Of::Strategy(name) if *column.measure == KL_STRATEGY => Some(name.clone()),
+            Of::Strategy(name) if column.is_of(&KL_STRATEGY) => Some(name.clone()),
             _ => None,
         };
         self.columns.iter().filter_map(name).collect()
@@ -149,15 +149,13 @@ impl History {
     /// The strategy nearest to the model in the last row.
     pub fn nearest(&self, ngram: usize) -> Option<&str> {
         let ladder = ladder_names(ngram);
-        let distance = |(column, value): (_, Option<f64>)| match column {
-            &Column {
-                measure,
-                of: Of::Strategy(ref name),
-            } if *measure == KL_STRATEGY && ladder.contains(name) => Some((value?, name.as_str())),
-            _ => None,
-        };
         self.last_row()
-            .filter_map(distance)
+            .filter_map(|(column, value)| match &column.of {
+                Of::Strategy(name) if column.is_of(&KL_STRATEGY) && ladder.contains(name) => {
+                    Some((value?, name.as_str()))
+                }
+                _ => None,
+            })
             .min_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(_, name)| name)
     }

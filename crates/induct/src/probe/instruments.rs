@@ -1,20 +1,18 @@
 //! Everything that is measured on a model while it trains.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::error::ProbeError;
 use super::estimate::Estimate;
-use super::heads::{matching, means, odd_even_score, positional_profile};
+use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
 use crate::chain::{Address, Purpose, TaskPrior};
 use crate::invalid::Invalid;
 use crate::lanes::{LANES, Lane};
-use crate::measure::{
-    Column, DIAGONAL_DOMINANCE, KL_TRUTH_BY_POSITION, Kl, LOSS_BY_POSITION, MATCHING_GAP, Measure,
-    ODD_EVEN, Observed, POSITIONAL_PROFILE, Reading,
-};
+use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Kind, Model, ModelSpec};
 use crate::scratch::ScratchPool;
 use crate::strategy::{self, Strategy};
@@ -27,11 +25,8 @@ pub struct Instruments {
     /// By name; the first is in distribution and has the strategies' predictions too.
     sets: Vec<(String, TestSet)>,
     levels: Vec<TestLevels>,
+    /// Those of each chosen measure side by side, in the order of the recipe.
     columns: Vec<Column>,
-    wanted: Wanted,
-    /// Whether the positional profile and the second layer's matching are asked for.
-    reads_profile: bool,
-    reads_matching: bool,
     /// Scratch buffers for logarithms of predictions.
     pool: ScratchPool<Vec<Lane>>,
 }
@@ -113,20 +108,47 @@ pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
             .collect(),
         Kind::Minimal(_) => Vec::new(),
     };
-    let of = |measure: &'static Measure| -> Vec<Column> {
-        match measure.reading {
-            Reading::Run(_) => vec![measure.into()],
-            Reading::Strategy(_) => strategies.iter().map(|s| measure.of_strategy(s)).collect(),
-            Reading::Test(_) => {
+    let of = |measure: &dyn Measure| -> Vec<Of> {
+        match measure.scope() {
+            Scope::Run => vec![Of::Run],
+            Scope::Strategy => strategies.iter().cloned().map(Of::Strategy).collect(),
+            Scope::Test => {
                 let tests = recipe.record.tests.iter();
-                tests.map(|test| measure.of_test(&test.name)).collect()
+                tests.map(|test| Of::Test(test.name.clone())).collect()
             }
-            Reading::Head(_) => heads.iter().map(|&(l, h)| measure.of_head(l, h)).collect(),
-            Reading::Lag(_) => (0..lags).map(|lag| measure.at(lag)).collect(),
-            Reading::Position(_) => (0..model.length()).map(|at| measure.at(at)).collect(),
+            Scope::Head => heads
+                .iter()
+                .map(|&(layer, head)| Of::Head { layer, head })
+                .collect(),
+            Scope::Lag => (0..lags).map(Of::Place).collect(),
+            Scope::Position => (0..model.length()).map(Of::Place).collect(),
         }
     };
-    Ok(recipe.record.chosen().into_iter().flat_map(of).collect())
+    let chosen = recipe.record.chosen();
+    let columns: Vec<Column> = chosen
+        .into_iter()
+        .flat_map(|measure| of(measure).into_iter().map(|of| Column::new(measure, of)))
+        .collect();
+    if !recipe.record.custom_measures.is_empty() {
+        check_names(recipe, &columns)?;
+    }
+    Ok(columns)
+}
+
+/// Refuses measures from outside that have a column of the same name as another one.
+fn check_names(recipe: &Recipe, columns: &[Column]) -> Result<(), Invalid> {
+    let mut names = HashSet::new();
+    let Some(twice) = columns.iter().find(|c| !names.insert(c.to_string())) else {
+        return Ok(());
+    };
+    // Only they come after others that could have the name, and those of this crate differ.
+    let custom = &recipe.record.custom_measures;
+    let index = custom.iter().position(|measure| twice.is_of(measure));
+    Err(Invalid::new(
+        format!("record.custom_measures[{}].name", index.unwrap_or(0)),
+        format!("\"{}\"", twice.measure),
+        format!("a name that leads to columns of its own: another measure has \"{twice}\""),
+    ))
 }
 
 /// Each strategy's KL(truth ‖ strategy) at the last position.
@@ -149,6 +171,11 @@ impl Instruments {
     /// If the recipe is impossible, or a part of another crate does not do what it should.
     pub fn new(recipe: &Recipe) -> Result<Self, ProbeError> {
         recipe.check()?;
+        for (index, measure) in recipe.record.custom_measures.iter().enumerate() {
+            let within =
+                |invalid: Invalid| invalid.within(&format!("record.custom_measures[{index}]"));
+            measure.part().map_err(within)?;
+        }
         let columns = columns(recipe)?;
         let mut sets = vec![(IN_DISTRIBUTION.to_owned(), in_distribution(recipe)?)];
         for (index, test) in recipe.record.tests.iter().enumerate() {
@@ -163,26 +190,11 @@ impl Instruments {
         sets[1..]
             .iter_mut()
             .for_each(|(_, set)| set.keep_truth_only());
-        let chosen = recipe.record.chosen();
-        let heads = chosen.iter().filter_map(|measure| match measure.reading {
-            Reading::Head(head) => Some(head),
-            _ => None,
-        });
-        let asks = |measures: &[&Measure]| measures.iter().any(|measure| chosen.contains(measure));
-        let wanted = Wanted {
-            heads: heads.collect(),
-            looked_at: ATTENTION_SEQUENCES / LANES,
-            ngram: recipe.task.ngram,
-            by_position: asks(&[&KL_TRUTH_BY_POSITION, &LOSS_BY_POSITION]),
-        };
         Ok(Self {
-            reads_profile: asks(&[&POSITIONAL_PROFILE, &ODD_EVEN]),
-            reads_matching: asks(&[&MATCHING_GAP, &DIAGONAL_DOMINANCE]),
             recipe: recipe.clone(),
             sets,
             levels,
             columns,
-            wanted,
             pool: ScratchPool::default(),
         })
     }
@@ -198,6 +210,7 @@ impl Instruments {
             && own.record.measures == other.record.measures
             && own.record.strategies == other.record.strategies
             && own.record.custom_strategies == other.record.custom_strategies
+            && own.record.custom_measures == other.record.custom_measures
             && own.record.tests == other.record.tests
     }
 
@@ -226,18 +239,32 @@ impl Instruments {
         loss: Option<StepLoss>,
     ) -> Vec<f64> {
         let seen = self.observe(model, params, step, loss);
-        let value = |column: &Column| column.value(&seen).unwrap_or(f64::NAN);
-        self.columns.iter().map(value).collect()
+        let mut row = vec![f64::NAN; self.columns.len()];
+        let mut next = 0;
+        for measure in self.recipe.record.chosen() {
+            let start = next;
+            let own = self.columns[start..].iter();
+            next += own.take_while(|column| column.is_of(measure)).count();
+            measure.read(&seen, &self.columns[start..next], &mut row[start..next]);
+        }
+        row
     }
 
     /// All that is observed of the model, whether or not a column shows it.
-    pub fn observe(
-        &self,
-        model: &Model,
-        params: &[f32],
+    pub fn observe<'a>(
+        &'a self,
+        model: &'a Model,
+        params: &'a [f32],
         step: u64,
         loss: Option<StepLoss>,
-    ) -> Observed {
+    ) -> Observation<'a> {
+        let chosen = self.recipe.record.chosen();
+        let wanted = Wanted {
+            heads: asked(&chosen),
+            looked_at: ATTENTION_SEQUENCES / LANES,
+            ngram: self.recipe.task.ngram,
+            by_position: chosen.iter().any(|measure| measure.needs_positions()),
+        };
         let evaluator = model.at(params);
         let mut measured: Vec<_> = self
             .sets
@@ -245,41 +272,30 @@ impl Instruments {
             .enumerate()
             .map(|(index, (_, set))| {
                 let nothing = Wanted::default();
-                let wanted = if index == 0 { &self.wanted } else { &nothing };
+                let wanted = if index == 0 { &wanted } else { &nothing };
                 set.measure(&self.pool, model, &evaluator, wanted)
             })
             .collect();
         let own = measured.remove(0);
-        let names = self.sets[0].1.references().iter().skip(1);
+        let set = &self.sets[0].1;
+        let names = set.references().iter().skip(1);
         let strategies = names.zip(&own.divergences[1..]);
         let tests = self.recipe.record.tests.iter().zip(&measured);
-        let profile = self
-            .reads_profile
-            .then(|| positional_profile(model, params))
-            .flatten();
-        let [kl_by_position, loss_by_position] = own.by_position;
-        Observed {
-            step,
-            sequences: step.saturating_mul(self.recipe.train.batch as u64),
-            train_loss: loss.map(|loss| loss.mean),
-            train_loss_last: loss.and_then(|loss| loss.last),
-            truth: kl(&own.divergences[0]),
-            strategies: strategies
-                .map(|(reference, divergence)| (reference.name.clone(), kl(divergence)))
-                .collect(),
-            tests: tests
-                .map(|(test, seen)| (test.name.clone(), kl(&seen.divergences[0])))
-                .collect(),
-            heads: means(model, &own.heads, &self.wanted.heads),
-            odd_even: profile.as_deref().and_then(odd_even_score),
-            profile: profile.unwrap_or_default(),
-            matching: self
-                .reads_matching
-                .then(|| matching(model, params))
-                .flatten(),
-            kl_by_position,
-            loss_by_position,
-        }
+        let mut seen = Observation::new(model, params, set.thorough_blocks());
+        seen.step = step;
+        seen.sequences = step.saturating_mul(self.recipe.train.batch as u64);
+        seen.train_loss = loss.map(|loss| loss.mean);
+        seen.train_loss_last = loss.and_then(|loss| loss.last);
+        seen.truth = kl(&own.divergences[0]);
+        seen.strategies = strategies
+            .map(|(reference, divergence)| (reference.name.clone(), kl(divergence)))
+            .collect();
+        seen.tests = tests
+            .map(|(test, seen)| (test.name.clone(), kl(&seen.divergences[0])))
+            .collect();
+        seen.heads = means(model, &own.heads, &wanted.heads);
+        [seen.kl_by_position, seen.loss_by_position] = own.by_position;
+        seen
     }
 }
 

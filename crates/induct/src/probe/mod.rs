@@ -13,7 +13,7 @@ mod test_set;
 
 pub use error::ProbeError;
 pub use estimate::{Estimate, Moments, median};
-pub use heads::{diagonal_dominance, head_measures, matching, odd_even_score, positional_profile};
+pub use heads::head_scores;
 pub use history::{BadRow, History};
 pub use instruments::{
     EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution,

@@ -7,11 +7,10 @@ use rayon::prelude::*;
 
 use super::error::ProbeError;
 use super::estimate::Moments;
-use super::heads::HeadSums;
+use super::heads::{Asked, HeadSums};
 use crate::chain::{Address, Sampler, TaskPrior, TokenBlock};
 use crate::invalid::require;
 use crate::lanes::{LANES, Lane, leveled};
-use crate::measure::HeadMeasure;
 use crate::model::{Evaluator, InputError, Model};
 use crate::scratch::ScratchPool;
 use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy};
@@ -187,6 +186,11 @@ impl TestSet {
         &self.blocks
     }
 
+    /// Those of them that are measured at all positions, from the first on.
+    pub(super) fn thorough_blocks(&self) -> &[TokenBlock] {
+        &self.blocks[..self.thorough]
+    }
+
     /// The truth first, then the strategies in the order they were asked for.
     pub fn references(&self) -> &[Reference] {
         &self.references
@@ -220,7 +224,7 @@ impl TestSet {
         pool: &ScratchPool<Vec<Lane>>,
         model: &Model,
         evaluator: &Evaluator,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
     ) -> Seen {
         let by_block: Vec<OnBlock> = self
             .blocks
@@ -256,7 +260,7 @@ impl TestSet {
         index: usize,
         model: &Model,
         evaluator: &Evaluator,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
         log_q: &mut [Lane],
     ) -> OnBlock {
         let (length, states, block) = (self.length, self.states, &self.blocks[index]);
@@ -371,10 +375,10 @@ impl TestSet {
 }
 
 /// What is wanted beside divergences.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
-    /// Measures of heads, on the first `looked_at` blocks.
-    pub heads: Vec<HeadMeasure>,
+#[derive(Clone, Default)]
+pub(super) struct Wanted<'a> {
+    /// Scores of heads, on the first `looked_at` blocks.
+    pub heads: Vec<Asked<'a>>,
     /// See there.
     pub looked_at: usize,
     /// The task's n.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::sink::{Checkpoint, Progress, Record, Sink};
 use crate::chain::DrawError;
 use crate::invalid::Invalid;
-use crate::measure::{KL_TRUTH, TRAIN_LOSS_LAST};
+use crate::measure::KL_TRUTH;
 use crate::model::Model;
 use crate::probe::{History, Instruments};
 use crate::train::{Diverged, Recipe, StepLoss, TrainError, Trainer};
@@ -38,6 +38,9 @@ pub enum Ending {
 /// Why a run cannot resume from a saved state.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unfit {
+    /// The recipe cannot be trained: a part of it may be missing.
+    #[error(transparent)]
+    Recipe(#[from] Invalid),
     /// The state is that of another model or optimiser, or of a step beyond the recipe's last.
     #[error("the state after step {step} does not fit the recipe")]
     State {
@@ -61,8 +64,6 @@ struct Records {
     instruments: Arc<Instruments>,
     history: History,
     snapshot_steps: Vec<u64>,
-    /// Whether the training loss at the last position is recorded.
-    watches_last: bool,
     /// The last recorded weights whose loss is a number.
     sound: Option<(u64, Vec<f32>)>,
 }
@@ -113,7 +114,6 @@ impl Run {
         Self {
             records: Records {
                 snapshot_steps: recipe.record.snapshot_steps(recipe.train.steps),
-                watches_last: recipe.record.measures(&TRAIN_LOSS_LAST),
                 model: trainer.model().clone(),
                 history: History::new(instruments.columns().to_vec()),
                 instruments,
@@ -139,7 +139,7 @@ impl Run {
     ) -> Result<Self, Unfit> {
         let Checkpoint { state, sound } = checkpoint;
         let step = state.step;
-        let trainer = Trainer::resumed(recipe, state).ok_or(Unfit::State { step })?;
+        let trainer = Trainer::resumed(recipe, state)?.ok_or(Unfit::State { step })?;
         let mut run = Self::with_trainer(trainer, instruments);
         run.take_up(step, history)?;
         run.records.sound = sound;
@@ -227,7 +227,7 @@ impl Run {
             let nearest = records.history.nearest(records.recipe.task.ngram);
             let train = || -> Result<bool, TrainError> {
                 loop {
-                    let last = records.watches_last && trainer.step() + 1 == next;
+                    let last = trainer.step() + 1 == next;
                     loss = Some(trainer.advance_watched(last)?);
                     let progress = Progress {
                         step: trainer.step(),

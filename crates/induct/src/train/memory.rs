@@ -4,7 +4,7 @@ use super::recipe::Recipe;
 use crate::chain::TransitionTable;
 use crate::invalid::{Invalid, require};
 use crate::lanes::LANES;
-use crate::measure::{Measure, Reading};
+use crate::measure::{Measure, Scope};
 use crate::model::{Kind, Model};
 use crate::strategy;
 
@@ -179,12 +179,12 @@ fn columns(recipe: &Recipe, model: &Model) -> f64 {
         Kind::Transformer(shape) => (0..shape.layer_count()).map(|l| shape.heads(l)).sum(),
         Kind::Minimal(_) => 0,
     };
-    let of = |measure: &&Measure| match measure.reading {
-        Reading::Run(_) => 1,
-        Reading::Strategy(_) => recipe.record.strategy_names(recipe.task.ngram).len(),
-        Reading::Test(_) => recipe.record.tests.len(),
-        Reading::Head(_) => heads,
-        Reading::Lag(_) | Reading::Position(_) => recipe.task.length,
+    let of = |measure: &&dyn Measure| match measure.scope() {
+        Scope::Run => 1,
+        Scope::Strategy => recipe.record.strategy_names(recipe.task.ngram).len(),
+        Scope::Test => recipe.record.tests.len(),
+        Scope::Head => heads,
+        Scope::Lag | Scope::Position => recipe.task.length,
     };
     recipe.record.chosen().iter().map(of).sum::<usize>() as f64
 }

@@ -112,7 +112,8 @@ fn find(whole: &Value, misfit: &Misfit) -> (Vec<Part>, Value) {
     let (mut path, mut root) = (Vec::new(), whole.clone());
     loop {
         let next = match at(&root, &path) {
-            Some(Value::Table(table)) => first_wrong_key(&root, &path, table),
+            Some(Value::Table(table)) => first_wrong_key(&root, &path, table)
+                .or_else(|| first_wrong_number(&root, &path, table)),
             Some(Value::Array(items)) => first_wrong_entry(&root, &path, items, misfit),
             _ => None,
         };
@@ -162,6 +163,22 @@ fn first_wrong_key(root: &Value, path: &[Part], table: &Table) -> Option<(Part, 
     *at_mut(&mut scalar, &own)? = Value::Boolean(true);
     let exists = known(recipe_of(&scalar).err());
     exists.then(|| (Part::Key(keys[count - 1].clone()), trimmed))
+}
+
+/// The first value that is not a number, in a table of numbers under any names; none if the table is not one
+/// of these.
+fn first_wrong_number(root: &Value, path: &[Part], table: &Table) -> Option<(Part, Value)> {
+    let mut trial = root.clone();
+    let other = NOWHERE.repeat(2);
+    *at_mut(&mut trial, path)? = Value::Table(Table::from_iter([(other, Value::Float(0.0))]));
+    let takes_any_name = match recipe_of(&trial) {
+        Ok(_) => true,
+        // An outer table's complaint about what was put there to find this one.
+        Err(misfit) => matches!(misfit, Misfit::UnknownKey { key, .. } if key == NOWHERE),
+    };
+    let is_number = |value: &Value| matches!(value, Value::Integer(_) | Value::Float(_));
+    let (key, _) = table.iter().find(|(_, value)| !is_number(value))?;
+    takes_any_name.then(|| (Part::Key(key.clone()), root.clone()))
 }
 
 /// The first entry that is wrong; `None` if the list itself is to blame.
@@ -292,6 +309,7 @@ impl Mistake<'_> {
             "a boolean" => "true or false".into(),
             "a string" => "text in quotes".into(),
             "a sequence" => "a list".into(),
+            "a map" => "a table of numbers".into(),
             "an array of length 2" => "a list of 2 numbers".into(),
             _ => self.options(),
         }

@@ -10,7 +10,7 @@ use crate::chain::prior::{DoublyStochastic, Iid};
 use crate::chain::{PriorSpec, TaskPrior};
 use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
-use crate::measure::{self, Measure};
+use crate::measure::{self, CustomMeasure, Measure};
 use crate::strategy::{self, Strategy};
 
 /// What a run records and keeps, as a recipe writes it.
@@ -36,6 +36,9 @@ pub struct RecordSpec {
     pub custom_strategies: Vec<Custom<dyn Strategy>>,
     /// Test sets beside the task's own.
     pub tests: Vec<TestSpec>,
+    /// Measures that another program brings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub custom_measures: Vec<CustomMeasure>,
 }
 
 impl Default for RecordSpec {
@@ -57,6 +60,7 @@ impl Default for RecordSpec {
                 test("iid", Iid::default().into()),
                 test("doubly_stochastic", DoublyStochastic {}.into()),
             ],
+            custom_measures: Vec::new(),
         }
     }
 }
@@ -222,7 +226,7 @@ impl RecordSpec {
             let field = format!("measures[{index}]");
             let shown = format!("\"{name}\"");
             require(
-                Measure::named(name).is_some(),
+                measure::named(name).is_some(),
                 &field,
                 &shown,
                 &format!("one of {}", known_measures().join(", ")),
@@ -233,6 +237,18 @@ impl RecordSpec {
                 &shown,
                 "each measure once",
             )?;
+        }
+        for (index, measure) in self.custom_measures.iter().enumerate() {
+            let within = |invalid: Invalid| invalid.within(&format!("custom_measures[{index}]"));
+            measure.check().map_err(within)?;
+            let mut earlier = self.custom_measures[..index].iter();
+            require(
+                earlier.all(|other| other.name() != measure.name()),
+                "name",
+                format!("\"{}\"", measure.name()),
+                "a name that no other measure has",
+            )
+            .map_err(within)?;
         }
         Ok(())
     }
@@ -279,17 +295,15 @@ impl RecordSpec {
     }
 
     /// The measures that are recorded, in the order of their columns.
-    pub fn chosen(&self) -> Vec<&'static Measure> {
-        let mut chosen: Vec<&Measure> = measure::ALWAYS.to_vec();
+    pub fn chosen(&self) -> Vec<&dyn Measure> {
+        let mut chosen: Vec<&dyn Measure> = measure::ALWAYS.to_vec();
         for name in &self.measures {
-            chosen.extend(Measure::named(name).filter(|other| !chosen.contains(other)));
+            let is_new = chosen.iter().all(|other| other.name() != name);
+            chosen.extend(measure::named(name).filter(|_| is_new));
         }
+        let custom = self.custom_measures.iter();
+        chosen.extend(custom.map(|measure| measure as &dyn Measure));
         chosen
-    }
-
-    /// Whether a measure is recorded.
-    pub fn measures(&self, measure: &Measure) -> bool {
-        self.chosen().contains(&measure)
     }
 
     /// Whether a run of `steps` steps records metrics after `step` steps.
@@ -337,7 +351,7 @@ impl RecordSpec {
 fn known_measures() -> Vec<&'static str> {
     measure::REGISTRY
         .iter()
-        .map(|measure| measure.name)
+        .map(|measure| measure.name())
         .collect()
 }
 
@@ -396,7 +410,7 @@ mod tests {
             measures: vec!["kl_truth".into(), "entropy".into()],
             ..RecordSpec::default()
         };
-        let names: Vec<&str> = record.chosen().iter().map(|m| m.name).collect();
+        let names: Vec<&str> = record.chosen().iter().map(|m| m.name()).collect();
         assert_eq!(names, ["step", "sequences", "kl_truth", "entropy"]);
         record.measures.push("entropie".into());
         let refused = record.check(&TaskSpec::default()).unwrap_err().to_string();

@@ -176,13 +176,17 @@ impl Trainer {
     }
 
     /// One that goes on from a saved state; none if that does not fit the recipe.
-    pub fn resumed(recipe: &Recipe, state: TrainState) -> Option<Self> {
-        recipe.check().ok()?;
-        if state.params.len() != recipe.model().ok()?.layout().len() {
-            return None;
+    ///
+    /// # Errors
+    ///
+    /// If the recipe cannot be trained: a part of it may be missing.
+    pub fn resumed(recipe: &Recipe, state: TrainState) -> Result<Option<Self>, Invalid> {
+        recipe.check()?;
+        if state.params.len() != recipe.model()?.layout().len() {
+            return Ok(None);
         }
-        let mut trainer = Self::starting_at(recipe, state.params.clone()).ok()?;
-        trainer.restore(state).then_some(trainer)
+        let mut trainer = Self::starting_at(recipe, state.params.clone())?;
+        Ok(trainer.restore(state).then_some(trainer))
     }
 
     fn starting_at(recipe: &Recipe, params: Vec<f32>) -> Result<Self, Invalid> {

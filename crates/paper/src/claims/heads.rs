@@ -2,8 +2,8 @@
 
 use induct::measure::{
     DIAGONAL_DOMINANCE, INDUCTION, MATCHING_GAP, ODD_EVEN, POSITIONAL_PROFILE, PREVIOUS_TOKEN,
+    positional_profile,
 };
-use induct::probe::positional_profile;
 
 use super::{Claim, Limit, Part, construction};
 use crate::results::Results;
@@ -173,7 +173,7 @@ fn profiles(run: &Run) -> Vec<Vec<f64>> {
     let columns = recording.history.columns().iter();
     let lags: Vec<usize> = columns
         .enumerate()
-        .filter(|(_, column)| *column.measure == POSITIONAL_PROFILE)
+        .filter(|(_, column)| column.is_of(&POSITIONAL_PROFILE))
         .map(|(index, _)| index)
         .collect();
     let profile = |row: &[f64]| lags.iter().map(|&index| row[index]).collect();

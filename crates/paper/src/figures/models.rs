@@ -1,8 +1,8 @@
 //! Losses and similarities of models: two, three and more states, trigrams, other distributions, one layer,
 //! learning rates.
 
-use induct::measure::{Column, KL_TRUTH, TEST_KL_TRUTH};
-use induct::probe::{IN_DISTRIBUTION, positional_profile};
+use induct::measure::{Column, KL_TRUTH, TEST_KL_TRUTH, positional_profile};
+use induct::probe::IN_DISTRIBUTION;
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::Drawn;

@@ -1,5 +1,6 @@
 //! What the crate promises: nothing lost, nothing stale, nothing damaged, one writer.
 
+mod custom;
 mod damage;
 mod faults;
 mod sequences;

@@ -1,0 +1,220 @@
+//! Measures that another program brings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ANY, Column, HeadScore, Measure, Observation, Scope, named};
+use crate::custom::Custom;
+use crate::invalid::{Invalid, require};
+
+/// A measure that is not built in, as a recipe writes it.
+///
+/// The recipe's text says what it is, so that any program can read its columns; only the one that has its code can
+/// train with it. A measure whose definition changes should change its name, its settings or its meaning: runs whose
+/// recipes say the same are taken for the same run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Text", into = "Text")]
+pub struct CustomMeasure {
+    custom: Custom<dyn Measure>,
+    scope: Scope,
+    meaning: String,
+    unit: String,
+    range: [f64; 2],
+}
+
+/// What stands in a recipe.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    name: String,
+    scope: Scope,
+    #[serde(default)]
+    meaning: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    unit: String,
+    #[serde(default = "any", skip_serializing_if = "is_any")]
+    range: [f64; 2],
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    settings: BTreeMap<String, f64>,
+}
+
+fn any() -> [f64; 2] {
+    ANY
+}
+
+fn is_any(range: &[f64; 2]) -> bool {
+    *range == ANY
+}
+
+impl From<Text> for CustomMeasure {
+    fn from(text: Text) -> Self {
+        Self {
+            custom: Custom::named(text.name, text.settings),
+            scope: text.scope,
+            meaning: text.meaning,
+            unit: text.unit,
+            range: text.range,
+        }
+    }
+}
+
+impl From<CustomMeasure> for Text {
+    fn from(measure: CustomMeasure) -> Self {
+        Self {
+            name: measure.custom.name,
+            scope: measure.scope,
+            meaning: measure.meaning,
+            unit: measure.unit,
+            range: measure.range,
+            settings: measure.custom.settings,
+        }
+    }
+}
+
+/// Names that other columns have.
+const RESERVED: [&str; 1] = ["checksum"];
+
+impl CustomMeasure {
+    /// A measure of the calling program's own. All settings that determine its values must be told.
+    pub fn new(measure: impl Measure + 'static, settings: &[(&str, f64)]) -> Self {
+        Self {
+            scope: measure.scope(),
+            meaning: measure.meaning().to_owned(),
+            unit: measure.unit().to_owned(),
+            range: measure.range(),
+            custom: {
+                let name = measure.name().to_owned();
+                let custom = Custom::new(name, Arc::new(measure) as Arc<dyn Measure>);
+                let tell =
+                    |custom: Custom<_>, (name, value): &(&str, f64)| custom.with(*name, *value);
+                settings.iter().fold(custom, tell)
+            },
+        }
+    }
+
+    /// The measure itself.
+    ///
+    /// # Errors
+    ///
+    /// If the recipe was read from text.
+    pub fn part(&self) -> Result<&Arc<dyn Measure>, Invalid> {
+        self.custom.part()
+    }
+
+    /// Checks what the recipe's text says of it.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        self.custom.check()?;
+        let name = self.name();
+        let shown = format!("\"{name}\"");
+        let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        require(
+            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fit),
+            "name",
+            &shown,
+            "letters, digits, '-' and '_', a letter first: it names columns",
+        )?;
+        require(
+            named(name).is_none() && !RESERVED.contains(&name),
+            "name",
+            &shown,
+            "a name that no built-in measure or other column has",
+        )?;
+        let [least, largest] = self.range;
+        require(
+            least <= largest,
+            "range",
+            format!("[{least}, {largest}]"),
+            "the least value, and one that is no smaller",
+        )
+    }
+}
+
+impl Measure for CustomMeasure {
+    fn name(&self) -> &str {
+        &self.custom.name
+    }
+
+    fn meaning(&self) -> &str {
+        &self.meaning
+    }
+
+    fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    fn range(&self) -> [f64; 2] {
+        self.range
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn head_score(&self) -> Option<&dyn HeadScore> {
+        self.part().ok()?.head_score()
+    }
+
+    fn needs_positions(&self) -> bool {
+        self.part().is_ok_and(|measure| measure.needs_positions())
+    }
+
+    /// Without its code there are no values.
+    fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
+        if let Ok(measure) = self.part() {
+            measure.read(seen, columns, values);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Named(&'static str, [f64; 2]);
+
+    impl Measure for Named {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn meaning(&self) -> &str {
+            "nothing"
+        }
+
+        fn range(&self) -> [f64; 2] {
+            self.1
+        }
+
+        fn scope(&self) -> Scope {
+            Scope::Head
+        }
+
+        fn read(&self, _: &Observation, _: &[Column], _: &mut [f64]) {}
+    }
+
+    #[test]
+    fn text_says_all_but_the_code() {
+        for range in [ANY, [0.0, 1.0], [0.0, f64::INFINITY]] {
+            let measure = CustomMeasure::new(Named("sharpness", range), &[("power", 2.0)]);
+            let text = toml::to_string(&measure).unwrap();
+            let read: CustomMeasure = toml::from_str(&text).unwrap();
+            assert_eq!(read, measure);
+            assert_eq!((read.scope(), read.range()), (Scope::Head, range));
+            assert!(read.part().is_err() && measure.part().is_ok());
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_columns_that_are_free() {
+        let check = |name| CustomMeasure::new(Named(name, ANY), &[]).check();
+        assert_eq!(check("sharpness-2_b"), Ok(()));
+        for name in ["", "a.b", "a,b", "2nd", "kl_truth", "checksum", "größe"] {
+            assert_eq!(check(name).unwrap_err().field, "name", "{name}");
+        }
+        let reversed = CustomMeasure::new(Named("sharpness", [1.0, 0.0]), &[]);
+        assert_eq!(reversed.check().unwrap_err().field, "range");
+    }
+}

@@ -1,0 +1,131 @@
+//! What is seen of a model at one recorded step, before it is given names.
+
+use std::sync::OnceLock;
+
+use super::Column;
+use super::matching::{Matching, matching};
+use super::profile::positional_profile;
+use crate::chain::TokenBlock;
+use crate::model::Model;
+
+/// A model at a recorded step, and all that was observed of it. What no measure needs is left empty.
+#[derive(Clone, Debug)]
+pub struct Observation<'a> {
+    model: &'a Model,
+    params: &'a [f32],
+    /// The task's own test set, from its first sequence on.
+    blocks: &'a [TokenBlock],
+    /// Steps done.
+    pub step: u64,
+    /// Training sequences seen.
+    pub sequences: u64,
+    /// Loss of the last step's batch, of the weights before that step.
+    pub train_loss: Option<f64>,
+    /// The same at the last position only.
+    pub train_loss_last: Option<f64>,
+    /// KL(truth ‖ model) on the task's own test set.
+    pub truth: Kl,
+    /// KL(strategy ‖ model) there, by strategy.
+    pub strategies: Vec<(String, Kl)>,
+    /// KL(truth ‖ model) on every other test set, by its name.
+    pub tests: Vec<(String, Kl)>,
+    /// By layer and head; empty for models without attention.
+    pub heads: Vec<Vec<HeadObserved>>,
+    /// KL(truth ‖ model) at every position, `[t]`.
+    pub kl_by_position: Vec<f64>,
+    /// Cross-entropy at every position, `[t]`.
+    pub loss_by_position: Vec<f64>,
+    // Several measures read these; some runs record none of them.
+    profile: OnceLock<Option<Vec<f64>>>,
+    matching: OnceLock<Option<Matching>>,
+}
+
+/// A divergence, averaged over the sequences of a test set.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Kl {
+    /// At the last position.
+    pub last: f64,
+    /// The standard error of that.
+    pub se: f64,
+    /// Averaged over all positions, where it was measured there.
+    pub all: Option<f64>,
+}
+
+/// The scores of one head.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeadObserved {
+    /// By the measure's name.
+    pub scores: Vec<(String, f64)>,
+}
+
+impl<'a> Observation<'a> {
+    /// A model of which nothing has been observed yet.
+    pub(crate) fn new(model: &'a Model, params: &'a [f32], blocks: &'a [TokenBlock]) -> Self {
+        Self {
+            model,
+            params,
+            blocks,
+            step: 0,
+            sequences: 0,
+            train_loss: None,
+            train_loss_last: None,
+            truth: Kl::default(),
+            strategies: Vec::new(),
+            tests: Vec::new(),
+            heads: Vec::new(),
+            kl_by_position: Vec::new(),
+            loss_by_position: Vec::new(),
+            profile: OnceLock::new(),
+            matching: OnceLock::new(),
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// Its parameters at this step, in the order of the model's [`layout`](Model::layout).
+    pub fn params(&self) -> &'a [f32] {
+        self.params
+    }
+
+    /// One tensor of them, such as `layers.0.W_Q`; none if the model has no such tensor.
+    pub fn tensor(&self, name: &str) -> Option<&'a [f32]> {
+        let tensor = self.model.layout().tensor(name)?;
+        Some(&self.params[tensor.range.clone()])
+    }
+
+    /// The first sequences of the task's own test set, up to 128, each of t + 1 symbols: the same at every step.
+    pub fn test_sequences(&self) -> impl Iterator<Item = Vec<u8>> + use<'a> {
+        let lanes = |block: &'a TokenBlock| (0..block.used()).map(move |lane| block.lane(lane));
+        self.blocks.iter().flat_map(lanes)
+    }
+
+    /// The score of the head that a column is about, by the column's measure; none if it was not asked for.
+    pub fn head_score(&self, column: &Column) -> Option<f64> {
+        let (layer, head) = column.head()?;
+        let head = self.heads.get(layer)?.get(head)?;
+        head.score(&column.measure)
+    }
+
+    /// The first layer's positional profile; see [`positional_profile`].
+    pub fn positional_profile(&self) -> Option<&[f64]> {
+        let profile = || positional_profile(self.model, self.params);
+        self.profile.get_or_init(profile).as_deref()
+    }
+
+    /// How the second layer matches symbols; see [`matching`].
+    pub fn matching(&self) -> Option<Matching> {
+        let matched = || matching(self.model, self.params);
+        *self.matching.get_or_init(matched)
+    }
+}
+
+impl HeadObserved {
+    /// The score by the measure of that name, if it was asked for.
+    pub fn score(&self, measure: &str) -> Option<f64> {
+        let found = self.scores.iter().find(|(other, _)| other == measure);
+        found.map(|(_, score)| *score)
+    }
+}
