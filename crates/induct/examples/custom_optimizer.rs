@@ -1,12 +1,8 @@
 //! An optimiser of one's own beside AdamW: Lion (Chen et al., 2023).
 //!
-//!     cargo run --release --example custom_optimizer
-
-use std::sync::Arc;
+//!     cargo run --release -p induct --example custom_optimizer
 
 use induct::measure::KL_TRUTH;
-use induct::probe::Instruments;
-use induct::run::Recorder;
 use induct::train::{Optimizer, OptimizerSpec, Recipe, Update};
 
 /// w ← w − lr · (sign(β₁ m + (1−β₁) g) + λ w);  m ← β₂ m + (1−β₂) g
@@ -50,10 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lion = OptimizerSpec::custom("lion", lion, &[("beta_1", 0.9), ("beta_2", 0.99)]);
     let settings = ["task.length=50", "train.steps=1200", "record.every=200"];
     let mut recipe = Recipe::from_toml("", &settings.map(String::from))?;
-    let instruments = Arc::new(Instruments::new(&recipe)?);
     for (name, optimizer) in [("AdamW", OptimizerSpec::default()), ("Lion", lion)] {
         recipe.train.optimizer = optimizer;
-        let run = Recorder::record(&recipe, Arc::clone(&instruments))?;
+        let run = induct::run::train(&recipe)?;
         let kl = run.history.column(&KL_TRUTH).expect("every run records it");
         let kl: Vec<String> = kl.iter().map(|kl| format!("{kl:.4}")).collect();
         println!("{name:5}  kl_truth every 200 steps: {}", kl.join("  "));

@@ -53,12 +53,12 @@ impl<T: ?Sized> Custom<T> {
 
     /// Checks what stands in the recipe's text.
     pub(crate) fn check_text(&self) -> Result<(), Invalid> {
-        let fit = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         require(
             self.name.starts_with(|c: char| c.is_ascii_alphabetic()) && self.name.chars().all(fit),
             "name",
             format!("\"{}\"", self.name),
-            "letters, digits and '-', a letter first: it names columns and figures",
+            "letters, digits, '-' and '_', a letter first: it names columns and figures",
         )?;
         // A number that does not equal itself would make a run differ from itself.
         let mut settings = self.settings.iter();
@@ -129,8 +129,8 @@ mod tests {
             "{refused}"
         );
         assert_ne!(part.clone().with("factor", 3.0), part);
-        assert_eq!(part.check(), Ok(()));
-        let refused = part.with("factor", f64::NAN).check().unwrap_err();
+        assert_eq!(part.check_text(), Ok(()));
+        let refused = part.with("factor", f64::NAN).check_text().unwrap_err();
         assert_eq!(refused.field, "settings.factor");
     }
 }

@@ -2,9 +2,7 @@
 
 use induct::chain::Sampler;
 use induct::model::twin;
-use induct::train::{
-    AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, prior_at,
-};
+use induct::train::{AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, prior_at};
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
 

@@ -22,7 +22,10 @@ pub fn run(as_json: bool) -> Result<(), Failure> {
                 "when": rule.when,
             })
         };
-        let setting = |(setting, choice): &(&Setting, Choice)| json!({ "name": setting.name, "uses": uses(choice) });
+        let setting = |(setting, choice): &(&Setting, Choice)| {
+            let uses = uses(choice);
+            json!({ "name": setting.name, "uses": uses })
+        };
         return print_json(&json!({
             "rules": RULES.iter().map(rule).collect::<Vec<_>>(),
             "settings": settings.iter().map(setting).collect::<Vec<_>>(),

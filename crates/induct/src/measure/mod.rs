@@ -37,10 +37,7 @@ use std::fmt::Debug;
 /// What a number in a run's records means, and how it is read.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use induct::measure::{Column, CustomMeasure, Measure, Observation, Of};
-/// use induct::probe::Instruments;
-/// use induct::run::Recorder;
 /// use induct::train::Recipe;
 ///
 /// #[derive(Debug)]
@@ -64,8 +61,7 @@ use std::fmt::Debug;
 /// let small = ["task.length=10", "train.steps=40", "record.test_sequences=16"];
 /// let mut recipe = Recipe::from_toml("", &small.map(String::from))?;
 /// recipe.record.custom_measures.push(CustomMeasure::new(LargestWeight, &[]));
-/// let instruments = Arc::new(Instruments::new(&recipe)?);
-/// let run = Recorder::record(&recipe, instruments)?;
+/// let run = induct::run::train(&recipe)?;
 /// let sizes = run.history.column(Column::new(&LargestWeight, Of::Run)).unwrap();
 /// assert_eq!(sizes.len(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -67,10 +67,7 @@ impl Sink for Recorder {
 
 impl Recorder {
     /// Trains a recipe to its end on the current thread pool, and keeps everything.
-    pub fn record(
-        recipe: &Recipe,
-        instruments: Arc<Instruments>,
-    ) -> Result<Recording, RunError> {
+    pub fn record(recipe: &Recipe, instruments: Arc<Instruments>) -> Result<Recording, RunError> {
         let mut run = super::Run::new(recipe, instruments)?;
         let mut recorder = Self::default();
         let Ok(ending) = run.drive(&mut recorder);

@@ -31,7 +31,11 @@ const MAX_SEQUENCES: usize = 1 << 22;
 
 /// Rejects a prior whose number of states differs from that of the weights, and a margin that is not
 /// positive.
-pub(super) fn check_question(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<(), Invalid> {
+pub(super) fn check_question(
+    prior: &TaskPrior,
+    weights: &Weights,
+    margin: f64,
+) -> Result<(), Invalid> {
     let k = weights.states();
     require(
         prior.states() == k,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use induct::chain::{Fixed, PriorSpec, Symmetric, TaskPrior};
+use induct::chain::prior::{Fixed, Symmetric};
+use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
 use rayon::prelude::*;
 

@@ -30,7 +30,7 @@ impl<const AHEAD: usize> LagPlanes<AHEAD> {
 
     /// The entries ahead of lag zero.
     pub fn ahead_mut(&mut self, plane: usize) -> &mut [f32] {
-        &mut self.from_mut(plane, 0)[..AHEAD]
+        &mut self.tail_mut(plane, 0)[..AHEAD]
     }
 
     /// The number at a lag.
@@ -45,19 +45,19 @@ impl<const AHEAD: usize> LagPlanes<AHEAD> {
 
     /// All numbers from entry `first` of a plane on, which is lag `first` − `AHEAD`.
     #[inline(always)]
-    pub fn from(&self, plane: usize, first: usize) -> &[f32] {
+    pub fn tail(&self, plane: usize, first: usize) -> &[f32] {
         &self.data[plane * self.width + first..]
     }
 
     /// The same, to write to.
     #[inline(always)]
-    pub fn from_mut(&mut self, plane: usize, first: usize) -> &mut [f32] {
+    pub fn tail_mut(&mut self, plane: usize, first: usize) -> &mut [f32] {
         &mut self.data[plane * self.width + first..]
     }
 
     /// The first N of those.
     #[inline(always)]
     pub fn window<const N: usize>(&self, plane: usize, first: usize) -> &[f32; N] {
-        self.from(plane, first).first_chunk().expect("N lags")
+        self.tail(plane, first).first_chunk().expect("N lags")
     }
 }

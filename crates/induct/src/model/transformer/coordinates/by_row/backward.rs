@@ -178,7 +178,7 @@ fn add_by_lag<const FUSED: bool, const K: usize, const N: usize>(
         let symbol = sequence.symbols[(b + a) * LANES + u] as usize;
         let d_queries: &mut [Lane; N] =
             window_mut(&mut sequence.d_queries, symbol * sizes.vectors + i);
-        let lags = d_lags.planes.from_mut(symbol, lag + (K - 1 - a) * LANES);
+        let lags = d_lags.planes.tail_mut(symbol, lag + (K - 1 - a) * LANES);
         let lags = &mut lags[..N * LANES];
         for m in 0..N {
             d_queries[m] += own[a][m];
@@ -191,7 +191,7 @@ fn add_by_lag<const FUSED: bool, const K: usize, const N: usize>(
         rows[a] = &sequence.keys[(b + a) * columns..][..rest];
     }
     for r in 0..rest {
-        let lags = d_lags.planes.from_mut(sizes.states + r, lag);
+        let lags = d_lags.planes.tail_mut(sizes.states + r, lag);
         let lags = &mut lags[..(N + K - 1) * LANES];
         let mut sums = [Lane::ZERO; 8];
         for m in 0..N + K - 1 {
@@ -231,7 +231,7 @@ fn sums_over_rows(
         // Row 8 i and key 8 b + u are as far apart as entry 8 (i − from) + 7 − u says.
         let lag = AHEAD + (from - b) * LANES - (LANES - 1);
         let lags = Strided {
-            data: lags.planes.from(sizes.states, lag),
+            data: lags.planes.tail(sizes.states, lag),
             stride: lags.planes.width(),
         };
         let slopes = &scratch.slopes.as_chunks().0[seen.clone()];
