@@ -1,8 +1,8 @@
 //! Models: their parameters, forward and backward.
 //!
-//! [`Model`] computes with one of a few [`engine`]s, over blocks of lanes and in single precision;
-//! [`choose`] says which. [`twin`] computes the same in double precision, one sequence at a time, by the
-//! formulas. Operations in the residual stream have both in one file, under [`ops`].
+//! [`Model`] computes with one of a few engines, over blocks of lanes and in single precision;
+//! `choose` says which. [`twin`] computes the same in double precision, one sequence at a time, by the
+//! formulas. Operations in the residual stream have both in one file, under `ops`.
 
 mod activations;
 mod array;
