@@ -312,7 +312,8 @@ fn answers_that_are_no_distributions_are_refused_by_name() {
         out.fill(0.5);
         out[0] = if tokens.len() == 6 { f64::NAN } else { 0.5 };
     }
-    let cases: [(fn(&[u8], &mut [f64]), usize, &str); 4] = [
+    type Answer = fn(&[u8], &mut [f64]);
+    let cases: [(Answer, usize, &str); 4] = [
         (at_the_sixth, 5, "NaN at symbol 0"),
         (
             |_, out| out.copy_from_slice(&[-0.5, 1.5]),
