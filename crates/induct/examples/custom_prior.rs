@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use induct::chain::{Draft, Generator, Prior, open_interval};
 use induct::measure::KL_TRUTH;
-use induct::probe::Instruments;
-use induct::run::Recorder;
 use induct::train::Recipe;
 use induct::{Custom, Invalid};
 
@@ -47,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     recipe.name = "sticky".into();
     // Settings go into the recipe's text, so that runs with others are told apart.
     recipe.task.prior = sticky.with("least", least).into();
-    let run = Recorder::record(&recipe, Arc::new(Instruments::new(&recipe)?))?;
+    let run = induct::run::train(&recipe)?;
     println!(
         "{}",
         recipe

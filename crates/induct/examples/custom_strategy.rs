@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use induct::Custom;
 use induct::measure::KL_STRATEGY;
-use induct::probe::Instruments;
-use induct::run::Recorder;
 use induct::strategy::{Seen, Strategy};
 use induct::train::Recipe;
 
@@ -47,34 +45,22 @@ impl Strategy for Forgetful {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut recipe = Recipe::from_toml("train = { steps = 3000 }", &[])?;
-    recipe.record.strategies = vec!["bayes".into()];
-    recipe.record.custom_strategies = [10, 30]
-        .map(|window| {
-            let strategy = Forgetful {
-                states: recipe.task.states,
-                window,
-            };
-            Custom::<dyn Strategy>::new(strategy.name(), Arc::new(strategy))
-                .with("window", window as f64)
-        })
-        .into();
-    let run = Recorder::record(&recipe, Arc::new(Instruments::new(&recipe)?))?;
-    let names = run.history.strategies();
-    println!(
-        "KL(strategy ‖ model) in nats\n\n  step{}",
-        names.iter().map(|n| format!("{n:>9}")).collect::<String>()
-    );
-    for (row, step) in run.history.steps().into_iter().enumerate().step_by(15) {
-        let distance = |name| {
-            run.history
-                .column(KL_STRATEGY.of_strategy(name))
-                .map(|all| all[row])
-        };
-        let cells = names.iter().filter_map(|name| distance(name));
-        println!(
-            "{step:>6}{}",
-            cells.map(|kl| format!("{kl:>9.4}")).collect::<String>()
-        );
+    recipe.record.strategies.push("bayes".into());
+    for window in [10, 30] {
+        let strategy = Forgetful { states: 2, window };
+        let part = Custom::<dyn Strategy>::new(strategy.name(), Arc::new(strategy));
+        // Settings go into the recipe's text, so that runs with others are told apart.
+        let part = part.with("window", window as f64);
+        recipe.record.custom_strategies.push(part);
+    }
+    let run = induct::run::train(&recipe)?;
+    println!("KL(strategy ‖ model) in nats, every 500 steps");
+    for name in run.history.strategies() {
+        let column = KL_STRATEGY.of_strategy(&name);
+        let distances = run.history.column(column).unwrap_or_default();
+        let shown = distances.iter().step_by(25);
+        let shown: Vec<String> = shown.map(|kl| format!("{kl:.4}")).collect();
+        println!("{name:>8}  {}", shown.join("  "));
     }
     Ok(())
 }

@@ -52,13 +52,16 @@ impl<T: ?Sized> Custom<T> {
     }
 
     /// Checks what stands in the recipe's text.
-    pub(crate) fn check_text(&self) -> Result<(), Invalid> {
-        let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    /// Its name may have letters, digits and `marks` in it.
+    pub(crate) fn check_text(&self, marks: &str) -> Result<(), Invalid> {
+        let fit = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
         require(
             self.name.starts_with(|c: char| c.is_ascii_alphabetic()) && self.name.chars().all(fit),
             "name",
             format!("\"{}\"", self.name),
-            "letters, digits, '-' and '_', a letter first: it names columns and figures",
+            &format!(
+                "letters, digits and any of \"{marks}\", a letter first: it names columns and figures"
+            ),
         )?;
         // A number that does not equal itself would make a run differ from itself.
         let mut settings = self.settings.iter();
@@ -129,8 +132,8 @@ mod tests {
             "{refused}"
         );
         assert_ne!(part.clone().with("factor", 3.0), part);
-        assert_eq!(part.check_text(), Ok(()));
-        let refused = part.with("factor", f64::NAN).check_text().unwrap_err();
+        assert_eq!(part.check_text("-"), Ok(()));
+        let refused = part.with("factor", f64::NAN).check_text("-").unwrap_err();
         assert_eq!(refused.field, "settings.factor");
     }
 }

@@ -4,10 +4,9 @@ use induct::chain::prior::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
 };
 use induct::chain::{
-    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TokenBlock,
-    TransitionTable, context_index,
+    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable,
+    context_index,
 };
-use induct::lanes::LANES;
 
 fn address(seed: u64) -> Address {
     Address {
@@ -146,46 +145,6 @@ fn sequences_start_stationary_and_follow_their_table() {
         let p = table.row(context)[0];
         let error = (p * (1.0 - p) / total).sqrt();
         assert!((counts[context][0] / total - p).abs() < 4.0 * error);
-    }
-}
-
-#[test]
-fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
-    let certain = |rows: &[[f64; 2]]| {
-        PriorSpec::from(Fixed {
-            table: rows.iter().map(|row| row.to_vec()).collect(),
-        })
-    };
-    for (spec, states, ngram) in [
-        (dirichlet(1.0), 3, 2),
-        (dirichlet(1.0), 2, 2),
-        (dirichlet(1.0), 2, 3),
-        (dirichlet(1.0), 2, 4),
-        // Thresholds that every word reaches, and none.
-        (certain(&[[0.0, 1.0], [1.0, 0.0]]), 2, 2),
-        (
-            certain(&[[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),
-            2,
-            3,
-        ),
-    ] {
-        let prior = TaskPrior::new(&spec, states, ngram).unwrap();
-        let mut sampler = Sampler::new(&prior);
-        for count in [1, 2, 21] {
-            let mut block = TokenBlock::new(count);
-            sampler
-                .block(&prior, address(5), 16, LANES - 2, &mut block)
-                .unwrap();
-            let mut tokens = vec![0; count];
-            for lane in 0..LANES - 2 {
-                sampler
-                    .sequence(&prior, address(5), 16 + lane as u64, &mut tokens)
-                    .unwrap();
-                assert_eq!(block.lane(lane), tokens, "{spec:?}");
-            }
-            assert_eq!(block.used(), LANES - 2);
-            assert!(block.lane(LANES - 1).iter().all(|&symbol| symbol == 0));
-        }
     }
 }
 

@@ -109,9 +109,7 @@ fn words(text: &str) -> Vec<&str> {
 
 /// The model's distribution after the last symbol.
 fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Result<Vec<f64>, Failure> {
-    let probabilities = model.predict(params, tokens)?;
-    let last = probabilities.row(&[tokens.len() - 1]);
-    Ok(last.iter().map(|&p| f64::from(p)).collect())
+    Ok(model.evaluator(params)?.next_distribution(tokens)?)
 }
 
 /// What every strategy says of the next symbol.

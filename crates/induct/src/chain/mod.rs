@@ -14,7 +14,8 @@ pub use prior::{
     Alpha, Draft, DrawError, Law, MAX_POOL, MixturePart, Prior, PriorSpec, Rows, TaskPrior,
 };
 pub(crate) use prior::{check_task, rectangle_move};
-pub use source::{Sampler, TokenBlock};
+pub use source::Sampler;
+pub(crate) use source::TokenBlock;
 pub use stationary::{NoLaw, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
 pub use table::{

@@ -13,7 +13,7 @@ use crate::lanes::LANES;
 /// A batch whose size is no multiple of [`LANES`] leaves the last block's spare lanes at symbol 0; whoever
 /// sums over lanes counts the first [`TokenBlock::used`] only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenBlock {
+pub(crate) struct TokenBlock {
     tokens: Vec<[u8; LANES]>,
     used: usize,
 }
@@ -126,7 +126,7 @@ impl Sampler {
     /// # Errors
     ///
     /// As [`sequence`](Self::sequence). What the block holds is then unspecified.
-    pub fn block(
+    pub(crate) fn block(
         &mut self,
         prior: &TaskPrior,
         address: Address,
@@ -286,4 +286,56 @@ fn pick_context(law: &[f64], u: u32) -> usize {
     }
     // Rounding left the sum below one: the last context that has any mass.
     law.iter().rposition(|&mass| mass > 0.0).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::prior::Fixed;
+    use crate::chain::{PriorSpec, Purpose};
+
+    #[test]
+    fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
+        let address = Address {
+            purpose: Purpose::Test,
+            seed: 5,
+            step: 0,
+        };
+        let certain = |rows: &[[f64; 2]]| {
+            PriorSpec::from(Fixed {
+                table: rows.iter().map(|row| row.to_vec()).collect(),
+            })
+        };
+        for (spec, states, ngram) in [
+            (PriorSpec::default(), 3, 2),
+            (PriorSpec::default(), 2, 2),
+            (PriorSpec::default(), 2, 3),
+            (PriorSpec::default(), 2, 4),
+            // Thresholds that every word reaches, and none.
+            (certain(&[[0.0, 1.0], [1.0, 0.0]]), 2, 2),
+            (
+                certain(&[[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),
+                2,
+                3,
+            ),
+        ] {
+            let prior = TaskPrior::new(&spec, states, ngram).unwrap();
+            let mut sampler = Sampler::new(&prior);
+            for count in [1, 2, 21] {
+                let mut block = TokenBlock::new(count);
+                sampler
+                    .block(&prior, address, 16, LANES - 2, &mut block)
+                    .unwrap();
+                let mut tokens = vec![0; count];
+                for lane in 0..LANES - 2 {
+                    sampler
+                        .sequence(&prior, address, 16 + lane as u64, &mut tokens)
+                        .unwrap();
+                    assert_eq!(block.lane(lane), tokens, "{spec:?}");
+                }
+                assert_eq!(block.used(), LANES - 2);
+                assert!(block.lane(LANES - 1).iter().all(|&symbol| symbol == 0));
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Eight numbers side by side: the unit of every fast path.
 //!
-//! A [`Lane`] holds one number of each of [`LANES`] sequences, so that plain loops over it become vector
+//! A `Lane` holds one number of each of [`LANES`] sequences, so that plain loops over it become vector
 //! instructions. Kernels are written once and compiled for every set of instructions (`Level`); numbers
 //! change lanes in one place only (`cross_lane`).
 
@@ -8,6 +8,7 @@ pub(crate) mod cross_lane;
 mod lane;
 pub(crate) mod level;
 
-pub use lane::{LANES, Lane};
+pub use lane::LANES;
+pub(crate) use lane::Lane;
 pub(crate) use level::{Level, leveled};
 pub use level::{instructions, levels, use_level};

@@ -105,7 +105,7 @@ impl CustomMeasure {
 
     /// Checks what the recipe's text says of it.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        self.custom.check_text()?;
+        self.custom.check_text("-_")?;
         let name = self.name();
         let shown = format!("\"{name}\"");
         let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);

@@ -83,6 +83,24 @@ impl Evaluator {
         Ok(softmax(&self.logits(tokens)?))
     }
 
+    /// The distribution of the symbol after a sequence, `[k]`, in double precision.
+    ///
+    /// # Errors
+    ///
+    /// If the tokens do not fit the model.
+    pub fn next_distribution(&self, tokens: &[u8]) -> Result<Vec<f64>, InputError> {
+        let logits = self.last_logits(&[tokens])?;
+        let largest = logits
+            .data()
+            .iter()
+            .copied()
+            .fold(f32::NEG_INFINITY, f32::max);
+        let power = |&logit: &f32| libm::exp(f64::from(logit - largest));
+        let powers: Vec<f64> = logits.data().iter().map(power).collect();
+        let sum: f64 = powers.iter().sum();
+        Ok(powers.iter().map(|power| power / sum).collect())
+    }
+
     /// The logits after the last symbol of each of several sequences of equal length: [sequences, k].
     ///
     /// # Errors

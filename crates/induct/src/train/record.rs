@@ -147,7 +147,7 @@ impl RecordSpec {
     fn check_custom_strategies(&self, states: usize) -> Result<(), Invalid> {
         for (index, custom) in self.custom_strategies.iter().enumerate() {
             let within = |invalid: Invalid| invalid.within(&format!("custom_strategies[{index}]"));
-            custom.check_text().map_err(within)?;
+            custom.check_text("-").map_err(within)?;
             let shown = format!("\"{}\"", custom.name);
             let name = |holds: bool, allowed: &str| {
                 require(holds, "name", &shown, allowed).map_err(within)

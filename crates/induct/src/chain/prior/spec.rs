@@ -102,7 +102,7 @@ impl From<Custom<dyn Prior>> for PriorSpec {
 
 impl Settings for Custom<dyn Prior> {
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
-        self.check_text()?;
+        self.check_text("-")?;
         match self.part() {
             Ok(prior) => prior.check(states, ngram),
             // Text that another program wrote can be read, if not trained.

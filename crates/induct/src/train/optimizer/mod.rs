@@ -175,7 +175,7 @@ impl OptimizerSpec {
     /// Checks what is known of it: an optimiser that another program brings may be missing.
     fn check(&self) -> Result<(), Invalid> {
         if let Self::Custom(custom) = self {
-            custom.check_text()?;
+            custom.check_text("-_")?;
         }
         let Ok(optimizer) = self.part() else {
             return Ok(());
