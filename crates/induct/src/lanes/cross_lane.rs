@@ -1,7 +1,7 @@
-//! Across lanes: their sums, and lanes turned into rows.
+//! Operations across lanes: sums over lanes, and transposes that turn lanes into rows.
 //!
-//! The one place where numbers change lanes, and so the one place with instructions written out: what the compiler makes of
-//! shuffled arrays takes several times as long.
+//! This is the only place where numbers change lanes, and so the only one with hand-written instructions:
+//! what the compiler makes of shuffled arrays takes several times as long.
 
 use super::lane::{LANES, Lane};
 use super::level::Level;
@@ -16,12 +16,12 @@ pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
     }
 }
 
-/// Rows of numbers, a row's first numbers being `stride` apart.
+/// Rows of numbers; consecutive rows start `stride` numbers apart.
 #[derive(Clone, Copy)]
 pub struct Strided<'a, T> {
-    /// All of them.
+    /// The numbers of all rows.
     pub data: &'a [T],
-    /// From one row to the next.
+    /// Distance from one row to the next.
     pub stride: usize,
 }
 
@@ -51,7 +51,8 @@ pub fn add_products(
     }
 }
 
-/// The same with something added to every row that moves on with n and back with u: rows_r[n] + slid_r[8 n + 7 − u …].
+/// The same, with a term added to every row that moves forward with n and back with u:
+/// rows_r[n] + slid_r[8 n + 7 − u …].
 pub fn add_slid_products(
     level: Level,
     entries: &[[Lane; LANES]],
@@ -86,7 +87,7 @@ fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES
     }
 }
 
-/// Turns eight vectors over, in every tile: number n of vector m becomes number m of vector n.
+/// Transposes every tile of eight vectors: number n of vector m becomes number m of vector n.
 pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
     match level {
         #[cfg(target_arch = "x86_64")]
@@ -133,7 +134,7 @@ mod portable {
         }
     }
 
-    /// Lanes a half apart, then a quarter, then side by side.
+    /// Adds lanes half a vector apart, then a quarter, then neighbours.
     fn of_each(eight: &[Lane; LANES]) -> Lane {
         Lane(eight.map(|Lane(a)| {
             let (even, odd) = ((a[0] + a[4]) + (a[2] + a[6]), (a[1] + a[5]) + (a[3] + a[7]));
@@ -160,11 +161,11 @@ mod avx {
 
     use super::{LANES, Lane, Strided};
 
-    /// A lane as the instructions have it, and back.
+    /// Converts a lane to the instructions' own type, and back.
     #[inline(always)]
     fn vector(lane: Lane) -> __m256 {
         #[expect(unsafe_code, reason = "plain numbers either way")]
-        // SAFETY: both types are eight f32 without padding, for which all bits are good.
+        // SAFETY: both types are eight f32 without padding, and every bit pattern is valid for both.
         unsafe {
             std::mem::transmute::<Lane, __m256>(lane)
         }
@@ -173,7 +174,7 @@ mod avx {
     #[inline(always)]
     fn lane(vector: __m256) -> Lane {
         #[expect(unsafe_code, reason = "plain numbers either way")]
-        // SAFETY: both types are eight f32 without padding, for which all bits are good.
+        // SAFETY: both types are eight f32 without padding, and every bit pattern is valid for both.
         unsafe {
             std::mem::transmute::<__m256, Lane>(vector)
         }
@@ -222,7 +223,7 @@ mod avx {
         }
     }
 
-    /// Of two vectors at a time: lanes a half apart, then a quarter, then side by side.
+    /// Takes two vectors at a time: adds lanes half a vector apart, then a quarter, then neighbours.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn of_each(eight: &[__m256; LANES]) -> __m256 {
@@ -251,7 +252,7 @@ mod avx {
         _mm256_add_ps(even, odd)
     }
 
-    /// Single numbers change places first, then pairs, then halves.
+    /// Single numbers swap places first, then pairs, then halves.
     #[target_feature(enable = "avx2")]
     pub fn transpose(tiles: &mut [[Lane; LANES]]) {
         let zero = _mm256_setzero_ps();

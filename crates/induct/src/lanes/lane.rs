@@ -1,4 +1,4 @@
-//! One number of each of [`LANES`] sequences, side by side.
+//! One number from each of [`LANES`] sequences, side by side.
 
 use std::ops::{Add, AddAssign, Mul, Sub};
 
@@ -10,8 +10,8 @@ pub const LANES: usize = 8;
 #[repr(C, align(32))]
 pub struct Lane(pub [f32; LANES]);
 
-/// A lane-wise expression. A plain loop rather than a closure: closures are compiled apart and would lose the
-/// vector instructions that their caller was compiled for.
+/// A lane-wise expression. A plain loop rather than a closure: closures are compiled separately and would
+/// lose the vector instructions that their caller was compiled for.
 macro_rules! each_lane {
     (|$lane:ident| $value:expr) => {{
         let mut out = [0.0; LANES];
@@ -32,13 +32,13 @@ impl Lane {
         Lane([value; LANES])
     }
 
-    /// Eight numbers that lie side by side, loaded at once. Of plain loads that overlap, the compiler would load every number once, and
-    /// put vectors together from them, which takes longer.
+    /// Eight adjacent numbers, loaded at once. Given plain loads that overlap, the compiler would load every
+    /// number once and assemble vectors from them, which takes longer.
     #[inline(always)]
     pub fn load(data: &[f32; LANES]) -> Self {
         #[cfg(target_arch = "x86_64")]
         #[expect(unsafe_code, reason = "there is no safe way to say: as a vector")]
-        // SAFETY: both types are eight f32 without padding, for which all bits are good.
+        // SAFETY: both types are eight f32 without padding, and every bit pattern is valid for both.
         let data = &unsafe {
             use std::arch::x86_64::__m256;
             let vector = std::mem::transmute::<[f32; LANES], __m256>(*data);
@@ -53,19 +53,19 @@ impl Lane {
         each_lane!(|lane| f(self.0[lane]))
     }
 
-    /// The larger of two numbers, lane by lane; of a number and something else, the number.
+    /// The larger of two numbers, lane by lane. If one of them is NaN, the other.
     #[inline(always)]
     pub fn max(self, other: Self) -> Self {
         each_lane!(|lane| self.0[lane].max(other.0[lane]))
     }
 
-    /// Without its sign.
+    /// The absolute value.
     #[inline(always)]
     pub fn abs(self) -> Self {
         each_lane!(|lane| self.0[lane].abs())
     }
 
-    /// One in the lanes that are above zero, else zero.
+    /// One in the lanes that are above zero, zero elsewhere.
     #[inline(always)]
     pub fn is_positive(self) -> Self {
         each_lane!(|lane| if self.0[lane] > 0.0 { 1.0 } else { 0.0 })
@@ -83,13 +83,14 @@ impl Lane {
         each_lane!(|lane| 1.0 / self.0[lane].sqrt())
     }
 
-    /// self · factor + addend, rounded once if `FUSED`: only for code compiled for machines that can.
+    /// self · factor + addend, rounded once if `FUSED`, which is only for code
+    /// compiled for machines that can.
     #[inline(always)]
     pub fn times_plus<const FUSED: bool>(self, factor: Self, addend: Self) -> Self {
         each_lane!(|lane| times_plus::<FUSED>(self.0[lane], factor.0[lane], addend.0[lane]))
     }
 
-    /// One in the lanes whose symbol is the given one, else zero.
+    /// One in the lanes that hold the given symbol, zero elsewhere.
     #[inline(always)]
     pub fn is(symbols: &[u8; LANES], symbol: usize) -> Self {
         let symbol = symbol as u32;
@@ -113,7 +114,7 @@ impl Lane {
         e
     }
 
-    /// The same of several at once: none waits for another.
+    /// The same for several at once, none of which waits for another.
     ///
     /// x = n ln 2 + r; e^x = 2^(n + r log₂ e).
     #[inline(always)]
@@ -142,7 +143,7 @@ impl Lane {
         powers::<FUSED, N>(shifted, f)
     }
 
-    /// 2^x for x ≤ 126; anything below −126 counts as that. Relative error below 3·10⁻⁷.
+    /// 2^x for x ≤ 126; anything below −126 counts as −126. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_clamped<const FUSED: bool>(self) -> Self {
         let x = each_lane!(|lane| if self.0[lane] < -126.0 {
@@ -164,7 +165,7 @@ impl Lane {
         })
     }
 
-    /// 2^x; anything beyond ±126 counts as that. Relative error below 3·10⁻⁷.
+    /// 2^x; x is clamped to ±126. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_saturated<const FUSED: bool>(self) -> Self {
         let x = each_lane!(|lane| if self.0[lane] > 126.0 {
@@ -175,7 +176,7 @@ impl Lane {
         x.exp2_clamped::<FUSED>()
     }
 
-    /// 2^x for |x| ≤ 126, of two at once: neither waits for the other. Relative error below 3·10⁻⁷.
+    /// 2^x for |x| ≤ 126, for two at once: neither waits for the other. Relative error below 3·10⁻⁷.
     #[inline(always)]
     pub fn exp2_pair_in_range<const FUSED: bool>([a, b]: [Self; 2]) -> [Self; 2] {
         let shifted = [a + Lane::splat(ROUND), b + Lane::splat(ROUND)];
@@ -196,13 +197,14 @@ impl Lane {
 }
 
 impl Lane {
-    /// Natural logarithm of positive normal numbers, with error below 2·10⁻⁷ times the larger of it and one.
+    /// Natural logarithm of positive normal numbers. The error is below 2·10⁻⁷ times
+    /// the larger of the result and one.
     ///
-    /// x = 2ⁿ m with m in [√½, √2); ln m by a polynomial in m − 1 (the one of the Cephes library).
+    /// x = 2ⁿ m with m in [√½, √2); ln m by a polynomial in m − 1 (the Cephes library's).
     #[inline(always)]
     pub fn ln<const FUSED: bool>(self) -> Self {
         const ROOT_HALF: u32 = 0x3f35_04f3;
-        // Bits above those of √½: the exponent n in the upper ones, the mantissa in the lower ones.
+        // Bits relative to those of √½: the exponent n in the upper ones, the mantissa in the lower ones.
         let n = each_lane!(|lane| {
             let above = self.0[lane].to_bits().wrapping_sub(ROOT_HALF);
             ((above as i32) >> 23) as f32
@@ -219,7 +221,7 @@ impl Lane {
         let square = x * x;
         let tail = n.times_plus::<FUSED>(Lane::splat(-2.121_944_4e-4), p * x * square);
         let tail = square.times_plus::<FUSED>(Lane::splat(-0.5), tail);
-        // What is not a number stays so, though its bits look like one's.
+        // NaN stays NaN, although its bits look like a number's.
         n.times_plus::<FUSED>(Lane::splat(0.693_359_4), x + tail) + self * 0.0
     }
 }

@@ -1,11 +1,11 @@
-//! Which vector instructions a process computes with.
+//! The vector instructions that a process computes with.
 //!
-//! Hot loops are written once, over [`Lane`](super::Lane)s, and compiled for several sets of instructions. On
-//! x86-64 these are what every such machine has, AVX2 with fused multiply-add, and AVX-512 (the same vectors
-//! of eight numbers, but twice as many registers; the results are the same to the bit). Every 64-bit ARM
-//! machine has NEON with fused multiply-add. A process computes at the best level that its machine has,
-//! unless it is told otherwise: at the portable level, all machines give the same bits, and so does
-//! WebAssembly.
+//! Hot loops are written once, over [`Lane`](super::Lane)s, and compiled for several instruction sets.
+//! On x86-64 these are the baseline that every such machine has, AVX2 with fused multiply-add, and
+//! AVX-512 (the same vectors of eight numbers, but twice as many registers; the results are the same to
+//! the bit). Every 64-bit ARM machine has NEON with fused multiply-add. A process computes at the best
+//! level that its machine has, unless it is told otherwise. At the portable level all machines give the
+//! same bits, and so does WebAssembly.
 
 use std::sync::OnceLock;
 
@@ -14,11 +14,11 @@ use crate::invalid::Invalid;
 /// The level that this process computes at, once that is settled.
 static SETTLED: OnceLock<Level> = OnceLock::new();
 
-/// Lets this process compute at the level called `name`, one of [`levels`], rather than at the best one.
+/// Makes this process compute at the level called `name`, one of [`levels`], rather than at the best one.
 ///
-/// To be called before anything is computed: a process never changes its level, as its results would then be
-/// neither one's nor the other's. An error if the machine has no such level, or if another one is settled
-/// already.
+/// Call it before anything is computed. A process never changes its level, because its results
+/// would then belong to neither. Returns an error if the machine has no such level, or if
+/// another one is settled already.
 ///
 /// ```
 /// use induct::lanes::{instructions, use_level};
@@ -49,52 +49,51 @@ pub fn use_level(name: &str) -> Result<(), Invalid> {
     Err(Invalid::new("level", name, allowed))
 }
 
-/// The names of all levels that this machine has, the best first.
+/// The names of all levels that this machine has, best first.
 pub fn levels() -> impl Iterator<Item = &'static str> {
     Level::all().into_iter().map(Level::name)
 }
 
-/// The name of the level that this process computes at. Results are the same to the byte where it is the
-/// same.
+/// The name of the level that this process computes at. Results at equal levels are the same to the byte.
 pub fn instructions() -> &'static str {
     Level::detect().name()
 }
 
-/// A set of instructions that this machine has.
+/// An instruction set that this machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What every machine has: multiplication and addition, each rounded.
+    /// What every machine has: multiplication and addition, each rounded separately.
     Portable,
-    /// What every machine of this kind has, fused multiply-add among it.
+    /// What every machine of this architecture has, fused multiply-add included.
     #[cfg(target_arch = "aarch64")]
     Neon,
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2(Detected),
-    /// AVX-512 F and VL, besides AVX2 and FMA.
+    /// AVX-512 F and VL, in addition to AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx512(Detected),
 }
 
-/// Proof that a level's instructions are there: only [`Level::fused`] makes one.
+/// Proof that a level's instructions are available: only [`Level::fused`] makes one.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detected(());
 
 impl Level {
-    /// The one that this process computes at: that of [`use_level`], or else the best that this machine has.
+    /// The level that this process computes at: the one set by [`use_level`], or else the machine's best.
     pub fn detect() -> Self {
         *SETTLED.get_or_init(|| Level::all()[0])
     }
 
-    /// All that this machine has, the best first.
+    /// All levels that this machine has, best first.
     pub fn all() -> Vec<Self> {
         let mut all = Self::fused();
         all.push(Level::Portable);
         all
     }
 
-    /// Those of them that have fused multiply-add.
+    /// The levels that have fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     fn fused() -> Vec<Self> {
         let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -117,7 +116,7 @@ impl Level {
         Vec::new()
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Level::Portable => "portable",
@@ -134,9 +133,9 @@ impl Level {
 /// Compiles a kernel once for every level, and gives it the level as its first argument:
 /// `leveled!(fn name<const FUSED: bool>(x: &[Lane]) { … })` is called as `name(level, x)`.
 ///
-/// `FUSED` says whether multiplication and addition are fused; further constants may follow it, and are the
-/// caller's to choose (`name::<3>(level, x)`). All that a kernel calls in hot loops must be
-/// `#[inline(always)]`; closures are compiled apart and lose the instructions.
+/// `FUSED` says whether multiplication and addition are fused. Further constants may follow it; the caller
+/// chooses them (`name::<3>(level, x)`). Everything a kernel calls in hot loops must be `#[inline(always)]`:
+/// closures are compiled separately and lose the instructions.
 macro_rules! leveled {
     ($(#[$meta:meta])* $vis:vis fn $name:ident<const $fused:ident: bool $(, const $flag:ident: $kind:ty)* $(,)?>
         ($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {

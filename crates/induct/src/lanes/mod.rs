@@ -1,8 +1,8 @@
 //! Eight numbers side by side: the unit of every fast path.
 //!
-//! A `Lane` holds one number of each of [`LANES`] sequences, so that plain loops over it become vector
-//! instructions. Kernels are written once and compiled for every set of instructions (`Level`); numbers
-//! change lanes in one place only (`cross_lane`).
+//! A [`Lane`] holds one number from each of [`LANES`] sequences, so that plain loops over it become vector
+//! instructions. Kernels are written once and compiled for every instruction set (`Level`); numbers change
+//! lanes in one place only (`cross_lane`).
 
 pub(crate) mod cross_lane;
 mod lane;
