@@ -1,8 +1,8 @@
 //! Transition tables of any order, priors over them, and sequences drawn from them.
 //!
-//! Everything random is addressed (see [`Address`]): a sequence is a pure function of its purpose, seed,
-//! step and index, and uses only integer comparisons and correctly rounded or portable functions, so it is
-//! the same on every machine and for any number of threads.
+//! Everything random is addressed (see [`Address`]). A sequence is a pure function of its purpose, seed, step
+//! and index. It uses only integer comparisons and correctly rounded or portable functions, so it is the same
+//! on every machine and for any number of threads.
 
 pub mod prior;
 mod source;

@@ -8,10 +8,10 @@ use super::stream::Address;
 use super::table::{TransitionTable, context_symbols, slide};
 use crate::lanes::LANES;
 
-/// Tokens of [`LANES`] sequences, position by position: [t+1] rows of one symbol a lane.
+/// Tokens of [`LANES`] sequences, position by position: [t+1] rows of one symbol per lane.
 ///
-/// A batch whose size is no multiple of [`LANES`] leaves the last block's spare lanes at symbol 0; whoever
-/// sums over lanes counts the first [`TokenBlock::used`] only.
+/// If the batch size is not a multiple of [`LANES`], the spare lanes of the last block stay at symbol 0. Sums
+/// over lanes must count only the first [`TokenBlock::used`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenBlock {
     tokens: Vec<[u8; LANES]>,
@@ -19,7 +19,7 @@ pub(crate) struct TokenBlock {
 }
 
 impl TokenBlock {
-    /// A block for `count` (= t+1) tokens a sequence, all symbol 0.
+    /// A block for `count` (= t+1) tokens per sequence, all symbol 0.
     pub fn new(count: usize) -> Self {
         Self {
             tokens: vec![[0; LANES]; count],
@@ -43,12 +43,12 @@ impl TokenBlock {
         }
     }
 
-    /// One row a position, [t+1].
+    /// One row per position, [t+1].
     pub fn rows(&self) -> &[[u8; LANES]] {
         &self.tokens
     }
 
-    /// How many lanes hold a sequence.
+    /// Number of lanes that hold a sequence.
     pub fn used(&self) -> usize {
         self.used
     }
@@ -59,25 +59,25 @@ impl TokenBlock {
     }
 }
 
-/// Draws sequences; holds the scratch space for it, so use one a thread.
+/// Draws sequences. It owns the scratch buffers for this, so use one per thread.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     solver: StationarySolver,
     table: TransitionTable,
-    /// The context that symbol 0 leads to, `[contexts]`; symbol s leads s further.
+    /// The context that symbol 0 leads to, `[contexts]`; symbol s leads to the s-th context after it.
     successors: Vec<usize>,
     walkers: Vec<Walker>,
-    /// Random words, one a symbol: [t+1]
+    /// Random words, one per symbol: [t+1]
     words: Vec<[u32; LANES]>,
     bytes: Vec<u8>,
 }
 
-/// What one lane walks on.
+/// The chain that one lane walks on, and its state.
 #[derive(Clone, Debug)]
 struct Walker {
     /// Cumulative probabilities in units of 2⁻³², [contexts, k−1].
     thresholds: Vec<u64>,
-    /// Where it stands.
+    /// The current context.
     context: usize,
 }
 
@@ -101,12 +101,12 @@ impl Sampler {
         }
     }
 
-    /// Fills `tokens` with sequence `index` of the batch at `address`; the table it was drawn from is
-    /// returned until the next draw.
+    /// Fills `tokens` with sequence `index` of the batch at `address`, and returns
+    /// the table that it was drawn from.
     ///
     /// # Errors
     ///
-    /// If a prior from another crate draws what is no chain; the built-in kinds never do.
+    /// If a prior from another crate draws something that is not a chain; the built-in kinds never do.
     pub fn sequence(
         &mut self,
         prior: &TaskPrior,
@@ -121,11 +121,11 @@ impl Sampler {
         Ok(&self.table)
     }
 
-    /// Fills a block with `used` sequences, the first of them numbered `first`.
+    /// Fills a block with `used` sequences, numbered from `first`.
     ///
     /// # Errors
     ///
-    /// As [`sequence`](Self::sequence). What the block holds is then unspecified.
+    /// As [`sequence`](Self::sequence). The contents of the block are then unspecified.
     pub(crate) fn block(
         &mut self,
         prior: &TaskPrior,
@@ -158,7 +158,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Draws the table of a lane, where on it the lane starts, and all that chance decides on its way.
+    /// Draws a lane's table, its starting context, and the random words for its walk.
     fn start(
         &mut self,
         lane: usize,
@@ -194,7 +194,7 @@ impl Sampler {
     fn walk(&self, lane: usize, count: usize, mut put: impl FnMut(usize, u8)) {
         let (states, order) = (self.table.states(), self.table.ngram() - 1);
         let walker = &self.walkers[lane];
-        // The first n−1 symbols are the context that it starts from, oldest symbol first.
+        // The first n−1 symbols are the context that the walk starts from, oldest symbol first.
         for (position, symbol) in context_symbols(walker.context, states, order)
             .take(count)
             .enumerate()
@@ -211,13 +211,14 @@ impl Sampler {
         }
     }
 
-    /// The same for all lanes at once, on two states and few contexts: what would follow each context is found without waiting
-    /// for the context, and then one of the answers is chosen. Neither looks anything up.
+    /// The same for all lanes at once, for two states and few contexts. It finds what would
+    /// follow each context without waiting for the context, and then selects one of the answers.
+    /// Neither step looks anything up.
     fn walk_side_by_side<const CONTEXTS: usize>(&self, tokens: &mut [[u8; LANES]]) {
         let order = CONTEXTS.ilog2() as usize;
-        // A word reaches a threshold if it is above the number before, or if there is none before.
+        // A word reaches a threshold if it is above the threshold minus one, or if the threshold is zero.
         let (mut before, mut always) = ([[0; LANES]; CONTEXTS], [[0; LANES]; CONTEXTS]);
-        // The last symbols, the oldest first.
+        // The last symbols, oldest first.
         let mut seen = [[0; LANES]; CONTEXTS];
         for (lane, walker) in self.walkers.iter().enumerate() {
             for (context, &threshold) in walker.thresholds.iter().enumerate() {
@@ -240,7 +241,7 @@ impl Sampler {
                     next[context][lane] = above | always[context][lane];
                 }
             }
-            // The oldest symbol says which half of the contexts is meant, the next one which half of that.
+            // The oldest symbol selects half of the contexts, the next one half of those.
             let mut half = CONTEXTS;
             for place in 0..order {
                 half /= 2;
@@ -264,8 +265,8 @@ impl Sampler {
 
 const FULL: f64 = 4_294_967_296.0; // 2³²
 
-/// Writes the first k−1 cumulative sums of `row` in units of 2⁻³², rounded to the nearest: a sum that is
-/// one but for rounding leaves nothing to the symbols after it.
+/// Writes the first k−1 cumulative sums of `row` in units of 2⁻³², rounded to the nearest: a sum that is one
+/// up to rounding leaves nothing to the symbols after it.
 fn cumulate(row: &[f64], steps: &mut [u64]) {
     let mut sum = 0.0;
     for (p, step) in row.iter().zip(steps) {
@@ -274,7 +275,7 @@ fn cumulate(row: &[f64], steps: &mut [u64]) {
     }
 }
 
-/// The context whose share of [0, 1) holds u · 2⁻³².
+/// The context whose share of [0, 1) contains u · 2⁻³².
 fn pick_context(law: &[f64], u: u32) -> usize {
     let u = f64::from(u) / FULL;
     let mut sum = 0.0;
@@ -284,7 +285,7 @@ fn pick_context(law: &[f64], u: u32) -> usize {
             return context;
         }
     }
-    // Rounding left the sum below one: the last context that has any mass.
+    // Rounding left the sum below one: take the last context that has any mass.
     law.iter().rposition(|&mass| mass > 0.0).unwrap_or(0)
 }
 

@@ -1,8 +1,8 @@
 //! The stationary law of a chain, by elimination.
 //!
-//! The method is Grassmann, Taksar and Heyman's: states are censored one after the other, and because
-//! nothing is ever subtracted, every component comes out with small *relative* error, however near to
-//! reducible the chain is. See docs of [`StationarySolver::solve`].
+//! This is the method of Grassmann, Taksar and Heyman: states are censored one after the other. Because
+//! nothing is ever subtracted, every component comes out with small *relative* error, however close to
+//! reducible the chain is. See [`StationarySolver::solve`].
 
 use super::table::slide;
 
@@ -12,20 +12,20 @@ pub enum NoLaw {
     /// The chain splits, so the law is not unique.
     #[error("the chain has {closed_classes} closed classes, so its stationary law is not unique")]
     Reducible {
-        /// How many sets of contexts, once entered, are never left.
+        /// Number of sets of contexts that are never left once entered.
         closed_classes: usize,
     },
-    /// Probabilities so small that products of them vanish.
+    /// Some probabilities are so small that their products vanish.
     #[error(
         "its probabilities differ by too many orders of magnitude to solve for its stationary law"
     )]
     TooStiff,
 }
 
-/// Scratch space for solving π P = π, reused from table to table.
+/// Scratch buffers for solving π P = π, reused from table to table.
 #[derive(Clone, Debug, Default)]
 pub struct StationarySolver {
-    /// Transition probabilities between contexts, [contexts, contexts], eaten by the elimination.
+    /// Transition probabilities between contexts, [contexts, contexts], overwritten by the elimination.
     matrix: Vec<f64>,
 }
 
@@ -37,7 +37,8 @@ impl StationarySolver {
     pub fn solve(&mut self, probs: &[f64], states: usize, law: &mut [f64]) -> Result<(), NoLaw> {
         let contexts = law.len();
         debug_assert_eq!(probs.len(), contexts * states);
-        // Two states need no matrix: π₁ / π₀ = P(0→1) / P(1→0), to the bit what the elimination gives.
+        // Two states need no matrix: π₁ / π₀ = P(0→1) / P(1→0), which equals the
+        // elimination's result to the bit.
         if let (&[_, leave_0, leave_1, _], [pi_0, pi_1]) = (probs, &mut *law) {
             let total = 1.0 + leave_0 / leave_1;
             if total.is_finite() {
@@ -49,7 +50,7 @@ impl StationarySolver {
         if eliminate(&mut self.matrix, contexts, law) {
             return Ok(());
         }
-        // Some state cannot reach those before it: solve inside the one closed class, if it is one.
+        // Some state cannot reach those before it: solve inside the closed class, if there is only one.
         self.fill_matrix(probs, states, contexts);
         let class = closed_class(&self.matrix, contexts)?;
         let mut inside: Vec<f64> = Vec::with_capacity(class.len() * class.len());
@@ -79,11 +80,11 @@ impl StationarySolver {
     }
 }
 
-/// Above this, a law that is being built up is scaled down before it overflows.
+/// Above this, a law that is being accumulated is scaled down before it overflows.
 const LARGE: f64 = 1e100;
 
-/// Censors the states from the last to the second, then substitutes back. False if a state cannot reach
-/// any state before it (or only with a probability that vanishes), which leaves `law` unspecified.
+/// Censors the states from the last to the second, then substitutes back. Returns false if a state cannot
+/// reach any state before it (or only with a probability that vanishes), which leaves `law` unspecified.
 fn eliminate(matrix: &mut [f64], size: usize, law: &mut [f64]) -> bool {
     for last in (1..size).rev() {
         let leaving: f64 = matrix[last * size..last * size + last].iter().sum();
@@ -140,7 +141,7 @@ fn closed_class(matrix: &[f64], size: usize) -> Result<Vec<usize>, NoLaw> {
     }
 }
 
-/// Which states can be reached from `from` (itself included).
+/// The states that can be reached from `from` (itself included).
 fn reach(matrix: &[f64], size: usize, from: usize) -> Vec<bool> {
     let mut reached = vec![false; size];
     reached[from] = true;
@@ -205,7 +206,7 @@ mod tests {
                 );
             }
         }
-        // Beyond that there is an answer or an error, but no wrong law.
+        // Beyond that there is either an answer or an error, but never a wrong law.
         if let Ok(law) = solve([[1e-300, 1.0]; 4].as_flattened(), 2, 4) {
             assert!((law[3] - 1.0).abs() < 1e-12, "{law:?}");
         }

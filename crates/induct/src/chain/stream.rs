@@ -1,8 +1,8 @@
 //! Random numbers by address.
 //!
-//! Every random choice in Induct comes from a ChaCha8 stream whose key is the address of what is
-//! being drawn: (purpose, seed, step), with one stream number per sequence. Drawing therefore needs no
-//! shared state: any sequence of any step can be drawn alone, on any thread, on any machine.
+//! Every random choice in Induct comes from a ChaCha8 stream whose key is the address of what is being drawn:
+//! (purpose, seed, step), with one stream number per sequence. So drawing needs no shared state: any sequence
+//! of any step can be drawn on its own, on any thread, on any machine.
 
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -28,7 +28,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// The tag in the key. These numbers are part of every result: they never change.
+    /// The tag in the key. These numbers affect every result, so they never change.
     fn tag(self) -> u64 {
         match self {
             Purpose::Init => 1,
@@ -48,7 +48,7 @@ pub struct Address {
     pub purpose: Purpose,
     /// The user's seed.
     pub seed: u64,
-    /// Which batch: a training step, a test set's number.
+    /// Which batch: a training step, or a test set's number.
     pub step: u64,
 }
 
@@ -90,7 +90,7 @@ mod tests {
         }
         .generator(5);
         let drawn: Vec<u32> = (0..4).map(|_| rng.next_u32()).collect();
-        // From golden/chacha8.py: ChaCha8 written from its definition.
+        // From golden/chacha8.py, which implements ChaCha8 from its definition.
         assert_eq!(drawn, [1925745711, 3651043933, 226793535, 2451975103]);
     }
 

@@ -5,9 +5,10 @@ use std::ops::Range;
 use super::stationary::{NoLaw, StationarySolver};
 use crate::invalid::{Invalid, require};
 
-/// Index of a context: its symbols read as a number in base k, the oldest most significant.
+/// Index of a context: its symbols read as a number in base k, the oldest being the most significant.
 ///
-/// This and the functions beside it fix the order; everything that counts, samples or looks up contexts uses them.
+/// This and the functions beside it define the order; everything that counts, samples
+/// or looks up contexts uses them.
 pub fn context_index(symbols: &[u8], states: usize) -> usize {
     symbols
         .iter()
@@ -19,14 +20,14 @@ pub fn slide(context: usize, symbol: u8, states: usize, contexts: usize) -> usiz
     (context * states + symbol as usize) % contexts
 }
 
-/// The symbols of `context`, the oldest first: the inverse of [`context_index`] for `order` symbols.
+/// The symbols of `context`, oldest first: the inverse of [`context_index`] for `order` symbols.
 pub fn context_symbols(context: usize, states: usize, order: usize) -> impl Iterator<Item = u8> {
     let places = (0..order as u32).rev().map(move |place| states.pow(place));
     places.map(move |place| (context / place % states) as u8)
 }
 
-/// The contexts (of `order` symbols) that begin with `prefix`. They stand side by side, because the oldest
-/// symbol is most significant.
+/// The contexts (of `order` symbols) that begin with `prefix`. They are contiguous, because the
+/// oldest symbol is most significant.
 pub fn contexts_with_prefix(prefix: &[u8], states: usize, order: usize) -> Range<usize> {
     let block = states.pow((order - prefix.len()) as u32);
     let first = context_index(prefix, states) * block;
@@ -45,10 +46,10 @@ pub struct TransitionTable {
     stationary: Vec<f64>,
 }
 
-/// The most symbols: tokens are bytes.
+/// The largest number of symbols: tokens are bytes.
 pub const MAX_STATES: usize = 256;
 
-/// The largest number of contexts for which stationary laws are solved (the cost is its cube).
+/// The largest number of contexts for which stationary laws are solved (the cost is cubic).
 pub const MAX_CONTEXTS: usize = 1024;
 
 /// How far a given row's sum may be from one before it is refused rather than normalised.
@@ -60,13 +61,13 @@ impl TransitionTable {
         states.checked_pow(u32::try_from(ngram).ok()?.checked_sub(1)?)
     }
 
-    /// What a table takes, in bytes.
+    /// Memory of a table, in bytes.
     pub fn bytes(states: usize, ngram: usize) -> f64 {
         let contexts = (states as f64).powf(ngram as f64 - 1.0);
         contexts * (states as f64 + 1.0) * size_of::<f64>() as f64 + size_of::<Self>() as f64
     }
 
-    /// The table with the given rows, one per context, in the order of [`context_index`].
+    /// The table with the given rows, one per context, in [`context_index`] order.
     ///
     /// Rows must sum to one within 10⁻⁶ and are then normalised.
     pub fn from_rows(states: usize, ngram: usize, rows: &[Vec<f64>]) -> Result<Self, Invalid> {
@@ -167,8 +168,8 @@ impl TransitionTable {
         &mut self.probs[..count * self.states]
     }
 
-    /// Repeats the first `count` rows over all contexts: with `count` = k, the table then depends on the
-    /// last symbol of a context only.
+    /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends only on the
+    /// last symbol of a context.
     pub(super) fn repeat_first_rows(&mut self, count: usize) {
         let (first, rest) = self.probs.split_at_mut(count * self.states);
         for block in rest.chunks_exact_mut(first.len()) {
@@ -181,7 +182,7 @@ impl TransitionTable {
         &self.stationary
     }
 
-    /// Probability that the process shows `prefix` when looked at from anywhere, for up to n−1 symbols.
+    /// Probability that the stationary process shows `prefix` at any given place, for up to n−1 symbols.
     pub fn start_probability(&self, prefix: &[u8]) -> f64 {
         self.stationary[contexts_with_prefix(prefix, self.states, self.ngram - 1)]
             .iter()
@@ -190,8 +191,8 @@ impl TransitionTable {
 
     /// Writes the true distribution of the symbol after `seen` into `out` (`[k]`).
     ///
-    /// While fewer than n−1 symbols have been seen, it follows from the stationary law; if that rules out
-    /// what was seen, there is nothing to go by and the answer is uniform.
+    /// While fewer than n−1 symbols have been seen, it follows from the stationary law. If that law rules out
+    /// what was seen, there is nothing to go by, and the answer is uniform.
     pub fn next_distribution(&self, seen: &[u8], out: &mut [f64]) {
         let order = self.ngram - 1;
         if seen.len() >= order {
@@ -212,7 +213,7 @@ impl TransitionTable {
         }
     }
 
-    /// Natural logarithm of the probability of `tokens`, the start from the stationary law included.
+    /// Natural logarithm of the probability of `tokens`, including the start from the stationary law.
     pub fn log_likelihood(&self, tokens: &[u8]) -> f64 {
         let order = (self.ngram - 1).min(tokens.len());
         let mut total = self.start_probability(&tokens[..order]).ln();
@@ -224,7 +225,7 @@ impl TransitionTable {
     }
 }
 
-/// A row, cut off if it is long.
+/// A row as text, truncated if it is long.
 pub(crate) fn shown_row(row: &[f64]) -> String {
     const LONGEST: usize = 8;
     let numbers: Vec<String> = row.iter().take(LONGEST).map(f64::to_string).collect();
@@ -232,7 +233,7 @@ pub(crate) fn shown_row(row: &[f64]) -> String {
     format!("[{}{more}]", numbers.join(", "))
 }
 
-/// What keeps `row` from being a distribution, if its sum may be `tolerance` from one.
+/// Why `row` is not a distribution, if it is not. Its sum may be `tolerance` away from one.
 pub(crate) fn row_fault(row: &[f64], tolerance: f64) -> Option<String> {
     if let Some(symbol) = row.iter().position(|p| !p.is_finite()) {
         return Some(format!("which is {} at symbol {symbol}", row[symbol]));

@@ -1,25 +1,25 @@
 //! Uniform draws from the Birkhoff polytope: the doubly stochastic k×k tables.
 //!
-//! Two ways, which agree where both are quick (a test compares their moments):
+//! There are two methods, which agree where both are quick (a test compares their moments):
 //!
 //! - *Rejection.* Draw the first k−1 rows uniformly from the simplex; the last row is what the columns
-//!   still lack. It sums to one by itself; accept if none of it is negative. The density on the free
-//!   coordinates is constant, so what is accepted is uniform. Acceptance falls quickly:
-//!   1, 1/2, 0.21, 0.075, 0.024 for k = 2 … 6.
-//! - *Hit-and-run* along rectangles: pick two rows and two columns, shift mass around the rectangle's
-//!   corners by an amount uniform over what keeps all four corners non-negative. Sums never change, and
-//!   the uniform law is the only one it leaves in place.
+//!   still lack. It sums to one automatically; accept if none of its entries is negative. The density on
+//!   the free coordinates is constant, so accepted tables are uniform. Acceptance falls quickly: 1, 1/2,
+//!   0.21, 0.075, 0.024 for k = 2 … 6.
+//! - *Hit-and-run* along rectangles: pick two rows and two columns, and shift mass around the rectangle's
+//!   corners by an amount uniform over what keeps all four corners non-negative. Row and column sums never
+//!   change, and the uniform law is the only one left invariant.
 
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp1};
 
 use super::super::stream::{Generator, open_unit};
 
-/// Up to here rejection needs fewer than 15 tries on average.
+/// The largest k for which rejection is used: it needs fewer than 15 tries on average.
 const REJECTION_UP_TO: usize = 5;
 
-/// Rectangle moves for each cell of the table, starting from the centre of the polytope. Four times as many change no
-/// moment beyond sampling error (tested for k = 8).
+/// Rectangle moves per cell of the table, starting from the centre of the polytope. Four times as many change
+/// no moment beyond sampling error (tested for k = 8).
 const MOVES_PER_CELL: usize = 32;
 
 /// Fills `table` ([k, k]) with a uniform doubly stochastic matrix.
@@ -58,7 +58,7 @@ fn hit_and_run(rng: &mut Generator, states: usize, table: &mut [f64], moves_per_
             table[corner] = value;
         }
     }
-    // Thousands of roundings leave row sums off by some 1e-15; a row is a distribution.
+    // Thousands of roundings leave row sums off by about 1e-15, and a row must be a distribution.
     for row in table.chunks_exact_mut(states) {
         let sum: f64 = row.iter().sum();
         for entry in row {
@@ -84,7 +84,7 @@ pub(crate) fn rectangle_move(
     let room = |a: usize, b: usize| table[a].min(table[b]);
     let (low, high) = (-room(corners[0], corners[1]), room(corners[2], corners[3]));
     let shift = low + (high - low) * open_unit(rng);
-    // Rounding may reach an ulp below zero.
+    // Rounding may end an ulp below zero.
     let moved = |corner: usize, by: f64| (corner, f64::max(0.0, table[corner] + by));
     [
         moved(corners[0], shift),

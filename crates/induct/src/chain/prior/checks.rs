@@ -1,10 +1,10 @@
-//! What the tests of priors share.
+//! Checks shared by the tests of priors.
 
 use super::super::stream::{Address, Purpose};
 use super::super::table::TransitionTable;
 use super::{PriorSpec, TaskPrior};
 
-/// `count` tables of a prior.
+/// `count` tables drawn from a prior.
 pub fn draws(
     spec: impl Into<PriorSpec>,
     states: usize,
@@ -20,7 +20,7 @@ pub fn draws(
     prior.draw_many(count, address).unwrap()
 }
 
-/// The field and value that an impossible prior is refused for.
+/// The field and value for which an impossible prior is refused.
 pub fn refusal(spec: impl Into<PriorSpec>, states: usize, ngram: usize) -> (String, String) {
     let invalid = TaskPrior::new(&spec.into(), states, ngram).unwrap_err();
     (invalid.field, invalid.value)

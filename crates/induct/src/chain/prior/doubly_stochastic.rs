@@ -1,5 +1,5 @@
-//! `doubly-stochastic`: uniform over tables whose columns sum to one as well. How they are drawn is in
-//! `birkhoff`.
+//! `doubly-stochastic`: uniform over tables whose columns sum to one as well. How
+//! they are drawn is in `birkhoff`.
 
 use std::sync::Arc;
 

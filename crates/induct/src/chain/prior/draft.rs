@@ -5,7 +5,7 @@ use super::super::stream::Generator;
 use super::super::table::{TransitionTable, row_fault, shown_row};
 use super::TaskPrior;
 
-/// A table that a [`Prior`](super::Prior) fills. What the rows were before is unspecified.
+/// A table that a [`Prior`](super::Prior) fills. Its rows are unspecified beforehand.
 #[derive(Debug)]
 pub struct Draft<'a> {
     table: &'a mut TransitionTable,
@@ -16,18 +16,18 @@ pub struct Draft<'a> {
 /// How far a draft has come.
 #[derive(Debug)]
 enum State {
-    /// Its rows are not checked, and it has no stationary law yet.
+    /// Its rows are unchecked, and it has no stationary law yet.
     Open,
-    /// It is a table as it stands.
+    /// It is a complete table.
     Finished,
-    /// No table came of it.
+    /// Drawing failed.
     Failed(DrawError),
 }
 
-/// A prior of another crate drew something that is no chain.
+/// A prior from another crate drew something that is not a chain.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DrawError {
-    /// A row is no distribution.
+    /// A row is not a distribution.
     #[error(
         "prior \"{prior}\" drew {} after context {context}, {what}: a row must be finite, nowhere \
          negative, and sum to 1 within {ROW_TOLERANCE:e}",
@@ -43,7 +43,7 @@ pub enum DrawError {
         /// What is wrong with it.
         what: String,
     },
-    /// None of many tables has a stationary law to start from.
+    /// None of many tables drawn has a stationary law to start from.
     #[error(
         "prior \"{prior}\" drew {tries} tables in a row that sequences cannot start from: {no_law} \
          (the last one has {} after context {context}); let contexts reach one another",
@@ -52,11 +52,11 @@ pub enum DrawError {
     NoLaw {
         /// The prior's name.
         prior: String,
-        /// How often it was asked.
+        /// How many tables it was asked for.
         tries: usize,
         /// What is wrong with the last table.
         no_law: NoLaw,
-        /// Its first context that is followed by one symbol only, or else the first.
+        /// Its first context that is followed by one symbol only, or else the first context.
         context: usize,
         /// What it drew there, `[k]`.
         row: Vec<f64>,
@@ -66,7 +66,7 @@ pub enum DrawError {
 /// How far a row's sum may be from one.
 const ROW_TOLERANCE: f64 = 1e-9;
 
-/// How often a prior of another crate is asked for a table that has a stationary law.
+/// How many times a prior from another crate is asked for a table that has a stationary law.
 const TRIES: usize = 100;
 
 impl<'a> Draft<'a> {
@@ -107,14 +107,14 @@ impl<'a> Draft<'a> {
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If there are fewer contexts.
     pub fn first_rows_mut(&mut self, count: usize) -> &mut [f64] {
         self.state = State::Open;
         self.table.first_rows_mut(count)
     }
 
-    /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends on the
-    /// last symbol of a context only, with 1 on nothing: symbols are independent.
+    /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends only on the
+    /// last symbol of a context. With `count` = 1 it depends on nothing: symbols are independent.
     ///
     /// # Panics
     ///
@@ -124,11 +124,11 @@ impl<'a> Draft<'a> {
         self.table.repeat_first_rows(count);
     }
 
-    /// Takes over a finished table, stationary law included: nothing is left to check or to solve.
+    /// Takes over a finished table with its stationary law: nothing is left to check or to solve.
     ///
     /// # Panics
     ///
-    /// If it has another k or n.
+    /// If the table has a different k or n.
     pub fn copy_from(&mut self, table: &TransitionTable) {
         assert_eq!(
             (table.states(), table.ngram()),
@@ -143,7 +143,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Panics
     ///
-    /// If that has another k or n.
+    /// If that prior has a different k or n.
     pub fn draw_from(&mut self, prior: &TaskPrior, rng: &mut Generator) {
         assert_eq!(
             (prior.states(), prior.ngram()),
@@ -169,8 +169,8 @@ impl<'a> Draft<'a> {
                     self.state = State::Finished;
                     return;
                 }
-                // Of the built-in kinds, a chain without a unique stationary law has probability zero; should
-                // rounding produce one, draw again.
+                // For the built-in kinds, a chain without a unique stationary law has probability zero.
+                // Should rounding produce one, draw again.
                 (Err(_), None) => {}
                 (Err(_), Some(_)) if tries < TRIES => {}
                 (Err(no_law), Some(name)) => {
@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What came of it, once it was drawn.
+    /// The outcome, once the table has been drawn.
     pub(super) fn finish(self) -> Result<(), DrawError> {
         match self.state {
             State::Failed(error) => Err(error),
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::custom::Custom;
 
-    /// A prior that draws what it is told to, and counts how often.
+    /// A prior that draws what it is told to, and counts how often it is asked.
     #[derive(Debug, Default)]
     struct Told {
         rows: Vec<[f64; 2]>,
@@ -279,7 +279,7 @@ mod tests {
             assert!(text.contains(what) && text.contains("context 1"), "{text}");
             assert_eq!(told.asked.load(Ordering::Relaxed), 1);
         }
-        // Within the tolerance, and left as it is.
+        // Within the tolerance, and left unchanged.
         let (_, spec) = told([[0.5, 0.5], [0.5, 0.5 + 5e-10]]);
         assert_eq!(draw(&spec).unwrap().row(1), [0.5, 0.5 + 5e-10]);
     }

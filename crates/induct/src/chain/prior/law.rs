@@ -1,10 +1,11 @@
-//! What is known of the form of a prior's draws.
+//! What is known about the form of a prior's draws.
 
 use super::super::table::TransitionTable;
 use super::{Rows, TaskPrior};
 use crate::invalid::{Invalid, require};
 
-/// What is known of the form of a prior's draws: what makes exact averages and exact Bayes possible.
+/// What is known about the form of a prior's draws. This is what makes exact
+/// averages and exact Bayes possible.
 #[derive(Clone, Copy, Debug)]
 pub enum Law<'a> {
     /// Nothing.
@@ -32,7 +33,7 @@ pub enum Law<'a> {
 }
 
 impl Law<'_> {
-    /// Refuses what does not fit a task: a prior of another crate may say anything.
+    /// Refuses a law that does not fit the task: a prior from another crate may claim anything.
     pub(super) fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         let of_task = |k: usize, n: usize| (k, n) == (states, ngram);
         let (holds, value, allowed) = match self {

@@ -1,4 +1,4 @@
-//! `mixture`: one of several priors, chosen for every sequence by weight.
+//! `mixture`: one of several priors, chosen by weight for each sequence.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::invalid::{Invalid, require};
 
-/// One of several priors, chosen for every sequence by weight.
+/// One of several priors, chosen by weight for each sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mixture {
@@ -28,7 +28,7 @@ pub struct MixturePart {
 }
 
 impl Mixture {
-    /// The parts with the way to each.
+    /// The parts, each with its path.
     fn places(&self) -> impl Iterator<Item = (String, &MixturePart)> {
         let parts = self.parts.iter().enumerate();
         parts.map(|(index, part)| (format!("parts[{index}]"), part))
@@ -61,7 +61,7 @@ impl Settings for Mixture {
             cumulative += part.weight / total;
             parts.push((cumulative, prior));
         }
-        // Rounding may have left it a little off.
+        // Rounding may have left the last sum slightly off.
         parts.last_mut().expect("not empty").0 = 1.0;
         Ok(Arc::new(Weighted { parts }))
     }
@@ -84,7 +84,7 @@ impl Settings for Mixture {
 
 #[derive(Debug)]
 struct Weighted {
-    /// With cumulative weights, the last of them one.
+    /// The components with cumulative weights, the last of them one.
     parts: Vec<(f64, TaskPrior)>,
 }
 

@@ -6,8 +6,8 @@
 //! | [`PriorSpec`] | a prior as a recipe writes it: a `kind` with its settings |
 //! | [`TaskPrior`] | a prior that fits its task's k and n, ready to draw |
 //!
-//! Every built-in kind has a file of its own here. To add one, write its file (settings, check, draw,
-//! tests) and enter it in the list of `spec`.
+//! Every built-in kind has its own file here. To add one, write its file (settings, check, draw, tests) and
+//! add it to the list in `spec`.
 
 mod birkhoff;
 #[cfg(test)]
@@ -49,8 +49,8 @@ use crate::invalid::Invalid;
 
 /// A prior over chains: a way to draw transition tables.
 ///
-/// Only [`draw`](Prior::draw) has to be written. A prior of another crate enters a recipe as
-/// [`PriorSpec::Custom`], under a name of its own:
+/// Only [`draw`](Prior::draw) must be implemented. A prior from another crate enters a recipe as
+/// [`PriorSpec::Custom`], under its own name:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -86,12 +86,12 @@ use crate::invalid::Invalid;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Prior: Debug + Send + Sync {
-    /// Checks its settings against a task with k `states` and n = `ngram`. An error names the setting as
-    /// the prior knows it; whoever holds the prior puts the way there in front.
+    /// Checks its settings against a task with k `states` and n = `ngram`. An error names the setting as the
+    /// prior knows it; the caller prepends the path to the prior.
     ///
     /// # Errors
     ///
-    /// If there is no such table, or a setting has no meaning.
+    /// If no such table exists, or a setting is meaningless.
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         let _ = (states, ngram);
         Ok(())
@@ -99,12 +99,12 @@ pub trait Prior: Debug + Send + Sync {
 
     /// Fills the rows of a table, one distribution per context, from nothing but `rng`.
     ///
-    /// A table without a unique stationary law is asked for again. The rows of a prior from another crate are
-    /// checked, and used as they are: nothing is normalised.
+    /// A table without a unique stationary law is drawn again. The rows of a prior from another crate are
+    /// checked and used as they are: nothing is normalised.
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>);
 
-    /// What is known of the form of its draws. Bayes predictions are exact, or nearly, where there is
-    /// something to go by, and otherwise follow from draws of the prior.
+    /// What is known about the form of its draws. Where this says something, Bayes predictions are exact, or
+    /// nearly so; otherwise they are computed from draws of the prior.
     fn law(&self) -> Law<'_> {
         Law::Unknown
     }

@@ -1,4 +1,4 @@
-//! `pool`: a number of chains drawn once from another prior, then used again and again.
+//! `pool`: a fixed number of chains, drawn once from another prior and then reused.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::invalid::{Invalid, require};
 
-/// A number of chains drawn once from another prior, then used again and again.
+/// A fixed number of chains, drawn once from another prior and then reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// How many chains.
+    /// Number of chains.
     pub size: usize,
     /// Seed of the draw: part of the prior, so that training and test sets share the chains.
     #[serde(default)]
@@ -67,7 +67,7 @@ impl Settings for Pool {
     }
 }
 
-/// Tables that are there already, at least one, each as likely as any other.
+/// Tables that already exist, at least one, all equally likely.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub tables: Vec<TransitionTable>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::stream::{Generator, open_unit};
 use crate::invalid::{Invalid, require};
 
-/// Concentration of a Dirichlet: one number for every symbol, or one each.
+/// Concentration of a Dirichlet: one number for all symbols, or one per symbol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number, or a list with one per state")]
 pub enum Alpha {
@@ -16,11 +16,11 @@ pub enum Alpha {
     Vector(Vec<f64>),
 }
 
-/// Concentrations that can be told from their limits, and for which Bayes can be computed.
+/// The allowed concentrations: distinguishable from their limits, and within reach of the Bayes computations.
 const ALPHA: std::ops::RangeInclusive<f64> = 1e-4..=1e4;
 
-/// Logarithm of the smallest share a Dirichlet row is given (10⁻³⁵ or so, far below what a sequence can
-/// show), so that every drawn chain is irreducible and its stationary law can be solved for.
+/// Logarithm of the smallest share that a Dirichlet row is given (about 10⁻³⁵, far below what a sequence can
+/// show). It keeps every drawn chain irreducible, so that its stationary law can be solved for.
 const SMALLEST_LOG_SHARE: f64 = -80.0;
 
 impl Default for Alpha {
@@ -30,11 +30,11 @@ impl Default for Alpha {
 }
 
 impl Alpha {
-    /// One concentration per symbol, if they are all positive and `states` in number.
+    /// One concentration per symbol, if all are positive and there are `states` of them.
     ///
     /// # Errors
     ///
-    /// If they are not.
+    /// If any is not positive, or their number is wrong.
     pub fn resolve(&self, states: usize) -> Result<Vec<f64>, Invalid> {
         let alpha = match self {
             Alpha::Scalar(value) => vec![*value; states],

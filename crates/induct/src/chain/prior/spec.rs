@@ -15,30 +15,30 @@ use crate::invalid::{Invalid, require};
 
 /// The settings of one kind of prior, as a recipe writes them.
 pub(super) trait Settings {
-    /// Checks them against a task. Draws nothing, so that a recipe can be checked at no cost.
+    /// Checks them against a task. Draws nothing, so that checking a recipe costs nothing.
     fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid>;
 
-    /// The prior, of settings that were checked.
+    /// Makes the prior from settings that have been checked.
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid>;
 
-    /// The sizes of its pools and the way to each, the outermost first.
+    /// The sizes of its pools and the path to each, outermost first.
     fn pools(&self) -> Vec<(String, usize)> {
         Vec::new()
     }
 
-    /// Checks that nothing in it is code that only another program has.
+    /// Checks that it contains no code that only another program has.
     fn check_code(&self) -> Result<(), Invalid> {
         Ok(())
     }
 }
 
-/// Makes the enum of all kinds, and all that is the same for each of them.
+/// Makes the enum of all kinds, and everything that is the same for each of them.
 macro_rules! kinds {
     ($($kind:ident: $meaning:literal,)*) => {
         /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
         ///
-        /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task
-        /// with n > 2 their tables depend on the last symbol of a context only.
+        /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with
+        /// n > 2 their tables depend only on the last symbol of a context.
         ///
         /// ```
         /// use induct::chain::PriorSpec;
@@ -55,7 +55,7 @@ macro_rules! kinds {
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum PriorSpec {
             $(#[doc = $meaning] $kind($kind),)*
-            /// A prior of another crate: its name, and what it was made with.
+            /// A prior from another crate: its name, and its settings.
             Custom(Custom<dyn Prior>),
         }
 
@@ -76,7 +76,7 @@ macro_rules! kinds {
     };
 }
 
-// One line per kind. In recipes its name is in kebab case.
+// One line per kind. Its name in recipes is in kebab case.
 kinds! {
     Dirichlet: "Every context's row is an independent Dirichlet draw.",
     Iid: "One Dirichlet draw, shared by all rows: symbols are independent.",
@@ -105,7 +105,7 @@ impl Settings for Custom<dyn Prior> {
         self.check_text("-")?;
         match self.part() {
             Ok(prior) => prior.check(states, ngram),
-            // Text that another program wrote can be read, if not trained.
+            // Text that another program wrote can be read, even if it cannot be trained.
             Err(_) => Ok(()),
         }
     }
@@ -119,12 +119,11 @@ impl Settings for Custom<dyn Prior> {
     }
 }
 
-/// The most that the pools of one prior may take, in bytes: 4 GiB.
+/// The most memory that the pools of one prior may take, in bytes: 4 GiB.
 const MAX_POOL_BYTES: f64 = 4.0 * (1_u64 << 30) as f64;
 
 impl PriorSpec {
-    /// Checks the settings against a task's k and n. Draws nothing, and takes a prior of another program at
-    /// its word.
+    /// Checks the settings against a task's k and n. Draws nothing, and trusts a prior from another program.
     ///
     /// # Errors
     ///
@@ -136,14 +135,13 @@ impl PriorSpec {
             .map_err(|invalid| invalid.within("prior"))
     }
 
-    /// Checks that nothing in it is code that only another program has.
+    /// Checks that it contains no code that only another program has.
     pub(crate) fn check_code(&self) -> Result<(), Invalid> {
         let checked = self.settings().check_code();
         checked.map_err(|invalid| invalid.within("prior"))
     }
 
-    /// What the chains of its pools take, all of them together, in bytes. They are drawn when the prior is
-    /// made.
+    /// Memory for the chains of all its pools together, in bytes. They are drawn when the prior is made.
     pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
         let chain = TransitionTable::bytes(states, ngram);
         let pools = self.settings().pools();
@@ -151,11 +149,11 @@ impl PriorSpec {
         pools.iter().map(bytes).sum()
     }
 
-    /// Refuses pools that no laptop could hold.
+    /// Refuses pools that would not fit a laptop's memory.
     fn check_pools(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         let bytes = self.pool_bytes(states, ngram);
         let pools = self.settings().pools();
-        // The outermost of equals.
+        // Among equals, the outermost.
         let largest = pools.iter().rev().max_by_key(|(_, size)| *size);
         let Some((field, size)) = largest else {
             return Ok(());
@@ -171,7 +169,7 @@ impl PriorSpec {
     }
 }
 
-/// Refuses a kind that has a meaning for two states only.
+/// Refuses a kind that is only defined for two states.
 pub(super) fn two_states(kind: &str, states: usize) -> Result<(), Invalid> {
     require(
         states == 2,

@@ -27,11 +27,11 @@ pub struct TaskPrior {
     states: usize,
     ngram: usize,
     prior: Arc<dyn Prior>,
-    /// The name of a prior that another program brings: what it draws is checked.
+    /// The name, if another program supplies the prior: its draws are then checked.
     custom: Option<String>,
 }
 
-/// Checks that tables of the n-gram order over so many states can be handled.
+/// Checks that tables of this n-gram order and number of states can be handled.
 pub(crate) fn check_task(states: usize, ngram: usize) -> Result<(), Invalid> {
     require(
         (2..=MAX_STATES).contains(&states),
@@ -53,15 +53,15 @@ impl TaskPrior {
     ///
     /// # Errors
     ///
-    /// If a setting is impossible, does not fit the task, or belongs to a prior of another program whose
-    /// code is not at hand.
+    /// If a setting is impossible, does not fit the task, or belongs to a prior of another
+    /// program whose code is not available.
     pub fn new(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
-        // The chains of pools are drawn when they are prepared, so what they take has to be known before.
+        // The chains of pools are drawn when the prior is prepared, so their memory must be known before.
         spec.check(states, ngram)?;
         Self::prepare(spec, states, ngram).map_err(|invalid| invalid.within("prior"))
     }
 
-    /// The same for a spec that was checked, seen from there.
+    /// The same for a spec that has been checked. Errors name settings relative to it.
     pub(super) fn prepare(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
         let prior = spec.settings().prepare(states, ngram)?;
         let custom = match spec {
@@ -87,7 +87,7 @@ impl TaskPrior {
         self.ngram
     }
 
-    /// What is known of the form of its draws.
+    /// What is known about the form of its draws.
     pub fn law(&self) -> Law<'_> {
         self.prior.law()
     }
@@ -104,11 +104,11 @@ impl TaskPrior {
     ///
     /// # Errors
     ///
-    /// If a prior from another crate draws what is no chain; the built-in kinds never do.
+    /// If a prior from another crate draws something that is not a chain; the built-in kinds never do.
     ///
     /// # Panics
     ///
-    /// If the table has another k or n.
+    /// If the table has a different k or n.
     pub fn draw(
         &self,
         rng: &mut Generator,
@@ -120,7 +120,7 @@ impl TaskPrior {
         draft.finish()
     }
 
-    /// `count` tables, the one numbered `i` from stream `i` of `address`.
+    /// `count` tables; table `i` is drawn from stream `i` of `address`.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl TaskPrior {
     }
 }
 
-/// A prior that draws no chains is a setting that cannot be used.
+/// Reports a prior that draws no chains as a setting that cannot be used.
 impl From<DrawError> for Invalid {
     fn from(error: DrawError) -> Self {
         let (DrawError::Row { prior, .. } | DrawError::NoLaw { prior, .. }) = &error;
