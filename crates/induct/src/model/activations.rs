@@ -8,21 +8,21 @@ use super::{Array, Kind, Model};
 /// Parameters, tokens or a name that do not fit a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// The vector of parameters is not the model's.
+    /// The vector of parameters has the wrong length.
     #[error("{found} parameters for a model that has {expected}")]
     Parameters {
-        /// How many there are.
+        /// Number of parameters given.
         found: usize,
-        /// How many the model has.
+        /// Number of parameters the model has.
         expected: usize,
     },
-    /// There is no symbol.
+    /// The sequence is empty.
     #[error("the sequence is empty: a model predicts from at least one symbol")]
     Empty,
-    /// There are too many symbols.
+    /// The sequence is too long.
     #[error("the sequence has {found} symbols, and the model sees at most {longest}")]
     TooLong {
-        /// How many there are.
+        /// Number of symbols given.
         found: usize,
         /// The longest context.
         longest: usize,
@@ -32,27 +32,27 @@ pub enum InputError {
     Symbol {
         /// The symbol.
         symbol: u8,
-        /// Where it is.
+        /// Its position.
         position: usize,
-        /// How many symbols the model has.
+        /// Number of symbols the model has, k.
         states: usize,
     },
-    /// Sequences that go side by side are not equally long.
+    /// Sequences of one batch differ in length.
     #[error(
         "a sequence has {found} symbols, and the first one has {length}: they must be equally long"
     )]
     Uneven {
-        /// How many it has.
+        /// Length of this sequence.
         found: usize,
-        /// How many the first one has.
+        /// Length of the first one.
         length: usize,
     },
-    /// There is no activation of that name.
+    /// There is no activation with that name.
     #[error("there is no activation \"{name}\"; there are {}", .known.join(", "))]
     Activation {
         /// The name.
         name: String,
-        /// Those there are.
+        /// The names that exist.
         known: Vec<String>,
     },
 }
@@ -70,19 +70,19 @@ pub enum InputError {
 /// | `layers.{l}.resid_post` | [t, d] | the residual stream above layer l |
 /// | `logits` | [t, k] | predictions before the softmax |
 ///
-/// The minimal model has `embed` (one-hot symbols), `layers.0.attn_pattern` (its M), `layers.0.head_out` (M E),
-/// `layers.1.attn_scores` (with nothing where a position does not look) and `logits`.
+/// The minimal model has `embed` (one-hot symbols), `layers.0.attn_pattern` (its M), `layers.0.head_out` (M
+/// E), `layers.1.attn_scores` (zero where a position does not look) and `logits`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Activations {
     arrays: Vec<(String, Array)>,
 }
 
 impl Activations {
-    /// One of them.
+    /// The activation called `name`.
     ///
     /// # Errors
     ///
-    /// If there is none of that name; the error lists those there are.
+    /// If there is none with that name; the error lists those that exist.
     pub fn get(&self, name: &str) -> Result<&Array, InputError> {
         let found = self.arrays.iter().find(|(other, _)| other == name);
         found
@@ -98,7 +98,7 @@ impl Activations {
         self.arrays.iter().map(|(name, _)| name.as_str())
     }
 
-    /// All of them with their names.
+    /// All activations with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Array)> {
         self.arrays
             .iter()
@@ -109,8 +109,8 @@ impl Activations {
 impl Model {
     /// Everything that the model computes on a sequence.
     ///
-    /// A transformer is computed in its residual stream, whichever engine trains it: the same numbers up to
-    /// rounding.
+    /// A transformer is computed in its residual stream, whichever engine trains it: the
+    /// numbers are the same up to rounding.
     ///
     /// # Errors
     ///

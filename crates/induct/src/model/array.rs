@@ -1,8 +1,8 @@
-//! Arrays of any number of dimensions, for people: plain numbers and a shape.
+//! Arrays with any number of dimensions, for callers of the library: plain numbers and a shape.
 
 use std::ops::Index;
 
-/// Numbers in rows: the last dimension lies side by side.
+/// Numbers in row-major order: the last dimension is contiguous.
 ///
 /// ```
 /// let array = induct::model::Array::new(&[2, 3], vec![1., 2., 3., 4., 5., 6.]);
@@ -20,7 +20,7 @@ impl Array {
     ///
     /// # Panics
     ///
-    /// If there are not as many numbers as the shape says.
+    /// If the number of values does not match the shape.
     pub fn new(shape: &[usize], data: Vec<f32>) -> Self {
         let size: usize = shape.iter().product();
         assert_eq!(
@@ -39,21 +39,21 @@ impl Array {
         &self.shape
     }
 
-    /// All numbers, the last dimension side by side.
+    /// All numbers, with the last dimension contiguous.
     pub fn data(&self) -> &[f32] {
         &self.data
     }
 
-    /// All numbers, without the array around them.
+    /// All numbers, without the shape.
     pub fn into_data(self) -> Vec<f32> {
         self.data
     }
 
-    /// All numbers whose first indices are the given ones.
+    /// All numbers whose leading indices are the given ones.
     ///
     /// # Panics
     ///
-    /// If an index is out of range, or there are more of them than dimensions.
+    /// If an index is out of range, or there are more indices than dimensions.
     pub fn row(&self, indices: &[usize]) -> &[f32] {
         let mut part = 0..self.data.len();
         for (&index, &size) in indices.iter().zip(&self.shape) {

@@ -1,26 +1,26 @@
-//! Which engine computes a model, and with which kernels: the one place where that is decided.
+//! Which engine computes a model, and with which kernels. This is the only place that decides.
 //!
-//! [`RULES`] is the table: what there is to choose from, and when each applies. `induct bench --engines`
-//! prints it.
+//! [`RULES`] is the table: what can be chosen, and when each choice applies.
+//! `induct bench --engines` prints it.
 
 use super::Kind;
 use super::ops::attention::RelativeTerm;
 use super::transformer::{Layer, Transformer};
 
-/// Most coordinates per position that a row of attention can keep in registers.
+/// Largest number of coordinates per position that a row of attention can keep in registers.
 pub(crate) const NARROW: usize = 8;
 
-/// Most symbols for which the first layer's attention goes by tables of symbols and places.
+/// Largest number of symbols for which the first layer's attention uses tables of symbols and places.
 pub(crate) const MOST_PLACED_STATES: usize = 4;
 
-/// Scores are bounded while none is beyond this, in units of ln 2: then a softmax need not know its largest
-/// score. A weight may be a product of two such powers, and stays far from the ends of f32.
+/// Scores are bounded if none is beyond this, in units of ln 2: then a softmax need not know its largest
+/// score. A weight may be a product of two such powers, and still stays far from the limits of f32.
 pub(crate) const BOUNDED: f32 = 40.0;
 
-/// Longest context for those: they grow with t².
+/// Longest context for those tables: they grow with t².
 const LONGEST_PLACED: usize = 256;
 
-/// What is chosen.
+/// What is being chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// What computes the model.
@@ -32,7 +32,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// In words.
+    /// Its description.
     pub fn name(self) -> &'static str {
         match self {
             Part::Engine => "engine",
@@ -53,15 +53,15 @@ pub enum Kernel {
     Residual,
     /// The first layer in coordinates, below an MLP.
     FirstInCoordinates,
-    /// The first layer by tables of symbols and places.
+    /// The first layer with tables of symbols and places.
     FirstByPlaces,
-    /// The first layer like all others.
+    /// The first layer computed like all others.
     FirstPlain,
     /// Convolutions instead of an exponential per pair.
     OneHot,
     /// Lanes are rows of one sequence instead of sequences.
     ByRow,
-    /// All that belongs to a row stays in registers.
+    /// Everything that belongs to a row stays in registers.
     Narrow,
     /// Tiles of rows and keys.
     Wide,
@@ -70,17 +70,17 @@ pub enum Kernel {
 /// When an engine or kernel is used.
 #[derive(Debug)]
 pub struct Rule {
-    /// What it is a choice of.
+    /// What it is a choice for.
     pub part: Part,
     /// What is chosen.
     pub kernel: Kernel,
     /// Its name.
     pub name: &'static str,
-    /// Where it is, in `crates/induct/src/model`.
+    /// Its path in `crates/induct/src/model`.
     pub module: &'static str,
     /// When it is used, in words.
     pub when: &'static str,
-    /// When it is used, given that no rule before it for the same part is.
+    /// When it is used, provided that no earlier rule for the same part applies.
     applies: fn(&Facts) -> bool,
 }
 
@@ -93,7 +93,7 @@ struct Facts<'a> {
     coordinates: usize,
 }
 
-/// The table. Of each part, the first rule that applies is used; in coordinates, a layer may use one-hot or
+/// The table. For each part, the first rule that applies is used. In coordinates, a layer may use one-hot or
 /// by-row beside narrow or wide.
 pub const RULES: &[Rule] = &[
     Rule {
@@ -220,13 +220,13 @@ impl<'a> Facts<'a> {
 pub struct Choice {
     /// [`Kernel::Minimal`], [`Kernel::Coordinates`] or [`Kernel::Residual`].
     pub engine: Kernel,
-    /// How the first layer's attention goes, in the residual stream.
+    /// How the first layer's attention is computed in the residual stream.
     pub first: Kernel,
-    /// Kernels of every layer that is in coordinates.
+    /// Kernels of every layer that is computed in coordinates.
     pub layers: Vec<Vec<Kernel>>,
 }
 
-/// Chooses engine and kernels for a model.
+/// Chooses the engine and kernels for a model.
 pub(crate) fn choose(kind: &Kind) -> Choice {
     let of_model = Facts {
         kind,
@@ -269,7 +269,7 @@ fn pick(part: Part, facts: &Facts) -> Kernel {
         .kernel
 }
 
-/// The kernels of a layer's attention: special ones that apply, and the general one beside them.
+/// The kernels of a layer's attention: the special ones that apply, and the general one beside them.
 fn kernels(facts: &Facts) -> Vec<Kernel> {
     let rules = RULES.iter().filter(|rule| rule.part == Part::Attention);
     let applying: Vec<Kernel> = rules
@@ -281,13 +281,13 @@ fn kernels(facts: &Facts) -> Vec<Kernel> {
     applying[..=general].to_vec()
 }
 
-/// Whether layers can be in coordinates, and are no more work there than in the stream itself.
+/// Whether layers can be computed in coordinates, and take no more work there than in the stream itself.
 fn fits_coordinates(shape: &Transformer, layers: &[Layer]) -> bool {
     let normed = layers.iter().any(|layer| layer.norm.is_some());
     let (mut coordinates, mut pair_work) = (shape.states - 1, 0);
     for layer in layers {
         pair_work += layer.heads * coordinates;
-        // Before coordinates grow any further: with many layers they would outgrow any number.
+        // Stop before coordinates grow any further: with many layers their number would overflow.
         if pair_work > shape.width * layers.len() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! Small matrices that say what a transformer's first two layers look for, whatever the sequence.
+//! Small matrices that describe what a transformer's first two layers look for, whatever the sequence.
 
 use super::matrix::Matrix;
 use super::ops::attention::RelativeTerm;
@@ -6,8 +6,8 @@ use super::ops::layer_norm;
 use super::transformer::{Norm, Transformer};
 use super::{Kind, Model};
 
-/// What position alone adds to the first layer's scores: for every head, [k, t], the score that the symbol
-/// attended to (relative-key) or attending (relative-query) gives to each lag.
+/// What position alone adds to the first layer's scores: for every head a [k, t] matrix, the score that the
+/// symbol attended to (relative-key) or attending (relative-query) gives to each lag.
 ///
 /// None without relative positions.
 pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
@@ -33,10 +33,10 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     Some(heads.collect())
 }
 
-/// How strongly the second layer, standing on a symbol, looks for positions whose first-layer head brought
-/// a given symbol: [k, k] for every pair of a first-layer and a second-layer head. For the minimal model, W_k.
+/// How strongly the second layer, at a given symbol, looks for positions whose first-layer head brought a
+/// given symbol: [k, k] for every pair of a first-layer and a second-layer head. For the minimal model, W_k.
 ///
-/// None for one layer, and with layer norm or an MLP in between, where no fixed matrix says it.
+/// None for one layer, and none with layer norm or an MLP in between, where no fixed matrix describes it.
 pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let shape = match model.kind() {
         Kind::Minimal(shape) => {
@@ -62,7 +62,7 @@ pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let (size_1, size_2) = (d / first.heads, d / second.heads);
     let mut pairs = Vec::new();
     for h1 in 0..first.heads {
-        // What head h1 writes for each symbol: its own columns, through W_O if there is one.
+        // What head h1 writes for each symbol: its columns of the values, through W_O if there is one.
         let mut written = Matrix::zeros(shape.states, d);
         written.add_columns(h1 * size_1, &values.columns(h1 * size_1, size_1));
         if let Some(w_o) = &first.w_o {

@@ -1,19 +1,18 @@
-//! How much arithmetic a model takes, and arithmetic that is all a core can do.
+//! How much arithmetic a model takes, and a benchmark of the arithmetic that one core can do.
 
 use super::Model;
 use crate::lanes::{LANES, Lane, Level, leveled};
 
 impl Model {
-    /// Multiplications (each with an addition, where one follows) that the gradient of one sequence takes,
-    /// counted from the formulas of the engine that computes it: those of pairs of positions and of matrix
-    /// products.
+    /// Multiplications (each with its addition, where one follows) for the gradient of one sequence. They are
+    /// counted from the formulas of the engine that computes it, over pairs of positions and matrix products.
     pub fn multiplications(&self) -> f64 {
         self.compute.multiplications() as f64
     }
 }
 
-/// Multiplies and adds as fast as one core can, in registers, with nothing loaded or stored, and returns how
-/// often: multiplications, each with an addition. Whoever has a clock learns from it what the core can do.
+/// Multiplies and adds as fast as one core can, in registers, without loads or stores. Returns the number of
+/// multiplications, each with an addition. A caller with a clock learns the core's peak rate from it.
 pub fn multiply_at_peak() -> usize {
     const ROUNDS: usize = 200_000;
     let factor = std::hint::black_box(Lane::splat(0.5));
@@ -21,7 +20,7 @@ pub fn multiply_at_peak() -> usize {
     ROUNDS * SUMS * LANES
 }
 
-/// Sums that do not wait for one another.
+/// Independent sums, none of which waits for another.
 const SUMS: usize = 10;
 
 leveled!(

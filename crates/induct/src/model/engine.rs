@@ -1,8 +1,8 @@
-//! The one interface of all engines, and what runs them.
+//! The interface that all engines share, and the code that runs them.
 //!
-//! An [`Engine`] computes a model over blocks of lanes. It works on parameters that it has prepared, and in
-//! scratch buffers of its own kind: both are associated types, so that what belongs to one engine cannot be
-//! handed to another. An [`Evaluator`] is an engine at given parameters, with its kind forgotten.
+//! An [`Engine`] computes a model over blocks of lanes. It works on parameters that it has prepared, in its
+//! own scratch buffers. Both are associated types, so that one engine's data cannot be handed to another. An
+//! [`Evaluator`] is an engine at given parameters, with its type erased.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -19,16 +19,16 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
     /// Activations of one block, and buffers for its backward.
     type Scratch: Debug + Send;
 
-    /// The instructions that it uses.
+    /// The instruction level that it uses.
     fn level(&self) -> Level;
 
-    /// Number of symbols and longest context, [t, k]: the shape of its logits.
+    /// Longest context and number of symbols, [t, k]: the shape of its logits.
     fn shape(&self) -> [usize; 2];
 
-    /// Buffers for what is prepared.
+    /// Buffers for the prepared parameters.
     fn prepared(&self) -> Self::Prepared;
 
-    /// Computes from `params` what all blocks share.
+    /// Computes what all blocks share from `params`.
     fn prepare(&self, params: &[f32], prepared: &mut Self::Prepared);
 
     /// Buffers for one block.
@@ -44,8 +44,8 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
         logits: &mut [Lane],
     );
 
-    /// Forward, loss and backward: adds the gradient with respect to what was prepared, by lane. `loss` is
-    /// shown logits as they come and answers with their gradient; both are [rows, k].
+    /// Forward, loss and backward: adds the gradient with respect to the prepared parameters, by lane. `loss`
+    /// receives logits as they are computed and returns their gradient; both are [rows, k].
     fn gradient(
         &self,
         prepared: &Self::Prepared,
@@ -77,26 +77,26 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
         probe: AttnProbe,
     );
 
-    /// How many numbers [`prepared`](Self::prepared) holds, or a few more.
+    /// An upper bound, within a few numbers, on the size of [`prepared`](Self::prepared).
     fn prepared_len(&self) -> f64;
 
-    /// How many lanes [`scratch`](Self::scratch) holds, or a few more.
+    /// An upper bound, within a few lanes, on the size of [`scratch`](Self::scratch).
     fn scratch_len(&self) -> f64;
 
-    /// Multiplications that the gradient of one sequence takes, counted from the formulas.
+    /// Multiplications for the gradient of one sequence, counted from the formulas.
     fn multiplications(&self) -> usize;
 }
 
 /// Logits and their gradient, [rows, k] each.
 pub(crate) type LogitBuffers<'a> = (&'a mut [Lane], &'a mut [Lane]);
 
-/// Turns the logits of some rows ([rows, k]) into their gradient. A row's logits may all be off by the same
+/// Turns the logits of some rows ([rows, k]) into their gradient. All logits of a row may be off by the same
 /// number, on which no loss may depend: the gradients of a row sum to zero.
 pub(crate) type LossRows<'a> = &'a mut dyn FnMut(Range<usize>, &[Lane], &mut [Lane]);
 
-/// What a forward leaves to look at.
+/// What a forward makes available to observers.
 pub(crate) struct Forwarded<'a> {
-    /// Of the positions that were asked for, [rows, k].
+    /// Logits of the positions that were asked for, [rows, k].
     pub logits: &'a [Lane],
     attention: &'a dyn Fn(AttnProbe),
 }
@@ -108,15 +108,15 @@ impl Forwarded<'_> {
     }
 }
 
-/// An engine with its scratch buffers: what a [`Model`](super::Model) holds, whichever engine it is.
+/// An engine with its scratch buffers: what a [`Model`](super::Model) holds, whichever engine it uses.
 pub(crate) trait Compute: Debug + Send + Sync {
     /// The engine at some parameters.
     fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate>;
     /// See [`Engine::gradient_len`].
     fn gradient_len(&self) -> usize;
-    /// What the scratch buffers of one block take, in bytes, or a little more.
+    /// Memory of one block's scratch buffers, in bytes, or slightly more.
     fn scratch_bytes(&self) -> f64;
-    /// What is prepared takes, in bytes, or a little more.
+    /// Memory of the prepared parameters, in bytes, or slightly more.
     fn prepared_bytes(&self) -> f64;
     /// See [`Engine::multiplications`].
     fn multiplications(&self) -> usize;
@@ -124,11 +124,11 @@ pub(crate) trait Compute: Debug + Send + Sync {
 
 /// An engine at some parameters, whichever engine it is.
 pub(crate) trait Evaluate: Debug + Send + Sync {
-    /// Moves to other parameters.
+    /// Switches to other parameters.
     fn set(&mut self, params: &[f32]);
-    /// Computes the logits of the positions from `first` on, and shows them to `see`.
+    /// Computes the logits of the positions from `first` on, and passes them to `see`.
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded));
-    /// Sets `grads` to the gradient of a block with respect to what was prepared, by lane.
+    /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane.
     fn gradient_by_lane(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [Lane]);
     /// The same, summed over lanes.
     fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]);
@@ -143,7 +143,7 @@ pub(crate) struct Workshop<E: Engine> {
     pool: ScratchPool<Buffers<E::Scratch>>,
 }
 
-/// All that a forward or gradient over one block writes to.
+/// Everything that a forward or gradient over one block writes to.
 #[derive(Debug)]
 struct Buffers<S> {
     scratch: S,
@@ -151,12 +151,12 @@ struct Buffers<S> {
     logits: Vec<Lane>,
     /// [t, k]
     d_logits: Vec<Lane>,
-    /// Gradient by lane; empty until one is asked for.
+    /// Gradient by lane; empty until a gradient is requested.
     grads: Vec<Lane>,
 }
 
 impl<E: Engine> Workshop<E> {
-    /// An engine without any buffers yet.
+    /// An engine that has no buffers yet.
     pub fn new(engine: E) -> Self {
         Self {
             engine,
@@ -215,7 +215,7 @@ struct Prepared<E: Engine> {
 }
 
 impl<E: Engine> Prepared<E> {
-    /// The gradient by lane into `grads`, in given buffers.
+    /// Writes the gradient by lane into `grads`, using the given buffers.
     fn gradient_in(
         &self,
         buffers: &mut Buffers<E::Scratch>,

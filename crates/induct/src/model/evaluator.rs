@@ -1,4 +1,4 @@
-//! A model at given parameters: what predicts.
+//! A model at given parameters, ready to predict.
 
 use super::activations::InputError;
 use super::engine::{Evaluate, Forwarded, LossRows};
@@ -29,7 +29,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If there are not as many parameters as the model has.
+    /// If the number of parameters is not the model's.
     pub fn evaluator(&self, params: &[f32]) -> Result<Evaluator, InputError> {
         let expected = self.layout().len();
         if params.len() != expected {
@@ -39,7 +39,7 @@ impl Model {
         Ok(self.at(params))
     }
 
-    /// The same for parameters that are known to be the model's own.
+    /// The same for parameters that are known to fit the model.
     pub(crate) fn at(&self, params: &[f32]) -> Evaluator {
         Evaluator {
             states: self.states(),
@@ -105,7 +105,7 @@ impl Evaluator {
     ///
     /// # Errors
     ///
-    /// If a sequence does not fit the model, or is not as long as the first.
+    /// If a sequence does not fit the model, or differs in length from the first.
     pub fn last_logits(&self, sequences: &[&[u8]]) -> Result<Array, InputError> {
         let length = sequences.first().map_or(0, |first| first.len());
         let mut logits = Vec::with_capacity(sequences.len() * self.states);
@@ -127,7 +127,7 @@ impl Evaluator {
         Ok(Array::new(&[sequences.len(), self.states], logits))
     }
 
-    /// Checks that a sequence is one of the model's.
+    /// Checks that a sequence fits the model.
     pub(super) fn check(&self, tokens: &[u8]) -> Result<(), InputError> {
         let (states, longest) = (self.states, self.length);
         if tokens.is_empty() {
@@ -148,12 +148,12 @@ impl Evaluator {
         }
     }
 
-    /// Moves to other parameters of the same model.
+    /// Switches to other parameters of the same model.
     pub(crate) fn set(&mut self, params: &[f32]) {
         self.inner.set(params);
     }
 
-    /// Computes the logits of the positions from `first` on, and shows them to `see`.
+    /// Computes the logits of the positions from `first` on, and passes them to `see`.
     pub(crate) fn forward(
         &self,
         inputs: &[[u8; LANES]],
@@ -163,7 +163,7 @@ impl Evaluator {
         self.inner.forward(inputs, first, see);
     }
 
-    /// Sets `grads` to the gradient of a block with respect to what was prepared, by lane.
+    /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane.
     pub(crate) fn gradient_by_lane(
         &self,
         inputs: &[[u8; LANES]],
@@ -178,14 +178,14 @@ impl Evaluator {
         self.inner.gradient(inputs, loss, grads);
     }
 
-    /// Carries a gradient with respect to what was prepared, summed over lanes and blocks, back to the
+    /// Carries a gradient with respect to the prepared parameters, summed over lanes and blocks, back to the
     /// parameters: writes it into `grads`.
     pub(crate) fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]) {
         self.inner.pull_back(params, gradient, grads);
     }
 }
 
-/// The softmax of every row.
+/// Applies the softmax to every row.
 fn softmax(logits: &Array) -> Array {
     let shape = logits.shape();
     let mut data = logits.data().to_vec();

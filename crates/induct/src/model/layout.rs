@@ -11,14 +11,14 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     /// Place in the flat vector.
     pub range: Range<usize>,
-    /// Whether weight decay applies by default: true of matrices that multiply activations, not of
+    /// Whether weight decay applies by default: true for matrices that multiply activations, false for
     /// embeddings, positional tables, gains and biases.
     pub decays: bool,
 }
 
 impl Tensor {
-    /// Whether `group` names this tensor or a part of the model that holds it: `layers.1`,
-    /// `layers.1.W_K` and `W_K` all name `layers.1.W_K`.
+    /// Whether `group` names this tensor or a part of the model that contains it: `layers.1`, `layers.1.W_K`
+    /// and `W_K` all name `layers.1.W_K`.
     pub fn is_in(&self, group: &str) -> bool {
         let name: Vec<&str> = self.name.split('.').collect();
         let wanted: Vec<&str> = group.split('.').collect();

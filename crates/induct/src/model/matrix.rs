@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-/// A dense matrix, row by row.
+/// A dense matrix in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     /// Number of rows.

@@ -1,8 +1,8 @@
 //! The minimal model: f(E) = mask(E W_k (M E)ᵀ) E, with M_ij = v_{i−j} (or its softmax over j ≤ i).
 //!
-//! In words: y_j = Σ_{s≤j} M_js z_s, with z_s = onehot(x_s), says what stood before position j; position p sums the symbols
-//! x_j of all j ≤ p, each weighted by W_k[x_p] · y_j. With the running sum
-//! S_p[c, i] = Σ_{j≤p} y_j[c] z_j[i] that is f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]: no t×t×t work.
+//! In words: y_j = Σ_{s≤j} M_js z_s, with z_s = onehot(x_s), describes what came before position j. Position
+//! p sums the symbols x_j of all j ≤ p, each weighted by W_k[x_p] · y_j. With the running sum
+//! S_p[c, i] = Σ_{j≤p} y_j[c] z_j[i] this is f_p[i] = Σ_c W_k[x_p, c] S_p[c, i]: no t×t×t work.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Minimal {
         }
     }
 
-    /// The k of a loop: K, which the compiler knows, or, if that is [`ANY`], what it is.
+    /// The k of a loop: K if the compiler knows it, or the value at run time if K is [`ANY`].
     #[inline(always)]
     fn k<const K: usize>(&self) -> usize {
         if K == ANY { self.states } else { K }
@@ -120,7 +120,7 @@ impl MinimalEngine {
 }
 
 impl Engine for MinimalEngine {
-    /// The parameters as they are.
+    /// The parameters, unchanged.
     type Prepared = Vec<f32>;
     type Scratch = Scratch;
 
@@ -253,18 +253,19 @@ pub(super) fn activations(
     named.map(|(name, array)| (name.to_owned(), array)).into()
 }
 
-/// Says that k is not known to the compiler.
+/// Marks a k that the compiler does not know.
 const ANY: usize = 0;
 
-/// The most symbols for which the compiler knows k.
+/// The largest number of symbols for which the compiler knows k.
 const MOST: usize = 3;
 
-/// Numbers that a pass over the rows has at hand: in registers, if the compiler knows k.
+/// Working numbers of a pass over the rows: they stay in registers if the compiler knows k.
 const fn at_hand(k: usize) -> usize {
     3 * k + 2 * k * k
 }
 
-/// One number a symbol at position p, `[k]`: those of all but the first are given, and what they all add up to.
+/// One number per symbol at position p, `[k]`, given those of all symbols but the first
+/// and the total over all symbols.
 #[inline(always)]
 fn row_of(others: &Planes<Lane>, p: usize, total: f32, row: &mut [Lane]) {
     let mut first = Lane::splat(total);
@@ -361,8 +362,9 @@ leveled!(
 );
 
 leveled!(
-    /// f_p[i] = Σ_c W_k[x_p, c] Σ_{j≤p} y_j[c] z_j[i]. What follows j and has the symbol a adds up to
-    /// G_j[a, i] = Σ_{p≥j} z_p[a] g_p[i]; with h_j[a] = G_j[a, x_j],  dW_k[a, c] = Σ_j h_j[a] y_j[c],  dy_j[c] = Σ_a h_j[a] W_k[a, c]
+    /// f_p[i] = Σ_c W_k[x_p, c] Σ_{j≤p} y_j[c] z_j[i]. The positions from j on that hold symbol a sum to
+    /// G_j[a, i] = Σ_{p≥j} z_p[a] g_p[i]. With h_j[a] = G_j[a, x_j],
+    /// dW_k[a, c] = Σ_j h_j[a] y_j[c],  dy_j[c] = Σ_a h_j[a] W_k[a, c]
     fn count_backward<const FUSED: bool, const K: usize>(
         shape: &Minimal,
         params: &[f32],
@@ -419,8 +421,8 @@ leveled!(
 );
 
 leveled!(
-    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: the correlations of all symbols but the first, which are in
-    /// `sums`, and dy_p[0] wherever there is a symbol at all.
+    /// y_p[c] = Σ_s v_{p−s} z_s[c]  ⟹  dv_δ = Σ_p dy_p · z_{p−δ}: the correlations of all symbols but the
+    /// first, which are in `sums`, plus dy_p[0] wherever there is a symbol at all.
     fn convolution_backward<const FUSED: bool>(
         shape: &Minimal,
         rows: usize,
@@ -443,8 +445,9 @@ leveled!(
 );
 
 leveled!(
-    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and the sum is dy_p · y_p. Of
-    /// z_s and of y_p, all symbols together are one, so that only differences to dy_p[0] count.
+    /// M_p = softmax(v)  ⟹  dv_{p−s} += M_ps (dM_ps − Σ_l M_pl dM_pl), with dM_ps = dy_p · z_s, and
+    /// the sum is dy_p · y_p. The entries of z_s sum to one, and so do those of y_p, so only
+    /// differences from dy_p[0] count.
     fn softmax_backward<const FUSED: bool>(
         shape: &Minimal,
         v: &[f32],
@@ -472,16 +475,16 @@ leveled!(
 pub(super) struct Scratch {
     /// One row of M, by lag, `[t]`
     weights: Vec<f32>,
-    /// v, once for every symbol but the first: k − 1 planes of t
+    /// v, once per symbol but the first: k − 1 planes of t
     kernel: Planes<f32>,
     /// Sums of the rows of M, `[t]`
     totals: Vec<f32>,
-    /// Indicators of every symbol but the first, and what M sums of them: k − 1 planes of t
+    /// Indicators of every symbol but the first, and their sums weighted by M: k − 1 planes of t
     others: Planes<Lane>,
     sums: Planes<Lane>,
-    /// What a pass over the rows has at hand if the compiler does not know k
+    /// Working numbers of a pass over the rows, if the compiler does not know k
     at_hand: Vec<Lane>,
-    /// dy of the first symbol, `[t]`, and what the others' have more: k − 1 planes of t
+    /// dy of the first symbol, `[t]`, and how much the others' exceed it: k − 1 planes of t
     d_first: Vec<Lane>,
     d_others: Planes<Lane>,
 }

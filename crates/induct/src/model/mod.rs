@@ -1,8 +1,8 @@
 //! Models: their parameters, forward and backward.
 //!
-//! [`Model`] computes with one of a few engines, over blocks of lanes and in single precision;
-//! `choose` says which. [`twin`] computes the same in double precision, one sequence at a time, by the
-//! formulas. Operations in the residual stream have both in one file, under `ops`.
+//! [`Model`] computes with one of a few engines, over blocks of lanes and in single precision; `choose`
+//! decides which. [`twin`] computes the same in double precision, one sequence at a time, from the formulas.
+//! Operations in the residual stream have both versions in one file, under `ops`.
 
 mod activations;
 mod array;
@@ -53,7 +53,7 @@ pub const MAX_LENGTH: usize = 1 << 16;
 
 /// A model for sequences of at most t = `length` symbols out of k = `states`.
 ///
-/// It has no parameters of its own: they are one flat vector, which [`Layout`] gives names and shapes.
+/// It holds no parameters: they are one flat vector, to which [`Layout`] gives names and shapes.
 ///
 /// ```
 /// use induct::model::{Model, ModelSpec};
@@ -87,7 +87,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// If a setting is impossible, alone or together with the task.
+    /// If a setting is impossible by itself or in combination with the task.
     pub fn new(spec: &ModelSpec, states: usize, length: usize) -> Result<Self, Invalid> {
         require(
             (2..=MAX_STATES).contains(&states),
@@ -116,7 +116,7 @@ impl Model {
         Ok(Self::built(spec.clone(), kind, choice, Level::detect()))
     }
 
-    /// The model with a given engine and instructions.
+    /// The model with the given engine and instruction level.
     fn built(spec: ModelSpec, kind: Kind, choice: Choice, level: Level) -> Self {
         let compute: Arc<dyn Compute> = match (&kind, choice.engine) {
             (Kind::Minimal(shape), _) => {
@@ -140,7 +140,7 @@ impl Model {
         }
     }
 
-    /// The same model once for every set of vector instructions that this machine has, the best first.
+    /// The same model once per instruction level that this machine has, best first.
     #[cfg(test)]
     pub(crate) fn at_all_levels(&self) -> Vec<Self> {
         let at = |level| {
@@ -150,8 +150,8 @@ impl Model {
         Level::all().into_iter().map(at).collect()
     }
 
-    /// The same model, computed in its residual stream even where coordinates or tables would do: slower, with
-    /// the same results up to rounding.
+    /// The same model, computed in its residual stream even where coordinates or tables would do. It is
+    /// slower, and has the same results up to rounding.
     #[cfg(test)]
     pub(crate) fn in_residual_stream(&self) -> Self {
         let choice = Choice {
@@ -162,12 +162,12 @@ impl Model {
         Self::built(self.spec.clone(), self.kind.clone(), choice, self.level)
     }
 
-    /// Which engine and kernels compute it.
+    /// The engine and kernels that compute it.
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
 
-    /// Which kind it is, with its shape.
+    /// Its kind, with its shape.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
@@ -207,22 +207,22 @@ impl Model {
         }
     }
 
-    /// The instructions that it uses.
+    /// The instruction level that it uses.
     pub(crate) fn level(&self) -> Level {
         self.level
     }
 
-    /// What the scratch buffers of one block take, in bytes, without taking them: a little more than it is.
+    /// An upper bound on the memory of one block's scratch buffers, in bytes, without allocating them.
     pub fn scratch_bytes(&self) -> f64 {
         self.compute.scratch_bytes()
     }
 
-    /// What prepared parameters take, in bytes, without taking them: a little more than it is.
+    /// An upper bound on the memory of prepared parameters, in bytes, without allocating them.
     pub fn prepared_bytes(&self) -> f64 {
         self.compute.prepared_bytes()
     }
 
-    /// Whether making parameters ready is any work.
+    /// Whether preparing parameters takes any work.
     pub(crate) fn needs_preparation(&self) -> bool {
         !matches!(self.kind, Kind::Minimal(_))
     }

@@ -26,7 +26,7 @@ impl Default for ModelSpec {
 pub struct TransformerSpec {
     /// Number of layers, L.
     pub layers: usize,
-    /// Heads, H: one number, or one a layer.
+    /// Heads, H: one number, or one per layer.
     pub heads: Heads,
     /// Width of the residual stream, d.
     pub width: usize,
@@ -66,17 +66,17 @@ impl Default for TransformerSpec {
 pub enum Heads {
     /// The same number in every layer.
     Every(usize),
-    /// One number a layer.
+    /// One number per layer.
     PerLayer(Vec<usize>),
 }
 
-/// The most layers.
+/// The largest number of layers.
 const MAX_LAYERS: usize = 64;
 
 impl Heads {
     /// One number per layer, each dividing `width`.
     pub(super) fn resolve(&self, layers: usize, width: usize) -> Result<Vec<usize>, Invalid> {
-        // First of all: the list below has one entry per layer.
+        // Checked first, because the list below has one entry per layer.
         require(
             (1..=MAX_LAYERS).contains(&layers),
             "layers",
@@ -113,9 +113,9 @@ pub enum Positions {
     RelativeKey,
     /// A_ij = q_i · (k_j + v_{i−j}) / √d_head: what the paper's released code trains.
     RelativeQuery,
-    /// A learned vector a position, added to the embedding.
+    /// A learned vector per position, added to the embedding.
     Absolute,
-    /// None at all: the causal mask is the only order.
+    /// None at all: order enters through the causal mask only.
     None,
 }
 
@@ -136,7 +136,7 @@ pub enum TransformerStart {
     Bigram {
         /// How strongly attention prefers its target: scores differ by this much.
         sharpness: f64,
-        /// Factor from counted frequencies to logits (the footnote's a).
+        /// Factor from counted frequencies to logits (a in the paper's footnote).
         #[serde(default = "one")]
         output_scale: f64,
     },
@@ -171,7 +171,7 @@ impl Default for MinimalSpec {
 pub enum MinimalForm {
     /// M_ij = v_{i−j}: the paper's equation.
     Linear,
-    /// M_ij = softmax over j ≤ i of v_{i−j}: what the paper's released code trains, with its mask mended.
+    /// M_ij = softmax over j ≤ i of v_{i−j}: what the paper's released code trains, with its mask fixed.
     Softmax,
 }
 

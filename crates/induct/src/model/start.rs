@@ -23,7 +23,7 @@ pub(super) fn transformer(shape: &Transformer, spec: &TransformerSpec, seed: u64
     }
 }
 
-/// Whether the start asked for fits the architecture.
+/// Checks that the requested start fits the architecture.
 pub(super) fn check_transformer(spec: &TransformerSpec, states: usize) -> Result<(), Invalid> {
     let TransformerStart::Bigram {
         sharpness,
@@ -62,7 +62,7 @@ pub(super) fn check_transformer(spec: &TransformerSpec, states: usize) -> Result
     )
 }
 
-/// Whether the start asked for fits the form of a minimal model.
+/// Checks that the requested start fits the form of a minimal model.
 pub(super) fn check_minimal(spec: &MinimalSpec) -> Result<(), Invalid> {
     let counting = match spec.start {
         MinimalStart::Constant { w, v } => {
@@ -81,7 +81,7 @@ pub(super) fn check_minimal(spec: &MinimalSpec) -> Result<(), Invalid> {
     )
 }
 
-/// Normal weights, one stream a tensor; gains one, biases zero.
+/// Normal weights, one stream per tensor; gains one, biases zero.
 fn random(shape: &Transformer, init_std: f64, seed: u64) -> Vec<f32> {
     let address = Address {
         purpose: Purpose::Init,
@@ -112,17 +112,18 @@ fn random(shape: &Transformer, init_std: f64, seed: u64) -> Vec<f32> {
 /// The stream has three blocks of k columns: the symbol, the symbol before it, and the answer. Layer 1 looks
 /// one position back (score c there, 0 elsewhere) and copies that symbol into the second block. Layer 2
 /// compares the current symbol with every position's predecessor (score c where they agree) and averages the
-/// symbols found there into the third block, which the output reads, times `output_scale`.
+/// symbols found there into the third block. The output reads that block, times `output_scale`.
 ///
-/// What has to differ from the paper's text:
-/// - its k×3k matrices must be d×d: each is the identity from one block of rows to one block of columns;
-///   `W_K` of layer 2 reads block 2 into the columns that `W_Q` fills, else their product vanishes;
+/// It has to differ from the paper's text as follows:
+/// - the paper's k×3k matrices must be d×d: each is the identity from one block of rows to
+///   one block of columns; `W_K` of layer 2 reads block 2 into the columns that `W_Q` fills,
+///   or else their product vanishes;
 /// - scores are divided by √d, so the sharpness is multiplied by it;
-/// - positions p ≤ i are counted, the current one included (the text says p < i);
-/// - the first position has no predecessor: its softmax has only itself to look at, so it always counts as one
-///   more transition x₀ → x₀. No choice of weights avoids this: in layer 1 a sequence that starts with a
-///   symbol and one in which the symbol is repeated are mixtures of the same single vector;
-/// - before the current symbol has ever had a successor, all scores of layer 2 are equal and the output is the
+/// - positions p ≤ i are counted, including the current one (the text says p < i);
+/// - the first position has no predecessor: its softmax has only itself to look at, so it always counts as
+///   one more transition x₀ → x₀. No choice of weights avoids this: in layer 1 a sequence that starts with a
+///   symbol and one that repeats it are mixtures of the same single vector;
+/// - until the current symbol has had a successor, all scores of layer 2 are equal, and the output is the
 ///   frequency of symbols so far.
 fn bigram(shape: &Transformer, sharpness: f64, output_scale: f64) -> Vec<f32> {
     let (k, d) = (shape.states, shape.width);
@@ -141,7 +142,7 @@ fn bigram(shape: &Transformer, sharpness: f64, output_scale: f64) -> Vec<f32> {
     identity(&second.w_k, d, 1, 0, 1.0);
     identity(&second.w_v, d, 0, 2, 1.0);
     identity(&shape.unembed, k, 2, 0, output_scale as f32);
-    // The positional vector of lag 1 is one on every symbol's column; with t = 1 there is no lag 1.
+    // The positional vector of lag 1 is one in every symbol's column; with t = 1 there is no lag 1.
     if let (Some(v), true) = (&first.v, shape.length > 1) {
         params[v.start + d..v.start + d + k].fill(1.0);
     }

@@ -1,6 +1,6 @@
-//! The naive twin: every model in f64, one sequence at a time, written like its formulas.
+//! The naive twin: every model in f64, one sequence at a time, written like the formulas.
 //!
-//! It shares the parameters' layout with the fast path and nothing else. Tests check its gradients against
+//! It shares the layout of parameters with the fast path and nothing else. Tests check its gradients against
 //! finite differences, and the fast path against it.
 
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub fn gradient(model: &Model, params: &[f64], inputs: &[u8], d_logits: &Matrix)
     }
 }
 
-/// Scores and pattern of every layer and head: `[layer][head]` of two matrices [rows, rows].
+/// Scores and pattern of every layer and head: `[layer][head]`, two matrices [rows, rows] each.
 pub fn attention(model: &Model, params: &[f64], inputs: &[u8]) -> Vec<Vec<(Matrix, Matrix)>> {
     let Kind::Transformer(shape) = model.kind() else {
         return Vec::new();
@@ -281,7 +281,7 @@ fn store(grads: &mut [f64], place: &Range<usize>, values: &[f64]) {
     grads[place.clone()].copy_from_slice(values);
 }
 
-/// f(E) = mask(E W (M E)ᵀ) E, by its matrices.
+/// f(E) = mask(E W (M E)ᵀ) E, computed with its matrices.
 struct MinimalTwin<'a> {
     shape: &'a Minimal,
     /// E, [rows, k]

@@ -1,4 +1,4 @@
-//! Parts of slices whose length the compiler knows, so that a bound is checked once for all of their entries.
+//! Parts of slices whose length the compiler knows, so that bounds are checked once for all entries.
 
 /// N entries from `start` on.
 #[inline(always)]

@@ -1,9 +1,10 @@
-//! Causal convolution of sequences with a kernel each:
+//! Causal convolution of every sequence with a kernel per column:
 //!
 //! > n_ib = Σ_j≤i e(i−j, b) z_jb   ⟹   de(δ, b) = Σ_i dn_ib z_{i−δ,b}
 //!
-//! Every column b is a plane of its own, and goes in tiles of [`TALL`] rows (or lags) by [`BROAD`] keys (or rows), which have
-//! only [`LAGS`] lags between them. Planes have zeros around them, so that no tile is cut off at an edge.
+//! Every column b is a separate plane. It is processed in tiles of [`TALL`] rows (or lags) by
+//! [`BROAD`] keys (or rows), which have only [`LAGS`] lags between them. Planes are padded with zeros,
+//! so that no tile is cut off at an edge.
 
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::window::window;
@@ -15,7 +16,7 @@ const LAGS: usize = TALL + BROAD - 1;
 /// Zeros before the first and after the last row of a plane.
 pub const PAD: usize = TALL;
 
-/// Columns of `rows` numbers each, one after the other, with zeros around them.
+/// Columns of `rows` numbers each, one after the other, padded with zeros.
 #[derive(Clone, Debug)]
 pub struct Planes<T> {
     rows: usize,
@@ -31,7 +32,7 @@ impl<T: Copy> Planes<T> {
         }
     }
 
-    /// One column with all its padding, row 0 being at [`PAD`].
+    /// One column with all its padding; row 0 is at [`PAD`].
     fn padded(&self, column: usize) -> &[T] {
         &self.data[column * (self.rows + 2 * PAD)..][..self.rows + 2 * PAD]
     }
@@ -40,7 +41,7 @@ impl<T: Copy> Planes<T> {
         &mut self.data[column * (self.rows + 2 * PAD)..][..self.rows + 2 * PAD]
     }
 
-    /// How many columns there are.
+    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.data.len() / (self.rows + 2 * PAD)
     }
@@ -66,7 +67,7 @@ impl<T: Copy> Planes<T> {
         })
     }
 
-    /// Puts zeros after the first `rows` rows.
+    /// Writes zeros after the first `rows` rows.
     pub fn end_after(&mut self, rows: usize, zero: T) {
         for column in 0..self.columns() {
             self.padded_mut(column)[PAD + rows..][..PAD].fill(zero);
@@ -75,7 +76,8 @@ impl<T: Copy> Planes<T> {
 }
 
 leveled!(
-    /// Sets the planes to indicators of the symbols from `first` on: one where a sequence has it, else zero.
+    /// Sets the planes to indicators of the symbols from `first` on: one where a
+    /// sequence has the symbol, else zero.
     pub fn set_symbols<const FUSED: bool>(
         inputs: &[[u8; LANES]],
         first: usize,
@@ -83,7 +85,7 @@ leveled!(
     ) {
         for column in 0..planes.columns() {
             let (symbol, plane) = (first + column, planes.column_mut(column));
-            // Two rows at a time: one alone, the compiler would turn the loop around.
+            // Two rows at a time: with one alone, the compiler would interchange the loops.
             let (pairs, odd) = inputs.as_chunks();
             for (z, [a, b]) in plane.chunks_exact_mut(2).zip(pairs) {
                 z[0] = Lane::is(a, symbol);
@@ -96,7 +98,7 @@ leveled!(
     }
 );
 
-/// Sets `out` to the first `rows` rows of the convolutions of z with e; what it holds behind them is of no use.
+/// Sets `out` to the first `rows` rows of the convolutions of z with e. Its later rows are meaningless.
 pub fn convolve(
     level: Level,
     e: &Planes<f32>,
@@ -149,7 +151,8 @@ leveled!(
         for first in (0..rows).step_by(TALL) {
             let mut sums = [Lane::ZERO; TALL];
             for i in (first..rows).step_by(BROAD) {
-                // Row i + u and lag first + s meet at key i − first + u − s: entry u − s + TALL − 1 of `keys`.
+                // Row i + u and lag first + s meet at key i − first + u − s:
+                // entry u − s + TALL − 1 of `keys`.
                 let slopes: &[Lane; BROAD] = window(dn, PAD + i);
                 let keys: &[Lane; LAGS] = window(z, PAD + i - first + 1 - TALL);
                 for u in 0..BROAD {

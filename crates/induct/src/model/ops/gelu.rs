@@ -10,9 +10,11 @@ const CUBIC_TERM: f64 = 0.044_715;
 const CUBIC: f32 = CUBIC_TERM as f32;
 
 leveled!(
-    /// Sets y to gelu(x), and x to the slope dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh² u) u′ there, for the backward.
+    /// Sets y to gelu(x), and x to the slope dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh²
+    /// u) u′ there, for the backward.
     pub fn forward<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
-        // Two at a time: a loop over single lanes would be turned around by the compiler, to vectors of one lane's numbers.
+        // Two at a time: the compiler would interchange a loop over single lanes, to
+        // vectors of one lane's numbers.
         let (mut x, mut y) = (x.chunks_exact_mut(2), y.chunks_exact_mut(2));
         for (x, y) in (&mut x).zip(&mut y) {
             for u in 0..2 {

@@ -1,16 +1,17 @@
 //! y_i = x_i W (+ b): a row vector times a matrix, at every position.
 //!
-//! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ, of lanes with plain numbers, and xᵀ dy, of lanes
-//! with lanes. Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
+//! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ multiply lanes with
+//! plain numbers, and xᵀ dy multiplies lanes with lanes. Shapes: x, dx [rows, inner], W, dW
+//! [inner, outer], y, dy [rows, outer].
 
 use crate::lanes::{Lane, Level, leveled};
 use crate::model::matrix::Matrix;
 
-/// Sides of a tile: its 8 sums keep both multipliers of a core busy and leave registers for what is multiplied.
+/// Sides of a tile: its 8 sums keep both multipliers of a core busy and leave registers for the operands.
 const TALL: usize = 2;
 const BROAD: usize = 4;
 
-/// Calls `$tile::<FUSED, n>` along `0..$count`, with tiles of [`BROAD`] and, for what is left, 2 and 1.
+/// Calls `$tile::<FUSED, n>` along `0..$count`, with tiles of [`BROAD`] and, for the remainder, 2 and 1.
 macro_rules! along {
     ($count:expr, |$start:ident| $tile:ident::<$($flag:tt),*>($($argument:expr),* $(,)?)) => {
         let mut $start = 0;
@@ -45,7 +46,7 @@ pub fn forward(level: Level, x: &[Lane], w: &[f32], b: &[f32], inner: usize, y: 
     products::<true>(level, x, w, b, inner, b.len(), y);
 }
 
-/// y += x W  ⟹  dx += dy Wᵀ, but for the first `data` numbers of a row of x.
+/// y += x W  ⟹  dx += dy Wᵀ, except for the first `data` numbers of a row of x.
 pub fn input_backward(
     level: Level,
     w: &[f32],
@@ -57,7 +58,7 @@ pub fn input_backward(
     input_products::<false>(level, w, inner, outer, data, dy, &[], dx);
 }
 
-/// y += f(x) W  ⟹  dx = f′(x) · dy Wᵀ, the slopes f′(x) being [rows, inner].
+/// y += f(x) W  ⟹  dx = f′(x) · dy Wᵀ, with the slopes f′(x) [rows, inner].
 pub fn input_backward_through(
     level: Level,
     w: &[f32],
@@ -79,7 +80,8 @@ leveled!(
         dy: &[Lane],
         dw: &mut [Lane],
     ) {
-        // Column by column, so that what a tile reads of dy stays in the cache while all of x meets it.
+        // Column by column, so that a tile's part of dy stays in the cache while
+        // all of x is multiplied with it.
         along!(outer, |c| weight_columns::<FUSED>(
             x, dy, inner, outer, c, dw
         ));
@@ -184,7 +186,8 @@ leveled!(
     }
 );
 
-/// dx[row.., first..first + A] += dy[row.., outer] W[first..first + A, outer]ᵀ for R rows, or set to that times the slope
+/// dx[row.., first..first + A] += dy[row.., outer] W[first..first + A, outer]ᵀ for R rows,
+/// or set to that times the slope
 #[inline(always)]
 fn input_tile<const FUSED: bool, const THROUGH: bool, const R: usize, const A: usize>(
     dy: &[Lane],

@@ -1,8 +1,8 @@
-//! The operations models are made of. Each file holds one: its formula, the fast forward and backward over
-//! lanes, and the naive f64 twin of both. Whole models are compared with their twins in `tests/models.rs`.
+//! The operations that models are made of. Each file holds one: its formula, the fast forward and backward
+//! over lanes, and the naive f64 twin of both. `model/tests/twin.rs` compares whole models with their twins.
 //!
 //! Activations of the fast path are [`Lane`](super::Lane)s, [positions, features]; parameters are plain f32,
-//! shared by all lanes; gradients of parameters are kept by lane and summed once a block.
+//! shared by all lanes; gradients of parameters are kept by lane and summed once per block.
 
 pub mod attention;
 pub(crate) mod convolution;

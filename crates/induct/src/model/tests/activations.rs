@@ -1,4 +1,4 @@
-//! Activations by name against the twin, and against each other.
+//! Checks named activations against the twin, and against each other.
 
 use super::{architectures, tokens, weights};
 use crate::lanes::LANES;

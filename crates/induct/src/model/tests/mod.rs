@@ -51,7 +51,7 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
         .collect()
 }
 
-/// Weights away from any special point: normal-sized, gains and biases included.
+/// Weights away from any special point: of order one, including gains and biases.
 pub fn weights(model: &Model, scale: f64) -> Vec<f64> {
     let mut rng = Address {
         purpose: Purpose::Init,
@@ -78,18 +78,18 @@ pub fn tokens(states: usize, length: usize, used: usize) -> TokenBlock {
     block
 }
 
-/// Whether the model works in coordinates.
+/// Whether the model is computed in coordinates.
 pub fn in_coordinates(model: &Model) -> bool {
     model.choice().engine == Kernel::Coordinates
 }
 
-/// Whether the model's first layer goes by tables or in coordinates, in the residual stream.
+/// Whether the model is computed in the residual stream, with its first layer by tables or in coordinates.
 pub fn by_tables(model: &Model) -> bool {
     model.choice().first != Kernel::FirstPlain
 }
 
-/// The model with every set of instructions that this machine has and, if it works in coordinates or by
-/// tables, without them as well.
+/// The model at every instruction level that this machine has and, if it uses coordinates
+/// or tables, without them as well.
 pub fn paths(model: &Model) -> Vec<Model> {
     let mut paths = model.at_all_levels();
     if in_coordinates(model) || by_tables(model) {

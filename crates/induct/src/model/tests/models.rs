@@ -33,7 +33,7 @@ fn changing_a_future_symbol_changes_no_earlier_output() {
                 after[changed * states..],
                 "{name}"
             );
-            // The twin as well: it is what gradients are judged by.
+            // The twin as well, because gradients are checked against it.
             let params: Vec<f64> = params.iter().map(|&w| f64::from(w)).collect();
             let [a, b] = [&sequence, &other].map(|s| twin::logits(&model, &params, s).data);
             assert_eq!(
@@ -104,8 +104,8 @@ fn starting_weights_depend_on_the_seed_only() {
     assert_ne!(first, other);
     let variance = first.iter().map(|w| f64::from(w * w)).sum::<f64>() / first.len() as f64;
     assert!((variance.sqrt() / 0.02 - 1.0).abs() < 0.05);
-    // Printed by this model when its starting weights were first checked as above; a change means that
-    // old recipes no longer repeat.
+    // Printed by this model when its starting weights were first checked as above. A change means that old
+    // recipes no longer reproduce.
     assert_eq!(first[..3], STABLE_START);
 }
 
@@ -147,7 +147,8 @@ fn the_bigram_construction_approaches_bigram_frequencies_as_it_sharpens() {
             for i in 0..length {
                 let mut counts = followers(&sequence[..=i], states);
                 if counts.iter().sum::<f64>() == 0.0 {
-                    // Never followed so far: all positions look alike, and what is left is their frequency.
+                    // It had no successor so far: all positions look alike, and
+                    // what is left is their frequency.
                     sequence[..=i]
                         .iter()
                         .for_each(|&symbol| counts[symbol as usize] += 1.0);

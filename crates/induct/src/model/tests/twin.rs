@@ -1,4 +1,4 @@
-//! The fast path against its f64 twin, and the twin against finite differences.
+//! Checks the fast path against its f64 twin, and the twin against finite differences.
 
 use std::ops::Range;
 
@@ -158,8 +158,8 @@ fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenB
             (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
             "{context}: loss {total}, twin {exact_total}"
         );
-        // Some groups have next to no gradient (W_Q when t = 1 or attention is saturated): it is a difference
-        // of large numbers, and is held against one percent of the whole gradient instead.
+        // Some groups have almost no gradient (W_Q when t = 1 or attention is saturated). It is a difference
+        // of large numbers, so it is checked against one percent of the whole gradient instead.
         let floor = 1e-2 * norm(&exact);
         for tensor in model.layout().tensors() {
             let range = tensor.range.clone();
@@ -201,7 +201,7 @@ fn the_fast_path_matches_its_twin_at_large_weights() {
     }
 }
 
-/// Scores that favour an absent symbol strongly: shares of what is not there must not overflow.
+/// Scores that strongly favour an absent symbol: shares of absent symbols must not overflow.
 #[test]
 fn symbols_that_are_not_in_the_context_do_no_harm() {
     let (states, length, width) = (3, 8, 8);
@@ -236,7 +236,7 @@ fn symbols_that_are_not_in_the_context_do_no_harm() {
     }
 }
 
-/// Sizes that fill several groups of rows, blocks of keys and tiles, and leave something over.
+/// Sizes that fill several groups of rows, blocks of keys and tiles, and leave a remainder.
 #[test]
 fn the_fast_path_matches_its_twin_at_larger_sizes() {
     let spec = |positions, layers, heads, width| {
@@ -267,8 +267,8 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
     }
 }
 
-/// Last layers of many coordinates, whose rows are lanes: groups of 1 to 4 vectors, full or not, one head or several, gentle scores or
-/// large ones.
+/// Last layers with many coordinates, whose rows are lanes: groups of 1 to 4 vectors, full or not, with one
+/// head or several, and with small or large scores.
 #[test]
 fn last_layers_by_row_match_the_twin() {
     for (heads, width, states, lengths) in [
@@ -286,7 +286,7 @@ fn last_layers_by_row_match_the_twin() {
             let used = if length == 33 { 3 } else { LANES };
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
             assert_fast_matches_twin("by row", &spec, (states, length, used), 0.3);
-            // (A single position leaves nothing of large scores but rounding.)
+            // (With a single position, large scores leave nothing but rounding.)
             if length > 1 {
                 assert_fast_matches_twin("by row", &spec, (states, length, used), 0.9);
             }
@@ -294,7 +294,8 @@ fn last_layers_by_row_match_the_twin() {
     }
 }
 
-/// First layers that go by tables of places, or in coordinates below an MLP: sizes that fill several groups and tiles, and leave something over.
+/// First layers that use tables of places, or coordinates below an MLP: sizes that fill several groups and
+/// tiles, and leave a remainder.
 #[test]
 fn first_layers_of_their_own_match_the_twin() {
     for positions in [
@@ -326,7 +327,7 @@ fn first_layers_of_their_own_match_the_twin() {
     }
 }
 
-/// The construction's scores are a thousand apart, its contexts long, its symbols many: nothing overflows.
+/// The construction's scores are a thousand apart, its contexts long, its symbols many: nothing may overflow.
 #[test]
 fn sharp_attention_stays_finite_and_exact() {
     for (states, length) in [(2, 2000), (50, 100)] {
@@ -354,7 +355,7 @@ fn sharp_attention_stays_finite_and_exact() {
     }
 }
 
-/// The last position alone is what the whole forward says of it.
+/// Computing the last position alone gives what the whole forward gives there.
 #[test]
 fn the_last_position_alone_is_the_same() {
     let (states, length) = (3, 19);

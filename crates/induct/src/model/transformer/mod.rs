@@ -1,5 +1,5 @@
-//! The transformer: its shape and parameters. Two fast paths compute the same: [`residual`] for every
-//! architecture, [`coordinates`] for those (or for the first layer of those) that need only a few numbers a position.
+//! The transformer: its shape and parameters. Two fast paths compute it: [`residual`] for every architecture,
+//! and [`coordinates`] for those (or for the first layer of those) that need only a few numbers per position.
 //!
 //! ```text
 //! h⁰_i = E[x_i] (+ absolute position)
@@ -21,7 +21,7 @@ use super::ops::attention::RelativeTerm;
 use super::spec::{Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
 
-/// A transformer's shape and the places of its parameters.
+/// A transformer's shape and where its parameters are.
 #[derive(Clone, Debug)]
 pub struct Transformer {
     pub(in crate::model) states: usize,
@@ -39,7 +39,7 @@ pub struct Transformer {
     pub(in crate::model) layout: Layout,
 }
 
-/// Places of one layer's parameters.
+/// Where one layer's parameters are.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct Layer {
     pub heads: usize,
@@ -55,14 +55,14 @@ pub(in crate::model) struct Layer {
     pub mlp: Option<Mlp>,
 }
 
-/// Places of a normalisation's gain and bias, `[d]` each.
+/// Where a normalisation's gain and bias are, `[d]` each.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct Norm {
     pub gain: Range<usize>,
     pub bias: Range<usize>,
 }
 
-/// Places of an MLP's parameters.
+/// Where an MLP's parameters are.
 #[derive(Clone, Debug)]
 pub(in crate::model) struct Mlp {
     pub norm: Option<Norm>,

@@ -1,7 +1,7 @@
-//! A head's positional table by plane: one plane per coordinate, lags side by side.
+//! A head's positional table by plane: one plane per coordinate, with lags contiguous.
 
-/// Planes of numbers by lag. Each begins with `AHEAD` entries for lags below zero, of keys that only some rows
-/// of a tile see.
+/// Planes of numbers by lag. Each begins with `AHEAD` entries for negative lags, of keys
+/// that only some rows of a tile see.
 #[derive(Clone, Debug)]
 pub struct LagPlanes<const AHEAD: usize> {
     width: usize,
@@ -18,7 +18,7 @@ impl<const AHEAD: usize> LagPlanes<AHEAD> {
         }
     }
 
-    /// Entries per plane, those ahead included.
+    /// Entries per plane, including those ahead of lag zero.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -43,7 +43,7 @@ impl<const AHEAD: usize> LagPlanes<AHEAD> {
         &mut self.data[plane * self.width + AHEAD + lag]
     }
 
-    /// All numbers from entry `first` of a plane on, which is lag `first` − `AHEAD`.
+    /// All numbers of a plane from entry `first` on, which is lag `first` − `AHEAD`.
     #[inline(always)]
     pub fn tail(&self, plane: usize, first: usize) -> &[f32] {
         &self.data[plane * self.width + first..]

@@ -5,8 +5,8 @@
 //! - s_ij = q_i · k_j / √m               (`RelativeTerm::Absent`), for j ≤ i;
 //! - p_ij = softmax_j s_ij, and out_i = Σ_j p_ij u_j.
 //!
-//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever kept; [`placed`] is for symbols at
-//! absolute places, and [`naive`] the twin of both.
+//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever stored; [`placed`] is
+//! for symbols at absolute places, and [`naive`] is the twin of both.
 
 pub mod fast;
 pub mod lags;
@@ -15,7 +15,7 @@ pub mod placed;
 
 use crate::lanes::Lane;
 
-/// Multiplications and additions of a fused exponential, beside those of a score.
+/// Multiplications and additions of a fused exponential, in addition to those of a score.
 pub const EXPONENTIAL: usize = 7;
 
 /// Where the positional vector r_{i−j} enters a score.
@@ -32,9 +32,9 @@ pub enum RelativeTerm {
 /// One row of one head's attention, shown to a probe as the forward computes it: the entries for j ≤ i.
 #[derive(Clone, Copy, Debug)]
 pub struct AttnRow<'a> {
-    /// Which layer.
+    /// The layer's number.
     pub layer: usize,
-    /// Which head of it.
+    /// The head's number within its layer.
     pub head: usize,
     /// The position that attends, i.
     pub position: usize,
@@ -44,5 +44,5 @@ pub struct AttnRow<'a> {
     pub attn_pattern: &'a [Lane],
 }
 
-/// Whoever looks at attention.
+/// Anything that observes attention.
 pub type AttnProbe<'a> = &'a mut dyn FnMut(AttnRow);

@@ -3,7 +3,7 @@
 use super::RelativeTerm;
 use crate::model::matrix::Matrix;
 
-/// One head in f64, with its whole pattern kept. Queries, keys, values [rows, m]; positions [t, m].
+/// One head in f64, which keeps its whole pattern. Queries, keys, values [rows, m]; positions [t, m].
 pub struct Naive {
     relative: RelativeTerm,
     queries: Matrix,

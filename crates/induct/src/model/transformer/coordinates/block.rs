@@ -1,8 +1,9 @@
 //! Forward and backward over one block of lanes, in coordinates.
 //!
-//! The last layer goes by small groups of rows: forward, loss and backward of a group follow one another, because
-//! a row's logits depend on nothing that later rows do. So the exponentials of its attention are computed once, and never leave
-//! the cache. Layers below compute theirs again in the backward (the first one has none as a rule, see [`one_hot`]).
+//! The last layer is processed in small groups of rows. Forward, loss and backward of a group follow one
+//! another, because a row's logits do not depend on later rows. So the exponentials of its attention are
+//! computed once, and never leave the cache. Layers below compute theirs again in the backward (the first one
+//! usually has none, see [`one_hot`]).
 
 use std::ops::Range;
 
@@ -30,8 +31,8 @@ impl Coordinates {
         self.output(tables, first..inputs.len(), work, logits);
     }
 
-    /// Forward, loss and backward: adds the gradient of every table, by lane. `loss` is shown logits as they come and
-    /// answers with their gradient; both are [rows, k].
+    /// Forward, loss and backward: adds the gradient of every table, by lane. `loss` receives logits as they
+    /// are computed and returns their gradient; both are [rows, k].
     pub fn gradient(
         &self,
         tables: &Tables,
@@ -67,7 +68,7 @@ impl Coordinates {
         }
     }
 
-    /// Forward, loss and backward of the last layer, a group of rows after the other.
+    /// Forward, loss and backward of the last layer, one group of rows after the other.
     fn last_by_group(
         &self,
         tables: &Tables,
@@ -99,8 +100,8 @@ impl Coordinates {
         }
     }
 
-    /// The way back through a [`forward`](Self::forward) of all `rows`, given the gradient of what it wrote: adds that of every table,
-    /// by lane.
+    /// The backward of a [`forward`](Self::forward) of all `rows`, given the gradient of what it wrote: adds
+    /// that of every table, by lane.
     pub fn backward(
         &self,
         tables: &Tables,
@@ -130,7 +131,7 @@ impl Coordinates {
         }
     }
 
-    /// Turns to layer `l`: must come before the first group of its rows, and after the layers below.
+    /// Switches to layer `l`: call it after the layers below, and before the first group of its rows.
     fn turn_to(&self, tables: &Tables, l: usize, work: &mut Scratch) {
         let (plan, layer) = (&self.layers[l], &mut work.layers[l]);
         for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
@@ -141,7 +142,7 @@ impl Coordinates {
         }
     }
 
-    /// Some rows of layer `l`, and with them the coordinates after it.
+    /// Computes some rows of layer `l`, and the coordinates after it.
     fn forward_layer(&self, tables: &Tables, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
         let Scratch {
@@ -163,7 +164,7 @@ impl Coordinates {
                 self.forward_group(key, tables, places, y, head, group);
             }
         }
-        // y′ = [y, c¹ … c^H]; what is after the last layer stays where it is.
+        // y′ = [y, c¹ … c^H]; the output of the last layer stays where it is.
         let Some(next) = rest.first_mut() else {
             return;
         };
@@ -176,8 +177,8 @@ impl Coordinates {
         }
     }
 
-    /// The gradients of some rows of layer `l`, given that of the coordinates after it (of the last layer: its dy and dc). Where the rows are one group, its
-    /// forward must have come just before.
+    /// The gradients of some rows of layer `l`, given that of the coordinates after it (for the last layer,
+    /// its dy and dc). If the rows are one group, call it right after the group's forward.
     fn backward_layer(
         &self,
         tables: &Tables,

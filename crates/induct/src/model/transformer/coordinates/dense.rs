@@ -1,5 +1,5 @@
-//! Products of small dense matrices, added to what is there. A matrix is a slice and its row stride, so
-//! that heads (blocks of columns) need no copies.
+//! Products of small dense matrices, added to an output. A matrix is a slice and its row stride, so that
+//! heads (blocks of columns) need no copies.
 
 use crate::lanes::{LANES, Lane, leveled};
 
@@ -70,8 +70,9 @@ pub(super) fn add_product(
 
 leveled!(
     /// out[n, m] += factor · a[n, inner] b[m, inner]ᵀ
-    /// Eight columns at a time, where there are as many: every sum still goes along `inner` in order, and is rounded twice, so that it is the
-    /// same with all instructions.
+    ///
+    /// It takes eight columns at a time, where there are that many. Every sum still runs along `inner` in
+    /// order, and is rounded twice, so that it is the same at all instruction levels.
     pub(super) fn add_product_with_transposed<const FUSED: bool>(
         out: ViewMut,
         a: View,
@@ -107,11 +108,11 @@ leveled!(
     }
 );
 
-/// Rows of a that go together, and the longest of them.
+/// Rows of a that are taken together, and the largest row length for that.
 const TALL: usize = 4;
 const DEEP: usize = 128;
 
-/// The same for R rows from i on and the eight columns from j on, whose numbers lie side by side in `turned`.
+/// The same for R rows from i on and the eight columns from j on, whose numbers are contiguous in `turned`.
 #[inline(always)]
 fn add_rows<const R: usize>(
     out: &mut ViewMut,

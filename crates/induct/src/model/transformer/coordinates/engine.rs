@@ -17,7 +17,7 @@ pub(in crate::model) struct InCoordinates {
 }
 
 impl InCoordinates {
-    /// The engine for `shape`, as chosen.
+    /// The engine for `shape`, with the chosen kernels.
     pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level) -> Self {
         let plan = Coordinates::new(&shape, choice, level);
         Self { shape, plan }

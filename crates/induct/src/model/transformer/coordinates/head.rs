@@ -11,7 +11,7 @@ use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::{self, Asking, Columns};
 
 impl LayerPlan {
-    /// Rows that go forward, and backward, together.
+    /// Rows that go forward and backward together.
     pub(super) fn group_size(&self) -> usize {
         match self.uses(Kernel::Narrow) {
             true => narrow::GROUP,
@@ -45,7 +45,7 @@ impl Coordinates {
         }
     }
 
-    /// Gradients of one group of rows, right after its forward.
+    /// Gradients of one group of rows. Call it right after the group's forward.
     #[expect(
         clippy::too_many_arguments,
         reason = "all that one head reads and adds to"
@@ -93,7 +93,7 @@ impl Coordinates {
         }
     }
 
-    /// A head as attention of any size: its coordinates are keys and values at once.
+    /// A head as attention of any size: its coordinates are both keys and values.
     pub(super) fn wide<'a>(
         &self,
         m: usize,

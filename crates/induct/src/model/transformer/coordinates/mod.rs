@@ -1,13 +1,13 @@
 //! The transformer in coordinates: exact, and much smaller than its residual stream.
 //!
 //! Without layer norm, MLP and absolute positions, everything in the stream is an affine function of a few
-//! numbers a position. Write
+//! numbers per position. Write
 //!
 //! > h_i = A₀ + y_i A₁…
 //!
-//! where y_i ∈ Rᵐ depends on the data and A ∈ R^((1+m)×d) on the parameters only. At the bottom y_i is the
-//! one-hot symbol without its first entry (one-hot entries sum to one, so that one is redundant), A₀ = E₀ and
-//! A_c = E_c − E₀. Pushing A through W_Q, W_K and W_V gives for each head two small tables,
+//! where y_i ∈ Rᵐ depends on the data and A ∈ R^((1+m)×d) on the parameters only. At the bottom, y_i is the
+//! one-hot symbol without its first entry (one-hot entries sum to one, so the first is redundant), A₀ = E₀
+//! and A_c = E_c − E₀. Pushing A through W_Q, W_K and W_V gives each head two small tables,
 //!
 //! > qk = A_Q A_K,₁…ᵀ / √d_head   ((1+m)×m),   positions = v A_Kᵀ / √d_head   (t×(1+m)),
 //!
@@ -17,13 +17,14 @@
 //!
 //! Both tables are kept in units of ln 2, because powers of two are cheaper than powers of e.
 //!
-//! (With relative-query positions it is A_Q instead of A_K in the second table, and y_i instead of y_j beside it.)
-//! The averages c_i = Σ_j p_ij y_j are m more coordinates: averages of numbers that sum to one sum to one. So the
-//! layer's output is again of that form, with y′ = [y, c¹ … c^H] and A′ = [A₀ + Σ_h A_V,₀ W_O; A₁…; A_V,₁… W_O …],
-//! and logits = h P is one more table. (Where an MLP comes after the first layer, that one ends in the stream, h = y′ A′.)
+//! (With relative-query positions, the second table has A_Q instead of A_K, and y_i instead of y_j beside
+//! it.) The averages c_i = Σ_j p_ij y_j are m more coordinates: averages of numbers that sum to one sum to
+//! one. So the layer's output has that form again, with y′ = [y, c¹ … c^H] and A′ = [A₀ + Σ_h A_V,₀ W_O; A₁…;
+//! A_V,₁… W_O …], and logits = h P is one more table. (Where an MLP follows the first layer, that layer ends
+//! in the stream, h = y′ A′.)
 //!
-//! A step computes the tables once ([`Coordinates::prepare`]), runs all blocks on them ([`block`]), and carries
-//! the tables' gradients back to the parameters once ([`Coordinates::pull_back`]).
+//! A step computes the tables once ([`Coordinates::prepare`]), runs all blocks on them ([`block`]), and
+//! carries the tables' gradients back to the parameters once ([`Coordinates::pull_back`]).
 
 mod block;
 mod by_row;
@@ -52,7 +53,7 @@ pub(in crate::model) use engine::InCoordinates;
 pub use scratch::Scratch;
 pub use tables::Tables;
 
-/// How a transformer works in coordinates: sizes and the places of its tables.
+/// How a transformer works in coordinates: its sizes and where its tables are.
 #[derive(Clone, Debug)]
 pub struct Coordinates {
     states: usize,
@@ -62,7 +63,7 @@ pub struct Coordinates {
     layers: Vec<LayerPlan>,
     /// Coordinates after the last layer.
     last: usize,
-    /// What comes out of them: k logits, or the d numbers of the stream, where it goes on from there.
+    /// Size of the output: k logits, or the d numbers of the stream, where it continues from there.
     outputs: usize,
     /// [1 + last, outputs]
     output: Range<usize>,
@@ -92,14 +93,14 @@ impl LayerPlan {
     }
 }
 
-/// Places of a head's tables.
+/// Where a head's tables are.
 #[derive(Clone, Debug)]
 struct HeadPlan {
     /// [1 + m, m]
     qk: Range<usize>,
     /// [t, 1 + m]
     positions: Range<usize>,
-    /// `[1 + m]`: the part of a score that does not depend on j; for recorded scores only.
+    /// `[1 + m]`: the part of a score that does not depend on j; only needed for recorded scores.
     constant: Range<usize>,
 }
 
@@ -147,8 +148,8 @@ impl Coordinates {
         }
     }
 
-    /// Multiplications that the gradient of one sequence takes. An upper count: gradients of data and a second
-    /// pass of the last layer's scores are in it, though nobody computes them.
+    /// Multiplications for the gradient of one sequence. This is an upper bound: it includes gradients of
+    /// data and a second pass over the last layer's scores, which are never computed.
     fn multiplications(&self) -> usize {
         let (t, k) = (self.length, self.states);
         let (pairs, top) = (t * (t + 1) / 2, self.layers.len() - 1);
@@ -168,13 +169,13 @@ impl Coordinates {
         count
     }
 
-    /// How many coordinates of every layer, the first ones, are data, and need no gradient: the symbols.
+    /// How many leading coordinates of every layer are data, and need no gradient: the symbols.
     fn data(&self) -> usize {
         self.states - 1
     }
 
-    /// Coordinates and places of the last layer's heads, if gradients take its rows as lanes: where coordinates are too many to be kept
-    /// in registers, and some of them averages.
+    /// Coordinates and tables of the last layer's heads, if gradients take its rows as lanes. They do where
+    /// coordinates are too many to be kept in registers, and some of them are averages.
     fn heads_by_row(&self) -> impl Iterator<Item = (usize, &HeadPlan)> {
         let last = &self.layers[self.layers.len() - 1];
         let heads = if last.uses(Kernel::ByRow) {
@@ -185,7 +186,7 @@ impl Coordinates {
         heads.iter().map(|head| (last.m, head))
     }
 
-    /// How many lanes [`work`](Self::work) holds, or a few more.
+    /// An upper bound, within a few lanes, on the size of [`work`](Self::work).
     pub fn work_len(&self) -> f64 {
         let (t, k) = (self.length as f64, self.states as f64);
         let lanes = LANES as f64;
@@ -204,20 +205,21 @@ impl Coordinates {
         }
         for (m, _) in self.heads_by_row() {
             let (m, rows) = (m as f64, t + lanes);
-            // Coordinates and values of keys and queries, the weights of a group of eight sequences, and gradients.
+            // Coordinates and values of keys and queries, the weights of a group of
+            // eight sequences, and gradients.
             total += t * 2.0 * (m + k) + 3.0 * m * k + 4.0 * (m + k) * rows;
             total += (lanes + 1.0) * by_row::GROUP as f64 * (rows + 2.0 * k) + lags(m);
         }
         total
     }
 
-    /// How many numbers the tables for a stream of `width` numbers hold, or a few more.
+    /// An upper bound, within a few numbers, on the size of the tables for a stream of `width` numbers.
     pub fn tables_len(&self, width: usize) -> f64 {
         let (t, k, d) = (self.length as f64, self.states as f64, width as f64);
         let plane = t + 2.0 * PAD as f64;
         let mut total = self.size as f64 + 2.0 * (1.0 + self.last as f64) * d;
         for plan in &self.layers {
-            // A basis and its three projections, and the gradients of them.
+            // A basis and its three projections, and their gradients.
             total += 8.0 * (1.0 + plan.m as f64) * d + plan.heads.len() as f64;
         }
         total += self.layers[0].heads.len() as f64 * k * (plane + k);

@@ -1,22 +1,24 @@
-//! Attention over at most eight coordinates ([`NARROW`](crate::model::choose::NARROW)): one head, one block of lanes, a few rows at a time.
+//! Attention over at most eight coordinates ([`NARROW`](crate::model::choose::NARROW)): one head and one
+//! block of lanes, a few rows at a time.
 //!
-//! With y_j the M coordinates of position j, w_i what the query asks of them and T the positional table
-//! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), both in units of ln 2:
+//! Let y_j be the M coordinates of position j, w_i what the query asks of them, and T the positional table
+//! (its row for a lag δ = i − j holds a bias T_δ0 and M slopes T_δr), the last two in units of ln 2:
 //!
 //! - s_ij = T_δ0 + Σ_r (w_ir + T_δr) y_jr            (positions meet the key)
 //! - s_ij = T_δ0 + Σ_r w_ir y_jr + T_δr y_ir         (positions meet the query)
 //! - p_ij = 2^s_ij / Σ_l≤i 2^s_il,  c_ir = Σ_j p_ij y_jr
 //!
-//! All that belongs to a row stays in registers. `bounded` promises that no score is beyond ±40: then the largest score
-//! need not be known, and a row is done in one pass. `key` says that positions meet the key. The compiler knows both,
-//! and M: a branch in the innermost loop would cost more than it decides.
+//! Everything that belongs to a row stays in registers. `bounded` promises that no score is beyond ±40: then
+//! the largest score need not be known, and a row takes one pass. `key` says that positions meet the key. The
+//! compiler knows both, and M: a branch in the innermost loop would cost more than it saves.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
 
-/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`]. Scores are bounded only where positions meet the key.
+/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`]. Scores are bounded
+/// only where positions meet the key.
 macro_rules! with_key {
     ($key:expr, $function:ident $arguments:tt) => {
         match $key.m {
@@ -40,8 +42,9 @@ macro_rules! with_key {
     };
 }
 
-/// Calls `$function::<KEY, M, DATA>` for a [`KernelKey`]: DATA is the number of coordinates that are data, which need no gradient,
-/// or a smaller one. Half of them are where one head stands on the symbols; one is at least.
+/// Calls `$function::<KEY, M, DATA>` for a [`KernelKey`]. DATA is the number of coordinates that are
+/// data, which need no gradient, or a smaller number. Where one head stands on the symbols, half of them
+/// are data; at least one always is.
 macro_rules! with_backward_key {
     ($key:expr, $function:ident $arguments:tt) => {
         match ($key.m, $key.data) {
@@ -71,7 +74,7 @@ macro_rules! with_backward_key {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelKey {
     pub level: Level,
-    /// Coordinates, and how many of them, the first ones, are data.
+    /// Number of coordinates, and how many leading ones are data.
     pub m: usize,
     pub data: usize,
     pub bounded: bool,
@@ -86,10 +89,10 @@ pub(super) struct Inputs<'a> {
     pub positions: &'a [f32],
 }
 
-/// Rows that a group may have.
+/// Largest number of rows in a group.
 pub(super) const GROUP: usize = 8;
 
-/// What a group of rows leaves behind: weights 2^s, [GROUP, t], and one over their sums.
+/// What a group of rows keeps: weights 2^s, [GROUP, t], and one over their sums.
 #[derive(Clone, Debug)]
 pub(super) struct NarrowRows {
     length: usize,
@@ -98,7 +101,7 @@ pub(super) struct NarrowRows {
 }
 
 impl NarrowRows {
-    /// Room for rows of contexts up to t = `length`.
+    /// Buffers for rows of contexts up to t = `length`.
     pub fn new(length: usize) -> Self {
         Self {
             length,
@@ -108,15 +111,15 @@ impl NarrowRows {
     }
 }
 
-/// Gradients of what a head reads, added to (what queries ask: set): coordinates, what queries ask, positions by lane.
-/// Those of coordinates that are data are of no use.
+/// Gradients of what a head reads: coordinates, what queries ask, and positions by lane. What queries ask is
+/// overwritten, the others are added to. Gradients of coordinates that are data are meaningless.
 pub(super) struct Gradients<'a> {
     pub y: &'a mut [Lane],
     pub w: &'a mut [Lane],
     pub positions: &'a mut [Lane],
 }
 
-/// Computes the averages c of some rows, and leaves their weights in `group`.
+/// Computes the averages c of some rows, and keeps their weights in `group`.
 pub(super) fn forward(
     key: KernelKey,
     inputs: &Inputs,
@@ -127,13 +130,13 @@ pub(super) fn forward(
     with_key!(key, forward_at(inputs, rows, group, c));
 }
 
-/// Adds the gradients of some rows, right after their [`forward`], given that of the averages (`dc`).
+/// Adds the gradients of some rows, given that of the averages (`dc`). Call it right after their [`forward`].
 ///
 /// - c_i = Σ_j p_ij y_j         ⟹  dy_j += p_ij dc_i,  dp_ij = dc_i · y_j
 /// - p_ij = 2^s_ij / Σ_l 2^s_il ⟹  ds_ij = ln 2 · p_ij (dp_ij − dc_i · c_i)
 /// - s_ij as above              ⟹  dT_δ0 += ds_ij, and each factor of a product gets ds_ij times the other
 ///
-/// The factors ln 2 and one over the row's sum are put into copies of dc_i, outside the loop over j.
+/// The factors ln 2 and one over the row's sum are multiplied into copies of dc_i, outside the loop over j.
 pub(super) fn backward(
     key: KernelKey,
     inputs: &Inputs,
@@ -298,7 +301,7 @@ fn row_mut<const M: usize>(buffer: &mut [Lane], index: usize) -> &mut [Lane; M] 
         .expect("M entries")
 }
 
-/// The scores of row i at C keys side by side, the last of which has the lag of the first row of `positions`.
+/// The scores of row i at C adjacent keys, the last of which has the lag of the first row of `positions`.
 #[inline(always)]
 fn scores<const FUSED: bool, const KEY: bool, const M: usize, const C: usize>(
     w_i: &[Lane; M],
@@ -324,5 +327,5 @@ fn scores<const FUSED: bool, const KEY: bool, const M: usize, const C: usize>(
     s
 }
 
-/// Keys whose exponentials are computed side by side, so that one need not wait for the other.
+/// Keys whose exponentials are computed together, so that one need not wait for the other.
 const KEYS: usize = 2;

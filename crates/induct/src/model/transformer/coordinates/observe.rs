@@ -1,4 +1,4 @@
-//! Attention as the last forward computed it, for whoever looks.
+//! Attention as the last forward computed it, for observers.
 
 use super::rows::affine;
 use super::scratch::Scratch;
@@ -7,7 +7,8 @@ use crate::lanes::Lane;
 use crate::model::ops::attention::{AttnProbe, fast};
 
 impl Coordinates {
-    /// Shows what the last forward of `rows` rows did: scores, with the part that cancels in the softmax, and pattern.
+    /// Shows what the last forward of `rows` rows did: the pattern, and scores including the
+    /// part that cancels in the softmax.
     pub(in crate::model) fn show(
         &self,
         tables: &Tables,
@@ -19,7 +20,7 @@ impl Coordinates {
             let (m, y) = (plan.m, &layer.y);
             let mut w = vec![Lane::ZERO; rows * m];
             for (h, places) in plan.heads.iter().enumerate() {
-                // The first layer's convolutions do not leave it behind.
+                // The first layer's convolutions do not keep it.
                 let qk = &tables.data[places.qk.clone()];
                 affine(self.level, &y[..rows * m], qk, (m, m), &mut w);
                 let constant = &tables.data[places.constant.clone()];

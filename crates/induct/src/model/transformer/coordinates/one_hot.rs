@@ -1,14 +1,16 @@
-//! The first layer's attention, without an exponential a pair.
+//! The first layer's attention, without an exponential per pair.
 //!
-//! There the coordinates are one-hot, so a score depends on the two symbols and the lag only, and
+//! In the first layer the coordinates are one-hot, so a score depends only on
+//! the two symbols and the lag, and
 //!
-//! > 2^s_ij = g(x_i, x_j) · e(δ, x_j),   g(a, b) = 2^w_ab,   e(δ, b) = 2^(T_δ0 + T_δb)   (T_δ0 alone for b = 0),
+//! > 2^s_ij = g(x_i, x_j) · e(δ, x_j),   g(a, b) = 2^w_ab,   e(δ, b) = 2^(T_δ0 + T_δb)   (2^T_δ0 for b = 0),
 //!
-//! two tables that all sequences share. What is left are k causal convolutions of indicator sequences,
+//! with two tables that all sequences share. What is left are k causal convolutions of indicator sequences,
 //!
 //! > N_ib = Σ_j≤i e(i−j, b) 1{x_j = b},   Z_i = Σ_b g(x_i, b) N_ib,   c_ib = g(x_i, b) N_ib / Z_i,
 //!
-//! and as many correlations in the backward. For positions that meet the key, and bounded scores (see `narrow`).
+//! and as many correlations in the backward. This is for positions that meet the key, and for
+//! bounded scores (see `narrow`).
 
 use std::f32::consts::LN_2;
 
@@ -26,7 +28,7 @@ pub(super) struct Factors {
 }
 
 impl Factors {
-    /// Room for k = `states` and t = `length`.
+    /// Buffers for k = `states` and t = `length`.
     pub fn new(states: usize, length: usize) -> Self {
         Self {
             states,
@@ -63,14 +65,14 @@ impl Factors {
 pub(super) struct OneHotScratch {
     /// g(x_i, b) / Z_i, k planes of t
     shares: Planes<Lane>,
-    /// What a score gets of the gradient, but for e: k planes of t
+    /// The gradients of scores, without the factor e: k planes of t
     slopes: Planes<Lane>,
     /// Their sums by lag, k planes of t
     by_lag: Planes<Lane>,
 }
 
 impl OneHotScratch {
-    /// Room for k = `states` and t = `length`.
+    /// Buffers for k = `states` and t = `length`.
     pub fn new(states: usize, length: usize) -> Self {
         let planes = Planes::new(length, states, Lane::ZERO);
         Self {
@@ -113,7 +115,7 @@ pub(super) fn read(
     }
 }
 
-/// Computes the averages c, given N in the place of the shares.
+/// Computes the averages c, given N in place of the shares.
 fn averages(
     level: Level,
     factors: &Factors,
@@ -130,7 +132,7 @@ fn averages(
 }
 
 leveled!(
-    /// Few symbols: row by row, all of a row in registers.
+    /// For few symbols: row by row, with all of a row in registers.
     fn averages_of<const FUSED: bool, const K: usize>(
         factors: &Factors,
         symbols: &Planes<Lane>,
@@ -190,7 +192,7 @@ leveled!(
             by_lag: total,
             ..
         } = work;
-        // The backward's room holds g and Z meanwhile.
+        // The backward's buffers hold g and Z in the meantime.
         let total = &mut total.column_mut(0)[..rows];
         total.fill(Lane::ZERO);
         for b in 0..states {
@@ -223,12 +225,13 @@ leveled!(
     }
 );
 
-/// Sets the gradient of `w` ([rows, k−1]) and adds that of the positional table ([t, k], by lane), given that of the
-/// averages. The coordinates themselves are data.
+/// Sets the gradient of `w` ([rows, k−1]) and adds that of the positional table ([t, k], by lane), given that
+/// of the averages. The coordinates themselves are data.
 ///
 /// - c_ib = g N_ib / Z_i  ⟹  the score of any j with x_j = b has slope ln 2 · p_ij (dc_ib − dc_i · c_i)
 /// - summed over j: dw_ib = ln 2 · c_ib (dc_ib − dc_i · c_i)
-/// - summed over i and split by lag: e(δ, b) Σ_i slope_ib 1{x_{i−δ} = b}, slope_ib = ln 2 · g / Z (dc_ib − dc_i · c_i)
+/// - summed over i and split by lag: e(δ, b) Σ_i slope_ib 1{x_{i−δ} = b},
+///   slope_ib = ln 2 · g / Z (dc_ib − dc_i · c_i)
 #[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
 pub(super) fn backward(
     level: Level,

@@ -1,4 +1,4 @@
-//! What comes out of the last layer's coordinates, and the way back.
+//! The output of the last layer's coordinates, and its backward.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ impl Coordinates {
         }
     }
 
-    /// Carries the gradient of some rows' logits on to y and c of the last layer: added to the one, set in the others.
+    /// Carries the gradient of some rows' logits back to y and c of the last layer: adds to dy, and sets dc.
     pub(super) fn output_backward(
         &self,
         tables: &Tables,

@@ -14,7 +14,7 @@ leveled!(
         out: &mut [Lane],
     ) {
         match m {
-            // Two symbols: no loop within the loop.
+            // Two symbols: no inner loop.
             1 => {
                 for i in 0..source.len() {
                     out[i * stride] = source[i];
@@ -67,7 +67,7 @@ pub(super) fn affine(
 }
 
 /// out_i = table₀ + Σ_r y_ir table_{1+r}  ⟹  dtable₀ += Σ_i dout_i, dtable_{1+r} += Σ_i y_ir dout_i,
-/// dy_ir += dout_i · table_{1+r}, but for the first `data` coordinates.
+/// dy_ir += dout_i · table_{1+r}, except for the first `data` coordinates.
 #[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
 pub(super) fn affine_backward(
     level: Level,

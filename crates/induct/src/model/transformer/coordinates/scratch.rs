@@ -6,7 +6,7 @@ use crate::model::choose::Kernel;
 use crate::model::ops::attention::fast;
 use crate::model::ops::convolution::Planes;
 
-/// Activations of one block and scratch for its backward.
+/// Activations of one block and scratch buffers for its backward.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// One-hot, k planes of t.
@@ -32,7 +32,7 @@ pub(super) struct HeadScratch {
     pub(super) dw: Vec<Lane>,
     pub(super) dc: Vec<Lane>,
     pub(super) group: HeadRows,
-    /// In the first layer.
+    /// Of the first layer.
     pub(super) convolution: Option<one_hot::OneHotScratch>,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum HeadRows {
 }
 
 impl Coordinates {
-    /// Room for a forward and a backward over one block.
+    /// Scratch buffers for a forward and a backward over one block.
     pub fn work(&self) -> Scratch {
         let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
         let head = |plan: &LayerPlan, m: usize| HeadScratch {

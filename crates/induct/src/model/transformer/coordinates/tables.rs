@@ -1,4 +1,4 @@
-//! What parameters look like in coordinates, and the way back for gradients: small dense products, once a step.
+//! The parameters in coordinates, and the way back for gradients: small dense products, once per step.
 
 use std::f32::consts::LOG2_E;
 
@@ -11,10 +11,10 @@ use super::{Coordinates, HeadPlan, LayerPlan, Meets};
 use crate::model::choose::BOUNDED;
 use crate::model::transformer::Transformer;
 
-/// What one set of parameters looks like in coordinates, with room for the way back.
+/// One set of parameters in coordinates, with buffers for the way back.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// All tables, at the places that [`Coordinates`] ov.
+    /// All tables, where [`Coordinates`] places them.
     pub(super) data: Vec<f32>,
     /// The affine basis A below every layer and after the last: [1 + m, d] each.
     bases: Vec<Vec<f32>>,
@@ -26,7 +26,7 @@ pub struct Tables {
     pub(super) factors: Vec<Factors>,
     /// The last layer's heads, where its rows are lanes.
     pub(super) lags: Vec<Lags>,
-    /// What their averages say about every symbol but the first, beyond what they say about that: [m, k−1] each.
+    /// What their averages say about every symbol but the first, relative to the first: [m, k−1] each.
     pub(super) ov: Vec<Vec<f32>>,
     /// Gradients of `bases` and `projected`.
     d_bases: Vec<Vec<f32>>,
@@ -42,7 +42,7 @@ struct Projected {
 }
 
 impl Coordinates {
-    /// Room for tables.
+    /// Buffers for the tables.
     pub fn tables(&self, width: usize) -> Tables {
         let basis = |m: usize| vec![0.0; (1 + m) * width];
         let sizes = self.layers.iter().map(|plan| plan.m);
@@ -120,7 +120,7 @@ impl Coordinates {
         ov.zip(beyond).for_each(|(ov, logit)| *ov = logit);
     }
 
-    /// Whether the stream goes on after the last layer here, so that there is no unembedding yet.
+    /// Whether the stream continues after the last of these layers, so that there is no unembedding yet.
     fn ends_in_stream(&self, shape: &Transformer) -> bool {
         shape.layers[self.layers.len() - 1].mlp.is_some()
     }
@@ -182,7 +182,7 @@ impl Coordinates {
                 );
                 tables.factors[h].fill(qk, positions);
             }
-            // A′: the head's constant goes to row 0, its averages get rows of their own.
+            // A′: the head's constant is added to row 0, its averages get rows of their own.
             let rows = (1 + m * (1 + h)) * d;
             match &layer.w_o {
                 Some(w_o) => {
@@ -202,14 +202,14 @@ impl Coordinates {
         }
     }
 
-    /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are at least
-    /// zero and sum to at most one, so a block contributes at most its largest factor.
+    /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are
+    /// non-negative and sum to at most one, so a block contributes at most its largest factor.
     fn bound(&self, plan: &LayerPlan, places: &HeadPlan, data: &[f32]) -> f32 {
         let block = self.states - 1;
         let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
         let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
         let (base, qk) = data[places.qk.clone()].split_at(plan.m);
-        // What a block of the query adds is at most what its most demanding symbol does.
+        // A block of the query adds at most what its most demanding symbol does.
         let demanding = qk.chunks_exact(plan.m * block).map(|rows| {
             let of_rows = rows.chunks_exact(plan.m).map(blocks);
             of_rows.fold(0.0, f32::max)
@@ -351,7 +351,7 @@ impl Coordinates {
                 }
             }
         }
-        // A_Q = A W_Q and so on; A itself goes on into A′.
+        // A_Q = A W_Q and so on; A itself continues into A′.
         d_a.copy_from_slice(&d_next[..(1 + m) * d]);
         let a = View::new(a, d);
         for (place, d_projected) in [(&layer.w_q, d_q), (&layer.w_k, d_k), (&layer.w_v, d_v)] {

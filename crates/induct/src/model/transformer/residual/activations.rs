@@ -1,4 +1,4 @@
-//! What the residual stream leaves behind on one sequence, by name.
+//! The activations of the residual stream on one sequence, by name.
 
 use std::sync::Arc;
 

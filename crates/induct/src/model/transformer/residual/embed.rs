@@ -1,4 +1,4 @@
-//! The bottom of the stream: symbols, and places where positions are absolute.
+//! The bottom of the stream: symbols, plus places where positions are absolute.
 
 use super::{Pass, Scratch, placed};
 use crate::lanes::{LANES, Lane, Level};
@@ -37,7 +37,7 @@ impl Pass<'_> {
     }
 }
 
-/// h_i = table[x_i] + table[k + i]: what is a symbol's, plus what is a place's.
+/// h_i = table[x_i] + table[k + i]: the symbol's part plus the place's.
 pub(super) fn set_to_sums(
     level: Level,
     table: &[f32],

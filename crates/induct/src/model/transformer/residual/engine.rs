@@ -23,20 +23,20 @@ pub(in crate::model) struct Residual {
     level: Level,
 }
 
-/// How the first layer's attention goes: the stream below it has only k different vectors, or k + t with
-/// absolute positions.
+/// How the first layer's attention is computed. The stream below it has only k different vectors, or
+/// k + t with absolute positions.
 #[derive(Debug)]
 pub(super) enum First {
     /// As in all layers.
     Plain,
-    /// By tables, with absolute positions.
+    /// With tables, for absolute positions.
     Placed(Placed),
     /// In coordinates, below an MLP.
     Coordinates(Coordinates),
 }
 
 impl Residual {
-    /// The engine for `shape`, as chosen.
+    /// The engine for `shape`, with the chosen kernels.
     pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level) -> Self {
         let first = match choice.first {
             Kernel::FirstInCoordinates => {
@@ -52,8 +52,9 @@ impl Residual {
         }
     }
 
-    /// What the parameters are multiplied by before they are used: where, and by how much. Scores are computed in units of
-    /// ln 2 and without the division by √d_head, which the queries (and positions beside them) have in them already.
+    /// The factors that parameters are multiplied with before they are used: where, and by how much. Scores
+    /// are computed in units of ln 2 and without the division by √d_head, because the queries (and the
+    /// positions beside them) already include both.
     fn scales(&self) -> impl Iterator<Item = (Range<usize>, f32)> {
         self.shape.layers.iter().flat_map(|layer| {
             let scale = LOG2_E / ((self.shape.width / layer.heads) as f32).sqrt();
@@ -68,7 +69,7 @@ impl Residual {
         })
     }
 
-    /// Multiplies what is scaled: parameters before they are used, and their gradients afterwards.
+    /// Applies the factors: to parameters before they are used, and to their gradients afterwards.
     fn scale(&self, values: &mut [f32]) {
         for (place, scale) in self.scales() {
             values[place].iter_mut().for_each(|value| *value *= scale);
@@ -83,7 +84,7 @@ pub struct Weights {
     first: FirstTables,
 }
 
-/// What the first layer's attention goes by.
+/// What the first layer's attention uses.
 #[derive(Clone, Debug)]
 enum FirstTables {
     Plain,
@@ -246,7 +247,7 @@ impl Engine for Residual {
             .iter()
             .filter(|layer| layer.mlp.is_some())
             .count() as f64;
-        // Of a layer and of the way back: the streams, and hidden activations and their slopes.
+        // For a layer and its backward: the streams, and hidden activations with their slopes.
         let streams = (8.0 * layers + 8.0) * t * d;
         let hidden = MLP_FACTOR as f64 * d * t * (2.0 * mlps + 1.0);
         let lags = (1.0 + d) * (t + LANES as f64) / LANES as f64;

@@ -1,4 +1,4 @@
-//! One layer: what attention reads, of all rows; then attention and MLP, a group of rows at a time.
+//! One layer: what attention reads, for all rows; then attention and MLP, one group of rows at a time.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(super) struct LayerScratch {
     pub mixed: Vec<Lane>,
     pub middle: Vec<Lane>,
     pub mlp_normed: Vec<Lane>,
-    /// [t, 4d]; the slopes of the activation function, once it is through.
+    /// [t, 4d]; after the activation function, its slopes.
     pub hidden: Vec<Lane>,
     pub active: Vec<Lane>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// Room for `size` numbers each.
+    /// Buffers for `size` numbers each.
     pub fn new(size: usize) -> Self {
         let room = vec![Lane::ZERO; size];
         Self {
@@ -48,7 +48,7 @@ impl Read {
 }
 
 impl<'a> Pass<'a> {
-    /// The place of head `h` of layer `l` in a row.
+    /// The columns of head `h` of layer `l` in a row.
     fn columns(self, l: usize, h: usize) -> Columns {
         let size = self.shape.width / self.shape.layers[l].heads;
         Columns {
@@ -58,7 +58,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What head `h` of layer `l` reads, if it goes by tables.
+    /// What head `h` of layer `l` reads, if the layer uses tables.
     pub(super) fn placed_head<'x>(
         self,
         l: usize,
@@ -98,14 +98,15 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Makes the groups ready for rows of layer `l`.
+    /// Prepares the groups for rows of layer `l`.
     pub(super) fn turn_to(self, l: usize, work: &mut Scratch) {
         for h in 0..self.shape.layers[l].heads {
             work.groups[h].turn_to(&self.head(l, h, &work.layers[l].read));
         }
     }
 
-    /// Queries, keys and values of all rows: norm(h) W each. Where the layer goes by tables, values only, out of theirs.
+    /// Queries, keys and values of all rows: norm(h) W each. If the layer uses tables,
+    /// only the values, from their table.
     pub(super) fn project(self, l: usize, rows: usize, work: &mut Scratch) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let LayerScratch {
@@ -144,7 +145,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Queries, keys and values are norm(h) W each: adds to dh, after all rows of the layer have gone backward.
+    /// Queries, keys and values are norm(h) W each: adds to dh. Call it after all rows
+    /// of the layer have gone backward.
     pub(super) fn project_backward(
         self,
         l: usize,
@@ -193,7 +195,8 @@ impl<'a> Pass<'a> {
         );
     }
 
-    /// What the rows of a layer that goes by tables have left of the gradients of values and of S_aj, which make up those of S_ab.
+    /// For a layer that uses tables: collects what its rows left of the gradients of values and of S_aj,
+    /// which make up those of S_ab.
     fn placed_backward(self, plan: &Placed, rows: usize, work: &Scratch, grads: &mut [Lane]) {
         let (k, d) = (plan.states, self.shape.width);
         let (symbols, slopes) = (&work.symbols[..rows * k], &work.slopes);
@@ -225,7 +228,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The rest of the layer for a group of rows: attention, and the MLP if there is one. Leaves the group's weights behind.
+    /// The rest of the layer for a group of rows: attention, and the MLP if there is
+    /// one. Keeps the group's weights.
     pub(super) fn forward_rows(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         if !self.is_below(l) {
             self.attend(l, rows.clone(), work);
@@ -301,7 +305,7 @@ impl<'a> Pass<'a> {
         linear::add_forward(level, active, w_out, wide, d, after);
     }
 
-    /// Leaves the weights of a group's rows behind once more.
+    /// Computes the weights of a group's rows once more.
     pub(super) fn weights_again(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let (level, read) = (self.level, &work.layers[l].read);
         for h in 0..self.shape.layers[l].heads {
@@ -315,8 +319,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The way back through [`forward_rows`](Self::forward_rows), right after it or [`weights_again`](Self::weights_again): from the
-    /// gradient of the stream after the layer to that of the stream below it, without what queries, keys and values add.
+    /// The backward of [`forward_rows`](Self::forward_rows), right after it or
+    /// [`weights_again`](Self::weights_again): from the gradient of the stream after the layer to that of the
+    /// stream below it, without what queries, keys and values add.
     pub(super) fn backward_rows(
         self,
         l: usize,
@@ -378,7 +383,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out: adds to dh′, which holds dh″, what comes through the MLP.
+    /// h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out: adds what comes through
+    /// the MLP to dh′, which holds dh″.
     fn mlp_backward(
         self,
         l: usize,

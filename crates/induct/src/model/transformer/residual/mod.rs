@@ -1,7 +1,8 @@
-//! Forward and backward over one block of lanes, in the residual stream: works for every architecture.
+//! Forward and backward over one block of lanes in the residual stream, for every architecture.
 //!
-//! The last layer goes by small groups of rows, forward, loss and backward of a group one after the other, as in
-//! [`coordinates`](super::coordinates): what a group leaves is used while it is in the cache.
+//! The last layer is processed in small groups of rows, with forward, loss and backward of a
+//! group one after the other, as in [`coordinates`](super::coordinates): a group's results are
+//! used while they are in the cache.
 
 mod activations;
 mod embed;
@@ -26,12 +27,12 @@ use crate::model::ops::linear;
 pub(in crate::model) use self::activations::activations;
 pub(in crate::model) use self::engine::Residual;
 
-/// A transformer, its parameters as [`Residual`] prepared them, and the instructions to use.
+/// A transformer, its parameters as [`Residual`] prepared them, and the instruction level to use.
 #[derive(Clone, Copy)]
 pub struct Pass<'a> {
     shape: &'a Transformer,
     params: &'a [f32],
-    /// What the first layer's attention goes by: tables of places and symbols, or coordinates.
+    /// What the first layer's attention uses: tables of places and symbols, or coordinates.
     placed: Option<(&'a Placed, &'a PlacedTables)>,
     below: Option<(&'a Coordinates, &'a Tables)>,
     level: Level,
@@ -55,8 +56,8 @@ impl<'a> Pass<'a> {
         self.output(first..inputs.len(), work, logits);
     }
 
-    /// Forward, loss and backward: adds the gradient of every parameter, by lane. `loss` is shown logits as they come and
-    /// answers with their gradient; both are [rows, k].
+    /// Forward, loss and backward: adds the gradient of every parameter, by lane. `loss` receives logits as
+    /// they are computed and returns their gradient; both are [rows, k].
     pub fn gradient(
         self,
         inputs: &[[u8; LANES]],
@@ -129,7 +130,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether the attention of layer `l` is done before its rows, in coordinates.
+    /// Whether the attention of layer `l` is computed beforehand for all rows, in coordinates.
     fn is_below(self, l: usize) -> bool {
         l == 0 && self.below.is_some()
     }

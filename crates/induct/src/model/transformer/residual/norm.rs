@@ -1,4 +1,4 @@
-//! Layer norm where there is one: what comes after it, and the way back.
+//! Layer norm, where there is one: the forward for whatever reads it, and its backward.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use crate::model::ops::layer_norm;
 use crate::model::transformer::Norm;
 
 impl Pass<'_> {
-    /// The part `own` of what comes after the norm: of x itself, or of its normalised copy, which it writes into `normed`.
+    /// The part `own` of the stream after the norm: of x itself if there is no norm, or of its normalised
+    /// copy, which is written into `normed`.
     pub(super) fn normed<'x>(
         self,
         norm: &Option<Norm>,
@@ -28,8 +29,9 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs `backward(source, d_source, grads)` on what came after the norm, to add to its gradient, and carries that on to dx.
-    /// `norm` is the norm with its x and what it made of it; `slopes` are dx and scratch.
+    /// Runs `backward(source, d_source, grads)`, which adds to the gradient of what came after the
+    /// norm, and carries that gradient back to dx. `norm` is the norm with its x and its result;
+    /// `slopes` are dx and a scratch buffer.
     pub(super) fn normed_backward(
         self,
         (norm, x, normed): (&Option<Norm>, &[Lane], &[Lane]),

@@ -1,8 +1,9 @@
-//! The first layer's queries, keys and values where positions are absolute: tables, made once a step.
+//! The first layer's queries, keys and values where positions are absolute: tables, computed once per step.
 //!
-//! The stream below the first layer is E[x_i] + p_i, the sum of one of k symbols and one of t places. If no norm comes between, so
-//! are queries, keys and values. All of these n = k + t vectors, symbols first, go through W_Q, W_K and W_V once, eight side by
-//! side in a lane as sequences are elsewhere, and the products of queries with keys are the table S that
+//! The stream below the first layer is E[x_i] + p_i, the sum of one of k symbols and one of t places.
+//! Without a norm in between, queries, keys and values are such sums too. All of these n = k + t vectors,
+//! symbols first, go through W_Q, W_K and W_V once, eight side by side in a lane as sequences are
+//! elsewhere. The products of queries with keys are the table S that
 //! [`placed`](crate::model::ops::attention::placed) explains.
 
 use std::f32::consts::LN_2;
@@ -15,7 +16,7 @@ use crate::model::ops::attention::placed::{Powers, seen};
 use crate::model::ops::linear;
 use crate::model::transformer::{Layer, Transformer};
 
-/// Sizes of the tables, and the places of their gradients.
+/// Sizes of the tables, and where their gradients are.
 #[derive(Clone, Debug)]
 pub struct Placed {
     pub states: usize,
@@ -26,33 +27,33 @@ pub struct Placed {
     pub scores: Vec<ScorePlaces>,
 }
 
-/// Places of the gradient of one head's S.
+/// Where the gradient of one head's S is.
 #[derive(Clone, Debug)]
 pub struct ScorePlaces {
     /// S_ac: [k, n]
     pub of_symbols: Range<usize>,
-    /// S_ic, one row for every place i, as long as it sees ([`seen`]).
+    /// S_ic, one row per place i, as long as the place sees ([`seen`]).
     pub of_places: Range<usize>,
 }
 
-/// The tables of one set of parameters, with room for the way back.
+/// The tables of one set of parameters, with buffers for the way back.
 #[derive(Clone, Debug)]
 pub struct PlacedTables {
-    /// Whether no score is too large for them.
+    /// Whether no score is too large for the tables.
     pub bounded: bool,
     /// [n, d]
     pub values: Vec<f32>,
-    /// One a head.
+    /// One per head.
     pub powers: Vec<Powers>,
     heads: Vec<HeadTables>,
-    /// Eight vectors a lane, [⌈n / 8⌉, d]: before and after W_Q, W_K and W_V.
+    /// Eight vectors per lane, [⌈n / 8⌉, d]: before and after W_Q, W_K and W_V.
     vectors: Vec<Lane>,
     projected: [Vec<Lane>; 3],
     d_vectors: Vec<Lane>,
     d_projected: [Vec<Lane>; 3],
     /// By lane, [d, d]
     d_weight: Vec<Lane>,
-    /// S or its gradient, eight keys a lane: [⌈n / 8⌉, n]
+    /// S or its gradient, eight keys per lane: [⌈n / 8⌉, n]
     scores: Vec<Lane>,
 }
 
@@ -62,7 +63,7 @@ struct HeadTables {
     queries: Vec<f32>,
     /// Their gradient, by lane
     d_queries: Vec<Lane>,
-    /// Eight keys a lane, [⌈n / 8⌉, d_head]
+    /// Eight keys per lane, [⌈n / 8⌉, d_head]
     keys: Vec<Lane>,
     d_keys: Vec<Lane>,
 }
@@ -101,7 +102,7 @@ impl Placed {
         self.states + self.length
     }
 
-    /// How many numbers the tables hold, or a few more.
+    /// An upper bound, within a few numbers, on the size of the tables.
     pub fn tables_len(&self) -> f64 {
         let (d, heads, lanes) = (self.width as f64, self.scores.len() as f64, LANES as f64);
         let n = (self.count() + LANES) as f64;
@@ -110,7 +111,7 @@ impl Placed {
         powers + vectors + lanes * d * d + n * n
     }
 
-    /// Room for tables.
+    /// Buffers for the tables.
     pub fn tables(&self) -> PlacedTables {
         let (d, heads, blocks) = (self.width, self.scores.len(), self.count().div_ceil(LANES));
         let lanes = |size: usize| vec![Lane::ZERO; size];
@@ -134,7 +135,7 @@ impl Placed {
         }
     }
 
-    /// Computes the tables, from parameters whose W_Q has the scale of the scores in it.
+    /// Computes the tables, from parameters whose W_Q includes the scale of the scores.
     pub fn prepare(
         &self,
         level: Level,
@@ -175,7 +176,7 @@ impl Placed {
         tables.bounded = largest.0.iter().all(|&exponent| exponent < BOUNDED);
     }
 
-    /// Adds to the gradients of the parameters (of W_Q as it was prepared) what comes through the tables.
+    /// Adds what comes through the tables to the gradients of the parameters (of W_Q as it was prepared).
     pub fn pull_back(
         &self,
         level: Level,
@@ -218,7 +219,7 @@ impl Placed {
                 d_keys[h * size..][..size].copy_from_slice(own);
             }
         }
-        // Queries, keys and values are vectors times W each.
+        // Queries, keys and values are the vectors times W each.
         tables.d_vectors.fill(Lane::ZERO);
         for (weight, d_projected) in weights(&shape.layers[0])
             .into_iter()
@@ -247,7 +248,8 @@ impl Placed {
         }
     }
 
-    /// The gradient of a head's S, eight keys a lane: [⌈n / 8⌉, n], zero where it is not used. Blocks have left it in units of 1 / ln 2.
+    /// The gradient of a head's S, eight keys per lane: [⌈n / 8⌉, n], zero where it is not used. Blocks
+    /// leave it in units of 1 / ln 2.
     fn gather(&self, gradient: &[f32], places: &ScorePlaces, n: usize, scores: &mut [Lane]) {
         scores.fill(Lane::ZERO);
         let mut set = |row: usize, entries: &[f32]| {
@@ -295,7 +297,7 @@ leveled!(
     }
 );
 
-/// Where the vectors are: the places' come right after the symbols'.
+/// Where the vectors are: those of places come right after those of symbols.
 pub fn vectors(shape: &Transformer) -> Range<usize> {
     let end = shape
         .embed_positions
@@ -308,7 +310,7 @@ fn weights(layer: &Layer) -> [Range<usize>; 3] {
     [layer.w_q.clone(), layer.w_k.clone(), layer.w_v.clone()]
 }
 
-/// Puts rows of `width` numbers side by side, eight a lane.
+/// Packs rows of `width` numbers side by side, eight per lane.
 fn pack(rows: &[f32], width: usize, lanes: &mut [Lane]) {
     for (row, numbers) in rows.chunks_exact(width).enumerate() {
         let lanes = &mut lanes[row / LANES * width..][..width];
@@ -318,7 +320,7 @@ fn pack(rows: &[f32], width: usize, lanes: &mut [Lane]) {
     }
 }
 
-/// The way back from [`pack`].
+/// The inverse of [`pack`].
 fn unpack(lanes: &[Lane], width: usize, rows: &mut [f32]) {
     for (row, numbers) in rows.chunks_exact_mut(width).enumerate() {
         let lanes = &lanes[row / LANES * width..][..width];

@@ -7,20 +7,20 @@ use crate::model::ops::attention::fast::TileRows;
 use crate::model::ops::attention::placed as by_tables;
 use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
 
-/// Activations of one block, kept from the forward for the backward, and the backward's own scratch.
+/// Activations of one block, kept from the forward for the backward, and the backward's own scratch buffers.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     /// One-hot, [t, k]
     pub(super) symbols: Vec<Lane>,
     pub(super) layers: Vec<LayerScratch>,
-    /// What the last layer leaves, [t, d]
+    /// Output of the last layer, [t, d]
     pub(super) resid: Vec<Lane>,
     pub(super) final_normed: Vec<Lane>,
-    /// What the rows that are being worked on leave behind, by head.
+    /// What the current group of rows keeps, by head.
     pub(super) groups: Vec<TileRows>,
-    /// The same of the first layer, where it goes by tables.
+    /// The same for the first layer, where it uses tables.
     pub(super) placed: Vec<by_tables::PlacedRows>,
-    /// What is below the first MLP, where that is in coordinates.
+    /// What is below the first MLP, where that part is in coordinates.
     pub(super) below: Option<coordinates::Scratch>,
     pub(super) slopes: Slopes,
 }
@@ -35,12 +35,12 @@ pub(super) struct Slopes {
     pub(super) mixed: Vec<Lane>,
     /// [t, 4d]
     pub(super) hidden: Vec<Lane>,
-    /// Where the first layer goes by tables, of the scores of symbols with keys' places: [heads, t, k]
+    /// Of the scores of symbols with keys' places, where the first layer uses tables: [heads, t, k]
     pub(super) by_key: Vec<Lane>,
 }
 
 impl Slopes {
-    /// Makes those ready that rows add to whose turn is later.
+    /// Clears the gradients to which later rows add.
     pub fn begin(&mut self) {
         self.read.keys.fill(Lane::ZERO);
         self.read.values.fill(Lane::ZERO);
@@ -49,7 +49,7 @@ impl Slopes {
 }
 
 impl Residual {
-    /// Room for a forward and a backward over one block.
+    /// Scratch buffers for a forward and a backward over one block.
     pub(super) fn new_scratch(&self) -> Scratch {
         let stream = || vec![Lane::ZERO; self.shape.length * self.shape.width];
         let by_symbol = || vec![Lane::ZERO; self.shape.length * self.shape.states];

@@ -1,15 +1,16 @@
 //! Attention of any size over lanes.
 //!
-//! The work goes by small groups of rows. A group's forward leaves its weights 2^s behind, and its backward uses them at
-//! once; whoever runs the backward later runs the forward of the group again. A group goes through its keys in blocks
-//! that stay in the fastest cache while all its rows use them. Within both, every pass is a product of small matrices in
-//! tiles of four rows by two keys, or of two rows by up to five columns: as many sums as registers hold, because a machine
-//! loads two vectors in the time of two multiplications:
+//! The work is done in small groups of rows. A group's forward keeps its weights 2^s, and its backward
+//! uses them immediately; a backward that runs later has to repeat the group's forward. A group goes
+//! through its keys in blocks that stay in the fastest cache while all its rows use them. Within a group
+//! and block, every pass is a product of small matrices in tiles of four rows by two keys, or of two rows
+//! by up to five columns. That is as many sums as fit in registers, because a machine loads two vectors in
+//! the time of two multiplications:
 //!
 //! - scores:   s_ij = bias_δ + (q_i + r_δ) · k_j and its variants, in units of ln 2
 //! - averages: out_i = Σ_j p_ij u_j
 //! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
-//! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, which many rows add to.
+//! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, to which many rows add.
 
 mod pairs;
 mod sums;
@@ -23,14 +24,15 @@ pub(crate) use self::sums::{in_tiles, up_to_five};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::lanes::{Lane, Level, leveled};
 
-/// Which numbers of a wider row belong to a head: `size` of them from `offset` on, rows being `stride` apart.
+/// Which numbers of a wider row belong to a head: `size` of them from `offset` on,
+/// in rows that are `stride` apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
     /// Length of a whole row.
     pub stride: usize,
-    /// The first.
+    /// Index of the first.
     pub offset: usize,
-    /// How many.
+    /// Number of them.
     pub size: usize,
 }
 
@@ -76,37 +78,37 @@ impl Columns {
     }
 }
 
-/// What a head reads. The scale of the scores, log₂ e / √m, is in the queries and positions already.
+/// What a head reads. The scale of the scores, log₂ e / √m, is already in the queries and positions.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
-    /// Queries, keys and values, one row a position.
+    /// Queries, one row per position.
     pub queries: &'a [Lane],
-    /// Keys.
+    /// Keys, one row per position.
     pub keys: &'a [Lane],
-    /// Values.
+    /// Values, one row per position.
     pub values: &'a [Lane],
-    /// Which of a row's numbers positions meet, if they meet the query.
+    /// What positions are multiplied with, if they meet the query.
     pub asking: Asking,
-    /// How many numbers of a key (and value), the first ones, are data: they need no gradient.
+    /// How many leading numbers of a key (and value) are data, and need no gradient.
     pub data: usize,
-    /// The head's place in rows of those three.
+    /// The head's columns in rows of those three.
     pub columns: Columns,
-    /// What positions meet.
+    /// Whether positions meet the key or the query.
     pub relative: RelativeTerm,
-    /// Positional vectors, one row a lag.
+    /// Positional vectors, one row per lag.
     pub positions: &'a [f32],
-    /// The head's place in rows of those.
+    /// The head's columns in rows of those.
     pub lag_columns: Columns,
-    /// Whether the number before the head's place is a bias of that lag.
+    /// Whether the number before the head's columns is a bias of that lag.
     pub bias: bool,
 }
 
-/// Which of a row's numbers positions meet, if they meet the query.
+/// What positions are multiplied with, if they meet the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
-    /// Its query.
+    /// The row's query.
     Query,
-    /// Its own key: coordinates are asked for as they are.
+    /// The row's own key: in coordinates, positions meet the coordinates themselves.
     Key,
 }
 
@@ -122,20 +124,22 @@ impl<'a> Inputs<'a> {
 
 /// Gradients of what a head reads.
 pub struct Gradients<'a> {
-    /// Of the queries: set.
+    /// Of the queries: overwritten.
     pub queries: &'a mut [Lane],
     /// Of the keys, where they are not data: added to.
     pub keys: &'a mut [Lane],
-    /// Of the values: added to; where there is none, that of the keys is, for keys that are their own values.
+    /// Of the values: added to. If there is none, it is added to that of the
+    /// keys, which are their own values.
     pub values: Option<&'a mut [Lane]>,
     /// Of the positions, by lane: added to.
     pub positions: &'a mut [Lane],
 }
 
-/// Rows that a group may have.
+/// Largest number of rows in a group.
 pub const GROUP: usize = 16;
 
-/// What a group of rows leaves behind: one row of weights, as long as the longest context, and one over its sum.
+/// What a group of rows keeps: one row of weights per row, as long as the longest
+/// context, and one over its sum.
 #[derive(Clone, Debug)]
 pub struct TileRows {
     length: usize,
@@ -144,12 +148,12 @@ pub struct TileRows {
     slopes: Vec<Lane>,
     inverse: Vec<Lane>,
     lags: Lags,
-    /// Rows of a tile, side by side: [size, ROWS]
+    /// Rows of a tile, interleaved: [size, ROWS]
     tile: [Vec<Lane>; 2],
 }
 
 impl TileRows {
-    /// Room for rows of contexts up to t = `length`, of heads of up to `size` numbers.
+    /// Buffers for rows of contexts up to t = `length`, of heads with up to `size` numbers.
     pub fn new(length: usize, size: usize) -> Self {
         Self {
             slopes: vec![Lane::ZERO; GROUP * length],
@@ -170,7 +174,7 @@ impl TileRows {
         }
     }
 
-    /// Turns to a head: must come before the first group of its rows.
+    /// Switches to a head: call it before the first group of its rows.
     pub fn turn_to(&mut self, inputs: &Inputs) {
         if inputs.relative != RelativeTerm::Absent {
             read_lags(&mut self.lags, inputs, self.length);
@@ -178,11 +182,11 @@ impl TileRows {
     }
 }
 
-/// Rows that share what they load in passes over pairs, and in sums.
+/// Rows that share their loads, in passes over pairs and in sums.
 const ROWS: usize = 4;
 const PAIR: usize = 2;
 
-/// Keys of a block, so that it stays in the fastest cache: an even number.
+/// Keys per block, so that a block stays in the fastest cache: an even number.
 #[inline(always)]
 fn block_size(columns: Columns) -> usize {
     const CACHED_LANES: usize = 512;
@@ -190,7 +194,7 @@ fn block_size(columns: Columns) -> usize {
 }
 
 leveled!(
-    /// Sets the rows of `out` (laid out as the values), and leaves their weights in `group`.
+    /// Sets the rows of `out` (laid out like the values), and keeps their weights in `group`.
     pub fn forward<const FUSED: bool>(
         inputs: &Inputs,
         rows: Range<usize>,
@@ -221,19 +225,20 @@ leveled!(
 );
 
 leveled!(
-    /// Leaves the weights of a group's rows behind, as [`forward`] does.
+    /// Computes the weights of a group's rows, as [`forward`] does.
     pub fn weights<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
         weights_any::<FUSED>(inputs, rows, group);
     }
 );
 
 leveled!(
-    /// The gradients of a group's rows, right after its [`forward`] or [`weights`]: `out` is what the forward computed,
-    /// `d_out` its gradient.
+    /// The gradients of a group's rows. Call it right after the group's [`forward`] or [`weights`]. `out` is
+    /// what the forward computed, `d_out` its gradient.
     /// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
     /// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i
     /// - s_ij = bias_δ + q_i · k_j + r_δ · k_j or r_δ · p_i  ⟹  dbias_δ += Σ ds_ij, dq_i = Σ_j ds_ij k_j,
-    ///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ, dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
+    ///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ,
+    ///   dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
     pub fn backward<const FUSED: bool>(
         inputs: &Inputs,
         rows: Range<usize>,
@@ -310,7 +315,7 @@ leveled!(
     }
 );
 
-/// Blocks of the keys that some rows see.
+/// Blocks of the keys that any of the rows sees.
 #[inline(always)]
 fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<usize>> + use<> {
     let (size, end) = (block_size(columns), rows.end);
@@ -319,8 +324,8 @@ fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<u
         .map(move |start| start..(start + size).min(end))
 }
 
-/// Shows every row of a head's attention to `probe`, by the very passes of the forward; `constant` is a part of every score of
-/// row i that does not depend on j and that the queries lack, in units of ln 2.
+/// Shows every row of a head's attention to `probe`, computed by the forward's own passes. `constant` is the
+/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2.
 pub fn show(
     level: Level,
     inputs: &Inputs,
@@ -345,7 +350,8 @@ pub fn show(
 }
 
 leveled!(
-    /// Leaves the pattern of one row in the group's first row of weights, and its scores, with `constant` added to them, beside it.
+    /// Writes the pattern of one row into the group's first row of weights, and its scores,
+    /// with `constant` added, beside it.
     fn show_row<const FUSED: bool>(
         inputs: &Inputs,
         i: usize,

@@ -1,7 +1,7 @@
 //! Passes over pairs of a row and a key: scores, weights and slopes.
 //!
-//! A tile of rows goes through the keys two at a time. What its innermost loop reads lies side by side: the tile's own rows
-//! are brought together first, and the positional table is kept by coordinate rather than by lag.
+//! A tile of rows goes through the keys two at a time. What its innermost loop reads is contiguous: the
+//! tile's rows are interleaved first, and the positional table is kept by coordinate rather than by lag.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
@@ -10,15 +10,15 @@ use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
 use crate::lanes::Lane;
 use crate::model::ops::attention::lags::LagPlanes;
 
-/// Keys that go together: with a tile of rows, and with one row only.
+/// Keys taken together: with a tile of rows, and with a single row.
 const FEW: usize = 2;
 const MANY: usize = 8;
 
-/// The positional table of a head by coordinate: plane 0 has the biases. What is ahead of lag zero does not
-/// matter.
+/// The positional table of a head by coordinate; plane 0 has the biases. Entries
+/// ahead of lag zero do not matter.
 pub(super) type Lags = LagPlanes<ROWS>;
 
-/// Reads the table of a head of contexts up to t = `length`.
+/// Reads the table of a head, for contexts up to t = `length`.
 pub(super) fn read_lags(lags: &mut Lags, inputs: &Inputs, length: usize) {
     let Columns {
         stride,
@@ -40,7 +40,7 @@ pub(super) fn read_lags(lags: &mut Lags, inputs: &Inputs, length: usize) {
     }
 }
 
-/// Leaves the weights of a group's rows, and one over their sums.
+/// Computes the weights of a group's rows, and one over their sums.
 #[inline(always)]
 pub(super) fn weights_any<const FUSED: bool>(
     inputs: &Inputs,
@@ -60,19 +60,19 @@ pub(super) fn weights_any<const FUSED: bool>(
     let weights = group.weights.chunks_mut(group.length);
     for (i, (row, inverse)) in rows.clone().zip(weights.zip(&mut group.inverse)) {
         *inverse = exponentials::<FUSED>(&mut row[..=i]).inverse();
-        // What a row does not see, others of the group may.
+        // Other rows of the group may see keys that this row does not.
         row[i + 1..rows.end].fill(Lane::ZERO);
     }
 }
 
-/// Leaves the scores of row i in the group's first row.
+/// Writes the scores of row i into the group's first row.
 #[inline(always)]
 pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut TileRows) {
     let (rows, block) = (i..i + 1, 0..i + 1);
     scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, i, &block, group);
 }
 
-/// Rows of a group in tiles of [`ROWS`], and one by one where they are not enough: (first row, how many).
+/// Splits the rows of a group into tiles of [`ROWS`], and single rows for the remainder: (first row, count).
 #[inline(always)]
 fn tiles(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
     let whole = rows.start + rows.len() / ROWS * ROWS;
@@ -80,7 +80,7 @@ fn tiles(rows: &Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
     tiles.chain((whole..rows.end).map(|first| (first, 1)))
 }
 
-/// Brings R rows from `first` on together: [size, R].
+/// Interleaves R rows from `first` on: [size, R].
 #[inline(always)]
 fn bring_together<const R: usize>(
     columns: Columns,
@@ -142,8 +142,8 @@ fn scores_of_rows<
     }
 }
 
-/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of lags they have: row a and key b
-/// are i − j + a − b apart. The score of a row at a key that it does not see is of no use.
+/// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of different lags: row
+/// a and key b are i − j + a − b apart. The score of a row at a key that it does not see is meaningless.
 #[inline(always)]
 fn score_tile<const FUSED: bool, const R: usize, const C: usize, const L: usize>(
     inputs: &Inputs,
@@ -210,7 +210,7 @@ fn of_tile<const R: usize>(tile: &[Lane], m: usize) -> &[Lane; R] {
     tile[m * R..][..R].try_into().expect("R rows")
 }
 
-/// Makes a row of scores into weights 2^(s − largest), and returns their sum.
+/// Turns a row of scores into weights 2^(s − largest), and returns their sum.
 #[inline(always)]
 fn exponentials<const FUSED: bool>(row: &mut [Lane]) -> Lane {
     let mut most = row[0];
@@ -233,7 +233,8 @@ pub(super) fn softmax_any<const FUSED: bool>(row: &mut [Lane]) {
     }
 }
 
-/// Leaves the slopes of a group's rows in a block of keys, given −dout_i · out_i of every row (`below_centres`).
+/// Computes the slopes of a group's rows in a block of keys, given −dout_i · out_i
+/// of every row (`below_centres`).
 #[inline(always)]
 pub(super) fn slopes_any<const FUSED: bool>(
     inputs: &Inputs,
@@ -269,7 +270,7 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     let (pattern, slopes) = (&group.weights[offset..], &mut group.slopes[offset..]);
     let d_rows = &mut group.tile[0];
     bring_together::<R>(inputs.columns, d_out, i, d_rows);
-    // Rows have no weight where they do not see.
+    // Weights are zero at keys that a row does not see.
     let end = block.end.min(i + R).max(block.start);
     let whole = end - (end - block.start) % C;
     for j in (block.start..whole).step_by(C) {
@@ -283,7 +284,8 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     }
 }
 
-/// ds of R rows at keys j … j + C − 1: ln 2 · p_ij (dout_i · u_j − dout_i · out_i). `place` is (row length, j).
+/// ds of R rows at keys j … j + C − 1: ln 2 · p_ij (dout_i · u_j − dout_i · out_i). `place` is (row length,
+/// j).
 #[inline(always)]
 fn slope_tile<const FUSED: bool, const R: usize, const C: usize>(
     inputs: &Inputs,

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::{Columns, GROUP, Inputs, PAIR};
 use crate::lanes::Lane;
 
-/// Runs `$body` for tiles of columns: `$start` is the first of $N columns, at most five; `$width` says how many go next, given
-/// how many are left.
+/// Runs `$body` over tiles of columns: `$start` is the first of $N columns, at most five. `$width` gives the
+/// width of the next tile, from the number of columns left.
 macro_rules! in_tiles {
     ($size:expr, $width:ident, |$start:ident, $N:ident| $body:expr) => {{
         let (size, mut $start) = ($size, 0);
@@ -30,7 +30,7 @@ macro_rules! in_tiles {
 
 pub(crate) use in_tiles;
 
-/// Up to five columns, so that none is left alone, as long as that can be.
+/// Up to five columns, chosen so that no single column is left over if that can be avoided.
 #[inline(always)]
 pub(crate) fn up_to_five(left: usize) -> usize {
     match left {
@@ -51,18 +51,19 @@ fn up_to_four(left: usize) -> usize {
     }
 }
 
-/// Weights (or their slopes) of a group of rows at all keys, zero where a row does not see a key, and the sums that they weigh.
+/// Weights (or their slopes) of a group of rows at all keys, zero where a row does not see a key,
+/// and the sums that they weight.
 #[derive(Clone, Copy)]
 pub(super) struct Triangle<'a> {
     /// [rows, t]
     entries: &'a [Lane],
     length: usize,
-    /// The group's first row, and how many.
+    /// The group's first row, and the number of rows.
     first: usize,
     count: usize,
 }
 
-/// Entries that are not side by side in a triangle, brought together: one a row of the group.
+/// Entries that are not contiguous in a triangle, packed: one per row of the group.
 type Packed = [Lane; GROUP];
 
 const UNPACKED: Packed = [Lane::ZERO; GROUP];
@@ -78,7 +79,7 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// Packs `count` entries from `start` on, `step` apart: down a column, or along a diagonal.
+    /// Packs `count` entries from `start` on, `step` apart: a column or a diagonal.
     #[inline(always)]
     fn pack(self, start: usize, step: usize, count: usize, packed: &mut Packed) -> &[Lane] {
         let packed = &mut packed[..count];
@@ -100,7 +101,7 @@ impl<'a> Triangle<'a> {
         let columns = source.columns;
         for a in (0..self.count).step_by(PAIR) {
             let i = self.first + a;
-            // A pair sees no more.
+            // No row of the pair sees beyond this.
             let keys = block.start..block.end.min(i + PAIR).max(block.start);
             let row = |a: usize| &self.entries[a * self.length..][keys.clone()];
             let start = keys.start;
@@ -113,7 +114,8 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// out_j += Σ_i entries_ij source_i over the group's rows, for every key of a block and all columns but the first `data`.
+    /// out_j += Σ_i entries_ij source_i over the group's rows, for every key of a block and
+    /// all columns but the first `data`.
     #[inline(always)]
     pub fn sum_over_rows<const FUSED: bool>(
         self,
@@ -138,8 +140,9 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) over the group's rows, for every key of a block and all columns but those that are data;
-    /// where keys are their `OWN` values, + Σ_i pattern_ij dout_i in the same go.
+    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) over the group's rows, for every key
+    /// of a block and all columns that are not data. Where keys are their `OWN`
+    /// values, + Σ_i pattern_ij dout_i in the same pass.
     #[inline(always)]
     pub fn sum_asked_over_rows<const FUSED: bool, const OWN: bool>(
         self,
@@ -180,8 +183,8 @@ impl<'a> Triangle<'a> {
         }
     }
 
-    /// dr_δ += Σ_i entries_{i,i−δ} source over the group's rows, for every lag: the source is that of key i − δ if `KEY`, else
-    /// that of row i; and dbias_δ += Σ_i entries_{i,i−δ}, where there is one.
+    /// dr_δ += Σ_i entries_{i,i−δ} source over the group's rows, for every lag. The source is that of key
+    /// i − δ if `KEY`, else that of row i. Also dbias_δ += Σ_i entries_{i,i−δ}, where there is a bias.
     #[inline(always)]
     pub fn sum_by_lag<const FUSED: bool, const KEY: bool>(
         self,
@@ -255,7 +258,7 @@ impl<'a> Triangle<'a> {
     }
 }
 
-/// What rows ask of keys, and what is asked for: all columns but those that are data.
+/// What rows ask of keys, in all columns that are not data.
 struct Asked<'a> {
     places: Columns,
     lags: Columns,
@@ -264,7 +267,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Adds Σ_n slopes[n] (q + r) of the rows from `row` on to the rows `keys` of `out`, the latest key first, and, if `OWN`, Σ_n pattern[n] dout.
+    /// Adds Σ_n slopes[n] (q + r) of the rows from `row` on to the rows `keys` of `out`, latest key first,
+    /// and, if `OWN`, Σ_n pattern[n] dout.
     #[inline(always)]
     fn add<const FUSED: bool, const OWN: bool, const R: usize>(
         &self,
@@ -295,7 +299,8 @@ impl Asked<'_> {
         for r in 0..R {
             sums[r].copy_from_slice(columns.row(out, keys[r]));
         }
-        // All of one length, so that it is checked once; the second of one is the first again.
+        // All slices have one length, so that it is checked once. If there is only
+        // one, it also serves as the second.
         let count = slopes[0].len();
         let slopes = [&slopes[0][..count], &slopes[R - 1][..count]];
         let pattern = [&pattern[0][..count], &pattern[R - 1][..count]];
@@ -329,8 +334,8 @@ pub(super) struct Source<'a> {
     pub columns: Columns,
 }
 
-/// Adds to R rows of `out` a sum each: Σ_n weights_r[n] source[first + n], one row of the source later for the second if
-/// `DIAGONAL`.
+/// Adds one sum to each of R rows of `out`: Σ_n weights_r[n] source[first + n]. The second sum starts one row
+/// of the source later if `DIAGONAL`.
 #[inline(always)]
 fn add_sums<const FUSED: bool, const DIAGONAL: bool, const R: usize>(
     weights: [&[Lane]; R],
@@ -364,7 +369,8 @@ fn add_columns<const FUSED: bool, const DIAGONAL: bool, const R: usize, const N:
     for r in 0..R {
         sums[r].copy_from_slice(columns.row(out, rows[r]));
     }
-    // All of one length, so that it is checked once; the second of one is the first again.
+    // All slices have one length, so that it is checked once. If there is only
+    // one, it also serves as the second.
     let count = weights[0].len();
     let (one, other) = (&weights[0][..count], &weights[R - 1][..count]);
     for n in 0..count {

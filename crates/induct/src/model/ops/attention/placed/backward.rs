@@ -7,8 +7,8 @@ use crate::lanes::{Lane, Level, leveled};
 use crate::model::choose::MOST_PLACED_STATES;
 use crate::model::ops::attention::fast::Columns;
 
-/// The gradients of a group's rows, right after its [`forward`](fn@super::forward) or [`weights`](fn@super::weights): `out` is what the forward computed,
-/// `d_out` its gradient.
+/// The gradients of a group's rows. Call it right after the group's [`forward`](fn@super::forward) or
+/// [`weights`](fn@super::weights). `out` is what the forward computed, `d_out` its gradient.
 pub fn backward(
     level: Level,
     inputs: &Placed,
@@ -25,8 +25,10 @@ pub fn backward(
 }
 
 leveled!(
-    /// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i, ds_ij / ln 2 = p_ij (dout_i · u_j − dout_i · out_i)
-    /// - s_ij = S_ij + S_{x_i j} + S_{i x_j} + S_{x_i x_j}  ⟹  dS_ij = ds_ij, dS_ib = Σ_j ds_ij 1{x_j = b}, dS_aj += Σ_i ds_ij 1{x_i = a}
+    /// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i,
+    ///   ds_ij / ln 2 = p_ij (dout_i · u_j − dout_i · out_i)
+    /// - s_ij = S_ij + S_{x_i j} + S_{i x_j} + S_{x_i x_j}  ⟹  dS_ij = ds_ij, dS_ib = Σ_j ds_ij 1{x_j = b},
+    ///   dS_aj += Σ_i ds_ij 1{x_i = a}
     fn backward_of<const FUSED: bool, const K: usize>(
         inputs: &Placed,
         rows: Range<usize>,
@@ -127,7 +129,7 @@ fn slopes_of_keys<const FUSED: bool, const C: usize>(
     }
 }
 
-/// What the slopes of a tile are to the tables of scores.
+/// What the slopes of a tile add to the gradients of the tables of scores.
 #[inline(always)]
 fn shares_of_tile<const FUSED: bool, const K: usize>(
     symbols: &[Lane],
@@ -199,7 +201,7 @@ fn value_columns<const FUSED: bool, const C: usize, const N: usize>(
 ) {
     let mut sums = [[Lane::ZERO; N]; C];
     for tile in tiles(rows) {
-        // Groups and keys both start at multiples of ROWS: a tile sees all of these keys or none.
+        // Groups and keys both start at multiples of ROWS, so a tile sees all of these keys or none.
         if tile.keys <= j {
             continue;
         }

@@ -7,7 +7,7 @@ use crate::lanes::{Lane, Level, leveled};
 use crate::model::choose::MOST_PLACED_STATES;
 
 leveled!(
-    /// Sets the rows of `out` (laid out as the values), given the weights in `group`.
+    /// Sets the rows of `out` (laid out like the values), given the weights in `group`.
     fn averages<const FUSED: bool>(
         inputs: &Placed,
         rows: Range<usize>,
@@ -28,7 +28,7 @@ leveled!(
     }
 );
 
-/// Sets the rows of `out` (laid out as the values), and leaves their weights in `group`.
+/// Sets the rows of `out` (laid out like the values), and keeps their weights in `group`.
 pub fn forward(
     level: Level,
     inputs: &Placed,
@@ -40,7 +40,7 @@ pub fn forward(
     averages(level, inputs, rows, group, out);
 }
 
-/// Leaves the weights of a group's rows behind, as [`forward`] does.
+/// Computes the weights of a group's rows, as [`forward`] does.
 pub fn weights(level: Level, inputs: &Placed, rows: Range<usize>, group: &mut PlacedRows) {
     match inputs.powers.states {
         2 => weights_of::<2>(level, inputs, rows, group),
@@ -66,7 +66,8 @@ leveled!(
     }
 );
 
-/// Sets the weights 2^s_ij of a tile, zero where there is no such row or it does not see the key, and returns the sums of its rows.
+/// Sets the weights 2^s_ij of a tile, zero where the row does not exist or does not see the key,
+/// and returns the sums of its rows.
 #[inline(always)]
 fn weights_of_tile<const FUSED: bool, const K: usize>(
     inputs: &Placed,
@@ -74,7 +75,8 @@ fn weights_of_tile<const FUSED: bool, const K: usize>(
     weights: &mut [Lane],
 ) -> [Lane; ROWS] {
     let symbols = inputs.symbols;
-    // By row: onehot(x_i), e(i, x_i, b) for every symbol b, and e(i, a, j) for every symbol a. Rows that are not there have no symbol.
+    // By row: onehot(x_i), e(i, x_i, b) for every symbol b, and e(i, a, j) for every symbol a. Rows that do
+    // not exist have no symbol.
     let mut x = [[Lane::ZERO; K]; ROWS];
     let mut by_symbol = [[Lane::ZERO; K]; ROWS];
     let mut by_place = [[&[][..]; K]; ROWS];

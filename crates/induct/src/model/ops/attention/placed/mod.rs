@@ -1,12 +1,16 @@
-//! Attention of symbols at absolute places: no exponential a pair, and no product of a query with a key.
+//! Attention of symbols at absolute places: no exponential per pair, and no product of a query with a key.
 //!
-//! There a query is the sum of a symbol's and a place's, and so is a key. With S, the table of their products in units of ln 2,
+//! Here a query is the sum of a symbol's part and a place's part, and so is a key. With S, the table of their
+//! products in units of ln 2,
 //!
-//! > s_ij = S_ij + S_{x_i j} + S_{i x_j} + S_{x_i x_j},   2^s_ij = e(i, x_i, j) · e(i, x_i, x_j),   e(i, a, c) = 2^(S_ic + S_ac),
+//! > s_ij = S_ij + S_{x_i j} + S_{i x_j} + S_{x_i x_j},   2^s_ij = e(i, x_i, j) · e(i, x_i, x_j),
+//! > e(i, a, c) = 2^(S_ic + S_ac),
 //!
-//! and e is a table that all sequences share ([`Powers`]). What is left of a pair are its values: average, slope and share.
+//! and e is a table that all sequences share ([`Powers`]). What remains to be done per pair concerns the
+//! values: average, slope and share.
 //!
-//! Rows go by groups as in [`fast`](super::fast), and within a group by tiles of four, whose weights at a key lie side by side.
+//! Rows are processed in groups as in [`fast`](super::fast), and within a group in tiles of four, whose
+//! weights at a key are contiguous.
 
 mod backward;
 mod forward;
@@ -19,17 +23,17 @@ use super::fast::{Columns, GROUP};
 use super::{AttnProbe, AttnRow};
 use crate::lanes::{LANES, Lane, Level};
 
-/// e(i, a, c) of one head: for every place i and symbol a a row, whose columns c are k symbols, then t places.
+/// e(i, a, c) of one head: one row per place i and symbol a, whose columns c are k symbols, then t places.
 #[derive(Clone, Debug)]
 pub struct Powers {
     states: usize,
-    /// Vectors of a row.
+    /// Number of vectors per row.
     stride: usize,
     data: Vec<[f32; LANES]>,
 }
 
 impl Powers {
-    /// Room for k = `states` and t = `length`.
+    /// Buffers for k = `states` and t = `length`.
     pub fn new(states: usize, length: usize) -> Self {
         let stride = (states + length).div_ceil(LANES);
         Self {
@@ -39,7 +43,7 @@ impl Powers {
         }
     }
 
-    /// The row of place i and symbol a, eight columns together.
+    /// The row of place i and symbol a, eight columns per vector.
     pub fn row_mut(&mut self, i: usize, a: usize) -> &mut [[f32; LANES]] {
         &mut self.data[(i * self.states + a) * self.stride..][..self.stride]
     }
@@ -57,9 +61,9 @@ pub struct Placed<'a> {
     pub powers: &'a Powers,
     /// One-hot, [t, k]
     pub symbols: &'a [Lane],
-    /// Values, one row a position.
+    /// Values, one row per position.
     pub values: &'a [Lane],
-    /// The head's place in rows of those.
+    /// The head's columns in rows of those.
     pub columns: Columns,
 }
 
@@ -67,7 +71,8 @@ pub struct Placed<'a> {
 pub struct Gradients<'a> {
     /// Of the values: added to.
     pub values: &'a mut [Lane],
-    /// Of S_ic, one row for every place i, as long as it sees ([`seen`]), in units of 1 / ln 2: k symbols, then the places j ≤ i. Set.
+    /// Of S_ic, one row per place i, as long as the place sees ([`seen`]), in units of 1 / ln 2: k symbols,
+    /// then the places j ≤ i. Overwritten.
     pub by_place: &'a mut [Lane],
     /// Of S_aj, [t, k], by key, in the same units: added to.
     pub by_key: &'a mut [Lane],
@@ -82,7 +87,7 @@ pub fn seen(states: usize, i: usize) -> Range<usize> {
 /// Rows of a tile.
 const ROWS: usize = 4;
 
-/// What a group of rows leaves behind: its weights, and one over their sums.
+/// What a group of rows keeps: its weights, and one over their sums.
 #[derive(Clone, Debug)]
 pub struct PlacedRows {
     length: usize,
@@ -96,7 +101,7 @@ pub struct PlacedRows {
 }
 
 impl PlacedRows {
-    /// Room for rows of contexts up to t = `length`, of heads of up to `size` numbers.
+    /// Buffers for rows of contexts up to t = `length`, of heads with up to `size` numbers.
     pub fn new(length: usize, size: usize) -> Self {
         Self {
             length,
@@ -108,7 +113,8 @@ impl PlacedRows {
     }
 }
 
-/// A tile of rows: which of its group, its first row, how many there are, and how many keys some of them see.
+/// A tile of rows: its number within the group, its first row, the number of rows, and the number
+/// of keys that any of them sees.
 #[derive(Clone, Copy)]
 struct Tile {
     index: usize,
@@ -142,7 +148,8 @@ fn of<const K: usize>(symbols: &[Lane], position: usize) -> [Lane; K] {
     own
 }
 
-/// Shows every row of a head's attention to `probe`: weights are the forward's, and scores their logarithms.
+/// Shows every row of a head's attention to `probe`: the weights are the forward's,
+/// and the scores their logarithms.
 pub fn show(
     level: Level,
     inputs: &Placed,

@@ -9,10 +9,10 @@ use crate::lanes::cross_lane::{Strided, add_products, add_slid_products};
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::window::{window, window_mut};
 
-/// Room for the backward of one sequence.
+/// Scratch buffers for the backward of one sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch {
-    /// Gradients of a group's averages for its scores, which are in units of ln 2, [k−1, GROUP]
+    /// Gradients of a group's averages, scaled for its scores, which are in units of ln 2, [k−1, GROUP]
     d_out: Vec<Lane>,
     /// Gradients of its scores, [vectors, GROUP, 8]
     slopes: Vec<Lane>,
@@ -27,7 +27,7 @@ impl Scratch {
     }
 }
 
-/// The gradients of a group of rows, right after its forward, given that of its averages.
+/// The gradients of a group of rows, given that of its averages. Call it right after the group's forward.
 pub(super) fn backward(
     level: Level,
     sizes: Sizes,
@@ -43,7 +43,8 @@ pub(super) fn backward(
 leveled!(
     /// - p = softmax(s)       ⟹  ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
     /// - out_i = Σ_j p_ij u_j ⟹  du_j = Σ_i p_ij dout_i
-    /// - s_ij as above        ⟹  w_i[x_j] and T_δ[x_j] get ds_ij, w_ir and T_δr get ds_ij a_jr, and a_jr gets ds_ij (w_ir + T_δr)
+    /// - s_ij as above        ⟹  w_i[x_j] and T_δ[x_j] get ds_ij, w_ir and T_δr get ds_ij a_jr,
+    ///   and a_jr gets ds_ij (w_ir + T_δr)
     fn backward_at<const FUSED: bool>(
         level: Level,
         sizes: Sizes,
@@ -54,7 +55,7 @@ leveled!(
         scratch: &mut Scratch,
     ) {
         let count = group.len();
-        // One over a row's sum goes into the gradients of its averages.
+        // One over a row's sum is multiplied into the gradients of its averages.
         let mut below = [Lane::ZERO; GROUP];
         for v in 0..sizes.values() {
             for n in 0..count {
@@ -84,7 +85,7 @@ leveled!(
     }
 );
 
-/// Slopes of N vectors of rows, from `n` of the group on.
+/// Slopes of N vectors of rows, from vector `n` of the group on.
 #[inline(always)]
 fn slopes<const FUSED: bool, const N: usize>(
     sizes: Sizes,
@@ -119,7 +120,8 @@ fn slopes<const FUSED: bool, const N: usize>(
     }
 }
 
-/// Adds Σ_i ds_{i,i−δ} a_{i−δ} to the gradient of every lag δ, and ds_ij to those of all that is looked up for x_j.
+/// Adds Σ_i ds_{i,i−δ} a_{i−δ} to the gradient of every lag δ, and ds_ij to the gradients of
+/// everything that is looked up for x_j.
 #[inline(always)]
 fn sums_by_lag<const FUSED: bool>(
     sizes: Sizes,
@@ -128,7 +130,7 @@ fn sums_by_lag<const FUSED: bool>(
     slopes: &[Lane],
     d_lags: &mut Lags,
 ) {
-    // A group starts at an even vector: keys before it go two at a time.
+    // A group starts at an even vector, so keys before it can be taken two at a time.
     let Range { start, end } = *group;
     for u in 0..LANES {
         for b in (0..start).step_by(2) {
@@ -155,9 +157,10 @@ fn sums_by_lag<const FUSED: bool>(
     }
 }
 
-/// The same for N vectors of rows and K keys eight apart: rows 8 i …, which are vector n of the group, and keys 8 b + u, ….
+/// The same for N vectors of rows and K keys that are eight apart: rows 8 i …, which are vector n of the
+/// group, and keys 8 b + u, ….
 ///
-/// The lags of two keys are the same but for eight: their sums are loaded and stored once.
+/// The lags of two such keys differ by eight, so their sums are loaded and stored once.
 #[inline(always)]
 fn add_by_lag<const FUSED: bool, const K: usize, const N: usize>(
     sizes: Sizes,
@@ -228,7 +231,7 @@ fn sums_over_rows(
             data: &sequence.queries[sizes.states * sizes.vectors + from..],
             stride: sizes.vectors,
         };
-        // Row 8 i and key 8 b + u are as far apart as entry 8 (i − from) + 7 − u says.
+        // Entry 8 (i − from) + 7 − u is the lag of row 8 i and key 8 b + u.
         let lag = AHEAD + (from - b) * LANES - (LANES - 1);
         let lags = Strided {
             data: lags.planes.tail(sizes.states, lag),

@@ -7,7 +7,7 @@ use crate::lanes::{LANES, Lane, leveled};
 use crate::model::ops::attention::fast::{in_tiles, up_to_five};
 use crate::model::window::{window, window_mut};
 
-/// Lags that two vectors of rows have to the keys of a tile.
+/// Number of lags between two vectors of rows and the keys of a tile.
 const NEAR: usize = TILE - 1 + 2 * LANES;
 
 /// Eight numbers from `start` on as a vector.
@@ -17,7 +17,8 @@ fn lane(data: &[f32], start: usize) -> Lane {
 }
 
 leveled!(
-    /// Weights and averages of a group of rows. `BOUNDED` promises that no score is beyond ±40: then the largest need not be known.
+    /// Weights and averages of a group of rows. `BOUNDED` promises that no score is beyond ±40: then the
+    /// largest need not be known.
     pub(super) fn forward<const FUSED: bool, const BOUNDED: bool>(
         sizes: Sizes,
         lags: &Lags,
@@ -54,7 +55,7 @@ leveled!(
     }
 );
 
-/// Leaves the weights of N vectors of rows, from `n` of the group on, and one over their sums.
+/// Computes the weights of N vectors of rows, from vector `n` of the group on, and one over their sums.
 #[inline(always)]
 fn weights<const FUSED: bool, const BOUNDED: bool, const N: usize>(
     sizes: Sizes,
@@ -65,7 +66,7 @@ fn weights<const FUSED: bool, const BOUNDED: bool, const N: usize>(
 ) {
     let first = group + n;
     let (mut most, mut sums) = ([Lane::splat(f32::NEG_INFINITY); N], [Lane::ZERO; N]);
-    // Keys that all rows see, if that matters, and all others.
+    // Keys that all rows see, if that matters, then all others.
     let all_see = if BOUNDED { first * LANES } else { 0 };
     for j in (0..all_see).step_by(TILE) {
         let scores = scores::<FUSED, N>(sizes, lags, first, j, sequence);
@@ -98,7 +99,7 @@ fn weights<const FUSED: bool, const BOUNDED: bool, const N: usize>(
         for a in 0..N {
             let row: &mut [Lane; LANES] =
                 window_mut(&mut sequence.weights, (b * GROUP + n + a) * LANES);
-            // Two keys at a time: neither exponential waits for the other.
+            // Two keys at a time, so that neither exponential waits for the other.
             for u in (0..LANES).step_by(2) {
                 row[u] = (row[u] - most[a]).exp2_or_zero::<FUSED>();
                 row[u + 1] = (row[u + 1] - most[a]).exp2_or_zero::<FUSED>();
@@ -120,7 +121,7 @@ fn scores<const FUSED: bool, const N: usize>(
     j: usize,
     sequence: &Sequence,
 ) -> [[Lane; N]; TILE] {
-    // Row 8 (first + a) and key j + u are as far apart as entry TILE − 1 − u + 8 a says.
+    // Entry TILE − 1 − u + 8 a is the lag of row 8 (first + a) and key j + u.
     let lag = AHEAD + first * LANES - j - (TILE - 1);
     let symbols: &[u8; TILE] = window(&sequence.symbols, j);
     let mut sums = [[Lane::ZERO; N]; TILE];
@@ -153,7 +154,8 @@ fn scores<const FUSED: bool, const N: usize>(
     sums
 }
 
-/// Sets `count` planes of `out`, from the entry that its place says on, to Σ_j entries_ij keys_j, column by column from `first` on.
+/// Sets `count` planes of `out`, from the entry that its place gives, to Σ_j entries_ij keys_j,
+/// column by column from `first` on.
 #[inline(always)]
 pub(super) fn sums_over_keys<const FUSED: bool>(
     sizes: Sizes,

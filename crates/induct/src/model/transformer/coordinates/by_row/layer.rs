@@ -1,4 +1,5 @@
-//! The last layer as a whole, by row: what is linear in a position's coordinates, around the attention of its heads.
+//! The whole last layer, by row: what is linear in a position's coordinates,
+//! around the attention of its heads.
 
 use super::super::rows::{affine, affine_backward, groups};
 use super::super::{Coordinates, Tables};
@@ -10,19 +11,19 @@ use crate::model::ops::linear;
 /// Activations and gradients of a head.
 #[derive(Clone, Debug)]
 pub(in super::super) struct ByRowHead {
-    /// What its coordinates ask, [t, m]
+    /// What it asks of the coordinates, [t, m]
     w: Vec<Lane>,
     dw: Vec<Lane>,
     /// What it says about every symbol but the first, [t, k−1]
     u: Vec<Lane>,
     du: Vec<Lane>,
-    /// Gradients of the table that says so, [m, k−1]
+    /// Gradients of the table for that, [m, k−1]
     d_ov: Vec<Lane>,
     attention: ByRowScratch,
 }
 
 impl ByRowHead {
-    /// Room for k = `states`, m coordinates and t = `length`.
+    /// Buffers for k = `states`, m coordinates and t = `length`.
     pub fn new(states: usize, m: usize, length: usize) -> Self {
         let lanes = |width: usize| vec![Lane::ZERO; length * width];
         Self {
@@ -37,8 +38,8 @@ impl ByRowHead {
 }
 
 impl Coordinates {
-    /// Forward, loss and backward of the last layer: logits_i = table₀ + y_i · table + Σ_h Σ_j p_ij u_j. Adds to the gradients of its
-    /// coordinates, dy, and of all tables.
+    /// Forward, loss and backward of the last layer: logits_i = table₀ + y_i · table + Σ_h Σ_j p_ij u_j. Adds
+    /// to the gradients of its coordinates, dy, and of all tables.
     #[expect(
         clippy::too_many_arguments,
         reason = "all that a layer reads and adds to"
@@ -94,7 +95,7 @@ impl Coordinates {
             let d_positions = &mut grads[places.positions.clone()];
             head.attention.write(level, rows, (dy, dw, du), d_positions);
         }
-        // By groups of rows again, which stay in the cache.
+        // In groups of rows again, which stay in the cache.
         let data = self.data();
         for group in groups(0..rows, ROWS) {
             let part = |width: usize| group.start * width..group.end * width;
@@ -111,7 +112,7 @@ impl Coordinates {
                 affine_backward(level, y, qk, (m, m), data, dw, dy, d_queries);
             }
         }
-        // ov = the other columns of a table − its first
+        // ov = the other columns of a table minus its first
         let d_ov = heads.iter().flat_map(|head| head.d_ov.chunks_exact(values));
         for (d_row, d_ov) in d_of_heads.chunks_exact_mut(k).zip(d_ov) {
             for (d_logit, &d) in (1..).zip(d_ov) {

@@ -1,16 +1,19 @@
-//! The last layer's attention over many coordinates, with rows as lanes: one head, one block, a group of rows at a time.
+//! The last layer's attention over many coordinates, with rows as lanes: one head and one
+//! block, a group of rows at a time.
 //!
-//! Everywhere else a [`Lane`] has one number of each of eight sequences. Here it has one number of each of eight rows of one
-//! sequence. All of them meet the same key, and so the same symbol x_j: what the symbol adds to a score is looked up in tables
-//! with a plane for every symbol, and only the other coordinates, averages a_j of the layers below, are multiplied:
+//! Everywhere else a [`Lane`] holds one number from each of eight sequences. Here it holds one number from
+//! each of eight rows of one sequence. All of them meet the same key, and so the same symbol x_j. What the
+//! symbol adds to a score is looked up in tables that have one plane per symbol. Only the other coordinates,
+//! averages a_j of the layers below, are multiplied:
 //!
-//! > s_ij = w_i[x_j] + T_δ[x_j] + Σ_r (w_ir + T_δr) a_jr,   δ = i − j   (in units of ln 2; T_δ[x_j] has the lag's bias in it).
+//! > s_ij = w_i[x_j] + T_δ[x_j] + Σ_r (w_ir + T_δr) a_jr,   δ = i − j   (in units of ln 2),
 //!
-//! Nor are coordinates averaged, because of this layer nothing is wanted but logits: a head's values are what it
-//! says about every symbol but the first, beyond what it says about that, u_j = y_j · ov ([t, k−1]), and their averages are its share of the logits:
-//! up to a number that all logits of a row have in common, and that no loss depends on.
+//! where T_δ[x_j] includes the lag's bias. Coordinates are not averaged either, because only the logits of
+//! this layer are needed. A head's values are what it says about every symbol but the first, relative to the
+//! first: u_j = y_j · ov ([t, k−1]). Their averages are the head's share of the logits, up to a number that
+//! all logits of a row have in common and that no loss depends on.
 //!
-//! For positions that meet the key. Scores may be of any size.
+//! Only for positions that meet the key. Scores may be of any size.
 
 mod backward;
 mod forward;
@@ -25,68 +28,68 @@ use self::turn::{gather, scatter};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::ops::attention::lags::LagPlanes;
 
-/// Vectors of rows that go forward, and backward, together.
+/// Vectors of rows that go forward and backward together.
 pub(super) const GROUP: usize = 4;
 
 /// Keys that scores and slopes take at a time.
 const TILE: usize = LANES / 2;
 
-/// Rows that go forward, and backward, together.
+/// Rows that go forward and backward together.
 const ROWS: usize = GROUP * LANES;
 
-/// What a head has to do.
+/// The sizes of a head.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
-    /// Symbols, k.
+    /// Number of symbols, k.
     states: usize,
-    /// Coordinates that are not symbols.
+    /// Number of coordinates that are not symbols.
     rest: usize,
-    /// Vectors of rows (and keys), t / 8 rounded up.
+    /// Number of vectors of rows (and keys), t / 8 rounded up.
     vectors: usize,
 }
 
 impl Sizes {
-    /// Coordinates, m.
+    /// Number of coordinates, m.
     fn coordinates(self) -> usize {
         self.states - 1 + self.rest
     }
 
-    /// Planes of what is asked: one for every symbol, one for every other coordinate.
+    /// Number of planes of queries: one per symbol, and one per other coordinate.
     #[inline(always)]
     fn planes(self) -> usize {
         self.states + self.rest
     }
 
-    /// Values of a key: one for every logit but the first.
+    /// Number of values per key: one per logit but the first.
     #[inline(always)]
     fn values(self) -> usize {
         self.states - 1
     }
 
-    /// Numbers of a key: its other coordinates and its values.
+    /// Numbers per key: its other coordinates and its values.
     #[inline(always)]
     fn columns(self) -> usize {
         self.rest + self.values()
     }
 }
 
-/// A head's positional table by plane: bias and slope of every symbol together, and the slopes of every other
-/// coordinate.
+/// A head's positional table by plane: bias plus slope of every symbol, and the
+/// slopes of every other coordinate.
 #[derive(Clone, Debug)]
 pub(super) struct Lags {
-    /// Whether no score of the head can be large.
+    /// Whether none of the head's scores can be large.
     bounded: bool,
     planes: LagPlanes<AHEAD>,
 }
 
-/// Room for lags below zero, of keys that only some rows of a tile see.
+/// Entries for negative lags, of keys that only some rows of a tile see.
 const AHEAD: usize = 2 * LANES;
 
 /// The score of a key that a row does not see: so low that its weight is zero.
 const UNSEEN: f32 = -1e30;
 
 impl Lags {
-    /// Room for k = `states`, m coordinates and t = `length`.
+    /// Buffers for k = `states`, m coordinates and t = `length`.
     pub fn new(states: usize, m: usize, length: usize) -> Self {
         let mut planes = LagPlanes::new(1 + m, length.next_multiple_of(LANES) + LANES);
         for plane in 0..states.min(1 + m) {
@@ -110,7 +113,7 @@ impl Lags {
         }
     }
 
-    /// Adds these, as gradients, to those of a head's table, [t, 1 + m] by lane: to the first lane.
+    /// Adds these, as gradients, to the first lane of those of a head's table, [t, 1 + m] by lane.
     fn add_to(&self, states: usize, m: usize, d_positions: &mut [Lane]) {
         for (lag, row) in d_positions.chunks_exact_mut(1 + m).enumerate() {
             for plane in 0..=m {
@@ -129,7 +132,7 @@ impl Lags {
 struct ByRowScratch {
     sizes: Sizes,
     sequences: [Sequence; LANES],
-    /// Of the positional table, over all sequences.
+    /// Gradients of the positional table, over all sequences.
     d_lags: Lags,
     scratch: Scratch,
 }
@@ -137,9 +140,9 @@ struct ByRowScratch {
 /// One sequence.
 #[derive(Clone, Debug)]
 struct Sequence {
-    /// One a key; those that fill the last vector up are zero, as is all else of them.
+    /// One symbol per key. Keys that pad the last vector are zero, as is everything else about them.
     symbols: Vec<u8>,
-    /// What rows ask, [planes, vectors]; nothing of the first symbol.
+    /// What rows ask, [planes, vectors]; nothing for the first symbol.
     queries: Vec<Lane>,
     d_queries: Vec<Lane>,
     /// Other coordinates and values of keys, [vectors, columns]
@@ -154,7 +157,7 @@ struct Sequence {
 }
 
 impl ByRowScratch {
-    /// Room for k = `states`, m coordinates and t = `length`.
+    /// Buffers for k = `states`, m coordinates and t = `length`.
     pub fn new(states: usize, m: usize, length: usize) -> Self {
         let sizes = Sizes {
             states,
@@ -186,7 +189,8 @@ impl ByRowScratch {
         }
     }
 
-    /// Reads a block: its symbols, coordinates y and what they ask, w ([rows, m]), and the values u ([rows, k−1]).
+    /// Reads a block: its symbols, coordinates y, what they ask, w ([rows, m]),
+    /// and the values u ([rows, k−1]).
     pub fn read(
         &mut self,
         level: Level,
@@ -205,7 +209,7 @@ impl ByRowScratch {
                 *symbol = row[lane];
             }
             sequence.symbols[inputs.len()..].fill(0);
-            // What is looked up is added to; the other planes are set.
+            // Planes that are looked up are added to; the other planes are set.
             sequence.d_queries[..states * vectors].fill(Lane::ZERO);
             sequence.d_keys.fill(Lane::ZERO);
         }
@@ -218,7 +222,7 @@ impl ByRowScratch {
         gather(level, u, rows, sizes.turn_values(), &mut values);
     }
 
-    /// Adds the head's share to the logits of a group of rows, which are all of `logits`, [rows, k].
+    /// Adds the head's share to the logits of a group of rows, `logits` ([rows, k]).
     pub fn forward(&mut self, level: Level, lags: &Lags, rows: Range<usize>, logits: &mut [Lane]) {
         let (sizes, vectors) = (self.sizes, vectors_of(&rows));
         for sequence in &mut self.sequences {
@@ -232,7 +236,8 @@ impl ByRowScratch {
         scatter(level, &out, 0..rows.len(), sizes.turn_logits(), logits);
     }
 
-    /// The gradients of a group of rows, right after its forward, given that of its logits, [rows, k].
+    /// The gradients of a group of rows, given that of its logits, [rows, k]. Call it
+    /// right after the group's forward.
     pub fn backward(&mut self, level: Level, lags: &Lags, rows: Range<usize>, d_logits: &[Lane]) {
         let (sizes, vectors) = (self.sizes, vectors_of(&rows));
         let mut d_out = self.sequences.each_mut().map(|s| &mut s.d_out[..]);
@@ -257,8 +262,8 @@ impl ByRowScratch {
         }
     }
 
-    /// Adds the gradients of all groups to those of the coordinates ([rows, m]), of what is asked ([rows, m]), of the values ([rows, k−1]) and of
-    /// the positional table ([t, 1 + m], by lane).
+    /// Adds the gradients of all groups to those of the coordinates ([rows, m]), of what they ask ([rows,
+    /// m]), of the values ([rows, k−1]) and of the positional table ([t, 1 + m], by lane).
     pub fn write(
         &self,
         level: Level,
@@ -279,7 +284,7 @@ impl ByRowScratch {
     }
 }
 
-/// The vectors that a group of rows is in; it starts with one.
+/// The vectors that hold a group of rows; the group starts at the first row of a vector.
 fn vectors_of(rows: &Range<usize>) -> Range<usize> {
     rows.start / LANES..rows.end.div_ceil(LANES)
 }

@@ -1,4 +1,4 @@
-//! Lanes turned into rows, and back.
+//! Transposes lanes into rows, and back.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use super::{GROUP, Sizes};
 use crate::lanes::cross_lane::transpose;
 use crate::lanes::{LANES, Lane, Level, leveled};
 
-/// What is turned from lanes into rows and back: `count` columns of rows of lanes, from `first` on, rows being `stride` apart; and how far
-/// apart columns and vectors of rows are in a sequence's own buffer.
+/// What is transposed from lanes into rows and back: `count` columns from `first` on, in rows of lanes that
+/// are `stride` apart; and the distances of columns and of vectors of rows in a sequence's own buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     stride: usize,
@@ -29,7 +29,7 @@ impl Sizes {
         }
     }
 
-    /// What is asked, [rows, m], to [m, vectors].
+    /// What rows ask, [rows, m], to [m, vectors].
     pub(super) fn turn_queries(self) -> Turn {
         Turn {
             stride: self.coordinates(),
@@ -51,7 +51,7 @@ impl Sizes {
         }
     }
 
-    /// Logits of a group but the first, [rows, k], to [k−1, GROUP].
+    /// Logits of a group except the first, [rows, k], to [k−1, GROUP].
     pub(super) fn turn_logits(self) -> Turn {
         Turn {
             stride: self.states,
@@ -63,7 +63,7 @@ impl Sizes {
     }
 }
 
-/// Turns lanes into rows, with a buffer for every sequence. Rows that fill the last vector up are zero.
+/// Transposes lanes into rows, with one buffer per sequence. Rows that pad the last vector are zero.
 pub(super) fn gather(
     level: Level,
     source: &[Lane],
@@ -98,7 +98,7 @@ leveled!(
     }
 );
 
-/// The way back: adds rows to lanes.
+/// The inverse: adds rows to lanes.
 pub(super) fn scatter(
     level: Level,
     sources: &[&[Lane]; LANES],
