@@ -1,6 +1,6 @@
-//! Bayes' rule under the task's own prior: the best any predictor without knowledge of the chain can do.
+//! Bayes' rule under the task's own prior: the best that any predictor can do without knowing the chain.
 //!
-//! Unlike the paper's bigram strategy it knows that sequences start from the stationary law.
+//! Unlike the paper's bigram strategy, it knows that sequences start from the stationary law.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
 use crate::chain::{Address, Law, PriorSpec, Purpose, TaskPrior, TransitionTable};
 use crate::invalid::{Invalid, require};
 
-/// Tables that follow the posterior. Their weights hardly differ, so few suffice.
+/// Number of tables that follow the posterior. Their weights hardly differ, so few suffice.
 const POSTERIOR_TABLES: usize = 512;
 
-/// Tables drawn from a prior and left where they are: most of them lose their weight.
+/// Number of tables that are drawn from a prior and stay fixed: most of them lose their weight.
 const PRIOR_TABLES: usize = 4096;
 
 pub(super) static ENTRY: Entry = Entry {
@@ -31,12 +31,11 @@ pub(super) static ENTRY: Entry = Entry {
     )
 };
 
-/// What the predictor takes: the tables it keeps, twice while they are made, and what each thread keeps of
-/// them.
+/// Memory of the predictor: the tables it keeps, twice while they are made, and each thread's share.
 fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
     let [states, ngram] = task;
     let table = TransitionTable::bytes(states, ngram);
-    // Tables that follow the posterior are copied by every thread; of those that stay, it weighs each one.
+    // Every thread copies the tables that follow the posterior; for fixed tables it keeps only weights.
     let moving = |count: usize| (2.0 + 2.0 * threads as f64) * count as f64 * table;
     let staying =
         |count: usize| count as f64 * (2.0 * table + 4.0 * (threads * size_of::<f64>()) as f64);
@@ -60,7 +59,7 @@ fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
     }
 }
 
-/// The Bayes predictor of a prior, exact where there is a way, by weighted samples otherwise.
+/// The Bayes predictor of a prior: exact where there is a method, by weighted samples otherwise.
 #[derive(Clone, Debug)]
 pub struct Bayes {
     states: usize,
@@ -72,7 +71,7 @@ enum Method {
     TwoState(TwoState),
     /// Independent symbols: add-α counting.
     Counts(Ngram),
-    /// All the tables there are.
+    /// A complete list of tables.
     Pool(Tables),
     PosteriorSample(PosteriorSample),
     DoublyStochastic(DoublyStochastic),
@@ -81,16 +80,16 @@ enum Method {
 }
 
 impl Bayes {
-    /// By the best method there is for the prior.
+    /// Uses the best available method for the prior.
     ///
-    /// Exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2. By 512 draws
-    /// from the posterior for other `dirichlet` priors, and for `doubly-stochastic` with three states or
-    /// more. By 4096 draws from the prior for the rest, which have one dimension or two. A `mixture` does
-    /// for each of its parts what is best there.
+    /// It is exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2. It
+    /// uses 512 draws from the posterior for other `dirichlet` priors, and for `doubly-stochastic` with three
+    /// or more states. For the rest, which have one or two dimensions, it uses 4096 draws from the prior. A
+    /// `mixture` uses the best method for each of its parts.
     ///
     /// # Errors
     ///
-    /// If a prior from another crate draws what is no chain.
+    /// If a prior from another crate draws something that is not a chain.
     pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
         let method = match prior.law() {
             Law::Dirichlet(rows) if prior.states() == 2 && prior.ngram() == 2 => {
@@ -127,7 +126,7 @@ impl Bayes {
         })
     }
 
-    /// By `count` tables that follow the posterior, for `dirichlet` and `doubly-stochastic` priors.
+    /// Uses `count` tables that follow the posterior, for `dirichlet` and `doubly-stochastic` priors.
     pub fn by_posterior_sample(
         prior: &TaskPrior,
         count: usize,
@@ -155,7 +154,7 @@ impl Bayes {
         })
     }
 
-    /// By draws from the prior (at least one), weighted by likelihood: for every prior, but wasteful.
+    /// Uses draws from the prior (at least one), weighted by likelihood: for every prior, but wasteful.
     ///
     /// # Errors
     ///
@@ -264,8 +263,8 @@ mod tests {
             bayes.answer(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
             out[0]
         };
-        // Printed by this test when it was written; there is no other source for them. A change of value
-        // means that streams are read in another order, and that published numbers change.
+        // Printed by this test when it was written; there is no other source for them. A change means that
+        // streams are read in a different order, and that published numbers change.
         let posterior = first(Bayes::by_posterior_sample(&prior, 16, 7).unwrap());
         let from_prior = first(Bayes::by_prior_sample(&prior, 16, 7).unwrap());
         assert!(

@@ -1,4 +1,4 @@
-//! The unigram strategy done right: Bayes for someone who believes symbols to be independent, and knows
+//! The unigram strategy done right: Bayes for an observer who believes symbols to be independent, and knows
 //! how stationary laws are distributed.
 //!
 //! For two states with p = P(0 → 1) ~ Beta(α₁, α₀) and q = P(1 → 0) ~ Beta(α₀, α₁), the frequency of symbol 0
@@ -10,7 +10,8 @@
 //! r = 1 / (1 + ρ),     1 − r = ρ / (1 + ρ);
 //! ```
 //!
-//! the other half is the same with the symbols exchanged. For α = 1 it gives the density 1 / (2 max(r, 1−r)²).
+//! the other half is the same with the symbols exchanged. For α = 1 it gives
+//! the density 1 / (2 max(r, 1−r)²).
 
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -21,19 +22,19 @@ use super::{Scratch, Seen, Strategy, predict_last};
 use crate::chain::{Law, TaskPrior};
 use crate::invalid::{Invalid, require};
 
-/// Steps of the double exponential nodes, logit ρ = π sinh x, from coarse to fine: a likelihood of many
+/// Steps of the double exponential nodes, logit ρ = π sinh x, from coarse to fine: the likelihood of many
 /// symbols is narrow, and needs the finer ones. Coarser grids are every second, fourth … node of the finest.
 const COARSEST_STEP: f64 = 1.0 / 16.0;
 const HALVINGS: u32 = 4;
 
-/// What a step resolves: the likelihood of N symbols is nowhere narrower in x than about 0.95/√N (standard
-/// deviation), and the trapezoidal rule has 12 digits at 0.8 of that. The finest serves N = 37,000.
+/// What a step resolves: in x, the likelihood of N symbols is nowhere narrower than about 0.95/√N (standard
+/// deviation), and the trapezoidal rule has 12 digits at 0.8 of that. The finest suffices for N = 37,000.
 const STEP_TIMES_ROOT_COUNT: f64 = 0.75;
 
 /// Tails are cut where they have fallen by e⁻⁴⁵ since they began …
 const TAIL: f64 = 45.0;
 
-/// … which they do at a logit nearer to zero than this: the peak for N symbols lies within ln N …
+/// … they begin at a logit closer to zero than this: the peak for N symbols lies within ln N …
 const BULK: f64 = 12.0;
 
 /// … but not beyond what an f64 holds. For α < 0.07 this leaves out up to e^(−700 α) of the mass.
@@ -45,7 +46,7 @@ fn inner_step(alpha_sum: f64) -> f64 {
     f64::min(0.5, 1.0 / alpha_sum.sqrt())
 }
 
-/// The predictor; see the head of this file.
+/// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
 pub struct BayesUnigram {
     /// Σα
@@ -75,7 +76,7 @@ pub(super) static ENTRY: Entry = Entry {
     )
 };
 
-/// The concentrations of a prior for which it is defined.
+/// The concentrations of a prior for which the strategy is defined.
 fn concentrations(prior: &TaskPrior) -> Result<[f64; 2], Invalid> {
     let (states, ngram) = (prior.states(), prior.ngram());
     require(
@@ -99,7 +100,7 @@ impl BayesUnigram {
     ///
     /// # Errors
     ///
-    /// If the prior is another one.
+    /// If the prior is a different one.
     pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
         let [first, second] = concentrations(prior)?;
         Ok(Self {
@@ -120,7 +121,7 @@ impl BayesUnigram {
         }
     }
 
-    /// Which nodes a likelihood of `count` symbols needs; the density of r is no narrower than that of 2Σα.
+    /// Which nodes the likelihood of `count` symbols needs; the density of r is no narrower than that of 2Σα.
     fn stride(&self, count: f64) -> usize {
         let needed = STEP_TIMES_ROOT_COUNT / (count + 2.0 * self.alpha_sum).sqrt();
         (0..=HALVINGS)
@@ -242,7 +243,7 @@ struct Inner {
     /// ln B(α₀, α₁)
     ln_beta: f64,
     step: f64,
-    /// 1 − q and the logarithm of all of the integrand that does not depend on ρ.
+    /// 1 − q, and the logarithm of everything in the integrand that does not depend on ρ.
     nodes: Vec<(f64, f64)>,
 }
 
@@ -250,13 +251,14 @@ impl Inner {
     fn new(frequent: f64, rare: f64) -> Self {
         let sum = frequent + rare;
         let step = inner_step(sum);
-        // With ρ near 1 the last factor undoes the fall of the second until 1 − q is as small as 1 − ρ.
+        // With ρ near 1, the last factor compensates the decay of the second
+        // until 1 − q is as small as 1 − ρ.
         let low = -tail_end(sum);
         let high = (tail_end(rare) + tail_end(sum.min(1.0))).min(LARGEST_LOGIT);
         let nodes = ((low / step) as i64..=(high / step) as i64)
             .map(|index| {
                 let q = Logit::new(index as f64 * step);
-                // dq = q (1 − q) d logit q takes both exponents up by one.
+                // dq = q (1 − q) d logit q raises both exponents by one.
                 let ln_fixed = sum * q.ln + rare * q.ln_complement;
                 (libm::exp(q.ln_complement), ln_fixed)
             })

@@ -1,4 +1,4 @@
-//! Complex numbers, as far as one contour integral needs them, and ln Γ on them.
+//! Complex numbers, as far as one contour integral needs them, and their ln Γ.
 
 use std::ops::{Add, Div, Mul, Sub};
 

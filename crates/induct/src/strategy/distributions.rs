@@ -1,4 +1,4 @@
-//! Predictions on a single sequence, for people.
+//! Predictions on a single sequence, for callers of the library.
 
 use super::{Scratch, Seen, Strategy};
 use crate::chain::{row_fault, shown_row};
@@ -13,7 +13,7 @@ pub struct Distributions {
 }
 
 impl Distributions {
-    /// How many positions there are.
+    /// Number of positions.
     pub fn positions(&self) -> usize {
         self.probs.len() / self.states
     }
@@ -38,44 +38,44 @@ impl Distributions {
     }
 }
 
-/// Why there are no predictions on a sequence.
+/// Why a sequence has no predictions.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
-    /// There is no symbol.
+    /// The sequence is empty.
     #[error("the sequence is empty: a strategy predicts what follows at least one symbol")]
     Empty,
     /// A symbol that does not exist.
     #[error("the sequence has symbol {symbol} at position {position}: symbols are 0 to {}", states - 1)]
     Symbol {
-        /// Where.
+        /// Its position.
         position: usize,
-        /// What stands there.
+        /// The symbol there.
         symbol: u8,
-        /// How many symbols there are.
+        /// Number of symbols, k.
         states: usize,
     },
-    /// The strategy knows the chain, and it is not given.
+    /// The strategy needs the chain, and none is given.
     #[error("strategy \"{strategy}\" needs the chain that wrote the sequence (`Seen::chain`)")]
     NoChain {
         /// The strategy's name.
         strategy: String,
     },
-    /// The chain has another number of symbols.
+    /// The chain has a different number of symbols.
     #[error("the chain has {found} states, and strategy \"{strategy}\" has {states}")]
     Chain {
         /// The strategy's name.
         strategy: String,
-        /// How many symbols it has.
+        /// Number of symbols the strategy has.
         states: usize,
-        /// How many the chain has.
+        /// Number of symbols the chain has.
         found: usize,
     },
-    /// What the strategy answered is no distribution.
+    /// The strategy's answer is not a distribution.
     #[error(transparent)]
     Answer(#[from] BadAnswer),
 }
 
-/// A strategy answered something that is no distribution.
+/// A strategy's answer that is not a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "strategy \"{strategy}\" answered {} at position {position}, {what}: an answer must be finite, \
@@ -97,7 +97,8 @@ pub struct BadAnswer {
 const ANSWER_TOLERANCE: f64 = 1e-6;
 
 impl BadAnswer {
-    /// The first of a strategy's answers, from position `first` on ([positions, k]), that is no distribution.
+    /// The first of a strategy's answers, from position `first` on ([positions,
+    /// k]), that is not a distribution.
     pub(crate) fn find(strategy: &dyn Strategy, first: usize, answers: &[f64]) -> Option<Self> {
         let rows = answers.chunks_exact(strategy.states()).enumerate();
         let mut faults = rows.filter_map(|(index, row)| {
@@ -113,7 +114,7 @@ impl BadAnswer {
     }
 }
 
-/// What every strategy can be asked about a single sequence.
+/// What any strategy can be asked about a single sequence.
 impl dyn Strategy + '_ {
     /// The predictions at every position of a sequence: at position i, the distribution of x_{i+1}.
     ///
@@ -133,7 +134,7 @@ impl dyn Strategy + '_ {
     /// # Errors
     ///
     /// If the sequence is empty or has symbols that do not exist, the strategy needs a chain that is not
-    /// given, or what it answers is no distribution.
+    /// given, or its answer is not a distribution.
     pub fn distributions<'a>(
         &self,
         seen: impl Into<Seen<'a>>,
@@ -143,7 +144,7 @@ impl dyn Strategy + '_ {
     }
 
     /// The distribution of the symbol that follows a sequence, `[k]`: the last of its
-    /// [`distributions`](Self::distributions) at a fraction of the cost.
+    /// [`distributions`](Self::distributions), at a fraction of the cost.
     ///
     /// # Errors
     ///

@@ -1,37 +1,37 @@
-//! Bayes for uniform doubly stochastic tables, by tables that follow the posterior.
+//! Bayes for uniform doubly stochastic tables, with tables that follow the posterior.
 //!
-//! Tables from the prior are weighted by likelihood; when the weights have become too unequal, tables are
-//! drawn anew in proportion to them, and every one then takes a Metropolis walk whose steps, mass shifted
-//! around a rectangle, leave the posterior in place (resample and move: Gilks and Berzuini 2001). Their
-//! number therefore need not grow with the dimension (k−1)² or the length, as it must for tables that stay put.
+//! Tables from the prior are weighted by likelihood. When the weights have become too unequal, tables are
+//! resampled in proportion to them. Every table then takes a Metropolis walk whose steps, which shift mass
+//! around a rectangle, leave the posterior invariant (resample and move: Gilks and Berzuini 2001). So the
+//! number of tables need not grow with the dimension (k−1)² or the length, as it must for fixed tables.
 //!
-//! The stationary law is uniform, whatever the table, so the start tells nothing; and tables depend on
-//! the last symbol of a context only, so n plays no role.
+//! The stationary law is uniform, whatever the table, so the start carries no information. Tables depend only
+//! on the last symbol of a context, so n plays no role.
 
 use std::ops::Range;
 
 use super::EffectiveSamples;
 use crate::chain::{Address, DrawError, Generator, Purpose, TaskPrior, open_unit, rectangle_move};
 
-/// Tables are drawn anew when the effective number falls below this share.
+/// Tables are resampled when the effective number falls below this share.
 const LEAST_EFFECTIVE_SHARE: f64 = 0.5;
 
-/// Steps of a walk for each cell of the table. With 2, 4 and 8 the mean divergence from the truth after 100
+/// Steps of a walk per cell of the table. With 2, 4 and 8, the mean divergence from the truth after 100
 /// symbols is 0.0185, 0.0186, 0.0188 (k = 3) and 0.0616, 0.0620, 0.0618 (k = 5) on the same 200 sequences.
 const STEPS_PER_CELL: usize = 2;
 
-/// The predictor; see the head of this file.
+/// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
 pub(super) struct DoublyStochastic {
     states: usize,
     /// Draws from the prior, [tables, k, k].
     initial: Vec<f64>,
-    /// Where resampling and walks take their random numbers.
+    /// Where resampling and walks get their random numbers.
     walks: Address,
 }
 
 impl DoublyStochastic {
-    /// `count` tables of a doubly stochastic prior.
+    /// `count` tables from a doubly stochastic prior.
     pub fn new(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, DrawError> {
         let stream = |step: u64| Address {
             purpose: Purpose::Particles,
@@ -92,8 +92,8 @@ impl DoublyStochastic {
     }
 }
 
-/// A walk that leaves the posterior after `counts` in place: uniform steps along rectangles, accepted by the
-/// ratio of likelihoods.
+/// A walk that leaves the posterior after `counts` invariant: uniform steps along rectangles,
+/// accepted by the likelihood ratio.
 fn walk(rng: &mut Generator, states: usize, counts: &[f64], table: &mut [f64]) {
     for _ in 0..STEPS_PER_CELL * table.len() {
         let corners = rectangle_move(rng, states, table);
@@ -116,7 +116,7 @@ fn walk(rng: &mut Generator, states: usize, counts: &[f64], table: &mut [f64]) {
 pub(super) struct Scratch {
     /// [tables, k, k]
     tables: Vec<f64>,
-    /// The same, while they are drawn anew.
+    /// The same, while they are resampled.
     drawn: Vec<f64>,
     /// [tables]
     weights: Vec<f64>,
@@ -139,7 +139,8 @@ impl Scratch {
         for (weight, table) in self.weights.iter_mut().zip(self.tables.chunks_exact(cells)) {
             *weight *= table[entry];
         }
-        // Once the tables agree, thousands of symbols pass without resampling: only shares stay in range.
+        // Once the tables agree, thousands of symbols pass without resampling: only
+        // normalised weights stay in range.
         super::normalize(&mut self.weights);
     }
 
@@ -148,8 +149,8 @@ impl Scratch {
         super::effective_count(self.weights.iter().sum(), squares)
     }
 
-    /// Draws as many tables anew, in proportion to their weights, which become equal. Systematic: one random
-    /// offset, then even spacing.
+    /// Resamples the tables in proportion to their weights, which become equal. The method is systematic: one
+    /// random offset, then even spacing.
     fn resample(&mut self, rng: &mut Generator, cells: usize) {
         let total: f64 = self.weights.iter().sum();
         let spacing = total / self.weights.len() as f64;
@@ -163,7 +164,7 @@ impl Scratch {
                 next += spacing;
             }
         }
-        // Rounding may leave the last place empty.
+        // Rounding may leave the last slot empty.
         while self.drawn.len() < self.tables.len() {
             self.drawn
                 .extend_from_slice(&self.tables[self.tables.len() - cells..]);
@@ -205,7 +206,8 @@ mod tests {
         let effective = bayes.predict(&tokens, last..last + 1, &mut Scratch::default(), &mut out);
         assert!(effective.least() > Some(64.0), "{effective:?}");
         for (p, truth) in out.iter().zip(table.row(tokens[last] as usize)) {
-            // A row is seen some 1300 times: its frequencies are off by at most 0.5/√1300 = 0.014, one sigma.
+            // A row is seen about 1300 times: its frequencies are off by at
+            // most 0.5/√1300 = 0.014, one sigma.
             assert!((p - truth).abs() < 4.0 * 0.014, "{p} {truth}");
         }
     }

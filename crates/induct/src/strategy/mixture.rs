@@ -1,7 +1,7 @@
 //! Bayes for a mixture of priors: a mixture of their Bayes predictors.
 //!
-//! Each component weighs what its prior weighs times the probability it has given to the symbols so far,
-//! which is a product of its own predictions. So every component keeps its own best method.
+//! A component's weight is its prior weight times the probability it has given to the symbols so far, which
+//! is a product of its own predictions. So every component keeps its own best method.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::{EffectiveSamples, Scratch, normalize};
 use crate::chain::{Law, StationarySolver, TaskPrior};
 use crate::invalid::Invalid;
 
-/// The predictor; see the head of this file.
+/// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
 pub(super) struct Mixture {
     states: usize,
@@ -54,8 +54,8 @@ impl Mixture {
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
     ///
-    /// If all components rule out what was seen, they count by their prior weights. The effective sample
-    /// size is the least of the components', be their weight ever so small.
+    /// If all components rule out what was seen, they count by their prior weights. The effective sample size
+    /// is the smallest of the components', however small their weight.
     pub fn predict(
         &self,
         tokens: &[u8],
@@ -64,7 +64,7 @@ impl Mixture {
         out: &mut [f64],
     ) -> EffectiveSamples {
         let (states, size) = (self.states, positions.end * self.states);
-        // Taken out, so that a mixture inside a mixture has one of its own. [parts, positions.end, k]
+        // Taken out, so that a nested mixture gets a buffer of its own. [parts, positions.end, k]
         let mut rows = std::mem::take(&mut scratch.of::<OfParts>().0);
         rows.resize(self.parts.len() * size, 0.0);
         let mut effective = EffectiveSamples::default();
@@ -112,8 +112,9 @@ impl Mixture {
 #[derive(Debug, Default)]
 struct OfParts(Vec<f64>);
 
-/// The law of the first symbol under a prior. For a pool, the mean over its chains. Elsewhere, sequences being
-/// stationary, the second symbol has it too: it is the law that the predictions after one symbol leave in place.
+/// The law of the first symbol under a prior. For a pool, it is the mean over its chains. Otherwise,
+/// because sequences are stationary, the second symbol has the same law: it is the one that the predictions
+/// after one symbol leave invariant.
 fn first_symbol_law(
     prior: &TaskPrior,
     bayes: &Bayes,
@@ -155,7 +156,7 @@ fn first_symbol_law(
         .solve(&after, states, &mut law)
         .is_err()
     {
-        // Every prior but a pool mixes all symbols; should rounding hide that, they count alike.
+        // Every prior but a pool mixes all symbols; should rounding hide that, they count equally.
         law.fill(1.0 / states as f64);
     }
     Ok(law)
@@ -175,7 +176,8 @@ mod tests {
 
     #[test]
     fn the_first_symbol_has_the_mean_of_the_stationary_law() {
-        // α = (1, 2), so p = P(0→1) has density 2p and q = P(1→0) has 2(1−q): E[q/(p+q)] by a grid of midpoints.
+        // α = (1, 2), so p = P(0→1) has density 2p and q = P(1→0) has density 2(1−q):
+        // E[q/(p+q)] on a grid of midpoints.
         let cells = 2000;
         let middle = |index: usize| (index as f64 + 0.5) / cells as f64;
         let mut expected = 0.0;
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn symbols_that_never_meet_keep_their_shares() {
-        // Three of four chains say 0 for ever, one says 1 for ever; beside them, fair coins.
+        // Three of four chains say 0 forever, one says 1 forever; beside them, fair coins.
         let fixed = |rows: [[f64; 2]; 2]| {
             PriorSpec::from(Fixed {
                 table: rows.map(|row| row.to_vec()).to_vec(),

@@ -1,18 +1,20 @@
 //! Predictors that need no training: what a model's predictions are compared with.
 //!
 //! A [`Strategy`] gives a distribution over the next symbol at every position: at position i it predicts
-//! x_{i+1} from x_0 … x_i, and looks at nothing after that.
+//! x_{i+1} from x_0 … x_i, and looks at nothing later.
 //!
 //! | strategy | knows | file |
 //! |---|---|---|
 //! | uniform | nothing | `uniform` |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
 //! | bayes-unigram | how stationary laws are distributed | `bayes_unigram` |
-//! | bayes | the prior over chains, the stationary start included | `bayes`, and its methods `two_state`, `posterior_sample`, `doubly_stochastic`, `tables`, `mixture` |
+//! | bayes | the prior over chains, including the stationary start | `bayes`, which chooses a method |
 //! | oracle | the chain itself | `oracle` |
 //!
-//! They stand in the [`REGISTRY`], from which [`named`] makes them. Those of other crates enter a recipe as
-//! `record.custom_strategies`.
+//! The methods of `bayes` are `two_state`, `posterior_sample`, `doubly_stochastic`, `tables` and `mixture`.
+//!
+//! Strategies are listed in the [`REGISTRY`], from which [`named`] makes them. Strategies of other crates
+//! enter a recipe as `record.custom_strategies`.
 
 mod bayes;
 mod bayes_unigram;
@@ -46,7 +48,7 @@ pub use uniform::Uniform;
 
 /// A predictor that needs no training.
 ///
-/// A strategy of another crate needs a name, the number of symbols, and what it says of the next one. In a
+/// A strategy from another crate needs a name, the number of symbols, and a prediction of the next one. In a
 /// recipe, the model is then compared with it at every recorded step:
 ///
 /// ```
@@ -91,17 +93,17 @@ pub trait Strategy: Debug + Send + Sync {
     /// Number of symbols, k.
     fn states(&self) -> usize;
 
-    /// Writes the distribution of the symbol that follows what was seen, at least one symbol, into `out`
-    /// (`[k]`).
+    /// Writes the distribution of the symbol that follows what was seen (at least
+    /// one symbol) into `out` (`[k]`).
     fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]);
 
-    /// Writes the distributions at `positions` into `out` ([positions, k]). By default, [`predict_next`] at
-    /// each; worth writing where a position's answer follows from the one before.
+    /// Writes the distributions at `positions` into `out` ([positions, k]). By default, it calls
+    /// [`predict_next`] at each. Override it where a position's answer follows from the one before.
     ///
-    /// The tokens must reach the last position asked for; what follows is not looked at, and a position's
-    /// answer does not depend on which others are asked for.
+    /// The tokens must reach the last requested position. Later tokens are not looked at, and a position's
+    /// answer does not depend on which other positions are requested.
     ///
-    /// Returns the least effective sample size over the positions, or `None` if nothing was sampled.
+    /// Returns the smallest effective sample size over the positions, or `None` if nothing was sampled.
     ///
     /// # Panics
     ///
@@ -123,19 +125,19 @@ pub trait Strategy: Debug + Send + Sync {
         None
     }
 
-    /// Whether it answers only where the chain is known ([`Seen::chain`]), as it is on test sets.
+    /// Whether it only answers where the chain is known ([`Seen::chain`]), as it is on test sets.
     fn needs_chain(&self) -> bool {
         false
     }
 }
 
-/// What [`Strategy::predict_next`] is for a strategy that writes [`Strategy::predict`].
+/// An implementation of [`Strategy::predict_next`] for a strategy that implements [`Strategy::predict`].
 fn predict_last(strategy: &dyn Strategy, seen: Seen<'_>, out: &mut [f64]) {
     let end = seen.tokens.len();
     strategy.predict(seen, end - 1..end, &mut Scratch::default(), out);
 }
 
-/// The least effective sample size over a number of positions.
+/// The smallest effective sample size over several positions.
 #[derive(Clone, Copy, Debug, Default)]
 struct EffectiveSamples {
     least: Option<f64>,
@@ -166,7 +168,7 @@ fn effective_count(sum: f64, squares: f64) -> f64 {
     }
 }
 
-/// Divides `row` by its sum; false, and the row left alone, if that is zero.
+/// Divides `row` by its sum. Returns false, and leaves the row unchanged, if the sum is zero.
 fn normalize(row: &mut [f64]) -> bool {
     let sum: f64 = row.iter().sum();
     if sum > 0.0 {

@@ -1,4 +1,4 @@
-//! Add-α counting: the paper's unigram and bigram strategies, and every m-gram after them.
+//! Add-α counting: the paper's unigram and bigram strategies, and m-grams beyond them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(super) static ENTRY: Entry = Entry {
     )
 };
 
-/// What the m-gram is called: "unigram", "bigram", "trigram", "4-gram" and so on.
+/// The m-gram's name: "unigram", "bigram", "trigram", "4-gram" and so on.
 pub(super) fn name(m: usize) -> String {
     match m {
         1 => "unigram".to_owned(),
@@ -77,7 +77,7 @@ impl Ngram {
         Ok(Self::with_alpha(m, &alpha.resolve(states)?))
     }
 
-    /// The m-gram with concentrations of a checked prior, whose n is at least `m`.
+    /// The m-gram with the concentrations of a checked prior, whose n is at least `m`.
     pub(super) fn with_alpha(m: usize, alpha: &[f64]) -> Self {
         Self {
             m,
@@ -89,8 +89,8 @@ impl Ngram {
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
     ///
-    /// `counts` ([contexts, k]) holds zeros between calls: clearing what a sequence touched takes as
-    /// long as the sequence, clearing all of a large table takes much longer.
+    /// `counts` ([contexts, k]) holds zeros between calls. Clearing what a sequence touched takes as long as
+    /// the sequence; clearing all of a large table takes much longer.
     pub(super) fn count(
         &self,
         tokens: &[u8],
@@ -111,7 +111,7 @@ impl Ngram {
             }
             context = slide(context, symbol, states, self.contexts);
             if position >= positions.start {
-                // With fewer than m−1 symbols seen nothing has been counted, in any context.
+                // With fewer than m−1 symbols seen, nothing has been counted in any context.
                 let row = &counts[context * states..][..states];
                 let total = f64::from(row.iter().sum::<u32>()) + self.alpha_sum;
                 let out = &mut out[(position - positions.start) * states..][..states];
@@ -128,7 +128,7 @@ impl Ngram {
     }
 }
 
-/// Scratch buffer: zeros between calls.
+/// Scratch buffer, all zeros between calls.
 #[derive(Debug, Default)]
 pub(super) struct Counts(Vec<u32>);
 

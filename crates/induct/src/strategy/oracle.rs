@@ -1,4 +1,4 @@
-//! The truth: what someone who knows the chain says.
+//! The truth: the predictions of an observer who knows the chain.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) static ENTRY: Entry = Entry {
 };
 
 impl Oracle {
-    /// Over `states` symbols.
+    /// The oracle over `states` symbols.
     pub fn new(states: usize) -> Self {
         Self { states }
     }

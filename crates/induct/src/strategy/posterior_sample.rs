@@ -1,13 +1,13 @@
-//! Bayes for Dirichlet rows of any k and n, by weighted draws from the conjugate posterior.
+//! Bayes for Dirichlet rows of any k and n, with weighted draws from the conjugate posterior.
 //!
-//! If sequences did not start from the stationary law, the posterior would be Dirichlet: α plus counts, row by
-//! row. So draw tables from that and weight each by the stationary probability of how the sequence
-//! started. The weights are probabilities and stay in one range whatever the length, so that a few hundred
-//! tables suffice.
+//! If sequences did not start from the stationary law, the posterior would be Dirichlet: α plus
+//! counts, row by row. So tables are drawn from that, and each is weighted by the stationary
+//! probability of how the sequence started. The weights are probabilities and stay in one range
+//! whatever the length, so a few hundred tables suffice.
 //!
-//! A Dirichlet row is a row of Gamma(α + count) variates over their sum, and Gamma(c + 1) = Gamma(c) + Exp(1):
-//! a symbol more costs one exponential a table. All variates come from fixed streams, hence a position's
-//! answer depends on nothing but the tokens up to it.
+//! A Dirichlet row is a row of Gamma(α + count) variates over their sum, and Gamma(c + 1) = Gamma(c)
+//! + Exp(1): one more symbol costs one exponential variate per table. All variates come from fixed
+//! streams, so a position's answer depends only on the tokens up to it.
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ use crate::chain::{
     Address, DrawError, Purpose, Rows, StationarySolver, TaskPrior, contexts_with_prefix, slide,
 };
 
-/// The least a row's Gamma variates sum to before its first count, and the least of each. Only
-/// concentrations that sum to less than about 0.05 ever meet them; without them, their rows would
-/// underflow to nothing.
+/// Lower bounds on the sum of a row's Gamma variates before its first count, and on each of them.
+/// They only matter for concentrations that sum to less than about 0.05, whose rows would
+/// otherwise underflow to nothing.
 const LEAST_TOTAL: f64 = 1e-50;
 const LEAST_VARIATE: f64 = 1e-100;
 
-/// The predictor; see the head of this file.
+/// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
 pub(super) struct PosteriorSample {
     /// `[k]`
@@ -45,8 +45,8 @@ impl PosteriorSample {
             seed,
             step,
         };
-        // Gamma(α_j) for every j = a Dirichlet(α) draw times an independent Gamma(Σα): this way small α, whose
-        // variates underflow, still have the shares that the prior gives them.
+        // Gamma(α_j) for every j = a Dirichlet(α) draw times an independent Gamma(Σα). This way small α,
+        // whose variates underflow, still have the shares that the prior gives them.
         let alpha_sum: f64 = rows.alpha().iter().sum();
         let total = Gamma::new(alpha_sum, 1.0).expect("Σα is positive and finite");
         let tables = prior.draw_many(count, stream(0))?;
@@ -99,7 +99,7 @@ impl PosteriorSample {
         effective
     }
 
-    /// The distribution after `seen`, from the variates as they stand; returns the effective count.
+    /// The distribution after `seen`, from the current variates; returns the effective sample size.
     fn estimate(&self, seen: &[u8], context: usize, scratch: &mut Scratch, out: &mut [f64]) -> f64 {
         let states = out.len();
         let start = contexts_with_prefix(&seen[..seen.len().min(self.order)], states, self.order);
@@ -120,7 +120,7 @@ impl PosteriorSample {
         for variates in variates.chunks_exact(self.contexts * states) {
             shares(variates, states, probs);
             if solver.solve(probs, states, law).is_err() {
-                // Every share is positive, so only underflow can get here: the start tells nothing.
+                // Every share is positive, so only underflow can get here: the start carries no information.
                 law.fill(1.0 / self.contexts as f64);
             }
             let weight: f64 = law[start.clone()].iter().sum();
@@ -151,8 +151,9 @@ impl PosteriorSample {
     }
 }
 
-/// The control variate. The unweighted draws have a known mean, the add-α bigram's answer; what they miss
-/// it by, the weighted draws miss too, by and large. Not done if it would leave a probability at or below zero.
+/// The control variate. The unweighted draws have a known mean, the add-α bigram's answer, and the
+/// weighted draws miss by about as much as the unweighted ones do. It is skipped if it would leave
+/// a probability at or below zero.
 fn correct_by_mean(out: &mut [f64], plain: &[f64], counts: &[f64], alpha: &[f64]) {
     let total: f64 = counts.iter().sum::<f64>() + alpha.iter().sum::<f64>();
     let corrected =

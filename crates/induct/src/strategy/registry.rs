@@ -7,7 +7,7 @@ use super::{Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, oracle, unifo
 use crate::chain::{Law, PriorSpec, TaskPrior};
 use crate::invalid::Invalid;
 
-/// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and put that in here.
+/// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and list that here.
 pub static REGISTRY: &[&Entry] = &[
     &uniform::ENTRY,
     &ngram::ENTRY,
@@ -22,26 +22,26 @@ pub struct Entry {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub meaning: &'static str,
-    /// Whether it is a step of the [`ladder`] that every model is compared with.
+    /// Whether it is a step of the [`ladder`], with which every model is compared.
     pub ladder: bool,
-    /// Whether it answers only where the chain is known.
+    /// Whether it only answers where the chain is known.
     pub needs_chain: bool,
-    /// Whether a name is one of the family; not for a strategy that has one name only.
+    /// Whether a name belongs to the family; unset for a strategy with a single name.
     pub(super) family: Option<fn(&str) -> bool>,
-    /// Why there is none for a prior, if there is none.
+    /// Why it is not defined for a prior, if it is not.
     pub(super) check: fn(&str, &TaskPrior) -> Result<(), Invalid>,
-    /// The strategy of that name for a prior that was checked.
+    /// The strategy with that name for a checked prior.
     pub(super) make: Make,
-    /// What it takes in memory for a task with the given k and n, about, in bytes, scratch buffers of
-    /// `threads` threads included.
+    /// Approximate memory for a task with the given k and n, in bytes, including the
+    /// scratch buffers of `threads` threads.
     pub(super) bytes: fn(&PriorSpec, task: [usize; 2], threads: usize) -> f64,
 }
 
-/// How a strategy of a given name is made from a prior.
+/// How a strategy with a given name is made from a prior.
 pub(super) type Make = fn(&str, &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid>;
 
 impl Entry {
-    /// One that is defined for every prior and takes no memory to speak of.
+    /// An entry that is defined for every prior and takes a negligible amount of memory.
     pub(super) const fn new(name: &'static str, meaning: &'static str, make: Make) -> Self {
         Self {
             name,
@@ -70,7 +70,7 @@ impl Debug for Entry {
     }
 }
 
-/// The entry of a name.
+/// The entry for a name.
 pub(crate) fn entry(name: &str) -> Result<&'static Entry, Invalid> {
     let found = REGISTRY.iter().find(|entry| entry.is_called(name));
     found.copied().ok_or_else(|| {
@@ -98,24 +98,24 @@ pub(crate) fn entry(name: &str) -> Result<&'static Entry, Invalid> {
 ///
 /// # Errors
 ///
-/// If there is no such strategy, or not for this prior.
+/// If there is no such strategy, or it is not defined for this prior.
 pub fn named(name: &str, prior: &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid> {
     check_named(name, prior)?;
     (entry(name)?.make)(name, prior)
 }
 
-/// Checks that there is a strategy of that name for a prior, at no cost.
+/// Checks that a strategy with that name is defined for a prior, without making it.
 pub(crate) fn check_named(name: &str, prior: &TaskPrior) -> Result<(), Invalid> {
     (entry(name)?.check)(name, prior)
 }
 
-/// What the strategy of that name takes, about, in bytes; 0 of one that does not exist.
+/// Approximate memory of the strategy with that name, in bytes; 0 if it does not exist.
 pub(crate) fn bytes(name: &str, prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
     entry(name).map_or(0.0, |entry| (entry.bytes)(prior, task, threads))
 }
 
-/// Uniform, unigram, bigram and so on up to the n-gram of the task: the strategies that phases are read
-/// from. The counts' α is the prior's if it has one (`dirichlet`, `iid`), else 1.
+/// Uniform, unigram, bigram and so on up to the n-gram of the task: the strategies from which phases are
+/// read. The counts' α is the prior's if it has one (`dirichlet`, `iid`), else 1.
 pub fn ladder(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
     let states = prior.states();
     let ones = vec![1.0; states];
@@ -129,7 +129,7 @@ pub fn ladder(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
     std::iter::once(uniform).chain(counting).collect()
 }
 
-/// The names of the [`ladder`] of a task with n = `ngram`.
+/// The names in the [`ladder`] of a task with n = `ngram`.
 pub fn ladder_names(ngram: usize) -> Vec<String> {
     let counting = (1..=ngram).map(ngram::name);
     let uniform = uniform::ENTRY.name.to_owned();

@@ -5,7 +5,7 @@ use std::fmt::{Debug, Formatter};
 
 /// Scratch buffers, reused from sequence to sequence; one per thread.
 ///
-/// Every strategy keeps what it needs in a type of its own:
+/// Every strategy keeps its buffers in a type of its own:
 ///
 /// ```
 /// use induct::strategy::Scratch;
@@ -19,12 +19,12 @@ use std::fmt::{Debug, Formatter};
 /// ```
 #[derive(Default)]
 pub struct Scratch {
-    /// One of each type, in the order in which they were first asked for. There are few.
+    /// One of each type, in order of first use. There are few.
     buffers: Vec<Box<dyn Any + Send>>,
 }
 
 impl Scratch {
-    /// The buffers of type `T` as they were left; the default of `T` the first time.
+    /// The buffers of type `T` as they were left, or the default of `T` the first time.
     pub fn of<T: Default + Send + 'static>(&mut self) -> &mut T {
         let known = self.buffers.iter().position(|buffer| buffer.is::<T>());
         let index = known.unwrap_or_else(|| {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::chain::TransitionTable;
 
-/// A sequence as a strategy sees it: the symbols so far, and for those that may know it, the chain that
-/// wrote them.
+/// A sequence as a strategy sees it: the symbols so far and, for those that may know
+/// it, the chain that wrote them.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The symbols, each below k; at least one.
@@ -15,7 +15,7 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// The same up to and with `position`.
+    /// The same up to `position`, inclusive.
     ///
     /// # Panics
     ///
@@ -28,7 +28,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Says what is wrong where a slice would be out of range.
+    /// Explains what is wrong, instead of a slice index out of range.
     pub(super) fn assert_reaches(&self, positions: &Range<usize>, states: usize, out: &[f64]) {
         assert!(
             positions.end <= self.tokens.len(),

@@ -1,15 +1,15 @@
 //! Bayes over a finite number of tables, each weighted by the likelihood of what was seen.
 //!
-//! For a `pool` or `fixed` prior the tables are all there are and the answer is exact. For any other
-//! prior they are draws from it: importance sampling with the prior as proposal, good while the posterior
-//! is not too narrow for their number; the effective sample size says how good.
+//! For a `pool` or `fixed` prior, the tables are all there are and the answer is exact. For any other prior
+//! they are draws from it: importance sampling with the prior as proposal, which is good while the posterior
+//! is not too narrow for their number. The effective sample size says how good.
 
 use std::ops::Range;
 
 use super::EffectiveSamples;
 use crate::chain::{TransitionTable, contexts_with_prefix, slide};
 
-/// The tables, side by side: entry by entry, so that the inner loop runs over tables.
+/// The tables, stored entry by entry, so that the inner loop runs over tables.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     states: usize,
@@ -44,8 +44,8 @@ impl Tables {
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
     ///
-    /// A sequence that no table can produce leaves nothing to weigh by: the tables then count alike (and
-    /// the effective sample size is 0).
+    /// A sequence that no table can produce gives all tables zero weight: they then count equally (and the
+    /// effective sample size is 0).
     pub fn predict(
         &self,
         tokens: &[u8],
@@ -85,7 +85,7 @@ impl Tables {
         effective
     }
 
-    /// Row `index` of a buffer that has one number a table in every row.
+    /// Row `index` of a buffer whose rows have one number per table.
     fn each<'a>(&self, buffer: &'a [f64], index: usize) -> &'a [f64] {
         &buffer[index * self.count..][..self.count]
     }
@@ -95,7 +95,7 @@ impl Tables {
         self.each(&self.probs, context * self.states + symbol as usize)
     }
 
-    /// The mixture's row of `context`; false if all weights are zero.
+    /// The mixture's row for `context`; false if all weights are zero.
     fn mix_rows(&self, context: usize, weights: &[f64], out: &mut [f64]) -> bool {
         for (symbol, p) in out.iter_mut().enumerate() {
             *p = dot(weights, self.entry(context, symbol as u8));
@@ -103,7 +103,7 @@ impl Tables {
         super::normalize(out)
     }
 
-    /// While a context is not yet complete, the stationary laws alone predict; returns the effective count.
+    /// While a context is incomplete, only the stationary laws predict; returns the effective sample size.
     fn predict_start(&self, seen: &[u8], weights: &mut Vec<f64>, out: &mut [f64]) -> f64 {
         weights.clear();
         weights.resize(self.count, 0.0);
@@ -138,8 +138,8 @@ const UNIT: f64 = (1_u128 << 64) as f64;
 
 /// A product of probabilities for every table: mantissa · UNIT^exponent, mantissa in [1/UNIT, 1] or zero.
 ///
-/// A likelihood of a thousand symbols underflows an f64. Logarithms would do as well, but take a logarithm
-/// and an exponential a table and position; this takes a multiplication.
+/// The likelihood of a thousand symbols underflows an f64. Logarithms would do as well, but cost a logarithm
+/// and an exponential per table and position; this costs a multiplication.
 #[derive(Clone, Debug, Default)]
 struct Products {
     mantissas: Vec<f64>,
@@ -170,7 +170,7 @@ impl Products {
         }
     }
 
-    /// The products relative to the largest exponent. Those UNIT⁻⁴ below it cannot reach a sum.
+    /// The products relative to the largest exponent. Those UNIT⁻⁴ below it cannot affect a sum.
     fn write_weights(&self, weights: &mut Vec<f64>) {
         const SCALES: [f64; 4] = [1.0, 1.0 / UNIT, 1.0 / UNIT / UNIT, 1.0 / UNIT / UNIT / UNIT];
         let living = self.mantissas.iter().zip(&self.exponents);
@@ -185,7 +185,7 @@ impl Products {
                 .iter()
                 .zip(&self.exponents)
                 .map(|(mantissa, exponent)| {
-                    // A zero may have an exponent above the largest of the living.
+                    // A zero may have an exponent above the largest of the nonzero products.
                     let below = (largest - exponent).max(0) as usize;
                     mantissa * SCALES.get(below).copied().unwrap_or(0.0)
                 }),
@@ -228,7 +228,7 @@ mod tests {
         products.write_weights(&mut weights);
         assert!((weights[0] / weights[1] - 2.0).abs() < 1e-9, "{weights:?}");
         assert_eq!(weights[2], 0.0);
-        // One scaled, the other not.
+        // One is rescaled, the other is not.
         products.start(&[1e-25, 1e-10]);
         products.write_weights(&mut weights);
         assert!(

@@ -7,18 +7,18 @@
 //! π_home = q / (p + q) = 1 / (1 + p/q),
 //! ```
 //!
-//! which ties the two rows together. Mellin's transform of 1/(1+x) pulls them apart again:
+//! which couples the two rows. Mellin's transform of 1/(1+x) separates them again:
 //!
 //! ```text
 //! 1 / (1 + p/q) = 1/(2πi) ∫ π/sin(πs) · p^(−s) q^s ds      along Re s = c, 0 < c < 1.
 //! ```
 //!
-//! For a fixed s the factor p^(−s) q^s is conjugate to the Betas: it turns the concentration of *leaving
-//! home* from α into α − s, that of *coming home* from α into α + s. So every s on the line is an
-//! add-α bigram with shifted concentrations, and exact Bayes is their mixture, with complex weights
-//! that start as π/sin(πs) · B(α_away − s, α_home) · B(α_home + s, α_away) and are multiplied, as in any
-//! mixture, by what each s gave to the symbol that came. One integral over s replaces two over (p, q),
-//! and its nodes need not follow the posterior as it narrows: it has the same nodes for all lengths.
+//! For a fixed s, the factor p^(−s) q^s is conjugate to the Betas: it turns the concentration of *leaving
+//! home* from α into α − s, and that of *coming home* from α into α + s. So every s on the line is an add-α
+//! bigram with shifted concentrations. Exact Bayes is their mixture, with complex weights that start as
+//! π/sin(πs) · B(α_away − s, α_home) · B(α_home + s, α_away) and are multiplied, as in any mixture, by the
+//! probability that each s gave to the symbol that came. One integral over s replaces two over (p, q). Its
+//! nodes need not follow the posterior as it narrows: they are the same for all lengths.
 
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -26,8 +26,8 @@ use std::ops::Range;
 use super::complex::Complex;
 
 /// Spacing of the nodes in y, where s = c + i c sinh y. The integrand has no pole with |Im y| < π/2 for any
-/// α, because the nearest ones on the real line are at s = 0 and s = 2c. Halving the step changes
-/// predictions by less than 10⁻¹² (tested up to 4000 tokens).
+/// α, because the nearest ones on the real line are at s = 0 and s = 2c. Halving the step changes predictions
+/// by less than 10⁻¹² (tested up to 4000 tokens).
 const STEP: f64 = 1.0 / 20.0;
 
 /// Where the contour ends: |1/sin(πs)| has fallen by e^(−π · 13) < 10⁻¹⁷.
@@ -40,7 +40,7 @@ struct Node {
     weight: Complex,
 }
 
-/// The predictor; see the head of this file.
+/// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
 pub(super) struct TwoState {
     alpha: [f64; 2],
@@ -96,11 +96,11 @@ impl TwoState {
 
 /// The nodes of a contour, with their weights before the first transition, scaled to a sum of about one.
 fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Vec<Node> {
-    // Half way between the poles of 1/sin(πs) at 0 and of B(α_away − s, ·) at α_away, or that at 1.
+    // Halfway between the pole of 1/sin(πs) at 0 and that of B(α_away − s, ·) at α_away, or the one at 1.
     let c = 0.5 * alpha_away.min(1.0);
     let last = (libm::asinh(HEIGHT / c) / step) as usize;
     let real = |x: f64| Complex::new(x, 0.0);
-    // ln of Γ(a − s) Γ(b + s) / (Γ(a + b − s) Γ(a + b + s)), all that depends on s in the two Betas.
+    // ln of Γ(a − s) Γ(b + s) / (Γ(a + b − s) Γ(a + b + s)): everything in the two Betas that depends on s.
     let ln_betas = |s: Complex| {
         let sum = real(alpha_home + alpha_away);
         (real(alpha_away) - s).ln_gamma() + (real(alpha_home) + s).ln_gamma()
@@ -112,7 +112,7 @@ fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Vec<Node> {
         .map(|index| {
             let y = index as f64 * step;
             let s = Complex::new(c, c * libm::sinh(y));
-            // The end of the half line counts half.
+            // The endpoint of the half line has half the weight.
             let width = libm::cosh(y) * if index == 0 { 0.5 } else { 1.0 };
             let (sin, cos) = (libm::sin(PI * s.re), libm::cos(PI * s.re));
             let sin_pi_s = Complex::new(sin * libm::cosh(PI * s.im), cos * libm::sinh(PI * s.im));
@@ -134,7 +134,7 @@ fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Vec<Node> {
 struct Row {
     stay: f64,
     leave: f64,
-    /// −1 at home, where s is taken from the concentration of leaving; +1 away.
+    /// −1 at home, where s is subtracted from the concentration of leaving; +1 away.
     sign: f64,
 }
 
@@ -167,8 +167,8 @@ impl Row {
         sums
     }
 
-    /// Multiplies the weights by what each node gave to the step that was taken. Dividing by what the plain
-    /// bigram gave keeps their sum at π_home's posterior mean, so it neither vanishes nor grows.
+    /// Multiplies the weights by the probability that each node gave to the step taken. Dividing by the plain
+    /// bigram's probability keeps their sum at π_home's posterior mean, so it neither vanishes nor grows.
     fn observe(&self, nodes: &mut [Node], left: bool) {
         let taken = if left { self.leave } else { self.stay };
         let plain = (self.stay + self.leave) / taken;
@@ -191,7 +191,7 @@ mod tests {
     use crate::chain::prior::Dirichlet;
     use crate::chain::{Address, Alpha, PriorSpec, Purpose, Sampler, TaskPrior};
 
-    /// Runs of growing length, so that all four counts and both ends of a row are met.
+    /// Runs of growing length, so that all four counts and both ends of a row occur.
     fn runs(count: usize) -> Vec<u8> {
         let mut tokens = Vec::new();
         for run in 0.. {

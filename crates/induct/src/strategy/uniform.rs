@@ -1,4 +1,4 @@
-//! Every symbol alike: what knows nothing says.
+//! Every symbol equally likely: the prediction of an observer who knows nothing.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) static ENTRY: Entry = Entry {
 };
 
 impl Uniform {
-    /// Over `states` symbols.
+    /// The uniform strategy over `states` symbols.
     pub fn new(states: usize) -> Self {
         Self { states }
     }
