@@ -1,31 +1,32 @@
-//! Measures of this crate, as data.
+//! This crate's measures, as data.
 
 use super::{Column, HeadScore, Kl, Measure, Observation, Of, Scope};
 
-/// A measure of this crate: what it is, and a function that reads it. Its statics are the handles by which code refers
-/// to measures.
+/// One of this crate's measures: its description, and a function that reads it. Statics of this type are the
+/// handles by which code refers to measures.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// Its name in recipes. In columns, `strategy` and a leading `test.` stand for the name of one.
+    /// Its name in recipes. In column names, `strategy` and a leading `test.`
+    /// are replaced by the name of one.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// What it is, in one sentence.
     pub meaning: &'static str,
-    /// What it is counted in; empty for a bare number.
+    /// Its unit; empty for a bare number.
     pub unit: &'static str,
-    /// The least and the largest value it can have.
+    /// The smallest and the largest value it can have.
     pub range: [f64; 2],
-    /// How it is read from what was observed, and of how many things there is a value.
+    /// How it is read from what was observed, and of what it has one value each.
     pub reading: Reading,
 }
 
-/// How a measure of this crate is read from what was observed.
+/// How one of this crate's measures is read from what was observed.
 #[derive(Clone, Copy)]
 pub enum Reading {
     /// One number.
     Run(fn(&Observation) -> Option<f64>),
     /// One per strategy that the model is compared with.
     Strategy(fn(&Kl) -> Option<f64>),
-    /// One per test set beside the task's own.
+    /// One per test set other than the task's own.
     Test(fn(&Kl) -> Option<f64>),
     /// One per head of every layer.
     Head(&'static dyn HeadScore),

@@ -1,4 +1,4 @@
-//! The in-context-learning curve: how well the model predicts with each further symbol.
+//! The in-context learning curve: how well the model predicts with each additional symbol.
 
 use super::{BuiltIn, DIVERGENCE, NON_NEGATIVE, Reading};
 

@@ -1,4 +1,4 @@
-//! Columns of a run's records: a measure, and what it was taken of.
+//! Columns of a run's records: a measure, and what it was measured on.
 
 use std::fmt::{Display, Formatter};
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::Measure;
 
-/// A measure, and what it was taken of.
+/// A measure, and what it was measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The measure's name.
     pub measure: String,
-    /// What it was taken of.
+    /// What it was measured on.
     pub of: Of,
 }
 
-/// What a measure has a value of. It has one column for each.
+/// What a measure has one value, and so one column, for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -23,17 +23,17 @@ pub enum Scope {
     Run,
     /// Every strategy that the model is compared with.
     Strategy,
-    /// Every test set beside the task's own.
+    /// Every test set other than the task's own.
     Test,
     /// Every head of every layer; none in the minimal model.
     Head,
-    /// Every lag, from 0, the current position, up to t − 1; none in transformers without relative positions.
+    /// Every lag, from 0, the current position, to t − 1; none in transformers without relative positions.
     Lag,
-    /// Every position of a sequence, from 0 up to t − 1.
+    /// Every position of a sequence, from 0 to t − 1.
     Position,
 }
 
-/// What a measure was taken of.
+/// What a measure was measured on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The run.
@@ -62,12 +62,12 @@ impl Column {
         }
     }
 
-    /// Whether it is one of the measure's.
+    /// Whether it is one of the measure's columns.
     pub fn is_of(&self, measure: &dyn Measure) -> bool {
         self.measure == measure.name()
     }
 
-    /// The layer and head that it is about, if it is about one.
+    /// The layer and head of a column about a head.
     pub fn head(&self) -> Option<(usize, usize)> {
         match self.of {
             Of::Head { layer, head } => Some((layer, head)),
@@ -107,7 +107,7 @@ mod tests {
         let head = INDUCTION.of_head(1, 0);
         assert_eq!(head.to_string(), "layers.1.heads.0.induction");
         assert_eq!(POSITIONAL_PROFILE.at(3).to_string(), "positional_profile.3");
-        // A name that leaves no place for a strategy or test has columns all the same.
+        // A name without a placeholder for a strategy or test still gets distinct columns.
         assert_eq!(
             ODD_EVEN.of_strategy("unigram").to_string(),
             "odd_even.unigram"

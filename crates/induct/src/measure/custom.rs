@@ -1,4 +1,4 @@
-//! Measures that another program brings.
+//! Measures supplied by another program.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::invalid::{Invalid, require};
 
 /// A measure that is not built in, as a recipe writes it.
 ///
-/// The recipe's text says what it is, so that any program can read its columns; only the one that has its code can
-/// train with it. A measure whose definition changes should change its name, its settings or its meaning: runs whose
-/// recipes say the same are taken for the same run.
+/// The recipe's text describes it, so that any program can read its columns; only the program that has its
+/// code can train with it. If a measure's definition changes, change its name, settings or meaning too: runs
+/// with equal recipes are taken for the same run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Text", into = "Text")]
 pub struct CustomMeasure {
@@ -24,7 +24,7 @@ pub struct CustomMeasure {
     range: [f64; 2],
 }
 
-/// What stands in a recipe.
+/// Its form in a recipe.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -73,11 +73,11 @@ impl From<CustomMeasure> for Text {
     }
 }
 
-/// Names that other columns have.
+/// Names that are taken by other columns.
 const RESERVED: [&str; 1] = ["checksum"];
 
 impl CustomMeasure {
-    /// A measure of the calling program's own. All settings that determine its values must be told.
+    /// A measure supplied by the calling program. List all settings that determine its values.
     pub fn new(measure: impl Measure + 'static, settings: &[(&str, f64)]) -> Self {
         Self {
             scope: measure.scope(),
@@ -103,7 +103,7 @@ impl CustomMeasure {
         self.custom.part()
     }
 
-    /// Checks what the recipe's text says of it.
+    /// Checks what the recipe's text says about it.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         self.custom.check_text("-_")?;
         let name = self.name();
@@ -160,7 +160,7 @@ impl Measure for CustomMeasure {
         self.part().is_ok_and(|measure| measure.needs_positions())
     }
 
-    /// Without its code there are no values.
+    /// Without its code it has no values.
     fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
         if let Ok(measure) = self.part() {
             measure.read(seen, columns, values);

@@ -11,7 +11,7 @@ pub static KL_TRUTH: BuiltIn = BuiltIn {
     reading: Reading::Run(|seen| Some(seen.truth.last)),
 };
 
-/// The standard error of that.
+/// Its standard error.
 pub static KL_TRUTH_SE: BuiltIn = BuiltIn {
     name: "kl_truth_se",
     meaning: "standard error of kl_truth over the sequences of the test set",
@@ -57,7 +57,7 @@ pub static TEST_KL_TRUTH: BuiltIn = BuiltIn {
     reading: Reading::Test(|kl| Some(kl.last)),
 };
 
-/// The standard error of that.
+/// Its standard error.
 pub static TEST_KL_TRUTH_SE: BuiltIn = BuiltIn {
     name: "test.kl_truth_se",
     meaning: "standard error of test.kl_truth over the sequences of the test set",

@@ -3,7 +3,7 @@
 use super::{ANY, BuiltIn, Reading};
 use crate::model::{Kind, Matrix, Model, circuits};
 
-/// How much more an equal symbol attracts in layer 2.
+/// How much more an equal symbol attracts attention in layer 2.
 pub static MATCHING_GAP: BuiltIn = BuiltIn {
     name: "matching_gap",
     meaning: "the second layer's score for an equal symbol minus that for another one, best pair of \
@@ -26,9 +26,9 @@ pub static DIAGONAL_DOMINANCE: BuiltIn = BuiltIn {
 /// How the second layer matches symbols.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matching {
-    /// Mean score on the diagonal minus mean score off it: how much more an equal symbol attracts.
+    /// Mean score on the diagonal minus mean score off it: how much more an equal symbol attracts attention.
     pub gap: f64,
-    /// (D − O) / (|D| + |O|) of those two means; none where both are too small to mean anything.
+    /// (D − O) / (|D| + |O|) of those two means; none where both are too small to be meaningful.
     pub dominance: Option<f64>,
 }
 
@@ -40,20 +40,20 @@ fn diagonal_means(matrix: &Matrix) -> (f64, f64) {
     (trace / k as f64, (total - trace) / (k * (k - 1)) as f64)
 }
 
-/// How diagonal a square matrix is, whatever its size: (D − O) / (|D| + |O|), with D and O the means on and off
-/// the diagonal; between −1 and 1, 0 for a constant matrix.
+/// How diagonal a square matrix is, whatever its size: (D − O) / (|D| + |O|), with D and O the means on and
+/// off the diagonal. It lies between −1 and 1, and is 0 for a constant matrix.
 pub fn diagonal_dominance(matrix: &Matrix) -> f64 {
     let (on, off) = diagonal_means(matrix);
     let size = on.abs() + off.abs();
     if size > 0.0 { (on - off) / size } else { 0.0 }
 }
 
-/// Mean size of a transformer's scores below which it says nothing how they are distributed: a softmax turns a
+/// Mean size of a transformer's scores below which their distribution is meaningless: a softmax turns a
 /// difference of 0.001 into a difference of a thousandth in attention.
 const SMALLEST_SCORES: f64 = 1e-3;
 
-/// The second layer's matching, of the pair of heads with the largest gap. None where no fixed matrix says it
-/// (see [`circuits::matching_scores`]).
+/// The second layer's matching, for the pair of heads with the largest gap. None where no fixed matrix
+/// describes it (see [`circuits::matching_scores`]).
 pub fn matching(model: &Model, params: &[f32]) -> Option<Matching> {
     let pairs = circuits::matching_scores(model, params)?;
     let measured = pairs.iter().map(|matrix| {

@@ -1,12 +1,12 @@
 //! Measures: what a number in a run's records means, and how it is read from what was observed.
 //!
-//! A measure's name, meaning, unit, range and value stand in one place. Recipes choose measures by name, files
-//! carry their columns, and code refers to them by handle ([`KL_TRUTH`], `INDUCTION.of_head(1, 0)`), so that a
-//! misspelt one does not compile.
+//! A measure's name, meaning, unit, range and value are in one place. Recipes choose measures by name, files
+//! carry their columns, and code refers to them by handle ([`KL_TRUTH`], `INDUCTION.of_head(1, 0)`), so that
+//! a misspelt one does not compile.
 //!
-//! To add one, write it into the file of its subject, or into one of its own, and its line into [`REGISTRY`]; a
-//! score of attention heads is a [`Pattern`] and a name. One from another crate is a [`Measure`] that comes in through
-//! [`CustomMeasure`].
+//! To add one, write it in the file on its subject, or in a new one, and list it in [`REGISTRY`]; a
+//! score of attention heads is a [`Pattern`] and a name. One from another crate is a [`Measure`] that
+//! enters through [`CustomMeasure`].
 
 mod built_in;
 mod by_position;
@@ -67,49 +67,49 @@ use std::fmt::Debug;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Measure: Debug + Send + Sync {
-    /// Its name in recipes and columns. In the columns of strategies and tests, `strategy` and a leading `test.`
-    /// stand for the name of one.
+    /// Its name in recipes and columns. In the columns of strategies and tests, `strategy` and a leading
+    /// `test.` are replaced by the name of one.
     fn name(&self) -> &str;
 
-    /// What it is, in a sentence.
+    /// What it is, in one sentence.
     fn meaning(&self) -> &str;
 
-    /// What it is counted in; empty for a bare number.
+    /// Its unit; empty for a bare number.
     fn unit(&self) -> &str {
         ""
     }
 
-    /// The least and the largest value that it is meant to have. Values outside are recorded as they are.
+    /// The smallest and the largest value that it should have. Values outside are recorded unchanged.
     fn range(&self) -> [f64; 2] {
         ANY
     }
 
-    /// What it is taken of: it has one column for each.
+    /// What it is measured on: it has one column for each.
     fn scope(&self) -> Scope {
         Scope::Run
     }
 
-    /// For measures of heads: the score that is to be averaged over the rows of attention, for
-    /// [`Observation::head_score`] to return.
+    /// For measures of heads: the score to average over the rows of attention.
+    /// [`Observation::head_score`] returns the result.
     fn head_score(&self) -> Option<&dyn HeadScore> {
         None
     }
 
-    /// Whether it reads [`Observation::kl_by_position`] or [`Observation::loss_by_position`]: they are empty unless a
-    /// measure needs them.
+    /// Whether it reads [`Observation::kl_by_position`] or [`Observation::loss_by_position`], which are empty
+    /// unless a measure needs them.
     fn needs_positions(&self) -> bool {
         false
     }
 
-    /// Its values, one per column. They are NaN at the start, which stands for no value: an empty cell.
+    /// Its values, one per column. They start as NaN, which stands for no value: an empty cell.
     ///
-    /// It is called at every recorded step while training goes on, on a thread of the current pool. What it reads must
-    /// depend on the observation and its settings only: a run is to be repeated to the byte.
+    /// It is called at every recorded step while training continues, on a thread of the current pool. What it
+    /// computes must depend only on the observation and its settings: runs are reproducible to the byte.
     fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]);
 }
 
 const NON_NEGATIVE: [f64; 2] = [0.0, f64::INFINITY];
 const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 const SHARE: [f64; 2] = [0.0, 1.0];
-/// Single precision may leave a divergence a little below zero.
+/// Rounding in single precision may leave a divergence slightly below zero.
 const DIVERGENCE: [f64; 2] = [-1e-3, f64::INFINITY];

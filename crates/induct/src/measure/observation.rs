@@ -1,4 +1,4 @@
-//! What is seen of a model at one recorded step, before it is given names.
+//! What is observed of a model at one recorded step, before it gets names.
 
 use std::sync::OnceLock;
 
@@ -8,18 +8,18 @@ use super::profile::positional_profile;
 use crate::chain::TokenBlock;
 use crate::model::Model;
 
-/// A model at a recorded step, and all that was observed of it. What no measure needs is left empty.
+/// A model at a recorded step, and everything that was observed of it. What no measure needs is left empty.
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
     model: &'a Model,
     params: &'a [f32],
-    /// The task's own test set, from its first sequence on.
+    /// The task's own test set, starting with its first sequence.
     blocks: &'a [TokenBlock],
     /// Steps done.
     pub step: u64,
     /// Training sequences seen.
     pub sequences: u64,
-    /// Loss of the last step's batch, of the weights before that step.
+    /// Loss of the last step's batch, with the weights before that step.
     pub train_loss: Option<f64>,
     /// The same at the last position only.
     pub train_loss_last: Option<f64>,
@@ -27,7 +27,7 @@ pub struct Observation<'a> {
     pub truth: Kl,
     /// KL(strategy ‖ model) there, by strategy.
     pub strategies: Vec<(String, Kl)>,
-    /// KL(truth ‖ model) on every other test set, by its name.
+    /// KL(truth ‖ model) on every other test set, by name.
     pub tests: Vec<(String, Kl)>,
     /// By layer and head; empty for models without attention.
     pub heads: Vec<Vec<HeadObserved>>,
@@ -45,16 +45,16 @@ pub struct Observation<'a> {
 pub struct Kl {
     /// At the last position.
     pub last: f64,
-    /// The standard error of that.
+    /// Its standard error.
     pub se: f64,
-    /// Averaged over all positions, where it was measured there.
+    /// Averaged over all positions, where all positions were measured.
     pub all: Option<f64>,
 }
 
 /// The scores of one head.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeadObserved {
-    /// By the measure's name.
+    /// By the name of the measure.
     pub scores: Vec<(String, f64)>,
 }
 
@@ -90,19 +90,20 @@ impl<'a> Observation<'a> {
         self.params
     }
 
-    /// One tensor of them, such as `layers.0.W_Q`; none if the model has no such tensor.
+    /// One of their tensors, such as `layers.0.W_Q`; none if the model has no such tensor.
     pub fn tensor(&self, name: &str) -> Option<&'a [f32]> {
         let tensor = self.model.layout().tensor(name)?;
         Some(&self.params[tensor.range.clone()])
     }
 
-    /// The first sequences of the task's own test set, up to 128, each of t + 1 symbols: the same at every step.
+    /// The first sequences of the task's own test set, up to 128, with t + 1
+    /// symbols each: the same at every step.
     pub fn test_sequences(&self) -> impl Iterator<Item = Vec<u8>> + use<'a> {
         let lanes = |block: &'a TokenBlock| (0..block.used()).map(move |lane| block.lane(lane));
         self.blocks.iter().flat_map(lanes)
     }
 
-    /// The score of the head that a column is about, by the column's measure; none if it was not asked for.
+    /// The score of the head that a column is about, for the column's measure; none if it was not requested.
     pub fn head_score(&self, column: &Column) -> Option<f64> {
         let (layer, head) = column.head()?;
         let head = self.heads.get(layer)?.get(head)?;
@@ -123,7 +124,7 @@ impl<'a> Observation<'a> {
 }
 
 impl HeadObserved {
-    /// The score by the measure of that name, if it was asked for.
+    /// The score for the measure with that name, if it was requested.
     pub fn score(&self, measure: &str) -> Option<f64> {
         let found = self.scores.iter().find(|(other, _)| other == measure);
         found.map(|(_, score)| *score)

@@ -1,4 +1,4 @@
-//! How position alone spreads the first layer's attention.
+//! How position alone distributes the first layer's attention.
 
 use super::{ANY, BuiltIn, Reading};
 use crate::model::{Kind, Model, circuits};
@@ -23,11 +23,11 @@ pub static ODD_EVEN: BuiltIn = BuiltIn {
     reading: Reading::Run(|seen| seen.positional_profile().and_then(odd_even_score)),
 };
 
-/// The first layer's positional profile: how position alone spreads attention over lags, `[t]`, averaged over
-/// symbols and heads. For the minimal model its weights v as they are.
+/// The first layer's positional profile: how position alone distributes attention over lags, `[t]`, averaged
+/// over symbols and heads. For the minimal model, its weights v as they are.
 ///
-/// The transformer's is softmax over lags of the positional part of the score, as the layer computes it
-/// (√d_head included). None without relative positions.
+/// For a transformer, it is the softmax over lags of the positional part of the score, as the layer computes
+/// it (√d_head included). None without relative positions.
 pub fn positional_profile(model: &Model, params: &[f32]) -> Option<Vec<f64>> {
     if let Kind::Minimal(_) = model.kind() {
         let v = &model.layout().tensor("v")?.range;
@@ -55,7 +55,7 @@ const ODD_LAGS: [usize; 4] = [3, 5, 7, 9];
 /// How far odd lags stand out: the mean over lags 3, 5, 7, 9 of weight minus the mean of the two even
 /// neighbours, in units of the mean size of the weights at lags 2 … 10. A straight line scores 0.
 ///
-/// None if the profile is shorter than eleven lags or flat zero.
+/// None if the profile has fewer than eleven lags or is zero everywhere.
 pub fn odd_even_score(profile: &[f64]) -> Option<f64> {
     let window = profile.get(2..11)?;
     let size = window.iter().map(|w| w.abs()).sum::<f64>() / window.len() as f64;

@@ -1,8 +1,8 @@
-//! All measures of this crate, one line each.
+//! All measures of this crate, one per line.
 
 use super::*;
 
-/// Every measure there is.
+/// Every built-in measure.
 ///
 /// ```
 /// use induct::measure::{INDUCTION, Measure, REGISTRY, named};
@@ -38,10 +38,10 @@ pub static REGISTRY: &[&dyn Measure] = &[
     &DIAGONAL_DOMINANCE,
 ];
 
-/// Measures that every run records, first of all: phases and progress are read from them.
+/// Measures that every run records, before all others: phases and progress are read from them.
 pub static ALWAYS: &[&dyn Measure] = &[&STEP, &SEQUENCES, &KL_TRUTH];
 
-/// Names of the measures that a recipe records unless it says otherwise, beside [`ALWAYS`].
+/// Names of the measures that a recipe records by default, in addition to [`ALWAYS`].
 pub const DEFAULT: [&str; 11] = [
     "train_loss",
     "kl_truth_se",

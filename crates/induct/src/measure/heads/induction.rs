@@ -1,9 +1,9 @@
-//! Attention on what followed the current symbol.
+//! Attention on what followed the current symbol earlier.
 
 use super::{AttentionRow, Context, LANES, Pattern, SHARE, Sequences};
 use crate::measure::{BuiltIn, Reading};
 
-/// Attention on what followed the current symbol.
+/// Attention on what followed the current symbol earlier.
 pub static INDUCTION: BuiltIn = BuiltIn {
     name: "induction",
     meaning: "mean attention on positions whose predecessor equals the current symbol, over positions \

@@ -1,8 +1,8 @@
 //! What attention heads do: scores of attention patterns.
 //!
-//! A score is mostly the attention on a target [`Pattern`], which says which positions a position is expected to
-//! attend to. To add one, write a file beside [`INDUCTION`]'s with the pattern and its handle, and the handle's line
-//! into [`REGISTRY`](super::REGISTRY); one from another crate is an [`AttentionOn`].
+//! Most scores are the attention on a target [`Pattern`], which says which positions a position is expected
+//! to attend to. To add one, write a file like [`INDUCTION`]'s with the pattern and its handle, and list the
+//! handle in [`REGISTRY`](super::REGISTRY). A score from another crate is an [`AttentionOn`].
 
 mod entropy;
 mod induction;
@@ -24,14 +24,14 @@ use crate::lanes::{LANES, Lane, Level, leveled};
 
 /// A score of an attention head, averaged over the positions after the first.
 ///
-/// Rows of attention come for [`LANES`] sequences at once, side by side. Most scores are a [`Pattern`] and need not
-/// know that.
+/// Rows of attention arrive for [`LANES`] sequences at once, side by side. Most scores are a
+/// [`Pattern`] and need not know that.
 pub trait HeadScore: Send + Sync {
     /// The score of one row of attention, by sequence.
     fn score(&self, row: &AttentionRow) -> [f32; LANES];
 
-    /// How many rows of these sequences have a score: the sum is divided by it. All rows after the first, unless
-    /// others are given.
+    /// Number of rows of these sequences that have a score: the sum is divided by it. By
+    /// default, all rows after the first.
     fn rows(&self, sequences: &Sequences) -> usize {
         sequences.rows()
     }
@@ -39,14 +39,15 @@ pub trait HeadScore: Send + Sync {
 
 /// A target pattern: which positions j a position i is expected to attend to.
 ///
-/// As a [`HeadScore`] it is the attention on those positions, averaged over positions that have any. A function is a
-/// pattern, too: see [`AttentionOn`].
+/// As a [`HeadScore`] it is the attention on those positions, averaged over the positions i that have any. A
+/// function is a pattern, too: see [`AttentionOn`].
 pub trait Pattern: Send + Sync {
-    /// Whether the last position of `context` is expected to attend to position `j`, which may be the last one itself.
+    /// Whether the last position of `context` is expected to attend to position `j`,
+    /// which may be the last one itself.
     fn attends(&self, context: &Context, j: usize) -> bool;
 
-    /// Attention on those positions, by sequence. Patterns that are recorded often have a faster way than asking for
-    /// every position.
+    /// Attention on those positions, by sequence. Patterns that are recorded often override this with
+    /// something faster than checking every position.
     fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
         let mut mass = [0.0; LANES];
         for (lane, mass) in mass.iter_mut().enumerate().take(row.sequences.count()) {
@@ -60,7 +61,7 @@ pub trait Pattern: Send + Sync {
         mass
     }
 
-    /// How many rows after the first have anything to attend to.
+    /// Number of rows after the first that have anything to attend to.
     fn rows_with_target(&self, sequences: &Sequences) -> usize {
         let has_target = |(lane, i): &(usize, usize)| {
             let context = sequences.context(*lane, *i);
@@ -91,7 +92,7 @@ impl<F: Fn(&Context, usize) -> bool + Send + Sync> Pattern for F {
 /// What a position has seen.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The symbols up to the position, its own included.
+    /// The symbols up to and including the position's own.
     pub symbols: &'a [u8],
     /// The task's n.
     pub ngram: usize,
@@ -113,7 +114,7 @@ impl Context<'_> {
 pub struct Sequences {
     /// By sequence, each of t symbols.
     symbols: Vec<Vec<u8>>,
-    /// The same as numbers, side by side: compared with one another, eight at a time. `[t]`
+    /// The same as numbers, side by side, so that eight are compared at a time. `[t]`
     side_by_side: Vec<Lane>,
     ngram: usize,
     level: Level,
@@ -123,12 +124,12 @@ pub struct Sequences {
 pub struct AttentionRow<'a> {
     /// The sequences.
     pub sequences: &'a Sequences,
-    /// Attention on every position up to the row's own, which comes last. `[i + 1]`
+    /// Attention on every position up to and including the row's own. `[i + 1]`
     pub weights: &'a [Lane],
 }
 
 impl Sequences {
-    /// The first `used` of those that stand side by side in `inputs` (`[t]`); `ngram` is the task's n.
+    /// The first `used` of the sequences in `inputs` (`[t]`); `ngram` is the task's n.
     pub(crate) fn new(inputs: &[[u8; LANES]], used: usize, ngram: usize, level: Level) -> Self {
         let sequence = |lane: usize| inputs.iter().map(|row| row[lane]).collect();
         let as_numbers = |row: &[u8; LANES]| Lane(row.map(f32::from));
@@ -140,7 +141,7 @@ impl Sequences {
         }
     }
 
-    /// How many there are.
+    /// Number of sequences.
     pub fn count(&self) -> usize {
         self.symbols.len()
     }
@@ -150,7 +151,7 @@ impl Sequences {
         self.side_by_side.len()
     }
 
-    /// How many positions after the first they have.
+    /// Number of their positions after the first.
     pub fn rows(&self) -> usize {
         self.count() * self.length().saturating_sub(1)
     }
@@ -163,7 +164,7 @@ impl Sequences {
         }
     }
 
-    /// How many positions after the first end a context of `symbols` symbols that has come before.
+    /// Number of positions after the first that end a context of `symbols` symbols which has occurred before.
     fn rows_with_repeated_context(&self, symbols: usize) -> usize {
         let of_sequence = |sequence: &Vec<u8>| {
             let mut seen = HashSet::new();
@@ -181,7 +182,7 @@ impl AttentionRow<'_> {
         self.weights.len() - 1
     }
 
-    /// Attention on positions at which, `ahead` positions before, the current symbol stands, by sequence.
+    /// Attention on positions j for which the current symbol is at j − `ahead`, by sequence.
     fn mass_on_current_symbol(&self, ahead: usize) -> [f32; LANES] {
         let (i, symbols) = (self.position(), &self.sequences.side_by_side);
         let (others, weights) = (&symbols[..=i - ahead], &self.weights[ahead..]);
@@ -190,7 +191,7 @@ impl AttentionRow<'_> {
 }
 
 leveled!(
-    /// The weights of those rows whose symbol equals `symbol`, summed by lane. Shapes: `[rows]` both.
+    /// The weights of the rows whose symbol equals `symbol`, summed by lane. Shapes: `[rows]` both.
     fn mass_where_equal<const FUSED: bool>(
         symbols: &[Lane],
         symbol: Lane,
@@ -198,7 +199,7 @@ leveled!(
     ) -> Lane {
         let (mut mass, one) = (Lane::ZERO, Lane::splat(1.0));
         for (&other, &weight) in symbols.iter().zip(weights) {
-            // One for equal symbols, zero for others, which differ by at least one.
+            // One for equal symbols, and zero for others, which differ by at least one.
             let apart = other - symbol;
             let equal = (one - apart * apart).max(Lane::ZERO);
             mass += equal * weight;
@@ -225,11 +226,11 @@ leveled!(
 /// ```
 #[derive(Clone)]
 pub struct AttentionOn<P> {
-    /// What its columns are called: `layers.0.heads.0.NAME`.
+    /// The last part of its columns' names: `layers.0.heads.0.NAME`.
     pub name: String,
-    /// What it is, in a sentence.
+    /// What it is, in one sentence.
     pub meaning: String,
-    /// What is expected to be attended to.
+    /// Which positions are expected to be attended to.
     pub pattern: P,
 }
 
@@ -277,7 +278,7 @@ impl<P: Pattern> Measure for AttentionOn<P> {
 mod tests {
     use super::*;
 
-    /// Sequences of three symbols, the last of them without a lane of their own, and attention that tells positions apart.
+    /// Sequences of three symbols that leave some lanes unused, and attention that differs between positions.
     fn example(length: usize, ngram: usize) -> (Sequences, Vec<Lane>) {
         let symbol = |i: usize, lane: usize| ((i * i + 3 * lane + i * lane / 2) % 3) as u8;
         let row = |i: usize| std::array::from_fn(|lane| symbol(i, lane));

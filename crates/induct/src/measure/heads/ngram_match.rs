@@ -1,9 +1,9 @@
-//! Attention on what followed the current context.
+//! Attention on what followed the current context earlier.
 
 use super::{AttentionRow, Context, LANES, Pattern, SHARE, Sequences};
 use crate::measure::{BuiltIn, Reading};
 
-/// Attention on what followed the current context.
+/// Attention on what followed the current context earlier.
 pub static NGRAM_MATCH: BuiltIn = BuiltIn {
     name: "ngram_match",
     meaning: "mean attention on positions whose n−1 predecessors equal the last n−1 symbols, over \
@@ -13,8 +13,8 @@ pub static NGRAM_MATCH: BuiltIn = BuiltIn {
     reading: Reading::Head(&NgramMatch),
 };
 
-/// Positions that followed an earlier occurrence of the last n−1 symbols. A context that reaches beyond the first
-/// symbol has no match.
+/// Positions that followed an earlier occurrence of the last n−1 symbols. A context that would reach before
+/// the first symbol has no match.
 #[derive(Clone, Copy, Debug)]
 pub struct NgramMatch;
 
