@@ -9,10 +9,10 @@ use crate::model::engine::Forwarded;
 use crate::model::ops::attention::AttnRow;
 use crate::model::{InputError, Kind, Model};
 
-/// A score that is asked for, by the name of its measure.
+/// A requested score, by the name of its measure.
 pub(super) type Asked<'a> = (&'a str, &'a dyn HeadScore);
 
-/// The scores that measures ask for.
+/// The scores that measures request.
 pub(super) fn asked<'a>(measures: &[&'a dyn Measure]) -> Vec<Asked<'a>> {
     let asked = measures.iter();
     asked
@@ -20,12 +20,12 @@ pub(super) fn asked<'a>(measures: &[&'a dyn Measure]) -> Vec<Asked<'a>> {
         .collect()
 }
 
-/// Scores of every head of a transformer on a test set, by layer and head, over the current thread pool: those that
-/// `measures` ask for. Empty for the minimal model and for t = 1. `ngram` is the task's n.
+/// Scores of every head of a transformer on a test set, by layer and head: those that `measures` request.
+/// Runs on the current thread pool. Empty for the minimal model and for t = 1. `ngram` is the task's n.
 ///
 /// # Errors
 ///
-/// If there are not as many parameters as the model has.
+/// If the number of parameters is not the model's.
 pub fn head_scores(
     model: &Model,
     params: &[f32],
@@ -53,7 +53,7 @@ pub fn head_scores(
     Ok(means(model, &sums, &asked))
 }
 
-/// The mean over all blocks of what was summed on each.
+/// The mean over all blocks of their sums.
 pub(super) fn means(
     model: &Model,
     blocks: &[HeadSums],
@@ -83,12 +83,12 @@ pub(super) fn means(
 pub(super) struct HeadSums {
     /// [layer][head][score]
     sums: Vec<Vec<Vec<f64>>>,
-    /// Rows that have anything to look at, `[score]`.
+    /// Number of rows that have anything to look at, `[score]`.
     rows: Vec<f64>,
 }
 
 impl HeadSums {
-    /// Looks at the first `used` sequences of a block whose forward was just done.
+    /// Scores the first `used` sequences of a block, right after its forward.
     pub fn of_block(
         model: &Model,
         inputs: &[[u8; LANES]],

@@ -20,12 +20,12 @@ use crate::train::{Recipe, StepLoss, THOROUGH_SEQUENCES};
 
 /// Fixed test sets and what is read from them at every recorded step.
 pub struct Instruments {
-    /// What they were made for.
+    /// The recipe that they were made for.
     recipe: Recipe,
-    /// By name; the first is in distribution and has the strategies' predictions too.
+    /// By name; the first is in distribution and also has the strategies' predictions.
     sets: Vec<(String, TestSet)>,
     levels: Vec<TestLevels>,
-    /// Those of each chosen measure side by side, in the order of the recipe.
+    /// Columns, grouped by measure in the order of the recipe.
     columns: Vec<Column>,
     /// Scratch buffers for logarithms of predictions.
     pool: ScratchPool<Vec<Lane>>,
@@ -36,20 +36,20 @@ pub struct Instruments {
 pub struct TestLevels {
     /// The test set; [`IN_DISTRIBUTION`] for the task's own.
     pub test: String,
-    /// By strategy, from the simplest on.
+    /// By strategy, simplest first.
     pub strategies: Vec<(String, Estimate)>,
 }
 
 /// Name of the test set with the task's own prior.
 pub const IN_DISTRIBUTION: &str = "in_distribution";
 
-/// Sequences whose attention is looked at: the first of the in-distribution set.
+/// Number of sequences whose attention is scored: the first of the in-distribution set.
 const ATTENTION_SEQUENCES: usize = 32;
 
-/// Number of the exam's set among the test sets of a recipe: no run is measured on it.
+/// Number of the exam's set among a recipe's test sets: no run is measured on it.
 pub const EXAM_SET: u64 = 3;
 
-/// Number of the set of `record.tests[index]`.
+/// Number of the set for `record.tests[index]`.
 fn set_number(index: usize) -> u64 {
     let number = index as u64 + 1;
     if number < EXAM_SET {
@@ -59,7 +59,8 @@ fn set_number(index: usize) -> u64 {
     }
 }
 
-/// The test set with the recipe's own prior, on which the strategies predict too; over the current thread pool.
+/// The test set with the recipe's own prior, on which the strategies predict too.
+/// Runs on the current thread pool.
 ///
 /// # Errors
 ///
@@ -71,7 +72,7 @@ pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     test_set(recipe, &prior, 0, length, (strategies, Positions::All))
 }
 
-/// Test set number `number` of a recipe. Only the first one is measured at all positions.
+/// Test set `number` of a recipe. Only the first one is measured at all positions.
 fn test_set(
     recipe: &Recipe,
     prior: &TaskPrior,
@@ -135,13 +136,13 @@ pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     Ok(columns)
 }
 
-/// Refuses measures from outside that have a column of the same name as another one.
+/// Refuses custom measures with a column of the same name as another one.
 fn check_names(recipe: &Recipe, columns: &[Column]) -> Result<(), Invalid> {
     let mut names = HashSet::new();
     let Some(twice) = columns.iter().find(|c| !names.insert(c.to_string())) else {
         return Ok(());
     };
-    // Only they come after others that could have the name, and those of this crate differ.
+    // Only custom measures come after others that could have the name, and built-in ones all differ.
     let custom = &recipe.record.custom_measures;
     let index = custom.iter().position(|measure| twice.is_of(measure));
     Err(Invalid::new(
@@ -164,11 +165,11 @@ fn levels(name: &str, set: &TestSet) -> TestLevels {
 }
 
 impl Instruments {
-    /// Draws the recipe's test sets, over the current thread pool.
+    /// Draws the recipe's test sets, on the current thread pool.
     ///
     /// # Errors
     ///
-    /// If the recipe is impossible, or a part of another crate does not do what it should.
+    /// If the recipe is impossible, or a part from another crate misbehaves.
     pub fn new(recipe: &Recipe) -> Result<Self, ProbeError> {
         recipe.check()?;
         for (index, measure) in recipe.record.custom_measures.iter().enumerate() {
@@ -186,7 +187,8 @@ impl Instruments {
             sets.push((test.name.clone(), set));
         }
         let levels = sets.iter().map(|(name, set)| levels(name, set)).collect();
-        // Only in distribution is the model compared with strategies: the other sets need not keep their answers.
+        // The model is compared with strategies only in distribution, so the other
+        // sets need not keep their answers.
         sets[1..]
             .iter_mut()
             .for_each(|(_, set)| set.keep_truth_only());
@@ -214,23 +216,23 @@ impl Instruments {
             && own.record.tests == other.record.tests
     }
 
-    /// What [`measure`](Self::measure) returns, column by column.
+    /// The columns that [`measure`](Self::measure) returns.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// How well strategies do on each test set, the in-distribution one first.
+    /// How well strategies do on each test set, in-distribution first.
     pub fn levels(&self) -> &[TestLevels] {
         &self.levels
     }
 
-    /// The test sets by name, the in-distribution one first.
+    /// The test sets by name, in-distribution first.
     pub fn sets(&self) -> &[(String, TestSet)] {
         &self.sets
     }
 
-    /// One row of metrics of the recipe's model after `step` steps, over the current thread pool; `loss` is that of the last step's
-    /// batch. Missing numbers are NaN.
+    /// One row of metrics for the recipe's model after `step` steps, computed on the current thread pool.
+    /// `loss` is that of the last step's batch. Missing numbers are NaN.
     pub fn measure(
         &self,
         model: &Model,
@@ -250,7 +252,7 @@ impl Instruments {
         row
     }
 
-    /// All that is observed of the model, whether or not a column shows it.
+    /// Everything that is observed of the model, whether or not a column shows it.
     pub fn observe<'a>(
         &'a self,
         model: &'a Model,

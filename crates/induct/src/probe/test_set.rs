@@ -1,4 +1,5 @@
-//! Test sets: sequences with the predictions of the truth and of strategies, and a model's distance to them.
+//! Test sets: sequences with the predictions of the truth and of strategies, and
+//! a model's divergence from them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,22 +16,22 @@ use crate::model::{Evaluator, InputError, Model};
 use crate::scratch::ScratchPool;
 use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy};
 
-/// Which positions of a sequence predictions are made for.
+/// The positions of a sequence that predictions are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Positions {
     /// All t of them.
     All,
-    /// The last only, as the paper measures.
+    /// Only the last, as the paper measures.
     Last,
 }
 
-/// Sequences drawn from a prior, with what the truth and some strategies predict on them.
+/// Sequences drawn from a prior, with the predictions of the truth and of some strategies on them.
 #[derive(Clone, Debug)]
 pub struct TestSet {
     length: usize,
     states: usize,
     blocks: Vec<TokenBlock>,
-    /// How many of the blocks, from the first on, are measured at all positions.
+    /// Number of leading blocks that are measured at all positions.
     thorough: usize,
     references: Vec<Reference>,
 }
@@ -42,13 +43,13 @@ pub struct Reference {
     pub name: String,
     /// At the last position of every block.
     last: Answers,
-    /// At all positions of the thorough blocks, if it was asked for them.
+    /// At all positions of the thorough blocks, if requested.
     all: Option<Answers>,
-    /// Smallest effective sample size met, if the predictor samples.
+    /// Smallest effective sample size, if the predictor samples.
     pub effective_samples: Option<f64>,
 }
 
-/// Distributions, one sequence a lane.
+/// Distributions, one sequence per lane.
 #[derive(Clone, Debug, Default)]
 struct Answers {
     /// [rows, k]
@@ -62,31 +63,31 @@ struct Answers {
 pub struct Divergence {
     /// At the last position.
     pub last: Moments,
-    /// Averaged over all positions of a sequence, where both have them.
+    /// Averaged over all positions of a sequence, where both predict there.
     pub all: Option<Moments>,
 }
 
 /// What is drawn for a test set.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// Where its sequences come from.
+    /// The address that its sequences are drawn at.
     pub address: Address,
-    /// Their numbers.
+    /// Their numbers within the batch.
     pub sequences: Range<u64>,
-    /// t: they have one symbol more.
+    /// t: sequences have one more symbol.
     pub length: usize,
-    /// How many of them, from the first on and up to the end of a block, are measured at all positions.
+    /// Number of leading sequences, rounded up to a whole block, that are measured at all positions.
     pub thorough: u64,
 }
 
 impl TestSet {
-    /// Draws sequences, and lets the truth and `strategies` predict on them, over the current thread pool. The first of
-    /// the references is the truth.
+    /// Draws sequences, and lets the truth and `strategies` predict on them, on the current thread pool. The
+    /// truth is the first reference.
     ///
     /// # Errors
     ///
-    /// If a prior from another crate draws no chains, or a strategy does not answer with distributions over
-    /// the prior's symbols.
+    /// If a prior from another crate does not draw chains, or a strategy's answers are not
+    /// distributions over the prior's symbols.
     pub fn draw(
         prior: &TaskPrior,
         draw: &Draw,
@@ -109,7 +110,7 @@ impl TestSet {
             .thorough
             .div_ceil(LANES as u64)
             .min(starts.len() as u64) as usize;
-        // A block, and for every strategy its predictions, sequence by sequence, with the sample size.
+        // A block and, for every strategy, its predictions sequence by sequence, with the sample size.
         let drawn: Vec<Result<(TokenBlock, Vec<Predictions>), ProbeError>> = starts
             .into_par_iter()
             .enumerate()
@@ -173,7 +174,7 @@ impl TestSet {
         })
     }
 
-    /// The sequences, of one symbol more than a context has.
+    /// The sequences, each with one symbol more than a context.
     pub fn sequences(&self) -> impl Iterator<Item = Vec<u8>> {
         let lanes = |block: &'_ TokenBlock| (0..block.used()).map(|l| block.lane(l)).collect();
         self.blocks
@@ -186,26 +187,26 @@ impl TestSet {
         &self.blocks
     }
 
-    /// Those of them that are measured at all positions, from the first on.
+    /// Those of the blocks that are measured at all positions, from the first on.
     pub(super) fn thorough_blocks(&self) -> &[TokenBlock] {
         &self.blocks[..self.thorough]
     }
 
-    /// The truth first, then the strategies in the order they were asked for.
+    /// The truth first, then the strategies in the order they were requested.
     pub fn references(&self) -> &[Reference] {
         &self.references
     }
 
-    /// Forgets what strategies answered.
+    /// Drops the strategies' answers.
     pub(super) fn keep_truth_only(&mut self) {
         self.references.truncate(1);
     }
 
-    /// KL(reference ‖ model) for every reference, over the current thread pool.
+    /// KL(reference ‖ model) for every reference, computed on the current thread pool.
     ///
     /// # Errors
     ///
-    /// If there are not as many parameters as the model has.
+    /// If the number of parameters is not the model's.
     pub fn divergences(
         &self,
         model: &Model,
@@ -218,7 +219,7 @@ impl TestSet {
             .divergences)
     }
 
-    /// The same, in scratch space for that model, and what else is wanted: one forward serves all.
+    /// The same, with scratch buffers for that model, plus whatever else is wanted: one forward serves all.
     pub(super) fn measure(
         &self,
         pool: &ScratchPool<Vec<Lane>>,
@@ -230,7 +231,7 @@ impl TestSet {
             .blocks
             .par_iter()
             .enumerate()
-            // Small pieces: a step of training may be waiting for the thread that does one.
+            // Small pieces: a training step may be waiting for the thread that works on one.
             .with_max_len(8)
             .map(|(index, _)| {
                 let new = || vec![Lane::ZERO; model.length() * model.states()];
@@ -254,7 +255,7 @@ impl TestSet {
         }
     }
 
-    /// What is measured on one block; `log_q` ([t, k]) is scratch.
+    /// Measures one block; `log_q` ([t, k]) is a scratch buffer.
     fn measure_block(
         &self,
         index: usize,
@@ -316,7 +317,7 @@ impl TestSet {
             .collect()
     }
 
-    /// Means of those over all sequences that have them: both `[t]`, or empty.
+    /// Means of those over all sequences that have them: `[t]` each, or empty.
     fn means_by_position(&self, blocks: &[OnBlock]) -> [Vec<f64>; 2] {
         let mut sums = [vec![0.0; self.length], vec![0.0; self.length]];
         let mut sequences = 0;
@@ -374,12 +375,12 @@ impl TestSet {
     }
 }
 
-/// What is wanted beside divergences.
+/// What is wanted in addition to divergences.
 #[derive(Clone, Default)]
 pub(super) struct Wanted<'a> {
-    /// Scores of heads, on the first `looked_at` blocks.
+    /// The head scores.
     pub heads: Vec<Asked<'a>>,
-    /// See there.
+    /// Number of leading blocks on which heads are scored.
     pub looked_at: usize,
     /// The task's n.
     pub ngram: usize,
@@ -389,9 +390,9 @@ pub(super) struct Wanted<'a> {
 
 /// What a test set shows of a model.
 pub(super) struct Seen {
-    /// From every reference.
+    /// Divergences from every reference.
     pub divergences: Vec<Divergence>,
-    /// Of every block that was looked at.
+    /// Head scores of every block that was looked at.
     pub heads: Vec<HeadSums>,
     /// KL(truth ‖ model) and cross-entropy at every position, if wanted.
     pub by_position: [Vec<f64>; 2],
@@ -399,11 +400,11 @@ pub(super) struct Seen {
 
 /// What is measured on a block.
 struct OnBlock {
-    /// From every reference, at the last position and over all of them.
+    /// Divergences from every reference, at the last position and over all of them.
     divergences: Vec<(Lane, Option<Lane>)>,
     /// KL(truth ‖ model) and cross-entropy at every position.
     by_position: Option<Vec<[Lane; 2]>>,
-    /// Of the blocks that are looked at.
+    /// Head scores, for blocks that are looked at.
     heads: Option<HeadSums>,
 }
 
@@ -411,12 +412,12 @@ struct OnBlock {
 #[derive(Clone, Debug, Default)]
 struct Predictions {
     probs: Vec<f64>,
-    /// Whether they are for all positions.
+    /// Whether they cover all positions.
     everywhere: bool,
     effective_samples: Option<f64>,
 }
 
-/// The smaller of two numbers that may be missing.
+/// The smaller of two numbers, either of which may be missing.
 pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
@@ -425,7 +426,7 @@ pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 impl Reference {
-    /// Takes in the predictions on one more block of `used` sequences: at the last position, or at all of them.
+    /// Adds the predictions on one more block of `used` sequences: at the last position, or at all of them.
     fn take(&mut self, predictions: &Predictions, states: usize, used: usize) {
         let size = predictions.probs.len() / used;
         let sequences = predictions.probs.chunks_exact(size);
@@ -439,7 +440,7 @@ impl Reference {
 }
 
 impl Answers {
-    /// Takes in the distributions of a block, turned from sequences into lanes.
+    /// Adds the distributions of a block, transposed from sequences into lanes.
     fn take<'a>(&mut self, sequences: impl Iterator<Item = &'a [f64]>, states: usize) {
         let (start, entropies) = (self.probs.len(), self.neg_entropy.len());
         for (lane, sequence) in sequences.enumerate() {
@@ -477,7 +478,7 @@ impl Answers {
         kl
     }
 
-    /// The mean of that over rows from `first` on, given ln q ([rows, k]).
+    /// The mean of the same over rows from `first` on, given ln q ([rows, k]).
     fn mean_divergence(&self, first: usize, states: usize, log_q: &[Lane]) -> Lane {
         let mut sum = Lane::ZERO;
         for (row, log_q) in log_q.chunks_exact(states).enumerate() {
@@ -493,7 +494,7 @@ fn times_log(p: f64, log: f64) -> f64 {
 }
 
 impl Divergence {
-    /// Takes in what was measured on another piece of the same test set.
+    /// Merges what was measured on another piece of the same test set.
     pub fn merge(&mut self, other: &Divergence) {
         self.last.merge(&other.last);
         if let (Some(own), Some(others)) = (&mut self.all, &other.all) {
@@ -501,7 +502,7 @@ impl Divergence {
         }
     }
 
-    /// Takes in the first `used` lanes.
+    /// Adds the first `used` lanes.
     fn push(&mut self, last: Lane, all: Option<Lane>, used: usize) {
         for lane in 0..used {
             self.last.push(f64::from(last.0[lane]));
