@@ -1,7 +1,8 @@
-//! Losses over the logits of every position, summed; whoever calls divides.
+//! Losses over the logits of every position, summed; the caller divides.
 //!
 //! - cross-entropy: l = ln Σ_i e^{f_i} − f_y,  dl/df_i = softmax(f)_i − 1{i = y}
-//! - margin: l = (1/k) Σ_{i≠y} max(0, Δ + f_i − f_y),  each active term giving +1/k to f_i and −1/k to f_y
+//! - margin: l = (1/k) Σ_{i≠y} max(0, Δ + f_i − f_y),  where each active term
+//!   gives +1/k to f_i and −1/k to f_y
 
 use serde::{Deserialize, Serialize};
 
@@ -88,12 +89,12 @@ impl Loss {
     }
 }
 
-/// Rows whose losses are summed in single precision, and share a logarithm: the sum of a row's exponentials, the largest being
-/// e⁰, is at most k ≤ 256, so that a product of so many of them is at most 2⁶⁴.
+/// Number of rows whose losses are summed in single precision, and share a logarithm. The sum of a row's
+/// exponentials, of which the largest is e⁰, is at most k ≤ 256, so a product of this many is at most 2⁶⁴.
 const TOGETHER: usize = 8;
 
-/// Adds by lane. A call of its own: a vector holds four numbers in double precision, and inlined, this would make the compiler
-/// go by four through all that leads here.
+/// Adds by lane. It is a separate function because a vector holds only four numbers in double precision:
+/// inlined, it would make the compiler use vectors of four for everything that leads here.
 #[inline(never)]
 fn add(losses: &Lane, totals: &mut [f64; LANES]) {
     for lane in 0..LANES {
@@ -131,7 +132,8 @@ leveled!(
     }
 );
 
-/// Some positions with two symbols: the sum of their losses by lane; their gradient, times `scale`, into `df`.
+/// Some positions with two symbols: returns the sum of their losses by lane, and writes their
+/// gradient, times `scale`, into `df`.
 #[inline(always)]
 fn cross_entropy_of_two<const FUSED: bool>(
     f: &[Lane],
@@ -151,8 +153,9 @@ fn cross_entropy_of_two<const FUSED: bool>(
     parts.0 + parts.1.ln::<FUSED>()
 }
 
-/// N positions at once, none of which waits for another. With x = f₁ − f₀, l = |x| where the target is the less likely symbol,
-/// plus ln(1 + e^−|x|): adds up the first part, and multiplies what stands under the logarithm.
+/// N positions at once, none of which waits for another. With x = f₁ − f₀, l = ln(1 + e^−|x|),
+/// plus |x| where the target is the less likely symbol. It sums the second term, and multiplies
+/// the arguments of the logarithm.
 #[inline(always)]
 fn two_symbols<const FUSED: bool, const N: usize>(
     f: &[Lane],
@@ -169,12 +172,12 @@ fn two_symbols<const FUSED: bool, const N: usize>(
     let e = Lane::exp_together::<FUSED, N>(e);
     for u in 0..N {
         let sum = Lane::splat(1.0) + e[u];
-        // Of the likelier symbol, of the other, and of symbol 1.
+        // Probabilities of the likelier symbol, of the other, and of symbol 1.
         let more = sum.inverse();
         let less = e[u] * more;
         let (first, hit) = (x[u].is_positive(), Lane::is(&y[u], 1));
         let p = first.times_plus::<FUSED>(more - less, less);
-        // One where the target is the less likely: where just one of both is.
+        // One where the target is the less likely symbol: where exactly one of `first` and `hit` is one.
         *behind = (first - hit).abs().times_plus::<FUSED>(x[u].abs(), *behind);
         *product = *product * sum;
         let slope = (p - hit) * scale;
@@ -182,7 +185,8 @@ fn two_symbols<const FUSED: bool, const N: usize>(
     }
 }
 
-/// Some positions: the sum of their losses by lane; their gradient, times `scale`, into `df`.
+/// Some positions: returns the sum of their losses by lane, and writes their
+/// gradient, times `scale`, into `df`.
 #[inline(always)]
 fn cross_entropy<const FUSED: bool>(
     f: &[Lane],
@@ -216,7 +220,8 @@ fn cross_entropy<const FUSED: bool>(
     losses + product.ln::<FUSED>()
 }
 
-/// Some positions: the sum of their losses by lane; their gradient, times `scale`, into `df`.
+/// Some positions: returns the sum of their losses by lane, and writes their
+/// gradient, times `scale`, into `df`.
 #[inline(always)]
 fn margin(f: &[Lane], y: &[[u8; LANES]], delta: f32, scale: Lane, df: &mut [Lane]) -> Lane {
     let states = f.len() / y.len();

@@ -1,7 +1,8 @@
-//! The loop: a step draws its own batch, computes the gradient over blocks of lanes, and moves the weights.
+//! Training steps: a step draws its own batch, computes the gradient over blocks of
+//! lanes, and updates the weights.
 //!
-//! Blocks are shared out over threads; each block's gradient is kept apart and they are added in the order
-//! of blocks, so that a run gives the same bytes for any number of threads.
+//! Blocks are distributed over threads. Each block's gradient is kept separately, and they are added in the
+//! order of blocks, so that a run gives the same bytes for any number of threads.
 
 use std::ops::Range;
 
@@ -27,13 +28,13 @@ pub struct Diverged {
     pub loss: f64,
 }
 
-/// Why a step cannot be done.
+/// Why a step failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TrainError {
     /// The loss is no longer a number.
     #[error(transparent)]
     Diverged(#[from] Diverged),
-    /// A prior from another crate draws no chains to learn from.
+    /// A prior from another crate does not draw chains to learn from.
     #[error("the batch of step {step} cannot be drawn: {error}")]
     Prior {
         /// The step that needs them.
@@ -43,7 +44,7 @@ pub enum TrainError {
     },
 }
 
-/// All that changes during training: enough to go on from here.
+/// Everything that changes during training: enough to continue from here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainState {
     /// Steps done.
@@ -62,14 +63,15 @@ pub struct Trainer {
     feed: Feed,
 }
 
-/// What learns: the weights and all that moves them.
+/// What learns: the weights and everything that updates them.
 struct Learner {
     model: Model,
     updater: Updater,
     params: Vec<f32>,
     evaluator: Evaluator,
     grads: Vec<f32>,
-    /// Gradient with respect to what was prepared: of every block, [blocks, gradient_len], and their sum.
+    /// Gradients with respect to the prepared parameters: of every block,
+    /// [blocks, gradient_len], and their sum.
     block_grads: Vec<f32>,
     summed: Vec<f32>,
     /// Loss of each block, summed over its sequences and positions.
@@ -81,16 +83,16 @@ struct Learner {
 struct BlockLoss {
     /// Over all positions.
     all: f64,
-    /// At the last one, if it was asked for.
+    /// At the last position, if requested.
     last: f64,
 }
 
-/// The loss of a step's batch, averaged over sequences; of the weights before the step.
+/// The loss of a step's batch, averaged over sequences, with the weights before the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepLoss {
-    /// Averaged over positions, too: what is minimised.
+    /// Also averaged over positions: what is minimised.
     pub mean: f64,
-    /// At the last position, if it was asked for.
+    /// At the last position, if requested.
     pub last: Option<f64>,
 }
 
@@ -101,19 +103,19 @@ pub enum StepPart {
     Draw,
     /// Its logits are computed.
     Forward,
-    /// Their loss is computed, with its gradient.
+    /// Their loss and its gradient are computed.
     Loss,
     /// Forward and backward, without the loss.
     Gradient,
-    /// The weights are moved.
+    /// The weights are updated.
     Update,
 }
 
-/// What is learned from: this step's batch, and the next one's, which is drawn while the weights move.
+/// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 struct Feed {
     stages: Vec<(u64, TaskPrior)>,
     batch: Vec<TokenBlock>,
-    /// The step that `batch` is for, once it is drawn.
+    /// The step that `batch` is for, once drawn.
     drawn_for: Option<u64>,
     next: Vec<TokenBlock>,
     samplers: ScratchPool<Sampler>,
@@ -135,7 +137,7 @@ pub fn prior_at(stages: &[(u64, TaskPrior)], step: u64) -> &TaskPrior {
 }
 
 impl Trainer {
-    /// A run at its start, to be trained over the current thread pool.
+    /// A run at its start. It trains on the current thread pool.
     ///
     /// A recipe that starts from a snapshot needs its weights: [`with_weights`](Self::with_weights).
     pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
@@ -152,7 +154,7 @@ impl Trainer {
         Self::starting_at(recipe, params)
     }
 
-    /// The same from given weights: those that `from` in the recipe names.
+    /// The same from given weights: those named by `from` in the recipe.
     pub fn with_weights(recipe: &Recipe, weights: Vec<f32>) -> Result<Self, Invalid> {
         recipe.check()?;
         let digest = digest::weights(&weights);
@@ -175,7 +177,7 @@ impl Trainer {
         Self::starting_at(recipe, weights)
     }
 
-    /// One that goes on from a saved state; none if that does not fit the recipe.
+    /// A run that continues from a saved state; none if the state does not fit the recipe.
     ///
     /// # Errors
     ///
@@ -229,7 +231,7 @@ impl Trainer {
         &self.learner.model
     }
 
-    /// The weights as they are now.
+    /// The current weights.
     pub fn params(&self) -> &[f32] {
         &self.learner.params
     }
@@ -250,12 +252,12 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// If the loss is not finite, or the prior draws no chains. Nothing is changed then.
+    /// If the loss is not finite, or the prior does not draw chains. Nothing is changed then.
     pub fn advance(&mut self) -> Result<f64, TrainError> {
         Ok(self.advance_watched(false)?.mean)
     }
 
-    /// The same; tells the loss at the last position too if `last` asks for it.
+    /// The same; also returns the loss at the last position if `last` is set.
     ///
     /// # Errors
     ///
@@ -276,26 +278,27 @@ impl Trainer {
         let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
         let (loss, drawn) = if learner.model.needs_preparation() {
             let loss = learner.accumulate(recipe, batch, last);
-            // While one thread moves the weights, the others need not wait.
+            // While one thread updates the weights, the others need not wait.
             let (moved, drawn) = rayon::join(|| learner.step(recipe, *step, loss.mean), draw_next);
             moved?;
             (loss, drawn)
         } else {
-            // The weights have moved before another thread would hear of it: it had better do all it can at once.
+            // The update is over before another thread could start, so the next batch
+            // is drawn beside the gradients.
             let (loss, drawn) = rayon::join(|| learner.accumulate(recipe, batch, last), draw_next);
             learner.step(recipe, *step, loss.mean)?;
             (loss, drawn)
         };
         *step += 1;
         std::mem::swap(&mut feed.batch, &mut feed.next);
-        // What could not be drawn is tried again by the step that needs it, if there is one: the error is
-        // that step's.
+        // If drawing fails, the step that needs the batch (if there is one)
+        // tries again and returns the error.
         feed.drawn_for = drawn.is_ok().then_some(*step);
         Ok(loss)
     }
 
-    /// Does one step on this thread, one part after the other, and says when each is done: for whoever wants
-    /// to know how long they take. The loss is part of the gradient; the forward by itself is extra work.
+    /// Does one step on this thread, one part after the other, and reports when each is done, so that the
+    /// caller can time them. The loss is part of the gradient; the separate forward is extra work.
     ///
     /// # Errors
     ///
@@ -344,7 +347,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// What is needed to go on from here.
+    /// The state needed to continue from here.
     pub fn state(&self) -> TrainState {
         TrainState {
             step: self.step,
@@ -353,7 +356,7 @@ impl Trainer {
         }
     }
 
-    /// Goes on from a saved state. False, and nothing changed, if it does not fit this recipe.
+    /// Continues from a saved state. Returns false, and changes nothing, if it does not fit this recipe.
     pub fn restore(&mut self, state: TrainState) -> bool {
         let learner = &mut self.learner;
         if state.step > self.recipe.train.steps
@@ -370,7 +373,7 @@ impl Trainer {
 }
 
 impl Learner {
-    /// Gradients of all blocks of a batch; returns its loss.
+    /// Computes the gradients of all blocks of a batch; returns its loss.
     fn accumulate(&mut self, recipe: &Recipe, batch: &[TokenBlock], last: bool) -> StepLoss {
         let (model, evaluator, scale) = (&self.model, &self.evaluator, scale(recipe));
         let task = Task {
@@ -394,7 +397,7 @@ impl Learner {
         }
     }
 
-    /// Moves the weights by the gradients of step `step`. If anything is not finite, they stay.
+    /// Updates the weights with the gradients of step `step`. If anything is not finite, they stay unchanged.
     fn step(&mut self, recipe: &Recipe, step: u64, loss: f64) -> Result<(), Diverged> {
         self.summed.fill(0.0);
         for block_grad in self.block_grads.chunks_exact(self.summed.len()) {
@@ -447,7 +450,7 @@ fn draw(
         )
     };
     let blocks = batch.par_iter_mut().with_max_len(1).enumerate();
-    // Threads stop at any error. The first one in order is the same for any number of them.
+    // Threads stop at any error. The first one in order is the same for any number of threads.
     blocks
         .try_for_each(draw_block)
         .or_else(|_| batch.iter_mut().enumerate().try_for_each(draw_block))
@@ -459,12 +462,12 @@ struct Task {
     loss: Loss,
     /// Factor on the gradient.
     scale: f32,
-    /// Whether the loss at the last position is wanted by itself.
+    /// Whether the loss at the last position is wanted separately.
     last: bool,
 }
 
 impl Task {
-    /// Loss of a block; its gradient, times the scale, into `grad`.
+    /// Returns the loss of a block, and writes its gradient, times the scale, into `grad`.
     fn gradient(
         self,
         model: &Model,
@@ -479,7 +482,7 @@ impl Task {
         let mut total = BlockLoss::default();
         let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
             if last && rows.end == end {
-                // Before the gradients of all rows take the place of these.
+                // First, because the gradients of all rows overwrite these.
                 let (start, row) = (logits.len() - model.states(), end - 1);
                 let (logits, d_last) = (&logits[start..], &mut d_logits[start..]);
                 total.last = loss.evaluate(level, logits, &targets[row..], used, scale, d_last);

@@ -1,4 +1,4 @@
-//! Parameters with settings of their own, and parameters that stand still.
+//! Parameters with their own settings, and frozen parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use super::check_rate;
 use crate::invalid::{Invalid, require};
 use crate::model::Layout;
 
-/// Settings of their own for some of the parameters.
+/// Separate settings for some of the parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSpec {
     /// Which: a tensor (`layers.0.v`), a part of the model (`layers.1`, `unembed`) or a kind (`W_K`).
     pub name: String,
-    /// Learning rate instead of the optimiser's.
+    /// Learning rate that replaces the optimiser's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lr: Option<f64>,
-    /// Weight decay instead of the optimiser's, matrix or not.
+    /// Weight decay that replaces the optimiser's, for matrices and everything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight_decay: Option<f64>,
 }
@@ -29,7 +29,7 @@ pub struct FreezeSpec {
     /// First frozen step.
     #[serde(default)]
     pub from: u64,
-    /// First step that is free again; never, if unset.
+    /// First step that is no longer frozen; if unset, it stays frozen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }

@@ -1,8 +1,8 @@
 //! Optimisers over the flat vector of parameters.
 //!
-//! An [`Optimizer`] moves one tensor at a time; which rates hold for it, and whether it is frozen, is decided by
-//! the [`Updater`]. To add one, write its file beside [`Sgd`]'s and its line into `built_in!` below; one from
-//! another crate comes in through [`OptimizerSpec::custom`].
+//! An [`Optimizer`] updates one tensor at a time; the [`Updater`] decides which rates apply to it and whether
+//! it is frozen. To add one, write a file like [`Sgd`]'s and list it in `built_in!` below. One from another
+//! crate enters through [`OptimizerSpec::custom`].
 
 mod adamw;
 mod groups;
@@ -23,10 +23,10 @@ use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
 use crate::model::Tensor;
 
-/// What moves parameters by their gradients.
+/// Updates parameters from their gradients.
 ///
-/// It has settings but no memory: what it remembers of earlier steps are its moments, which are kept, saved and
-/// restored for it.
+/// It has settings but no state: what it remembers of earlier steps are its moments, which are
+/// kept, saved and restored for it.
 ///
 /// ```
 /// use induct::train::{Optimizer, OptimizerSpec, Recipe, Trainer, Update};
@@ -57,33 +57,35 @@ use crate::model::Tensor;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Optimizer: Debug + Send + Sync {
-    /// The learning rate, before the schedule and where no group has its own.
+    /// The learning rate, before the schedule, for groups without their own.
     fn lr(&self) -> f64;
 
-    /// Weight decay of matrices, where no group has its own.
+    /// Weight decay of matrices, for groups without their own.
     fn weight_decay(&self) -> f64 {
         0.0
     }
 
-    /// How many moments it keeps: vectors as long as the parameters, zero at the start. At most [`MAX_MOMENTS`].
+    /// Number of moments it keeps: vectors as long as the parameters, zero at the
+    /// start. At most [`MAX_MOMENTS`].
     fn moments(&self) -> usize {
         0
     }
 
-    /// Checks its settings. The learning rate and weight decay are checked in any case: from 0 to 1e30.
+    /// Checks its settings. The learning rate and weight decay are always
+    /// checked: they must be from 0 to 1e30.
     ///
     /// # Errors
     ///
-    /// If one is impossible; the error names it as it stands in a recipe.
+    /// If one is impossible; the error names it as in a recipe.
     fn check(&self) -> Result<(), Invalid> {
         Ok(())
     }
 
-    /// Moves one tensor. Gradient and moments are as long as `params`; the gradient is finite, and there are as many
-    /// moments as [`moments`](Self::moments) says.
+    /// Updates one tensor. Gradient and moments are as long as `params`; the gradient is finite, and there
+    /// are as many moments as [`moments`](Self::moments) returns.
     ///
-    /// The result must depend on nothing else: a run is resumed from parameters and moments alone. Parameters that
-    /// come out infinite or NaN end the run at the next step, as [`Diverged`](super::Diverged).
+    /// The result must depend on nothing else: a run is resumed from parameters and moments alone. Parameters
+    /// that become infinite or NaN end the run at the next step, as [`Diverged`](super::Diverged).
     fn update(
         &self,
         update: &Update,
@@ -93,23 +95,23 @@ pub trait Optimizer: Debug + Send + Sync {
     );
 }
 
-/// What an optimiser is told of one update of a tensor.
+/// What an optimiser is told about one update of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Update<'a> {
     /// The tensor: its name, and its shape for optimisers that treat matrices as such.
     pub tensor: &'a Tensor,
     /// Its learning rate at this step: its group's or the optimiser's, times the schedule's factor.
     pub lr: f64,
-    /// Its weight decay: its group's; else the optimiser's for matrices, and 0 for all others.
+    /// Its weight decay: its group's, or else the optimiser's for matrices and 0 for all others.
     pub weight_decay: f64,
-    /// How many updates it has had, this one included. Steps at which it is frozen do not count.
+    /// Number of updates it has had, including this one. Steps at which it is frozen do not count.
     pub updates: u64,
 }
 
-/// The most moments that an optimiser may keep.
+/// The largest number of moments that an optimiser may keep.
 pub const MAX_MOMENTS: usize = 8;
 
-/// Makes [`OptimizerSpec`] out of a list of variants and their settings.
+/// Makes [`OptimizerSpec`] from a list of variants and their settings.
 macro_rules! built_in {
     ($($variant:ident($settings:ident),)*) => {
         /// An optimiser, as a recipe writes it: its `kind` and its settings.
@@ -117,7 +119,7 @@ macro_rules! built_in {
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum OptimizerSpec {
             $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)*
-            /// One that another program brings.
+            /// One supplied by another program.
             Custom(Custom<dyn Optimizer>),
         }
 
@@ -126,7 +128,7 @@ macro_rules! built_in {
             ///
             /// # Errors
             ///
-            /// If it is one that another program brings, and the recipe was read from text.
+            /// If another program supplies it, and the recipe was read from text.
             pub fn part(&self) -> Result<Arc<dyn Optimizer>, Invalid> {
                 match self {
                     $(Self::$variant(settings) => Ok(Arc::new(*settings)),)*
@@ -149,10 +151,10 @@ impl Default for OptimizerSpec {
 }
 
 impl OptimizerSpec {
-    /// An optimiser of the calling program's own, under a name.
+    /// An optimiser supplied by the calling program, under a name.
     ///
-    /// All settings that determine what it does must be told: runs whose recipes say the same are taken for the same
-    /// run. Its learning rate and weight decay need not be listed.
+    /// List all settings that determine what it does: runs with equal recipes are taken for the same run. Its
+    /// learning rate and weight decay need not be listed.
     pub fn custom(
         name: impl Into<String>,
         optimizer: impl Optimizer + 'static,
@@ -167,12 +169,13 @@ impl OptimizerSpec {
         Self::Custom(settings.fold(custom, |custom, (name, value)| custom.with(*name, *value)))
     }
 
-    /// The base learning rate; none of an optimiser that another program brings, if the recipe was read from text.
+    /// The base learning rate; none for an optimiser supplied by another program, if
+    /// the recipe was read from text.
     pub fn lr(&self) -> Option<f64> {
         self.part().ok().map(|optimizer| optimizer.lr())
     }
 
-    /// Checks what is known of it: an optimiser that another program brings may be missing.
+    /// Checks what is known about it: an optimiser supplied by another program may be missing.
     fn check(&self) -> Result<(), Invalid> {
         if let Self::Custom(custom) = self {
             custom.check_text("-_")?;
@@ -201,7 +204,7 @@ fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
     )
 }
 
-/// Checks the share of a moment that stays from step to step.
+/// Checks the fraction of a moment that is kept from step to step.
 fn check_decay(field: &str, value: f64) -> Result<(), Invalid> {
     let allowed = "a number of at least 0, below 1";
     require((0.0..1.0).contains(&value), field, value, allowed)
@@ -211,7 +214,8 @@ fn check_decay(field: &str, value: f64) -> Result<(), Invalid> {
 mod tests {
     use super::*;
 
-    /// What the optimiser makes of w = 0.5 in three steps down ½ (w − 2)², whose gradient changes from step to step.
+    /// Where the optimiser takes w = 0.5 in three steps down ½ (w − 2)², whose
+    /// gradient changes from step to step.
     pub(super) fn three_steps(optimizer: &dyn Optimizer, weight_decay: f64) -> f32 {
         let tensor = Tensor {
             name: "w".into(),

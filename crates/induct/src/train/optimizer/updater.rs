@@ -1,4 +1,4 @@
-//! An optimiser at work.
+//! An optimiser in use.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use super::{FreezeSpec, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Update
 use crate::invalid::Invalid;
 use crate::model::{Layout, Tensor};
 
-/// An optimiser at work: its settings tensor by tensor, and its moments.
+/// An optimiser in use: its settings by tensor, and its moments.
 #[derive(Clone, Debug)]
 pub struct Updater {
     optimizer: Arc<dyn Optimizer>,
     slots: Vec<Slot>,
-    /// As many as the optimiser keeps, each as long as the parameters.
+    /// One vector per moment, each as long as the parameters.
     moments: Vec<Vec<f32>>,
 }
 
@@ -28,11 +28,12 @@ struct Slot {
 }
 
 impl Updater {
-    /// Checks all settings against the parameters. The optimiser itself may be missing: see [`OptimizerSpec::part`].
+    /// Checks all settings against the parameters. The optimiser itself may be
+    /// missing: see [`OptimizerSpec::part`].
     ///
     /// # Errors
     ///
-    /// If a rate is impossible, or a group or freeze names no parameters.
+    /// If a rate is impossible, or a group or freeze matches no parameters.
     pub fn check(
         spec: &OptimizerSpec,
         groups: &[GroupSpec],
@@ -56,7 +57,7 @@ impl Updater {
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check), and if the optimiser itself is missing.
+    /// As [`check`](Self::check), or if the optimiser itself is missing.
     pub fn new(
         spec: &OptimizerSpec,
         groups: &[GroupSpec],
@@ -91,7 +92,7 @@ impl Updater {
         })
     }
 
-    /// Moves the parameters by one step: step number `step`, with learning rates times `factor`.
+    /// Updates the parameters for step number `step`, with learning rates times `factor`.
     pub fn update(&mut self, step: u64, factor: f64, grads: &[f32], params: &mut [f32]) {
         for slot in &mut self.slots {
             if slot.freezes.iter().any(|freeze| freeze.covers(step)) {
@@ -106,7 +107,7 @@ impl Updater {
             };
             let range = &slot.tensor.range;
             let count = self.moments.len();
-            // On the stack: a step allocates nothing.
+            // On the stack, because a step must not allocate.
             let mut moments: [&mut [f32]; MAX_MOMENTS] = Default::default();
             for (own, all) in moments.iter_mut().zip(&mut self.moments) {
                 *own = &mut all[range.clone()];
@@ -117,12 +118,12 @@ impl Updater {
         }
     }
 
-    /// The moments, to be saved.
+    /// The moments, for saving.
     pub fn moments(&self) -> &[Vec<f32>] {
         &self.moments
     }
 
-    /// Takes up saved moments after `step` steps. False if they do not fit.
+    /// Restores saved moments after `step` steps. Returns false if they do not fit.
     pub fn restore(&mut self, step: u64, moments: Vec<Vec<f32>>) -> bool {
         let lengths = |moments: &[Vec<f32>]| moments.iter().map(Vec::len).collect::<Vec<_>>();
         if lengths(&moments) != lengths(&self.moments) {
@@ -207,7 +208,7 @@ mod tests {
         };
         let frozen = run(&spec, &[], std::slice::from_ref(&freeze), 4);
         assert_eq!(value(&frozen, "layers.1.v"), 0.5);
-        // After the thaw the first update is the first update of a run.
+        // After the thaw, the first update equals the first update of a run.
         let thawed = run(&spec, &[], &[freeze], 5);
         assert_eq!(
             value(&thawed, "layers.1.v"),
