@@ -1,4 +1,4 @@
-//! A step allocates nothing once the first ones have made room, and that room is small.
+//! A step allocates nothing once the first ones have allocated their buffers, and those are small.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use induct::train::{Recipe, Trainer};
 
-/// The system's allocator, counting.
+/// The system's allocator, with counters.
 struct Counting;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -53,7 +53,7 @@ fn steps_allocate_nothing() {
             .map(|text: &&str| (*text).to_owned())
             .collect();
         let recipe = Recipe::from_toml("task.length = 20", &overrides).unwrap();
-        // One thread: whether a second one has made its room yet is a matter of luck.
+        // One thread: whether a second one has allocated its buffers yet is a matter of luck.
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(1)
             .build()
@@ -69,13 +69,13 @@ fn steps_allocate_nothing() {
             }
             COUNT.load(Ordering::Relaxed) - before
         });
-        // The thread pool's own bookkeeping allocates now and then, less than once a step.
+        // The thread pool's own bookkeeping allocates now and then, less than once per step.
         assert!(allocations < STEPS, "{overrides:?}: {allocations}");
     }
 }
 
-/// What a thread keeps of a block is rows of a fixed number of lanes: it grows like t, not like t², and has nothing to do with
-/// the batch.
+/// What a thread keeps of a block is rows of a fixed number of lanes: it grows like t, not like t²,
+/// and does not depend on the batch.
 #[test]
 fn room_for_a_block_grows_in_proportion_to_the_length() {
     let _alone = ALONE.lock().unwrap();
@@ -96,7 +96,7 @@ fn room_for_a_block_grows_in_proportion_to_the_length() {
     }
 }
 
-/// Memory is estimated before it is taken: never less than it is, and not so much more that useful runs are refused.
+/// Memory is estimated before it is allocated: never too low, and not so high that useful runs are refused.
 #[test]
 fn estimates_of_memory_are_a_little_more_than_it_is() {
     let _alone = ALONE.lock().unwrap();
@@ -160,7 +160,7 @@ fn estimates_of_memory_are_a_little_more_than_it_is() {
             pool.install(|| Trainer::new(&recipe).unwrap().advance().unwrap());
         });
         let estimate = recipe.memory().unwrap();
-        // One thread takes an eighth of the scratch buffers that are counted.
+        // One thread uses an eighth of the scratch buffers that are counted.
         let estimate = estimate.total() - estimate.test_sets;
         assert!(estimate > run, "{overrides:?}: {run} of {estimate}");
     }

@@ -1,4 +1,4 @@
-//! What every prior promises, and what sequences drawn from it look like.
+//! What every prior guarantees, and properties of the sequences drawn from it.
 
 use induct::chain::prior::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
@@ -149,8 +149,8 @@ fn sequences_start_stationary_and_follow_their_table() {
 }
 
 /// The samplers' values are part of every published result. These were printed by this test's own
-/// draws when the samplers were first checked by the property tests above; a change here means that old
-/// recipes no longer repeat.
+/// draws when the samplers were first checked by the property tests above. A change means that
+/// old recipes no longer reproduce.
 #[test]
 fn draws_keep_their_values() {
     let first = |spec: &PriorSpec, states, ngram| -> (Vec<f64>, String) {

@@ -33,7 +33,7 @@ impl Measure for Norm {
     }
 }
 
-/// Of whatever it is taken, the number of the column.
+/// The number of the column, whatever it is measured on.
 #[derive(Debug)]
 struct Numbered(&'static str, Scope);
 
@@ -163,7 +163,8 @@ fn a_pattern_from_outside_scores_as_the_built_in_one() {
     }
 }
 
-/// Mean over the test sequences of the share of 0 among their symbols, from what an observation gives access to.
+/// Mean over the test sequences of the share of 0 among their symbols, from what
+/// an observation gives access to.
 #[derive(Debug)]
 struct Zeros;
 
@@ -195,7 +196,7 @@ fn an_observation_gives_access_to_the_model_and_the_test_sequences() {
     assert!(shares.iter().all(|share| *share == shares[0]));
 }
 
-/// No value at the start, and one out of range afterwards.
+/// No value at the start, and a value out of range afterwards.
 #[derive(Debug)]
 struct Unruly;
 
@@ -273,7 +274,7 @@ fn columns_have_one_owner() {
             format!("record.custom_measures[{last}].name")
         );
     }
-    // What strategies are called is not known before there are columns.
+    // The names of strategies are not known before there are columns.
     let refused = columns(&recipe([numbered("kl_unigram", Scope::Run)])).unwrap_err();
     assert_eq!(refused.field, "record.custom_measures[0].name");
     assert!(refused.allowed.contains("\"kl_unigram\""), "{refused}");

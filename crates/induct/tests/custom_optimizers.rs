@@ -2,7 +2,7 @@
 
 use induct::train::{Diverged, Optimizer, OptimizerSpec, Recipe, TrainError, Trainer, Update};
 
-/// SGD with momentum, written anew.
+/// SGD with momentum, written independently.
 #[derive(Debug)]
 struct OwnSgd {
     lr: f64,

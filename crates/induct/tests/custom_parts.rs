@@ -1,5 +1,5 @@
-//! Priors and strategies of another crate: as good as the built-in ones, and told apart from them where
-//! they fail.
+//! Priors and strategies from another crate: they work like the built-in ones, and
+//! errors name them when they fail.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use induct::strategy::{Seen, Strategy};
 use induct::train::{Recipe, StageSpec, TrainError, Trainer};
 use induct::{Custom, Invalid};
 
-/// A copy of the built-in `dirichlet`, which may keep what it is to itself.
+/// A copy of the built-in `dirichlet`, which may hide its law.
 #[derive(Debug)]
 struct Copied {
     rows: Rows,
@@ -37,7 +37,7 @@ impl Prior for Copied {
     }
 }
 
-/// Fair coins, but for a share of the tables, which are something else.
+/// Fair coins, except for a share of the tables, which are something else.
 #[derive(Debug)]
 struct Mostly {
     share: f64,
@@ -68,7 +68,7 @@ fn mostly(share: f64, otherwise: [[f64; 2]; 2]) -> PriorSpec {
     Custom::<dyn Prior>::new("mostly-coins", Arc::new(Mostly { share, otherwise })).into()
 }
 
-/// A strategy that says what a function says.
+/// A strategy that answers with a function.
 #[derive(Debug)]
 struct Says {
     name: &'static str,
@@ -144,7 +144,7 @@ fn a_copy_of_a_built_in_prior_gives_the_same_bytes() {
         let mut custom = built_in.clone();
         custom.task.prior = copied.with("says_so", f64::from(u8::from(says_so))).into();
         if !says_so {
-            // Bayes goes another way for a prior of which nothing is known.
+            // Bayes uses another method for a prior with an unknown law.
             built_in.record.strategies.clear();
             custom.record.strategies.clear();
         }
@@ -167,7 +167,7 @@ fn a_prior_that_fails_is_an_error_of_the_step_that_needs_it() {
                 let before = trainer.state();
                 if let Err(error) = trainer.advance() {
                     assert_eq!(trainer.state(), before, "nothing has changed");
-                    // Asked again, it says the same.
+                    // Asked again, it gives the same answer.
                     let again = trainer.advance().unwrap_err();
                     assert_eq!(again.to_string(), error.to_string());
                     return (before.step, error);
@@ -272,7 +272,7 @@ fn priors_that_fail_where_test_sets_and_pools_are_drawn_are_errors_there() {
     let refused = Trainer::new(&recipe).err().unwrap();
     assert_eq!(refused.field, "task.prior.of");
     assert!(refused.to_string().contains("context 1"), "{refused}");
-    // What a prior says of the task is said with the way to it.
+    // Errors from a prior include the path to it.
     let part = |prior: PriorSpec| MixturePart { weight: 1.0, prior };
     let parts = vec![part(PriorSpec::default()), part(mostly(0.0, NO_NUMBER))];
     recipe.task.prior = Mixture { parts }.into();
@@ -298,7 +298,7 @@ fn a_copy_of_a_built_in_strategy_has_the_same_divergence() {
     assert_eq!(found.history.strategies(), names);
     let levels = found.summary.strategies.iter();
     assert!(levels.map(|(name, _)| name).eq(names));
-    // Nothing else changes: neither weights, nor what is measured, nor phases.
+    // Nothing else changes: neither weights, nor measures, nor phases.
     assert_eq!(found.snapshots, expected.snapshots);
     let truth = |run: &Recording| run.history.column(&KL_TRUTH);
     assert_eq!(truth(&found), truth(&expected));
@@ -427,7 +427,7 @@ fn text_names_parts_and_can_be_read_without_them() {
     };
     assert_eq!(named(&read), named(&recipe));
     assert!(named(&read).contains(&"kl_pairs".to_owned()));
-    // It can be shown, but there is nothing to train or measure with.
+    // It can be shown, but not trained or measured.
     let missing = read.check_parts().unwrap_err();
     assert_eq!(missing.field, "task.prior.name");
     assert!(missing.value.contains("mostly-coins"), "{missing}");
@@ -443,7 +443,7 @@ fn text_names_parts_and_can_be_read_without_them() {
         missing.contains("record.custom_strategies[0].name = \"pairs\""),
         "{missing}"
     );
-    // Recipes without such parts are written as they always were.
+    // Recipes without such parts are written as before.
     assert!(!small(&[]).to_toml().contains("strategies"));
 }
 

@@ -1,7 +1,7 @@
-//! The bits of results at the portable level, which every machine can compute, and a browser too: hashes as
-//! in `numerics.rs`. `tests/wasm` checks WebAssembly against the same file.
+//! The bits of results at the portable level, which every machine, and a browser, can compute: hashes as in
+//! `numerics.rs`. `tests/wasm` checks WebAssembly against the same file.
 //!
-//! A program of its own, because a process computes at one level.
+//! This is a separate program, because a process computes at one level.
 
 use induct::catalogue::SETTINGS;
 use induct::lanes::use_level;

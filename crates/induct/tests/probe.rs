@@ -1,4 +1,4 @@
-//! Probes: what they read from models whose answer is known.
+//! Probes: what they read from models whose answers are known.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn the_construction_is_an_induction_head_in_every_measure() {
     let heads = head_scores(&model, &params, &set, &[previous, induction], 2).unwrap();
     let score = |layer: usize, measure: &BuiltIn| heads[layer][0].score(measure.name).unwrap();
     assert!(score(0, previous) > 0.999, "{heads:?}");
-    // Position 0 looks like its own follower: where x₀ is the current symbol, a share goes there.
+    // Position 0 looks like its own successor: where x₀ is the current symbol, a share goes there.
     assert!(score(1, induction) > 0.9, "{heads:?}");
     assert!(
         score(0, induction) < 0.6 && score(1, previous) < 0.3,
@@ -193,7 +193,8 @@ fn the_minimal_model_s_profile_is_its_weights() {
     assert!(odd_even_score(&profile).unwrap() > 0.5);
 }
 
-/// Every measure that there is, on a model with several layers and heads, against a naive count over attention patterns.
+/// Every measure, on a model with several layers and heads, checked against a naive
+/// count over attention patterns.
 #[test]
 fn measures_of_heads_are_what_their_patterns_say() {
     let all = [
@@ -290,7 +291,7 @@ fn curves_by_position_average_to_what_is_measured_at_all_positions() {
         (12, 12)
     );
     assert!((mean(&seen.kl_by_position) - seen.truth.all.unwrap()).abs() < 1e-6);
-    // A model at its start knows nothing: ln 2 everywhere.
+    // A model at its start knows nothing: the loss is ln 2 everywhere.
     assert!(
         seen.loss_by_position
             .iter()

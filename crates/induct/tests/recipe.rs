@@ -362,7 +362,7 @@ fn mistakes_are_named_with_what_is_allowed() {
     }
 }
 
-/// Where a mistake is deep inside settings that have a kind, it is found all the same.
+/// A mistake deep inside settings that have a kind is found all the same.
 #[test]
 fn mistakes_are_found_at_any_depth() {
     let fixed = "{kind='fixed', table=[[0.5, 0.5], [0.5, 'x']]}";
@@ -518,7 +518,7 @@ const OF_EVERY_KIND: [&str; 14] = [
      settings = { power = 2.0 } }]",
 ];
 
-/// All ways into a value, as they are written.
+/// All paths to a value, as written in a recipe.
 fn ways(value: &Value, prefix: &str, all: &mut Vec<String>) {
     let mut visit = |part: String, inner: &Value| {
         all.push(part.clone());
@@ -539,7 +539,7 @@ fn ways(value: &Value, prefix: &str, all: &mut Vec<String>) {
     }
 }
 
-/// The place that a written way leads to.
+/// The place that a written path leads to.
 fn place<'a>(root: &'a mut Table, way: &str) -> &'a mut Value {
     let mut parts = way.split(['.', '[']).map(|part| part.trim_end_matches(']'));
     let first = parts.next().expect("a key");
@@ -550,7 +550,7 @@ fn place<'a>(root: &'a mut Table, way: &str) -> &'a mut Value {
     })
 }
 
-/// Words of the code, which mean nothing to who writes a recipe.
+/// Words from the code, which mean nothing to the author of a recipe.
 const CODE_WORDS: [&str; 17] = [
     "serde",
     "enum",
@@ -597,10 +597,10 @@ fn no_wrong_value_gets_an_answer_in_code() {
                 let names_value = error.contains(" is not allowed: ");
                 let about_keys = error.contains(": no such key; ") || error.contains(": missing; ");
                 assert!(names_value || about_keys, "{way} = {value}: {error}");
-                // The setting itself, one around it or one inside of it.
+                // The setting itself, one around it or one inside it.
                 let field = error.split([' ', ':']).next().unwrap();
                 let related = way.starts_with(field) || field.starts_with(way.as_str());
-                // Or two settings that do not go together, each fine by itself.
+                // Or two settings that do not fit together, each fine by itself.
                 let apart = ["model.start.kind = ", "train.freeze[0].until = "];
                 let apart = apart.iter().any(|start| error.starts_with(start));
                 assert!(related || apart, "{way} = {value}: {error}");
@@ -650,7 +650,7 @@ fn no_depth_overflows_the_stack() {
             assert!(error.len() < 400, "{}", error.len());
         }
     }
-    // Each of these is short, and they stand below one another.
+    // Each of these is shallow enough, but nested in one another they are not.
     let steps =
         (1..4).map(|depth| format!("{}a={{{}a=1}}", "a.".repeat(8 * depth), "a.".repeat(8)));
     let error = Recipe::from_toml("", &steps.collect::<Vec<_>>()).unwrap_err();
@@ -659,7 +659,8 @@ fn no_depth_overflows_the_stack() {
 
 #[test]
 fn many_layers_do_not_overflow() {
-    // Coordinates double with every layer, heads with every width: neither may be counted beyond what is needed.
+    // Coordinates double with every layer, heads with every width: neither may be
+    // counted beyond what is needed.
     for overrides in [
         &["model.layers=64", "model.width=4096", "model.heads=4096"][..],
         &["model.layers=64", "model.width=1"],
@@ -687,7 +688,7 @@ fn priors_refuse_pools_that_do_not_fit_before_they_draw_them() {
         ("prior.of.size", "1048576")
     );
     assert!(error.allowed.contains("GiB"), "{error}");
-    // Each of them would do, but not all.
+    // Each of them would fit, but not all together.
     let part = |prior| MixturePart { weight: 1.0, prior };
     let parts = (0..20).map(|_| part(pool(20_000, PriorSpec::default())));
     let spec = PriorSpec::from(Mixture {
@@ -770,7 +771,7 @@ fn some_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What is read must be read again as the same; what is refused must be refused in words.
+/// What is read must read back as the same; what is refused must be refused in words.
 fn reads_or_refuses(text: &str, overrides: &[String]) {
     match Recipe::from_toml(text, overrides) {
         Ok(recipe) => assert_eq!(Recipe::from_toml(&recipe.to_toml(), &[]), Ok(recipe)),

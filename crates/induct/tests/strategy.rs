@@ -1,4 +1,4 @@
-//! What every strategy promises, and what Bayes' rule says when worked out another way.
+//! What every strategy guarantees, and what Bayes' rule gives when worked out another way.
 
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ fn at_end(strategy: &dyn Strategy, tokens: &[u8]) -> Vec<f64> {
 
 #[test]
 fn predictions_are_distributions_and_depend_on_the_past_only() {
-    // One scratch for all: what a strategy leaves in it must not reach the next.
+    // One scratch buffer for all: what a strategy leaves in it must not affect the next.
     let mut scratch = Scratch::default();
     for prior in all_priors() {
         let k = prior.states();
@@ -219,7 +219,7 @@ fn counting_strategies_match_counts_by_hand() {
         at_end(&ngram(2, &uneven), &tokens),
         [0.5 / 7.0, 3.0 / 7.0, 3.5 / 7.0]
     );
-    // With fewer symbols than a context takes, the prior mean; even if 0s have been seen.
+    // With fewer symbols than a context needs, the prior mean, even if 0s have been seen.
     for seen in 1..3 {
         let early = at_end(&ngram(4, &uneven), &[0, 0][..seen]);
         assert_eq!(early, [0.125, 0.25, 0.625]);
@@ -318,7 +318,7 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
             of: Box::new(dirichlet(&vec![1.0; states])),
         });
         let prior = prior(&spec, states, ngram);
-        // The pool's tables, as its definition draws them.
+        // The pool's tables, drawn as its definition says.
         let source = TaskPrior::new(&dirichlet(&vec![1.0; states]), states, ngram).unwrap();
         let pool_address = Address {
             purpose: Purpose::Pool,
@@ -398,7 +398,7 @@ fn losses(strategy: &dyn Strategy, tokens: &[u8], truth: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// At every position, by how much `other` loses more than `best`: mean and standard error.
+/// At every position, how much more `other` loses than `best`: mean and standard error.
 fn excess(best: &[Vec<f64>], other: &[Vec<f64>]) -> Vec<(f64, f64)> {
     (0..best[0].len())
         .map(|position| {

@@ -198,8 +198,8 @@ fn averages_are_exact_integrals() {
     }
 }
 
-/// The unit square by tensor rules in a and b, on panels that shrink geometrically towards the corner a = b = 1: no change
-/// of coordinates, and a stationary law computed from a and b.
+/// The unit square by tensor rules in a and b, on panels that shrink geometrically towards the corner a = b
+/// = 1: no change of coordinates, and a stationary law computed from a and b.
 fn panels(levels: usize, nodes: usize) -> Vec<WeightedChain> {
     let cuts: Vec<f64> = (0..=levels)
         .map(|level| 1.0 - 0.5_f64.powi(level as i32))
@@ -306,7 +306,8 @@ fn exchanging_the_symbols_mirrors_the_coupling() {
 
 #[test]
 fn chains_that_never_leave_or_never_stay_are_no_exception() {
-    // a = b = 1: the sequence is constant; every q ≤ p with its t − δ … 1 partners counts, half for each symbol.
+    // a = b = 1: the sequence is constant; every q ≤ p with its t − δ … 1
+    // partners counts, half for each symbol.
     let coupling = Coupling::of_chain(&[1.0, 0.0, 0.0, 1.0], &[0.5, 0.5], 9).unwrap();
     for delta in 0..9 {
         let n = (9 - delta) as f64;
@@ -314,7 +315,7 @@ fn chains_that_never_leave_or_never_stay_are_no_exception() {
         assert!((coupling.at(delta, 0, 0) - expected).abs() < 1e-14);
         assert_eq!(coupling.at(delta, 0, 1), 0.0);
     }
-    // Next to it nothing jumps.
+    // Near it, nothing jumps.
     let leave = 1e-13;
     let rows = [1.0 - leave, leave, leave, 1.0 - leave];
     let near = Coupling::of_chain(&rows, &[0.5, 0.5], 9).unwrap();
@@ -349,7 +350,7 @@ fn a_margin_too_small_is_told_by_how_much() {
     };
     assert!((short_by - 0.01).abs() < 1e-12);
     assert!((bounds.necessary - bounds.sufficient).abs() < 1e-15);
-    // Weights grow, so what was enough for the first step is not for the second.
+    // Weights grow, so what was enough for the first step is not enough for the second.
     let second = descend(&start, &[step(1.1 * enough), step(1.1 * enough)]).unwrap_err();
     assert!(
         matches!(second, StepError::OutsideLinearRegion { step: 2, .. }),

@@ -1,4 +1,4 @@
-//! Training: repeatable to the byte, on exactly the addressed batches, and able to go on from a saved state.
+//! Training: reproducible to the byte, on exactly the addressed batches, and resumable from a saved state.
 
 use induct::chain::Sampler;
 use induct::model::twin;

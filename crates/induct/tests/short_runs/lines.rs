@@ -1,5 +1,5 @@
-//! What short runs of settings give, to the bit: hashes of what they record, column by column, and of their
-//! last weights.
+//! Results of short runs of settings, to the bit: hashes of what they record, column by
+//! column, and of their last weights.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use induct::catalogue::Setting;
 use induct::probe::Instruments;
 use induct::run::{NUMERICS, Recorder, Recording, arithmetic};
 
-/// Which results these are: of which numerics version, by which arithmetic.
+/// Which results these are: the numerics version and the arithmetic.
 pub fn head() -> String {
     format!("numerics {NUMERICS} {}\n", arithmetic())
 }

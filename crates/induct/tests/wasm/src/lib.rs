@@ -1,7 +1,7 @@
 //! The library as WebAssembly, for `check.mjs`: short runs whose results can be compared to the bit, and
-//! training steps to be timed by whoever has a clock.
+//! training steps for the caller to time.
 //!
-//! Text leaves the module in its memory: a function that makes some leaves it where `text` points.
+//! Text stays in the module's memory: a function that produces some leaves it where `text` points.
 
 use std::sync::Mutex;
 
@@ -20,39 +20,39 @@ pub extern "C" fn text() -> *const u8 {
     TEXT.lock().unwrap().as_ptr()
 }
 
-/// How many bytes it has.
+/// Length of the last text in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_len() -> usize {
     TEXT.lock().unwrap().len()
 }
 
-/// To be called first: lets a panic leave its message as the text, as there is nowhere else to put it.
+/// Call this first: it makes a panic leave its message as the text, since there is nowhere else to put it.
 #[unsafe(no_mangle)]
 pub extern "C" fn start() {
     std::panic::set_hook(Box::new(|panic| *TEXT.lock().unwrap() = panic.to_string()));
 }
 
-/// How many settings there are.
+/// Number of settings.
 #[unsafe(no_mangle)]
 pub extern "C" fn settings() -> usize {
     SETTINGS.len()
 }
 
-/// Leaves which results these are as the text.
+/// Makes the description of these results the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn head() {
     *TEXT.lock().unwrap() = short_runs::head();
 }
 
-/// Trains a setting for a few steps and leaves what it gave as the text.
+/// Trains a setting for a few steps and makes its results the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn run(setting: usize) {
     let lines = short_runs::lines(&SETTINGS[setting]);
     *TEXT.lock().unwrap() = lines;
 }
 
-/// Does steps of the main setting, from where the last call stopped; returns the loss before the last of
-/// them.
+/// Runs steps of the main setting, from where the last call stopped; returns
+/// the loss before the last of them.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(steps: u32) -> f64 {
     let mut slot = TRAINER.lock().unwrap();
