@@ -248,7 +248,7 @@ fn text_knows_the_columns_and_not_the_code() {
     let measure = &read.record.custom_measures[0];
     assert_eq!(measure.meaning(), Norm.meaning());
     let Err(refused) = Instruments::new(&read) else {
-        panic!("there is nothing to measure it with")
+        panic!("a measure without its code was accepted")
     };
     let said = refused.to_string();
     assert!(

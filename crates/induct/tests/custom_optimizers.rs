@@ -90,7 +90,7 @@ fn a_recipe_read_from_text_says_whose_optimiser_is_missing() {
     let read = Recipe::from_toml(&own.to_toml(), &[]).unwrap();
     assert_eq!(read, own);
     let Err(refused) = Trainer::new(&read) else {
-        panic!("there is nothing to train it with")
+        panic!("an optimiser without its code was accepted")
     };
     assert_eq!(refused.field, "train.optimizer.name");
     assert_eq!(refused.value, "\"own-sgd\"");

@@ -166,7 +166,7 @@ fn a_prior_that_fails_is_an_error_of_the_step_that_needs_it() {
             loop {
                 let before = trainer.state();
                 if let Err(error) = trainer.advance() {
-                    assert_eq!(trainer.state(), before, "nothing has changed");
+                    assert_eq!(trainer.state(), before, "a failed step must change nothing");
                     // Asked again, it gives the same answer.
                     let again = trainer.advance().unwrap_err();
                     assert_eq!(again.to_string(), error.to_string());
@@ -176,7 +176,7 @@ fn a_prior_that_fails_is_an_error_of_the_step_that_needs_it() {
         })
     };
     let (step, error) = fail(1);
-    assert!(step > 0, "some steps are done before");
+    assert!(step > 0, "some steps must come before the failure");
     let TrainError::Prior {
         step: named,
         error: drawn,
@@ -257,7 +257,7 @@ fn priors_that_fail_where_test_sets_and_pools_are_drawn_are_errors_there() {
     let mut recipe = small(&[]);
     recipe.task.prior = mostly(1.0, NO_NUMBER);
     let Err(error) = Instruments::new(&recipe) else {
-        panic!("there is nothing to measure on")
+        panic!("a prior that draws no chains was accepted")
     };
     assert!(
         matches!(error, ProbeError::Prior(DrawError::Row { .. })),
@@ -331,7 +331,7 @@ fn answers_that_are_no_distributions_are_refused_by_name() {
         let mut recipe = small(&[]);
         recipe.record.custom_strategies = vec![says("wrong", answer)];
         let Err(error) = Instruments::new(&recipe) else {
-            panic!("{what} is no answer")
+            panic!("{what} was accepted as an answer")
         };
         let ProbeError::Answer {
             sequence: 0,

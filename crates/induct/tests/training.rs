@@ -65,7 +65,7 @@ fn a_step_trains_on_its_addressed_batch() {
             assert_eq!(
                 step >= 2,
                 (column - 1.0).abs() < 1e-9,
-                "the stage's prior is in force"
+                "the stage's prior must be in force"
             );
             let (inputs, targets) = (&tokens[..recipe.task.length], &tokens[1..]);
             total += recipe

@@ -43,7 +43,7 @@ pub fn add_products(
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
-            reason = "the level proves that the instructions are there"
+            reason = "the level proves that the instructions are available"
         )]
         // SAFETY: both levels exist only where AVX2 and FMA were detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::add_products(entries, rows, sums) },
@@ -64,7 +64,7 @@ pub fn add_slid_products(
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
-            reason = "the level proves that the instructions are there"
+            reason = "the level proves that the instructions are available"
         )]
         // SAFETY: both levels exist only where AVX2 and FMA were detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe {
@@ -79,7 +79,7 @@ fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
-            reason = "the level proves that the instructions are there"
+            reason = "the level proves that the instructions are available"
         )]
         // SAFETY: both levels exist only where AVX2 was detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::set_sums(eights, sums) },
@@ -93,7 +93,7 @@ pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
         #[cfg(target_arch = "x86_64")]
         #[expect(
             unsafe_code,
-            reason = "the level proves that the instructions are there"
+            reason = "the level proves that the instructions are available"
         )]
         // SAFETY: both levels exist only where AVX2 was detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::transpose(tiles) },

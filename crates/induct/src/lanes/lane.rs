@@ -37,7 +37,7 @@ impl Lane {
     #[inline(always)]
     pub fn load(data: &[f32; LANES]) -> Self {
         #[cfg(target_arch = "x86_64")]
-        #[expect(unsafe_code, reason = "there is no safe way to say: as a vector")]
+        #[expect(unsafe_code, reason = "there is no safe way to load a whole vector")]
         // SAFETY: both types are eight f32 without padding, and every bit pattern is valid for both.
         let data = &unsafe {
             use std::arch::x86_64::__m256;

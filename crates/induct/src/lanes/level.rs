@@ -169,13 +169,13 @@ macro_rules! leveled {
                     generic::<true $(, $flag)*>($($argument),*)
                 }
                 #[cfg(target_arch = "x86_64")]
-                #[expect(unsafe_code, reason = "the level proves that the instructions are there")]
+                #[expect(unsafe_code, reason = "the level proves that the instructions are available")]
                 // SAFETY: `Level::Avx2` exists only where AVX2 and FMA were detected.
                 $crate::lanes::Level::Avx2(_) => unsafe {
                     avx2::<$($flag),*>($($argument),*)
                 },
                 #[cfg(target_arch = "x86_64")]
-                #[expect(unsafe_code, reason = "the level proves that the instructions are there")]
+                #[expect(unsafe_code, reason = "the level proves that the instructions are available")]
                 // SAFETY: `Level::Avx512` exists only where AVX-512 F and VL, AVX2 and FMA were detected.
                 $crate::lanes::Level::Avx512(_) => unsafe {
                     avx512::<$($flag),*>($($argument),*)

@@ -26,7 +26,7 @@ impl Array {
         assert_eq!(
             size,
             data.len(),
-            "as many numbers as the shape {shape:?} says"
+            "the number of values must match the shape {shape:?}"
         );
         Self {
             shape: shape.to_vec(),
@@ -57,13 +57,16 @@ impl Array {
     pub fn row(&self, indices: &[usize]) -> &[f32] {
         let mut part = 0..self.data.len();
         for (&index, &size) in indices.iter().zip(&self.shape) {
-            assert!(index < size, "index {index} of a dimension of size {size}");
+            assert!(
+                index < size,
+                "index {index} is out of range for size {size}"
+            );
             let step = part.len() / size;
             part = part.start + index * step..part.start + (index + 1) * step;
         }
         assert!(
             indices.len() <= self.shape.len(),
-            "more indices than dimensions"
+            "there must not be more indices than dimensions"
         );
         &self.data[part]
     }
@@ -73,7 +76,7 @@ impl<const N: usize> Index<[usize; N]> for Array {
     type Output = f32;
 
     fn index(&self, indices: [usize; N]) -> &f32 {
-        assert_eq!(N, self.shape.len(), "one index per dimension");
+        assert_eq!(N, self.shape.len(), "there must be one index per dimension");
         &self.row(&indices)[0]
     }
 }

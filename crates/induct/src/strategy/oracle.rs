@@ -42,7 +42,7 @@ impl Strategy for Oracle {
     ///
     /// If the chain is not given.
     fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
-        let chain = seen.chain.expect("the oracle is given the chain");
+        let chain = seen.chain.expect("the oracle must be given the chain");
         chain.next_distribution(seen.tokens, out);
     }
 }

@@ -32,7 +32,7 @@ impl Scratch {
             self.buffers.len() - 1
         });
         let buffer = self.buffers[index].downcast_mut();
-        buffer.expect("it was looked for by its type")
+        buffer.expect("it was found by its type")
     }
 }
 

@@ -32,12 +32,12 @@ impl<'a> Seen<'a> {
     pub(super) fn assert_reaches(&self, positions: &Range<usize>, states: usize, out: &[f64]) {
         assert!(
             positions.end <= self.tokens.len(),
-            "tokens end before the last position"
+            "the tokens must reach the last position"
         );
         assert_eq!(
             out.len(),
             positions.len() * states,
-            "one distribution per position"
+            "there must be one distribution per position"
         );
     }
 }

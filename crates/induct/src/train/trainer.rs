@@ -164,7 +164,8 @@ impl Trainer {
             "from.weights",
             expected.unwrap_or("(unset)"),
             &format!(
-                "the digest of the weights at hand, {digest}: the snapshot is not the one that the recipe means"
+                "{digest}, the digest of the given weights: they are from another snapshot than the \
+                 recipe names"
             ),
         )?;
         let needed = recipe.model()?.layout().len();

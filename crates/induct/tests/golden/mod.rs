@@ -1,5 +1,6 @@
-//! From golden/theory.py. COUPLING_t, [t, 2, 2]: all sequences, with rational coefficients of 1 and ln 2. The others: 50 digits and
-//! another quadrature; two steps of η = 0.03 from c = 0.02 at t = 100, v at lags 0, 1, 2, 3, 49, 99.
+//! From golden/theory.py. COUPLING_t, [t, 2, 2]: over all sequences, with rational coefficients of 1 and
+//! ln 2. The others: 50 digits and another quadrature; two steps of η = 0.03 from c = 0.02 at t = 100, v at
+//! lags 0, 1, 2, 3, 49, 99.
 
 pub const COUPLING_1: [f64; 4] = [0.04543145370663021, 0.0, 0.0, 0.04543145370663021];
 pub const COUPLING_3: [f64; 12] = [

@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
         assert_eq!(
             (table.states(), table.ngram()),
             (self.states(), self.ngram()),
-            "a table of another task"
+            "the table must have this task's k and n"
         );
         self.table.clone_from(table);
         self.state = State::Finished;
@@ -148,7 +148,7 @@ impl<'a> Draft<'a> {
         assert_eq!(
             (prior.states(), prior.ngram()),
             (self.states(), self.ngram()),
-            "a prior of another task"
+            "the prior must have this task's k and n"
         );
         let mut tries = 0;
         loop {

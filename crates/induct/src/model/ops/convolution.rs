@@ -62,7 +62,7 @@ impl<T: Copy> Planes<T> {
         let rows = self.rows;
         let mut planes = self.data.chunks_exact_mut(rows + 2 * PAD);
         std::array::from_fn(|_| {
-            let plane = planes.next().expect("as many columns");
+            let plane = planes.next().expect("there are K columns");
             &mut plane[PAD..][..rows]
         })
     }

@@ -30,7 +30,7 @@ macro_rules! with_key {
             6 => with_key!(@6 $key, $function $arguments),
             7 => with_key!(@7 $key, $function $arguments),
             8 => with_key!(@8 $key, $function $arguments),
-            m => unreachable!("{m} coordinates are not few"),
+            m => unreachable!("{m} coordinates are too many for this kernel"),
         }
     };
     (@$m:literal $key:expr, $function:ident($($argument:expr),*)) => {
@@ -59,7 +59,7 @@ macro_rules! with_backward_key {
             (7, _) => with_backward_key!(@7 1 $key, $function $arguments),
             (8, 1..=3) => with_backward_key!(@8 1 $key, $function $arguments),
             (8, _) => with_backward_key!(@8 4 $key, $function $arguments),
-            (m, _) => unreachable!("{m} coordinates are not few"),
+            (m, _) => unreachable!("{m} coordinates are too many for this kernel"),
         }
     };
     (@$m:literal $data:literal $key:expr, $function:ident($($argument:expr),*)) => {
