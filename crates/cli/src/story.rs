@@ -226,8 +226,8 @@ impl Story<'_> {
         Value::Object(self.found().into_iter().map(entry).collect())
     }
 
-    /// The columns of measures that another program added, with what they mean. Those of heads are shown with the heads, and those
-    /// of positions would fill pages.
+    /// The columns of measures that another program added, with their meaning. Measures of heads are shown with
+    /// the heads, and those of positions would fill pages.
     fn custom(&self) -> Vec<(Column, String)> {
         let custom = self.recipe.record.custom_measures.iter();
         let few = |measure: &&CustomMeasure| {
@@ -235,8 +235,9 @@ impl Story<'_> {
         };
         let listed = custom.filter(few).flat_map(|measure| {
             let columns = self.history.columns().iter();
-            let own = columns.filter(move |column| column.is_of(measure));
-            own.map(move |column| (column.clone(), format!("{column}: {}", measure.meaning())))
+            let of_measure = columns.filter(move |column| column.is_of(measure));
+            of_measure
+                .map(move |column| (column.clone(), format!("{column}: {}", measure.meaning())))
         });
         listed.collect()
     }

@@ -1,4 +1,4 @@
-//! Runs that another program left, with a prior and a strategy of its own.
+//! Runs left by another program, with its own prior and strategy.
 
 mod program;
 

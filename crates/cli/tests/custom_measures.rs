@@ -1,4 +1,4 @@
-//! Runs that another program has trained, with measures and an optimiser of its own.
+//! Runs trained by another program, with its own measures and optimiser.
 
 mod program;
 
@@ -51,7 +51,7 @@ impl Measure for Rank {
     }
 }
 
-/// Writes a run, and stops it after some steps if it is told to.
+/// Writes a run, and stops it after a number of steps.
 struct Until(RunWriter, u64);
 
 impl Sink for Until {

@@ -112,7 +112,7 @@ fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Result<Vec<f64>, Fai
     Ok(model.evaluator(params)?.next_distribution(tokens)?)
 }
 
-/// What every strategy says of the next symbol.
+/// Every strategy's distribution of the next symbol.
 fn predict_by_strategies(
     prior: &TaskPrior,
     tokens: &[u8],

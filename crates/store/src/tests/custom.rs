@@ -1,4 +1,4 @@
-//! Runs with parts that another program added: whoever has only the files can read them.
+//! Runs with parts that another program added: the files alone are enough to read them.
 
 use induct::measure::{Column, CustomMeasure, Measure, Observation, Of};
 use induct::train::{Optimizer, OptimizerSpec, Update};
@@ -53,7 +53,7 @@ fn what_others_measured_is_read_without_their_code() {
     recipe.train.optimizer = OptimizerSpec::custom("sign-descent", SignDescent, &[]);
     let largest = CustomMeasure::new(Largest, &[]);
     recipe.record.custom_measures.push(largest);
-    // In two sittings: the second goes on from the first one's records.
+    // In two sessions: the second resumes from the first one's records.
     train(Disk::default(), &path, &recipe, How::New, Some(5)).unwrap();
     complete(&path, &recipe, How::Resume).unwrap();
 
