@@ -144,11 +144,11 @@ impl dyn Strategy + '_ {
     }
 
     /// The distribution of the symbol that follows a sequence, `[k]`: the last of its
-    /// [`distributions`](Self::distributions), at a fraction of the cost.
+    /// `distributions`, at a fraction of the cost.
     ///
     /// # Errors
     ///
-    /// As [`distributions`](Self::distributions).
+    /// As `distributions`.
     pub fn next_distribution<'a>(
         &self,
         seen: impl Into<Seen<'a>>,
