@@ -312,7 +312,7 @@ mod tests {
             (PriorSpec::default(), 2, 2),
             (PriorSpec::default(), 2, 3),
             (PriorSpec::default(), 2, 4),
-            // Thresholds that every word reaches, and none.
+            // Thresholds that every word reaches, and that none reaches.
             (certain(&[[0.0, 1.0], [1.0, 0.0]]), 2, 2),
             (
                 certain(&[[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),

@@ -197,8 +197,8 @@ impl Lane {
 }
 
 impl Lane {
-    /// Natural logarithm of positive normal numbers. The error is below 2·10⁻⁷ times
-    /// the larger of the result and one.
+    /// Natural logarithm of positive normal numbers. The error is below
+    /// 2·10⁻⁷ times the larger of |ln x| and one.
     ///
     /// x = 2ⁿ m with m in [√½, √2); ln m by a polynomial in m − 1 (the Cephes library's).
     #[inline(always)]

@@ -93,7 +93,7 @@ pub struct Inputs<'a> {
     pub data: usize,
     /// The head's columns in rows of those three.
     pub columns: Columns,
-    /// Whether positions meet the key or the query.
+    /// Whether positions meet the key, the query, or neither.
     pub relative: RelativeTerm,
     /// Positional vectors, one row per lag.
     pub positions: &'a [f32],
