@@ -226,8 +226,8 @@ impl Story<'_> {
         Value::Object(self.found().into_iter().map(entry).collect())
     }
 
-    /// The columns of measures that another program added, with their meaning. Measures of heads are shown with
-    /// the heads, and those of positions would fill pages.
+    /// The columns of measures that another program added, with their meaning. Measures of heads are shown
+    /// with the heads, and those of positions would fill pages.
     fn custom(&self) -> Vec<(Column, String)> {
         let custom = self.recipe.record.custom_measures.iter();
         let few = |measure: &&CustomMeasure| {

@@ -277,7 +277,8 @@ fn curves_by_position_average_to_what_is_measured_at_all_positions() {
     let overrides = [
         "task.length=12",
         "record.test_sequences=40",
-        "record.measures=[\"kl_truth_all\", \"kl_truth_by_position\", \"loss_by_position\", \"positional_profile\"]",
+        "record.measures=[\"kl_truth_all\", \"kl_truth_by_position\", \"loss_by_position\", \
+         \"positional_profile\"]",
         "record.tests=[{name=\"short\", length=5, prior=\"dirichlet\"}]",
     ]
     .map(String::from);

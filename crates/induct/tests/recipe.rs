@@ -279,8 +279,8 @@ fn mistakes_are_named_with_what_is_allowed() {
             &[
                 "task.states=4",
                 "task.ngram=6",
-                "train.curriculum=[{from=1, prior={kind='mixture', parts=[{weight=1, prior={kind='pool', size=1000000, \
-                 of='dirichlet'}}]}}]",
+                "train.curriculum=[{from=1, prior={kind='mixture', parts=[{weight=1, \
+                 prior={kind='pool', size=1000000, of='dirichlet'}}]}}]",
             ],
             &["GiB", "pools of chains"],
         ),
@@ -420,7 +420,8 @@ fn mistakes_are_found_at_any_depth() {
         ),
         (
             vec![
-                "task.prior={kind='mixture', parts=[{weight=1, prior='iid'}, {weight=1, prior={kind='pool', size=2.5, of='iid'}}]}",
+                "task.prior={kind='mixture', parts=[{weight=1, prior='iid'}, \
+                 {weight=1, prior={kind='pool', size=2.5, of='iid'}}]}",
             ],
             "task.prior.parts[1].prior.size = 2.5 is not allowed: a whole number, 0 or above",
         ),
@@ -496,11 +497,14 @@ fn mistakes_are_found_at_any_depth() {
 /// One recipe of every kind, so that together they have all keys.
 const OF_EVERY_KIND: [&str; 14] = [
     "",
-    "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', start = { kind = 'constant', w = 0.0, v = 0.1 } }",
-    "model = { kind = 'transformer', layers = 2, heads = [1, 1], width = 16, positions = 'relative-key', mlp = false, \
+    "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', \
+     start = { kind = 'constant', w = 0.0, v = 0.1 } }",
+    "model = { kind = 'transformer', layers = 2, heads = [1, 1], width = 16, positions = 'relative-key', \
+     mlp = false, \
      layer_norm = false, init_std = 0.1, start = { kind = 'bigram', sharpness = 5.0, output_scale = 2.0 } }",
     "train.loss = { kind = 'margin', delta = 1.0 }\ntask = { states = 2, ngram = 2, length = 9 }",
-    "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\nmodel.start = 'random'",
+    "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\n\
+     model.start = 'random'",
     "train.optimizer = { kind = 'adamw', lr = 0.1, betas = [0.1, 0.2], epsilon = 1e-8, weight_decay = 0.1 }",
     "train.schedule = { kind = 'cosine', warmup = 3, floor = 0.1 }\ntrain.steps = 9\ntrain.batch = 3",
     "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
@@ -573,9 +577,11 @@ const CODE_WORDS: [&str; 17] = [
 
 #[test]
 fn no_wrong_value_gets_an_answer_in_code() {
-    let wrong = "string = 'wrong'\nnegative = -1\nnegative_float = -0.5\nfloat = 2.5\ntruth = true\nfalse = false\n\
+    let wrong = "string = 'wrong'\nnegative = -1\nnegative_float = -0.5\nfloat = 2.5\n\
+                 truth = true\nfalse = false\n\
                  empty_list = []\nlist = [1, 'x']\nempty = {}\ntable = { x = 1 }\nkind = { kind = 'x' }\n\
-                 kinds = { kind = [] }\nhuge = 9223372036854775807\nhuge_float = 1e300\nno_text = ''\nnan = nan\n\
+                 kinds = { kind = [] }\nhuge = 9223372036854775807\nhuge_float = 1e300\n\
+                 no_text = ''\nnan = nan\n\
                  inf = inf\nnested = [[[]]]\nlines = \"\"\"a\nb\"\"\"\ndate = 1979-05-27";
     let wrong: Table = wrong.parse().unwrap();
     let mut refused = 0;
@@ -698,6 +704,9 @@ fn priors_refuse_pools_that_do_not_fit_before_they_draw_them() {
     assert_eq!(error.field, "prior.parts[0].prior.size");
 }
 
+/// Punctuation of recipes, and a little of what it surrounds.
+const MARKS: &[&str] = &["=", ".", "[", "]", "{", "}", ",", "\n", "'", "1", "-", "#"];
+
 /// Keys and values, some of which belong together.
 const WORDS: &[&str] = &[
     "name",
@@ -787,7 +796,12 @@ fn reads_or_refuses(text: &str, overrides: &[String]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: proptest::test_runner::RngSeed::Fixed(12), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(12),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_text_is_a_recipe_or_an_error(text: Vec<char>, set: Vec<char>) {
@@ -798,7 +812,7 @@ proptest! {
 
     #[test]
     fn any_words_and_signs_are_a_recipe_or_an_error(
-        parts in vec(prop_oneof![select(WORDS), select(&["=", ".", "[", "]", "{", "}", ",", "\n", "'", "1", "-", "#"][..])], 0..40)
+        parts in vec(prop_oneof![select(WORDS), select(MARKS)], 0..40)
     ) {
         reads_or_refuses(&parts.concat(), &[]);
         reads_or_refuses("", &[parts.concat()]);

@@ -137,7 +137,8 @@ impl Level {
 /// chooses them (`name::<3>(level, x)`). Everything a kernel calls in hot loops must be `#[inline(always)]`:
 /// closures are compiled separately and lose the instructions.
 macro_rules! leveled {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident<const $fused:ident: bool $(, const $flag:ident: $kind:ty)* $(,)?>
+    ($(#[$meta:meta])* $vis:vis fn $name:ident
+        <const $fused:ident: bool $(, const $flag:ident: $kind:ty)* $(,)?>
         ($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]

@@ -176,7 +176,8 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::ByRow,
         name: "by-row",
         module: "transformer/coordinates/by_row",
-        when: "gradients of the last of several layers, more than 8 coordinates, unless positions meet the query",
+        when: "gradients of the last of several layers, more than 8 coordinates, unless positions meet the \
+               query",
         applies: |facts| {
             let last = |shape: &Transformer| facts.layer + 1 == shape.layers.len();
             let is_last = facts.transformer().is_some_and(last);

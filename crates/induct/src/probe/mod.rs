@@ -1,5 +1,5 @@
-//! What is measured on a model: divergences from the truth and from strategies, attention, positional profile,
-//! phases of a run.
+//! What is measured on a model: divergences from the truth and from strategies, attention, positional
+//! profile, phases of a run.
 //!
 //! Divergences are in nats, at the last position (as the paper measures) and averaged over all positions.
 

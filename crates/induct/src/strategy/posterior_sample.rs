@@ -6,8 +6,8 @@
 //! whatever the length, so a few hundred tables suffice.
 //!
 //! A Dirichlet row is a row of Gamma(α + count) variates over their sum, and
-//! Gamma(c + 1) = Gamma(c) + Exp(1): one more symbol costs one exponential variate per table. All variates come from fixed
-//! streams, so a position's answer depends only on the tokens up to it.
+//! Gamma(c + 1) = Gamma(c) + Exp(1): one more symbol costs one exponential variate per table. All
+//! variates come from fixed streams, so a position's answer depends only on the tokens up to it.
 
 use std::ops::Range;
 

@@ -165,7 +165,8 @@ impl MemoryEstimate {
             ),
         };
         let allowed = format!(
-            "a run would take {:.1} GiB of memory, {:.1} of them for {name}, and {MAX_GIB} are allowed; make {fix}",
+            "a run would take {:.1} GiB of memory, {:.1} of them for {name}, and {MAX_GIB} are allowed; \
+             make {fix}",
             gib(self.total()),
             gib(bytes),
         );

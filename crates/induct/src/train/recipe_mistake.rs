@@ -152,7 +152,8 @@ fn first_wrong_key(root: &Value, path: &[Part], table: &Table) -> Option<(Part, 
     }
     let count = first(keys.len(), wrong_within);
     let trimmed = with_first(count);
-    let known = |misfit: Option<Misfit>| !matches!(misfit, Some(Misfit::UnknownKey { key, .. }) if key == *keys[count - 1]);
+    let wanted = keys[count - 1].as_str();
+    let known = |misfit: Option<Misfit>| !matches!(misfit, Some(Misfit::UnknownKey { key, .. }) if key == wanted);
     // An unknown key is the table's mistake, unless something below it has the same name.
     let mut scalar = trimmed.clone();
     let own: Vec<Part> = path

@@ -125,9 +125,7 @@ fn refuse_foreign_value(
         Value::Datetime(date) => {
             Err(Invalid::new(written(path), date, "a recipe has no dates").into())
         }
-        Value::Array(_) if matches!(path.last(), Some(Part::Key(key)) if WITH_KIND.contains(&key.as_str())) => {
-            Err(wrong_type(whole, path.clone()))
-        }
+        Value::Array(_) if has_kind(path.last()) => Err(wrong_type(whole, path.clone())),
         Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
             path.push(Part::Index(index));
             refuse_foreign_value(item, path, whole)?;
@@ -137,6 +135,15 @@ fn refuse_foreign_value(
         Value::Table(inner) => refuse_foreign(inner, path, whole),
         _ => Ok(()),
     }
+}
+
+/// Why a value of an override is refused.
+const NEITHER: &str =
+    "the value is neither TOML (whole numbers end at 9223372036854775807) nor a plain word";
+
+/// Whether a table with a kind is expected there.
+fn has_kind(part: Option<&Part>) -> bool {
+    matches!(part, Some(Part::Key(key)) if WITH_KIND.contains(&key.as_str()))
 }
 
 /// Sets one key of a table from `key.path=value`.
@@ -161,7 +168,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
         .ok()
         .and_then(|mut parsed| parsed.remove("value"))
         .or_else(|| is_word(value).then(|| Value::String(value.to_owned())))
-        .ok_or_else(|| refuse("the value is neither TOML (whole numbers end at 9223372036854775807) nor a plain word".into()))?;
+        .ok_or_else(|| refuse(NEITHER.into()))?;
     let mut keys: Vec<&str> = path.trim().split('.').collect();
     let last = keys
         .pop()

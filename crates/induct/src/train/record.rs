@@ -271,7 +271,8 @@ impl RecordSpec {
                 sound,
                 "name",
                 &shown,
-                "letters, digits, '-' and '_', a letter first; not \"in_distribution\", \"layers\" or \"test\": it names columns",
+                "letters, digits, '-' and '_', a letter first; not \"in_distribution\", \"layers\" or \"test\": \
+                 it names columns",
             )
             .map_err(within)?;
             let earlier = &self.tests[..index];
