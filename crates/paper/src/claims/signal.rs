@@ -12,7 +12,7 @@ use crate::statistics::{Measured, rank_correlation};
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C7",
-        title: "The less unigrams tell, the earlier the transition",
+        title: "The weaker the unigram signal, the earlier the transition",
         statement: "When trained on chains whose symbol frequencies say less about the next symbol, the \
                     model reaches bigrams sooner, even when measured on the original chains.",
         place: "section 3.1; figure 4a; appendix B",
