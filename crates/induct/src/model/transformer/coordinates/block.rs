@@ -89,13 +89,13 @@ impl Coordinates {
             let group = first..(first + size).min(rows);
             self.forward_layer(tables, top, group.clone(), work);
             self.output(tables, group.clone(), work, logits);
-            let own = group.start * states..group.end * states;
+            let span = group.start * states..group.end * states;
             loss(
                 group.clone(),
-                &logits[own.clone()],
-                &mut d_logits[own.clone()],
+                &logits[span.clone()],
+                &mut d_logits[span.clone()],
             );
-            self.output_backward(tables, group.clone(), work, &d_logits[own], grads);
+            self.output_backward(tables, group.clone(), work, &d_logits[span], grads);
             self.backward_layer(tables, top, group, work, grads);
         }
     }
@@ -197,13 +197,13 @@ impl Coordinates {
         if let Some(next) = rest.first() {
             let stride = self.layers[l + 1].m;
             let from = |part: usize| &next.dy[rows.start * stride + part * m..];
-            let own = rows.start * m..rows.end * m;
+            let span = rows.start * m..rows.end * m;
             // All coordinates of the first layer are data.
             if l > 0 {
-                add_part(self.level, from(0), m, stride, &mut dy[own.clone()]);
+                add_part(self.level, from(0), m, stride, &mut dy[span.clone()]);
             }
             for (h, head) in heads.iter_mut().enumerate() {
-                let dc = &mut head.dc[own.clone()];
+                let dc = &mut head.dc[span.clone()];
                 dc.fill(Lane::ZERO);
                 add_part(self.level, from(1 + h), m, stride, dc);
             }

@@ -46,9 +46,9 @@ impl Coordinates {
         let rest = &tables.data[self.output.clone()][outputs..];
         let (d_first, d_rest) = grads[self.output.clone()].split_at_mut(outputs);
         linear::bias_backward(level, d_logits, d_first);
-        let own = rows.start * m..rows.end * m;
+        let span = rows.start * m..rows.end * m;
         let parts = heads.iter_mut().map(|head| {
-            head.dc[own.clone()].fill(Lane::ZERO);
+            head.dc[span.clone()].fill(Lane::ZERO);
             (&head.c, &mut head.dc, 0)
         });
         let parts = std::iter::once((&*y, dy, self.data())).chain(parts);
@@ -56,7 +56,7 @@ impl Coordinates {
         for ((part, d_part, data), (table, d_table)) in
             parts.zip(tables.zip(d_rest.chunks_exact_mut(m * outputs)))
         {
-            let (part, d_part) = (&part[own.clone()], &mut d_part[own.clone()]);
+            let (part, d_part) = (&part[span.clone()], &mut d_part[span.clone()]);
             linear::weight_backward(level, part, m, outputs, d_logits, d_table);
             linear::input_backward(level, table, (m, outputs), data, d_logits, d_part);
         }

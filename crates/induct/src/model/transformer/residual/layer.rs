@@ -240,7 +240,7 @@ impl<'a> Pass<'a> {
     /// h′ = h + mixed (W_O): the layer's attention.
     fn attend(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
-        let own = rows.start * d..rows.end * d;
+        let span = rows.start * d..rows.end * d;
         let (done, rest) = work.layers.split_at_mut(l + 1);
         let LayerScratch {
             input,
@@ -264,9 +264,9 @@ impl<'a> Pass<'a> {
             (None, None) => &mut work.resid,
         };
         let (after, input, mixed) = (
-            &mut after[own.clone()],
-            &input[own.clone()],
-            &mixed[own.clone()],
+            &mut after[span.clone()],
+            &input[span.clone()],
+            &mixed[span.clone()],
         );
         match &layer.w_o {
             Some(w_o) => {
@@ -284,23 +284,28 @@ impl<'a> Pass<'a> {
         };
         let (d, level) = (self.shape.width, self.level);
         let wide = MLP_FACTOR * d;
-        let own = rows.start * d..rows.end * d;
-        let own_wide = rows.start * wide..rows.end * wide;
+        let span = rows.start * d..rows.end * d;
+        let wide_span = rows.start * wide..rows.end * wide;
         let (done, rest) = work.layers.split_at_mut(l + 1);
         let saved = &mut done[l];
-        let source = self.normed(&mlp.norm, &saved.middle, &mut saved.mlp_normed, own.clone());
-        let hidden = &mut saved.hidden[own_wide.clone()];
-        let active = &mut saved.active[own_wide];
+        let source = self.normed(
+            &mlp.norm,
+            &saved.middle,
+            &mut saved.mlp_normed,
+            span.clone(),
+        );
+        let hidden = &mut saved.hidden[wide_span.clone()];
+        let active = &mut saved.active[wide_span];
         let (w_in, b_in) = (mlp.w_in.clone(), mlp.b_in.clone());
         let (w_in, b_in) = (&self.params[w_in], &self.params[b_in]);
         linear::forward(level, source, w_in, b_in, d, hidden);
         gelu::forward(level, hidden, active);
         let after = match rest.first_mut() {
-            Some(next) => &mut next.input[own.clone()],
-            None => &mut work.resid[own.clone()],
+            Some(next) => &mut next.input[span.clone()],
+            None => &mut work.resid[span.clone()],
         };
         let b_out = &self.params[mlp.b_out.clone()];
-        linear::set_to_biased(&saved.middle[own], b_out, after);
+        linear::set_to_biased(&saved.middle[span], b_out, after);
         let w_out = &self.params[mlp.w_out.clone()];
         linear::add_forward(level, active, w_out, wide, d, after);
     }
@@ -330,7 +335,7 @@ impl<'a> Pass<'a> {
         grads: &mut [Lane],
     ) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
-        let own = rows.start * d..rows.end * d;
+        let span = rows.start * d..rows.end * d;
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
         if layer.mlp.is_some() {
             self.mlp_backward(l, rows.clone(), saved, slopes, grads);
@@ -339,13 +344,13 @@ impl<'a> Pass<'a> {
             return;
         }
         // h′ = h + mixed (W_O)
-        let (d_resid, d_mixed) = (&slopes.resid[own.clone()], &mut slopes.mixed[own.clone()]);
+        let (d_resid, d_mixed) = (&slopes.resid[span.clone()], &mut slopes.mixed[span.clone()]);
         match &layer.w_o {
             Some(w_o) => {
                 d_mixed.fill(Lane::ZERO);
                 linear::backward(
                     level,
-                    &saved.mixed[own],
+                    &saved.mixed[span],
                     &self.params[w_o.clone()],
                     (d, d),
                     d_resid,
@@ -398,12 +403,12 @@ impl<'a> Pass<'a> {
         };
         let (d, level) = (self.shape.width, self.level);
         let wide = MLP_FACTOR * d;
-        let own = rows.start * d..rows.end * d;
-        let own_wide = rows.start * wide..rows.end * wide;
-        let d_hidden = &mut slopes.hidden[own_wide.clone()];
-        let d_after = &slopes.resid[own.clone()];
+        let span = rows.start * d..rows.end * d;
+        let wide_span = rows.start * wide..rows.end * wide;
+        let d_hidden = &mut slopes.hidden[wide_span.clone()];
+        let d_after = &slopes.resid[span.clone()];
         linear::bias_backward(level, d_after, &mut grads[mlp.b_out.clone()]);
-        let (active, gelu_slopes) = (&saved.active[own_wide.clone()], &saved.hidden[own_wide]);
+        let (active, gelu_slopes) = (&saved.active[wide_span.clone()], &saved.hidden[wide_span]);
         let d_w_out = &mut grads[mlp.w_out.clone()];
         linear::weight_backward(level, active, wide, d, d_after, d_w_out);
         let w_out = &self.params[mlp.w_out.clone()];
@@ -411,7 +416,7 @@ impl<'a> Pass<'a> {
         linear::bias_backward(level, d_hidden, &mut grads[mlp.b_in.clone()]);
         let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed[..]);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
-        self.normed_backward(norm, own, targets, grads, |source, d_source, grads| {
+        self.normed_backward(norm, span, targets, grads, |source, d_source, grads| {
             linear::backward(
                 level,
                 source,

@@ -72,13 +72,13 @@ impl<'a> Pass<'a> {
         for group in groups(0..rows) {
             self.forward_rows(top, group.clone(), work);
             self.output(group.clone(), work, logits);
-            let own = group.start * k..group.end * k;
+            let span = group.start * k..group.end * k;
             loss(
                 group.clone(),
-                &logits[own.clone()],
-                &mut d_logits[own.clone()],
+                &logits[span.clone()],
+                &mut d_logits[span.clone()],
             );
-            self.output_backward(group.clone(), work, &d_logits[own], grads);
+            self.output_backward(group.clone(), work, &d_logits[span], grads);
             self.backward_rows(top, group, work, grads);
         }
         self.project_backward(top, rows, work, grads);
@@ -138,9 +138,9 @@ impl<'a> Pass<'a> {
     /// logits_i = norm(h_i) P
     fn output(self, rows: Range<usize>, work: &mut Scratch, logits: &mut [Lane]) {
         let (d, k) = (self.shape.width, self.shape.states);
-        let own = rows.start * d..rows.end * d;
+        let span = rows.start * d..rows.end * d;
         let norm = &self.shape.final_norm;
-        let source = self.normed(norm, &work.resid, &mut work.final_normed, own);
+        let source = self.normed(norm, &work.resid, &mut work.final_normed, span);
         let logits = &mut logits[rows.start * k..rows.end * k];
         logits.fill(Lane::ZERO);
         let unembed = &self.params[self.shape.unembed.clone()];
@@ -156,8 +156,8 @@ impl<'a> Pass<'a> {
         grads: &mut [Lane],
     ) {
         let (d, unembed) = (self.shape.width, self.shape.unembed.clone());
-        let own = rows.start * d..rows.end * d;
-        work.slopes.resid[own.clone()].fill(Lane::ZERO);
+        let span = rows.start * d..rows.end * d;
+        work.slopes.resid[span.clone()].fill(Lane::ZERO);
         let (dh, d_normed) = (&mut work.slopes.resid, &mut work.slopes.normed);
         let norm = (
             &self.shape.final_norm,
@@ -166,7 +166,7 @@ impl<'a> Pass<'a> {
         );
         self.normed_backward(
             norm,
-            own,
+            span,
             (dh, d_normed),
             grads,
             |source, d_source, grads| {

@@ -8,22 +8,22 @@ use crate::model::ops::layer_norm;
 use crate::model::transformer::Norm;
 
 impl Pass<'_> {
-    /// The part `own` of the stream after the norm: of x itself if there is no norm, or of its normalised
+    /// The part `span` of the stream after the norm: of x itself if there is no norm, or of its normalised
     /// copy, which is written into `normed`.
     pub(super) fn normed<'x>(
         self,
         norm: &Option<Norm>,
         x: &'x [Lane],
         normed: &'x mut [Lane],
-        own: Range<usize>,
+        span: Range<usize>,
     ) -> &'x [Lane] {
         match norm {
-            None => &x[own],
+            None => &x[span],
             Some(norm) => {
                 let (gain, bias) = (norm.gain.clone(), norm.bias.clone());
                 let (gain, bias) = (&self.params[gain], &self.params[bias]);
-                let normed = &mut normed[own.clone()];
-                layer_norm::forward(self.level, &x[own], gain, bias, normed);
+                let normed = &mut normed[span.clone()];
+                layer_norm::forward(self.level, &x[span], gain, bias, normed);
                 normed
             }
         }
@@ -35,16 +35,16 @@ impl Pass<'_> {
     pub(super) fn normed_backward(
         self,
         (norm, x, normed): (&Option<Norm>, &[Lane], &[Lane]),
-        own: Range<usize>,
+        span: Range<usize>,
         (dx, d_normed): (&mut [Lane], &mut [Lane]),
         grads: &mut [Lane],
         backward: impl FnOnce(&[Lane], &mut [Lane], &mut [Lane]),
     ) {
-        let (x, dx) = (&x[own.clone()], &mut dx[own.clone()]);
+        let (x, dx) = (&x[span.clone()], &mut dx[span.clone()]);
         let Some(norm) = norm else {
             return backward(x, dx, grads);
         };
-        let (normed, d_normed) = (&normed[own.clone()], &mut d_normed[own]);
+        let (normed, d_normed) = (&normed[span.clone()], &mut d_normed[span]);
         d_normed.fill(Lane::ZERO);
         backward(normed, d_normed, grads);
         let gain = &self.params[norm.gain.clone()];
