@@ -151,14 +151,10 @@ fn measure(
     trained: Option<(&Model, &[f32])>,
     sequences: u64,
 ) -> Result<Measured, Failure> {
-    let ladder = strategy::ladder_names(prior.ngram());
     let asked = strategy::all(prior)?.into_iter().map(|strategy| {
-        // What is not on the ladder may take long.
-        let cheap = ladder.contains(&strategy.name());
-        let positions = if cheap {
-            Positions::All
-        } else {
-            Positions::Last
+        let positions = match strategy::is_slow(&strategy.name()) {
+            true => Positions::Last,
+            false => Positions::All,
         };
         (strategy, positions)
     });

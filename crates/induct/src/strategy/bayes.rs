@@ -23,6 +23,7 @@ const POSTERIOR_TABLES: usize = 512;
 const PRIOR_TABLES: usize = 4096;
 
 pub(super) static ENTRY: Entry = Entry {
+    slow: true,
     bytes,
     ..Entry::new(
         "bayes",

@@ -68,6 +68,7 @@ struct Node {
 }
 
 pub(super) static ENTRY: Entry = Entry {
+    slow: true,
     check: |_, prior| concentrations(prior).map(|_| ()),
     ..Entry::new(
         "bayes-unigram",

@@ -40,7 +40,7 @@ pub use bayes_unigram::BayesUnigram;
 pub use distributions::{BadAnswer, Distributions, PredictError};
 pub use ngram::Ngram;
 pub use oracle::Oracle;
-pub use registry::{Entry, REGISTRY, all, ladder, ladder_names, named};
+pub use registry::{Entry, REGISTRY, all, is_slow, ladder, ladder_names, named};
 pub(crate) use registry::{bytes, check_named, entry};
 pub use scratch::Scratch;
 pub use seen::Seen;
@@ -87,10 +87,10 @@ pub use uniform::Uniform;
 /// # Ok::<(), induct::probe::ProbeError>(())
 /// ```
 pub trait Strategy: Debug + Send + Sync {
-    /// Its name in files and figures: letters, digits and '-'.
+    /// Its name in files and figures: letters, digits and '-', a letter first, and no built-in's name.
     fn name(&self) -> String;
 
-    /// Number of symbols, k.
+    /// Number of symbols, k, at least 2.
     fn states(&self) -> usize;
 
     /// Writes the distribution of the symbol that follows what was seen (at least

@@ -26,6 +26,8 @@ pub struct Entry {
     pub ladder: bool,
     /// Whether it only answers where the chain is known.
     pub needs_chain: bool,
+    /// Whether it may take long: where that matters, it is asked at the last position only.
+    pub slow: bool,
     /// Whether a name belongs to the family; unset for a strategy with a single name.
     pub(super) family: Option<fn(&str) -> bool>,
     /// Why it is not defined for a prior, if it is not.
@@ -48,6 +50,7 @@ impl Entry {
             meaning,
             ladder: false,
             needs_chain: false,
+            slow: false,
             family: None,
             check: |_, _| Ok(()),
             make,
@@ -78,6 +81,11 @@ pub(crate) fn entry(name: &str) -> Result<&'static Entry, Invalid> {
         let allowed = format!("one of {}", known.join(", "));
         Invalid::new("strategy", format!("\"{name}\""), allowed)
     })
+}
+
+/// Whether the built-in strategy with this name may take long. One that is not built in is taken to be quick.
+pub fn is_slow(name: &str) -> bool {
+    entry(name).is_ok_and(|entry| entry.slow)
 }
 
 /// The built-in strategy with this name for a prior.
