@@ -4,6 +4,14 @@
 use crate::train::{Recipe, RecipeError};
 
 /// A named setting.
+///
+/// ```
+/// use induct::catalogue::Setting;
+///
+/// let setting = Setting::named("three-states").expect("it is in the catalogue");
+/// assert_eq!(setting.recipe(&[])?.task.states, 3);
+/// # Ok::<(), induct::train::RecipeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Its name.

@@ -60,6 +60,20 @@ impl TokenBlock {
 }
 
 /// Draws sequences. It owns the scratch buffers for this, so use one per thread.
+///
+/// ```
+/// use induct::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior};
+///
+/// let prior = TaskPrior::new(&PriorSpec::default(), 2, 2)?;
+/// let address = Address { purpose: Purpose::Fresh, seed: 0, step: 0 };
+/// let (mut tokens, mut again) = ([0; 20], [0; 20]);
+/// let mut sampler = Sampler::new(&prior);
+/// let chain = sampler.sequence(&prior, address, 7, &mut tokens)?;
+/// assert_eq!(chain.row(0).len(), 2);
+/// sampler.sequence(&prior, address, 7, &mut again)?;
+/// assert_eq!(tokens, again);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Sampler {
     solver: StationarySolver,

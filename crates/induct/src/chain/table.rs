@@ -36,6 +36,14 @@ pub fn contexts_with_prefix(prefix: &[u8], states: usize, order: usize) -> Range
 
 /// The law of an n-gram process: for each of the k^(n−1) contexts, a distribution over the next symbol,
 /// and the stationary law over contexts from which sequences start.
+///
+/// ```
+/// use induct::chain::TransitionTable;
+///
+/// let table = TransitionTable::from_rows(2, 2, &[vec![0.9, 0.1], vec![0.3, 0.7]])?;
+/// assert!((table.stationary()[0] - 0.75).abs() < 1e-12);
+/// # Ok::<(), induct::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransitionTable {
     states: usize,

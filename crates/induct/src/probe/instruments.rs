@@ -19,6 +19,19 @@ use crate::strategy::{self, Strategy};
 use crate::train::{Recipe, StepLoss, THOROUGH_SEQUENCES};
 
 /// Fixed test sets and what is read from them at every recorded step.
+///
+/// ```
+/// use induct::probe::Instruments;
+/// use induct::train::Recipe;
+///
+/// let recipe = Recipe::from_toml("record.test_sequences = 64", &[])?;
+/// let (instruments, model) = (Instruments::new(&recipe)?, recipe.model()?);
+/// let row = instruments.measure(&model, &model.start(0), 0, None);
+/// for (column, value) in instruments.columns().iter().zip(row) {
+///     println!("{column}: {value}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Instruments {
     /// The recipe that they were made for.
     recipe: Recipe,

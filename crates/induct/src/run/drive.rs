@@ -11,6 +11,34 @@ use crate::probe::{History, Instruments};
 use crate::train::{Diverged, Recipe, StepLoss, TrainError, Trainer};
 
 /// A run: a model in training, its instruments, and what was recorded so far.
+///
+/// ```
+/// use std::convert::Infallible;
+/// use std::sync::Arc;
+///
+/// use induct::probe::Instruments;
+/// use induct::run::{Record, Run, Sink};
+/// use induct::train::Recipe;
+///
+/// /// Counts records.
+/// struct Count(usize);
+///
+/// impl Sink for Count {
+///     type Error = Infallible;
+///
+///     fn record(&mut self, _: &Record) -> Result<(), Infallible> {
+///         self.0 += 1;
+///         Ok(())
+///     }
+/// }
+///
+/// let recipe = Recipe::from_toml("train.steps = 30\nrecord.every = 10", &[])?;
+/// let mut run = Run::new(&recipe, Arc::new(Instruments::new(&recipe)?))?;
+/// let mut count = Count(0);
+/// let Ok(_) = run.drive(&mut count);
+/// assert_eq!(count.0, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Run {
     trainer: Trainer,
     records: Records,

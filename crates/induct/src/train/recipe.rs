@@ -15,6 +15,16 @@ use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::strategy::Strategy;
 
 /// Everything that determines a run.
+///
+/// ```
+/// use induct::train::Recipe;
+///
+/// let recipe = Recipe::from_toml("task.states = 3", &["train.steps=500".into()])?;
+/// assert_eq!((recipe.task.states, recipe.train.steps), (3, 500));
+/// let refused = Recipe::from_toml("task.statse = 3", &[]).unwrap_err();
+/// assert!(refused.to_string().contains("statse"), "{refused}");
+/// # Ok::<(), induct::train::RecipeError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recipe {

@@ -56,6 +56,19 @@ pub struct TrainState {
 }
 
 /// A model in training.
+///
+/// ```
+/// use induct::train::{Recipe, Trainer};
+///
+/// let mut trainer = Trainer::new(&Recipe::default())?;
+/// let first = trainer.advance()?;
+/// for _ in 0..20 {
+///     trainer.advance()?;
+/// }
+/// assert_eq!(trainer.step(), 21);
+/// assert!((first - 2_f64.ln()).abs() < 0.01, "an untrained model guesses");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Trainer {
     recipe: Recipe,
     step: u64,
