@@ -58,15 +58,20 @@ fn uses(choice: &Choice) -> Vec<String> {
     for kernel in kernels {
         let rule = RULES.iter().find(|rule| rule.kernel == kernel);
         let rule = rule.expect("every kernel has a rule");
-        let name = match rule.part {
-            Part::FirstLayer => format!("first layer {}", rule.name),
-            Part::Engine | Part::Attention => rule.name.to_owned(),
-        };
+        let name = label(rule);
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names
+}
+
+/// What a rule's choice is called where parts are not told apart otherwise.
+fn label(rule: &Rule) -> String {
+    match rule.part {
+        Part::FirstLayer => format!("first layer {}", rule.name),
+        Part::Engine | Part::Attention => rule.name.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -98,10 +103,7 @@ mod tests {
             .iter()
             .filter(|rule| rule.kernel != Kernel::FirstPlain)
         {
-            let name = match rule.part {
-                Part::FirstLayer => format!("first layer {}", rule.name),
-                Part::Engine | Part::Attention => rule.name.to_owned(),
-            };
+            let name = label(rule);
             assert!(used.contains(&name), "{name}");
         }
     }

@@ -227,6 +227,17 @@ pub struct Choice {
     pub layers: Vec<Vec<Kernel>>,
 }
 
+impl Choice {
+    /// The residual stream without any special kernel: it computes every transformer.
+    pub(crate) fn plain() -> Self {
+        Self {
+            engine: Kernel::Residual,
+            first: Kernel::FirstPlain,
+            layers: Vec::new(),
+        }
+    }
+}
+
 /// Chooses the engine and kernels for a model.
 pub(crate) fn choose(kind: &Kind) -> Choice {
     let of_model = Facts {

@@ -154,12 +154,8 @@ impl Model {
     /// slower, and has the same results up to rounding.
     #[cfg(test)]
     pub(crate) fn in_residual_stream(&self) -> Self {
-        let choice = Choice {
-            engine: Kernel::Residual,
-            first: Kernel::FirstPlain,
-            layers: Vec::new(),
-        };
-        Self::built(self.spec.clone(), self.kind.clone(), choice, self.level)
+        let (spec, kind) = (self.spec.clone(), self.kind.clone());
+        Self::built(spec, kind, Choice::plain(), self.level)
     }
 
     /// The engine and kernels that compute it.

@@ -1,5 +1,6 @@
 //! Training: recipes, losses, optimisers, schedules and one training step. No files and no terminal.
 
+mod feed;
 mod loss;
 mod many;
 mod memory;
@@ -13,6 +14,7 @@ mod record;
 mod schedule;
 mod trainer;
 
+pub use feed::{batch_address, prior_at};
 pub use loss::Loss;
 pub use many::many;
 pub use memory::MemoryEstimate;
@@ -24,6 +26,4 @@ pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;
 pub use record::{RecordSpec, Spacing, TestSpec};
 pub use schedule::Schedule;
-pub use trainer::{
-    Diverged, StepLoss, StepPart, TrainError, TrainState, Trainer, batch_address, prior_at,
-};
+pub use trainer::{Diverged, StepLoss, StepPart, TrainError, TrainState, Trainer};

@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::feed::{BatchDraw, Feed, draw};
 use super::loss::Loss;
 use super::optimizer::Updater;
 use super::recipe::Recipe;
-use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, TokenBlock};
+use crate::chain::{DrawError, TokenBlock};
 use crate::digest;
 use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane};
@@ -122,31 +123,6 @@ pub enum StepPart {
     Gradient,
     /// The weights are updated.
     Update,
-}
-
-/// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
-struct Feed {
-    stages: Vec<(u64, TaskPrior)>,
-    batch: Vec<TokenBlock>,
-    /// The step that `batch` is for, once drawn.
-    drawn_for: Option<u64>,
-    next: Vec<TokenBlock>,
-    samplers: ScratchPool<Sampler>,
-}
-
-/// The address of the batch that step `step` trains on.
-pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
-    Address {
-        purpose: Purpose::Train,
-        seed: recipe.seeds.data,
-        step,
-    }
-}
-
-/// The prior in force at `step`.
-pub fn prior_at(stages: &[(u64, TaskPrior)], step: u64) -> &TaskPrior {
-    let current = stages.iter().rev().find(|(from, _)| *from <= step);
-    &current.expect("the first stage starts at step 0").1
 }
 
 impl Trainer {
@@ -324,24 +300,18 @@ impl Trainer {
             learner,
             feed,
         } = self;
-        let (prior, address) = (prior_at(&feed.stages, *step), batch_address(recipe, *step));
+        let draw = BatchDraw::new(recipe, &feed.stages, *step, &feed.samplers);
         let (level, scale) = (learner.model.level(), scale(recipe));
         let size = learner.summed.len();
         let mut total = 0.0;
         for (index, tokens) in feed.batch.iter_mut().enumerate() {
-            let first = index * LANES;
-            let used = (recipe.train.batch - first).min(LANES);
-            let drawn = feed.samplers.with(
-                || Sampler::new(prior),
-                |sampler| sampler.block(prior, address, first as u64, used, tokens),
-            );
-            if let Err(error) = drawn {
+            if let Err(error) = draw.block((index, tokens)) {
                 feed.drawn_for = None;
                 return Err(TrainError::Prior { step: *step, error });
             }
             done(StepPart::Draw);
             let rows = tokens.rows();
-            let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
+            let (inputs, targets, used) = (&rows[..rows.len() - 1], &rows[1..], tokens.used());
             learner.evaluator.forward(inputs, 0, &mut |_| {});
             done(StepPart::Forward);
             let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
@@ -443,31 +413,6 @@ impl Learner {
 /// One over the number of predictions in a batch.
 fn scale(recipe: &Recipe) -> f64 {
     1.0 / (recipe.train.batch * recipe.task.length) as f64
-}
-
-/// Draws the batch of step `step`.
-fn draw(
-    recipe: &Recipe,
-    stages: &[(u64, TaskPrior)],
-    step: u64,
-    samplers: &ScratchPool<Sampler>,
-    batch: &mut [TokenBlock],
-) -> Result<(), DrawError> {
-    let (address, prior) = (batch_address(recipe, step), prior_at(stages, step));
-    let size = recipe.train.batch;
-    let draw_block = |(index, tokens): (usize, &mut TokenBlock)| {
-        let first = index * LANES;
-        let used = (size - first).min(LANES);
-        samplers.with(
-            || Sampler::new(prior),
-            |sampler| sampler.block(prior, address, first as u64, used, tokens),
-        )
-    };
-    let blocks = batch.par_iter_mut().with_max_len(1).enumerate();
-    // Threads stop at any error. The first one in order is the same for any number of threads.
-    blocks
-        .try_for_each(draw_block)
-        .or_else(|_| batch.iter_mut().enumerate().try_for_each(draw_block))
 }
 
 /// What is computed on a block.

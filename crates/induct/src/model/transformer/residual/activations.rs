@@ -6,7 +6,7 @@ use super::engine::Residual;
 use crate::chain::TokenBlock;
 use crate::lanes::{Lane, Level};
 use crate::model::Array;
-use crate::model::choose::{Choice, Kernel};
+use crate::model::choose::Choice;
 use crate::model::engine::Engine;
 use crate::model::ops::attention::AttnRow;
 use crate::model::transformer::{MLP_FACTOR, Transformer};
@@ -18,13 +18,8 @@ pub(in crate::model) fn activations(
     params: &[f32],
     tokens: &[u8],
 ) -> Vec<(String, Array)> {
-    let plain = Choice {
-        engine: Kernel::Residual,
-        first: Kernel::FirstPlain,
-        layers: Vec::new(),
-    };
     let (t, d, k) = (tokens.len(), shape.width, shape.states);
-    let engine = Residual::new(shape.clone(), &plain, level);
+    let engine = Residual::new(shape.clone(), &Choice::plain(), level);
     let (mut weights, mut scratch) = (engine.prepared(), engine.scratch());
     engine.prepare(params, &mut weights);
     let mut logits = vec![Lane::ZERO; t * k];

@@ -1,0 +1,88 @@
+//! The batches that a model learns from: each step has an address, and draws its sequences from there.
+
+use rayon::prelude::*;
+
+use super::recipe::Recipe;
+use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, TokenBlock};
+use crate::lanes::LANES;
+use crate::scratch::ScratchPool;
+
+/// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
+pub(super) struct Feed {
+    pub stages: Vec<(u64, TaskPrior)>,
+    pub batch: Vec<TokenBlock>,
+    /// The step that `batch` is for, once drawn.
+    pub drawn_for: Option<u64>,
+    pub next: Vec<TokenBlock>,
+    pub samplers: ScratchPool<Sampler>,
+}
+
+/// The address of the batch that step `step` trains on.
+pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
+    Address {
+        purpose: Purpose::Train,
+        seed: recipe.seeds.data,
+        step,
+    }
+}
+
+/// The prior in force at `step`.
+pub fn prior_at(stages: &[(u64, TaskPrior)], step: u64) -> &TaskPrior {
+    let current = stages.iter().rev().find(|(from, _)| *from <= step);
+    &current.expect("the first stage starts at step 0").1
+}
+
+/// Draws the batch of step `step`.
+pub(super) fn draw(
+    recipe: &Recipe,
+    stages: &[(u64, TaskPrior)],
+    step: u64,
+    samplers: &ScratchPool<Sampler>,
+    batch: &mut [TokenBlock],
+) -> Result<(), DrawError> {
+    let draw = BatchDraw::new(recipe, stages, step, samplers);
+    let blocks = batch.par_iter_mut().with_max_len(1).enumerate();
+    // Threads stop at any error. The first one in order is the same for any number of threads.
+    blocks.try_for_each(|block| draw.block(block)).or_else(|_| {
+        batch
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|block| draw.block(block))
+    })
+}
+
+/// Where the blocks of one batch come from.
+pub(super) struct BatchDraw<'a> {
+    prior: &'a TaskPrior,
+    address: Address,
+    /// Sequences in the batch.
+    size: usize,
+    samplers: &'a ScratchPool<Sampler>,
+}
+
+impl<'a> BatchDraw<'a> {
+    /// Those of step `step`.
+    pub fn new(
+        recipe: &Recipe,
+        stages: &'a [(u64, TaskPrior)],
+        step: u64,
+        samplers: &'a ScratchPool<Sampler>,
+    ) -> Self {
+        Self {
+            prior: prior_at(stages, step),
+            address: batch_address(recipe, step),
+            size: recipe.train.batch,
+            samplers,
+        }
+    }
+
+    /// Draws the sequences of one block, given its number.
+    pub fn block(&self, (index, tokens): (usize, &mut TokenBlock)) -> Result<(), DrawError> {
+        let first = index * LANES;
+        let used = (self.size - first).min(LANES);
+        self.samplers.with(
+            || Sampler::new(self.prior),
+            |sampler| sampler.block(self.prior, self.address, first as u64, used, tokens),
+        )
+    }
+}
