@@ -5,7 +5,8 @@
 
 use super::Kind;
 use super::ops::attention::RelativeTerm;
-use super::transformer::{Layer, Transformer};
+use super::transformer::Transformer;
+use super::transformer::coordinates::{Size, growth};
 
 /// Largest number of coordinates per position that a row of attention can keep in registers.
 pub(crate) const NARROW: usize = 8;
@@ -16,6 +17,10 @@ pub(crate) const MOST_PLACED_STATES: usize = 4;
 /// Scores are bounded if none is beyond this, in units of ln 2: then a softmax need not know its largest
 /// score. A weight may be a product of two such powers, and still stays far from the limits of f32.
 pub(crate) const BOUNDED: f32 = 40.0;
+
+/// Largest number of symbols for which the first layer does without an exponential per pair although
+/// positions meet the query: it needs k² convolutions then.
+const MOST_SYMBOLS_BY_QUERY: usize = 4;
 
 /// Longest context for those tables: they grow with t².
 const LONGEST_PLACED: usize = 256;
@@ -109,12 +114,12 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no layer norm, MLP or absolute positions, and heads × coordinates, summed over layers, \
-               at most width × layers",
+        when: "no MLP or absolute positions, and heads × coordinates, summed over layers, at most \
+               width × layers",
         applies: |facts| {
             facts.transformer().is_some_and(|shape| {
                 let has_mlp = shape.layers.iter().any(|layer| layer.mlp.is_some());
-                !has_mlp && fits_coordinates(shape, &shape.layers)
+                !has_mlp && fits_coordinates(shape, shape.layers.len())
             })
         },
     },
@@ -131,11 +136,11 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "an MLP above it, no layer norm or absolute positions, and heads × (k − 1) at most the width",
+        when: "an MLP above it, no absolute positions, and heads × (k − 1) at most the width",
         applies: |facts| {
-            facts.transformer().is_some_and(|shape| {
-                shape.layers[0].mlp.is_some() && fits_coordinates(shape, &shape.layers[..1])
-            })
+            facts
+                .transformer()
+                .is_some_and(|shape| shape.layers[0].mlp.is_some() && fits_coordinates(shape, 1))
         },
     },
     Rule {
@@ -167,19 +172,24 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::OneHot,
         name: "one-hot",
         module: "transformer/coordinates/one_hot",
-        when: "the first layer, unless positions meet the query; while scores are bounded (checked at \
-               every step)",
-        applies: |facts| facts.layer == 0 && facts.meets_key(),
+        when: "the first layer, with at most 4 symbols where positions meet the query; while scores are \
+               bounded (checked at every step)",
+        applies: |facts| {
+            let few = |shape: &Transformer| shape.states <= MOST_SYMBOLS_BY_QUERY;
+            facts.layer == 0 && (facts.meets_key() || facts.transformer().is_some_and(few))
+        },
     },
     Rule {
         part: Part::Attention,
         kernel: Kernel::ByRow,
         name: "by-row",
         module: "transformer/coordinates/by_row",
-        when: "gradients of the last of several layers, more than 8 coordinates, unless positions meet the \
-               query",
+        when: "gradients of the last of several layers, more than 8 coordinates, no layer norm, unless \
+               positions meet the query",
         applies: |facts| {
-            let last = |shape: &Transformer| facts.layer + 1 == shape.layers.len();
+            let last = |shape: &Transformer| {
+                facts.layer + 1 == shape.layers.len() && shape.final_norm.is_none()
+            };
             let is_last = facts.transformer().is_some_and(last);
             is_last && facts.layer > 0 && facts.coordinates > NARROW && facts.meets_key()
         },
@@ -250,26 +260,22 @@ pub(crate) fn choose(kind: &Kind) -> Choice {
         Kernel::Residual => pick(Part::FirstLayer, &of_model),
         _ => Kernel::FirstPlain,
     };
-    let in_coordinates = match (kind, engine, first) {
-        (Kind::Transformer(shape), Kernel::Coordinates, _) => &shape.layers[..],
-        (Kind::Transformer(shape), _, Kernel::FirstInCoordinates) => &shape.layers[..1],
-        _ => &[],
+    let sizes = match (kind, engine, first) {
+        (Kind::Transformer(shape), Kernel::Coordinates, _) => growth(shape, shape.layers.len()).0,
+        (Kind::Transformer(shape), _, Kernel::FirstInCoordinates) => growth(shape, 1).0,
+        _ => Vec::new(),
     };
-    let mut coordinates = states(kind) - 1;
-    let mut layers = Vec::new();
-    for (number, layer) in in_coordinates.iter().enumerate() {
-        let facts = Facts {
+    let of_layer = |(layer, size): (usize, &Size)| {
+        kernels(&Facts {
             kind,
-            layer: number,
-            coordinates,
-        };
-        layers.push(kernels(&facts));
-        coordinates *= 1 + layer.heads;
-    }
+            layer,
+            coordinates: size.read,
+        })
+    };
     Choice {
         engine,
         first,
-        layers,
+        layers: sizes.iter().enumerate().map(of_layer).collect(),
     }
 }
 
@@ -293,24 +299,12 @@ fn kernels(facts: &Facts) -> Vec<Kernel> {
     applying[..=general].to_vec()
 }
 
-/// Whether layers can be computed in coordinates, and take no more work there than in the stream itself.
-fn fits_coordinates(shape: &Transformer, layers: &[Layer]) -> bool {
-    let normed = layers.iter().any(|layer| layer.norm.is_some());
-    let (mut coordinates, mut pair_work) = (shape.states - 1, 0);
-    for layer in layers {
-        pair_work += layer.heads * coordinates;
-        // Stop before coordinates grow any further: with many layers their number would overflow.
-        if pair_work > shape.width * layers.len() {
-            return false;
-        }
-        coordinates *= 1 + layer.heads;
-    }
-    !normed && shape.embed_positions.is_none()
-}
-
-fn states(kind: &Kind) -> usize {
-    match kind {
-        Kind::Transformer(shape) => shape.states,
-        Kind::Minimal(shape) => shape.states,
-    }
+/// Whether the first `layers` layers can be computed in coordinates, and take no more work there than in the
+/// stream itself.
+fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
+    let sizes = growth(shape, layers).0;
+    let pair_work = sizes.iter().zip(&shape.layers);
+    let pair_work = pair_work.map(|(size, layer)| layer.heads * size.read);
+    pair_work.fold(0, usize::saturating_add) <= shape.width * layers
+        && shape.embed_positions.is_none()
 }

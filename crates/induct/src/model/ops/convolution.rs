@@ -107,9 +107,20 @@ pub fn convolve(
     out: &mut Planes<Lane>,
 ) {
     for column in 0..z.columns() {
-        let (e, z) = (e.padded(column), z.padded(column));
-        convolve_plane(level, e, z, rows, out.padded_mut(column));
+        convolve_column(level, (e, column), (z, column), rows, (out, column));
     }
+}
+
+/// The same for one column each of e, z and `out`.
+pub fn convolve_column(
+    level: Level,
+    (e, of_e): (&Planes<f32>, usize),
+    (z, of_z): (&Planes<Lane>, usize),
+    rows: usize,
+    (out, of_out): (&mut Planes<Lane>, usize),
+) {
+    let (e, z, out) = (e.padded(of_e), z.padded(of_z), out.padded_mut(of_out));
+    convolve_plane(level, e, z, rows, out);
 }
 
 /// Sets `de`, by lane, to the gradient of e, given that of the convolutions, which must end after `rows`.
@@ -122,8 +133,20 @@ pub fn correlate(
 ) {
     for column in 0..z.columns() {
         let (dn, z) = (dn.padded(column), z.padded(column));
-        correlate_plane(level, dn, z, rows, de.padded_mut(column));
+        correlate_plane(level, dn, z, rows, false, de.padded_mut(column));
     }
+}
+
+/// The same for one column each of `dn`, z and `de`, to which it is added.
+pub fn add_correlation(
+    level: Level,
+    (dn, of_dn): (&Planes<Lane>, usize),
+    (z, of_z): (&Planes<Lane>, usize),
+    rows: usize,
+    (de, of_de): (&mut Planes<Lane>, usize),
+) {
+    let (dn, z, de) = (dn.padded(of_dn), z.padded(of_z), de.padded_mut(of_de));
+    correlate_plane(level, dn, z, rows, true, de);
 }
 
 leveled!(
@@ -147,9 +170,19 @@ leveled!(
 );
 
 leveled!(
-    fn correlate_plane<const FUSED: bool>(dn: &[Lane], z: &[Lane], rows: usize, de: &mut [Lane]) {
+    /// Sets `de` or, if `add`, adds to it.
+    fn correlate_plane<const FUSED: bool>(
+        dn: &[Lane],
+        z: &[Lane],
+        rows: usize,
+        add: bool,
+        de: &mut [Lane],
+    ) {
         for first in (0..rows).step_by(TALL) {
             let mut sums = [Lane::ZERO; TALL];
+            if add {
+                sums.copy_from_slice(&de[PAD + first..][..TALL]);
+            }
             for i in (first..rows).step_by(BROAD) {
                 // Row i + u and lag first + s meet at key i − first + u − s:
                 // entry u − s + TALL − 1 of `keys`.

@@ -3,7 +3,8 @@
 use crate::lanes::{Lane, leveled};
 use crate::model::matrix::Matrix;
 
-const EPSILON: f64 = 1e-5;
+/// ε
+pub const EPSILON: f64 = 1e-5;
 
 leveled!(
     /// Sets y to the normalised x. Shapes: x, y [rows, d]; gain, bias `[d]`.

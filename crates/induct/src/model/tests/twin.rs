@@ -101,13 +101,17 @@ fn coordinates_are_used_where_they_pay() {
         2
     )));
     assert!(!in_coordinates(&new(default(), 50)));
+    let layer_norm = true;
+    assert!(in_coordinates(&new(
+        TransformerSpec {
+            layer_norm,
+            ..default()
+        },
+        2
+    )));
     for spec in [
         TransformerSpec {
             mlp: true,
-            ..default()
-        },
-        TransformerSpec {
-            layer_norm: true,
             ..default()
         },
         TransformerSpec {
@@ -205,14 +209,22 @@ fn the_fast_path_matches_its_twin_at_large_weights() {
 #[test]
 fn symbols_that_are_not_in_the_context_do_no_harm() {
     let (states, length, width) = (3, 8, 8);
-    let spec = ModelSpec::Transformer(TransformerSpec {
-        layers: 1,
-        width,
-        ..TransformerSpec::default()
-    });
-    let model = Model::new(&spec, states, length).unwrap();
+    let spec = |positions| {
+        ModelSpec::Transformer(TransformerSpec {
+            layers: 1,
+            width,
+            positions,
+            ..TransformerSpec::default()
+        })
+    };
     let block = TokenBlock::from_sequences(&[&[2; 9], &[2, 2, 1, 2, 2, 0, 2, 2, 2]]);
-    for strength in [5.0, 30.0, 60.0, 126.0, 180.0, 400.0] {
+    let strengths = [5.0, 30.0, 60.0, 126.0, 180.0, 400.0];
+    let positions = [Positions::RelativeKey, Positions::RelativeQuery];
+    for (strength, positions) in strengths
+        .into_iter()
+        .flat_map(|strength| positions.map(|positions| (strength, positions)))
+    {
+        let model = Model::new(&spec(positions), states, length).unwrap();
         // E₀ = e₀, E₁ = e₀ + e₁, E₂ = e₀ − e₁; queries read e₀, keys read e₁.
         let mut params = weights(&model, 0.01);
         let place = |name: &str| model.layout().tensor(name).unwrap().range.start;
@@ -267,6 +279,41 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
     }
 }
 
+/// Layer norm in coordinates: one to three layers, few coordinates and many, several heads, one position and
+/// long contexts, small weights (where ε matters) and large ones (where scores are not bounded).
+#[test]
+fn layer_norm_in_coordinates_matches_the_twin() {
+    for positions in [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::None,
+    ] {
+        for (layers, heads, width, states, length) in [
+            (1, Heads::Every(1), 16, 2, 1),
+            (1, Heads::Every(2), 8, 4, 33),
+            (2, Heads::Every(1), 16, 2, 41),
+            (2, Heads::Every(1), 16, 3, 24),
+            (2, Heads::PerLayer(vec![2, 3]), 24, 2, 19),
+            (2, Heads::Every(1), 20, 6, 17),
+            (3, Heads::Every(1), 24, 3, 35),
+        ] {
+            let spec = ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads,
+                width,
+                positions,
+                layer_norm: true,
+                ..TransformerSpec::default()
+            });
+            assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
+            let name = format!("norm {positions:?} {layers}");
+            for scale in [0.02, 0.3, 1.0] {
+                assert_fast_matches_twin(&name, &spec, (states, length, LANES), scale);
+            }
+        }
+    }
+}
+
 /// Last layers with many coordinates, whose rows are lanes: groups of 1 to 4 vectors, full or not, with one
 /// head or several, and with small or large scores.
 #[test]
@@ -304,7 +351,12 @@ fn first_layers_of_their_own_match_the_twin() {
         Positions::RelativeQuery,
         Positions::None,
     ] {
-        for (layers, heads, mlp) in [(1, 1, true), (1, 2, false), (2, 2, true)] {
+        for (layers, heads, mlp, layer_norm) in [
+            (1, 1, true, false),
+            (1, 2, false, false),
+            (2, 2, true, false),
+            (2, 1, true, true),
+        ] {
             for sizes in [(2, 41, LANES), (3, 19, 5), (4, 18, LANES), (10, 17, LANES)] {
                 let spec = ModelSpec::Transformer(TransformerSpec {
                     layers,
@@ -312,15 +364,16 @@ fn first_layers_of_their_own_match_the_twin() {
                     width: 12,
                     positions,
                     mlp,
+                    layer_norm,
                     ..TransformerSpec::default()
                 });
                 let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
                 if positions == Positions::Absolute {
-                    assert_eq!(by_tables(&model), sizes.0 <= 4);
+                    assert_eq!(by_tables(&model), sizes.0 <= 4 && !layer_norm);
                 } else if mlp {
                     assert_eq!(by_tables(&model), heads * (sizes.0 - 1) <= 12);
                 }
-                let name = format!("{positions:?} {layers} {heads} {mlp}");
+                let name = format!("{positions:?} {layers} {heads} {mlp} {layer_norm}");
                 assert_fast_matches_twin(&name, &spec, sizes, 0.4);
             }
         }

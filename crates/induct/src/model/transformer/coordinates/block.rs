@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::norm;
 use super::one_hot;
 use super::rows::{add_part, affine, affine_backward, copy_part, groups};
 use super::scratch::{HeadRows, LayerScratch, Scratch};
@@ -44,9 +45,7 @@ impl Coordinates {
     ) {
         let (rows, top) = (inputs.len(), self.layers.len() - 1);
         self.forward_below(tables, inputs, work);
-        for layer in &mut work.layers {
-            layer.dy.fill(Lane::ZERO);
-        }
+        work.start_backward();
         if !work.by_row.is_empty() {
             let top = work.layers.last_mut().expect("at least one layer");
             let coordinates = (&top.y[..], &mut top.dy[..]);
@@ -64,6 +63,7 @@ impl Coordinates {
             self.last_by_group(tables, rows, work, (logits, d_logits), loss, grads);
         }
         for l in (0..top).rev() {
+            self.norm_backward(tables, l + 1, rows, work, grads);
             self.backward_layer(tables, l, 0..rows, work, grads);
         }
     }
@@ -110,12 +110,11 @@ impl Coordinates {
         d_out: &[Lane],
         grads: &mut [Lane],
     ) {
-        for layer in &mut work.layers {
-            layer.dy.fill(Lane::ZERO);
-        }
+        work.start_backward();
         self.output_backward(tables, 0..rows, work, d_out, grads);
         for l in (0..self.layers.len()).rev() {
             self.backward_layer(tables, l, 0..rows, work, grads);
+            self.norm_backward(tables, l, rows, work, grads);
         }
     }
 
@@ -137,7 +136,9 @@ impl Coordinates {
         for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
             if let HeadRows::Wide(group) = &mut head.group {
                 let positions = &tables.data[places.positions.clone()];
-                group.turn_to(&self.wide(plan.m, &layer.y, &head.w, positions));
+                let sizes = (plan.m, self.data_read(l));
+                let read = layer.norm.as_ref().map_or(&layer.y, |norm| &norm.z);
+                group.turn_to(&self.wide(sizes, read, &head.w, positions));
             }
         }
     }
@@ -146,15 +147,24 @@ impl Coordinates {
     fn forward_layer(&self, tables: &Tables, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
         let Scratch {
-            symbols, layers, ..
+            symbols,
+            layers,
+            last,
+            ..
         } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
-        let LayerScratch { y, heads, .. } = &mut done[l];
+        let LayerScratch {
+            y: stream,
+            norm,
+            heads,
+            ..
+        } = &mut done[l];
+        let y = norm.as_ref().map_or(&*stream, |norm| &norm.z);
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
             let key = self.key(tables, l, h);
             if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
                 let (factors, c) = (&tables.factors[h], &mut head.c);
-                one_hot::forward(self.level, factors, symbols, rows.end, work, c);
+                one_hot::forward(self.level, self.meets, factors, symbols, rows.end, work, c);
                 continue;
             }
             let qk = &tables.data[places.qk.clone()];
@@ -164,16 +174,41 @@ impl Coordinates {
                 self.forward_group(key, tables, places, y, head, group);
             }
         }
-        // y′ = [y, c¹ … c^H]; the output of the last layer stays where it is.
-        let Some(next) = rest.first_mut() else {
-            return;
+        // y′ = [y, c¹ … c^H]; the output of the last layer stays where it is, unless a norm follows.
+        let (next, norm) = match (rest.first_mut(), last) {
+            (Some(next), _) => (&mut next.y, next.norm.as_mut()),
+            (None, Some(last)) => (&mut last.y, Some(&mut last.norm)),
+            (None, None) => return,
         };
-        let stride = self.layers[l + 1].m;
-        let sources = std::iter::once(&*y).chain(heads.iter().map(|head| &head.c));
-        let next = &mut next.y[rows.start * stride..rows.end * stride];
-        for (part, source) in sources.enumerate() {
-            let source = &source[rows.start * m..rows.end * m];
-            copy_part(self.level, source, m, stride, &mut next[part * m..]);
+        let (own, stride) = (plan.stream, self.stream(l + 1));
+        let part = &mut next[rows.start * stride..rows.end * stride];
+        let source = &stream[rows.start * own..rows.end * own];
+        copy_part(self.level, source, own, stride, part);
+        for (h, head) in heads.iter().enumerate() {
+            let source = &head.c[rows.start * m..rows.end * m];
+            copy_part(self.level, source, m, stride, &mut part[own + h * m..]);
+        }
+        if let (Some(plan), Some(work)) = (self.norm(l + 1), norm) {
+            let form = &tables.data[plan.form.clone()];
+            norm::forward(self.level, form, plan.stream, next, rows, work);
+        }
+    }
+
+    /// Carries the gradient of what layer `at` (or the output) reads back to the stream below its norm, if it
+    /// has one: adds to dy.
+    fn norm_backward(
+        &self,
+        tables: &Tables,
+        at: usize,
+        rows: usize,
+        work: &mut Scratch,
+        grads: &mut [Lane],
+    ) {
+        let LayerScratch { y, dy, norm, .. } = &mut work.layers[at];
+        if let (Some(plan), Some(work)) = (self.norm(at), norm) {
+            let form = &tables.data[plan.form.clone()];
+            let d_form = &mut grads[plan.form.clone()];
+            norm::backward(self.level, form, plan.stream, y, 0..rows, work, dy, d_form);
         }
     }
 
@@ -192,22 +227,31 @@ impl Coordinates {
             symbols, layers, ..
         } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
-        let LayerScratch { y, dy, heads } = &mut done[l];
+        let LayerScratch {
+            y: stream,
+            dy: d_stream,
+            norm,
+            heads,
+        } = &mut done[l];
         // y′ = [y, c¹ … c^H]
         if let Some(next) = rest.first() {
-            let stride = self.layers[l + 1].m;
-            let from = |part: usize| &next.dy[rows.start * stride + part * m..];
-            let span = rows.start * m..rows.end * m;
+            let (own, stride) = (plan.stream, self.stream(l + 1));
+            let from = |column: usize| &next.dy[rows.start * stride + column..];
             // All coordinates of the first layer are data.
             if l > 0 {
-                add_part(self.level, from(0), m, stride, &mut dy[span.clone()]);
+                let dy = &mut d_stream[rows.start * own..rows.end * own];
+                add_part(self.level, from(0), own, stride, dy);
             }
             for (h, head) in heads.iter_mut().enumerate() {
-                let dc = &mut head.dc[span.clone()];
+                let dc = &mut head.dc[rows.start * m..rows.end * m];
                 dc.fill(Lane::ZERO);
-                add_part(self.level, from(1 + h), m, stride, dc);
+                add_part(self.level, from(own + h * m), m, stride, dc);
             }
         }
+        let (y, dy) = match norm {
+            Some(norm) => (&norm.z, &mut norm.dz),
+            None => (&*stream, d_stream),
+        };
         let part = rows.start * m..rows.end * m;
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
             let key = self.key(tables, l, h);
@@ -217,6 +261,7 @@ impl Coordinates {
                 let (level, dw) = (self.level, &mut head.dw);
                 one_hot::backward(
                     level,
+                    self.meets,
                     factors,
                     symbols,
                     rows.end,
@@ -238,7 +283,7 @@ impl Coordinates {
                 &y[part.clone()],
                 &tables.data[places.qk.clone()],
                 (m, m),
-                self.data(),
+                self.data_read(l),
                 &head.dw[part.clone()],
                 &mut dy[part.clone()],
                 &mut grads[places.qk.clone()],

@@ -39,7 +39,7 @@ impl Coordinates {
                 narrow::forward(key, &inputs, rows, group, c);
             }
             HeadRows::Wide(group) => {
-                let inputs = self.wide(key.m, y, w, positions);
+                let inputs = self.wide((key.m, key.data), y, w, positions);
                 fast::forward(self.level, &inputs, rows, group, c);
             }
         }
@@ -81,7 +81,7 @@ impl Coordinates {
                 narrow::backward(key, &inputs, rows, group, (c, dc), &mut own);
             }
             HeadRows::Wide(group) => {
-                let inputs = self.wide(key.m, y, w, positions);
+                let inputs = self.wide((key.m, key.data), y, w, positions);
                 let mut own = fast::Gradients {
                     queries: dw,
                     keys: dy,
@@ -93,10 +93,11 @@ impl Coordinates {
         }
     }
 
-    /// A head as attention of any size: its coordinates are both keys and values.
+    /// A head as attention of any size: its m coordinates, of which the first `data` are data, are both keys
+    /// and values.
     pub(super) fn wide<'a>(
         &self,
-        m: usize,
+        (m, data): (usize, usize),
         y: &'a [Lane],
         w: &'a [Lane],
         positions: &'a [f32],
@@ -106,7 +107,7 @@ impl Coordinates {
             keys: y,
             values: y,
             asking: Asking::Key,
-            data: self.data(),
+            data,
             columns: Columns {
                 stride: m,
                 offset: 0,
@@ -131,7 +132,7 @@ impl Coordinates {
         KernelKey {
             level: self.level,
             m: self.layers[l].m,
-            data: self.data(),
+            data: self.data_read(l),
             bounded: tables.bounded[l][h],
             key: self.meets == Meets::Key,
         }

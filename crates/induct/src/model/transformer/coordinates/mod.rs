@@ -1,7 +1,7 @@
 //! The transformer in coordinates: exact, and much smaller than its residual stream.
 //!
-//! Without layer norm, MLP and absolute positions, everything in the stream is an affine function of a few
-//! numbers per position. Write
+//! Without MLP and absolute positions, everything in the stream is an affine function of a few numbers per
+//! position. Write
 //!
 //! > h_i = A₀ + y_i A₁…
 //!
@@ -23,15 +23,24 @@
 //! A_V,₁… W_O …], and logits = h P is one more table. (Where an MLP follows the first layer, that layer ends
 //! in the stream, h = y′ A′.)
 //!
+//! With layer norm, attention and output read n_i = b + (h_i − mean) / σ_i ∘ g instead of h_i. That is affine
+//! in z_i = (1, y_i) / σ_i, one number more per position, and σ_i² is a quadratic form in (1, y_i), whose
+//! coefficients are one more table ([`norm`]). So a layer with a norm has z and the basis of n where others
+//! have y and A: c_i = Σ_j p_ij z_j. In the first layer σ depends on the symbol alone. There the norm is a
+//! matter of the tables, which have n(E) in place of E, and the coordinates stay one-hot ([`basis`]).
+//!
 //! A step computes the tables once ([`Coordinates::prepare`]), runs all blocks on them ([`block`]), and
 //! carries the tables' gradients back to the parameters once ([`Coordinates::pull_back`]).
 
+mod basis;
 mod block;
+mod bound;
 mod by_row;
 mod dense;
 mod engine;
 mod head;
 mod narrow;
+mod norm;
 mod observe;
 mod one_hot;
 mod output;
@@ -41,6 +50,7 @@ mod tables;
 
 use std::ops::Range;
 
+use self::norm::NormPlan;
 use super::Transformer;
 use crate::lanes::{LANES, Level};
 use crate::model::choose::{Choice, Kernel};
@@ -61,11 +71,17 @@ pub struct Coordinates {
     meets: Meets,
     level: Level,
     layers: Vec<LayerPlan>,
-    /// Coordinates after the last layer.
+    /// Whether the first layer has a norm.
+    first_norm: bool,
+    /// Coordinates of the stream after the last layer.
     last: usize,
+    /// The norm before the output.
+    last_norm: Option<NormPlan>,
+    /// Coordinates that the output reads: `last`, or one more after a norm.
+    read_last: usize,
     /// Size of the output: k logits, or the d numbers of the stream, where it continues from there.
     outputs: usize,
-    /// [1 + last, outputs]
+    /// [1 + read_last, outputs]
     output: Range<usize>,
     /// Length of all tables together.
     size: usize,
@@ -81,8 +97,11 @@ enum Meets {
 /// One layer in coordinates.
 #[derive(Clone, Debug)]
 struct LayerPlan {
-    /// Coordinates per position, m.
+    /// Coordinates per position that attention reads, m.
     m: usize,
+    /// Coordinates of the stream below it: the same, unless there is a norm in between.
+    stream: usize,
+    norm: Option<NormPlan>,
     kernels: Vec<Kernel>,
     heads: Vec<HeadPlan>,
 }
@@ -91,6 +110,32 @@ impl LayerPlan {
     fn uses(&self, kernel: Kernel) -> bool {
         self.kernels.contains(&kernel)
     }
+}
+
+/// Coordinates per position of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::model) struct Size {
+    /// Of the stream below it.
+    pub stream: usize,
+    /// Of what its attention reads: one more after a norm, except in the first layer.
+    pub read: usize,
+}
+
+/// The coordinates of each of the first `layers` layers, and of the stream after them. They stop growing at a
+/// number that is too large for any use.
+pub(in crate::model) fn growth(shape: &Transformer, layers: usize) -> (Vec<Size>, usize) {
+    const TOO_MANY: usize = 1 << 16;
+    let mut stream = shape.states - 1;
+    let sizes = shape.layers[..layers].iter().enumerate().map(|(l, layer)| {
+        let size = Size {
+            stream,
+            read: stream + usize::from(l > 0 && layer.norm.is_some()),
+        };
+        stream = (stream + layer.heads * size.read).min(TOO_MANY);
+        size
+    });
+    let sizes = sizes.collect();
+    (sizes, stream)
 }
 
 /// Where a head's tables are.
@@ -112,9 +157,16 @@ impl Coordinates {
             size += length;
             size - length..size
         };
-        let mut m = shape.states - 1;
         let mut layers = Vec::new();
-        for (layer, kernels) in shape.layers.iter().zip(&choice.layers) {
+        let (growth, last) = growth(shape, choice.layers.len());
+        for ((l, layer), (kernels, Size { stream, read: m })) in shape
+            .layers
+            .iter()
+            .enumerate()
+            .zip(choice.layers.iter().zip(growth))
+        {
+            let norm = layer.norm.as_ref().filter(|_| l > 0);
+            let norm = norm.map(|_| NormPlan::new(stream, &mut take));
             let heads = (0..layer.heads).map(|_| HeadPlan {
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
@@ -122,16 +174,18 @@ impl Coordinates {
             });
             layers.push(LayerPlan {
                 m,
+                stream,
+                norm,
                 kernels: kernels.clone(),
                 heads: heads.collect(),
             });
-            m *= 1 + layer.heads;
         }
-        let outputs = match choice.engine {
-            Kernel::Coordinates => shape.states,
-            _ => shape.width,
-        };
-        let output = take((1 + m) * outputs);
+        let ends = choice.engine == Kernel::Coordinates;
+        let last_norm = shape.final_norm.as_ref().filter(|_| ends);
+        let last_norm = last_norm.map(|_| NormPlan::new(last, &mut take));
+        let read_last = last + usize::from(last_norm.is_some());
+        let outputs = if ends { shape.states } else { shape.width };
+        let output = take((1 + read_last) * outputs);
         Self {
             states: shape.states,
             length: shape.length,
@@ -141,7 +195,10 @@ impl Coordinates {
             },
             level,
             layers,
-            last: m,
+            first_norm: shape.layers[0].norm.is_some(),
+            last,
+            last_norm,
+            read_last,
             outputs,
             output,
             size,
@@ -163,15 +220,39 @@ impl Coordinates {
                 0 => 2 * k,
                 _ => forward + again + 5 * m + 1,
             };
-            let last = m * (1 + heads);
+            let last = plan.stream + m * heads;
             count += heads * (attention * pairs + 3 * m * m * t) + 3 * last * k * t;
         }
-        count
+        let norms = self.layers.iter().filter_map(|plan| plan.norm.as_ref());
+        // A quadratic form forward; its gradient by coordinate and by coefficient backward.
+        let squares = norms.chain(&self.last_norm).map(|norm| 3 * norm.size());
+        count + squares.sum::<usize>() * t
     }
 
-    /// How many leading coordinates of every layer are data, and need no gradient: the symbols.
+    /// How many leading coordinates of the stream are data, and need no gradient: the symbols.
     fn data(&self) -> usize {
         self.states - 1
+    }
+
+    /// Coordinates of the stream below layer `at`, or after the last.
+    fn stream(&self, at: usize) -> usize {
+        self.layers.get(at).map_or(self.last, |plan| plan.stream)
+    }
+
+    /// The norm of positions before layer `at`, or before the output.
+    fn norm(&self, at: usize) -> Option<&NormPlan> {
+        match self.layers.get(at) {
+            Some(plan) => plan.norm.as_ref(),
+            None => self.last_norm.as_ref(),
+        }
+    }
+
+    /// The same of the coordinates that attention of layer `l` reads: after a norm, all depend on σ.
+    fn data_read(&self, l: usize) -> usize {
+        match self.layers[l].norm {
+            Some(_) => 0,
+            None => self.data(),
+        }
     }
 
     /// Coordinates and tables of the last layer's heads, if gradients take its rows as lanes. They do where
@@ -201,7 +282,14 @@ impl Coordinates {
             } else {
                 0.0
             };
-            total += 2.0 * t * m + heads * (4.0 * t * m + group(m) + convolution);
+            let stream = plan.stream as f64;
+            total += 2.0 * t * stream + heads * (4.0 * t * m + group(m) + convolution);
+            if plan.norm.is_some() {
+                total += t * (2.0 * m + 1.0);
+            }
+        }
+        if self.last_norm.is_some() {
+            total += t * (2.0 * self.last as f64 + 2.0 * self.read_last as f64 + 1.0);
         }
         for (m, _) in self.heads_by_row() {
             let (m, rows) = (m as f64, t + lanes);
@@ -218,10 +306,12 @@ impl Coordinates {
         let (t, k, d) = (self.length as f64, self.states as f64, width as f64);
         let plane = t + 2.0 * PAD as f64;
         let mut total = self.size as f64 + 2.0 * (1.0 + self.last as f64) * d;
+        let normed = |read: usize| 3.0 * (1.0 + read as f64) * d;
         for plan in &self.layers {
-            // A basis and its three projections, and their gradients.
-            total += 8.0 * (1.0 + plan.m as f64) * d + plan.heads.len() as f64;
+            // A basis and its three projections, and their gradients; the same after a norm.
+            total += 8.0 * (1.0 + plan.m as f64) * d + normed(plan.m) + plan.heads.len() as f64;
         }
+        total += normed(self.read_last);
         total += self.layers[0].heads.len() as f64 * k * (plane + k);
         for (m, _) in self.heads_by_row() {
             total += (1.0 + m as f64) * (t + 5.0 * LANES as f64) + m as f64 * k;

@@ -17,8 +17,7 @@ use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
 
-/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`]. Scores are bounded
-/// only where positions meet the key.
+/// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`].
 macro_rules! with_key {
     ($key:expr, $function:ident $arguments:tt) => {
         match $key.m {
@@ -35,7 +34,8 @@ macro_rules! with_key {
     };
     (@$m:literal $key:expr, $function:ident($($argument:expr),*)) => {
         match ($key.bounded, $key.key) {
-            (true, _) => $function::<true, true, $m>($key.level, $($argument),*),
+            (true, true) => $function::<true, true, $m>($key.level, $($argument),*),
+            (true, false) => $function::<true, false, $m>($key.level, $($argument),*),
             (false, true) => $function::<false, true, $m>($key.level, $($argument),*),
             (false, false) => $function::<false, false, $m>($key.level, $($argument),*),
         }
@@ -44,10 +44,16 @@ macro_rules! with_key {
 
 /// Calls `$function::<KEY, M, DATA>` for a [`KernelKey`]. DATA is the number of coordinates that are
 /// data, which need no gradient, or a smaller number. Where one head stands on the symbols, half of them
-/// are data; at least one always is.
+/// are data; without a norm at least one is, after a norm none.
 macro_rules! with_backward_key {
     ($key:expr, $function:ident $arguments:tt) => {
         match ($key.m, $key.data) {
+            (3, 0) => with_backward_key!(@3 0 $key, $function $arguments),
+            (4, 0) => with_backward_key!(@4 0 $key, $function $arguments),
+            (5, 0) => with_backward_key!(@5 0 $key, $function $arguments),
+            (6, 0) => with_backward_key!(@6 0 $key, $function $arguments),
+            (7, 0) => with_backward_key!(@7 0 $key, $function $arguments),
+            (8, 0) => with_backward_key!(@8 0 $key, $function $arguments),
             (1, _) => with_backward_key!(@1 1 $key, $function $arguments),
             (2, _) => with_backward_key!(@2 1 $key, $function $arguments),
             (3, _) => with_backward_key!(@3 1 $key, $function $arguments),

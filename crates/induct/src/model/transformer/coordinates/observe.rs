@@ -17,7 +17,7 @@ impl Coordinates {
         probe: AttnProbe,
     ) {
         for (l, (plan, layer)) in self.layers.iter().zip(&work.layers).enumerate() {
-            let (m, y) = (plan.m, &layer.y);
+            let (m, y) = (plan.m, layer.read());
             let mut w = vec![Lane::ZERO; rows * m];
             for (h, places) in plan.heads.iter().enumerate() {
                 // The first layer's convolutions do not keep it.
@@ -31,7 +31,12 @@ impl Coordinates {
                     }
                     sum
                 };
-                let inputs = self.wide(m, y, &w, &tables.data[places.positions.clone()]);
+                let inputs = self.wide(
+                    (m, self.data_read(l)),
+                    y,
+                    &w,
+                    &tables.data[places.positions.clone()],
+                );
                 fast::show(self.level, &inputs, rows, (l, h), cancels, probe);
             }
         }

@@ -9,13 +9,20 @@
 //!
 //! > N_ib = Σ_j≤i e(i−j, b) 1{x_j = b},   Z_i = Σ_b g(x_i, b) N_ib,   c_ib = g(x_i, b) N_ib / Z_i,
 //!
-//! and as many correlations in the backward. This is for positions that meet the key, and for
-//! bounded scores (see `narrow`).
+//! and as many correlations in the backward. Where positions meet the query, e depends on x_i instead, and
+//! there are k² of them:
+//!
+//! > N_ib = Σ_a 1{x_i = a} Σ_j≤i e(i−j, a) 1{x_j = b}.
+//!
+//! This is for bounded scores (see `narrow`).
 
 use std::f32::consts::LN_2;
 
+use super::Meets;
 use crate::lanes::{LANES, Lane, Level, leveled};
-use crate::model::ops::convolution::{Planes, convolve, correlate, set_symbols};
+use crate::model::ops::convolution::{
+    Planes, add_correlation, convolve, convolve_column, correlate, set_symbols,
+};
 
 /// e and g of one head.
 #[derive(Clone, Debug)]
@@ -69,16 +76,19 @@ pub(super) struct OneHotScratch {
     slopes: Planes<Lane>,
     /// Their sums by lag, k planes of t
     by_lag: Planes<Lane>,
+    /// The slopes of one key symbol in rows of one symbol: a plane of t, where positions meet the query.
+    of_symbol: Planes<Lane>,
 }
 
 impl OneHotScratch {
     /// Buffers for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize) -> Self {
+    pub fn new(states: usize, length: usize, meets: Meets) -> Self {
         let planes = Planes::new(length, states, Lane::ZERO);
         Self {
             shares: planes.clone(),
             slopes: planes.clone(),
             by_lag: planes,
+            of_symbol: Planes::new(length, usize::from(meets == Meets::Query), Lane::ZERO),
         }
     }
 }
@@ -86,6 +96,7 @@ impl OneHotScratch {
 /// Computes the averages c ([rows, k−1]).
 pub(super) fn forward(
     level: Level,
+    meets: Meets,
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
@@ -93,9 +104,39 @@ pub(super) fn forward(
     c: &mut [Lane],
 ) {
     // `shares` holds N so far.
-    convolve(level, &factors.by_lag, symbols, rows, &mut work.shares);
+    match meets {
+        Meets::Key => convolve(level, &factors.by_lag, symbols, rows, &mut work.shares),
+        Meets::Query => {
+            let (e, planes) = (&factors.by_lag, &mut work.by_lag);
+            for b in 0..factors.states {
+                for a in 0..factors.states {
+                    convolve_column(level, (e, a), (symbols, b), rows, (planes, a));
+                }
+                let n = &mut work.shares.column_mut(b)[..rows];
+                of_own_symbol(level, symbols, planes, n);
+            }
+        }
+    }
     averages(level, factors, symbols, rows, work, c);
 }
+
+leveled!(
+    /// Sets `out` to the plane of every row's own symbol.
+    fn of_own_symbol<const FUSED: bool>(
+        symbols: &Planes<Lane>,
+        planes: &Planes<Lane>,
+        out: &mut [Lane],
+    ) {
+        out.fill(Lane::ZERO);
+        for a in 0..symbols.columns() {
+            let (z, plane) = (symbols.column(a), planes.column(a));
+            let (z, plane) = (&z[..out.len()], &plane[..out.len()]);
+            for i in 0..out.len() {
+                out[i] = z[i].times_plus::<FUSED>(plane[i], out[i]);
+            }
+        }
+    }
+);
 
 /// Sets the planes of `symbols` to indicators of `inputs`, and the coordinates y ([rows, k−1]) to the same
 /// without the first symbol.
@@ -231,10 +272,12 @@ leveled!(
 /// - c_ib = g N_ib / Z_i  ⟹  the score of any j with x_j = b has slope ln 2 · p_ij (dc_ib − dc_i · c_i)
 /// - summed over j: dw_ib = ln 2 · c_ib (dc_ib − dc_i · c_i)
 /// - summed over i and split by lag: e(δ, b) Σ_i slope_ib 1{x_{i−δ} = b},
-///   slope_ib = ln 2 · g / Z (dc_ib − dc_i · c_i)
+///   slope_ib = ln 2 · g / Z (dc_ib − dc_i · c_i); where positions meet the query,
+///   e(δ, a) Σ_i 1{x_i = a} Σ_b slope_ib 1{x_{i−δ} = b}
 #[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
 pub(super) fn backward(
     level: Level,
+    meets: Meets,
     factors: &Factors,
     symbols: &Planes<Lane>,
     rows: usize,
@@ -244,8 +287,13 @@ pub(super) fn backward(
     d_positions: &mut [Lane],
 ) {
     slopes(level, factors.states, rows, work, c, dc, dw);
-    work.slopes.end_after(rows, Lane::ZERO);
-    correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
+    match meets {
+        Meets::Key => {
+            work.slopes.end_after(rows, Lane::ZERO);
+            correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
+        }
+        Meets::Query => correlate_by_query(level, symbols, rows, work),
+    }
     for b in 0..factors.states {
         let each = work.by_lag.column(b).iter().zip(factors.by_lag.column(b));
         let positions = d_positions.chunks_exact_mut(factors.states);
@@ -258,6 +306,34 @@ pub(super) fn backward(
         }
     }
 }
+
+/// For positions that meet the query: the same sums, where a row counts for the lags of its own symbol.
+fn correlate_by_query(level: Level, symbols: &Planes<Lane>, rows: usize, work: &mut OneHotScratch) {
+    let OneHotScratch {
+        slopes,
+        by_lag,
+        of_symbol,
+        ..
+    } = work;
+    for a in 0..symbols.columns() {
+        by_lag.column_mut(a).fill(Lane::ZERO);
+        for b in 0..symbols.columns() {
+            let own = &mut of_symbol.column_mut(0)[..rows];
+            product(level, symbols.column(a), slopes.column(b), own);
+            of_symbol.end_after(rows, Lane::ZERO);
+            add_correlation(level, (of_symbol, 0), (symbols, b), rows, (by_lag, a));
+        }
+    }
+}
+
+leveled!(
+    fn product<const FUSED: bool>(a: &[Lane], b: &[Lane], out: &mut [Lane]) {
+        let (a, b) = (&a[..out.len()], &b[..out.len()]);
+        for i in 0..out.len() {
+            out[i] = a[i] * b[i];
+        }
+    }
+);
 
 leveled!(
     fn slopes<const FUSED: bool>(

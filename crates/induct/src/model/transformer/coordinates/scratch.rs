@@ -1,5 +1,6 @@
 //! Buffers for a forward and a backward over one block, in coordinates.
 
+use super::norm::NormScratch;
 use super::{Coordinates, LayerPlan, by_row, narrow, one_hot};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
@@ -12,16 +13,34 @@ pub struct Scratch {
     /// One-hot, k planes of t.
     pub(super) symbols: Planes<Lane>,
     pub(super) layers: Vec<LayerScratch>,
+    pub(super) last: Option<LastScratch>,
     /// The last layer's heads, where its rows are lanes.
     pub(super) by_row: Vec<by_row::ByRowHead>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct LayerScratch {
-    /// [t, m]
+    /// The stream below it, [t, stream]
     pub(super) y: Vec<Lane>,
     pub(super) dy: Vec<Lane>,
+    pub(super) norm: Option<NormScratch>,
     pub(super) heads: Vec<HeadScratch>,
+}
+
+impl LayerScratch {
+    /// What attention reads, [t, m].
+    pub(super) fn read(&self) -> &[Lane] {
+        self.norm.as_ref().map_or(&self.y, |norm| &norm.z)
+    }
+}
+
+/// The stream after the last layer, where a norm follows.
+#[derive(Clone, Debug)]
+pub(super) struct LastScratch {
+    /// [t, last]
+    pub(super) y: Vec<Lane>,
+    pub(super) dy: Vec<Lane>,
+    pub(super) norm: NormScratch,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +62,18 @@ pub(super) enum HeadRows {
     Wide(fast::TileRows),
 }
 
+impl Scratch {
+    /// Clears what gradients are added to.
+    pub(super) fn start_backward(&mut self) {
+        for layer in &mut self.layers {
+            layer.dy.fill(Lane::ZERO);
+            if let Some(norm) = &mut layer.norm {
+                norm.dz.fill(Lane::ZERO);
+            }
+        }
+    }
+}
+
 impl Coordinates {
     /// Scratch buffers for a forward and a backward over one block.
     pub fn work(&self) -> Scratch {
@@ -58,16 +89,25 @@ impl Coordinates {
             },
             convolution: plan
                 .uses(Kernel::OneHot)
-                .then(|| one_hot::OneHotScratch::new(self.states, self.length)),
+                .then(|| one_hot::OneHotScratch::new(self.states, self.length, self.meets)),
         };
         let layer = |plan: &LayerPlan| LayerScratch {
-            y: lanes(plan.m),
-            dy: lanes(plan.m),
+            y: lanes(plan.stream),
+            dy: lanes(plan.stream),
+            norm: plan
+                .norm
+                .as_ref()
+                .map(|norm| NormScratch::new(norm, self.length)),
             heads: plan.heads.iter().map(|_| head(plan, plan.m)).collect(),
         };
         Scratch {
             symbols: Planes::new(self.length, self.states, Lane::ZERO),
             layers: self.layers.iter().map(layer).collect(),
+            last: self.last_norm.as_ref().map(|norm| LastScratch {
+                y: lanes(self.last),
+                dy: lanes(self.last),
+                norm: NormScratch::new(norm, self.length),
+            }),
             by_row: self
                 .heads_by_row()
                 .map(|(m, _)| by_row::ByRowHead::new(self.states, m, self.length))

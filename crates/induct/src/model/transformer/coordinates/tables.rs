@@ -2,12 +2,13 @@
 
 use std::f32::consts::LOG2_E;
 
+use super::basis::NormedBasis;
 use super::by_row::Lags;
 use super::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
 };
 use super::one_hot::Factors;
-use super::{Coordinates, HeadPlan, LayerPlan, Meets};
+use super::{Coordinates, Meets};
 use crate::model::choose::BOUNDED;
 use crate::model::transformer::Transformer;
 
@@ -16,11 +17,13 @@ use crate::model::transformer::Transformer;
 pub struct Tables {
     /// All tables, where [`Coordinates`] places them.
     pub(super) data: Vec<f32>,
-    /// The affine basis A below every layer and after the last: [1 + m, d] each.
-    bases: Vec<Vec<f32>>,
+    /// The affine basis A of the stream below every layer and after the last: [1 + stream, d] each.
+    pub(super) bases: Vec<Vec<f32>>,
+    /// The same after a norm, where there is one.
+    pub(super) normed: Vec<Option<NormedBasis>>,
     /// The same after W_Q, W_K and W_V, in every layer.
-    projected: Vec<Projected>,
-    /// Whether a head's positions meet the key and none of its scores can be large, `[layer][head]`.
+    pub(super) projected: Vec<Projected>,
+    /// Whether none of a head's scores can be large, `[layer][head]`.
     pub(super) bounded: Vec<Vec<bool>>,
     /// The first layer's heads, where their scores are bounded.
     pub(super) factors: Vec<Factors>,
@@ -29,25 +32,28 @@ pub struct Tables {
     /// What their averages say about every symbol but the first, relative to the first: [m, k−1] each.
     pub(super) ov: Vec<Vec<f32>>,
     /// Gradients of `bases` and `projected`.
-    d_bases: Vec<Vec<f32>>,
+    pub(super) d_bases: Vec<Vec<f32>>,
     d_projected: Vec<Projected>,
 }
 
 /// A basis after W_Q, W_K and W_V, [1 + m, d] each.
 #[derive(Clone, Debug)]
-struct Projected {
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
+pub(super) struct Projected {
+    pub q: Vec<f32>,
+    pub k: Vec<f32>,
+    pub v: Vec<f32>,
 }
 
 impl Coordinates {
     /// Buffers for the tables.
     pub fn tables(&self, width: usize) -> Tables {
         let basis = |m: usize| vec![0.0; (1 + m) * width];
-        let sizes = self.layers.iter().map(|plan| plan.m);
-        let bases: Vec<Vec<f32>> = sizes.clone().chain([self.last]).map(basis).collect();
-        let projected: Vec<Projected> = sizes
+        let streams = self.layers.iter().map(|plan| plan.stream);
+        let bases: Vec<Vec<f32>> = streams.chain([self.last]).map(basis).collect();
+        let projected: Vec<Projected> = self
+            .layers
+            .iter()
+            .map(|plan| plan.m)
             .map(|m| Projected {
                 q: basis(m),
                 k: basis(m),
@@ -58,6 +64,7 @@ impl Coordinates {
             data: vec![0.0; self.size],
             d_bases: bases.clone(),
             bases,
+            normed: self.normed_bases(width),
             d_projected: projected.clone(),
             projected,
             bounded: self
@@ -83,7 +90,7 @@ impl Coordinates {
 
     /// Computes the tables of `params`.
     pub fn prepare(&self, shape: &Transformer, params: &[f32], tables: &mut Tables) {
-        let d = shape.width;
+        let (d, top) = (shape.width, self.layers.len());
         tables.data.fill(0.0);
         // A₀ = E₀, A_c = E_c − E₀
         let a = &mut tables.bases[0];
@@ -97,24 +104,26 @@ impl Coordinates {
         for l in 0..self.layers.len() {
             self.prepare_layer(shape, params, l, tables);
         }
-        let bounded = tables.bounded[self.layers.len() - 1].iter();
+        let bounded = tables.bounded[top - 1].iter();
         for (((m, places), lags), &bounded) in
             self.heads_by_row().zip(&mut tables.lags).zip(bounded)
         {
             let positions = &tables.data[places.positions.clone()];
             lags.fill(self.states, m, positions, bounded);
         }
-        let last = &tables.bases[self.layers.len()];
         if self.ends_in_stream(shape) {
-            tables.data[self.output.clone()].copy_from_slice(last);
+            tables.data[self.output.clone()].copy_from_slice(&tables.bases[top]);
             return;
         }
+        self.fill_norm(params, top, &shape.final_norm, tables);
+        let normed = tables.normed[top].as_ref();
+        let last = normed.map_or(&tables.bases[top], |normed| &normed.basis);
         let p = View::new(&params[shape.unembed.clone()], self.states);
         let output = ViewMut::new(&mut tables.data, self.states, self.output.start);
-        let sizes = (1 + self.last, d, self.states);
+        let sizes = (1 + self.read_last, d, self.states);
         add_product(output, View::new(last, d), p, sizes, 1.0);
         let of_heads = tables.data[self.output.clone()].chunks_exact(self.states);
-        let of_heads = of_heads.skip(1 + self.layers[self.layers.len() - 1].m);
+        let of_heads = of_heads.skip(1 + self.layers[top - 1].m);
         let ov = tables.ov.iter_mut().flatten();
         let beyond = of_heads.flat_map(|row| row[1..].iter().map(|logit| logit - row[0]));
         ov.zip(beyond).for_each(|(ov, logit)| *ov = logit);
@@ -131,8 +140,10 @@ impl Coordinates {
         let (d, m, heads) = (shape.width, plan.m, layer.heads);
         let size = d / heads;
         let scale = LOG2_E / (size as f32).sqrt();
+        self.fill_norm(params, l, &layer.norm, tables);
         let (below, above) = tables.bases.split_at_mut(l + 1);
         let (a, next) = (&below[l], &mut above[0]);
+        let read = tables.normed[l].as_ref().map_or(a, |normed| &normed.basis);
         let basis = &mut tables.projected[l];
         let projections = [
             (&layer.w_q, &mut basis.q),
@@ -144,7 +155,7 @@ impl Coordinates {
             let w = View::new(&params[weight.clone()], d);
             add_product(
                 ViewMut::new(projected, d, 0),
-                View::new(a, d),
+                View::new(read, d),
                 w,
                 (1 + m, d, d),
                 1.0,
@@ -172,8 +183,15 @@ impl Coordinates {
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(self.level, table, positions, other, sizes, scale);
             }
-            let bounded =
-                self.meets == Meets::Key && self.bound(plan, places, &tables.data) < BOUNDED;
+            let bound = match (&layer.norm, &tables.normed[l], &plan.norm) {
+                (Some(norm), Some(normed), Some(_)) => {
+                    let reach = normed.reach(&params[norm.gain.clone()]);
+                    let head = (layer, (column, size), &reach[..]);
+                    self.bound_after_norm(params, head, &basis.q[..d], &basis.k[..d], d)
+                }
+                _ => self.bound(plan, places, &tables.data),
+            };
+            let bounded = bound < BOUNDED;
             tables.bounded[l][h] = bounded;
             if l == 0 && bounded {
                 let (qk, positions) = (
@@ -183,7 +201,7 @@ impl Coordinates {
                 tables.factors[h].fill(qk, positions);
             }
             // A′: the head's constant is added to row 0, its averages get rows of their own.
-            let rows = (1 + m * (1 + h)) * d;
+            let rows = (1 + plan.stream + m * h) * d;
             match &layer.w_o {
                 Some(w_o) => {
                     let w = View::new(&params[w_o.clone()], d).from(column, 0);
@@ -202,24 +220,6 @@ impl Coordinates {
         }
     }
 
-    /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are
-    /// non-negative and sum to at most one, so a block contributes at most its largest factor.
-    fn bound(&self, plan: &LayerPlan, places: &HeadPlan, data: &[f32]) -> f32 {
-        let block = self.states - 1;
-        let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
-        let blocks = |row: &[f32]| row[..plan.m].chunks_exact(block).map(largest).sum::<f32>();
-        let (base, qk) = data[places.qk.clone()].split_at(plan.m);
-        // A block of the query adds at most what its most demanding symbol does.
-        let demanding = qk.chunks_exact(plan.m * block).map(|rows| {
-            let of_rows = rows.chunks_exact(plan.m).map(blocks);
-            of_rows.fold(0.0, f32::max)
-        });
-        let asked = blocks(base) + demanding.sum::<f32>();
-        let positions = data[places.positions.clone()].chunks_exact(1 + plan.m);
-        let placed = positions.map(|row| row[0].abs() + blocks(&row[1..]));
-        asked + placed.fold(0.0, f32::max)
-    }
-
     /// Adds the gradient of every parameter to `grads`, given that of every table.
     pub fn pull_back(
         &self,
@@ -236,14 +236,16 @@ impl Coordinates {
         } else {
             // output = A P  ⟹  dA = doutput Pᵀ, dP = Aᵀ doutput
             let d_output = View::new(d_output, states);
-            let sizes = (d, 1 + self.last, states);
+            let sizes = (d, 1 + self.read_last, states);
             let d_unembed = ViewMut::new(grads, states, shape.unembed.start);
-            let last = View::new(&tables.bases[top], d);
+            let normed = tables.normed[top].as_ref();
+            let last = normed.map_or(&tables.bases[top], |normed| &normed.basis);
+            let last = View::new(last, d);
             add_transposed_product(d_unembed, last, d_output, sizes, 1.0);
-            let d_last = &mut tables.d_bases[top];
+            let d_last = tables.d_read(top);
             d_last.fill(0.0);
             let p = View::new(&params[shape.unembed.clone()], states);
-            let sizes = (1 + self.last, states, d);
+            let sizes = (1 + self.read_last, states, d);
             add_product_with_transposed(
                 self.level,
                 ViewMut::new(d_last, d, 0),
@@ -252,6 +254,10 @@ impl Coordinates {
                 sizes,
                 1.0,
             );
+            if shape.final_norm.is_some() {
+                tables.d_bases[top].fill(0.0);
+                self.pull_back_norm(params, top, &shape.final_norm, tables, d_tables, grads);
+            }
         }
         for l in (0..top).rev() {
             self.pull_back_layer(shape, params, l, tables, d_tables, grads);
@@ -281,7 +287,7 @@ impl Coordinates {
         let (d, m) = (shape.width, plan.m);
         let size = d / layer.heads;
         let scale = LOG2_E / (size as f32).sqrt();
-        let (basis, a) = (&tables.projected[l], &tables.bases[l]);
+        let basis = &tables.projected[l];
         let (d_below, d_above) = tables.d_bases.split_at_mut(l + 1);
         let (d_a, d_next) = (&mut d_below[l], &d_above[0][..]);
         let Projected {
@@ -328,7 +334,7 @@ impl Coordinates {
                 );
             }
             // A′₀ += A_V,₀ W_O, A′_own = A_V,₁… W_O
-            let rows = 1 + m * (1 + h);
+            let rows = 1 + plan.stream + m * h;
             let d_rows = View::new(d_next, d).from(rows, 0);
             match &layer.w_o {
                 Some(w_o) => {
@@ -351,23 +357,41 @@ impl Coordinates {
                 }
             }
         }
-        // A_Q = A W_Q and so on; A itself continues into A′.
-        d_a.copy_from_slice(&d_next[..(1 + m) * d]);
-        let a = View::new(a, d);
+        // A_Q = A W_Q and so on, or the same after a norm; A itself continues into A′.
+        d_a.copy_from_slice(&d_next[..(1 + plan.stream) * d]);
+        let (read, d_read) = match &mut tables.normed[l] {
+            Some(normed) => {
+                normed.d_basis.fill(0.0);
+                (&normed.basis, &mut normed.d_basis)
+            }
+            None => (&tables.bases[l], d_a),
+        };
+        let read = View::new(read, d);
         for (place, d_projected) in [(&layer.w_q, d_q), (&layer.w_k, d_k), (&layer.w_v, d_v)] {
             let d_projected = View::new(d_projected, d);
             let w = View::new(&params[place.clone()], d);
             let sizes = (1 + m, d, d);
             add_product_with_transposed(
                 self.level,
-                ViewMut::new(d_a, d, 0),
+                ViewMut::new(d_read, d, 0),
                 d_projected,
                 w,
                 sizes,
                 1.0,
             );
             let d_w = ViewMut::new(grads, d, place.start);
-            add_transposed_product(d_w, a, d_projected, (d, 1 + m, d), 1.0);
+            add_transposed_product(d_w, read, d_projected, (d, 1 + m, d), 1.0);
+        }
+        self.pull_back_norm(params, l, &layer.norm, tables, d_tables, grads);
+    }
+}
+
+impl Tables {
+    /// The gradient of the basis that layer `at`, or the output, reads.
+    fn d_read(&mut self, at: usize) -> &mut [f32] {
+        match &mut self.normed[at] {
+            Some(normed) => &mut normed.d_basis,
+            None => &mut self.d_bases[at],
         }
     }
 }
