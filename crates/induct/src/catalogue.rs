@@ -380,6 +380,44 @@ pub const SETTINGS: &[Setting] = &[
             "model.positions=absolute",
         ],
     ),
+    further(
+        "relative-query",
+        "positions that meet the query, to be timed",
+        Recommended,
+        &["model.positions=relative-query"],
+    ),
+    further(
+        "layer-norm",
+        "the main setting with layer norm, to be timed",
+        Recommended,
+        &["model.layer_norm=true"],
+    ),
+    further(
+        "layer-norm-relative-query",
+        "layer norm, and positions that meet the query, to be timed",
+        Recommended,
+        &["model.layer_norm=true", "model.positions=relative-query"],
+    ),
+    further(
+        "layer-norm-mlp",
+        "layer norm and MLPs, to be timed",
+        Recommended,
+        &["model.layer_norm=true", "model.mlp=true"],
+    ),
+    further(
+        "ten-states-mlp",
+        "ten states, four heads per layer, layer norm and MLPs, as models of mixtures of chains have \
+         them, to be timed",
+        Recommended,
+        &[
+            "task.states=10",
+            "task.length=128",
+            "model.width=64",
+            "model.heads=4",
+            "model.layer_norm=true",
+            "model.mlp=true",
+        ],
+    ),
 ];
 
 #[cfg(test)]

@@ -34,13 +34,18 @@ pub struct Arguments {
 }
 
 /// The settings that are timed, by their names in the catalogue.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 11] = [
     "main",
     "three-states",
     "trigram-wide",
     "many-states",
     "one-layer-mlp",
     "minimal",
+    "relative-query",
+    "layer-norm",
+    "layer-norm-relative-query",
+    "layer-norm-mlp",
+    "ten-states-mlp",
 ];
 
 /// What grows, starting from the main setting: a letter, its key and the values.
