@@ -73,7 +73,7 @@ fn the_construction_is_an_induction_head_in_every_measure() {
 fn a_model_without_weights_is_the_uniform_strategy() {
     let (states, length) = (3, 12);
     let spec = ModelSpec::Transformer(TransformerSpec {
-        init_std: 0.0,
+        init_std: 0.0.into(),
         ..TransformerSpec::default()
     });
     let model = Model::new(&spec, states, length).unwrap();
@@ -96,7 +96,7 @@ fn divergences_are_what_the_definition_says() {
     let (states, length, count) = (2, 9, 11);
     let model = Model::new(
         &ModelSpec::Transformer(TransformerSpec {
-            init_std: 0.7,
+            init_std: 0.7.into(),
             ..TransformerSpec::default()
         }),
         states,

@@ -235,6 +235,72 @@ fn mistakes_are_named_with_what_is_allowed() {
         ("", &["name=''"], &["name = \"\"", "folder"]),
         ("", &["name='/tmp/x'"], &["name = \"/tmp/x\""]),
         ("", &["model.init_std=1e300"], &["model.init_std", "1000"]),
+        (
+            "",
+            &["model.init_std=-0.1"],
+            &["model.init_std = -0.1", "from 0 to 1000"],
+        ),
+        (
+            "",
+            &["model.init_std={W_Q=-1.0}"],
+            &["model.init_std.W_Q = -1", "from 0 to 1000"],
+        ),
+        // With one head there is no W_O.
+        (
+            "",
+            &["model.init_std={W_O=0.01}"],
+            &[
+                "model.init_std.W_O = 0.01",
+                "\"default\"",
+                "layers.1.W_V, layers.1.v, unembed.P",
+            ],
+        ),
+        (
+            "",
+            &["model.layer_norm=true", "model.init_std.gain=0.5"],
+            &["model.init_std.gain = 0.5", "drawn at random"],
+        ),
+        (
+            "",
+            &["model.init_std={W_Q=0.1, 'layers.0'=0.2}"],
+            &[
+                "model.init_std.\"layers.0\" = 0.2",
+                "layers.0.W_Q is in W_Q and in layers.0",
+            ],
+        ),
+        (
+            "",
+            &["model.init_std={W_Q='x'}"],
+            &["model.init_std", "a number, or a table of numbers such as"],
+        ),
+        (
+            "",
+            &["model.activation=tanh"],
+            &["model.activation = \"tanh\"", "\"gelu\", \"relu\""],
+        ),
+        (
+            "",
+            &["model.output_projection=never"],
+            &[
+                "model.output_projection = \"never\"",
+                "\"several-heads\", \"always\"",
+            ],
+        ),
+        (
+            "",
+            &["task.start=even"],
+            &["task.start.kind = \"even\"", "\"stationary\", \"uniform\""],
+        ),
+        (
+            "",
+            &["model={width=6, start={kind='bigram', sharpness=5.0}, output_projection='always'}"],
+            &["model.start.kind", "several-heads"],
+        ),
+        (
+            "",
+            &["model.width=16", "model.heads=3"],
+            &["model.heads = 3", "divides the width, 16"],
+        ),
         ("", &["record.snapshots=0"], &["record.snapshots = 0"]),
         (
             "",
@@ -495,13 +561,16 @@ fn mistakes_are_found_at_any_depth() {
 }
 
 /// One recipe of every kind, so that together they have all keys.
-const OF_EVERY_KIND: [&str; 14] = [
+const OF_EVERY_KIND: [&str; 15] = [
     "",
     "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', \
      start = { kind = 'constant', w = 0.0, v = 0.1 } }",
     "model = { kind = 'transformer', layers = 2, heads = [1, 1], width = 16, positions = 'relative-key', \
      mlp = false, \
      layer_norm = false, init_std = 0.1, start = { kind = 'bigram', sharpness = 5.0, output_scale = 2.0 } }",
+    "task.start = 'uniform'\n\
+     model = { output_projection = 'always', activation = 'relu', mlp = true, \
+     init_std = { default = 0.02, W_O = 0.01, unembed = 0.1 } }",
     "train.loss = { kind = 'margin', delta = 1.0 }\ntask = { states = 2, ngram = 2, length = 9 }",
     "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\n\
      model.start = 'random'",
@@ -574,6 +643,26 @@ const CODE_WORDS: [&str; 17] = [
     "identifier",
     "Some(",
 ];
+
+/// Settings that were added later are written only if they are set: the text of older recipes, and with it the
+/// identity of their runs, stays what it was.
+#[test]
+fn defaults_of_later_settings_are_not_written() {
+    let spelled_out = "task.start = 'stationary'\nmodel = { output_projection = 'several-heads', \
+                       activation = 'gelu', init_std = 0.02 }";
+    let (unset, set) = (read("", &[]).unwrap(), read(spelled_out, &[]).unwrap());
+    assert_eq!(set.to_toml(), unset.to_toml());
+    for key in [
+        "start = \"",
+        "task.start",
+        "output_projection",
+        "activation",
+        "dropout",
+    ] {
+        assert!(!unset.to_toml().contains(key), "{key}");
+    }
+    assert!(unset.to_toml().contains("init_std = 0.02\n"));
+}
 
 #[test]
 fn no_wrong_value_gets_an_answer_in_code() {

@@ -6,7 +6,8 @@ use induct::chain::prior::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
 };
 use induct::chain::{
-    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable, open_unit,
+    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, Start, TaskPrior, TransitionTable,
+    open_unit,
 };
 use induct::strategy::{self, Bayes, Ngram, Oracle, PredictError, Scratch, Seen, Strategy};
 use rayon::prelude::*;
@@ -27,6 +28,11 @@ fn dirichlet(alpha: &[f64]) -> PriorSpec {
 
 fn prior(spec: &PriorSpec, states: usize, ngram: usize) -> TaskPrior {
     TaskPrior::new(spec, states, ngram).unwrap()
+}
+
+/// A prior whose sequences start from a uniform context.
+fn evenly(spec: &PriorSpec, states: usize, ngram: usize) -> TaskPrior {
+    prior(spec, states, ngram).starting(Start::Uniform {})
 }
 
 /// Every kind of prior, each at a size it allows.
@@ -70,6 +76,11 @@ fn all_priors() -> Vec<TaskPrior> {
         prior(&fixed, 2, 2),
         prior(&pool(dirichlet(&ones)), 3, 3),
         prior(&mixture, 3, 2),
+        evenly(&dirichlet(&[0.5, 1.0, 4.0]), 3, 3),
+        evenly(&iid, 3, 3),
+        evenly(&pool(dirichlet(&ones)), 3, 3),
+        evenly(&mixture, 3, 3),
+        evenly(&PriorSpec::from(DoublyStochastic {}), 3, 3),
     ]
 }
 
@@ -313,15 +324,20 @@ fn a_mixture_agrees_with_sampling_it() {
 
 #[test]
 fn bayes_over_a_pool_is_a_sum_over_its_tables() {
-    for (states, ngram) in [(3, 2), (3, 3), (2, 5)] {
+    let starts = [Start::Stationary {}, Start::Uniform {}];
+    for (states, ngram, start) in [(3, 2), (3, 3), (2, 5)]
+        .into_iter()
+        .flat_map(|(k, n)| starts.map(|start| (k, n, start)))
+    {
         let spec = PriorSpec::from(Pool {
             size: 7,
             seed: 1,
             of: Box::new(dirichlet(&vec![1.0; states])),
         });
-        let prior = prior(&spec, states, ngram);
+        let prior = prior(&spec, states, ngram).starting(start);
         // The pool's tables, drawn as its definition says.
         let source = TaskPrior::new(&dirichlet(&vec![1.0; states]), states, ngram).unwrap();
+        let source = source.starting(start);
         let pool_address = Address {
             purpose: Purpose::Pool,
             seed: 1,
@@ -349,6 +365,68 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
                 );
             }
         }
+    }
+}
+
+/// Under a uniform start, the first n−1 symbols say nothing about the chain: every method must leave them out,
+/// and agree with chains of the prior, weighted by likelihood.
+#[test]
+fn bayes_learns_nothing_from_a_uniform_start() {
+    let iid = PriorSpec::from(Iid {
+        alpha: Alpha::Vector(vec![0.5, 2.0, 1.0]),
+    });
+    let mixture = PriorSpec::from(Mixture {
+        parts: [iid.clone(), dirichlet(&[0.5, 1.0, 2.0])]
+            .map(|prior| MixturePart { weight: 1.0, prior })
+            .to_vec(),
+    });
+    let tokens = [0, 2, 2, 1, 2];
+    for spec in [
+        dirichlet(&[0.5, 1.0, 2.0]),
+        iid,
+        mixture,
+        PriorSpec::from(DoublyStochastic {}),
+    ] {
+        for ngram in [2, 3] {
+            let prior = evenly(&spec, 3, ngram);
+            let bayes = Bayes::new(&prior).unwrap();
+            let rows = everywhere(&bayes, &tokens, None);
+            let sampled = Bayes::by_prior_sample(&prior, 40_000, 1).unwrap();
+            let sampled = everywhere(&sampled, &tokens, None);
+            for (index, (p, other)) in rows.iter().zip(&sampled).enumerate() {
+                // A probability from 40,000 weighted draws is off by about 0.3/√10,000 at most. The 512
+                // draws of the doubly stochastic method are off by more.
+                let tolerance = if bayes.is_exact() {
+                    4.0 * 0.003
+                } else {
+                    4.0 * 0.02
+                };
+                assert!(
+                    (p - other).abs() < tolerance,
+                    "{spec:?} {ngram} {index}: {p} {other}"
+                );
+            }
+            if ngram == 3 {
+                assert_eq!(rows[..3], [1.0 / 3.0; 3], "{spec:?}");
+            }
+        }
+    }
+    // Two states: the add-α bigram, to the bit, from the first symbol on.
+    let two = evenly(&dirichlet(&[0.3, 2.0]), 2, 2);
+    let bigram = Ngram::new(2, 2, &Alpha::Vector(vec![0.3, 2.0])).unwrap();
+    let (tokens, exact) = ([1, 0, 0, 1, 1, 0], Bayes::new(&two).unwrap());
+    assert!(exact.is_exact());
+    assert_eq!(
+        everywhere(&exact, &tokens, None),
+        everywhere(&bigram, &tokens, None)
+    );
+    // Sampling the posterior gives the same: all its weights are equal.
+    let sampled = Bayes::by_posterior_sample(&two, 64, 0).unwrap();
+    for (p, other) in everywhere(&sampled, &tokens, None)
+        .iter()
+        .zip(everywhere(&exact, &tokens, None))
+    {
+        assert!((p - other).abs() < 1e-12);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Three routes to the gradients of the minimal model that must agree, and what they must give.
 
 use induct::chain::prior::{DoublyStochastic, Fixed, Iid, Interpolated, Symmetric};
-use induct::chain::{Alpha, PriorSpec, TaskPrior, TransitionTable};
+use induct::chain::{Alpha, PriorSpec, Start, TaskPrior, TransitionTable};
 use induct::model::{MinimalSpec, Model, ModelSpec, twin};
 use induct::theory::{
     Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
@@ -396,6 +396,12 @@ fn impossible_settings_are_refused_by_name() {
     assert_eq!(
         Coupling::of_prior(&dirichlet(), 0).unwrap_err().field,
         "length"
+    );
+    let evenly = dirichlet().starting(Start::Uniform {});
+    let refused = Coupling::of_prior(&evenly, 5).unwrap_err();
+    assert_eq!(
+        (refused.field.as_str(), refused.value.as_str()),
+        ("start", "\"uniform\"")
     );
     let coupling = Coupling::of_prior(&dirichlet(), 4).unwrap();
     let start = Weights::constant(2, 4, 0.1, 0.1);

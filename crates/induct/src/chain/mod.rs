@@ -6,6 +6,7 @@
 
 pub mod prior;
 mod source;
+mod start;
 mod stationary;
 mod stream;
 mod table;
@@ -16,6 +17,7 @@ pub use prior::{
 pub(crate) use prior::{check_task, rectangle_move};
 pub use source::Sampler;
 pub(crate) use source::TokenBlock;
+pub use start::Start;
 pub use stationary::{NoLaw, StationarySolver};
 pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
 pub use table::{

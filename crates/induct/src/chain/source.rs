@@ -3,6 +3,7 @@
 use rand_core::Rng;
 
 use super::prior::{DrawError, TaskPrior};
+use super::start::Start;
 use super::stationary::StationarySolver;
 use super::stream::Address;
 use super::table::{TransitionTable, context_symbols, slide};
@@ -191,7 +192,11 @@ impl Sampler {
         for (row, steps) in self.table.rows().zip(steps) {
             cumulate(row, steps);
         }
-        *context = pick_context(self.table.stationary(), rng.next_u32());
+        let word = rng.next_u32();
+        *context = match prior.start() {
+            Start::Stationary {} => pick_context(self.table.stationary(), word),
+            Start::Uniform {} => pick_evenly(self.table.contexts(), word),
+        };
         self.words.resize(count, [0; LANES]);
         let order = self.table.ngram() - 1;
         self.bytes
@@ -303,6 +308,11 @@ fn pick_context(law: &[f64], u: u32) -> usize {
     law.iter().rposition(|&mass| mass > 0.0).unwrap_or(0)
 }
 
+/// One of `count` contexts, ⌊u · 2⁻³² · count⌋: all of them equally likely, up to 2⁻³².
+fn pick_evenly(count: usize, u: u32) -> usize {
+    ((u64::from(u) * count as u64) >> u32::BITS) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,7 +346,11 @@ mod tests {
         ] {
             let prior = TaskPrior::new(&spec, states, ngram).unwrap();
             let mut sampler = Sampler::new(&prior);
-            for count in [1, 2, 21] {
+            for (count, start) in [1, 2, 21]
+                .into_iter()
+                .flat_map(|count| [Start::Stationary {}, Start::Uniform {}].map(|s| (count, s)))
+            {
+                let prior = prior.clone().starting(start);
                 let mut block = TokenBlock::new(count);
                 sampler
                     .block(&prior, address, 16, LANES - 2, &mut block)
@@ -352,5 +366,36 @@ mod tests {
                 assert!(block.lane(LANES - 1).iter().all(|&symbol| symbol == 0));
             }
         }
+    }
+    #[test]
+    fn a_uniform_start_takes_every_context_equally_often() {
+        let spec = PriorSpec::from(Fixed {
+            table: vec![vec![0.9, 0.1, 0.0]; 9],
+        });
+        let prior = TaskPrior::new(&spec, 3, 3)
+            .unwrap()
+            .starting(Start::Uniform {});
+        let address = Address {
+            purpose: Purpose::Test,
+            seed: 5,
+            step: 0,
+        };
+        let (mut sampler, mut counts) = (Sampler::new(&prior), [0.0; 9]);
+        let (sequences, mut tokens) = (9_000_u64, [0; 2]);
+        for index in 0..sequences {
+            let table = sampler
+                .sequence(&prior, address, index, &mut tokens)
+                .unwrap();
+            assert_eq!(table.start(), Start::Uniform {});
+            counts[usize::from(tokens[0]) * 3 + usize::from(tokens[1])] += 1.0;
+        }
+        // A count of 1000 has a standard deviation of 30.
+        assert!(
+            counts
+                .iter()
+                .all(|count: &f64| (count - 1000.0).abs() < 4.0 * 30.0),
+            "{counts:?}"
+        );
+        assert_eq!((pick_evenly(9, 0), pick_evenly(9, u32::MAX)), (0, 8));
     }
 }

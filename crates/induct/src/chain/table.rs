@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::start::Start;
 use super::stationary::{NoLaw, StationarySolver};
 use crate::invalid::{Invalid, require};
 
@@ -35,7 +36,7 @@ pub fn contexts_with_prefix(prefix: &[u8], states: usize, order: usize) -> Range
 }
 
 /// The law of an n-gram process: for each of the k^(n−1) contexts, a distribution over the next symbol,
-/// and the stationary law over contexts from which sequences start.
+/// the stationary law over contexts, and whether sequences start from that.
 ///
 /// ```
 /// use induct::chain::TransitionTable;
@@ -52,6 +53,7 @@ pub struct TransitionTable {
     probs: Vec<f64>,
     /// `[contexts]`
     stationary: Vec<f64>,
+    start: Start,
 }
 
 /// The largest number of symbols: tokens are bytes.
@@ -134,6 +136,7 @@ impl TransitionTable {
             ngram,
             probs: vec![1.0 / states as f64; contexts * states],
             stationary: vec![1.0 / contexts as f64; contexts],
+            start: Start::default(),
         }
     }
 
@@ -190,16 +193,28 @@ impl TransitionTable {
         &self.stationary
     }
 
-    /// Probability that the stationary process shows `prefix` at any given place, for up to n−1 symbols.
+    /// How sequences start.
+    pub fn start(&self) -> Start {
+        self.start
+    }
+
+    pub(super) fn set_start(&mut self, start: Start) {
+        self.start = start;
+    }
+
+    /// Probability that a sequence starts with `prefix`, of up to n−1 symbols. From the stationary law, it is
+    /// also the probability of those symbols at any other place.
     pub fn start_probability(&self, prefix: &[u8]) -> f64 {
-        self.stationary[contexts_with_prefix(prefix, self.states, self.ngram - 1)]
-            .iter()
-            .sum()
+        let contexts = contexts_with_prefix(prefix, self.states, self.ngram - 1);
+        match self.start {
+            Start::Stationary {} => self.stationary[contexts].iter().sum(),
+            Start::Uniform {} => contexts.len() as f64 / self.contexts() as f64,
+        }
     }
 
     /// Writes the true distribution of the symbol after `seen` into `out` (`[k]`).
     ///
-    /// While fewer than n−1 symbols have been seen, it follows from the stationary law. If that law rules out
+    /// While fewer than n−1 symbols have been seen, it follows from how sequences start. If that rules out
     /// what was seen, there is nothing to go by, and the answer is uniform.
     pub fn next_distribution(&self, seen: &[u8], out: &mut [f64]) {
         let order = self.ngram - 1;
@@ -221,7 +236,7 @@ impl TransitionTable {
         }
     }
 
-    /// Natural logarithm of the probability of `tokens`, including the start from the stationary law.
+    /// Natural logarithm of the probability of `tokens`, including the start.
     pub fn log_likelihood(&self, tokens: &[u8]) -> f64 {
         let order = (self.ngram - 1).min(tokens.len());
         let mut total = self.start_probability(&tokens[..order]).ln();
@@ -307,16 +322,37 @@ mod tests {
             vec![0.6, 0.4],
             vec![0.3, 0.7],
         ];
-        let table = TransitionTable::from_rows(2, 3, &rows).unwrap();
-        for length in [1, 2, 3, 6] {
+        let mut table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        for (start, length) in [Start::Stationary {}, Start::Uniform {}]
+            .into_iter()
+            .flat_map(|start| [1, 2, 3, 6].map(|length| (start, length)))
+        {
+            table.set_start(start);
             let total: f64 = (0..1_u32 << length)
                 .map(|bits| {
                     let tokens: Vec<u8> = (0..length).map(|i| (bits >> i & 1) as u8).collect();
                     table.log_likelihood(&tokens).exp()
                 })
                 .sum();
-            assert!((total - 1.0).abs() < 1e-12, "length {length}: {total}");
+            assert!((total - 1.0).abs() < 1e-12, "{start:?} {length}: {total}");
         }
+    }
+
+    #[test]
+    fn a_uniform_start_says_nothing_about_the_chain() {
+        let rows = vec![
+            vec![1.0, 0.0],
+            vec![0.2, 0.8],
+            vec![1.0, 0.0],
+            vec![0.3, 0.7],
+        ];
+        let mut table = TransitionTable::from_rows(2, 3, &rows).unwrap();
+        table.set_start(Start::Uniform {});
+        let mut row = [0.0; 2];
+        table.next_distribution(&[1], &mut row);
+        assert_eq!(row, [0.5, 0.5]);
+        assert_eq!(table.start_probability(&[1]), 0.5);
+        assert_eq!(table.start_probability(&[1, 1]), 0.25);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod circuits;
 mod effort;
 pub(crate) mod engine;
 mod evaluator;
+mod init_std;
 mod layout;
 mod matrix;
 mod minimal;
@@ -28,12 +29,13 @@ pub use array::Array;
 pub use choose::{Choice, Kernel, Part, RULES, Rule};
 pub use effort::multiply_at_peak;
 pub use evaluator::Evaluator;
+pub use init_std::InitStd;
 pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;
 pub use minimal::Minimal;
 pub use spec::{
-    Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec, Positions, TransformerSpec,
-    TransformerStart,
+    Activation, Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec, OutputProjection,
+    Positions, TransformerSpec, TransformerStart,
 };
 pub use transformer::Transformer;
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::init_std::InitStd;
 use crate::invalid::{Invalid, require};
 
 /// A model, as a recipe writes it.
@@ -32,12 +33,18 @@ pub struct TransformerSpec {
     pub width: usize,
     /// How positions enter.
     pub positions: Positions,
-    /// Whether every layer ends with an MLP of hidden width 4d (GELU).
+    /// Which layers have an output projection, W_O.
+    #[serde(skip_serializing_if = "is_default")]
+    pub output_projection: OutputProjection,
+    /// Whether every layer ends with an MLP of hidden width 4d.
     pub mlp: bool,
+    /// The MLP's activation function.
+    #[serde(skip_serializing_if = "is_default")]
+    pub activation: Activation,
     /// Whether attention, MLP and output each read a normalised stream.
     pub layer_norm: bool,
-    /// Standard deviation of the initial weights.
-    pub init_std: f64,
+    /// Standard deviation of the initial weights: one number, or one by group of tensors.
+    pub init_std: InitStd,
     /// Where training starts.
     pub start: TransformerStart,
 }
@@ -49,12 +56,20 @@ impl Default for TransformerSpec {
             heads: Heads::Every(1),
             width: 16,
             positions: Positions::RelativeKey,
+            output_projection: OutputProjection::default(),
             mlp: false,
+            activation: Activation::default(),
             layer_norm: false,
-            init_std: 0.02,
+            init_std: InitStd::default(),
             start: TransformerStart::Random {},
         }
     }
+}
+
+/// Settings that came later are written only where they differ from the default, so that recipes without them
+/// keep their text, and runs their identity.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Heads of a transformer.
@@ -124,6 +139,28 @@ impl Positions {
     pub fn is_relative(self) -> bool {
         matches!(self, Positions::RelativeKey | Positions::RelativeQuery)
     }
+}
+
+/// Which layers of a transformer multiply what their heads found by W_O.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputProjection {
+    /// Those with several heads. With one head, W_V can do the same.
+    #[default]
+    SeveralHeads,
+    /// All: what the paper's released code trains.
+    Always,
+}
+
+/// The activation function of an MLP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// x Φ(x), in its tanh form.
+    #[default]
+    Gelu,
+    /// max(x, 0)
+    Relu,
 }
 
 /// Initial weights of a transformer.

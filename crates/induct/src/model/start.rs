@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use rand_distr::{Distribution, StandardNormal};
 
+use super::init_std::{InitStd, is_drawn};
 use super::minimal::Minimal;
 use super::spec::{
-    MinimalForm, MinimalSpec, MinimalStart, Positions, TransformerSpec, TransformerStart,
+    MinimalForm, MinimalSpec, MinimalStart, OutputProjection, Positions, TransformerSpec,
+    TransformerStart,
 };
 use super::transformer::Transformer;
 use crate::chain::{Address, Purpose};
@@ -15,7 +17,7 @@ use crate::invalid::{Invalid, require};
 /// The initial weights of a transformer.
 pub(super) fn transformer(shape: &Transformer, spec: &TransformerSpec, seed: u64) -> Vec<f32> {
     match spec.start {
-        TransformerStart::Random {} => random(shape, spec.init_std, seed),
+        TransformerStart::Random {} => random(shape, &spec.init_std, seed),
         TransformerStart::Bigram {
             sharpness,
             output_scale,
@@ -49,14 +51,15 @@ pub(super) fn check_transformer(spec: &TransformerSpec, states: usize) -> Result
         .resolve(spec.layers, spec.width)?
         .iter()
         .all(|&h| h == 1);
-    let plain = spec.layers == 2 && one_head && !spec.mlp && !spec.layer_norm;
+    let projects = spec.output_projection == OutputProjection::Always;
+    let plain = spec.layers == 2 && one_head && !spec.mlp && !spec.layer_norm && !projects;
     require(
         plain && spec.positions == Positions::RelativeKey && spec.width >= 3 * states,
         "start.kind",
         "\"bigram\"",
         &format!(
-            "it needs layers = 2, heads = 1, positions = \"relative-key\", no mlp, no layer_norm and a \
-             width of at least 3 * states = {}",
+            "it needs layers = 2, heads = 1, positions = \"relative-key\", no mlp, no layer_norm, \
+             output_projection = \"several-heads\" and a width of at least 3 * states = {}",
             3 * states
         ),
     )
@@ -82,7 +85,7 @@ pub(super) fn check_minimal(spec: &MinimalSpec) -> Result<(), Invalid> {
 }
 
 /// Normal weights, one stream per tensor; gains one, biases zero.
-fn random(shape: &Transformer, init_std: f64, seed: u64) -> Vec<f32> {
+fn random(shape: &Transformer, init_std: &InitStd, seed: u64) -> Vec<f32> {
     let address = Address {
         purpose: Purpose::Init,
         seed,
@@ -90,18 +93,15 @@ fn random(shape: &Transformer, init_std: f64, seed: u64) -> Vec<f32> {
     };
     let mut params = vec![0.0; shape.layout.len()];
     for (index, tensor) in shape.layout.tensors().iter().enumerate() {
-        let last = tensor.name.rsplit('.').next().unwrap_or_default();
         let values = &mut params[tensor.range.clone()];
-        match last {
-            "gain" => values.fill(1.0),
-            "bias" | "b_in" | "b_out" => {}
-            _ => {
-                let mut rng = address.generator(index as u64);
-                for value in values {
-                    let normal: f64 = StandardNormal.sample(&mut rng);
-                    *value = (normal * init_std) as f32;
-                }
+        if is_drawn(tensor) {
+            let (mut rng, std) = (address.generator(index as u64), init_std.of(tensor));
+            for value in values {
+                let normal: f64 = StandardNormal.sample(&mut rng);
+                *value = (normal * std) as f32;
             }
+        } else if tensor.is_in("gain") {
+            values.fill(1.0);
         }
     }
     params

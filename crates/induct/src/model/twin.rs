@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::matrix::Matrix;
 use super::minimal::Minimal;
 use super::ops::attention::naive::{Naive, naive_softmax, naive_softmax_backward};
-use super::ops::{gelu, layer_norm, linear};
-use super::spec::MinimalForm;
+use super::ops::{gelu, layer_norm, linear, relu};
+use super::spec::{Activation, MinimalForm};
 use super::transformer::{Layer, Norm, Transformer};
 use super::{Kind, Model};
 
@@ -91,6 +91,13 @@ impl<'a> TransformerTwin<'a> {
         }
     }
 
+    fn active(&self, hidden: &Matrix) -> Matrix {
+        match self.shape.activation {
+            Activation::Gelu => gelu::naive_forward(hidden),
+            Activation::Relu => relu::naive_forward(hidden),
+        }
+    }
+
     fn forward(shape: &'a Transformer, params: &'a [f64], inputs: &[u8]) -> Self {
         let (d, k) = (shape.width, shape.states);
         let mut twin = Self {
@@ -151,7 +158,7 @@ impl<'a> TransformerTwin<'a> {
                 .normed(&mlp.norm, &middle)
                 .times(&self.weight(&mlp.w_in, wide));
             let pre = Matrix::from_fn(pre.rows, wide, |i, c| pre[(i, c)] + b_in[c]);
-            let post = gelu::naive_forward(&pre).times(&self.weight(&mlp.w_out, d));
+            let post = self.active(&pre).times(&self.weight(&mlp.w_out, d));
             output = Matrix::from_fn(post.rows, d, |i, c| {
                 middle[(i, c)] + post[(i, c)] + b_out[c]
             });
@@ -212,10 +219,13 @@ impl<'a> TransformerTwin<'a> {
                 self.weight(&mlp.w_out, d),
             );
             store(grads, &mlp.b_out, &column_sums(&d_middle));
-            let active = gelu::naive_forward(hidden);
+            let active = self.active(hidden);
             let (d_active, d_w_out) = linear::naive_backward(&active, &w_out, &d_middle);
             store(grads, &mlp.w_out, &d_w_out.data);
-            let d_hidden = gelu::naive_backward(hidden, &d_active);
+            let d_hidden = match self.shape.activation {
+                Activation::Gelu => gelu::naive_backward(hidden, &d_active),
+                Activation::Relu => relu::naive_backward(hidden, &d_active),
+            };
             store(grads, &mlp.b_in, &column_sums(&d_hidden));
             let source = self.normed(&mlp.norm, &saved.middle);
             let (d_source, d_w_in) = linear::naive_backward(&source, &w_in, &d_hidden);

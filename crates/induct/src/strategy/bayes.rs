@@ -1,6 +1,8 @@
 //! Bayes' rule under the task's own prior: the best that any predictor can do without knowing the chain.
 //!
-//! Unlike the paper's bigram strategy, it knows that sequences start from the stationary law.
+//! Unlike the paper's bigram strategy, it knows how sequences start. From the stationary law, the first symbols
+//! already say something about the chain. If every context is equally likely, they say nothing, and for
+//! Dirichlet rows Bayes is the add-α n-gram.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use super::registry::Entry;
 use super::tables::Tables;
 use super::two_state::TwoState;
 use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
-use crate::chain::{Address, Law, PriorSpec, Purpose, TaskPrior, TransitionTable};
+use crate::chain::{Address, Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable};
 use crate::invalid::{Invalid, require};
 
 /// Number of tables that follow the posterior. Their weights hardly differ, so few suffice.
@@ -64,13 +66,15 @@ fn bytes(prior: &PriorSpec, task: [usize; 2], threads: usize) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Bayes {
     states: usize,
+    /// How many symbols at the start are independent of the chain, and uniform.
+    even: usize,
     method: Method,
 }
 
 #[derive(Clone, Debug)]
 enum Method {
     TwoState(TwoState),
-    /// Independent symbols: add-α counting.
+    /// Independent symbols, or rows about which the start says nothing: add-α counting.
     Counts(Ngram),
     /// A complete list of tables.
     Pool(Tables),
@@ -83,7 +87,8 @@ enum Method {
 impl Bayes {
     /// Uses the best available method for the prior.
     ///
-    /// It is exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2. It
+    /// It is exact for `iid`, `pool` and `fixed` priors, and for `dirichlet` with two states and n = 2, or of
+    /// any size if sequences start from a uniform context. It
     /// uses 512 draws from the posterior for other `dirichlet` priors, and for `doubly-stochastic` with three
     /// or more states. For the rest, which have one or two dimensions, it uses 4096 draws from the prior. A
     /// `mixture` uses the best method for each of its parts.
@@ -92,7 +97,11 @@ impl Bayes {
     ///
     /// If a prior from another crate draws something that is not a chain.
     pub fn new(prior: &TaskPrior) -> Result<Self, Invalid> {
+        let even = even_symbols(prior);
         let method = match prior.law() {
+            Law::Dirichlet(rows) if !prior.start().is_stationary() => {
+                Method::Counts(Ngram::with_alpha(prior.ngram(), rows.alpha()))
+            }
             Law::Dirichlet(rows) if prior.states() == 2 && prior.ngram() == 2 => {
                 Method::TwoState(TwoState::new([rows.alpha()[0], rows.alpha()[1]]))
             }
@@ -100,8 +109,10 @@ impl Bayes {
                 let sample = PosteriorSample::new(prior, rows, POSTERIOR_TABLES, 0)?;
                 Method::PosteriorSample(sample)
             }
-            Law::Iid(rows) => Method::Counts(Ngram::with_alpha(1, rows.alpha())),
-            Law::Pool(tables) => Method::Pool(Tables::new(tables)),
+            Law::Iid(rows) => {
+                Method::Counts(Ngram::with_alpha(1, rows.alpha()).counting_from(even))
+            }
+            Law::Pool(tables) => Method::Pool(Tables::new(tables, prior.start())),
             Law::Mixture(parts) => {
                 let mut before = 0.0;
                 let parts = parts.iter().map(|(cumulative, part)| {
@@ -109,7 +120,7 @@ impl Bayes {
                     before = *cumulative;
                     (weight, part)
                 });
-                Method::Mixture(Mixture::new(prior.states(), parts)?)
+                Method::Mixture(Mixture::new(prior.states(), prior.start(), parts)?)
             }
             Law::DoublyStochastic if prior.states() > 2 => {
                 Method::DoublyStochastic(DoublyStochastic::new(prior, POSTERIOR_TABLES, 0)?)
@@ -123,6 +134,7 @@ impl Bayes {
         };
         Ok(Self {
             states: prior.states(),
+            even,
             method,
         })
     }
@@ -151,6 +163,7 @@ impl Bayes {
         };
         Ok(Self {
             states: prior.states(),
+            even: even_symbols(prior),
             method,
         })
     }
@@ -169,7 +182,8 @@ impl Bayes {
         let tables = prior.draw_many(count.max(1), address)?;
         Ok(Self {
             states: prior.states(),
-            method: Method::PriorSample(Tables::new(&tables)),
+            even: even_symbols(prior),
+            method: Method::PriorSample(Tables::new(&tables, prior.start())),
         })
     }
 
@@ -186,6 +200,21 @@ impl Bayes {
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
     pub(super) fn answer(
+        &self,
+        tokens: &[u8],
+        positions: Range<usize>,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) -> EffectiveSamples {
+        let effective = self.answer_by_method(tokens, positions.clone(), scratch, out);
+        // The symbol after position i is the chain's only if i + 1 is beyond the first context.
+        let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
+        let end = still_even.min(out.len());
+        out[..end].fill(1.0 / self.states as f64);
+        effective
+    }
+
+    fn answer_by_method(
         &self,
         tokens: &[u8],
         positions: Range<usize>,
@@ -216,6 +245,14 @@ impl Bayes {
             }
         }
         EffectiveSamples::default()
+    }
+}
+
+/// How many symbols at the start of a sequence are independent of the chain, and uniform.
+fn even_symbols(prior: &TaskPrior) -> usize {
+    match prior.start() {
+        Start::Stationary {} => 0,
+        Start::Uniform {} => prior.ngram() - 1,
     }
 }
 

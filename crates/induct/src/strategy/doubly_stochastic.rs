@@ -6,7 +6,8 @@
 //! number of tables need not grow with the dimension (k−1)² or the length, as it must for fixed tables.
 //!
 //! The stationary law is uniform, whatever the table, so the start carries no information. Tables depend only
-//! on the last symbol of a context, so n plays no role.
+//! on the last symbol of a context, so n plays no role, except that the first n−1 symbols are independent of
+//! the table and of each other if every context is equally likely at the start.
 
 use std::ops::Range;
 
@@ -26,6 +27,8 @@ pub(super) struct DoublyStochastic {
     states: usize,
     /// Draws from the prior, [tables, k, k].
     initial: Vec<f64>,
+    /// Position of the first symbol that the chain drew, given the one before it.
+    from: usize,
     /// Where resampling and walks get their random numbers.
     walks: Address,
 }
@@ -47,6 +50,11 @@ impl DoublyStochastic {
         Ok(Self {
             states,
             initial,
+            from: if prior.start().is_stationary() {
+                1
+            } else {
+                prior.ngram() - 1
+            },
             walks: stream(1),
         })
     }
@@ -65,7 +73,7 @@ impl DoublyStochastic {
         scratch.restart(&self.initial, cells);
         for position in 0..positions.end {
             let at = tokens[position] as usize;
-            if position > 0 {
+            if position >= self.from {
                 let entry = tokens[position - 1] as usize * states + at;
                 scratch.observe(entry, cells);
                 let least = LEAST_EFFECTIVE_SHARE * scratch.weights.len() as f64;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::bayes::Bayes;
 use super::{EffectiveSamples, Scratch, normalize};
-use crate::chain::{Law, StationarySolver, TaskPrior};
+use crate::chain::{Law, Start, StationarySolver, TaskPrior};
 use crate::invalid::Invalid;
 
 /// The predictor; see the top of this file.
@@ -26,15 +26,19 @@ struct Part {
 }
 
 impl Mixture {
-    /// Components with their prior weights; at least one.
+    /// Components with their prior weights, at least one, for sequences that start in the same way.
     pub fn new<'a>(
         states: usize,
+        start: Start,
         parts: impl Iterator<Item = (f64, &'a TaskPrior)>,
     ) -> Result<Self, Invalid> {
         let mut scratch = Scratch::default();
         let part = |(weight, prior): (f64, &TaskPrior)| {
-            let bayes = Bayes::new(prior)?;
-            let first = first_symbol_law(prior, &bayes, &mut scratch)?;
+            let bayes = Bayes::new(&prior.clone().starting(start))?;
+            let first = match start {
+                Start::Stationary {} => first_symbol_law(prior, &bayes, &mut scratch)?,
+                Start::Uniform {} => vec![1.0 / states as f64; states],
+            };
             let ln_start = first.iter().map(|p| libm::log(weight * p)).collect();
             Ok(Part {
                 bayes,
@@ -112,7 +116,7 @@ impl Mixture {
 #[derive(Debug, Default)]
 struct OfParts(Vec<f64>);
 
-/// The law of the first symbol under a prior. For a pool, it is the mean over its chains. Otherwise,
+/// The law of the first symbol under a prior, from the stationary law. For a pool, it is the mean over its chains. Otherwise,
 /// because sequences are stationary, the second symbol has the same law: it is the one that the predictions
 /// after one symbol leave invariant.
 fn first_symbol_law(

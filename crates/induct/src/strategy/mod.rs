@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | uniform | nothing | `uniform` |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
-//! | bayes-unigram | how stationary laws are distributed | `bayes_unigram` |
-//! | bayes | the prior over chains, including the stationary start | `bayes`, which chooses a method |
+//! | bayes-unigram | how stationary laws are distributed; it takes the first symbol for one like all others | `bayes_unigram` |
+//! | bayes | the prior over chains, and how sequences start | `bayes`, which chooses a method |
 //! | oracle | the chain itself | `oracle` |
 //!
 //! The methods of `bayes` are `two_state`, `posterior_sample`, `doubly_stochastic`, `tables` and `mixture`.

@@ -18,6 +18,8 @@ pub struct Ngram {
     /// `[k]`
     alpha: Vec<f64>,
     alpha_sum: f64,
+    /// Position of the first symbol that counts.
+    from: usize,
 }
 
 pub(super) static ENTRY: Entry = Entry {
@@ -84,7 +86,13 @@ impl Ngram {
             contexts: alpha.len().pow(m as u32 - 1),
             alpha: alpha.to_vec(),
             alpha_sum: alpha.iter().sum(),
+            from: m - 1,
         }
+    }
+
+    /// The same, if nothing is learned from the symbols before position `from`, at least m−1.
+    pub(super) fn counting_from(self, from: usize) -> Self {
+        Self { from, ..self }
     }
 
     /// Writes the distributions at `positions` into `out` ([positions, k]).
@@ -99,14 +107,14 @@ impl Ngram {
         out: &mut [f64],
     ) {
         let Counts(counts) = counts;
-        let (states, order) = (self.alpha.len(), self.m - 1);
+        let states = self.alpha.len();
         if counts.len() < self.contexts * states {
             counts.resize(self.contexts * states, 0);
         }
         let seen = &tokens[..positions.end];
         let mut context = 0;
         for (position, &symbol) in seen.iter().enumerate() {
-            if position >= order {
+            if position >= self.from {
                 counts[context * states + symbol as usize] += 1;
             }
             context = slide(context, symbol, states, self.contexts);

@@ -3,7 +3,8 @@
 //! If sequences did not start from the stationary law, the posterior would be Dirichlet: α plus
 //! counts, row by row. So tables are drawn from that, and each is weighted by the stationary
 //! probability of how the sequence started. The weights are probabilities and stay in one range
-//! whatever the length, so a few hundred tables suffice.
+//! whatever the length, so a few hundred tables suffice. (If every context is equally likely at the start, all
+//! weights are equal, and counting would do.)
 //!
 //! A Dirichlet row is a row of Gamma(α + count) variates over their sum, and
 //! Gamma(c + 1) = Gamma(c) + Exp(1): one more symbol costs one exponential variate per table. All
@@ -15,7 +16,8 @@ use rand_distr::{Distribution, Exp1, Gamma};
 
 use super::EffectiveSamples;
 use crate::chain::{
-    Address, DrawError, Purpose, Rows, StationarySolver, TaskPrior, contexts_with_prefix, slide,
+    Address, DrawError, Purpose, Rows, Start, StationarySolver, TaskPrior, contexts_with_prefix,
+    slide,
 };
 
 /// Lower bounds on the sum of a row's Gamma variates before its first count, and on each of them.
@@ -31,6 +33,7 @@ pub(super) struct PosteriorSample {
     alpha: Vec<f64>,
     order: usize,
     contexts: usize,
+    start: Start,
     /// Gamma(α) variates, [tables, contexts, k].
     initial: Vec<f64>,
     /// Where the exponentials come from.
@@ -62,6 +65,7 @@ impl PosteriorSample {
             alpha: rows.alpha().to_vec(),
             order: prior.ngram() - 1,
             contexts: tables[0].contexts(),
+            start: prior.start(),
             initial,
             increments: stream(2),
         })
@@ -119,8 +123,9 @@ impl PosteriorSample {
         out.fill(0.0);
         for variates in variates.chunks_exact(self.contexts * states) {
             shares(variates, states, probs);
-            if solver.solve(probs, states, law).is_err() {
-                // Every share is positive, so only underflow can get here: the start carries no information.
+            if !self.start.is_stationary() || solver.solve(probs, states, law).is_err() {
+                // The start carries no information: it never does, or there was an underflow, since every
+                // share is positive.
                 law.fill(1.0 / self.contexts as f64);
             }
             let weight: f64 = law[start.clone()].iter().sum();

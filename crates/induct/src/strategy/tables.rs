@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::EffectiveSamples;
-use crate::chain::{TransitionTable, contexts_with_prefix, slide};
+use crate::chain::{Start, TransitionTable, contexts_with_prefix, slide};
 
 /// The tables, stored entry by entry, so that the inner loop runs over tables.
 #[derive(Clone, Debug)]
@@ -16,14 +16,14 @@ pub(super) struct Tables {
     order: usize,
     /// [contexts, k, tables]
     probs: Vec<f64>,
-    /// Stationary laws, [contexts, tables].
+    /// Laws of the first context, [contexts, tables].
     starts: Vec<f64>,
     count: usize,
 }
 
 impl Tables {
     /// The given tables (at least one), equally likely before anything is seen.
-    pub fn new(tables: &[TransitionTable]) -> Self {
+    pub fn new(tables: &[TransitionTable], start: Start) -> Self {
         let (states, contexts) = (tables[0].states(), tables[0].contexts());
         let mut probs = Vec::with_capacity(contexts * states * tables.len());
         let mut starts = Vec::with_capacity(contexts * tables.len());
@@ -31,7 +31,10 @@ impl Tables {
             for symbol in 0..states {
                 probs.extend(tables.iter().map(|table| table.row(context)[symbol]));
             }
-            starts.extend(tables.iter().map(|table| table.stationary()[context]));
+            starts.extend(tables.iter().map(|table| match start {
+                Start::Stationary {} => table.stationary()[context],
+                Start::Uniform {} => 1.0 / contexts as f64,
+            }));
         }
         Self {
             states,
@@ -103,7 +106,7 @@ impl Tables {
         super::normalize(out)
     }
 
-    /// While a context is incomplete, only the stationary laws predict; returns the effective sample size.
+    /// While a context is incomplete, only the laws of the start predict; returns the effective sample size.
     fn predict_start(&self, seen: &[u8], weights: &mut Vec<f64>, out: &mut [f64]) -> f64 {
         weights.clear();
         weights.resize(self.count, 0.0);
@@ -250,7 +253,7 @@ mod tests {
             let rows = [vec![stay, 1.0 - stay], vec![1.0, 0.0]];
             TransitionTable::from_rows(2, 2, &rows).unwrap()
         };
-        let tables = Tables::new(&[table(0.25), table(0.75)]);
+        let tables = Tables::new(&[table(0.25), table(0.75)], Start::default());
         let mut out = [0.0; 2];
         // 1 is never followed by 1.
         let effective = tables.predict(&[1, 1, 0], 2..3, &mut Scratch::default(), &mut out);

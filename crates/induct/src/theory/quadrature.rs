@@ -116,6 +116,12 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
         prior.ngram(),
         "2: exact averages are known for Markov chains only",
     )?;
+    require(
+        prior.start().is_stationary(),
+        "start",
+        "\"uniform\"",
+        "\"stationary\": exact averages are known for sequences that start from the stationary law only",
+    )?;
     let uniform = |rows: &Rows| rows.alpha().iter().all(|&alpha| alpha == 1.0);
     let two = prior.states() == 2;
     match prior.law() {

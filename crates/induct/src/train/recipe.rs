@@ -9,7 +9,7 @@ use super::memory::MemoryEstimate;
 use super::optimizer::{FreezeSpec, GroupSpec, OptimizerSpec, Updater};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
-use crate::chain::{PriorSpec, TaskPrior, check_task};
+use crate::chain::{PriorSpec, Start, TaskPrior, check_task};
 use crate::invalid::{Invalid, require};
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::strategy::Strategy;
@@ -71,6 +71,9 @@ pub struct TaskSpec {
     pub length: usize,
     /// The prior that chains are drawn from.
     pub prior: PriorSpec,
+    /// How sequences start: those of the curriculum and of test sets too.
+    #[serde(skip_serializing_if = "Start::is_stationary")]
+    pub start: Start,
 }
 
 impl Default for TaskSpec {
@@ -80,6 +83,7 @@ impl Default for TaskSpec {
             ngram: 2,
             length: 100,
             prior: PriorSpec::default(),
+            start: Start::default(),
         }
     }
 }
@@ -276,14 +280,19 @@ impl Recipe {
 
     /// The task's prior, ready to draw from.
     pub fn prior(&self) -> Result<TaskPrior, Invalid> {
-        TaskPrior::new(&self.task.prior, self.task.states, self.task.ngram)
+        self.task_prior(&self.task.prior)
             .map_err(|invalid| invalid.within("task"))
+    }
+
+    /// A prior over the task's chains, whose sequences start as the task says.
+    fn task_prior(&self, spec: &PriorSpec) -> Result<TaskPrior, Invalid> {
+        let prior = TaskPrior::new(spec, self.task.states, self.task.ngram)?;
+        Ok(prior.starting(self.task.start))
     }
 
     /// The prior of test set `index` of `record.tests`.
     pub fn test_prior(&self, index: usize) -> Result<TaskPrior, Invalid> {
-        let spec = &self.record.tests[index].prior;
-        TaskPrior::new(spec, self.task.states, self.task.ngram)
+        self.task_prior(&self.record.tests[index].prior)
             .map_err(|invalid| invalid.within(&format!("record.tests[{index}]")))
     }
 
@@ -318,7 +327,8 @@ impl Recipe {
         let mut stages = vec![(0, self.prior()?)];
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
-            let prior = TaskPrior::new(&stage.prior, self.task.states, self.task.ngram)
+            let prior = self
+                .task_prior(&stage.prior)
                 .map_err(|invalid| invalid.within(&field))?;
             stages.push((stage.from, prior));
         }

@@ -107,7 +107,7 @@ fn shapes() -> Entry {
 fn order() -> Entry {
     let spec = TransformerSpec {
         width: 4,
-        init_std: 0.7,
+        init_std: 0.7.into(),
         ..TransformerSpec::default()
     };
     let model = Model::new(&ModelSpec::Transformer(spec), K, T).expect("a transformer");

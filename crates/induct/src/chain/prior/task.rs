@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::start::Start;
 use super::super::stationary::StationarySolver;
 use super::super::stream::{Address, Generator};
 use super::super::table::{MAX_CONTEXTS, MAX_STATES, TransitionTable};
@@ -26,6 +27,7 @@ use crate::invalid::{Invalid, require};
 pub struct TaskPrior {
     states: usize,
     ngram: usize,
+    start: Start,
     prior: Arc<dyn Prior>,
     /// The name, if another program supplies the prior: its draws are then checked.
     custom: Option<String>,
@@ -72,9 +74,20 @@ impl TaskPrior {
         Ok(Self {
             states,
             ngram,
+            start: Start::default(),
             prior,
             custom,
         })
+    }
+
+    /// The same prior, for sequences that start in another way.
+    pub fn starting(self, start: Start) -> Self {
+        Self { start, ..self }
+    }
+
+    /// How sequences start; from the stationary law, unless [`starting`](Self::starting) has changed it.
+    pub fn start(&self) -> Start {
+        self.start
     }
 
     /// Number of symbols, k.
@@ -117,7 +130,9 @@ impl TaskPrior {
     ) -> Result<(), DrawError> {
         let mut draft = Draft::new(table, solver);
         draft.draw_from(self, rng);
-        draft.finish()
+        draft.finish()?;
+        table.set_start(self.start);
+        Ok(())
     }
 
     /// `count` tables; table `i` is drawn from stream `i` of `address`.

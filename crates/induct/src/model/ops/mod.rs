@@ -9,3 +9,4 @@ pub(crate) mod convolution;
 pub mod gelu;
 pub mod layer_norm;
 pub mod linear;
+pub mod relu;

@@ -8,7 +8,8 @@ use crate::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior, TokenBlock, 
 use crate::lanes::LANES;
 use crate::model::engine::Forwarded;
 use crate::model::{
-    Heads, Kernel, MinimalForm, MinimalSpec, Model, ModelSpec, Positions, TransformerSpec,
+    Activation, Heads, Kernel, MinimalForm, MinimalSpec, Model, ModelSpec, OutputProjection,
+    Positions, TransformerSpec,
 };
 
 /// Transformers that together use every parameter group, every kind of position and uneven sizes.
@@ -38,6 +39,22 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
                 ..TransformerSpec::default()
             }));
         }
+    }
+    for (positions, heads, mlp, layer_norm) in [
+        (Positions::RelativeKey, Heads::Every(1), false, false),
+        (Positions::RelativeQuery, Heads::Every(1), false, true),
+        (Positions::Absolute, Heads::PerLayer(vec![1, 2]), true, true),
+    ] {
+        specs.push(ModelSpec::Transformer(TransformerSpec {
+            heads,
+            width: 6,
+            positions,
+            mlp,
+            activation: Activation::Relu,
+            layer_norm,
+            output_projection: OutputProjection::Always,
+            ..TransformerSpec::default()
+        }));
     }
     for form in [MinimalForm::Linear, MinimalForm::Softmax] {
         specs.push(ModelSpec::Minimal(MinimalSpec {

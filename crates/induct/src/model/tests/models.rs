@@ -4,7 +4,7 @@ use super::{architectures, logits, paths, tokens, weights};
 use crate::lanes::LANES;
 use crate::model::ops::attention::AttnRow;
 use crate::model::{
-    Heads, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec,
+    Heads, InitStd, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec,
     TransformerStart, twin,
 };
 
@@ -107,6 +107,45 @@ fn starting_weights_depend_on_the_seed_only() {
     // Printed by this model when its starting weights were first checked as above. A change means that old
     // recipes no longer reproduce.
     assert_eq!(first[..3], STABLE_START);
+}
+
+#[test]
+fn groups_start_at_their_own_scale() {
+    let spec = |init_std| {
+        ModelSpec::Transformer(TransformerSpec {
+            heads: Heads::Every(2),
+            layer_norm: true,
+            init_std,
+            ..TransformerSpec::default()
+        })
+    };
+    let by_group = [
+        ("default", 0.04),
+        ("W_O", 0.01),
+        ("layers.1.W_O", 0.0),
+        ("unembed", 0.08),
+    ];
+    let by_group = by_group.map(|(name, std)| (name.to_owned(), std));
+    let grouped = Model::new(&spec(InitStd::ByGroup(by_group.into())), 2, 100).unwrap();
+    let plain = Model::new(&spec(0.02.into()), 2, 100).unwrap();
+    let (scaled, params) = (grouped.start(3), plain.start(3));
+    for tensor in plain.layout().tensors() {
+        let factor = match tensor.name.as_str() {
+            "layers.0.W_O" => 0.5,
+            "layers.1.W_O" => 0.0,
+            "unembed.P" => 4.0,
+            _ if tensor.is_in("gain") || tensor.is_in("bias") => 1.0,
+            _ => 2.0,
+        };
+        let range = tensor.range.clone();
+        for (scaled, plain) in scaled[range.clone()].iter().zip(&params[range]) {
+            assert!(
+                (scaled - factor * plain).abs() <= 1e-6 * plain.abs(),
+                "{}",
+                tensor.name
+            );
+        }
+    }
 }
 
 const STABLE_START: [f32; 3] = [0.002_650_191_5, -0.019_221_125, 0.018_967_379];

@@ -4,7 +4,7 @@
 //! ```text
 //! h⁰_i = E[x_i] (+ absolute position)
 //! h′   = h + Attn(norm h) (W_O)          for every layer
-//! h″   = h′ + MLP(norm h′)               if it has one
+//! h″   = h′ + MLP(norm h′)               if it has one: activation(x W_in + b_in) W_out + b_out
 //! logits = norm(h) P
 //! ```
 //!
@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use super::layout::Layout;
 use super::ops::attention::RelativeTerm;
-use super::spec::{Positions, TransformerSpec};
+use super::spec::{Activation, OutputProjection, Positions, TransformerSpec};
 use crate::invalid::{Invalid, require};
 
 /// A transformer's shape and where its parameters are.
@@ -33,6 +33,7 @@ pub struct Transformer {
     /// [t, d], for absolute positions
     pub(in crate::model) embed_positions: Option<Range<usize>>,
     pub(in crate::model) layers: Vec<Layer>,
+    pub(in crate::model) activation: Activation,
     pub(in crate::model) final_norm: Option<Norm>,
     /// [d, k]
     pub(in crate::model) unembed: Range<usize>,
@@ -48,7 +49,7 @@ pub(in crate::model) struct Layer {
     pub w_q: Range<usize>,
     pub w_k: Range<usize>,
     pub w_v: Range<usize>,
-    /// [d, d], when there are several heads
+    /// [d, d], where there is an output projection
     pub w_o: Option<Range<usize>>,
     /// [t, d], for relative positions
     pub v: Option<Range<usize>>,
@@ -90,12 +91,6 @@ impl Transformer {
             spec.width,
             &format!("a width from 1 to {MAX_WIDTH}"),
         )?;
-        require(
-            (0.0..=1000.0).contains(&spec.init_std),
-            "init_std",
-            spec.init_std,
-            "a number from 0 to 1000",
-        )?;
         let width = spec.width;
         let heads = spec.heads.resolve(spec.layers, width)?;
         let mut layout = Layout::default();
@@ -109,7 +104,7 @@ impl Transformer {
                 w_q: layout.push(format!("layers.{l}.W_Q"), &[width, width], true),
                 w_k: layout.push(format!("layers.{l}.W_K"), &[width, width], true),
                 w_v: layout.push(format!("layers.{l}.W_V"), &[width, width], true),
-                w_o: (heads[l] > 1)
+                w_o: (heads[l] > 1 || spec.output_projection == OutputProjection::Always)
                     .then(|| layout.push(format!("layers.{l}.W_O"), &[width, width], true)),
                 v: spec
                     .positions
@@ -120,6 +115,7 @@ impl Transformer {
             .collect();
         let final_norm = norm(&mut layout, spec, "final_norm");
         let unembed = layout.push("unembed.P".into(), &[width, states], true);
+        spec.init_std.check(&layout)?;
         Ok(Self {
             states,
             length,
@@ -132,6 +128,7 @@ impl Transformer {
             embed,
             embed_positions,
             layers,
+            activation: spec.activation,
             final_norm,
             unembed,
             layout,

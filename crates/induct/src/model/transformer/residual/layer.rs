@@ -9,7 +9,8 @@ use super::scratch::{Scratch, Slopes};
 use crate::lanes::Lane;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
 use crate::model::ops::attention::placed;
-use crate::model::ops::{gelu, linear};
+use crate::model::ops::{gelu, linear, relu};
+use crate::model::spec::Activation;
 use crate::model::transformer::MLP_FACTOR;
 
 /// Activations of one layer.
@@ -277,7 +278,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out
+    /// h″ = h′ + activation(norm(h′) W_in + b_in) W_out + b_out
     fn mlp(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
         let Some(mlp) = &self.shape.layers[l].mlp else {
             return;
@@ -299,7 +300,10 @@ impl<'a> Pass<'a> {
         let (w_in, b_in) = (mlp.w_in.clone(), mlp.b_in.clone());
         let (w_in, b_in) = (&self.params[w_in], &self.params[b_in]);
         linear::forward(level, source, w_in, b_in, d, hidden);
-        gelu::forward(level, hidden, active);
+        match self.shape.activation {
+            Activation::Gelu => gelu::forward(level, hidden, active),
+            Activation::Relu => relu::forward(level, hidden, active),
+        }
         let after = match rest.first_mut() {
             Some(next) => &mut next.input[span.clone()],
             None => &mut work.resid[span.clone()],
@@ -388,7 +392,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// h″ = h′ + gelu(norm(h′) W_in + b_in) W_out + b_out: adds what comes through
+    /// h″ = h′ + activation(norm(h′) W_in + b_in) W_out + b_out: adds what comes through
     /// the MLP to dh′, which holds dh″.
     fn mlp_backward(
         self,
@@ -408,11 +412,11 @@ impl<'a> Pass<'a> {
         let d_hidden = &mut slopes.hidden[wide_span.clone()];
         let d_after = &slopes.resid[span.clone()];
         linear::bias_backward(level, d_after, &mut grads[mlp.b_out.clone()]);
-        let (active, gelu_slopes) = (&saved.active[wide_span.clone()], &saved.hidden[wide_span]);
+        let (active, its_slopes) = (&saved.active[wide_span.clone()], &saved.hidden[wide_span]);
         let d_w_out = &mut grads[mlp.w_out.clone()];
         linear::weight_backward(level, active, wide, d, d_after, d_w_out);
         let w_out = &self.params[mlp.w_out.clone()];
-        linear::input_backward_through(level, w_out, wide, d_after, gelu_slopes, d_hidden);
+        linear::input_backward_through(level, w_out, wide, d_after, its_slopes, d_hidden);
         linear::bias_backward(level, d_hidden, &mut grads[mlp.b_in.clone()]);
         let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed[..]);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
