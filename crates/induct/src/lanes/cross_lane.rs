@@ -74,6 +74,37 @@ pub fn add_slid_products(
     }
 }
 
+/// Adds Σ_n Σ_lanes x_n[a] · turned_s[n][lane] to the numbers of `sums` that begin at a `stride` + 8 s: products
+/// of single numbers with vectors that [`transpose`] has turned over. Rows of `sums` have `width` numbers.
+pub fn add_turned_products<const S: usize>(
+    level: Level,
+    x: Strided<Lane>,
+    turned: [&[[Lane; LANES]]; S],
+    width: usize,
+    stride: usize,
+    sums: &mut [f32],
+) {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are available"
+        )]
+        // SAFETY: the level exists only where AVX2 and FMA were detected.
+        Level::Avx2(_) => unsafe { avx::add_turned_products(x, turned, width, stride, sums) },
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are available"
+        )]
+        // SAFETY: the level exists only where AVX-512 VL, AVX2 and FMA were detected.
+        Level::Avx512(_) => unsafe {
+            avx::add_many_turned_products(x, turned, width, stride, sums)
+        },
+        _ => portable::add_turned_products(x, turned, width, stride, sums),
+    }
+}
+
 fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES]]) {
     match level {
         #[cfg(target_arch = "x86_64")]
@@ -98,6 +129,16 @@ pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
         // SAFETY: both levels exist only where AVX2 was detected.
         Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::transpose(tiles) },
         _ => portable::transpose(tiles),
+    }
+}
+
+/// Adds the numbers of some vectors to those of a row, as far as it goes.
+#[inline(always)]
+fn add_row(vectors: &[Lane], row: &mut [f32]) {
+    for (row, vector) in row.chunks_mut(LANES).zip(vectors) {
+        for (sum, part) in row.iter_mut().zip(vector.0) {
+            *sum += part;
+        }
     }
 }
 
@@ -131,6 +172,27 @@ mod portable {
                 }
             }
             *sum += of_each(&eight);
+        }
+    }
+
+    pub fn add_turned_products<const S: usize>(
+        x: Strided<Lane>,
+        turned: [&[[Lane; LANES]]; S],
+        width: usize,
+        stride: usize,
+        sums: &mut [f32],
+    ) {
+        for a in 0..x.stride {
+            let mut parts = [Lane::ZERO; S];
+            for n in 0..turned[0].len() {
+                let factors = x.row(n, x.stride)[a];
+                for lane in 0..LANES {
+                    for s in 0..S {
+                        parts[s] += turned[s][n][lane] * factors.0[lane];
+                    }
+                }
+            }
+            super::add_row(&parts, &mut sums[a * stride..][..width]);
         }
     }
 
@@ -220,6 +282,73 @@ mod avx {
                 }
             }
             *sum = lane(_mm256_add_ps(vector(*sum), of_each(&eight)));
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub fn add_turned_products<const S: usize>(
+        x: Strided<Lane>,
+        turned: [&[[Lane; LANES]]; S],
+        width: usize,
+        stride: usize,
+        sums: &mut [f32],
+    ) {
+        let (whole, all) = (x.stride - x.stride % 4, x.stride);
+        for a in (0..whole).step_by(4) {
+            turned_tile::<4, S>(x, turned, a, (width, stride), sums);
+        }
+        for a in whole..all {
+            turned_tile::<1, S>(x, turned, a, (width, stride), sums);
+        }
+    }
+
+    /// The same with 32 registers.
+    #[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
+    pub fn add_many_turned_products<const S: usize>(
+        x: Strided<Lane>,
+        turned: [&[[Lane; LANES]]; S],
+        width: usize,
+        stride: usize,
+        sums: &mut [f32],
+    ) {
+        let (whole, all) = (x.stride - x.stride % 8, x.stride);
+        for a in (0..whole).step_by(8) {
+            turned_tile::<8, S>(x, turned, a, (width, stride), sums);
+        }
+        for a in whole..all {
+            turned_tile::<1, S>(x, turned, a, (width, stride), sums);
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    #[inline]
+    fn turned_tile<const A: usize, const S: usize>(
+        x: Strided<Lane>,
+        turned: [&[[Lane; LANES]]; S],
+        first: usize,
+        (width, stride): (usize, usize),
+        sums: &mut [f32],
+    ) {
+        let mut parts = [[_mm256_setzero_ps(); S]; A];
+        let count = turned[0].len();
+        let turned = turned.map(|panel| &panel[..count]);
+        for n in 0..count {
+            let factors: &[Lane; A] = x.row(n, x.stride)[first..]
+                .first_chunk()
+                .expect("A numbers");
+            for lane in 0..LANES {
+                for a in 0..A {
+                    let factor = _mm256_broadcast_ss(&factors[a].0[lane]);
+                    for s in 0..S {
+                        let vector = vector(turned[s][n][lane]);
+                        parts[a][s] = _mm256_fmadd_ps(factor, vector, parts[a][s]);
+                    }
+                }
+            }
+        }
+        for a in 0..A {
+            let row = &mut sums[(first + a) * stride..][..width];
+            super::add_row(&parts[a].map(lane), row);
         }
     }
 

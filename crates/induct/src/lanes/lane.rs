@@ -59,6 +59,16 @@ impl Lane {
         each_lane!(|lane| self.0[lane].max(other.0[lane]))
     }
 
+    /// The larger of two numbers, lane by lane. If one of them is NaN, the second: that takes one instruction.
+    #[inline(always)]
+    pub fn larger(self, other: Self) -> Self {
+        each_lane!(|lane| if self.0[lane] > other.0[lane] {
+            self.0[lane]
+        } else {
+            other.0[lane]
+        })
+    }
+
     /// The absolute value.
     #[inline(always)]
     pub fn abs(self) -> Self {
@@ -174,6 +184,14 @@ impl Lane {
             self.0[lane]
         });
         x.exp2_clamped::<FUSED>()
+    }
+
+    /// [`exp2_clamped`](Self::exp2_clamped) of two at once: neither waits for the other.
+    #[inline(always)]
+    pub fn exp2_pair_clamped<const FUSED: bool>(x: [Self; 2]) -> [Self; 2] {
+        let least = Lane::splat(-126.0);
+        // (What is not a number stays so.)
+        Lane::exp2_pair_in_range::<FUSED>([least.larger(x[0]), least.larger(x[1])])
     }
 
     /// 2^x for |x| ≤ 126, for two at once: neither waits for the other. Relative error below 3·10⁻⁷.

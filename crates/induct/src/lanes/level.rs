@@ -133,12 +133,19 @@ impl Level {
 /// Compiles a kernel once for every level, and gives it the level as its first argument:
 /// `leveled!(fn name<const FUSED: bool>(x: &[Lane]) { … })` is called as `name(level, x)`.
 ///
-/// `FUSED` says whether multiplication and addition are fused. Further constants may follow it; the caller
-/// chooses them (`name::<3>(level, x)`). Everything a kernel calls in hot loops must be `#[inline(always)]`:
-/// closures are compiled separately and lose the instructions.
+/// `FUSED` says whether multiplication and addition are fused. `tall TALL` may follow it: how many rows a tile
+/// of sums should have, which is four where there are 32 registers and two elsewhere. Further constants may
+/// follow; the caller chooses them (`name::<3>(level, x)`). Everything a kernel calls in hot loops must be
+/// `#[inline(always)]`: closures are compiled separately and lose the instructions.
 macro_rules! leveled {
+    (@few $tall:ident) => {
+        2
+    };
+    (@many $tall:ident) => {
+        4
+    };
     ($(#[$meta:meta])* $vis:vis fn $name:ident
-        <const $fused:ident: bool $(, const $flag:ident: $kind:ty)* $(,)?>
+        <const $fused:ident: bool $(, tall $tall:ident)? $(, const $flag:ident: $kind:ty)* $(,)?>
         ($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
@@ -148,26 +155,26 @@ macro_rules! leveled {
         ) $(-> $out)? {
             #[inline(always)]
             #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
-            fn generic<const $fused: bool, $(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? $body
+            fn generic<const $fused: bool, $(const $tall: usize,)? $(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? $body
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
             fn avx2<$(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? {
-                generic::<true $(, $flag)*>($($argument),*)
+                generic::<true, $({ $crate::lanes::level::leveled!(@few $tall) },)? $($flag),*>($($argument),*)
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
             #[allow(clippy::too_many_arguments, reason = "kernels take their buffers one by one")]
             fn avx512<$(const $flag: $kind),*>($($argument: $type),*) $(-> $out)? {
-                generic::<true $(, $flag)*>($($argument),*)
+                generic::<true, $({ $crate::lanes::level::leveled!(@many $tall) },)? $($flag),*>($($argument),*)
             }
             match level {
                 $crate::lanes::Level::Portable => {
-                    generic::<false $(, $flag)*>($($argument),*)
+                    generic::<false, $({ $crate::lanes::level::leveled!(@few $tall) },)? $($flag),*>($($argument),*)
                 }
                 #[cfg(target_arch = "aarch64")]
                 $crate::lanes::Level::Neon => {
-                    generic::<true $(, $flag)*>($($argument),*)
+                    generic::<true, $({ $crate::lanes::level::leveled!(@few $tall) },)? $($flag),*>($($argument),*)
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[expect(unsafe_code, reason = "the level proves that the instructions are available")]

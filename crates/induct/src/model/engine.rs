@@ -44,8 +44,8 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
         logits: &mut [Lane],
     );
 
-    /// Forward, loss and backward: adds the gradient with respect to the prepared parameters, by lane. `loss`
-    /// receives logits as they are computed and returns their gradient; both are [rows, k].
+    /// Forward, loss and backward: adds the gradient with respect to the prepared parameters. `loss` receives
+    /// logits as they are computed and returns their gradient; both are [rows, k].
     fn gradient(
         &self,
         prepared: &Self::Prepared,
@@ -53,11 +53,16 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
         scratch: &mut Self::Scratch,
         logits: LogitBuffers,
         loss: LossRows,
-        grads: &mut [Lane],
+        grads: BlockGradient,
     );
 
     /// Length of that gradient.
     fn gradient_len(&self) -> usize;
+
+    /// How many of its numbers, the first ones, come summed over lanes.
+    fn summed_len(&self) -> usize {
+        0
+    }
 
     /// Carries that gradient, summed over lanes and blocks, back to the parameters: writes it into `grads`.
     fn pull_back(
@@ -85,6 +90,14 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
 
     /// Multiplications for the gradient of one sequence, counted from the formulas.
     fn multiplications(&self) -> usize;
+}
+
+/// The gradient of one block: numbers that the engine sums over lanes, and then those that it leaves by lane.
+pub(crate) struct BlockGradient<'a> {
+    /// The first [`Engine::summed_len`] numbers.
+    pub summed: &'a mut [f32],
+    /// The others, up to [`Engine::gradient_len`].
+    pub by_lane: &'a mut [Lane],
 }
 
 /// Logits and their gradient, [rows, k] each.
@@ -128,7 +141,8 @@ pub(crate) trait Evaluate: Debug + Send + Sync {
     fn set(&mut self, params: &[f32]);
     /// Computes the logits of the positions from `first` on, and passes them to `see`.
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded));
-    /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane.
+    /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane. Only for
+    /// engines that sum nothing over lanes.
     fn gradient_by_lane(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [Lane]);
     /// The same, summed over lanes.
     fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]);
@@ -215,17 +229,18 @@ struct Prepared<E: Engine> {
 }
 
 impl<E: Engine> Prepared<E> {
-    /// Writes the gradient by lane into `grads`, using the given buffers.
+    /// Writes the gradient into `grads`, using the given buffers.
     fn gradient_in(
         &self,
         buffers: &mut Buffers<E::Scratch>,
         inputs: &[[u8; LANES]],
         loss: LossRows,
-        grads: &mut [Lane],
+        grads: BlockGradient,
     ) {
         let engine = &self.workshop.engine;
         let used = inputs.len() * engine.shape()[1];
-        grads.fill(Lane::ZERO);
+        grads.summed.fill(0.0);
+        grads.by_lane.fill(Lane::ZERO);
         let logits = (&mut buffers.logits[..used], &mut buffers.d_logits[..used]);
         engine.gradient(
             &self.prepared,
@@ -257,16 +272,26 @@ impl<E: Engine> Evaluate for Prepared<E> {
     }
 
     fn gradient_by_lane(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [Lane]) {
+        let grads = BlockGradient {
+            summed: &mut [],
+            by_lane: grads,
+        };
         self.workshop
             .with_buffers(|buffers| self.gradient_in(buffers, inputs, loss, grads));
     }
 
     fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]) {
         self.workshop.with_buffers(|buffers| {
+            let engine = &self.workshop.engine;
+            let (summed, rest) = grads.split_at_mut(engine.summed_len());
             let mut by_lane = std::mem::take(&mut buffers.grads);
-            by_lane.resize(grads.len(), Lane::ZERO);
-            self.gradient_in(buffers, inputs, loss, &mut by_lane);
-            cross_lane::sum_lanes(self.workshop.engine.level(), &by_lane, grads);
+            by_lane.resize(rest.len(), Lane::ZERO);
+            let grads = BlockGradient {
+                summed,
+                by_lane: &mut by_lane,
+            };
+            self.gradient_in(buffers, inputs, loss, grads);
+            cross_lane::sum_lanes(engine.level(), &by_lane, rest);
             buffers.grads = by_lane;
         });
     }

@@ -163,7 +163,8 @@ impl Evaluator {
         self.inner.forward(inputs, first, see);
     }
 
-    /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane.
+    /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane. Only for models
+    /// whose engine sums nothing over lanes: the minimal model, and those in coordinates.
     pub(crate) fn gradient_by_lane(
         &self,
         inputs: &[[u8; LANES]],

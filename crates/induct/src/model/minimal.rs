@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Array;
-use super::engine::{Engine, LogitBuffers, LossRows};
+use super::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
 use super::layout::Layout;
 use super::ops::attention::AttnProbe;
 use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
@@ -174,12 +174,12 @@ impl Engine for MinimalEngine {
         scratch: &mut Scratch,
         (logits, d_logits): LogitBuffers,
         loss: LossRows,
-        grads: &mut [Lane],
+        grads: BlockGradient,
     ) {
         let (shape, level) = (&self.shape, self.level);
         shape.forward(level, params, inputs, scratch, logits);
         loss(0..inputs.len(), logits, d_logits);
-        shape.backward(level, params, inputs, scratch, d_logits, grads);
+        shape.backward(level, params, inputs, scratch, d_logits, grads.by_lane);
     }
 
     fn gradient_len(&self) -> usize {

@@ -1,19 +1,20 @@
 //! y_i = x_i W (+ b): a row vector times a matrix, at every position.
 //!
 //! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ multiply lanes with
-//! plain numbers, and xᵀ dy multiplies lanes with lanes. Shapes: x, dx [rows, inner], W, dW
+//! plain numbers; xᵀ dy multiplies lanes with lanes or, summed over lanes, plain numbers with dy turned over. Shapes: x, dx [rows, inner], W, dW
 //! [inner, outer], y, dy [rows, outer].
 
-use crate::lanes::{Lane, Level, leveled};
+use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose};
+use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::matrix::Matrix;
 
-/// Sides of a tile: its 8 sums keep both multipliers of a core busy and leave registers for the operands.
-const TALL: usize = 2;
+/// Columns of a tile of sums. Its rows are as many as the registers allow (`TALL`): eight sums keep both
+/// multipliers of a core busy, and sixteen also hide how long each takes.
 const BROAD: usize = 4;
 
 /// Calls `$tile::<FUSED, n>` along `0..$count`, with tiles of [`BROAD`] and, for the remainder, 2 and 1.
 macro_rules! along {
-    ($count:expr, |$start:ident| $tile:ident::<$($flag:tt),*>($($argument:expr),* $(,)?)) => {
+    ($count:expr, |$start:ident| $tile:ident::<$($flag:tt),*>($($argument:expr),* $(,)?)) => {{
         let mut $start = 0;
         while $start + BROAD <= $count {
             $tile::<$($flag,)* BROAD>($($argument),*);
@@ -26,7 +27,7 @@ macro_rules! along {
         if $start < $count {
             $tile::<$($flag,)* 1>($($argument),*);
         }
-    };
+    }};
 }
 
 /// Adds x W to y.
@@ -88,9 +89,19 @@ leveled!(
     }
 );
 
+/// Splits `count` rows into tiles of `TALL`, then 2 and 1 for the remainder: (height, end) of each part.
+#[inline(always)]
+pub fn heights<const TALL: usize>(count: usize) -> [(usize, usize); 3] {
+    [
+        (TALL, count - count % TALL),
+        (2, count - count % 2),
+        (1, count),
+    ]
+}
+
 leveled!(
     /// Adds x W to y or, if `BIASED`, sets y to x W + b.
-    fn products<const FUSED: bool, const BIASED: bool>(
+    fn products<const FUSED: bool, tall TALL, const BIASED: bool>(
         x: &[Lane],
         w: &[f32],
         b: &[f32],
@@ -98,35 +109,32 @@ leveled!(
         outer: usize,
         y: &mut [Lane],
     ) {
-        let mut x_rows = x.chunks_exact(TALL * inner);
-        let mut y_rows = y.chunks_exact_mut(TALL * outer);
-        for (x, y) in (&mut x_rows).zip(&mut y_rows) {
-            along!(outer, |c| product_tile::<FUSED, BIASED, TALL>(
-                x, w, b, inner, outer, c, y
-            ));
-        }
-        let (x, y) = (x_rows.remainder(), y_rows.into_remainder());
-        for (x, y) in x.chunks_exact(inner).zip(y.chunks_exact_mut(outer)) {
-            along!(outer, |c| product_tile::<FUSED, BIASED, 1>(
-                x, w, b, inner, outer, c, y
-            ));
+        let mut row = 0;
+        for (height, end) in heights::<TALL>(y.len() / outer) {
+            while row < end {
+                match height {
+                    1 => along!(outer, |c| product_tile::<FUSED, BIASED, 1>(x, w, b, (inner, outer), (row, c), y)),
+                    2 => along!(outer, |c| product_tile::<FUSED, BIASED, 2>(x, w, b, (inner, outer), (row, c), y)),
+                    _ => along!(outer, |c| product_tile::<FUSED, BIASED, TALL>(x, w, b, (inner, outer), (row, c), y)),
+                }
+                row += height;
+            }
         }
     }
 );
 
-/// y[R, column..column + C] += x[R, inner] W[inner, column..column + C], or set to that + b
+/// y[row.., column..column + C] += x[row.., inner] W[inner, column..column + C] for R rows, or set to that + b
 #[inline(always)]
 fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: usize>(
     x: &[Lane],
     w: &[f32],
     b: &[f32],
-    inner: usize,
-    outer: usize,
-    column: usize,
+    (inner, outer): (usize, usize),
+    (row, column): (usize, usize),
     y: &mut [Lane],
 ) {
     let mut sums = [[Lane::ZERO; C]; R];
-    let x_rows: [&[Lane]; R] = rows(x, 0, inner);
+    let x_rows: [&[Lane]; R] = rows(x, row, inner);
     for a in 0..inner {
         let w_row = &w[a * outer + column..][..C];
         for r in 0..R {
@@ -136,7 +144,7 @@ fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: 
         }
     }
     for r in 0..R {
-        let y_row = &mut y[r * outer + column..][..C];
+        let y_row = &mut y[(row + r) * outer + column..][..C];
         if BIASED {
             let b = &b[column..][..C];
             for c in 0..C {
@@ -152,7 +160,7 @@ fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: 
 
 leveled!(
     /// Adds dy Wᵀ to dx or, if `THROUGH`, sets dx to it times the slope.
-    fn input_products<const FUSED: bool, const THROUGH: bool>(
+    fn input_products<const FUSED: bool, tall TALL, const THROUGH: bool>(
         w: &[f32],
         inner: usize,
         outer: usize,
@@ -161,27 +169,17 @@ leveled!(
         slope: &[Lane],
         dx: &mut [Lane],
     ) {
-        let count = dy.len() / outer;
-        let whole = count - count % TALL;
-        for row in (0..whole).step_by(TALL) {
-            along!(inner - data, |a| input_tile::<FUSED, THROUGH, TALL>(
-                dy,
-                w,
-                (inner, outer),
-                (row, data + a),
-                slope,
-                dx
-            ));
-        }
-        for row in whole..count {
-            along!(inner - data, |a| input_tile::<FUSED, THROUGH, 1>(
-                dy,
-                w,
-                (inner, outer),
-                (row, data + a),
-                slope,
-                dx
-            ));
+        let (sides, count) = ((inner, outer), inner - data);
+        let mut row = 0;
+        for (height, end) in heights::<TALL>(dy.len() / outer) {
+            while row < end {
+                match height {
+                    1 => along!(count, |a| input_tile::<FUSED, THROUGH, 1>(dy, w, sides, (row, data + a), slope, dx)),
+                    2 => along!(count, |a| input_tile::<FUSED, THROUGH, 2>(dy, w, sides, (row, data + a), slope, dx)),
+                    _ => along!(count, |a| input_tile::<FUSED, THROUGH, TALL>(dy, w, sides, (row, data + a), slope, dx)),
+                }
+                row += height;
+            }
         }
     }
 );
@@ -234,9 +232,9 @@ fn weight_columns<const FUSED: bool, const C: usize>(
     column: usize,
     dw: &mut [Lane],
 ) {
-    let whole = inner - inner % TALL;
-    for a in (0..whole).step_by(TALL) {
-        weight_tile::<FUSED, TALL, C>(x, dy, inner, outer, (a, column), dw);
+    let whole = inner - inner % 2;
+    for a in (0..whole).step_by(2) {
+        weight_tile::<FUSED, 2, C>(x, dy, inner, outer, (a, column), dw);
     }
     for a in whole..inner {
         weight_tile::<FUSED, 1, C>(x, dy, inner, outer, (a, column), dw);
@@ -294,6 +292,58 @@ pub fn backward(
     weight_backward(level, x, inner, outer, dy, dw);
 }
 
+/// Rows of dy that are turned over together, so that they stay in the fastest cache.
+const PANEL: usize = 16;
+
+/// y += x W  ⟹  dW += xᵀ dy, summed over lanes on the way.
+///
+/// A sum over lanes is a sum over rows as well. So dy is turned over, eight columns at a time, to vectors along
+/// its columns, and multiplied with single numbers of x. dW is plain numbers then, an eighth of its size by
+/// lane, and stays in the cache.
+pub fn add_weight_gradient(level: Level, x: &[Lane], dy: &[Lane], inner: usize, dw: &mut [f32]) {
+    let outer = dw.len() / inner;
+    let mut panels = [[[Lane::ZERO; LANES]; PANEL]; 2];
+    for (x, dy) in x.chunks(PANEL * inner).zip(dy.chunks(PANEL * outer)) {
+        let count = dy.len() / outer;
+        for column in (0..outer).step_by(2 * LANES) {
+            let used = (outer - column).div_ceil(LANES).min(2);
+            for (s, panel) in panels[..used].iter_mut().enumerate() {
+                let first = column + s * LANES;
+                let width = LANES.min(outer - first);
+                for (dy_row, tile) in dy.chunks_exact(outer).zip(panel.iter_mut()) {
+                    tile[..width].copy_from_slice(&dy_row[first..][..width]);
+                    tile[width..].fill(Lane::ZERO);
+                }
+                transpose(level, &mut panel[..count]);
+            }
+            let turned = panels.each_ref().map(|panel| &panel[..count]);
+            let x = Strided {
+                data: x,
+                stride: inner,
+            };
+            let dw = &mut dw[column..];
+            if used == 1 {
+                add_turned_products(level, x, [turned[0]], outer - column, outer, dw);
+            } else {
+                add_turned_products(level, x, turned, outer - column, outer, dw);
+            }
+        }
+    }
+}
+
+/// y_i += b  ⟹  db += Σ_i dy_i, summed over lanes.
+pub fn add_bias_gradient(level: Level, dy: &[Lane], db: &mut [f32]) {
+    let outer = db.len();
+    for (n, db) in db.chunks_mut(LANES).enumerate() {
+        let (mut sums, mut totals) = ([Lane::ZERO; LANES], [0.0; LANES]);
+        column_sums(level, dy, outer, n * LANES, &mut sums[..db.len()]);
+        sum_lanes(level, &sums, &mut totals);
+        for (sum, total) in db.iter_mut().zip(totals) {
+            *sum += total;
+        }
+    }
+}
+
 /// Sets every row of y to b (`[outer]`).
 pub fn set_rows(b: &[f32], y: &mut [Lane]) {
     for y_row in y.chunks_exact_mut(b.len()) {
@@ -312,25 +362,29 @@ pub fn set_to_biased(x: &[Lane], b: &[f32], y: &mut [Lane]) {
     }
 }
 
+/// y_i += b  ⟹  db += Σ_i dy_i.
+pub fn bias_backward(level: Level, dy: &[Lane], db: &mut [Lane]) {
+    column_sums(level, dy, db.len(), 0, db);
+}
+
 leveled!(
-    /// y_i += b  ⟹  db += Σ_i dy_i.
-    pub fn bias_backward<const FUSED: bool>(dy: &[Lane], db: &mut [Lane]) {
-        let outer = db.len();
-        along!(outer, |c| bias_tile::<FUSED>(dy, outer, c, db));
+    /// db += Σ_i dy_i, for the columns from `first` on.
+    fn column_sums<const FUSED: bool>(dy: &[Lane], outer: usize, first: usize, db: &mut [Lane]) {
+        along!(db.len(), |c| bias_tile::<FUSED>(dy, outer, (first, c), db));
     }
 );
 
-/// db[column..column + C] += Σ_i dy[i, column..column + C]
+/// db[column..column + C] += Σ_i dy[i, first + column..first + column + C]
 #[inline(always)]
 fn bias_tile<const FUSED: bool, const C: usize>(
     dy: &[Lane],
     outer: usize,
-    column: usize,
+    (first, column): (usize, usize),
     db: &mut [Lane],
 ) {
     let mut sums = [Lane::ZERO; C];
     for dy_row in dy.chunks_exact(outer) {
-        let dy_row = &dy_row[column..][..C];
+        let dy_row = &dy_row[first + column..][..C];
         for c in 0..C {
             sums[c] += dy_row[c];
         }
@@ -344,4 +398,70 @@ fn bias_tile<const FUSED: bool, const C: usize>(
 /// The gradients of y = x W in f64: (dx, dW).
 pub fn naive_backward(x: &Matrix, w: &Matrix, dy: &Matrix) -> (Matrix, Matrix) {
     (dy.times(&w.transposed()), x.transposed().times(dy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sizes that fill panels and tiles, and leave remainders of every kind.
+    #[test]
+    fn summed_gradients_match_the_twin_at_every_level() {
+        let number = |n: usize| ((n * 37 % 101) as f32 - 50.0) / 50.0;
+        let lanes = |count: usize, by: usize| -> Vec<Lane> {
+            let lane = |n: usize| Lane(std::array::from_fn(|l| number((8 * n + l) * by)));
+            (0..count).map(lane).collect()
+        };
+        // [8 rows, width]: sequences one after the other.
+        let all = |lanes: &[Lane], width: usize| {
+            let rows = lanes.len() / width;
+            Matrix::from_fn(LANES * rows, width, |i, j| {
+                f64::from(lanes[i % rows * width + j].0[i / rows])
+            })
+        };
+        for (rows, inner, outer) in [(1, 1, 1), (16, 8, 16), (19, 13, 10), (37, 4, 27)] {
+            let (x, dy) = (lanes(rows * inner, 3), lanes(rows * outer, 7));
+            let w = Matrix::zeros(inner, outer);
+            let (_, exact) = naive_backward(&all(&x, inner), &w, &all(&dy, outer));
+            let ones = Matrix::from_fn(LANES * rows, 1, |_, _| 1.0);
+            let (_, exact_bias) = naive_backward(&ones, &Matrix::zeros(1, outer), &all(&dy, outer));
+            for level in Level::all() {
+                let mut dw = vec![1.0; inner * outer];
+                let mut db = vec![1.0; outer];
+                add_weight_gradient(level, &x, &dy, inner, &mut dw);
+                add_bias_gradient(level, &dy, &mut db);
+                let exact = exact.data.iter().chain(&exact_bias.data);
+                for (found, exact) in dw.iter().chain(&db).zip(exact) {
+                    let error = (f64::from(*found) - 1.0 - exact).abs();
+                    assert!(
+                        error < 1e-4,
+                        "{} {rows} {inner} {outer}: {error:e}",
+                        level.name()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn levels_with_fused_instructions_give_the_same_bits() {
+        let lanes = |count: usize| -> Vec<Lane> {
+            let lane = |n: usize| Lane(std::array::from_fn(|l| ((8 * n + l) as f32).sin()));
+            (0..count).map(lane).collect()
+        };
+        let (rows, inner, outer) = (23, 19, 21);
+        let (x, dy) = (lanes(rows * inner), lanes(rows * outer));
+        let w: Vec<f32> = (0..inner * outer).map(|n| (n as f32).cos()).collect();
+        let levels = Level::all();
+        let results = levels[..levels.len() - 1].iter().map(|&level| {
+            let (mut y, mut dx) = (lanes(rows * outer), lanes(rows * inner));
+            let mut dw = vec![0.5; inner * outer];
+            add_forward(level, &x, &w, inner, outer, &mut y);
+            input_backward(level, &w, (inner, outer), 0, &dy, &mut dx);
+            add_weight_gradient(level, &x, &dy, inner, &mut dw);
+            (y, dx, dw)
+        });
+        let results: Vec<_> = results.collect();
+        assert!(results.iter().all(|result| *result == results[0]));
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Coordinates, Scratch, Tables};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::Choice;
-use crate::model::engine::{Engine, LogitBuffers, LossRows};
+use crate::model::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::transformer::Transformer;
 
@@ -66,10 +66,10 @@ impl Engine for InCoordinates {
         work: &mut Scratch,
         logits: LogitBuffers,
         loss: LossRows,
-        grads: &mut [Lane],
+        grads: BlockGradient,
     ) {
         self.plan
-            .gradient(tables, inputs, work, logits, loss, grads);
+            .gradient(tables, inputs, work, logits, loss, grads.by_lane);
     }
 
     fn gradient_len(&self) -> usize {

@@ -88,7 +88,7 @@ impl Coordinates {
                     values: None,
                     positions: d_positions,
                 };
-                fast::backward(self.level, &inputs, rows, group, c, dc, &mut own);
+                fast::backward(self.level, &inputs, rows, group, (c, dc), &mut own);
             }
         }
     }

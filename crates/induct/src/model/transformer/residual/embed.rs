@@ -1,6 +1,7 @@
 //! The bottom of the stream: symbols, plus places where positions are absolute.
 
 use super::{Pass, Scratch, placed};
+use crate::lanes::cross_lane::sum_lanes;
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::ops::linear;
 
@@ -29,11 +30,15 @@ impl Pass<'_> {
     }
 
     /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
-    pub(super) fn embed_backward(self, rows: usize, work: &Scratch, grads: &mut [Lane]) {
+    pub(super) fn embed_backward(self, rows: usize, work: &Scratch, grads: &mut [f32]) {
         let (k, d) = (self.shape.states, self.shape.width);
         let (symbols, dh) = (&work.symbols[..rows * k], &work.slopes.resid[..rows * d]);
-        let grads = &mut grads[placed::vectors(self.shape)];
-        sums_backward(self.level, (k, d), symbols, dh, grads);
+        let of_symbols = &mut grads[self.shape.embed.clone()];
+        linear::add_weight_gradient(self.level, symbols, dh, k, of_symbols);
+        if let Some(places) = self.shape.embed_positions.clone() {
+            // A place occurs once, so this is its whole gradient.
+            sum_lanes(self.level, dh, &mut grads[places][..rows * d]);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::placed::{Placed, PlacedTables};
 use super::scratch::Scratch;
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::{Choice, Kernel};
-use crate::model::engine::{Engine, LogitBuffers, LossRows};
+use crate::model::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::attention::{AttnProbe, EXPONENTIAL, RelativeTerm};
 use crate::model::transformer::coordinates::{Coordinates, Tables};
@@ -174,7 +174,7 @@ impl Engine for Residual {
         scratch: &mut Scratch,
         logits: LogitBuffers,
         loss: LossRows,
-        grads: &mut [Lane],
+        grads: BlockGradient,
     ) {
         self.pass(weights)
             .gradient(inputs, scratch, logits, loss, grads);
@@ -187,6 +187,10 @@ impl Engine for Residual {
             First::Coordinates(plan) => plan.size(),
         };
         self.shape.layout.len() + tables
+    }
+
+    fn summed_len(&self) -> usize {
+        self.shape.layout.len()
     }
 
     fn pull_back(
@@ -248,10 +252,10 @@ impl Engine for Residual {
             .filter(|layer| layer.mlp.is_some())
             .count() as f64;
         // For a layer and its backward: the streams, and hidden activations with their slopes.
-        let streams = (8.0 * layers + 8.0) * t * d;
+        let streams = (8.0 * layers + 11.0) * t * d + 2.0 * t * (2.0 * layers + 1.0);
         let hidden = MLP_FACTOR as f64 * d * t * (2.0 * mlps + 1.0);
         let lags = (1.0 + d) * (t + LANES as f64) / LANES as f64;
-        let group = 2.0 * GROUP as f64 * (t + 1.0) + lags + 8.0 * d;
+        let group = (2.0 * GROUP as f64 + 6.0) * (t + 1.0) + GROUP as f64 + lags + 8.0 * d;
         let first = match &self.first {
             First::Plain => 0.0,
             First::Placed(_) => heads * 2.0 * GROUP as f64 * t + GROUP as f64 * d,

@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use super::Pass;
 use super::embed::{set_to_sums, sums_backward};
+use super::norm::Normed;
 use super::placed::Placed;
 use super::scratch::{Scratch, Slopes};
 use crate::lanes::Lane;
+use crate::lanes::cross_lane::sum_lanes;
+use crate::model::engine::BlockGradient;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
 use crate::model::ops::attention::placed;
 use crate::model::ops::{gelu, linear, relu};
@@ -18,17 +21,19 @@ use crate::model::transformer::MLP_FACTOR;
 pub(super) struct LayerScratch {
     /// [t, d]
     pub input: Vec<Lane>,
-    pub normed: Vec<Lane>,
+    pub normed: Normed,
     pub read: Read,
     pub mixed: Vec<Lane>,
     pub middle: Vec<Lane>,
-    pub mlp_normed: Vec<Lane>,
+    pub mlp_normed: Normed,
     /// [t, 4d]; after the activation function, its slopes.
     pub hidden: Vec<Lane>,
     pub active: Vec<Lane>,
 }
 
-/// What attention reads (or its gradients): queries, keys and values of all heads, [t, d] each.
+/// What attention reads (or its gradients): queries, keys and values, [heads, t, d / heads] each. (Where the
+/// first layer uses tables: values [t, d].) A head's numbers lie together: rows of all heads, often a power of
+/// two long, would share a few places of the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub queries: Vec<Lane>,
@@ -49,7 +54,13 @@ impl Read {
 }
 
 impl<'a> Pass<'a> {
-    /// The columns of head `h` of layer `l` in a row.
+    /// Where head `h` of layer `l` is in buffers [heads, t, d / heads].
+    fn place(self, l: usize, h: usize) -> Range<usize> {
+        let size = self.shape.length * self.shape.width / self.shape.layers[l].heads;
+        h * size..(h + 1) * size
+    }
+
+    /// The columns of head `h` of layer `l` in a row of all heads.
     fn columns(self, l: usize, h: usize) -> Columns {
         let size = self.shape.width / self.shape.layers[l].heads;
         Columns {
@@ -84,18 +95,45 @@ impl<'a> Pass<'a> {
     where
         'a: 'x,
     {
-        let (layer, columns) = (&self.shape.layers[l], self.columns(l, h));
+        let (layer, lag_columns) = (&self.shape.layers[l], self.columns(l, h));
+        let place = self.place(l, h);
         Inputs {
-            queries: &read.queries,
-            keys: &read.keys,
-            values: &read.values,
+            queries: &read.queries[place.clone()],
+            keys: &read.keys[place.clone()],
+            values: &read.values[place],
             asking: Asking::Query,
             data: 0,
-            columns,
+            columns: Columns {
+                stride: lag_columns.size,
+                offset: 0,
+                size: lag_columns.size,
+            },
             relative: self.shape.relative,
             positions: layer.v.clone().map_or(&[], |v| &self.params[v]),
-            lag_columns: columns,
+            lag_columns,
             bias: false,
+        }
+    }
+
+    /// Copies rows of a stream [t, d] to where each head of layer `l` has its own: [heads, t, d / heads].
+    fn split(self, l: usize, rows: Range<usize>, stream: &[Lane], by_head: &mut [Lane]) {
+        for h in 0..self.shape.layers[l].heads {
+            let (columns, place) = (self.columns(l, h), self.place(l, h));
+            let own = by_head[place].chunks_exact_mut(columns.size);
+            for (own, i) in own.skip(rows.start).zip(rows.clone()) {
+                own.copy_from_slice(columns.row(stream, i));
+            }
+        }
+    }
+
+    /// The inverse of [`split`](Self::split).
+    fn join(self, l: usize, rows: Range<usize>, by_head: &[Lane], stream: &mut [Lane]) {
+        for h in 0..self.shape.layers[l].heads {
+            let (columns, place) = (self.columns(l, h), self.place(l, h));
+            let own = by_head[place].chunks_exact(columns.size);
+            for (own, i) in own.skip(rows.start).zip(rows.clone()) {
+                columns.row_mut(stream, i).copy_from_slice(own);
+            }
         }
     }
 
@@ -133,16 +171,16 @@ impl<'a> Pass<'a> {
             (&layer.w_k, keys),
             (&layer.w_v, values),
         ] {
-            let target = &mut target[..rows * d];
-            target.fill(Lane::ZERO);
-            linear::add_forward(
-                self.level,
-                source,
-                &self.params[weight.clone()],
-                d,
-                d,
-                target,
-            );
+            let all = match layer.heads {
+                1 => &mut target[..rows * d],
+                _ => &mut work.slopes.mixed[..rows * d],
+            };
+            all.fill(Lane::ZERO);
+            let weight = &self.params[weight.clone()];
+            linear::add_forward(self.level, source, weight, d, d, all);
+            if layer.heads > 1 {
+                self.split(l, 0..rows, &work.slopes.mixed, target);
+            }
         }
     }
 
@@ -153,18 +191,17 @@ impl<'a> Pass<'a> {
         l: usize,
         rows: usize,
         work: &mut Scratch,
-        grads: &mut [Lane],
+        grads: &mut BlockGradient,
     ) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
-        let of_tables = self.shape.layout.len()..;
         match (l, self.placed, self.below, &mut work.below) {
             (0, Some((plan, _)), ..) => {
-                return self.placed_backward(plan, rows, work, &mut grads[of_tables]);
+                return self.placed_backward(plan, rows, work, grads.by_lane);
             }
             (0, _, Some((plan, tables)), Some(below)) => {
                 let d_middle = &slopes.resid[..rows * d];
-                return plan.backward(tables, rows, below, d_middle, &mut grads[of_tables]);
+                return plan.backward(tables, rows, below, d_middle, grads.by_lane);
             }
             _ => {}
         }
@@ -173,27 +210,35 @@ impl<'a> Pass<'a> {
             (&layer.w_k, &slopes.read.keys),
             (&layer.w_v, &slopes.read.values),
         ];
-        let norm = (&layer.norm, &saved.input[..], &saved.normed[..]);
+        let norm = (&layer.norm, &saved.input[..], &saved.normed);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
+        let joined = &mut slopes.mixed;
         self.normed_backward(
             norm,
             0..rows * d,
             targets,
-            grads,
+            grads.summed,
             |source, d_source, grads| {
                 for (weight, d_projected) in projected {
-                    linear::backward(
-                        self.level,
-                        source,
-                        &self.params[weight.clone()],
-                        (d, d),
-                        &d_projected[..rows * d],
-                        d_source,
-                        &mut grads[weight.clone()],
-                    );
+                    let dy = match layer.heads {
+                        1 => d_projected,
+                        _ => {
+                            self.join(l, 0..rows, d_projected, joined);
+                            &*joined
+                        }
+                    };
+                    let (weight, dy) = (weight.clone(), &dy[..rows * d]);
+                    self.product_backward(source, weight, (d, d), dy, d_source, grads);
                 }
             },
         );
+        if let Some(v) = &layer.v {
+            sum_lanes(
+                self.level,
+                &slopes.positions[..rows * d],
+                &mut grads.summed[v.clone()][..rows * d],
+            );
+        }
     }
 
     /// For a layer that uses tables: collects what its rows left of the gradients of values and of S_aj,
@@ -256,8 +301,15 @@ impl<'a> Pass<'a> {
                 placed::forward(level, &head, rows, &mut work.placed[h], mixed);
             } else {
                 let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
-                fast::forward(level, &head, rows, group, mixed);
+                let out = match layer.heads {
+                    1 => &mut mixed[..],
+                    _ => &mut work.by_head[0][self.place(l, h)],
+                };
+                fast::forward(level, &head, rows, group, out);
             }
+        }
+        if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
+            self.join(l, rows.clone(), &work.by_head[0], mixed);
         }
         let after = match (&layer.mlp, rest.first_mut()) {
             (Some(_), _) => middle,
@@ -336,13 +388,13 @@ impl<'a> Pass<'a> {
         l: usize,
         rows: Range<usize>,
         work: &mut Scratch,
-        grads: &mut [Lane],
+        grads: &mut BlockGradient,
     ) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
         let span = rows.start * d..rows.end * d;
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
         if layer.mlp.is_some() {
-            self.mlp_backward(l, rows.clone(), saved, slopes, grads);
+            self.mlp_backward(l, rows.clone(), saved, slopes, grads.summed);
         }
         if self.is_below(l) {
             return;
@@ -352,19 +404,17 @@ impl<'a> Pass<'a> {
         match &layer.w_o {
             Some(w_o) => {
                 d_mixed.fill(Lane::ZERO);
-                linear::backward(
-                    level,
-                    &saved.mixed[span],
-                    &self.params[w_o.clone()],
-                    (d, d),
-                    d_resid,
-                    d_mixed,
-                    &mut grads[w_o.clone()],
-                );
+                let (w_o, mixed) = (w_o.clone(), &saved.mixed[span]);
+                self.product_backward(mixed, w_o, (d, d), d_resid, d_mixed, grads.summed);
             }
             None => d_mixed.copy_from_slice(d_resid),
         }
         let (mixed, d_mixed) = (&saved.mixed, &slopes.mixed);
+        if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
+            for (stream, by_head) in [mixed, d_mixed].into_iter().zip(&mut work.by_head) {
+                self.split(l, rows.clone(), stream, by_head);
+            }
+        }
         for h in 0..layer.heads {
             let (rows, d_read) = (rows.clone(), &mut slopes.read);
             if let (Some((plan, _)), Some(head)) = (
@@ -373,21 +423,26 @@ impl<'a> Pass<'a> {
             ) {
                 let mut grads = placed::Gradients {
                     values: &mut d_read.values,
-                    by_place: &mut grads[self.shape.layout.len()..]
-                        [plan.scores[h].of_places.clone()],
+                    by_place: &mut grads.by_lane[plan.scores[h].of_places.clone()],
                     by_key: &mut slopes.by_key[h * self.shape.length * plan.states..],
                 };
                 let group = &mut work.placed[h];
                 placed::backward(level, &head, rows, group, (mixed, d_mixed), &mut grads);
             } else {
+                let place = self.place(l, h);
                 let mut grads = Gradients {
-                    queries: &mut d_read.queries,
-                    keys: &mut d_read.keys,
-                    values: Some(&mut d_read.values),
-                    positions: layer.v.clone().map_or(&mut [], |v| &mut grads[v]),
+                    queries: &mut d_read.queries[place.clone()],
+                    keys: &mut d_read.keys[place.clone()],
+                    values: Some(&mut d_read.values[place.clone()]),
+                    positions: &mut slopes.positions,
                 };
                 let (head, group) = (self.head(l, h, &saved.read), &mut work.groups[h]);
-                fast::backward(level, &head, rows, group, mixed, d_mixed, &mut grads);
+                let [out, d_out] = &work.by_head;
+                let outs = match layer.heads {
+                    1 => (&mixed[..], &d_mixed[..]),
+                    _ => (&out[place.clone()], &d_out[place]),
+                };
+                fast::backward(level, &head, rows, group, outs, &mut grads);
             }
         }
     }
@@ -400,7 +455,7 @@ impl<'a> Pass<'a> {
         rows: Range<usize>,
         saved: &LayerScratch,
         slopes: &mut Slopes,
-        grads: &mut [Lane],
+        grads: &mut [f32],
     ) {
         let Some(mlp) = &self.shape.layers[l].mlp else {
             return;
@@ -411,25 +466,18 @@ impl<'a> Pass<'a> {
         let wide_span = rows.start * wide..rows.end * wide;
         let d_hidden = &mut slopes.hidden[wide_span.clone()];
         let d_after = &slopes.resid[span.clone()];
-        linear::bias_backward(level, d_after, &mut grads[mlp.b_out.clone()]);
+        linear::add_bias_gradient(level, d_after, &mut grads[mlp.b_out.clone()]);
         let (active, its_slopes) = (&saved.active[wide_span.clone()], &saved.hidden[wide_span]);
         let d_w_out = &mut grads[mlp.w_out.clone()];
-        linear::weight_backward(level, active, wide, d, d_after, d_w_out);
+        linear::add_weight_gradient(level, active, d_after, wide, d_w_out);
         let w_out = &self.params[mlp.w_out.clone()];
         linear::input_backward_through(level, w_out, wide, d_after, its_slopes, d_hidden);
-        linear::bias_backward(level, d_hidden, &mut grads[mlp.b_in.clone()]);
-        let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed[..]);
+        linear::add_bias_gradient(level, d_hidden, &mut grads[mlp.b_in.clone()]);
+        let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
         self.normed_backward(norm, span, targets, grads, |source, d_source, grads| {
-            linear::backward(
-                level,
-                source,
-                &self.params[mlp.w_in.clone()],
-                (d, wide),
-                d_hidden,
-                d_source,
-                &mut grads[mlp.w_in.clone()],
-            );
+            let w_in = mlp.w_in.clone();
+            self.product_backward(source, w_in, (d, wide), d_hidden, d_source, grads);
         });
     }
 }

@@ -19,7 +19,7 @@ use self::scratch::Scratch;
 use super::Transformer;
 use super::coordinates::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane, Level};
-use crate::model::engine::{LogitBuffers, LossRows};
+use crate::model::engine::{BlockGradient, LogitBuffers, LossRows};
 use crate::model::ops::attention::fast::{self, GROUP};
 use crate::model::ops::attention::{AttnProbe, placed as by_tables};
 use crate::model::ops::linear;
@@ -56,16 +56,18 @@ impl<'a> Pass<'a> {
         self.output(first..inputs.len(), work, logits);
     }
 
-    /// Forward, loss and backward: adds the gradient of every parameter, by lane. `loss` receives logits as
-    /// they are computed and returns their gradient; both are [rows, k].
+    /// Forward, loss and backward: adds the gradient of every parameter, summed over lanes, and of the first
+    /// layer's tables by lane. `loss` receives logits as they are computed and returns their gradient; both are
+    /// [rows, k].
     pub fn gradient(
         self,
         inputs: &[[u8; LANES]],
         work: &mut Scratch,
         (logits, d_logits): LogitBuffers,
         loss: LossRows,
-        grads: &mut [Lane],
+        mut grads: BlockGradient,
     ) {
+        let grads = &mut grads;
         let (rows, k, top) = (inputs.len(), self.shape.states, self.top());
         self.forward_below(inputs, 0, work);
         work.slopes.begin();
@@ -78,7 +80,7 @@ impl<'a> Pass<'a> {
                 &logits[span.clone()],
                 &mut d_logits[span.clone()],
             );
-            self.output_backward(group.clone(), work, &d_logits[span], grads);
+            self.output_backward(group.clone(), work, &d_logits[span], grads.summed);
             self.backward_rows(top, group, work, grads);
         }
         self.project_backward(top, rows, work, grads);
@@ -96,7 +98,7 @@ impl<'a> Pass<'a> {
             self.project_backward(l, rows, work, grads);
         }
         if self.below.is_none() {
-            self.embed_backward(rows, work, grads);
+            self.embed_backward(rows, work, grads.summed);
         }
     }
 
@@ -153,34 +155,38 @@ impl<'a> Pass<'a> {
         rows: Range<usize>,
         work: &mut Scratch,
         d_logits: &[Lane],
-        grads: &mut [Lane],
+        grads: &mut [f32],
     ) {
         let (d, unembed) = (self.shape.width, self.shape.unembed.clone());
         let span = rows.start * d..rows.end * d;
         work.slopes.resid[span.clone()].fill(Lane::ZERO);
         let (dh, d_normed) = (&mut work.slopes.resid, &mut work.slopes.normed);
-        let norm = (
-            &self.shape.final_norm,
-            &work.resid[..],
-            &work.final_normed[..],
-        );
+        let norm = (&self.shape.final_norm, &work.resid[..], &work.final_normed);
         self.normed_backward(
             norm,
             span,
             (dh, d_normed),
             grads,
             |source, d_source, grads| {
-                linear::backward(
-                    self.level,
-                    source,
-                    &self.params[unembed.clone()],
-                    (d, self.shape.states),
-                    d_logits,
-                    d_source,
-                    &mut grads[unembed],
-                );
+                let sides = (d, self.shape.states);
+                self.product_backward(source, unembed, sides, d_logits, d_source, grads);
             },
         );
+    }
+
+    /// y += x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy, where W is [inner, outer].
+    fn product_backward(
+        self,
+        x: &[Lane],
+        weight: Range<usize>,
+        (inner, outer): (usize, usize),
+        dy: &[Lane],
+        dx: &mut [Lane],
+        grads: &mut [f32],
+    ) {
+        let w = &self.params[weight.clone()];
+        linear::input_backward(self.level, w, (inner, outer), 0, dy, dx);
+        linear::add_weight_gradient(self.level, x, dy, inner, &mut grads[weight]);
     }
 
     /// Shows the attention of the last forward.

@@ -2,6 +2,7 @@
 
 use super::engine::{First, Residual};
 use super::layer::{LayerScratch, Read};
+use super::norm::Normed;
 use crate::lanes::Lane;
 use crate::model::ops::attention::fast::TileRows;
 use crate::model::ops::attention::placed as by_tables;
@@ -15,7 +16,9 @@ pub struct Scratch {
     pub(super) layers: Vec<LayerScratch>,
     /// Output of the last layer, [t, d]
     pub(super) resid: Vec<Lane>,
-    pub(super) final_normed: Vec<Lane>,
+    pub(super) final_normed: Normed,
+    /// Output of attention and its gradient by head, [heads, t, d / heads]: used where there are several.
+    pub(super) by_head: [Vec<Lane>; 2],
     /// What the current group of rows keeps, by head.
     pub(super) groups: Vec<TileRows>,
     /// The same for the first layer, where it uses tables.
@@ -33,6 +36,8 @@ pub(super) struct Slopes {
     pub(super) normed: Vec<Lane>,
     pub(super) read: Read,
     pub(super) mixed: Vec<Lane>,
+    /// Of the positions, by lane
+    pub(super) positions: Vec<Lane>,
     /// [t, 4d]
     pub(super) hidden: Vec<Lane>,
     /// Of the scores of symbols with keys' places, where the first layer uses tables: [heads, t, k]
@@ -44,6 +49,7 @@ impl Slopes {
     pub fn begin(&mut self) {
         self.read.keys.fill(Lane::ZERO);
         self.read.values.fill(Lane::ZERO);
+        self.positions.fill(Lane::ZERO);
         self.by_key.fill(Lane::ZERO);
     }
 }
@@ -52,6 +58,7 @@ impl Residual {
     /// Scratch buffers for a forward and a backward over one block.
     pub(super) fn new_scratch(&self) -> Scratch {
         let stream = || vec![Lane::ZERO; self.shape.length * self.shape.width];
+        let normed = || Normed::new(self.shape.length, self.shape.width);
         let by_symbol = || vec![Lane::ZERO; self.shape.length * self.shape.states];
         let hidden = |layer: &Layer| {
             let size = layer
@@ -62,11 +69,11 @@ impl Residual {
         };
         let layer = |layer| LayerScratch {
             input: stream(),
-            normed: stream(),
+            normed: normed(),
             read: Read::new(self.shape.length * self.shape.width),
             mixed: stream(),
             middle: stream(),
-            mlp_normed: stream(),
+            mlp_normed: normed(),
             hidden: hidden(layer),
             active: hidden(layer),
         };
@@ -75,7 +82,8 @@ impl Residual {
             symbols: by_symbol(),
             layers: self.shape.layers.iter().map(layer).collect(),
             resid: stream(),
-            final_normed: stream(),
+            final_normed: normed(),
+            by_head: [stream(), stream()],
             groups: vec![TileRows::new(self.shape.length, self.shape.width); heads.unwrap_or(0)],
             placed: match &self.first {
                 First::Placed(plan) => {
@@ -97,6 +105,7 @@ impl Residual {
                     self.shape.length * self.shape.states * self.shape.layers[0].heads
                 ],
                 mixed: stream(),
+                positions: stream(),
                 hidden: hidden(&self.shape.layers[0]),
             },
         }

@@ -12,6 +12,7 @@
 //! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
 //! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, to which many rows add.
 
+mod lagged;
 mod pairs;
 mod sums;
 
@@ -58,12 +59,12 @@ impl Columns {
     }
 
     #[inline(always)]
-    pub(super) fn row<T>(self, data: &[T], row: usize) -> &[T] {
+    pub(crate) fn row<T>(self, data: &[T], row: usize) -> &[T] {
         &data[row * self.stride + self.offset..][..self.size]
     }
 
     #[inline(always)]
-    pub(super) fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
+    pub(crate) fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
         &mut data[row * self.stride + self.offset..][..self.size]
     }
 
@@ -142,11 +143,15 @@ pub const GROUP: usize = 16;
 /// context, and one over its sum.
 #[derive(Clone, Debug)]
 pub struct TileRows {
+    /// From one row to the next
     length: usize,
-    /// [GROUP, t]
+    /// [GROUP, length]
     weights: Vec<Lane>,
+    /// The same, with rows of zeros before and after: see [`lagged`].
     slopes: Vec<Lane>,
     inverse: Vec<Lane>,
+    /// Largest score of every row
+    most: Vec<Lane>,
     lags: Lags,
     /// Rows of a tile, interleaved: [size, ROWS]
     tile: [Vec<Lane>; 2],
@@ -155,17 +160,21 @@ pub struct TileRows {
 impl TileRows {
     /// Buffers for rows of contexts up to t = `length`, of heads with up to `size` numbers.
     pub fn new(length: usize, size: usize) -> Self {
+        let rows = Self::to_show(GROUP, length, size);
         Self {
-            slopes: vec![Lane::ZERO; GROUP * length],
-            ..Self::to_show(GROUP, length, size)
+            slopes: vec![Lane::ZERO; (GROUP + 2 * lagged::BEYOND) * rows.length],
+            ..rows
         }
     }
 
     /// The same for a forward of fewer rows only.
     fn to_show(rows: usize, length: usize, size: usize) -> Self {
         let tile = vec![Lane::ZERO; ROWS * size];
+        // Odd: rows a power of two apart would share a few places of the cache.
+        let length = length | 1;
         Self {
             length,
+            most: vec![Lane::ZERO; rows],
             lags: Lags::new(1 + size, length),
             tile: [tile.clone(), tile],
             weights: vec![Lane::ZERO; rows * length],
@@ -195,7 +204,7 @@ fn block_size(columns: Columns) -> usize {
 
 leveled!(
     /// Sets the rows of `out` (laid out like the values), and keeps their weights in `group`.
-    pub fn forward<const FUSED: bool>(
+    pub fn forward<const FUSED: bool, tall TALL>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut TileRows,
@@ -214,7 +223,7 @@ leveled!(
                 data: inputs.values,
                 columns,
             };
-            weights.sum_over_keys::<FUSED>(&block, values, out);
+            weights.sum_over_keys::<FUSED, TALL>(&block, values, out);
         }
         for (i, &inverse) in rows.zip(&group.inverse) {
             for sum in columns.row_mut(out, i) {
@@ -231,15 +240,30 @@ leveled!(
     }
 );
 
+/// The gradients of a group's rows. Call it right after the group's [`forward`] or [`weights`]. `out` is
+/// what the forward computed, `d_out` its gradient.
+/// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
+/// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i
+/// - s_ij = bias_δ + q_i · k_j + r_δ · k_j or r_δ · p_i  ⟹  dbias_δ += Σ ds_ij, dq_i = Σ_j ds_ij k_j,
+///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ,
+///   dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
+pub fn backward(
+    level: Level,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &mut TileRows,
+    (out, d_out): (&[Lane], &[Lane]),
+    grads: &mut Gradients,
+) {
+    backward_of_rows(level, inputs, rows.clone(), group, out, d_out, grads);
+    if inputs.relative == RelativeTerm::Key && grads.values.is_some() {
+        lagged::backward(level, inputs, rows, group, grads.keys, grads.positions);
+    }
+}
+
 leveled!(
-    /// The gradients of a group's rows. Call it right after the group's [`forward`] or [`weights`]. `out` is
-    /// what the forward computed, `d_out` its gradient.
-    /// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
-    /// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i
-    /// - s_ij = bias_δ + q_i · k_j + r_δ · k_j or r_δ · p_i  ⟹  dbias_δ += Σ ds_ij, dq_i = Σ_j ds_ij k_j,
-    ///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ,
-    ///   dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
-    pub fn backward<const FUSED: bool>(
+    /// The same; if keys are not their own values, without what belongs to lags.
+    fn backward_of_rows<const FUSED: bool, tall TALL>(
         inputs: &Inputs,
         rows: Range<usize>,
         group: &mut TileRows,
@@ -263,37 +287,35 @@ leveled!(
         for block in blocks(&rows, columns) {
             slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
             let pattern = Triangle::new(&group.weights, length, &rows);
-            let slopes = Triangle::new(&group.slopes, length, &rows);
+            let slopes = &group.slopes[lagged::BEYOND * length..];
+            let slopes = Triangle::new(slopes, length, &rows);
             let source = |data| Source { data, columns };
-            slopes.sum_over_keys::<FUSED>(&block, source(inputs.keys), grads.queries);
+            slopes.sum_over_keys::<FUSED, TALL>(&block, source(inputs.keys), grads.queries);
             match (&mut grads.values, inputs.relative) {
                 (None, RelativeTerm::Key) => {
-                    slopes.sum_asked_over_rows::<FUSED, true>(
+                    slopes.sum_asked_over_rows::<FUSED>(
                         pattern, &block, inputs, d_out, grads.keys,
                     );
-                }
-                (Some(values), RelativeTerm::Key) => {
-                    slopes.sum_asked_over_rows::<FUSED, false>(
-                        pattern, &block, inputs, d_out, grads.keys,
-                    );
-                    pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
                 }
                 (values, _) => {
-                    slopes.sum_over_rows::<FUSED>(
+                    slopes.sum_over_rows::<FUSED, TALL>(
                         &block,
                         inputs.data,
                         source(inputs.queries),
                         grads.keys,
                     );
                     let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
-                    pattern.sum_over_rows::<FUSED>(&block, inputs.data, source(d_out), values);
+                    pattern.sum_over_rows::<FUSED, TALL>(&block, inputs.data, source(d_out), values);
                 }
             }
         }
-        if inputs.relative == RelativeTerm::Absent {
+        if inputs.relative == RelativeTerm::Absent
+            || inputs.relative == RelativeTerm::Key && grads.values.is_some()
+        {
             return;
         }
-        let slopes = Triangle::new(&group.slopes, length, &rows);
+        let slopes = &group.slopes[lagged::BEYOND * length..];
+            let slopes = Triangle::new(slopes, length, &rows);
         if inputs.relative == RelativeTerm::Key {
             let source = Source {
                 data: inputs.keys,
@@ -360,10 +382,9 @@ leveled!(
         attn_scores: &mut [Lane],
     ) {
         scores_any::<FUSED>(inputs, i, group);
-        let row = &mut group.weights[..=i];
-        for (shown, &score) in attn_scores.iter_mut().zip(row.iter()) {
+        for (shown, &score) in attn_scores.iter_mut().zip(&group.weights[..=i]) {
             *shown = (score + constant) * LN_2;
         }
-        softmax_any::<FUSED>(row);
+        softmax_any::<FUSED>(i, group);
     }
 );

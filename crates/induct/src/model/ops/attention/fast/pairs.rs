@@ -6,7 +6,7 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
-use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks};
+use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, lagged};
 use crate::lanes::Lane;
 use crate::model::ops::attention::lags::LagPlanes;
 
@@ -47,6 +47,7 @@ pub(super) fn weights_any<const FUSED: bool>(
     rows: Range<usize>,
     group: &mut TileRows,
 ) {
+    group.most.fill(Lane::splat(f32::NEG_INFINITY));
     for block in blocks(&rows, inputs.columns) {
         for (first, count) in tiles(&rows) {
             match count {
@@ -57,9 +58,9 @@ pub(super) fn weights_any<const FUSED: bool>(
             }
         }
     }
-    let weights = group.weights.chunks_mut(group.length);
-    for (i, (row, inverse)) in rows.clone().zip(weights.zip(&mut group.inverse)) {
-        *inverse = exponentials::<FUSED>(&mut row[..=i]).inverse();
+    let weights = group.weights.chunks_mut(group.length).zip(&group.most);
+    for (i, ((row, &most), inverse)) in rows.clone().zip(weights.zip(&mut group.inverse)) {
+        *inverse = exponentials::<FUSED>(&mut row[..=i], most).inverse();
         // Other rows of the group may see keys that this row does not.
         row[i + 1..rows.end].fill(Lane::ZERO);
     }
@@ -69,6 +70,7 @@ pub(super) fn weights_any<const FUSED: bool>(
 #[inline(always)]
 pub(super) fn scores_any<const FUSED: bool>(inputs: &Inputs, i: usize, group: &mut TileRows) {
     let (rows, block) = (i..i + 1, 0..i + 1);
+    group.most[0] = Lane::splat(f32::NEG_INFINITY);
     scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, i, &block, group);
 }
 
@@ -119,9 +121,13 @@ fn scores_of_rows<
         length,
         lags,
         tile: [asks, asking],
+        most,
         ..
     } = group;
     let scores = &mut weights[(i - rows.start) * *length..];
+    let kept = &mut most[i - rows.start..][..R];
+    let mut most = [Lane::ZERO; R];
+    most.copy_from_slice(kept);
     bring_together::<R>(inputs.columns, inputs.queries, i, asks);
     if inputs.relative == RelativeTerm::Query {
         bring_together::<R>(inputs.columns, inputs.asking(), i, asking);
@@ -132,14 +138,24 @@ fn scores_of_rows<
         let sums = score_tile::<FUSED, R, C, L>(inputs, (i, j), asks, asking, lags);
         for a in 0..R {
             scores[a * *length + j..][..C].copy_from_slice(&sums[a]);
+            for b in 0..C {
+                // Keys that a row does not see come last.
+                if j + C <= i + 1 || j + b <= i + a {
+                    most[a] = sums[a][b].larger(most[a]);
+                }
+            }
         }
     }
     for j in whole..end {
         let sums = score_tile::<FUSED, R, 1, L1>(inputs, (i, j), asks, asking, lags);
         for a in 0..R {
             scores[a * *length + j] = sums[a][0];
+            if j <= i + a {
+                most[a] = sums[a][0].larger(most[a]);
+            }
         }
     }
+    kept.copy_from_slice(&most);
 }
 
 /// The scores of rows i … i + R − 1 at keys j … j + C − 1. L = R + C − 1 is the number of different lags: row
@@ -210,24 +226,29 @@ fn of_tile<const R: usize>(tile: &[Lane], m: usize) -> &[Lane; R] {
     tile[m * R..][..R].try_into().expect("R rows")
 }
 
-/// Turns a row of scores into weights 2^(s − largest), and returns their sum.
+/// Turns a row of scores, of which the largest is given, into weights 2^(s − largest), and returns their sum.
 #[inline(always)]
-fn exponentials<const FUSED: bool>(row: &mut [Lane]) -> Lane {
-    let mut most = row[0];
-    for &score in row.iter() {
-        most = most.max(score);
-    }
+fn exponentials<const FUSED: bool>(row: &mut [Lane], most: Lane) -> Lane {
     let mut sum = Lane::ZERO;
-    for score in row {
+    let mut pairs = row.chunks_exact_mut(2);
+    for pair in &mut pairs {
+        let powers = Lane::exp2_pair_clamped::<FUSED>([pair[0] - most, pair[1] - most]);
+        pair.copy_from_slice(&powers);
+        sum += powers[0];
+        sum += powers[1];
+    }
+    for score in pairs.into_remainder() {
         *score = (*score - most).exp2_clamped::<FUSED>();
         sum += *score;
     }
     sum
 }
 
+/// Turns the scores of the group's first row, row i, into weights that sum to one.
 #[inline(always)]
-pub(super) fn softmax_any<const FUSED: bool>(row: &mut [Lane]) {
-    let inverse = exponentials::<FUSED>(row).inverse();
+pub(super) fn softmax_any<const FUSED: bool>(i: usize, group: &mut TileRows) {
+    let row = &mut group.weights[..=i];
+    let inverse = exponentials::<FUSED>(row, group.most[0]).inverse();
     for weight in row {
         *weight = *weight * inverse;
     }
@@ -267,7 +288,8 @@ fn slopes_of_rows<const FUSED: bool, const R: usize, const C: usize>(
     group: &mut TileRows,
 ) {
     let (length, offset) = (group.length, (i - rows.start) * group.length);
-    let (pattern, slopes) = (&group.weights[offset..], &mut group.slopes[offset..]);
+    let slopes = &mut group.slopes[lagged::BEYOND * length..];
+    let (pattern, slopes) = (&group.weights[offset..], &mut slopes[offset..]);
     let d_rows = &mut group.tile[0];
     bring_together::<R>(inputs.columns, d_out, i, d_rows);
     // Weights are zero at keys that a row does not see.

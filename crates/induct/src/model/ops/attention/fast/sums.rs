@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Columns, GROUP, Inputs, PAIR};
 use crate::lanes::Lane;
+use crate::model::ops::linear::heights;
 
 /// Runs `$body` over tiles of columns: `$start` is the first of $N columns, at most five. `$width` gives the
 /// width of the next tile, from the number of columns left.
@@ -92,59 +93,108 @@ impl<'a> Triangle<'a> {
 
     /// out_i += Σ_j entries_ij source_j over the keys of a block, for every row.
     #[inline(always)]
-    pub fn sum_over_keys<const FUSED: bool>(
+    pub fn sum_over_keys<const FUSED: bool, const TALL: usize>(
         self,
         block: &Range<usize>,
         source: Source,
         out: &mut [Lane],
     ) {
-        let columns = source.columns;
-        for a in (0..self.count).step_by(PAIR) {
-            let i = self.first + a;
-            // No row of the pair sees beyond this.
-            let keys = block.start..block.end.min(i + PAIR).max(block.start);
-            let row = |a: usize| &self.entries[a * self.length..][keys.clone()];
-            let start = keys.start;
-            if a + 1 < self.count {
-                let weights = [row(a), row(a + 1)];
-                add_sums::<FUSED, false, 2>(weights, start, source, columns, [i, i + 1], out);
-            } else {
-                add_sums::<FUSED, false, 1>([row(a)], start, source, columns, [i], out);
+        let mut a = 0;
+        for (height, end) in heights::<TALL>(self.count) {
+            while a < end {
+                match height {
+                    1 => self.rows_over_keys::<FUSED, 1>(a, block, source, out),
+                    2 => self.rows_over_keys::<FUSED, 2>(a, block, source, out),
+                    _ => self.rows_over_keys::<FUSED, TALL>(a, block, source, out),
+                }
+                a += height;
             }
         }
+    }
+
+    /// The same for R rows of the group, from row a on.
+    #[inline(always)]
+    fn rows_over_keys<const FUSED: bool, const R: usize>(
+        self,
+        a: usize,
+        block: &Range<usize>,
+        source: Source,
+        out: &mut [Lane],
+    ) {
+        let i = self.first + a;
+        // None of the rows sees beyond this.
+        let keys = block.start..block.end.min(i + R).max(block.start);
+        let (mut weights, mut rows) = ([&self.entries[..0]; R], [i; R]);
+        for r in 0..R {
+            weights[r] = &self.entries[(a + r) * self.length..][keys.clone()];
+            rows[r] += r;
+        }
+        add_sums::<FUSED, false, R>(weights, keys.start, source, source.columns, rows, out);
     }
 
     /// out_j += Σ_i entries_ij source_i over the group's rows, for every key of a block and
     /// all columns but the first `data`.
     #[inline(always)]
-    pub fn sum_over_rows<const FUSED: bool>(
+    pub fn sum_over_rows<const FUSED: bool, const TALL: usize>(
         self,
         block: &Range<usize>,
         data: usize,
         source: Source,
         out: &mut [Lane],
     ) {
-        let (first, count) = (self.first, self.count);
-        let columns = source.columns.without(data);
-        let source = Source { columns, ..source };
-        let (mut one, mut other) = (UNPACKED, UNPACKED);
-        for j in block.clone().step_by(PAIR) {
-            let one = self.pack(j, self.length, count, &mut one);
-            if j + 1 < block.end {
-                let other = self.pack(j + 1, self.length, count, &mut other);
-                let weights = [one, other];
-                add_sums::<FUSED, false, 2>(weights, first, source, columns, [j, j + 1], out);
-            } else {
-                add_sums::<FUSED, false, 1>([one], first, source, columns, [j], out);
+        let mut j = block.start;
+        for (height, end) in heights::<TALL>(block.len()) {
+            while j < block.start + end {
+                match height {
+                    1 => self.keys_over_rows::<FUSED, 1>(j, data, source, out),
+                    2 => self.keys_over_rows::<FUSED, 2>(j, data, source, out),
+                    _ => self.keys_over_rows::<FUSED, TALL>(j, data, source, out),
+                }
+                j += height;
             }
         }
     }
 
-    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) over the group's rows, for every key
-    /// of a block and all columns that are not data. Where keys are their `OWN`
-    /// values, + Σ_i pattern_ij dout_i in the same pass.
+    /// The same for R keys, from key j on.
     #[inline(always)]
-    pub fn sum_asked_over_rows<const FUSED: bool, const OWN: bool>(
+    fn keys_over_rows<const FUSED: bool, const R: usize>(
+        self,
+        j: usize,
+        data: usize,
+        source: Source,
+        out: &mut [Lane],
+    ) {
+        let columns = source.columns.without(data);
+        in_tiles!(columns.size, up_to_five, |start, N| {
+            let columns = columns.part::<N>(start);
+            let mut sums = [[Lane::ZERO; N]; R];
+            for r in 0..R {
+                sums[r].copy_from_slice(columns.row(out, j + r));
+            }
+            for n in 0..self.count {
+                let entries: &[Lane; R] = self.entries[n * self.length + j..]
+                    .first_chunk()
+                    .expect("R keys");
+                let row: &[Lane; N] = columns
+                    .row(source.data, self.first + n)
+                    .first_chunk()
+                    .expect("N columns");
+                for c in 0..N {
+                    for r in 0..R {
+                        sums[r][c] = entries[r].times_plus::<FUSED>(row[c], sums[r][c]);
+                    }
+                }
+            }
+            for r in 0..R {
+                columns.row_mut(out, j + r).copy_from_slice(&sums[r]);
+            }
+        });
+    }
+
+    /// out_j += Σ_i entries_ij (q_i + r_{i−j}) + Σ_i pattern_ij dout_i over the group's rows, for every key of a
+    /// block and all columns that are not data: both gradients of keys that are their own values.
+    #[inline(always)]
+    pub fn sum_asked_over_rows<const FUSED: bool>(
         self,
         pattern: Self,
         block: &Range<usize>,
@@ -168,18 +218,18 @@ impl<'a> Triangle<'a> {
             let mut slopes = self.pack(start, length, end - row, a);
             let mut weights = pattern.pack(start, length, end - row, b);
             if j + 1 == block.end {
-                asked.add::<FUSED, OWN, 1>([slopes], [weights], row, [j], out);
+                asked.add::<FUSED, 1>([slopes], [weights], row, [j], out);
                 continue;
             }
             let both = first.max(j + 1);
             if row < both {
-                asked.add::<FUSED, OWN, 1>([&slopes[..1]], [&weights[..1]], j, [j], out);
+                asked.add::<FUSED, 1>([&slopes[..1]], [&weights[..1]], j, [j], out);
                 (slopes, weights) = (&slopes[1..], &weights[1..]);
             }
             let start = (both - first) * length + j + 1;
             let slopes = [self.pack(start, length, end - both, c), slopes];
             let weights = [pattern.pack(start, length, end - both, d), weights];
-            asked.add::<FUSED, OWN, 2>(slopes, weights, both, [j + 1, j], out);
+            asked.add::<FUSED, 2>(slopes, weights, both, [j + 1, j], out);
         }
     }
 
@@ -267,10 +317,10 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Adds Σ_n slopes[n] (q + r) of the rows from `row` on to the rows `keys` of `out`, latest key first,
-    /// and, if `OWN`, Σ_n pattern[n] dout.
+    /// Adds Σ_n slopes[n] (q + r) + Σ_n pattern[n] dout of the rows from `row` on to the rows `keys` of `out`,
+    /// latest key first.
     #[inline(always)]
-    fn add<const FUSED: bool, const OWN: bool, const R: usize>(
+    fn add<const FUSED: bool, const R: usize>(
         &self,
         slopes: [&[Lane]; R],
         pattern: [&[Lane]; R],
@@ -279,13 +329,13 @@ impl Asked<'_> {
         out: &mut [Lane],
     ) {
         in_tiles!(self.places.size, up_to_four, |start, N| {
-            self.add_columns::<FUSED, OWN, R, N>(slopes, pattern, row, keys, start, out)
+            self.add_columns::<FUSED, R, N>(slopes, pattern, row, keys, start, out)
         });
     }
 
     /// The same for N columns from `start` on.
     #[inline(always)]
-    fn add_columns<const FUSED: bool, const OWN: bool, const R: usize, const N: usize>(
+    fn add_columns<const FUSED: bool, const R: usize, const N: usize>(
         &self,
         slopes: [&[Lane]; R],
         pattern: [&[Lane]; R],
@@ -315,9 +365,7 @@ impl Asked<'_> {
                 for c in 0..N {
                     let asks = q[c] + Lane::splat(lags[r][c]);
                     sums[r][c] = slopes[r][n].times_plus::<FUSED>(asks, sums[r][c]);
-                    if OWN {
-                        sums[r][c] = pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
-                    }
+                    sums[r][c] = pattern[r][n].times_plus::<FUSED>(d[c], sums[r][c]);
                 }
             }
         }
@@ -334,8 +382,8 @@ pub(super) struct Source<'a> {
     pub columns: Columns,
 }
 
-/// Adds one sum to each of R rows of `out`: Σ_n weights_r[n] source[first + n]. The second sum starts one row
-/// of the source later if `DIAGONAL`.
+/// Adds one sum to each of R rows of `out`: Σ_n weights_r[n] source[first + n]. If `DIAGONAL`, each sum starts
+/// one row of the source later than the one before.
 #[inline(always)]
 fn add_sums<const FUSED: bool, const DIAGONAL: bool, const R: usize>(
     weights: [&[Lane]; R],
@@ -369,22 +417,21 @@ fn add_columns<const FUSED: bool, const DIAGONAL: bool, const R: usize, const N:
     for r in 0..R {
         sums[r].copy_from_slice(columns.row(out, rows[r]));
     }
-    // All slices have one length, so that it is checked once. If there is only
-    // one, it also serves as the second.
+    // All slices have one length, so that it is checked once.
     let count = weights[0].len();
-    let (one, other) = (&weights[0][..count], &weights[R - 1][..count]);
+    let mut weights = weights;
+    for r in 0..R {
+        weights[r] = &weights[r][..count];
+    }
     for n in 0..count {
         let row = source.columns.row(source.data, first + n);
-        for c in 0..N {
-            sums[0][c] = one[n].times_plus::<FUSED>(row[c], sums[0][c]);
-        }
-        if R == PAIR {
+        for r in 0..R {
             let row = match DIAGONAL {
-                true => source.columns.row(source.data, first + n + 1),
+                true => source.columns.row(source.data, first + n + r),
                 false => row,
             };
             for c in 0..N {
-                sums[R - 1][c] = other[n].times_plus::<FUSED>(row[c], sums[R - 1][c]);
+                sums[r][c] = weights[r][n].times_plus::<FUSED>(row[c], sums[r][c]);
             }
         }
     }
