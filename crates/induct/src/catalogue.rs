@@ -94,6 +94,9 @@ const fn further(
 use Origin::{Printed, Recommended, Released};
 
 const SGD: &str = "train.optimizer={kind=\"sgd\", lr=2e-3}";
+const RELEASED_TASK: &str = "task.start=uniform";
+const RELEASED_MODEL: &str = "model={positions=\"relative-query\", layer_norm=true, dropout=0.1, \
+                              output_projection=\"always\", init_std={default=0.02, W_O=0.01}}";
 const NOT_TRAINED: &str = "train.steps=0";
 
 /// A point of the series of priors with ever less unigram signal: trained on the interpolated prior, measured
@@ -271,6 +274,29 @@ pub const SETTINGS: &[Setting] = &[
         "the main setting at the learning rate of the released code, 5e-4",
         Released,
         &["train.optimizer.lr=5e-4", "train.steps=5000"],
+    ),
+    preset(
+        "released",
+        "what the released code trains: layer norm, dropout, a projection after every head, uniform starts",
+        Released,
+        &[
+            RELEASED_TASK,
+            RELEASED_MODEL,
+            "train.optimizer.lr=5e-4",
+            "train.steps=2000",
+        ],
+    ),
+    preset(
+        "released-three-states",
+        "the same for three states",
+        Released,
+        &[
+            "task.states=3",
+            RELEASED_TASK,
+            RELEASED_MODEL,
+            "train.optimizer.lr=5e-4",
+            "train.steps=4000",
+        ],
     ),
     further(
         "minimal-start",

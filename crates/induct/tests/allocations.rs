@@ -43,6 +43,7 @@ fn steps_allocate_nothing() {
         vec!["model.mlp=true", "model.layer_norm=true"],
         vec!["model.mlp=true"],
         vec!["model.mlp=true", "model.positions=absolute"],
+        vec!["model.mlp=true", "model.dropout=0.1"],
         vec![
             "model.kind=minimal",
             "train.optimizer={kind=\"sgd\", lr=2e-3}",
@@ -124,6 +125,7 @@ fn estimates_of_memory_are_a_little_more_than_it_is() {
             "model.width=64",
         ],
         vec!["model.positions=none", "model.width=256", "model.heads=8"],
+        vec!["model.dropout=0.1", "model.heads=8", "model.mlp=true"],
         vec!["model.positions=relative-query", "task.states=5"],
         vec!["model.kind=minimal", "task.states=3"],
         vec![

@@ -288,6 +288,34 @@ fn mistakes_are_named_with_what_is_allowed() {
         ),
         (
             "",
+            &["model.dropout=1.0"],
+            &["model.dropout = 1 is", "at least 0 and below 1"],
+        ),
+        (
+            "",
+            &["model.dropout=-0.1"],
+            &["model.dropout = -0.1", "at least 0 and below 1"],
+        ),
+        (
+            "",
+            &["model.dropout={residual=nan}"],
+            &["model.dropout.residual = NaN", "at least 0 and below 1"],
+        ),
+        (
+            "",
+            &["model.dropout={mlp=0.1}"],
+            &[
+                "model.dropout",
+                "embedding = 0.1, attention = 0.1, residual",
+            ],
+        ),
+        (
+            "",
+            &["model={kind='minimal', dropout=0.1}"],
+            &["model.dropout: no such key"],
+        ),
+        (
+            "",
             &["task.start=even"],
             &["task.start.kind = \"even\"", "\"stationary\", \"uniform\""],
         ),
@@ -561,7 +589,7 @@ fn mistakes_are_found_at_any_depth() {
 }
 
 /// One recipe of every kind, so that together they have all keys.
-const OF_EVERY_KIND: [&str; 15] = [
+const OF_EVERY_KIND: [&str; 16] = [
     "",
     "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', \
      start = { kind = 'constant', w = 0.0, v = 0.1 } }",
@@ -570,7 +598,8 @@ const OF_EVERY_KIND: [&str; 15] = [
      layer_norm = false, init_std = 0.1, start = { kind = 'bigram', sharpness = 5.0, output_scale = 2.0 } }",
     "task.start = 'uniform'\n\
      model = { output_projection = 'always', activation = 'relu', mlp = true, \
-     init_std = { default = 0.02, W_O = 0.01, unembed = 0.1 } }",
+     init_std = { default = 0.02, W_O = 0.01, unembed = 0.1 }, dropout = 0.1 }",
+    "model = { dropout = { embedding = 0.1, attention = 0.2, residual = 0.3 } }",
     "train.loss = { kind = 'margin', delta = 1.0 }\ntask = { states = 2, ngram = 2, length = 9 }",
     "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\n\
      model.start = 'random'",
@@ -649,7 +678,7 @@ const CODE_WORDS: [&str; 17] = [
 #[test]
 fn defaults_of_later_settings_are_not_written() {
     let spelled_out = "task.start = 'stationary'\nmodel = { output_projection = 'several-heads', \
-                       activation = 'gelu', init_std = 0.02 }";
+                       activation = 'gelu', init_std = 0.02, dropout = 0.0 }";
     let (unset, set) = (read("", &[]).unwrap(), read(spelled_out, &[]).unwrap());
     assert_eq!(set.to_toml(), unset.to_toml());
     for key in [

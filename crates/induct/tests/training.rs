@@ -2,7 +2,9 @@
 
 use induct::chain::Sampler;
 use induct::model::twin;
-use induct::train::{AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, prior_at};
+use induct::train::{
+    AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, dropout_keys, prior_at,
+};
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
 
@@ -32,12 +34,53 @@ fn run(recipe: &Recipe, threads: usize, steps: u64) -> (Vec<f32>, Vec<f64>) {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
-    for overrides in [["task.states=3"], [MINIMAL]] {
+    for overrides in [["task.states=3"], [MINIMAL], ["model.dropout=0.2"]] {
         let recipe = recipe(&overrides);
         let one = run(&recipe, 1, 10);
         for threads in [2, 3, 5] {
             assert_eq!(run(&recipe, threads, 10), one);
         }
+    }
+}
+
+/// The loss of a step is the twin's, with the masks that anyone can compute from the printed keys.
+#[test]
+fn a_step_drops_by_its_addressed_keys() {
+    let recipe = recipe(&[
+        "model={layer_norm=true, mlp=true, heads=[2, 1], dropout=0.3, init_std=0.5}",
+        "task.start=uniform",
+        "seeds.data=4",
+    ]);
+    let (model, prior) = (recipe.model().unwrap(), recipe.prior().unwrap());
+    let mut trainer = Trainer::new(&recipe).unwrap();
+    let (mut sampler, mut tokens) = (Sampler::new(&prior), vec![0; recipe.task.length + 1]);
+    for step in 0..3 {
+        let params: Vec<f64> = trainer.params().iter().map(|&w| w.into()).collect();
+        let (mut total, mut undropped) = (0.0, 0.0);
+        for index in 0..recipe.train.batch as u64 {
+            let address = batch_address(&recipe, step);
+            sampler
+                .sequence(&prior, address, index, &mut tokens)
+                .unwrap();
+            let (inputs, targets) = (&tokens[..recipe.task.length], &tokens[1..]);
+            let keys = dropout_keys(&recipe, step, index);
+            let logits = twin::logits_in_training(&model, &params, inputs, Some(keys));
+            total += recipe.train.loss.naive(&logits, targets).0;
+            let logits = twin::logits(&model, &params, inputs);
+            undropped += recipe.train.loss.naive(&logits, targets).0;
+        }
+        let scale = 1.0 / (recipe.train.batch * recipe.task.length) as f64;
+        let loss = trainer.advance().unwrap();
+        assert!(
+            (loss - total * scale).abs() < 1e-5,
+            "{loss} {}",
+            total * scale
+        );
+        assert!(
+            (loss - undropped * scale).abs() > 1e-3,
+            "{loss} {}",
+            undropped * scale
+        );
     }
 }
 
@@ -85,8 +128,13 @@ fn a_step_trains_on_its_addressed_batch() {
 
 #[test]
 fn a_saved_state_goes_on_as_if_nothing_had_happened() {
-    for optimizer in ["{kind=\"adamw\"}", "{kind=\"sgd\", lr=0.1, momentum=0.9}"] {
+    for (optimizer, dropout) in [
+        ("{kind=\"adamw\"}", "0.0"),
+        ("{kind=\"adamw\"}", "0.2"),
+        ("{kind=\"sgd\", lr=0.1, momentum=0.9}", "0.0"),
+    ] {
         let recipe = recipe(&[
+            &format!("model.dropout={dropout}"),
             &format!("train.optimizer={optimizer}"),
             "train.schedule={kind=\"cosine\", warmup=5}",
             "train.freeze=[{group=\"layers.1\", from=3, until=12}]",

@@ -3,7 +3,7 @@
 use clap::Args;
 use induct::Invalid;
 use induct::chain::{Sampler, TransitionTable};
-use induct::train::{Recipe, batch_address, prior_at};
+use induct::train::{Recipe, batch_address, dropout_keys, prior_at};
 use serde_json::json;
 
 use super::{numbers, print, print_json};
@@ -27,7 +27,8 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     step: u64,
-    /// Print {"tokens": [[…], …], "tables": [[[…], …], …]}, t+1 tokens per row
+    /// Print {"tokens": [[…], …], "tables": [[[…], …], …]}, t+1 tokens per row; for a model with dropout also
+    /// "dropout_keys": [[…, …], …], two per row
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +49,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         tokens.push(sequence);
     }
     if arguments.json {
-        return print_json(&json!({ "tokens": tokens, "tables": tables }));
+        let mut batch = json!({ "tokens": tokens, "tables": tables });
+        if recipe.model()?.has_dropout() {
+            let keys = |index| dropout_keys(&recipe, arguments.step, index);
+            let all = (0..recipe.train.batch as u64).map(keys);
+            batch["dropout_keys"] = all.collect::<Vec<_>>().into();
+        }
+        return print_json(&batch);
     }
     let separator = if recipe.task.states > 10 { " " } else { "" };
     let mut text = String::new();

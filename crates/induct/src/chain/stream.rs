@@ -25,6 +25,8 @@ pub enum Purpose {
     Pool,
     /// Draws inside a Monte Carlo computation, such as posterior particles.
     Particles,
+    /// The keys of a training sequence's dropout masks.
+    Dropout,
 }
 
 impl Purpose {
@@ -37,6 +39,7 @@ impl Purpose {
             Purpose::Fresh => 4,
             Purpose::Pool => 5,
             Purpose::Particles => 6,
+            Purpose::Dropout => 7,
         }
     }
 }

@@ -111,6 +111,14 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         part: Part::Engine,
+        kernel: Kernel::Residual,
+        name: "residual",
+        module: "transformer/residual",
+        when: "dropout: masks on single entries leave the space of coordinates",
+        applies: |facts| facts.have_dropout(),
+    },
+    Rule {
+        part: Part::Engine,
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
@@ -130,6 +138,14 @@ pub const RULES: &[Rule] = &[
         module: "transformer/residual",
         when: "otherwise",
         applies: |_| true,
+    },
+    Rule {
+        part: Part::FirstLayer,
+        kernel: Kernel::FirstPlain,
+        name: "plain",
+        module: "ops/attention/fast",
+        when: "dropout",
+        applies: |facts| facts.have_dropout(),
     },
     Rule {
         part: Part::FirstLayer,
@@ -218,6 +234,10 @@ impl<'a> Facts<'a> {
             Kind::Transformer(shape) => Some(shape),
             Kind::Minimal(_) => None,
         }
+    }
+
+    fn have_dropout(&self) -> bool {
+        self.transformer().is_some_and(|shape| shape.dropout.any())
     }
 
     fn meets_key(&self) -> bool {

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::dropout::DropoutKeys;
 use super::ops::attention::AttnProbe;
 use crate::lanes::{LANES, Lane, Level, cross_lane};
 use crate::scratch::ScratchPool;
@@ -49,7 +50,7 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
     fn gradient(
         &self,
         prepared: &Self::Prepared,
-        inputs: &[[u8; LANES]],
+        block: InTraining,
         scratch: &mut Self::Scratch,
         logits: LogitBuffers,
         loss: LossRows,
@@ -100,6 +101,9 @@ pub(crate) struct BlockGradient<'a> {
     pub by_lane: &'a mut [Lane],
 }
 
+/// Inputs of a block, and the keys of its masks. With keys, models that have dropout drop; others ignore them.
+pub(crate) type InTraining<'a> = (&'a [[u8; LANES]], Option<&'a DropoutKeys>);
+
 /// Logits and their gradient, [rows, k] each.
 pub(crate) type LogitBuffers<'a> = (&'a mut [Lane], &'a mut [Lane]);
 
@@ -144,8 +148,8 @@ pub(crate) trait Evaluate: Debug + Send + Sync {
     /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane. Only for
     /// engines that sum nothing over lanes.
     fn gradient_by_lane(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [Lane]);
-    /// The same, summed over lanes.
-    fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]);
+    /// The same in training, summed over lanes.
+    fn gradient(&self, block: InTraining, loss: LossRows, grads: &mut [f32]);
     /// See [`Engine::pull_back`].
     fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]);
 }
@@ -233,18 +237,18 @@ impl<E: Engine> Prepared<E> {
     fn gradient_in(
         &self,
         buffers: &mut Buffers<E::Scratch>,
-        inputs: &[[u8; LANES]],
+        block: InTraining,
         loss: LossRows,
         grads: BlockGradient,
     ) {
         let engine = &self.workshop.engine;
-        let used = inputs.len() * engine.shape()[1];
+        let used = block.0.len() * engine.shape()[1];
         grads.summed.fill(0.0);
         grads.by_lane.fill(Lane::ZERO);
         let logits = (&mut buffers.logits[..used], &mut buffers.d_logits[..used]);
         engine.gradient(
             &self.prepared,
-            inputs,
+            block,
             &mut buffers.scratch,
             logits,
             loss,
@@ -277,10 +281,10 @@ impl<E: Engine> Evaluate for Prepared<E> {
             by_lane: grads,
         };
         self.workshop
-            .with_buffers(|buffers| self.gradient_in(buffers, inputs, loss, grads));
+            .with_buffers(|buffers| self.gradient_in(buffers, (inputs, None), loss, grads));
     }
 
-    fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]) {
+    fn gradient(&self, block: InTraining, loss: LossRows, grads: &mut [f32]) {
         self.workshop.with_buffers(|buffers| {
             let engine = &self.workshop.engine;
             let (summed, rest) = grads.split_at_mut(engine.summed_len());
@@ -290,7 +294,7 @@ impl<E: Engine> Evaluate for Prepared<E> {
                 summed,
                 by_lane: &mut by_lane,
             };
-            self.gradient_in(buffers, inputs, loss, grads);
+            self.gradient_in(buffers, block, loss, grads);
             cross_lane::sum_lanes(engine.level(), &by_lane, rest);
             buffers.grads = by_lane;
         });

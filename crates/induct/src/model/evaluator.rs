@@ -1,7 +1,7 @@
 //! A model at given parameters, ready to predict.
 
 use super::activations::InputError;
-use super::engine::{Evaluate, Forwarded, LossRows};
+use super::engine::{Evaluate, Forwarded, InTraining, LossRows};
 use super::{Array, Model};
 use crate::chain::TokenBlock;
 use crate::lanes::{LANES, Lane};
@@ -174,9 +174,9 @@ impl Evaluator {
         self.inner.gradient_by_lane(inputs, loss, grads);
     }
 
-    /// The same, summed over lanes.
-    pub(crate) fn gradient(&self, inputs: &[[u8; LANES]], loss: LossRows, grads: &mut [f32]) {
-        self.inner.gradient(inputs, loss, grads);
+    /// The same in training, summed over lanes.
+    pub(crate) fn gradient(&self, block: InTraining, loss: LossRows, grads: &mut [f32]) {
+        self.inner.gradient(block, loss, grads);
     }
 
     /// Carries a gradient with respect to the prepared parameters, summed over lanes and blocks, back to the

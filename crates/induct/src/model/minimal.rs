@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Array;
-use super::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
+use super::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use super::layout::Layout;
 use super::ops::attention::AttnProbe;
 use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
@@ -170,7 +170,7 @@ impl Engine for MinimalEngine {
     fn gradient(
         &self,
         params: &Vec<f32>,
-        inputs: &[[u8; LANES]],
+        (inputs, _): InTraining,
         scratch: &mut Scratch,
         (logits, d_logits): LogitBuffers,
         loss: LossRows,

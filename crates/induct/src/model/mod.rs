@@ -8,6 +8,7 @@ mod activations;
 mod array;
 pub(crate) mod choose;
 pub mod circuits;
+pub(crate) mod dropout;
 mod effort;
 pub(crate) mod engine;
 mod evaluator;
@@ -27,6 +28,7 @@ mod window;
 pub use activations::{Activations, InputError};
 pub use array::Array;
 pub use choose::{Choice, Kernel, Part, RULES, Rule};
+pub use dropout::{Dropout, DropoutRates};
 pub use effort::multiply_at_peak;
 pub use evaluator::Evaluator;
 pub use init_std::InitStd;
@@ -218,6 +220,11 @@ impl Model {
     /// An upper bound on the memory of prepared parameters, in bytes, without allocating them.
     pub fn prepared_bytes(&self) -> f64 {
         self.compute.prepared_bytes()
+    }
+
+    /// Whether training drops anything: whether a gradient needs keys.
+    pub fn has_dropout(&self) -> bool {
+        matches!(&self.kind, Kind::Transformer(shape) if shape.dropout.any())
     }
 
     /// Whether preparing parameters takes any work.

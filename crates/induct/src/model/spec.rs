@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dropout::Dropout;
 use super::init_std::InitStd;
 use crate::invalid::{Invalid, require};
 
@@ -43,6 +44,9 @@ pub struct TransformerSpec {
     pub activation: Activation,
     /// Whether attention, MLP and output each read a normalised stream.
     pub layer_norm: bool,
+    /// How often entries are set to zero in training.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dropout: Dropout,
     /// Standard deviation of the initial weights: one number, or one by group of tensors.
     pub init_std: InitStd,
     /// Where training starts.
@@ -60,6 +64,7 @@ impl Default for TransformerSpec {
             mlp: false,
             activation: Activation::default(),
             layer_norm: false,
+            dropout: Dropout::default(),
             init_std: InitStd::default(),
             start: TransformerStart::Random {},
         }

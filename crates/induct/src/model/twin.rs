@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::matrix::Matrix;
 use super::minimal::Minimal;
 use super::ops::attention::naive::{Naive, naive_softmax, naive_softmax_backward};
+use super::ops::dropout::{Rate, naive_mask, pairs};
 use super::ops::{gelu, layer_norm, linear, relu};
 use super::spec::{Activation, MinimalForm};
 use super::transformer::{Layer, Norm, Transformer};
@@ -15,17 +16,39 @@ use super::{Kind, Model};
 
 /// Logits of every position, [rows, k].
 pub fn logits(model: &Model, params: &[f64], inputs: &[u8]) -> Matrix {
+    logits_in_training(model, params, inputs, None)
+}
+
+/// The same with the dropout of a training sequence, given its keys
+/// ([`dropout_keys`](crate::train::dropout_keys)).
+pub fn logits_in_training(
+    model: &Model,
+    params: &[f64],
+    inputs: &[u8],
+    keys: Option<[u32; 2]>,
+) -> Matrix {
     match model.kind() {
-        Kind::Transformer(shape) => TransformerTwin::forward(shape, params, inputs).logits,
+        Kind::Transformer(shape) => TransformerTwin::forward(shape, params, inputs, keys).logits,
         Kind::Minimal(shape) => MinimalTwin::forward(shape, params, inputs).logits(),
     }
 }
 
 /// Gradient of every parameter, given that of the logits ([rows, k]).
 pub fn gradient(model: &Model, params: &[f64], inputs: &[u8], d_logits: &Matrix) -> Vec<f64> {
+    gradient_in_training(model, params, inputs, None, d_logits)
+}
+
+/// The same with the dropout of a training sequence, given its keys.
+pub fn gradient_in_training(
+    model: &Model,
+    params: &[f64],
+    inputs: &[u8],
+    keys: Option<[u32; 2]>,
+    d_logits: &Matrix,
+) -> Vec<f64> {
     match model.kind() {
         Kind::Transformer(shape) => {
-            TransformerTwin::forward(shape, params, inputs).backward(inputs, d_logits)
+            TransformerTwin::forward(shape, params, inputs, keys).backward(inputs, d_logits)
         }
         Kind::Minimal(shape) => MinimalTwin::forward(shape, params, inputs).backward(d_logits),
     }
@@ -42,7 +65,7 @@ pub fn attention(model: &Model, params: &[f64], inputs: &[u8]) -> Vec<Vec<(Matri
             .map(|head| (head.attn_scores.clone(), head.attn_pattern.clone()))
             .collect()
     };
-    TransformerTwin::forward(shape, params, inputs)
+    TransformerTwin::forward(shape, params, inputs, None)
         .layers
         .iter()
         .map(maps)
@@ -56,9 +79,35 @@ fn one_hot(inputs: &[u8], states: usize) -> Matrix {
     })
 }
 
+/// Masks, one after the other: what dropout multiplies entries with, or ones without keys.
+struct Masks {
+    keys: Option<[u32; 2]>,
+    /// Number of the next pair of entries.
+    next: u32,
+}
+
+impl Masks {
+    /// The next mask, of t × `columns` entries; cut off after `rows` rows, and columns if these are positions.
+    fn next(
+        &mut self,
+        rate: Option<Rate>,
+        (t, columns): (usize, usize),
+        (rows, kept_columns): (usize, usize),
+    ) -> Matrix {
+        let whole = match self.keys {
+            Some(keys) => naive_mask(rate, keys, self.next, (t, columns)),
+            None => Matrix::from_fn(t, columns, |_, _| 1.0),
+        };
+        self.next = self.next.wrapping_add(pairs(t, columns));
+        Matrix::from_fn(rows, kept_columns, |i, j| whole[(i, j)])
+    }
+}
+
 struct TransformerTwin<'a> {
     shape: &'a Transformer,
     params: &'a [f64],
+    /// On the stream below the first layer.
+    embed_mask: Matrix,
     layers: Vec<LayerTwin>,
     resid: Matrix,
     logits: Matrix,
@@ -70,8 +119,12 @@ struct LayerTwin {
     source: Matrix,
     heads: Vec<Naive>,
     mixed: Matrix,
+    /// On what attention adds to the stream.
+    attended_mask: Matrix,
     middle: Matrix,
     hidden: Option<Matrix>,
+    /// On what the MLP adds to it; ones if there is none.
+    mlp_mask: Matrix,
 }
 
 impl<'a> TransformerTwin<'a> {
@@ -98,11 +151,19 @@ impl<'a> TransformerTwin<'a> {
         }
     }
 
-    fn forward(shape: &'a Transformer, params: &'a [f64], inputs: &[u8]) -> Self {
+    fn forward(
+        shape: &'a Transformer,
+        params: &'a [f64],
+        inputs: &[u8],
+        keys: Option<[u32; 2]>,
+    ) -> Self {
         let (d, k) = (shape.width, shape.states);
+        let mut masks = Masks { keys, next: 0 };
+        let stream = ((shape.length, d), (inputs.len(), d));
         let mut twin = Self {
             shape,
             params,
+            embed_mask: masks.next(shape.dropout.embedding, stream.0, stream.1),
             layers: Vec::new(),
             resid: Matrix::zeros(0, 0),
             logits: Matrix::zeros(0, 0),
@@ -112,8 +173,9 @@ impl<'a> TransformerTwin<'a> {
             let positions = twin.weight(place, d);
             h = Matrix::from_fn(h.rows, d, |i, c| h[(i, c)] + positions[(i, c)]);
         }
+        h = h.each_times(&twin.embed_mask);
         for layer in &shape.layers {
-            h = twin.layer_forward(layer, h);
+            h = twin.layer_forward(layer, h, &mut masks);
         }
         let source = twin.normed(&shape.final_norm, &h);
         twin.logits = source.times(&twin.weight(&shape.unembed, k));
@@ -121,8 +183,9 @@ impl<'a> TransformerTwin<'a> {
         twin
     }
 
-    fn layer_forward(&mut self, layer: &Layer, input: Matrix) -> Matrix {
-        let d = self.shape.width;
+    fn layer_forward(&mut self, layer: &Layer, input: Matrix, masks: &mut Masks) -> Matrix {
+        let (d, t, rows) = (self.shape.width, self.shape.length, input.rows);
+        let (rates, stream) = (self.shape.dropout, ((t, d), (rows, d)));
         let size = d / layer.heads;
         let source = self.normed(&layer.norm, &input);
         let [queries, keys, values] = [&layer.w_q, &layer.w_k, &layer.w_v]
@@ -139,13 +202,17 @@ impl<'a> TransformerTwin<'a> {
                 own(&values),
                 positions.as_ref().map_or(Matrix::zeros(0, size), own),
             );
+            let head = head.dropped(masks.next(rates.attention, (t, t), (rows, rows)));
             mixed.add_columns(h * size, &head.output());
             heads.push(head);
         }
-        let middle = match &layer.w_o {
-            Some(w_o) => input.plus(&mixed.times(&self.weight(w_o, d))),
-            None => input.plus(&mixed),
+        let attended_mask = masks.next(rates.residual, stream.0, stream.1);
+        let attended = match &layer.w_o {
+            Some(w_o) => mixed.times(&self.weight(w_o, d)),
+            None => mixed.clone(),
         };
+        let middle = input.plus(&attended.each_times(&attended_mask));
+        let mut mlp_mask = Matrix::from_fn(rows, d, |_, _| 1.0);
         let mut output = middle.clone();
         let mut hidden = None;
         if let Some(mlp) = &layer.mlp {
@@ -159,8 +226,9 @@ impl<'a> TransformerTwin<'a> {
                 .times(&self.weight(&mlp.w_in, wide));
             let pre = Matrix::from_fn(pre.rows, wide, |i, c| pre[(i, c)] + b_in[c]);
             let post = self.active(&pre).times(&self.weight(&mlp.w_out, d));
+            mlp_mask = masks.next(rates.residual, stream.0, stream.1);
             output = Matrix::from_fn(post.rows, d, |i, c| {
-                middle[(i, c)] + post[(i, c)] + b_out[c]
+                middle[(i, c)] + (post[(i, c)] + b_out[c]) * mlp_mask[(i, c)]
             });
             hidden = Some(pre);
         }
@@ -169,8 +237,10 @@ impl<'a> TransformerTwin<'a> {
             source,
             heads,
             mixed,
+            attended_mask,
             middle,
             hidden,
+            mlp_mask,
         });
         output
     }
@@ -186,6 +256,7 @@ impl<'a> TransformerTwin<'a> {
         for (layer, saved) in shape.layers.iter().zip(&self.layers).rev() {
             dh = self.layer_backward(layer, saved, dh, &mut grads);
         }
+        let dh = dh.each_times(&self.embed_mask);
         let d_embed = one_hot(inputs, shape.states).transposed().times(&dh);
         store(&mut grads, &shape.embed, &d_embed.data);
         if let Some(place) = &shape.embed_positions {
@@ -218,9 +289,10 @@ impl<'a> TransformerTwin<'a> {
                 self.weight(&mlp.w_in, hidden.cols),
                 self.weight(&mlp.w_out, d),
             );
-            store(grads, &mlp.b_out, &column_sums(&d_middle));
+            let d_added = d_middle.each_times(&saved.mlp_mask);
+            store(grads, &mlp.b_out, &column_sums(&d_added));
             let active = self.active(hidden);
-            let (d_active, d_w_out) = linear::naive_backward(&active, &w_out, &d_middle);
+            let (d_active, d_w_out) = linear::naive_backward(&active, &w_out, &d_added);
             store(grads, &mlp.w_out, &d_w_out.data);
             let d_hidden = match self.shape.activation {
                 Activation::Gelu => gelu::naive_backward(hidden, &d_active),
@@ -233,14 +305,15 @@ impl<'a> TransformerTwin<'a> {
             d_middle =
                 d_middle.plus(&self.norm_backward(&mlp.norm, &saved.middle, &d_source, grads));
         }
+        let d_attended = d_middle.each_times(&saved.attended_mask);
         let d_mixed = match &layer.w_o {
             Some(place) => {
                 let w_o = self.weight(place, d);
-                let (d_mixed, d_w_o) = linear::naive_backward(&saved.mixed, &w_o, &d_middle);
+                let (d_mixed, d_w_o) = linear::naive_backward(&saved.mixed, &w_o, &d_attended);
                 store(grads, place, &d_w_o.data);
                 d_mixed
             }
-            None => d_middle.clone(),
+            None => d_attended,
         };
         let rows = d_mixed.rows;
         let [mut d_q, mut d_k, mut d_u] = [(); 3].map(|()| Matrix::zeros(rows, d));

@@ -1,10 +1,13 @@
 //! The batches that a model learns from: each step has an address, and draws its sequences from there.
 
+use rand_core::Rng;
 use rayon::prelude::*;
 
 use super::recipe::Recipe;
 use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, TokenBlock};
 use crate::lanes::LANES;
+use crate::model::Model;
+use crate::model::dropout::DropoutKeys;
 use crate::scratch::ScratchPool;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
@@ -24,6 +27,29 @@ pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
         seed: recipe.seeds.data,
         step,
     }
+}
+
+/// The keys of sequence `index` of the batch of step `step`: all its dropout masks follow from them, as
+/// `docs/models.md` describes. They belong to the data seed, but share no random number with the sequence.
+pub fn dropout_keys(recipe: &Recipe, step: u64, index: u64) -> [u32; 2] {
+    let address = Address {
+        purpose: Purpose::Dropout,
+        ..batch_address(recipe, step)
+    };
+    let mut rng = address.generator(index);
+    [rng.next_u32(), rng.next_u32()]
+}
+
+/// The keys of block `index` of the batch of step `step`, which has `used` sequences; none if the model has no
+/// dropout.
+pub(super) fn block_keys(
+    recipe: &Recipe,
+    model: &Model,
+    step: u64,
+    (index, used): (usize, usize),
+) -> Option<DropoutKeys> {
+    let key = |lane: usize| dropout_keys(recipe, step, (index * LANES + lane) as u64);
+    model.has_dropout().then(|| DropoutKeys::new(used, key))
 }
 
 /// The prior in force at `step`.

@@ -14,7 +14,7 @@ mod record;
 mod schedule;
 mod trainer;
 
-pub use feed::{batch_address, prior_at};
+pub use feed::{batch_address, dropout_keys, prior_at};
 pub use loss::Loss;
 pub use many::many;
 pub use memory::MemoryEstimate;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::feed::{BatchDraw, Feed, draw};
+use super::feed::{BatchDraw, Feed, block_keys, draw};
 use super::loss::Loss;
 use super::optimizer::Updater;
 use super::recipe::Recipe;
@@ -16,6 +16,7 @@ use crate::chain::{DrawError, TokenBlock};
 use crate::digest;
 use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane};
+use crate::model::dropout::DropoutKeys;
 use crate::model::{Evaluator, Model};
 use crate::scratch::ScratchPool;
 
@@ -267,7 +268,7 @@ impl Trainer {
         let (batch, stages, samplers) = (&feed.batch, &feed.stages, &feed.samplers);
         let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
         let (loss, drawn) = if learner.model.needs_preparation() {
-            let loss = learner.accumulate(recipe, batch, last);
+            let loss = learner.accumulate(recipe, *step, batch, last);
             // While one thread updates the weights, the others need not wait.
             let (moved, drawn) = rayon::join(|| learner.step(recipe, *step, loss.mean), draw_next);
             moved?;
@@ -275,7 +276,8 @@ impl Trainer {
         } else {
             // The update is over before another thread could start, so the next batch
             // is drawn beside the gradients.
-            let (loss, drawn) = rayon::join(|| learner.accumulate(recipe, batch, last), draw_next);
+            let (loss, drawn) =
+                rayon::join(|| learner.accumulate(recipe, *step, batch, last), draw_next);
             learner.step(recipe, *step, loss.mean)?;
             (loss, drawn)
         };
@@ -321,7 +323,9 @@ impl Trainer {
                 done(StepPart::Loss);
             };
             let grads = &mut learner.block_grads[index * size..][..size];
-            learner.evaluator.gradient(inputs, &mut evaluate, grads);
+            let keys = block_keys(recipe, &learner.model, *step, (index, used));
+            let block = (inputs, keys.as_ref());
+            learner.evaluator.gradient(block, &mut evaluate, grads);
             done(StepPart::Gradient);
         }
         learner.step(recipe, *step, total * scale)?;
@@ -357,8 +361,14 @@ impl Trainer {
 }
 
 impl Learner {
-    /// Computes the gradients of all blocks of a batch; returns its loss.
-    fn accumulate(&mut self, recipe: &Recipe, batch: &[TokenBlock], last: bool) -> StepLoss {
+    /// Computes the gradients of all blocks of the batch of step `step`; returns its loss.
+    fn accumulate(
+        &mut self,
+        recipe: &Recipe,
+        step: u64,
+        batch: &[TokenBlock],
+        last: bool,
+    ) -> StepLoss {
         let (model, evaluator, scale) = (&self.model, &self.evaluator, scale(recipe));
         let task = Task {
             loss: recipe.train.loss,
@@ -369,9 +379,12 @@ impl Learner {
             .par_iter_mut()
             .zip(self.block_grads.par_chunks_mut(self.summed.len()))
             .zip(batch)
+            .enumerate()
             .with_max_len(1)
-            .for_each(|((block_loss, block_grad), tokens)| {
-                *block_loss = task.gradient(model, evaluator, tokens, block_grad);
+            .for_each(|(index, ((block_loss, block_grad), tokens))| {
+                let keys = block_keys(recipe, model, step, (index, tokens.used()));
+                let block = (tokens, keys.as_ref());
+                *block_loss = task.gradient(model, evaluator, block, block_grad);
             });
         let mean = self.block_losses.iter().map(|loss| loss.all).sum::<f64>() * scale;
         let at_last = || self.block_losses.iter().map(|loss| loss.last).sum::<f64>();
@@ -431,7 +444,7 @@ impl Task {
         self,
         model: &Model,
         evaluator: &Evaluator,
-        tokens: &TokenBlock,
+        (tokens, keys): (&TokenBlock, Option<&DropoutKeys>),
         grad: &mut [f32],
     ) -> BlockLoss {
         let Self { loss, scale, last } = self;
@@ -448,7 +461,7 @@ impl Task {
             }
             total.all += loss.evaluate(level, logits, &targets[rows], used, scale, d_logits);
         };
-        evaluator.gradient(inputs, &mut evaluate, grad);
+        evaluator.gradient((inputs, keys), &mut evaluate, grad);
         total
     }
 }

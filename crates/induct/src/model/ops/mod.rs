@@ -7,6 +7,7 @@
 
 pub mod attention;
 pub(crate) mod convolution;
+pub mod dropout;
 pub mod gelu;
 pub mod layer_norm;
 pub mod linear;

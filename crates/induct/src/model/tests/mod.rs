@@ -8,8 +8,8 @@ use crate::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior, TokenBlock, 
 use crate::lanes::LANES;
 use crate::model::engine::Forwarded;
 use crate::model::{
-    Activation, Heads, Kernel, MinimalForm, MinimalSpec, Model, ModelSpec, OutputProjection,
-    Positions, TransformerSpec,
+    Activation, Dropout, DropoutRates, Heads, Kernel, MinimalForm, MinimalSpec, Model, ModelSpec,
+    OutputProjection, Positions, TransformerSpec,
 };
 
 /// Transformers that together use every parameter group, every kind of position and uneven sizes.
@@ -56,6 +56,49 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
             ..TransformerSpec::default()
         }));
     }
+    for (positions, heads, mlp, dropout) in [
+        (
+            Positions::RelativeQuery,
+            Heads::Every(1),
+            false,
+            Dropout::Everywhere(0.1),
+        ),
+        (
+            Positions::RelativeKey,
+            Heads::PerLayer(vec![3, 1]),
+            true,
+            Dropout::Everywhere(0.5),
+        ),
+        (
+            Positions::Absolute,
+            Heads::Every(2),
+            true,
+            by_place(0.2, 0.6, 0.0),
+        ),
+        (
+            Positions::Absolute,
+            Heads::Every(1),
+            false,
+            by_place(0.0, 0.0, 0.3),
+        ),
+        (
+            Positions::None,
+            Heads::Every(2),
+            true,
+            by_place(0.0, 0.3, 0.7),
+        ),
+    ] {
+        specs.push(ModelSpec::Transformer(TransformerSpec {
+            heads,
+            // Odd, where there is one head: rows end in the middle of a pair of entries.
+            width: if mlp { 6 } else { 5 },
+            positions,
+            mlp,
+            layer_norm: true,
+            dropout,
+            ..TransformerSpec::default()
+        }));
+    }
     for form in [MinimalForm::Linear, MinimalForm::Softmax] {
         specs.push(ModelSpec::Minimal(MinimalSpec {
             form,
@@ -66,6 +109,15 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
         .into_iter()
         .map(|spec| (format!("{spec:?}"), spec))
         .collect()
+}
+
+/// Dropout with a rate for each kind of place.
+pub fn by_place(embedding: f64, attention: f64, residual: f64) -> Dropout {
+    Dropout::ByPlace(DropoutRates {
+        embedding,
+        attention,
+        residual,
+    })
 }
 
 /// Weights away from any special point: of order one, including gains and biases.

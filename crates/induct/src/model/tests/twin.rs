@@ -2,20 +2,28 @@
 
 use std::ops::Range;
 
-use super::{architectures, by_tables, in_coordinates, logits, paths, tokens, weights};
+use super::{architectures, by_place, by_tables, in_coordinates, logits, paths, tokens, weights};
 use crate::chain::TokenBlock;
 use crate::lanes::{LANES, Lane};
+use crate::model::dropout::DropoutKeys;
 use crate::model::{
-    Activation, Heads, Matrix, Model, ModelSpec, OutputProjection, Positions, TransformerSpec,
-    TransformerStart, twin,
+    Activation, Dropout, Heads, Matrix, Model, ModelSpec, OutputProjection, Positions,
+    TransformerSpec, TransformerStart, twin,
 };
 use crate::train::Loss;
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
-fn twin_loss(model: &Model, params: &[f64], sequence: &[u8], loss: Loss) -> (f64, Matrix) {
+/// Loss and its gradient for one lane's sequence, with dropout.
+fn twin_loss(
+    model: &Model,
+    params: &[f64],
+    (lane, sequence): (usize, &[u8]),
+    loss: Loss,
+) -> (f64, Matrix) {
     let (inputs, targets) = (&sequence[..sequence.len() - 1], &sequence[1..]);
-    loss.naive(&twin::logits(model, params, inputs), targets)
+    let logits = twin::logits_in_training(model, params, inputs, Some(keys_of(lane)));
+    loss.naive(&logits, targets)
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -38,15 +46,16 @@ fn twin_gradients_match_finite_differences() {
         // Steps must not cross the kink of a ReLU.
         let h = if name.contains("Relu") { 1e-5 } else { 1e-3 };
         for loss in LOSSES {
-            let (_, d_logits) = twin_loss(&model, &params, &sequence, loss);
-            let gradient = twin::gradient(&model, &params, &sequence[..length], &d_logits);
+            let (_, d_logits) = twin_loss(&model, &params, (2, &sequence), loss);
+            let (inputs, keys) = (&sequence[..length], Some(keys_of(2)));
+            let gradient = twin::gradient_in_training(&model, &params, inputs, keys, &d_logits);
             let difference: Vec<f64> = (0..params.len())
                 .map(|index| {
                     // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
                     let at = |steps: f64| {
                         let mut moved = params.clone();
                         moved[index] += steps * h;
-                        twin_loss(&model, &moved, &sequence, loss).0
+                        twin_loss(&model, &moved, (2, &sequence), loss).0
                     };
                     (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * h)
                 })
@@ -66,8 +75,15 @@ fn twin_gradients_match_finite_differences() {
     }
 }
 
-/// Loss and gradient of the first `used` lanes by the fast path.
+/// The keys of a lane's sequence, for models with dropout.
+fn keys_of(lane: usize) -> [u32; 2] {
+    [0x9e37_79b9, 0x85eb_ca6b].map(|key: u32| key.wrapping_mul(2 * lane as u32 + 1))
+}
+
+/// Loss and gradient of the first `used` lanes by the fast path, with dropout if the model has any.
 fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
+    let keys = DropoutKeys::new(block.used(), keys_of);
+    let keys = model.has_dropout().then_some(&keys);
     let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
     let rows = block.rows();
     let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
@@ -84,7 +100,7 @@ fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, 
             d_logits,
         );
     };
-    evaluator.gradient(inputs, &mut evaluate, &mut summed);
+    evaluator.gradient((inputs, keys), &mut evaluate, &mut summed);
     let mut grads = vec![0.0; params.len()];
     evaluator.pull_back(&params, &summed, &mut grads);
     (total, grads.iter().map(|&g| g.into()).collect())
@@ -151,9 +167,10 @@ fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenB
         let mut exact = vec![0.0; params.len()];
         for lane in 0..used {
             let sequence = block.lane(lane);
-            let (value, d_logits) = twin_loss(model, &params, &sequence, loss);
+            let (value, d_logits) = twin_loss(model, &params, (lane, &sequence), loss);
             exact_total += value;
-            let own = twin::gradient(model, &params, &sequence[..length], &d_logits);
+            let (inputs, keys) = (&sequence[..length], Some(keys_of(lane)));
+            let own = twin::gradient_in_training(model, &params, inputs, keys, &d_logits);
             exact
                 .iter_mut()
                 .zip(own)
@@ -387,6 +404,127 @@ fn first_layers_of_their_own_match_the_twin() {
             }
         }
     }
+}
+
+/// Dropout at sizes that fill several groups, blocks and tiles, and leave a remainder: every kind of place,
+/// with and without what surrounds it.
+#[test]
+fn dropout_matches_the_twin_at_larger_sizes() {
+    for (positions, layers, heads, width, mlp, layer_norm, dropout) in [
+        (
+            Positions::RelativeQuery,
+            2,
+            1,
+            16,
+            false,
+            true,
+            Dropout::Everywhere(0.1),
+        ),
+        (
+            Positions::RelativeQuery,
+            2,
+            2,
+            12,
+            true,
+            true,
+            Dropout::Everywhere(0.4),
+        ),
+        (
+            Positions::RelativeKey,
+            3,
+            3,
+            15,
+            false,
+            false,
+            Dropout::Everywhere(0.25),
+        ),
+        (
+            Positions::Absolute,
+            2,
+            2,
+            12,
+            true,
+            false,
+            Dropout::Everywhere(0.1),
+        ),
+        (
+            Positions::Absolute,
+            1,
+            1,
+            8,
+            false,
+            false,
+            by_place(0.0, 0.9, 0.0),
+        ),
+        (
+            Positions::None,
+            2,
+            4,
+            8,
+            true,
+            true,
+            by_place(0.5, 0.01, 0.05),
+        ),
+    ] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            layers,
+            heads: Heads::Every(heads),
+            width,
+            positions,
+            mlp,
+            layer_norm,
+            dropout,
+            output_projection: OutputProjection::Always,
+            ..TransformerSpec::default()
+        });
+        for sizes in [(2, 41, LANES), (3, 34, 5)] {
+            let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
+            assert!(!in_coordinates(&model) && !by_tables(&model));
+            assert_fast_matches_twin(&format!("{spec:?}"), &spec, sizes, 0.4);
+        }
+    }
+}
+
+/// A model that is measured drops nothing.
+#[test]
+fn dropout_is_for_training_only() {
+    let (states, length) = (3, 20);
+    let spec = |dropout| {
+        let positions = Positions::RelativeQuery;
+        let spec = TransformerSpec {
+            layer_norm: true,
+            mlp: true,
+            positions,
+            dropout,
+            ..TransformerSpec::default()
+        };
+        Model::new(&ModelSpec::Transformer(spec), states, length).unwrap()
+    };
+    let (with, without) = (spec(Dropout::Everywhere(0.5)), spec(Dropout::default()));
+    let (params, block) = (weights(&with, 0.5), tokens(states, length, LANES));
+    let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
+    let (loss, _) = fast(&with, &params, &block, Loss::CrossEntropy {});
+    let (plain_loss, _) = fast(&without, &params, &block, Loss::CrossEntropy {});
+    assert!((loss - plain_loss).abs() > 1e-2, "{loss} {plain_loss}");
+    // After a gradient with masks, in the same buffers.
+    let evaluator = with.at(&single);
+    let mut grads = vec![0.0; with.gradient_len()];
+    let keys = DropoutKeys::new(LANES, keys_of);
+    evaluator.gradient(
+        (&block.rows()[..length], Some(&keys)),
+        &mut |_, _, _| {},
+        &mut grads,
+    );
+    let logits_of = |evaluator: &crate::model::Evaluator| {
+        evaluator
+            .logits(&block.lane(3)[..length])
+            .unwrap()
+            .into_data()
+    };
+    assert_eq!(
+        logits_of(&evaluator),
+        logits_of(&without.in_residual_stream().at(&single))
+    );
 }
 
 /// The construction's scores are a thousand apart, its contexts long, its symbols many: nothing may overflow.

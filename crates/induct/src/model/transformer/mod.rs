@@ -16,6 +16,7 @@ pub(super) mod residual;
 
 use std::ops::Range;
 
+use super::dropout::Rates;
 use super::layout::Layout;
 use super::ops::attention::RelativeTerm;
 use super::spec::{Activation, OutputProjection, Positions, TransformerSpec};
@@ -34,6 +35,8 @@ pub struct Transformer {
     pub(in crate::model) embed_positions: Option<Range<usize>>,
     pub(in crate::model) layers: Vec<Layer>,
     pub(in crate::model) activation: Activation,
+    /// What training drops
+    pub(in crate::model) dropout: Rates,
     pub(in crate::model) final_norm: Option<Norm>,
     /// [d, k]
     pub(in crate::model) unembed: Range<usize>,
@@ -129,6 +132,7 @@ impl Transformer {
             embed_positions,
             layers,
             activation: spec.activation,
+            dropout: spec.dropout.resolve()?,
             final_norm,
             unembed,
             layout,

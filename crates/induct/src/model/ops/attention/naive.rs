@@ -10,6 +10,8 @@ pub struct Naive {
     keys: Matrix,
     values: Matrix,
     positions: Matrix,
+    /// What dropout multiplies the pattern with, [rows, rows]; ones without.
+    mask: Matrix,
     /// Before the softmax, [rows, rows].
     pub attn_scores: Matrix,
     /// After it.
@@ -56,21 +58,34 @@ impl Naive {
             keys,
             values,
             positions,
+            mask: Matrix::from_fn(rows, rows, |_, _| 1.0),
             attn_scores,
             attn_pattern,
         }
     }
 
-    /// out_i = Σ_j p_ij u_j
+    /// The same head, with dropout on its pattern.
+    pub fn dropped(self, mask: Matrix) -> Self {
+        Self { mask, ..self }
+    }
+
+    /// m_ij p_ij
+    fn masked_pattern(&self) -> Matrix {
+        self.attn_pattern.each_times(&self.mask)
+    }
+
+    /// out_i = Σ_j m_ij p_ij u_j
     pub fn output(&self) -> Matrix {
-        self.attn_pattern.times(&self.values)
+        self.masked_pattern().times(&self.values)
     }
 
     /// Gradients of the inputs, given that of the output.
     pub fn backward(&self, d_out: &Matrix) -> NaiveGradients {
         let (rows, size) = (self.queries.rows, self.queries.cols);
-        let values = self.attn_pattern.transposed().times(d_out);
-        let d_pattern = d_out.times(&self.values.transposed());
+        let values = self.masked_pattern().transposed().times(d_out);
+        let d_pattern = d_out
+            .times(&self.values.transposed())
+            .each_times(&self.mask);
         let d_scores = naive_softmax_backward(&self.attn_pattern, &d_pattern);
         let mut queries = Matrix::zeros(rows, size);
         let mut keys = Matrix::zeros(rows, size);

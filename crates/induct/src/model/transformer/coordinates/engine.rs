@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Coordinates, Scratch, Tables};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::Choice;
-use crate::model::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
+use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::transformer::Transformer;
 
@@ -62,7 +62,7 @@ impl Engine for InCoordinates {
     fn gradient(
         &self,
         tables: &Tables,
-        inputs: &[[u8; LANES]],
+        (inputs, _): InTraining,
         work: &mut Scratch,
         logits: LogitBuffers,
         loss: LossRows,

@@ -1,5 +1,6 @@
 //! The bottom of the stream: symbols, plus places where positions are absolute.
 
+use super::dropout::Place;
 use super::{Pass, Scratch, placed};
 use crate::lanes::cross_lane::sum_lanes;
 use crate::lanes::{LANES, Lane, Level};
@@ -27,12 +28,17 @@ impl Pass<'_> {
                 linear::add_forward(self.level, symbols, table, k, d, h);
             }
         }
+        self.drop_rows(Place::Embedding, 0..inputs.len(), h);
     }
 
     /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
-    pub(super) fn embed_backward(self, rows: usize, work: &Scratch, grads: &mut [f32]) {
+    pub(super) fn embed_backward(self, rows: usize, work: &mut Scratch, grads: &mut [f32]) {
         let (k, d) = (self.shape.states, self.shape.width);
-        let (symbols, dh) = (&work.symbols[..rows * k], &work.slopes.resid[..rows * d]);
+        let (symbols, dh) = (
+            &work.symbols[..rows * k],
+            &mut work.slopes.resid[..rows * d],
+        );
+        self.drop_rows(Place::Embedding, 0..rows, dh);
         let of_symbols = &mut grads[self.shape.embed.clone()];
         linear::add_weight_gradient(self.level, symbols, dh, k, of_symbols);
         if let Some(places) = self.shape.embed_positions.clone() {

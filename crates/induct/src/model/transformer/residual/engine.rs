@@ -9,7 +9,7 @@ use super::placed::{Placed, PlacedTables};
 use super::scratch::Scratch;
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::{Choice, Kernel};
-use crate::model::engine::{BlockGradient, Engine, LogitBuffers, LossRows};
+use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::attention::{AttnProbe, EXPONENTIAL, RelativeTerm};
 use crate::model::transformer::coordinates::{Coordinates, Tables};
@@ -110,6 +110,7 @@ impl Residual {
             params: &weights.params,
             placed,
             below,
+            dropout: None,
             level: self.level,
         }
     }
@@ -170,14 +171,15 @@ impl Engine for Residual {
     fn gradient(
         &self,
         weights: &Weights,
-        inputs: &[[u8; LANES]],
+        (inputs, dropout): InTraining,
         scratch: &mut Scratch,
         logits: LogitBuffers,
         loss: LossRows,
         grads: BlockGradient,
     ) {
-        self.pass(weights)
-            .gradient(inputs, scratch, logits, loss, grads);
+        let mut pass = self.pass(weights);
+        pass.dropout = dropout;
+        pass.gradient(inputs, scratch, logits, loss, grads);
     }
 
     fn gradient_len(&self) -> usize {
@@ -261,7 +263,16 @@ impl Engine for Residual {
             First::Placed(_) => heads * 2.0 * GROUP as f64 * t + GROUP as f64 * d,
             First::Coordinates(plan) => plan.work_len(),
         };
-        streams + hidden + t * k * (1.0 + self.shape.layers[0].heads as f64) + heads * group + first
+        let dropped = match self.shape.dropout.any() {
+            true => heads * GROUP as f64 * (t + 1.0) + GROUP as f64 * d,
+            false => 0.0,
+        };
+        streams
+            + hidden
+            + dropped
+            + t * k * (1.0 + self.shape.layers[0].heads as f64)
+            + heads * group
+            + first
     }
 
     fn multiplications(&self) -> usize {

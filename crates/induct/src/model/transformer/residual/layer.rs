@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Pass;
+use super::dropout::Place;
 use super::embed::{set_to_sums, sums_backward};
 use super::norm::Normed;
 use super::placed::Placed;
@@ -141,6 +142,7 @@ impl<'a> Pass<'a> {
     pub(super) fn turn_to(self, l: usize, work: &mut Scratch) {
         for h in 0..self.shape.layers[l].heads {
             work.groups[h].turn_to(&self.head(l, h, &work.layers[l].read));
+            work.groups[h].drop_with(self.mask(Place::Pattern(l, h)));
         }
     }
 
@@ -321,6 +323,16 @@ impl<'a> Pass<'a> {
             &input[span.clone()],
             &mixed[span.clone()],
         );
+        if self.dropout.is_some() {
+            match &layer.w_o {
+                Some(w_o) => {
+                    after.fill(Lane::ZERO);
+                    linear::add_forward(level, mixed, &self.params[w_o.clone()], d, d, after);
+                }
+                None => after.copy_from_slice(mixed),
+            }
+            return self.drop_and_add(Place::Attended(l), rows, input, after);
+        }
         match &layer.w_o {
             Some(w_o) => {
                 after.copy_from_slice(input);
@@ -361,8 +373,13 @@ impl<'a> Pass<'a> {
             None => &mut work.resid[span.clone()],
         };
         let b_out = &self.params[mlp.b_out.clone()];
-        linear::set_to_biased(&saved.middle[span], b_out, after);
         let w_out = &self.params[mlp.w_out.clone()];
+        if self.dropout.is_some() {
+            linear::set_rows(b_out, after);
+            linear::add_forward(level, active, w_out, wide, d, after);
+            return self.drop_and_add(Place::Mlp(l), rows, &saved.middle[span], after);
+        }
+        linear::set_to_biased(&saved.middle[span], b_out, after);
         linear::add_forward(level, active, w_out, wide, d, after);
     }
 
@@ -401,13 +418,15 @@ impl<'a> Pass<'a> {
         }
         // h′ = h + mixed (W_O)
         let (d_resid, d_mixed) = (&slopes.resid[span.clone()], &mut slopes.mixed[span.clone()]);
+        let place = Place::Attended(l);
+        let d_added = self.dropped(place, rows.clone(), d_resid, &mut slopes.added);
         match &layer.w_o {
             Some(w_o) => {
                 d_mixed.fill(Lane::ZERO);
                 let (w_o, mixed) = (w_o.clone(), &saved.mixed[span]);
-                self.product_backward(mixed, w_o, (d, d), d_resid, d_mixed, grads.summed);
+                self.product_backward(mixed, w_o, (d, d), d_added, d_mixed, grads.summed);
             }
-            None => d_mixed.copy_from_slice(d_resid),
+            None => d_mixed.copy_from_slice(d_added),
         }
         let (mixed, d_mixed) = (&saved.mixed, &slopes.mixed);
         if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
@@ -466,6 +485,7 @@ impl<'a> Pass<'a> {
         let wide_span = rows.start * wide..rows.end * wide;
         let d_hidden = &mut slopes.hidden[wide_span.clone()];
         let d_after = &slopes.resid[span.clone()];
+        let d_after = self.dropped(Place::Mlp(l), rows.clone(), d_after, &mut slopes.added);
         linear::add_bias_gradient(level, d_after, &mut grads[mlp.b_out.clone()]);
         let (active, its_slopes) = (&saved.active[wide_span.clone()], &saved.hidden[wide_span]);
         let d_w_out = &mut grads[mlp.w_out.clone()];

@@ -5,6 +5,7 @@
 //! used while they are in the cache.
 
 mod activations;
+mod dropout;
 mod embed;
 mod engine;
 mod layer;
@@ -19,6 +20,7 @@ use self::scratch::Scratch;
 use super::Transformer;
 use super::coordinates::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane, Level};
+use crate::model::dropout::DropoutKeys;
 use crate::model::engine::{BlockGradient, LogitBuffers, LossRows};
 use crate::model::ops::attention::fast::{self, GROUP};
 use crate::model::ops::attention::{AttnProbe, placed as by_tables};
@@ -35,6 +37,8 @@ pub struct Pass<'a> {
     /// What the first layer's attention uses: tables of places and symbols, or coordinates.
     placed: Option<(&'a Placed, &'a PlacedTables)>,
     below: Option<(&'a Coordinates, &'a Tables)>,
+    /// The keys of the masks, in training.
+    dropout: Option<&'a DropoutKeys>,
     level: Level,
 }
 

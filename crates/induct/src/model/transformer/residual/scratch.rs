@@ -4,7 +4,7 @@ use super::engine::{First, Residual};
 use super::layer::{LayerScratch, Read};
 use super::norm::Normed;
 use crate::lanes::Lane;
-use crate::model::ops::attention::fast::TileRows;
+use crate::model::ops::attention::fast::{GROUP, TileRows};
 use crate::model::ops::attention::placed as by_tables;
 use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
 
@@ -40,6 +40,8 @@ pub(super) struct Slopes {
     pub(super) positions: Vec<Lane>,
     /// [t, 4d]
     pub(super) hidden: Vec<Lane>,
+    /// Of what a group of rows adds to the stream, where that has a mask: [GROUP, d]
+    pub(super) added: Vec<Lane>,
     /// Of the scores of symbols with keys' places, where the first layer uses tables: [heads, t, k]
     pub(super) by_key: Vec<Lane>,
 }
@@ -107,6 +109,10 @@ impl Residual {
                 mixed: stream(),
                 positions: stream(),
                 hidden: hidden(&self.shape.layers[0]),
+                added: match self.shape.dropout.residual {
+                    Some(_) => vec![Lane::ZERO; GROUP * self.shape.width],
+                    None => Vec::new(),
+                },
             },
         }
     }

@@ -12,6 +12,7 @@
 //! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
 //! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, to which many rows add.
 
+mod dropped;
 mod lagged;
 mod pairs;
 mod sums;
@@ -19,6 +20,7 @@ mod sums;
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
+use self::dropped::Dropped;
 use self::pairs::{Lags, read_lags, scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
 pub(crate) use self::sums::{in_tiles, up_to_five};
@@ -155,6 +157,7 @@ pub struct TileRows {
     lags: Lags,
     /// Rows of a tile, interleaved: [size, ROWS]
     tile: [Vec<Lane>; 2],
+    dropped: Dropped,
 }
 
 impl TileRows {
@@ -180,6 +183,7 @@ impl TileRows {
             weights: vec![Lane::ZERO; rows * length],
             slopes: Vec::new(),
             inverse: vec![Lane::ZERO; rows],
+            dropped: Dropped::default(),
         }
     }
 
@@ -211,6 +215,7 @@ leveled!(
         out: &mut [Lane],
     ) {
         weights_any::<FUSED>(inputs, rows.clone(), group);
+        group.drop_weights(&rows);
         let (columns, weights) = (
             inputs.columns,
             Triangle::new(&group.weights, group.length, &rows),
@@ -236,7 +241,8 @@ leveled!(
 leveled!(
     /// Computes the weights of a group's rows, as [`forward`] does.
     pub fn weights<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
-        weights_any::<FUSED>(inputs, rows, group);
+        weights_any::<FUSED>(inputs, rows.clone(), group);
+        group.drop_weights(&rows);
     }
 );
 
@@ -286,6 +292,7 @@ leveled!(
         }
         for block in blocks(&rows, columns) {
             slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
+            group.mend_slopes::<FUSED>(&rows, &block, &below_centres);
             let pattern = Triangle::new(&group.weights, length, &rows);
             let slopes = &group.slopes[lagged::BEYOND * length..];
             let slopes = Triangle::new(slopes, length, &rows);

@@ -1,0 +1,83 @@
+//! Dropout on a group's pattern. With masks m_ij:
+//!
+//! - out_i = Σ_j m_ij p_ij u_j  ⟹  du_j += Σ_i m_ij p_ij dout_i: as without, with m p in place of p
+//! - ds_ij = p_ij (m_ij dout_i · u_j − c_i) with c_i = dout_i · out_i
+//!   = m_ij p_ij (dout_i · u_j − c_i) + c_i (m_ij p_ij − p_ij)
+//!
+//! So the group's weights become m p right after the softmax. All passes use them as they would p, and the
+//! slopes need only the second term, for which the group keeps its weights as they were.
+
+use std::f32::consts::LN_2;
+use std::ops::Range;
+
+use super::{GROUP, TileRows, lagged};
+use crate::lanes::Lane;
+use crate::model::ops::dropout::Mask;
+
+/// The mask of the head that a group belongs to, and the group's weights without it, [GROUP, t].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Dropped {
+    mask: Option<Mask>,
+    plain: Vec<Lane>,
+}
+
+impl TileRows {
+    /// Sets the mask of the head, or none.
+    pub fn drop_with(&mut self, mask: Option<Mask>) {
+        self.dropped.mask = mask;
+        if mask.is_some() {
+            self.dropped.plain.resize(GROUP * self.length, Lane::ZERO);
+        }
+    }
+
+    /// Masks the weights of a group's rows, where there is a mask.
+    #[inline(always)]
+    pub(super) fn drop_weights(&mut self, rows: &Range<usize>) {
+        let Dropped {
+            mask: Some(mask),
+            plain,
+        } = &mut self.dropped
+        else {
+            return;
+        };
+        let (weights, plain) = (
+            self.weights.chunks_mut(self.length),
+            plain.chunks_mut(self.length),
+        );
+        for (i, (row, plain)) in rows.clone().zip(weights.zip(plain)) {
+            let row = &mut row[..=i];
+            plain[..=i].copy_from_slice(row);
+            mask.apply_to_row(i, row);
+        }
+    }
+
+    /// Adds c_i (m_ij p_ij − p_ij) to the slopes of a group's rows in a block of keys, where there is a mask.
+    /// `below_centres` are −c_i.
+    #[inline(always)]
+    pub(super) fn mend_slopes<const FUSED: bool>(
+        &mut self,
+        rows: &Range<usize>,
+        block: &Range<usize>,
+        below_centres: &[Lane; GROUP],
+    ) {
+        if self.dropped.mask.is_none() {
+            return;
+        }
+        for (a, i) in rows.clone().enumerate() {
+            // The row does not see beyond key i.
+            let end = block.end.min(i + 1).max(block.start);
+            let span = a * self.length + block.start..a * self.length + end;
+            let (masked, plain) = (
+                &self.weights[span.clone()],
+                &self.dropped.plain[span.clone()],
+            );
+            let (below, inverse) = (below_centres[a] * LN_2, self.inverse[a]);
+            let slopes = &mut self.slopes[lagged::BEYOND * self.length..];
+            let slopes = slopes[span].iter_mut();
+            for ((slope, &masked), &plain) in slopes.zip(masked).zip(plain) {
+                // −c (p − m p), in units of ln 2
+                *slope = below.times_plus::<FUSED>(plain * inverse - masked, *slope);
+            }
+        }
+    }
+}
