@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tensors
-from environments import WORK, Failure, PeerProgram, output_of
+from environments import WORK, Failure, Session, output_of
 from settings import BATCH, Setting, Sgd
 
 PROMPTS = 3
@@ -46,11 +46,11 @@ class Reference:
     samples: Tokens
 
 
-def sampled(induct: Path, setting: Setting, step: int, batch: int = BATCH) -> Tokens:
-    """The batch that a step of Induct trains on."""
+def sampled(induct: Path, setting: Setting, step: int, batch: int = BATCH) -> dict[str, list]:
+    """The batch that a step of Induct trains on: its tokens, and the keys of its dropout if it has any."""
     overrides = [part for text in [*setting.overrides(), f"train.batch={batch}"] for part in ("--set", text)]
     command = [str(induct), "sample", "main", "--json", "--step", str(step), *overrides]
-    return json.loads(output_of(command))["tokens"]
+    return json.loads(output_of(command))
 
 
 def trained(induct: Path, setting: Setting, folder: Path, extra: Sequence[str]) -> Path:
@@ -80,7 +80,7 @@ def reference(induct: Path, setting: Setting) -> Reference:
     with (replayed / "metrics.csv").open(newline="") as file:
         losses = [float(row["train_loss"]) for row in csv.DictReader(file) if row["train_loss"]]
     # A step that neither run has trained on.
-    prompts = [row[:-1] for row in sampled(induct, setting, step=TRAINED_STEPS, batch=PROMPTS)]
+    prompts = [row[:-1] for row in sampled(induct, setting, step=TRAINED_STEPS, batch=PROMPTS)["tokens"]]
     lengths = (1, 2, setting.length // 2, setting.length)
     predictions = {
         (index, length): predicted(induct, sharp, prompt[:length])
@@ -95,11 +95,13 @@ def reference(induct: Path, setting: Setting) -> Reference:
         losses=losses,
         start=snapshot(replayed, 0),
         after=snapshot(replayed, REPLAYED_STEPS),
-        samples=sampled(induct, setting, step=0, batch=SAMPLES),
+        samples=sampled(induct, setting, step=0, batch=SAMPLES)["tokens"],
     )
+    batches = [sampled(induct, setting, step) for step in range(REPLAYED_STEPS)]
     questions = {
         "prompts": prompts,
-        "batches": [sampled(induct, setting, step) for step in range(REPLAYED_STEPS)],
+        "batches": [batch["tokens"] for batch in batches],
+        "dropout_keys": [batch["dropout_keys"] for batch in batches] if setting.dropout else [],
         "start": str(asked.start),
         "trained": str(snapshot(sharp, TRAINED_STEPS)),
         "samples": SAMPLES,
@@ -124,7 +126,7 @@ class Agreement:
     movement: float
     """Largest distance of a tensor after the replay, as a share of how far it moved."""
     sampling: float
-    """Largest difference of a mean over sequences, in standard errors."""
+    """Largest difference of a mean over sequences, or of the share that dropout keeps, in standard errors."""
 
     def __str__(self) -> str:
         return (
@@ -148,12 +150,10 @@ class Agreement:
         ]
 
 
-def check(peer: PeerProgram, asked: Reference, threads: int) -> Agreement:
+def check(peer: Session, asked: Reference) -> Agreement:
     """Compares the peer's answers, in all of its forms, with Induct's; raises where they differ."""
     (asked.folder / "answers.json").unlink(missing_ok=True)
-    output_of(
-        peer.command("--setting", asked.setting.name, "--threads", str(threads), "--check", str(asked.folder))
-    )
+    peer.ask({"check": str(asked.folder)})
     answers = json.loads((asked.folder / "answers.json").read_text())
     agreement = Agreement(
         probability=max(
@@ -167,7 +167,11 @@ def check(peer: PeerProgram, asked: Reference, threads: int) -> Agreement:
             for ours, theirs in zip(asked.losses, replay["losses"], strict=True)
         ),
         movement=max(movement_error(asked, replay["after"]) for replay in answers["replays"].values()),
-        sampling=sampling_error(asked.samples, answers["samples"]),
+        sampling=max(
+            sampling_error(asked.samples, answers["samples"]),
+            *(kept_error(asked.setting, **kept) for kept in answers["kept"].values()),
+            0.0,
+        ),
     )
     excesses = agreement.excesses()
     if excesses:
@@ -191,6 +195,12 @@ def sampling_error(ours: Tokens, theirs: Tokens) -> float:
     """Largest difference of means of what tells chains, orders and starts apart, in standard errors."""
     mine, other = statistics_of(ours), statistics_of(theirs)
     return max(deviation(mine[name], other[name]) for name in mine)
+
+
+def kept_error(setting: Setting, share: float, of: int) -> float:
+    """How far the share of entries that a site's dropout keeps is from the wanted one, in standard errors."""
+    wanted = 1 / setting.kept_scale
+    return abs(share - wanted) / math.sqrt(wanted * (1 - wanted) / of)
 
 
 def statistics_of(sequences: Tokens) -> dict[str, list[float]]:

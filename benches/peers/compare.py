@@ -1,23 +1,27 @@
 """Compares Induct's training step with the same step in JAX and PyTorch, on this machine, in one command.
 
 Builds Induct, installs the pinned peers under target/peers, checks that they compute the same, times all of them in
-turns, and writes docs/peers.json, docs/peers.svg and the section of docs/performance.md between its markers.
+turns, and writes docs/peers.json, docs/peers.svg and the section of docs/performance.md between its markers. What fails at a
+setting is recorded as failed, and the rest goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from check import check, reference
-from environments import PEERS, ROOT, Failure, PeerProgram, build_induct, output_of, prepare_peer, rust_version
+from check import Reference, check, reference
+from environments import PEERS, ROOT, Failure, PeerProgram, Session, build_induct, output_of, prepare_peer, rust_version
 from report import Provenance, Row, write
 from settings import SETTINGS, Setting
 
@@ -56,6 +60,14 @@ def above_zero(kind: type) -> object:
     return parse
 
 
+def program(text: str) -> Path:
+    """Parses the path of a program."""
+    path = Path(text).resolve()
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise argparse.ArgumentTypeError(f"{text}: not a program that can be run")
+    return path
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", type=names(PEERS), default=list(PEERS), help="which peers, such as jax (jax,torch)")
@@ -66,48 +78,88 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--threads", type=above_zero(int), default=2, help="threads for everyone (2)")
     parser.add_argument("--check-only", action="store_true", help="check that the peers compute the same; time nothing")
+    parser.add_argument("--induct", type=program, metavar="PATH", help="compare this program (build it from the sources)")
     return parser.parse_args()
 
 
-def check_all(
-    induct: Path, peers: Sequence[PeerProgram], settings: Sequence[Setting], threads: int
-) -> dict[str, dict[str, str]]:
-    """How well every peer agrees, by setting; raises for one that computes something else."""
-    agreement: dict[str, dict[str, str]] = {}
-    for setting in settings:
-        asked = reference(induct, setting)
-        for peer in peers:
-            agreed = str(check(peer, asked, threads))
-            agreement.setdefault(setting.name, {})[peer.name] = agreed
-            print(f"check  {setting.name:<14} {peer.name:<6} {agreed}", flush=True)
-    return agreement
+@dataclass
+class Contender:
+    """A peer at one setting: a process that is checked, then timed round after round, and what came of it."""
 
+    session: Session
+    agreement: str = ""
+    version: str = ""
+    forms: list[str] = field(default_factory=list)
+    measured: list[float] = field(default_factory=list)
+    failure: str = ""
 
-def time_induct(induct: Path, setting: str, seconds: float, threads: int) -> float:
-    """Milliseconds a step."""
-    bench = SETTINGS[setting].bench
-    command = [str(induct), "bench", "--only", bench, "--seconds", str(seconds), "--threads", str(threads), "--json"]
-    return json.loads(output_of(command))["settings"][0]["ms_per_step"]
+    def attempt(self, action: Callable[[], str]) -> str:
+        """What the action says, or "failed": a failure is kept, and ends this peer at this setting only."""
+        if self.failure:
+            return f"{self.session.name} failed"
+        try:
+            return f"{self.session.name} {action()}"
+        except Failure as failure:
+            self.failure = str(failure)
+            print(f"compare: {failure}", file=sys.stderr, flush=True)
+            return f"{self.session.name} failed"
 
+    def check(self, asked: Reference) -> str:
+        self.agreement = str(check(self.session, asked))
+        return self.agreement
 
-class PeerClock:
-    """Times a peer, in the form that is fastest at that moment."""
-
-    def __init__(self, peer: PeerProgram, setting: str, seconds: float, threads: int) -> None:
-        self.peer = peer
-        arguments = ["--setting", setting, "--seconds", str(seconds), "--threads", str(threads), "--json"]
-        self.command = peer.command(*arguments)
-        self.version = ""
-        self.forms: list[str] = []
-        self.measured: list[float] = []
-
-    def tick(self) -> float:
-        """Milliseconds a step."""
-        answer = json.loads(output_of(self.command))
+    def tick(self, seconds: float) -> str:
+        answer = self.session.ask({"seconds": seconds})
         self.version = answer["version"]
         self.forms.append(answer["form"])
         self.measured.append(answer["ms_per_step"])
-        return answer["ms_per_step"]
+        return f"{self.measured[-1]:.3f}"
+
+
+def time_induct(induct: Path, setting: Setting, seconds: float, threads: int) -> float:
+    """Milliseconds a step."""
+    overrides = [part for text in setting.overrides() for part in ("--set", text)]
+    command = [str(induct), "bench", "--only", "main", *overrides]
+    command += ["--seconds", str(seconds), "--threads", str(threads), "--json"]
+    return json.loads(output_of(command))["settings"][0]["ms_per_step"]
+
+
+def compare(
+    induct: Path, peers: Sequence[PeerProgram], setting: Setting, chosen: argparse.Namespace, say: Callable[[str], None]
+) -> tuple[Row, dict[str, str]]:
+    """Checks the peers at one setting, then times everyone in turns; what was measured, and the peers' versions."""
+    ours: list[float] = []
+    alone: list[float] = []
+    failures: dict[str, str] = {}
+    with contextlib.ExitStack() as stack:
+        contenders = [Contender(Session(peer, setting.name, chosen.threads)) for peer in peers]
+        for contender in contenders:
+            stack.callback(contender.session.close)
+        try:
+            asked = reference(induct, setting)
+            for contender in contenders:
+                say(contender.attempt(partial(contender.check, asked)))
+            for turn in range(0 if chosen.check_only else chosen.rounds):
+                ours.append(time_induct(induct, setting, chosen.seconds, chosen.threads))
+                theirs = [contender.attempt(partial(contender.tick, chosen.seconds)) for contender in contenders]
+                alone.append(time_induct(induct, setting, chosen.seconds, threads=1))
+                line = ", ".join([f"Induct {ours[-1]:.3f}", *theirs, f"Induct on 1 thread {alone[-1]:.3f}"])
+                say(f"round {turn + 1}/{chosen.rounds}: {line} ms")
+        except Failure as failure:
+            failures["Induct"] = str(failure)
+            print(f"compare: {failure}", file=sys.stderr, flush=True)
+    failures |= {contender.session.name: contender.failure for contender in contenders if contender.failure}
+    working = [] if "Induct" in failures else [contender for contender in contenders if not contender.failure]
+    row = Row(
+        setting=setting.name,
+        ours=[] if "Induct" in failures else ours,
+        ours_one_thread=[] if "Induct" in failures else alone,
+        peers={contender.session.name: contender.measured for contender in working},
+        forms={contender.session.name: contender.forms for contender in working},
+        agreement={contender.session.name: contender.agreement for contender in working},
+        failures=failures,
+    )
+    return row, {contender.session.name: contender.version for contender in contenders if contender.version}
 
 
 def busy_share() -> float | None:
@@ -140,38 +192,6 @@ def busiest(shares: Sequence[float | None]) -> float | None:
     return max(known)
 
 
-def time_all(
-    induct: Path, peers: Sequence[PeerProgram], chosen: argparse.Namespace, agreement: dict[str, dict[str, str]]
-) -> tuple[list[Row], dict[str, str], float | None]:
-    """Rounds over all settings, everyone in turns; the versions of the peers; how busy the machine was besides."""
-    ours: dict[str, list[float]] = {name: [] for name in chosen.only}
-    alone: dict[str, list[float]] = {name: [] for name in chosen.only}
-    clocks = {
-        name: [PeerClock(peer, name, chosen.seconds, chosen.threads) for peer in peers] for name in chosen.only
-    }
-    shares: list[float | None] = []
-    for turn in range(1, chosen.rounds + 1):
-        shares.append(busy_share())
-        for name in chosen.only:
-            ours[name].append(time_induct(induct, name, chosen.seconds, chosen.threads))
-            theirs = [f"{clock.peer.name} {clock.tick():.3f}" for clock in clocks[name]]
-            alone[name].append(time_induct(induct, name, chosen.seconds, threads=1))
-            line = ", ".join([f"Induct {ours[name][-1]:.3f}", *theirs, f"Induct on 1 thread {alone[name][-1]:.3f}"])
-            print(f"round {turn}/{chosen.rounds}  {name:<14} {line} ms", flush=True)
-    rows = [
-        Row(
-            setting=name,
-            ours=ours[name],
-            ours_one_thread=alone[name],
-            peers={clock.peer.name: clock.measured for clock in clocks[name]},
-            forms={clock.peer.name: clock.forms for clock in clocks[name]},
-            agreement=agreement[name],
-        )
-        for name in chosen.only
-    ]
-    return rows, {clock.peer.name: clock.version for clock in clocks[chosen.only[0]]}, busiest(shares)
-
-
 def cpu_model() -> str:
     """The processor's name, where the system tells."""
     try:
@@ -183,14 +203,28 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
-def run(chosen: argparse.Namespace) -> None:
-    induct = build_induct()
+def run(chosen: argparse.Namespace) -> bool:
+    """Whether everything went well."""
+    induct = chosen.induct or build_induct()
     peers = [prepare_peer(name) for name in chosen.peers]
-    settings = [SETTINGS[name] for name in chosen.only]
-    agreement = check_all(induct, peers, settings, chosen.threads)
+    rows: list[Row] = []
+    versions: dict[str, str] = {}
+    shares: list[float | None] = []
+    start = time.monotonic()
+    for index, name in enumerate(chosen.only, 1):
+
+        def say(line: str) -> None:
+            minutes, seconds = divmod(round(time.monotonic() - start), 60)
+            print(f"{minutes:2}:{seconds:02}  {index}/{len(chosen.only)} {name}: {line}", flush=True)
+
+        if not chosen.check_only:
+            shares.append(busy_share())
+        row, found = compare(induct, peers, SETTINGS[name], chosen, say)
+        rows.append(row)
+        versions |= found
+    well = not any(row.failures for row in rows)
     if chosen.check_only:
-        return
-    rows, versions, busy = time_all(induct, peers, chosen, agreement)
+        return well
     provenance = Provenance(
         command=shlex.join(["python3", SCRIPT, *sys.argv[1:]]),
         cpu=cpu_model(),
@@ -198,23 +232,23 @@ def run(chosen: argparse.Namespace) -> None:
         threads=chosen.threads,
         rounds=chosen.rounds,
         seconds=chosen.seconds,
-        busy=busy,
+        busy=busiest(shares),
         versions={**versions, "Rust": rust_version()},
     )
-    for path in write(ROOT / "docs", rows, provenance):
+    for path in write(ROOT / "docs", chosen.peers, rows, provenance):
         print(f"wrote {path.relative_to(ROOT)}")
+    return well
 
 
 def main() -> int:
     try:
-        run(arguments())
+        return 0 if run(arguments()) else 1
     except Failure as failure:
         print(f"compare: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("compare: interrupted; nothing was written", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +16,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "target" / "peers"
 PEERS = ("jax", "torch")
+PATIENCE_SECONDS = 600
+"""How long one answer of a peer may take."""
 
 
 class Failure(Exception):
@@ -27,6 +33,57 @@ class PeerProgram:
 
     def command(self, *arguments: str) -> list[str]:
         return [str(self.python), str(HERE / f"{self.name}_peer.py"), *arguments]
+
+
+class Session:
+    """A peer that runs at one setting and answers requests until it is closed."""
+
+    def __init__(self, peer: PeerProgram, setting: str, threads: int) -> None:
+        self.name = peer.name
+        self.messages = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(
+            peer.command("--setting", setting, "--threads", str(threads), "--serve"),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.messages,
+            text=True,
+        )
+
+    def ask(self, request: dict[str, object]) -> dict[str, object]:
+        """The answer to one request; raises if the peer ends or takes too long."""
+        overdue = threading.Timer(PATIENCE_SECONDS, self.process.kill)
+        overdue.start()
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            overdue.cancel()
+        if not answer:
+            raise Failure(self.why_it_ended())
+        return json.loads(answer)
+
+    def why_it_ended(self) -> str:
+        code = self.process.wait()
+        self.messages.seek(0)
+        last_lines = self.messages.read().strip().splitlines()[-8:]
+        killed = f": killed, because memory ran out or after {PATIENCE_SECONDS} s without an answer" if code < 0 else ""
+        return "\n".join([f"{self.name} ended with exit code {code}{killed}", *last_lines])
+
+    def close(self) -> None:
+        """Ends the process, if it still runs."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.messages.close()
 
 
 def output_of(command: list[str]) -> str:

@@ -22,11 +22,15 @@ from jax.sharding import NamedSharding, PartitionSpec  # noqa: E402
 from settings import BATCH, STRETCH, AdamW, Setting, Sgd  # noqa: E402
 
 Weights = dict[str, jax.Array]
+Bits = dict[str, jax.Array]
+"""16 bits for each entry that dropout may drop, by site."""
 State = tuple[Weights, Any]
 """The weights and what the optimiser remembers."""
 
 AXIS = "sequences"
 """What devices share out among themselves."""
+
+NORM_EPSILON = 1e-5
 
 
 # --- sequences ---
@@ -47,17 +51,20 @@ def stationary_law(chain: jax.Array) -> jax.Array:
 
 
 def sample(setting: Setting, key: jax.Array, count: int) -> jax.Array:
-    """Sequences [count, t+1], each from its own Dirichlet chain, started from the stationary law."""
+    """Sequences [count, t+1], each from its own Dirichlet chain, started from the stationary law or a uniform one."""
     k, contexts = setting.states, setting.contexts
     table_key, start_key, step_key = jax.random.split(key, 3)
     # Exponentials over their sum are Dirichlet(1, ..., 1), and much cheaper than gamma variates.
     table = jax.random.exponential(table_key, (contexts, k, count))
     table = table / table.sum(1, keepdims=True)
     context = jnp.arange(contexts)
-    successor = (context[:, None] * k + jnp.arange(k)) % contexts
-    chain = jnp.zeros((contexts, contexts, count)).at[context[:, None], successor].set(table)
-    start_below = jnp.cumsum(stationary_law(chain), 0)[:-1]
-    start = (jax.random.uniform(start_key, (count,)) > start_below).sum(0)
+    if setting.start == "uniform":
+        start = jax.random.randint(start_key, (count,), 0, contexts)
+    else:
+        successor = (context[:, None] * k + jnp.arange(k)) % contexts
+        chain = jnp.zeros((contexts, contexts, count)).at[context[:, None], successor].set(table)
+        start_below = jnp.cumsum(stationary_law(chain), 0)[:-1]
+        start = (jax.random.uniform(start_key, (count,)) > start_below).sum(0)
     below = jnp.cumsum(table, 1)[:, :-1]
 
     def step(now: jax.Array, uniform: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -80,8 +87,35 @@ def lags(length: int) -> np.ndarray:
     return np.arange(length)[:, None] - np.arange(length)
 
 
-def attention(setting: Setting, weights: Weights, layer: str, resid: jax.Array) -> jax.Array:
-    """What a layer's heads write: softmax over j <= i of (q_i + v_{i-j}) . k_j / sqrt(d_head)."""
+def draw_bits(setting: Setting, key: jax.Array, batch: int) -> Bits:
+    """Fresh bits [batch, ...] for all sites of dropout."""
+    sites = setting.dropout_sites()
+    keys = jax.random.split(key, max(1, len(sites)))
+    return {
+        site: jax.random.bits(site_key, (batch, *shape), np.uint16)
+        for site_key, (site, shape) in zip(keys, sites.items(), strict=False)
+    }
+
+
+def dropped(setting: Setting, bits: Bits, site: str, values: jax.Array) -> jax.Array:
+    """What dropout leaves of the values."""
+    if site not in bits:
+        return values
+    return jnp.where(bits[site] >= setting.dropped_below, values * setting.kept_scale, 0.0)
+
+
+def normed(setting: Setting, weights: Weights, norm: str, resid: jax.Array) -> jax.Array:
+    """The stream after a layer norm, in models that have them."""
+    if not setting.layer_norm:
+        return resid
+    centred = resid - resid.mean(-1, keepdims=True)
+    scale = lax.rsqrt((centred * centred).mean(-1, keepdims=True) + NORM_EPSILON)
+    return centred * scale * weights[norm + ".gain"] + weights[norm + ".bias"]
+
+
+def attention(setting: Setting, weights: Weights, bits: Bits, layer: str, resid: jax.Array) -> jax.Array:
+    """What a layer's heads write: softmax over j <= i of (q_i + v_{i-j}) . k_j / sqrt(d_head), or of
+    q_i . (k_j + v_{i-j}) / sqrt(d_head)."""
     batch, length, width = resid.shape
     heads, size = setting.heads, setting.head_width
 
@@ -89,33 +123,50 @@ def attention(setting: Setting, weights: Weights, layer: str, resid: jax.Array) 
         return (resid @ weights[layer + matrix]).reshape(batch, length, heads, size).transpose(0, 2, 1, 3)
 
     queries, keys, values = by_head("W_Q"), by_head("W_K"), by_head("W_V")
-    keys = keys * size**-0.5
+    if setting.positions == "relative-query":
+        queries = queries * size**-0.5
+    else:
+        keys = keys * size**-0.5
     scores = jnp.einsum("bhid,bhjd->bhij", queries, keys)
     lag = lags(length)
-    if setting.positions == "relative-key":
+    if setting.positions.startswith("relative"):
         table = weights[layer + "v"].reshape(length, heads, size).transpose(1, 0, 2)
+    # One matrix product for every head and every j (or i), with the operands already in its order.
+    if setting.positions == "relative-key":
         by_lag = table[:, np.maximum(lag.T, 0)]
-        # One matrix product for every head and every j, with the operands already in its order.
         positional = jnp.einsum("hjbd,hjid->hjbi", keys.transpose(1, 2, 0, 3), by_lag)
         scores = scores + positional.transpose(2, 0, 3, 1)
+    if setting.positions == "relative-query":
+        by_lag = table[:, np.maximum(lag, 0)]
+        positional = jnp.einsum("hibd,hijd->hibj", queries.transpose(1, 2, 0, 3), by_lag)
+        scores = scores + positional.transpose(2, 0, 1, 3)
     pattern = jax.nn.softmax(jnp.where(lag >= 0, scores, -jnp.inf))
+    pattern = dropped(setting, bits, layer + "pattern", pattern)
     mixed = jnp.einsum("bhij,bhjd->bhid", pattern, values)
     mixed = mixed.transpose(0, 2, 1, 3).reshape(batch, length, width)
-    return mixed @ weights[layer + "W_O"] if heads > 1 else mixed
+    return mixed @ weights[layer + "W_O"] if setting.projects else mixed
 
 
-def transformer(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
+def mlp(weights: Weights, layer: str, resid: jax.Array) -> jax.Array:
+    """What a layer's MLP writes."""
+    hidden = jax.nn.gelu(resid @ weights[layer + "mlp.W_in"] + weights[layer + "mlp.b_in"])
+    return hidden @ weights[layer + "mlp.W_out"] + weights[layer + "mlp.b_out"]
+
+
+def transformer(setting: Setting, weights: Weights, inputs: jax.Array, bits: Bits) -> jax.Array:
     """Logits [B, t, k]."""
     resid = jax.nn.one_hot(inputs, setting.states) @ weights["embed.E"]
     if setting.positions == "absolute":
         resid = resid + weights["embed.positions"]
+    resid = dropped(setting, bits, "embed", resid)
     for index in range(setting.layers):
         layer = f"layers.{index}."
-        resid = resid + attention(setting, weights, layer, resid)
+        written = attention(setting, weights, bits, layer, normed(setting, weights, layer + "attn_norm", resid))
+        resid = resid + dropped(setting, bits, layer + "attention", written)
         if setting.mlp:
-            hidden = jax.nn.gelu(resid @ weights[layer + "mlp.W_in"] + weights[layer + "mlp.b_in"])
-            resid = resid + hidden @ weights[layer + "mlp.W_out"] + weights[layer + "mlp.b_out"]
-    return resid @ weights["unembed.P"]
+            written = mlp(weights, layer, normed(setting, weights, layer + "mlp_norm", resid))
+            resid = resid + dropped(setting, bits, layer + "mlp", written)
+    return normed(setting, weights, "final_norm", resid) @ weights["unembed.P"]
 
 
 def minimal(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
@@ -134,15 +185,16 @@ def minimal(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
     return jnp.einsum("bpc,bpci->bpi", symbols @ weights["W_k"], counts)
 
 
-def logits(setting: Setting, weights: Weights, inputs: jax.Array) -> jax.Array:
+def logits(setting: Setting, weights: Weights, inputs: jax.Array, bits: Bits) -> jax.Array:
     """Logits [B, t, k] of the setting's model."""
-    model = minimal if setting.kind == "minimal" else transformer
-    return model(setting, weights, inputs)
+    if setting.kind == "minimal":
+        return minimal(setting, weights, inputs)
+    return transformer(setting, weights, inputs, bits)
 
 
-def loss(setting: Setting, weights: Weights, tokens: jax.Array) -> jax.Array:
+def loss(setting: Setting, weights: Weights, tokens: jax.Array, bits: Bits) -> jax.Array:
     """Mean cross-entropy over positions and sequences."""
-    scores = logits(setting, weights, tokens[:, :-1])
+    scores = logits(setting, weights, tokens[:, :-1], bits)
     targets = jax.nn.one_hot(tokens[:, 1:], setting.states)
     return (jax.nn.logsumexp(scores, -1) - (scores * targets).sum(-1)).mean()
 
@@ -173,9 +225,11 @@ def adamw(rule: AdamW, state: State, grads: Weights) -> State:
     return {name: moved(name) for name in weights}, (first, second, count)
 
 
-def train_step(setting: Setting, axis: str | None, state: State, tokens: jax.Array) -> tuple[State, jax.Array]:
+def train_step(
+    setting: Setting, axis: str | None, state: State, tokens: jax.Array, bits: Bits
+) -> tuple[State, jax.Array]:
     """One step on one batch [B, t+1], or on one device's part of it; the loss is of the weights before the step."""
-    value, grads = jax.value_and_grad(partial(loss, setting))(state[0], tokens)
+    value, grads = jax.value_and_grad(partial(loss, setting))(state[0], tokens, bits)
     if axis is not None:
         value, grads = lax.pmean((value, grads), axis)
     rule = setting.optimizer
@@ -184,9 +238,11 @@ def train_step(setting: Setting, axis: str | None, state: State, tokens: jax.Arr
     return adamw(rule, state, grads), value
 
 
-def train_on(setting: Setting, axis: str | None, state: State, batches: jax.Array) -> tuple[State, jax.Array]:
-    """Steps through batches [steps, B, t+1]."""
-    return lax.scan(partial(train_step, setting, axis), state, batches)
+def train_on(
+    setting: Setting, axis: str | None, state: State, batches: jax.Array, bits: Bits
+) -> tuple[State, jax.Array]:
+    """Steps through batches [steps, B, t+1] with bits [steps, B, ...]."""
+    return lax.scan(lambda state, given: train_step(setting, axis, state, *given), state, (batches, bits))
 
 
 def train_stretch(
@@ -196,7 +252,14 @@ def train_stretch(
     next_key, key = jax.random.split(key)
     if axis is not None:
         key = jax.random.fold_in(key, lax.axis_index(axis))
-    state, losses = train_on(setting, axis, state, sample(setting, key, STRETCH * batch).reshape(STRETCH, batch, -1))
+    sample_key, bits_key = jax.random.split(key)
+    batches = sample(setting, sample_key, STRETCH * batch).reshape(STRETCH, batch, -1)
+
+    def step(state: State, given: tuple[jax.Array, jax.Array]) -> tuple[State, jax.Array]:
+        tokens, key = given
+        return train_step(setting, axis, state, tokens, draw_bits(setting, key, batch))
+
+    state, losses = lax.scan(step, state, (batches, jax.random.split(bits_key, STRETCH)))
     return state, next_key, losses
 
 
@@ -215,17 +278,20 @@ class JaxPeer(peer.Peer):
         return ("scan", "sharded scan") if divides else ("scan",)
 
     def probabilities(self, weights: peer.Weights, inputs: np.ndarray) -> np.ndarray:
-        return np.asarray(jax.nn.softmax(logits(self.setting, start(self.setting, weights)[0], inputs)))
+        params, _ = start(self.setting, weights)
+        return np.asarray(jax.nn.softmax(logits(self.setting, params, inputs, bits={})))
 
-    def replay(self, form: str, weights: peer.Weights, batches: np.ndarray) -> tuple[np.ndarray, peer.Weights]:
-        state, tokens = start(self.setting, weights), jnp.asarray(batches)
+    def replay(
+        self, form: str, weights: peer.Weights, batches: np.ndarray, bits: peer.Bits
+    ) -> tuple[np.ndarray, peer.Weights]:
+        state, given = start(self.setting, weights), (jnp.asarray(batches), jax.tree.map(jnp.asarray, bits))
         if form == "scan":
             train = jax.jit(partial(train_on, self.setting, None))
         else:
             parts = PartitionSpec(None, AXIS)
-            train = self.over_devices(partial(train_on, self.setting, AXIS), (PartitionSpec(), parts))
-            tokens = jax.device_put(tokens, NamedSharding(self.mesh(), parts))
-        (after, _), losses = train(state, tokens)
+            train = self.over_devices(partial(train_on, self.setting, AXIS), (PartitionSpec(), parts, parts))
+            given = jax.device_put(given, NamedSharding(self.mesh(), parts))
+        (after, _), losses = train(state, *given)
         return np.asarray(losses), {name: np.asarray(values) for name, values in after.items()}
 
     def stretch(self, form: str, weights: peer.Weights) -> Callable[[], None]:
@@ -247,6 +313,9 @@ class JaxPeer(peer.Peer):
 
     def sample(self, count: int) -> np.ndarray:
         return np.asarray(jax.jit(sample, static_argnums=(0, 2))(self.setting, jax.random.key(1), count))
+
+    def bits(self) -> peer.Bits:
+        return jax.tree.map(np.asarray, draw_bits(self.setting, jax.random.key(2), BATCH))
 
     def mesh(self) -> jax.sharding.Mesh:
         return jax.make_mesh((self.threads,), (AXIS,))

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 
 BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,18 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """One setting: milliseconds a step in every round."""
+    """One setting: milliseconds a step in every round, of those that did not fail."""
 
     setting: str
     ours: list[float]
+    """Empty if Induct failed: then no peer is in the row either."""
     ours_one_thread: list[float]
     peers: dict[str, list[float]]
     forms: dict[str, list[str]]
     """The form in which each peer ran fastest, in every round."""
     agreement: dict[str, str]
+    failures: dict[str, str]
+    """What was said by those that failed."""
 
     def ratio(self, peer: str) -> Spread:
         """How many times longer the peer takes, round by round."""
@@ -79,19 +83,20 @@ def replace_file(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def write(docs: Path, rows: Sequence[Row], provenance: Provenance) -> list[Path]:
+def write(docs: Path, peers: Sequence[str], rows: Sequence[Row], provenance: Provenance) -> list[Path]:
     """Writes all three; their paths."""
     docs.mkdir(exist_ok=True)
     page, figure, raw = docs / "performance.md", docs / "peers.svg", docs / "peers.json"
     replace_file(raw, json.dumps({**asdict(provenance), "settings": [entry(row) for row in rows]}, indent=2) + "\n")
-    replace_file(figure, svg(rows))
-    replace_file(page, with_section(page.read_text(encoding="utf-8") if page.exists() else "", section(rows, provenance)))
+    replace_file(figure, svg(peers, rows))
+    before = page.read_text(encoding="utf-8") if page.exists() else ""
+    replace_file(page, with_section(before, section(peers, rows, provenance)))
     return [page, figure, raw]
 
 
 def entry(row: Row) -> dict[str, object]:
     ratios = {peer: asdict(row.ratio(peer)) for peer in row.peers}
-    return {**asdict(row), "ratios": ratios, "scaling": asdict(row.scaling())}
+    return {**asdict(row), "ratios": ratios, "scaling": asdict(row.scaling()) if row.ours else None}
 
 
 # --- the table ---
@@ -108,15 +113,18 @@ def with_section(page: str, text: str) -> str:
     return page[: begin + len(BEGIN)] + "\n" + text + page[end:]
 
 
-def section(rows: Sequence[Row], provenance: Provenance) -> str:
-    peers = list(rows[0].peers)
+def section(peers: Sequence[str], rows: Sequence[Row], provenance: Provenance) -> str:
     head = ["setting", "Induct", "Induct, 1 thread"]
     head += [column for peer in peers for column in (peer, f"{peer} / Induct")]
     lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
     for row in rows:
-        cells = [row.setting, Spread.of(row.ours).text(), Spread.of(row.ours_one_thread).text()]
+        cells = [row.setting]
+        cells += [Spread.of(times).text() if times else FAILED for times in (row.ours, row.ours_one_thread)]
         for peer in peers:
-            cells += [f"{Spread.of(row.peers[peer]).text()}{form_note(row, peer)}", row.ratio(peer).text("×")]
+            if peer in row.peers:
+                cells += [f"{Spread.of(row.peers[peer]).text()}{form_note(row, peer)}", row.ratio(peer).text("×")]
+            else:
+                cells += [FAILED, "–"]
         lines.append("| " + " | ".join(cells) + " |")
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions.items())
     others = "" if provenance.busy is None else f", other programs using at most {provenance.busy:.0%} of the machine"
@@ -145,24 +153,23 @@ def form_note(row: Row, peer: str) -> str:
 
 # --- the figure ---
 
-WIDTH, LEFT, RIGHT, TOP, LINE, GROUP_GAP = 760, 150, 190, 64, 24, 14
+WIDTH, LEFT, RIGHT, TOP, LINE, GROUP_GAP = 800, 200, 150, 64, 18, 12
 COLOURS = {"jax": ("#0b7285", "#4fc3d9"), "torch": ("#c2410c", "#fb923c")}
 """Each peer's colour on light and on dark ground."""
 
 
-def svg(rows: Sequence[Row]) -> str:
+def svg(peers: Sequence[str], rows: Sequence[Row]) -> str:
     """A dot a setting and peer at the median ratio, a line from the smallest to the largest."""
-    peers = list(rows[0].peers)
-    ratios = {(row.setting, peer): row.ratio(peer) for row in rows for peer in peers}
-    low = min(1.0, *(spread.low for spread in ratios.values()))
-    high = max(2.0, *(spread.high for spread in ratios.values()))
+    ratios = {(row.setting, peer): row.ratio(peer) for row in rows for peer in row.peers}
+    low = min([1.0, *(spread.low for spread in ratios.values())])
+    high = max([2.0, *(spread.high for spread in ratios.values())])
     plot_width = WIDTH - LEFT - RIGHT
 
     def x(ratio: float) -> float:
         return LEFT + plot_width * math.log(ratio / low) / math.log(high / low)
 
     group = LINE * len(peers) + GROUP_GAP
-    bottom = TOP + group * len(rows)
+    bottom = TOP + group * len(rows) - GROUP_GAP / 2
     parts = [
         f'<text class="title" x="{LEFT}" y="24">How many times longer a training step takes than in Induct</text>',
         f'<text class="faint" x="{LEFT}" y="44">dot: median of rounds; line: smallest to largest; log scale</text>',
@@ -174,9 +181,15 @@ def svg(rows: Sequence[Row]) -> str:
     for row_index, row in enumerate(rows):
         top = TOP + group * row_index
         middle = top + LINE * len(peers) / 2 + 4
+        if row_index % 2:
+            parts.append(f'<rect class="band" x="0" y="{top - GROUP_GAP / 2:g}" width="{WIDTH}" height="{group}"/>')
         parts.append(f'<text text-anchor="end" x="{LEFT - 14}" y="{middle:.1f}">{escape(row.setting)}</text>')
         for peer_index, peer in enumerate(peers):
-            spread, y = ratios[row.setting, peer], top + LINE * (peer_index + 0.5)
+            y = top + LINE * (peer_index + 0.5)
+            if peer not in row.peers:
+                parts.append(f'<text class="{peer}" x="{x(1) + 8:.1f}" y="{y + 4:.1f}">{peer} {FAILED}</text>')
+                continue
+            spread = ratios[row.setting, peer]
             start, dot, end = x(spread.low), x(spread.median), x(spread.high)
             parts.append(f'<line class="spread {peer}" x1="{start:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}"/>')
             parts.append(f'<circle class="{peer}" cx="{dot:.1f}" cy="{y:.1f}" r="5"/>')
@@ -189,7 +202,7 @@ def document(parts: Sequence[str], height: float, peers: Sequence[str]) -> str:
     light, dark = ("".join(coloured(peer, COLOURS[peer][ground]) for peer in peers) for ground in (0, 1))
     style = (
         "text{font:13px system-ui,sans-serif;fill:#1f2328}text.title{font-weight:600}text.faint{fill:#59636e;font-size:12px}"
-        ".grid{stroke:#d1d9e0}.grid.one{stroke:#59636e}.spread{stroke-width:2}"
+        ".band{fill:#59636e;fill-opacity:.07}.grid{stroke:#d1d9e0}.grid.one{stroke:#59636e}.spread{stroke-width:2}"
         f"{light}"
         "@media (prefers-color-scheme:dark){text{fill:#e6edf3}text.faint{fill:#9198a1}.grid{stroke:#3d444d}"
         f".grid.one{{stroke:#9198a1}}{dark}}}"

@@ -1,5 +1,5 @@
-"""The standard settings of `induct bench`, for the peers and for the recipes that check them; the minimal one twice, in both
-ways that a peer may compute it."""
+"""What is compared, for the peers and for Induct: the standard settings of `induct bench` (the minimal one twice, in both
+ways that a peer may compute it), and models as others build them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ BATCH = 64
 """Sequences a step."""
 
 STRETCH = 20
-"""Steps in one stretch of timing, as in `induct bench`."""
+"""Steps in one stretch of timing."""
+
+INIT_STD = 0.02
+
+DROPOUT_LEVELS = 65536
+"""16 bits decide whether dropout keeps an entry, so a rate is a multiple of one over this."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,18 @@ class Setting:
     heads: int = 1
     width: int = 16
     positions: str = "relative-key"
+    """or relative-query, absolute"""
     mlp: bool = False
+    layer_norm: bool = False
+    """Before attention, before the MLP and before the output"""
+    output_projection: bool = False
+    """Whether there is a W_O although there is one head"""
+    output_std: float = INIT_STD
+    """Standard deviation of the entries of W_O before training"""
+    dropout: float = 0.0
+    """In training: on the embedding, on attention patterns and on what a layer adds to the stream"""
+    start: str = "stationary"
+    """or uniform: the law of the first n-1 symbols"""
     masked: bool = False
     """Whether peers compute the minimal model with masked t x t scores, as its formula is written, not by running sums"""
     optimizer: AdamW | Sgd = AdamW()
@@ -62,17 +78,42 @@ class Setting:
         return self.states ** (self.ngram - 1)
 
     @property
-    def bench(self) -> str:
-        """What `induct bench` calls it."""
-        return "minimal" if self.kind == "minimal" else self.name
-
-    @property
     def head_width(self) -> int:
         return self.width // self.heads
 
+    @property
+    def projects(self) -> bool:
+        """Whether layers have a W_O."""
+        return self.heads > 1 or self.output_projection
+
+    @property
+    def dropped_below(self) -> int:
+        """Of DROPOUT_LEVELS values, how many drop an entry."""
+        return round(self.dropout * DROPOUT_LEVELS)
+
+    @property
+    def kept_scale(self) -> float:
+        """What multiplies the entries that dropout keeps."""
+        return DROPOUT_LEVELS / (DROPOUT_LEVELS - self.dropped_below)
+
+    def dropout_sites(self) -> dict[str, tuple[int, ...]]:
+        """Where dropout acts, with the shape of one sequence's mask; nowhere if the rate is zero."""
+        if not self.dropped_below:
+            return {}
+        stream = (self.length, self.width)
+        sites: dict[str, tuple[int, ...]] = {"embed": stream}
+        for layer in range(self.layers):
+            sites[f"layers.{layer}.pattern"] = (self.heads, self.length, self.length)
+            sites[f"layers.{layer}.attention"] = stream
+            if self.mlp:
+                sites[f"layers.{layer}.mlp"] = stream
+        return sites
+
     def overrides(self) -> list[str]:
-        """The setting as `KEY=VALUE` for `--set` of `induct train` and `induct sample`."""
+        """The setting as `KEY=VALUE` for `--set`, on top of the preset `main`."""
         task = [f"task.states={self.states}", f"task.ngram={self.ngram}", f"task.length={self.length}"]
+        if self.start != "stationary":
+            task.append(f"task.start={self.start}")
         if self.kind == "minimal":
             model = ["model.kind=minimal"]
         else:
@@ -82,7 +123,14 @@ class Setting:
                 f"model.width={self.width}",
                 f"model.positions={self.positions}",
                 f"model.mlp={str(self.mlp).lower()}",
+                f"model.layer_norm={str(self.layer_norm).lower()}",
             ]
+            if self.output_projection:
+                model.append("model.output_projection=always")
+            if self.output_std != INIT_STD:
+                model.append(f"model.init_std={{default={INIT_STD}, W_O={self.output_std}}}")
+            if self.dropout:
+                model.append(f"model.dropout={self.dropout}")
         return [*task, *model, f"train.batch={BATCH}", f"train.optimizer={self._optimizer()}"]
 
     def _optimizer(self) -> str:
@@ -105,5 +153,20 @@ SETTINGS: dict[str, Setting] = {
         Setting("one-layer-mlp", layers=1, mlp=True, positions="absolute"),
         Setting("minimal", kind="minimal", optimizer=Sgd(lr=2e-3)),
         Setting("minimal-masked", kind="minimal", masked=True, optimizer=Sgd(lr=2e-3)),
+        Setting("relative-query", positions="relative-query"),
+        Setting("layer-norm", layer_norm=True),
+        Setting("layer-norm-relative-query", layer_norm=True, positions="relative-query"),
+        Setting("layer-norm-mlp", layer_norm=True, mlp=True),
+        Setting("mixture", states=10, length=128, width=64, heads=4, layer_norm=True, mlp=True),
+        Setting(
+            "released",
+            positions="relative-query",
+            layer_norm=True,
+            output_projection=True,
+            output_std=0.01,
+            dropout=0.1,
+            start="uniform",
+            optimizer=AdamW(lr=5e-4),
+        ),
     )
 }

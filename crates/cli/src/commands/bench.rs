@@ -19,6 +19,9 @@ pub struct Arguments {
     /// tables
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Override one key of that setting's recipe, such as model.layer_norm=true; may be repeated
+    #[arg(long, value_name = "KEY.PATH=VALUE", requires = "only")]
+    set: Vec<String>,
     /// Time nothing; print which engines and kernels there are, when each is used, and which compute each
     /// setting
     #[arg(long, conflicts_with = "only")]
@@ -69,6 +72,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return engines::run(arguments.json);
     }
     let only = arguments.only.as_deref();
+    if only == Some(GROWTH_NAME) && !arguments.set.is_empty() {
+        return Err(Failure::mistake(format!(
+            "--set changes one setting, and --only {GROWTH_NAME} times a series: name a setting with --only"
+        )));
+    }
     let names: Vec<&'static str> = match only {
         None => SETTINGS.to_vec(),
         Some(GROWTH_NAME) => Vec::new(),
@@ -97,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut settings = Vec::new();
     for name in names {
         note(&format!("{name} …"));
-        let recipe = recipe(name, &[])?;
+        let recipe = recipe(name, &arguments.set)?;
         settings.push(Setting {
             name,
             batch: recipe.train.batch,
@@ -112,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for (letter, key, values) in GROWTH.iter().filter(|_| grows) {
         note(&format!("growth with {letter} …"));
         for value in *values {
-            let recipe = recipe("main", &[&format!("{key}={value}")])?;
+            let recipe = recipe("main", &[format!("{key}={value}")])?;
             let measure = || Timing::of_steps(&recipe, budget / 6);
             growth.push(Point {
                 letter,
@@ -145,10 +153,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The recipe of a setting, made endless and recording nothing on the way.
-fn recipe(name: &str, overrides: &[&str]) -> Result<Recipe, Failure> {
+fn recipe(name: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     let endless = ["train.steps=1000000000", "record.every=1000000000"];
-    let all = endless.iter().chain(overrides).map(|&text| text.to_owned());
-    recipes::load(name, &all.collect::<Vec<_>>())
+    let mut all = overrides.to_vec();
+    all.extend(endless.map(str::to_owned));
+    recipes::load(name, &all)
 }
 
 /// What was measured for one setting.
