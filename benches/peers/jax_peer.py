@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -89,12 +90,14 @@ def lags(length: int) -> np.ndarray:
 
 def draw_bits(setting: Setting, key: jax.Array, batch: int) -> Bits:
     """Fresh bits [batch, ...] for all sites of dropout."""
-    sites = setting.dropout_sites()
-    keys = jax.random.split(key, max(1, len(sites)))
-    return {
-        site: jax.random.bits(site_key, (batch, *shape), np.uint16)
-        for site_key, (site, shape) in zip(keys, sites.items(), strict=False)
-    }
+    sites = {site: (batch, *shape) for site, shape in setting.dropout_sites().items()}
+    if not sites:
+        return {}
+    ends = np.cumsum([math.prod(shape) for shape in sites.values()])
+    # One draw for all, of 32 bits for two entries: as 16 bits an entry and a draw a site it takes longer.
+    words = jax.random.bits(key, (-(-ends[-1] // 2),), np.uint32)
+    parts = jnp.split(lax.bitcast_convert_type(words, np.uint16).reshape(-1)[: ends[-1]], ends[:-1])
+    return {site: part.reshape(shape) for part, (site, shape) in zip(parts, sites.items(), strict=True)}
 
 
 def dropped(setting: Setting, bits: Bits, site: str, values: jax.Array) -> jax.Array:

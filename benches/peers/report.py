@@ -61,6 +61,10 @@ class Row:
     failures: dict[str, str]
     """What was said by those that failed."""
 
+    def why_not(self, peer: str) -> str:
+        """Why a peer has no numbers."""
+        return FAILED if peer in self.failures else "not timed"
+
     def ratio(self, peer: str) -> Spread:
         """How many times longer the peer takes, round by round."""
         return Spread.of([theirs / ours for theirs, ours in zip(self.peers[peer], self.ours, strict=True)])
@@ -124,7 +128,7 @@ def section(peers: Sequence[str], rows: Sequence[Row], provenance: Provenance) -
             if peer in row.peers:
                 cells += [f"{Spread.of(row.peers[peer]).text()}{form_note(row, peer)}", row.ratio(peer).text("×")]
             else:
-                cells += [FAILED, "–"]
+                cells += [row.why_not(peer), "–"]
         lines.append("| " + " | ".join(cells) + " |")
     versions = ", ".join(f"{name} {version}" for name, version in provenance.versions.items())
     others = "" if provenance.busy is None else f", other programs using at most {provenance.busy:.0%} of the machine"
@@ -187,7 +191,7 @@ def svg(peers: Sequence[str], rows: Sequence[Row]) -> str:
         for peer_index, peer in enumerate(peers):
             y = top + LINE * (peer_index + 0.5)
             if peer not in row.peers:
-                parts.append(f'<text class="{peer}" x="{x(1) + 8:.1f}" y="{y + 4:.1f}">{peer} {FAILED}</text>')
+                parts.append(f'<text class="{peer}" x="{x(1) + 8:.1f}" y="{y + 4:.1f}">{peer} {row.why_not(peer)}</text>')
                 continue
             spread = ratios[row.setting, peer]
             start, dot, end = x(spread.low), x(spread.median), x(spread.high)

@@ -118,17 +118,16 @@ class Transformer:
         return mixed @ weights[layer + "W_O"] if self.setting.projects else mixed
 
     def with_keys(self, table: Tensor, keys: Tensor) -> Tensor:
-        """v_{i-j} . k_j for all i, j [B H, t, t], from a product over lags whose rows are then shifted.
+        """v_{i-j} . k_j for all j <= i [B H, t, t], from a product over lags whose rows are then shifted.
 
-        Row j of the product holds lags 0 ... t-1. Padded to 2t and read again in rows of 2t-1, it starts j places
-        further to the right: at column i = j + lag.
+        Row j of the product holds lags 0 ... t-1 and a zero. Read again in rows of t, it starts j places further to the
+        right: at column i = j + lag; what stands left of it belongs to the row before.
         """
         length, (heads, size) = self.setting.length, (self.setting.heads, self.setting.head_width)
         by_head = keys.view(-1, heads, length, size)
-        by_lag = by_head @ table.view(length, heads, size).permute(1, 2, 0)
-        padded = functional.pad(by_lag, (0, length)).view(len(keys), -1)
-        shifted = padded[:, :-length].view(-1, length, 2 * length - 1)
-        return shifted[:, :, :length].transpose(1, 2)
+        padded = functional.pad(table, (0, 0, 0, 1))
+        by_lag = by_head @ padded.view(length + 1, heads, size).permute(1, 2, 0)
+        return by_lag.view(len(keys), -1)[:, : length * length].view(-1, length, length).transpose(1, 2)
 
     def with_queries(self, table: Tensor, queries: Tensor) -> Tensor:
         """q_i . v_{i-j} for all j <= i [B H, t, t], from a product over lags whose rows are then shifted.
@@ -138,8 +137,8 @@ class Transformer:
         """
         length, (heads, size) = self.setting.length, (self.setting.heads, self.setting.head_width)
         by_head = queries.view(-1, heads, length, size)
-        from_far = functional.pad(table.flip(0), (0, 0, 1, 0))
-        by_lag = by_head @ from_far.view(length + 1, heads, size).permute(1, 2, 0)
+        padded = functional.pad(table.flip(0), (0, 0, 1, 0))
+        by_lag = by_head @ padded.view(length + 1, heads, size).permute(1, 2, 0)
         return by_lag.view(len(queries), -1)[:, length:].view(-1, length, length)
 
     def mlp(self, weights: Weights, layer: str, resid: Tensor) -> Tensor:

@@ -205,6 +205,21 @@ fn bench_times_the_settings() {
     assert!((sum - 1.0).abs() < 1e-9);
     assert!(main["share_of_peak"].as_f64().unwrap() > 0.0);
     assert!(fail(2, &["bench", "--only", "mian"]).contains("many-states"));
+    let brief = ["bench", "--only", "main", "--seconds", "0.01", "--json"];
+    let with = |set| [&brief[..], &["--set", set]].concat();
+    let batch = |set| {
+        let timed = &json(&with(set))["settings"][0];
+        let [sequences, steps] =
+            ["sequences_per_second", "steps_per_second"].map(|key| timed[key].as_f64());
+        (sequences.unwrap() / steps.unwrap()).round()
+    };
+    assert_eq!(batch("train.batch=8"), 8.0);
+    // A bench has no end, whatever the recipe says.
+    assert_eq!(batch("train.steps=1"), 64.0);
+    assert!(fail(2, &with("model.widht=8")).contains("widht"));
+    assert!(fail(2, &["bench", "--set", "train.batch=8"]).contains("--only"));
+    let series = ["bench", "--only", "growth", "--set", "train.batch=8"];
+    assert!(fail(2, &series).contains("--only growth"));
     let growth = json(&["bench", "--only", "growth", "--seconds", "0.001", "--json"]);
     let points = growth["growth"].as_array().unwrap();
     assert!(points.iter().any(|p| p["of"] == "t" && p["value"] == 1600));
