@@ -18,15 +18,19 @@ from settings import BATCH, Setting, Sgd
 PROMPTS = 3
 REPLAYED_STEPS = 20
 SAMPLES = 4096
-TRAINED_STEPS = 400
+TRAINED_STEPS = 10
 TRAINED_LR = 1e-2
-"""Ten times the setting's rate: heads turn sharp early, so that predictions depend on every weight."""
+SHARP_START = 2.0
+"""Weights for predictions start with this over the root of the width as their standard deviation, so that heads are sharp
+and predictions depend on every weight; some steps at a high rate move gains and biases as well."""
 
 PROBABILITY_TOLERANCE = 1e-5
 LOSS_TOLERANCE = 1e-4
 MOVE_TOLERANCE = 0.01
 """Of a tensor's movement over the replay: AdamW divides by the gradient's size, so small ones show their rounding."""
 STANDARD_ERRORS = 5.0
+UNSEEN_STEP = 1000
+"""A step that no run here trains on: prompts are from its batch."""
 
 Tokens = list[list[int]]
 
@@ -73,14 +77,10 @@ def reference(induct: Path, setting: Setting) -> Reference:
     replayed = trained(
         induct, setting, folder / "replayed", [*brief, f"train.steps={REPLAYED_STEPS}", "record.every=1"]
     )
-    rate = setting.optimizer.lr if isinstance(setting.optimizer, Sgd) else TRAINED_LR
-    sharp = trained(
-        induct, setting, folder / "sharp", [*brief, f"train.steps={TRAINED_STEPS}", f"train.optimizer.lr={rate}"]
-    )
+    sharp = trained(induct, setting, folder / "sharp", [*brief, f"train.steps={TRAINED_STEPS}", *sharp_start(setting)])
     with (replayed / "metrics.csv").open(newline="") as file:
         losses = [float(row["train_loss"]) for row in csv.DictReader(file) if row["train_loss"]]
-    # A step that neither run has trained on.
-    prompts = [row[:-1] for row in sampled(induct, setting, step=TRAINED_STEPS, batch=PROMPTS)["tokens"]]
+    prompts = [row[:-1] for row in sampled(induct, setting, step=UNSEEN_STEP, batch=PROMPTS)["tokens"]]
     lengths = (1, 2, setting.length // 2, setting.length)
     predictions = {
         (index, length): predicted(induct, sharp, prompt[:length])
@@ -108,6 +108,13 @@ def reference(induct: Path, setting: Setting) -> Reference:
     }
     (folder / "questions.json").write_text(json.dumps(questions))
     return asked
+
+
+def sharp_start(setting: Setting) -> list[str]:
+    """Overrides that make predictions depend on every weight; the minimal model's do so by themselves."""
+    if isinstance(setting.optimizer, Sgd):
+        return []
+    return [f"model.init_std={SHARP_START / math.sqrt(setting.width)}", f"train.optimizer.lr={TRAINED_LR}"]
 
 
 def predicted(induct: Path, run: Path, prompt: list[int]) -> list[float]:

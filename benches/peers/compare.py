@@ -71,8 +71,8 @@ def program(text: str) -> Path:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", type=names(PEERS), default=list(PEERS), help="which peers, such as jax (jax,torch)")
-    parser.add_argument("--rounds", type=above_zero(int), default=5, help="times that everything is timed in turns (5)")
-    parser.add_argument("--seconds", type=above_zero(float), default=3.0, help="time for each measurement (3)")
+    parser.add_argument("--rounds", type=above_zero(int), default=4, help="times that everything is timed in turns (4)")
+    parser.add_argument("--seconds", type=above_zero(float), default=0.7, help="time for each measurement (0.7)")
     parser.add_argument(
         "--only", type=names(list(SETTINGS)), default=list(SETTINGS), help="which settings, such as main,minimal (all)"
     )
@@ -203,6 +203,23 @@ def cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
+def without_folders(given: Sequence[str]) -> list[str]:
+    """The arguments with only the name of --induct's program: where it lies says nothing elsewhere."""
+    shortened = list(given)
+    for index, argument in enumerate(given):
+        option, equals, value = argument.partition("=")
+        if option == "--induct" and equals:
+            shortened[index] = f"{option}={Path(value).name}"
+        elif option == "--induct":
+            shortened[index + 1] = Path(given[index + 1]).name
+    return shortened
+
+
+def report_progress(start: float, what: str, line: str) -> None:
+    minutes, seconds = divmod(round(time.monotonic() - start), 60)
+    print(f"{minutes:2}:{seconds:02}  {what}: {line}", flush=True)
+
+
 def run(chosen: argparse.Namespace) -> bool:
     """Whether everything went well."""
     induct = chosen.induct or build_induct()
@@ -212,13 +229,9 @@ def run(chosen: argparse.Namespace) -> bool:
     shares: list[float | None] = []
     start = time.monotonic()
     for index, name in enumerate(chosen.only, 1):
-
-        def say(line: str) -> None:
-            minutes, seconds = divmod(round(time.monotonic() - start), 60)
-            print(f"{minutes:2}:{seconds:02}  {index}/{len(chosen.only)} {name}: {line}", flush=True)
-
         if not chosen.check_only:
             shares.append(busy_share())
+        say = partial(report_progress, start, f"{index}/{len(chosen.only)} {name}")
         row, found = compare(induct, peers, SETTINGS[name], chosen, say)
         rows.append(row)
         versions |= found
@@ -226,7 +239,7 @@ def run(chosen: argparse.Namespace) -> bool:
     if chosen.check_only:
         return well
     provenance = Provenance(
-        command=shlex.join(["python3", SCRIPT, *sys.argv[1:]]),
+        command=shlex.join(["python3", SCRIPT, *without_folders(sys.argv[1:])]),
         cpu=cpu_model(),
         cores=os.cpu_count() or 1,
         threads=chosen.threads,

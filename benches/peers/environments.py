@@ -11,6 +11,7 @@ import tempfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -50,7 +51,7 @@ class Session:
             text=True,
         )
 
-    def ask(self, request: dict[str, object]) -> dict[str, object]:
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request; raises if the peer ends or takes too long."""
         overdue = threading.Timer(PATIENCE_SECONDS, self.process.kill)
         overdue.start()

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -136,7 +137,7 @@ class Clock:
         self.peer = peer
         self.stretches: dict[str, Callable[[], None]] = {}
 
-    def measure(self, seconds: float) -> dict[str, object]:
+    def measure(self, seconds: float) -> dict[str, Any]:
         """Times every form for about that long, at least for a stretch; reports the fastest."""
         timings = {form: self.timing(form, seconds) for form in self.peer.forms()}
         fastest = min(timings, key=lambda name: timings[name].median)
@@ -158,7 +159,8 @@ class Clock:
             self.stretches[form] = self.peer.stretch(form, initial_weights(self.peer.setting))
             # Compiles, and warms up.
             self.stretches[form]()
-        stretch, measured = self.stretches[form], []
+        stretch = self.stretches[form]
+        measured: list[float] = []
         start = time.perf_counter()
         while not measured or time.perf_counter() - start < seconds:
             begin = time.perf_counter()
@@ -215,14 +217,17 @@ def serve(peer: Peer) -> None:
     One process does both for a setting, round after round, because compiling takes longer than timing.
     """
     clock = Clock(peer)
+    # Whatever a framework prints belongs to the messages, not between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:
         request = json.loads(line)
-        answered: dict[str, object] = {}
+        answered: dict[str, Any] = {}
         if "check" in request:
             answer(peer, Path(request["check"]))
         else:
             answered = clock.measure(request["seconds"])
-        print(json.dumps(answered), flush=True)
+        print(json.dumps(answered), file=answers, flush=True)
 
 
 def run(create: Callable[[Setting, int], Peer], chosen: argparse.Namespace) -> None:
