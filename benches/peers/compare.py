@@ -157,7 +157,8 @@ def compare(
         peers={contender.session.name: contender.measured for contender in working},
         forms={contender.session.name: contender.forms for contender in working},
         agreement={contender.session.name: contender.agreement for contender in working},
-        failures=failures,
+        # Where the repository lies says nothing elsewhere.
+        failures={name: text.replace(f"{ROOT}{os.sep}", "") for name, text in failures.items()},
     )
     return row, {contender.session.name: contender.version for contender in contenders if contender.version}
 

@@ -89,7 +89,7 @@ class Setting:
     @property
     def dropped_below(self) -> int:
         """Of DROPOUT_LEVELS values, how many drop an entry."""
-        return round(self.dropout * DROPOUT_LEVELS)
+        return int(self.dropout * DROPOUT_LEVELS + 0.5)
 
     @property
     def kept_scale(self) -> float:
