@@ -157,7 +157,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("layer-norm", layer_norm=True),
         Setting("layer-norm-relative-query", layer_norm=True, positions="relative-query"),
         Setting("layer-norm-mlp", layer_norm=True, mlp=True),
-        Setting("mixture", states=10, length=128, width=64, heads=4, layer_norm=True, mlp=True),
+        Setting("ten-states-mlp", states=10, length=128, width=64, heads=4, layer_norm=True, mlp=True),
         Setting(
             "released",
             positions="relative-query",

@@ -92,6 +92,8 @@ pub struct Rule {
 /// What the choice depends on: a model, and one of its layers.
 struct Facts<'a> {
     kind: &'a Kind,
+    /// Whether it is trained with dropout.
+    dropping: bool,
     /// Number of the layer.
     layer: usize,
     /// Coordinates per position of the layer, m.
@@ -114,8 +116,9 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Residual,
         name: "residual",
         module: "transformer/residual",
-        when: "dropout: masks on single entries leave the space of coordinates",
-        applies: |facts| facts.have_dropout(),
+        when: "training with dropout: masks on single entries leave the space of coordinates (evaluation is \
+               without, and as if there were none)",
+        applies: |facts| facts.dropping,
     },
     Rule {
         part: Part::Engine,
@@ -144,8 +147,8 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstPlain,
         name: "plain",
         module: "ops/attention/fast",
-        when: "dropout",
-        applies: |facts| facts.have_dropout(),
+        when: "training with dropout",
+        applies: |facts| facts.dropping,
     },
     Rule {
         part: Part::FirstLayer,
@@ -236,10 +239,6 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn have_dropout(&self) -> bool {
-        self.transformer().is_some_and(|shape| shape.dropout.any())
-    }
-
     fn meets_key(&self) -> bool {
         let meets_query = |shape: &Transformer| shape.relative == RelativeTerm::Query;
         !self.transformer().is_some_and(meets_query)
@@ -268,10 +267,22 @@ impl Choice {
     }
 }
 
+/// What a model is computed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Gradients, with dropout where the model has it.
+    Training,
+    /// Everything else.
+    Evaluation,
+}
+
 /// Chooses the engine and kernels for a model.
-pub(crate) fn choose(kind: &Kind) -> Choice {
+pub(crate) fn choose(kind: &Kind, purpose: Purpose) -> Choice {
+    let has_dropout = matches!(kind, Kind::Transformer(shape) if shape.dropout.any());
+    let dropping = has_dropout && purpose == Purpose::Training;
     let of_model = Facts {
         kind,
+        dropping,
         layer: 0,
         coordinates: 0,
     };
@@ -288,6 +299,7 @@ pub(crate) fn choose(kind: &Kind) -> Choice {
     let of_layer = |(layer, size): (usize, &Size)| {
         kernels(&Facts {
             kind,
+            dropping,
             layer,
             coordinates: size.read,
         })

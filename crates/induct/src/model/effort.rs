@@ -7,7 +7,7 @@ impl Model {
     /// Multiplications (each with its addition, where one follows) for the gradient of one sequence. They are
     /// counted from the formulas of the engine that computes it, over pairs of positions and matrix products.
     pub fn multiplications(&self) -> f64 {
-        self.compute.multiplications() as f64
+        self.training.multiplications() as f64
     }
 }
 

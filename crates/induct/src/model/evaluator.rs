@@ -1,7 +1,9 @@
 //! A model at given parameters, ready to predict.
 
+use std::sync::Arc;
+
 use super::activations::InputError;
-use super::engine::{Evaluate, Forwarded, InTraining, LossRows};
+use super::engine::{Compute, Evaluate, Forwarded, InTraining, LossRows};
 use super::{Array, Model};
 use crate::chain::TokenBlock;
 use crate::lanes::{LANES, Lane};
@@ -41,10 +43,19 @@ impl Model {
 
     /// The same for parameters that are known to fit the model.
     pub(crate) fn at(&self, params: &[f32]) -> Evaluator {
+        self.computed_by(&self.evaluation, params)
+    }
+
+    /// The same for gradients with dropout, where the model has it.
+    pub(crate) fn in_training(&self, params: &[f32]) -> Evaluator {
+        self.computed_by(&self.training, params)
+    }
+
+    fn computed_by(&self, engine: &Arc<dyn Compute>, params: &[f32]) -> Evaluator {
         Evaluator {
             states: self.states(),
             length: self.length(),
-            inner: self.compute.clone().evaluator(params),
+            inner: engine.clone().evaluator(params),
         }
     }
 

@@ -43,7 +43,7 @@ pub use transformer::Transformer;
 
 use std::sync::Arc;
 
-use self::choose::choose;
+use self::choose::{Purpose, choose};
 use self::engine::{Compute, Workshop};
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::InCoordinates;
@@ -74,7 +74,26 @@ pub struct Model {
     kind: Kind,
     choice: Choice,
     level: Level,
-    compute: Arc<dyn Compute>,
+    training: Arc<dyn Compute>,
+    /// The same engine, unless only dropout keeps another one from computing the model.
+    evaluation: Arc<dyn Compute>,
+}
+
+/// The chosen engine, without any buffers yet.
+fn engine(kind: &Kind, choice: &Choice, level: Level) -> Arc<dyn Compute> {
+    match (kind, choice.engine) {
+        (Kind::Minimal(shape), _) => {
+            Arc::new(Workshop::new(MinimalEngine::new(shape.clone(), level)))
+        }
+        (Kind::Transformer(shape), Kernel::Coordinates) => {
+            let engine = InCoordinates::new(shape.clone(), choice, level);
+            Arc::new(Workshop::new(engine))
+        }
+        (Kind::Transformer(shape), _) => {
+            let engine = Residual::new(shape.clone(), choice, level);
+            Arc::new(Workshop::new(engine))
+        }
+    }
 }
 
 /// The two kinds of model.
@@ -116,31 +135,26 @@ impl Model {
                 Kind::Minimal(Arc::new(Minimal::new(spec, states, length)))
             }
         };
-        let choice = choose(&kind);
+        let choice = choose(&kind, Purpose::Training);
         Ok(Self::built(spec.clone(), kind, choice, Level::detect()))
     }
 
     /// The model with the given engine and instruction level.
     fn built(spec: ModelSpec, kind: Kind, choice: Choice, level: Level) -> Self {
-        let compute: Arc<dyn Compute> = match (&kind, choice.engine) {
-            (Kind::Minimal(shape), _) => {
-                Arc::new(Workshop::new(MinimalEngine::new(shape.clone(), level)))
+        let training = engine(&kind, &choice, level);
+        let evaluation = match &kind {
+            Kind::Transformer(shape) if shape.dropout.any() => {
+                engine(&kind, &choose(&kind, Purpose::Evaluation), level)
             }
-            (Kind::Transformer(shape), Kernel::Coordinates) => {
-                let engine = InCoordinates::new(shape.clone(), &choice, level);
-                Arc::new(Workshop::new(engine))
-            }
-            (Kind::Transformer(shape), _) => {
-                let engine = Residual::new(shape.clone(), &choice, level);
-                Arc::new(Workshop::new(engine))
-            }
+            _ => training.clone(),
         };
         Self {
             spec,
             kind,
             choice,
             level,
-            compute,
+            training,
+            evaluation,
         }
     }
 
@@ -162,7 +176,7 @@ impl Model {
         Self::built(spec, kind, Choice::plain(), self.level)
     }
 
-    /// The engine and kernels that compute it.
+    /// The engine and kernels that train it.
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
@@ -214,12 +228,14 @@ impl Model {
 
     /// An upper bound on the memory of one block's scratch buffers, in bytes, without allocating them.
     pub fn scratch_bytes(&self) -> f64 {
-        self.compute.scratch_bytes()
+        let evaluation = self.evaluation.scratch_bytes();
+        self.training.scratch_bytes().max(evaluation)
     }
 
     /// An upper bound on the memory of prepared parameters, in bytes, without allocating them.
     pub fn prepared_bytes(&self) -> f64 {
-        self.compute.prepared_bytes()
+        let evaluation = self.evaluation.prepared_bytes();
+        self.training.prepared_bytes().max(evaluation)
     }
 
     /// Whether training drops anything: whether a gradient needs keys.
@@ -234,6 +250,6 @@ impl Model {
 
     /// Length of the gradient with respect to what the engine prepares.
     pub(crate) fn gradient_len(&self) -> usize {
-        self.compute.gradient_len()
+        self.training.gradient_len()
     }
 }

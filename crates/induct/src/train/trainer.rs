@@ -193,7 +193,7 @@ impl Trainer {
             recipe: recipe.clone(),
             step: 0,
             learner: Learner {
-                evaluator: model.at(&params),
+                evaluator: model.in_training(&params),
                 grads: vec![0.0; params.len()],
                 params,
                 summed: vec![0.0; size],

@@ -87,7 +87,7 @@ fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, 
     let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
     let rows = block.rows();
     let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
-    let mut evaluator = model.at(&params);
+    let mut evaluator = model.in_training(&params);
     let mut summed = vec![0.0; model.gradient_len()];
     let mut total = 0.0;
     let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {

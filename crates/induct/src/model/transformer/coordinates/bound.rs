@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
     use crate::lanes::{LANES, Level};
-    use crate::model::choose::choose;
+    use crate::model::choose::{Purpose, choose};
     use crate::model::tests::{tokens, weights};
     use crate::model::{Kind, Model, ModelSpec, Positions, TransformerSpec, twin};
 
@@ -95,7 +95,11 @@ mod tests {
                 panic!("a transformer was asked for");
             };
             let shape = Arc::new(shape.as_ref().clone());
-            let plan = Coordinates::new(&shape, &choose(model.kind()), Level::detect());
+            let plan = Coordinates::new(
+                &shape,
+                &choose(model.kind(), Purpose::Training),
+                Level::detect(),
+            );
             let mut tables = plan.tables(shape.width);
             for scale in [0.02, 0.2, 0.5, 1.0] {
                 let params = weights(&model, scale);
