@@ -90,16 +90,9 @@ pub fn add_turned_products<const S: usize>(
             unsafe_code,
             reason = "the level proves that the instructions are available"
         )]
-        // SAFETY: the level exists only where AVX2 and FMA were detected.
-        Level::Avx2(_) => unsafe { avx::add_turned_products(x, turned, width, stride, sums) },
-        #[cfg(target_arch = "x86_64")]
-        #[expect(
-            unsafe_code,
-            reason = "the level proves that the instructions are available"
-        )]
-        // SAFETY: the level exists only where AVX-512 VL, AVX2 and FMA were detected.
-        Level::Avx512(_) => unsafe {
-            avx::add_many_turned_products(x, turned, width, stride, sums)
+        // SAFETY: both levels exist only where AVX2 and FMA were detected.
+        Level::Avx2(_) | Level::Avx512(_) => unsafe {
+            avx::add_turned_products(x, turned, width, stride, sums)
         },
         _ => portable::add_turned_products(x, turned, width, stride, sums),
     }
@@ -132,11 +125,42 @@ pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
     }
 }
 
+/// Sets every tile to `width` ≤ 8 vectors of a row, turned over. What is missing of eight counts as zero.
+pub fn transpose_rows(
+    level: Level,
+    rows: Strided<Lane>,
+    width: usize,
+    tiles: &mut [[Lane; LANES]],
+) {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        #[expect(
+            unsafe_code,
+            reason = "the level proves that the instructions are available"
+        )]
+        // SAFETY: both levels exist only where AVX2 was detected.
+        Level::Avx2(_) | Level::Avx512(_) if width == LANES => unsafe {
+            avx::transpose_rows(rows, tiles)
+        },
+        _ => {
+            for (n, tile) in tiles.iter_mut().enumerate() {
+                tile[..width].copy_from_slice(rows.row(n, width));
+                tile[width..].fill(Lane::ZERO);
+            }
+            transpose(level, tiles);
+        }
+    }
+}
+
 /// Adds the numbers of some vectors to those of a row, as far as it goes.
 #[inline(always)]
 fn add_row(vectors: &[Lane], row: &mut [f32]) {
-    for (row, vector) in row.chunks_mut(LANES).zip(vectors) {
-        for (sum, part) in row.iter_mut().zip(vector.0) {
+    let (eights, rest) = row.as_chunks_mut::<LANES>();
+    for (eight, &vector) in eights.iter_mut().zip(vectors) {
+        *eight = (Lane(*eight) + vector).0;
+    }
+    if let Some(vector) = vectors.get(eights.len()) {
+        for (sum, part) in rest.iter_mut().zip(vector.0) {
             *sum += part;
         }
     }
@@ -293,29 +317,21 @@ mod avx {
         stride: usize,
         sums: &mut [f32],
     ) {
-        let (whole, all) = (x.stride - x.stride % 4, x.stride);
-        for a in (0..whole).step_by(4) {
+        let mut a = 0;
+        // As many as registers hold: with more of them, the compiler would broadcast from memory for every sum.
+        while a + 6 <= x.stride {
+            turned_tile::<6, S>(x, turned, a, (width, stride), sums);
+            a += 6;
+        }
+        if a + 4 <= x.stride {
             turned_tile::<4, S>(x, turned, a, (width, stride), sums);
+            a += 4;
         }
-        for a in whole..all {
-            turned_tile::<1, S>(x, turned, a, (width, stride), sums);
+        while a + 2 <= x.stride {
+            turned_tile::<2, S>(x, turned, a, (width, stride), sums);
+            a += 2;
         }
-    }
-
-    /// The same with 32 registers.
-    #[target_feature(enable = "avx2,fma,avx512f,avx512vl")]
-    pub fn add_many_turned_products<const S: usize>(
-        x: Strided<Lane>,
-        turned: [&[[Lane; LANES]]; S],
-        width: usize,
-        stride: usize,
-        sums: &mut [f32],
-    ) {
-        let (whole, all) = (x.stride - x.stride % 8, x.stride);
-        for a in (0..whole).step_by(8) {
-            turned_tile::<8, S>(x, turned, a, (width, stride), sums);
-        }
-        for a in whole..all {
+        if a < x.stride {
             turned_tile::<1, S>(x, turned, a, (width, stride), sums);
         }
     }
@@ -330,8 +346,11 @@ mod avx {
         sums: &mut [f32],
     ) {
         let mut parts = [[_mm256_setzero_ps(); S]; A];
-        let count = turned[0].len();
-        let turned = turned.map(|panel| &panel[..count]);
+        // (By loops: `map` would be a call.)
+        let (count, mut panels) = (turned[0].len(), turned);
+        for s in 0..S {
+            panels[s] = &turned[s][..count];
+        }
         for n in 0..count {
             let factors: &[Lane; A] = x.row(n, x.stride)[first..]
                 .first_chunk()
@@ -340,15 +359,18 @@ mod avx {
                 for a in 0..A {
                     let factor = _mm256_broadcast_ss(&factors[a].0[lane]);
                     for s in 0..S {
-                        let vector = vector(turned[s][n][lane]);
+                        let vector = vector(panels[s][n][lane]);
                         parts[a][s] = _mm256_fmadd_ps(factor, vector, parts[a][s]);
                     }
                 }
             }
         }
         for a in 0..A {
-            let row = &mut sums[(first + a) * stride..][..width];
-            super::add_row(&parts[a].map(lane), row);
+            let mut own = [Lane::ZERO; S];
+            for s in 0..S {
+                own[s] = lane(parts[a][s]);
+            }
+            super::add_row(&own, &mut sums[(first + a) * stride..][..width]);
         }
     }
 
@@ -381,31 +403,46 @@ mod avx {
         _mm256_add_ps(even, odd)
     }
 
-    /// Single numbers swap places first, then pairs, then halves.
     #[target_feature(enable = "avx2")]
     pub fn transpose(tiles: &mut [[Lane; LANES]]) {
-        let zero = _mm256_setzero_ps();
         for tile in tiles {
-            let mut pairs = [zero; LANES];
-            for n in (0..LANES).step_by(2) {
-                let (a, b) = (vector(tile[n]), vector(tile[n + 1]));
-                pairs[n] = _mm256_unpacklo_ps(a, b);
-                pairs[n + 1] = _mm256_unpackhi_ps(a, b);
-            }
-            let mut quarters = [zero; LANES];
-            for n in [0, 4] {
-                for half in 0..2 {
-                    let (a, b) = (pairs[n + half], pairs[n + half + 2]);
-                    quarters[n + 2 * half] = _mm256_shuffle_ps::<0x44>(a, b);
-                    quarters[n + 2 * half + 1] = _mm256_shuffle_ps::<0xee>(a, b);
-                }
-            }
-            for n in 0..4 {
-                let (a, b) = (quarters[n], quarters[n + 4]);
-                tile[n] = lane(_mm256_permute2f128_ps::<0x20>(a, b));
-                tile[n + 4] = lane(_mm256_permute2f128_ps::<0x31>(a, b));
+            *tile = turned(tile);
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn transpose_rows(rows: Strided<Lane>, tiles: &mut [[Lane; LANES]]) {
+        for (n, tile) in tiles.iter_mut().enumerate() {
+            *tile = turned(rows.row(n, LANES).first_chunk().expect("eight vectors"));
+        }
+    }
+
+    /// Single numbers swap places first, then pairs, then halves.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn turned(tile: &[Lane; LANES]) -> [Lane; LANES] {
+        let zero = _mm256_setzero_ps();
+        let mut pairs = [zero; LANES];
+        for n in (0..LANES).step_by(2) {
+            let (a, b) = (vector(tile[n]), vector(tile[n + 1]));
+            pairs[n] = _mm256_unpacklo_ps(a, b);
+            pairs[n + 1] = _mm256_unpackhi_ps(a, b);
+        }
+        let mut quarters = [zero; LANES];
+        for n in [0, 4] {
+            for half in 0..2 {
+                let (a, b) = (pairs[n + half], pairs[n + half + 2]);
+                quarters[n + 2 * half] = _mm256_shuffle_ps::<0x44>(a, b);
+                quarters[n + 2 * half + 1] = _mm256_shuffle_ps::<0xee>(a, b);
             }
         }
+        let mut turned = [Lane::ZERO; LANES];
+        for n in 0..4 {
+            let (a, b) = (quarters[n], quarters[n + 4]);
+            turned[n] = lane(_mm256_permute2f128_ps::<0x20>(a, b));
+            turned[n + 4] = lane(_mm256_permute2f128_ps::<0x31>(a, b));
+        }
+        turned
     }
 }
 

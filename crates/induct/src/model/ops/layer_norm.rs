@@ -1,5 +1,6 @@
 //! y = g · x̂ + b with x̂ = (x − mean) / √(var + ε), mean and variance over the features of a position.
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use crate::lanes::cross_lane::sum_lanes;
@@ -16,13 +17,17 @@ const TOGETHER: usize = 2;
 /// Mean and 1/√(var + ε) of one position, as the forward leaves them for the backward.
 pub type Statistics = [Lane; 2];
 
-/// Calls `$tile::<…, n>($c, …)` for the columns `0..$d`: [`TOGETHER`] at a time, then one by one.
+/// Runs `$body` for the columns `0..$d`: [`TOGETHER`] at a time, then one by one. The compiler is not told that
+/// they are consecutive, or it would gather and scatter one lane's numbers all the same.
 macro_rules! by_columns {
     ($d:expr, |$c:ident, $N:ident| $body:expr) => {{
         let (d, mut $c) = ($d, 0);
         while $c + TOGETHER <= d {
             const $N: usize = TOGETHER;
-            $body;
+            {
+                let $c = black_box($c);
+                $body;
+            }
             $c += TOGETHER;
         }
         while $c < d {

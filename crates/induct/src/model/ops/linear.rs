@@ -4,13 +4,19 @@
 //! plain numbers; xᵀ dy multiplies lanes with lanes or, summed over lanes, plain numbers with dy turned over. Shapes: x, dx [rows, inner], W, dW
 //! [inner, outer], y, dy [rows, outer].
 
-use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose};
+use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose_rows};
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::matrix::Matrix;
 
 /// Columns of a tile of sums. Its rows are as many as the registers allow (`TALL`): eight sums keep both
 /// multipliers of a core busy, and sixteen also hide how long each takes.
 const BROAD: usize = 4;
+
+/// What a tile does with its sums: adds them to what is there, sets it to them, or sets it to them with another
+/// operand (the bias or the slope).
+const ADD: u8 = 0;
+const SET: u8 = 1;
+const SET_WITH: u8 = 2;
 
 /// Calls `$tile::<FUSED, n>` along `0..$count`, with tiles of [`BROAD`] and, for the remainder, 2 and 1.
 macro_rules! along {
@@ -39,12 +45,17 @@ pub fn add_forward(
     outer: usize,
     y: &mut [Lane],
 ) {
-    products::<false>(level, x, w, &[], inner, outer, y);
+    products::<ADD>(level, x, w, &[], inner, outer, y);
+}
+
+/// Sets y to x W.
+pub fn set_forward(level: Level, x: &[Lane], w: &[f32], inner: usize, y: &mut [Lane]) {
+    products::<SET>(level, x, w, &[], inner, w.len() / inner, y);
 }
 
 /// Sets y to x W + b.
 pub fn forward(level: Level, x: &[Lane], w: &[f32], b: &[f32], inner: usize, y: &mut [Lane]) {
-    products::<true>(level, x, w, b, inner, b.len(), y);
+    products::<SET_WITH>(level, x, w, b, inner, b.len(), y);
 }
 
 /// y += x W  ⟹  dx += dy Wᵀ, except for the first `data` numbers of a row of x.
@@ -56,7 +67,12 @@ pub fn input_backward(
     dy: &[Lane],
     dx: &mut [Lane],
 ) {
-    input_products::<false>(level, w, inner, outer, data, dy, &[], dx);
+    input_products::<ADD>(level, w, inner, outer, data, dy, &[], dx);
+}
+
+/// y = x W  ⟹  dx = dy Wᵀ, where nothing else depends on x.
+pub fn set_input_backward(level: Level, w: &[f32], inner: usize, dy: &[Lane], dx: &mut [Lane]) {
+    input_products::<SET>(level, w, inner, w.len() / inner, 0, dy, &[], dx);
 }
 
 /// y += f(x) W  ⟹  dx = f′(x) · dy Wᵀ, with the slopes f′(x) [rows, inner].
@@ -69,7 +85,7 @@ pub fn input_backward_through(
     dx: &mut [Lane],
 ) {
     let outer = w.len() / inner;
-    input_products::<true>(level, w, inner, outer, 0, dy, slope, dx);
+    input_products::<SET_WITH>(level, w, inner, outer, 0, dy, slope, dx);
 }
 
 leveled!(
@@ -100,8 +116,8 @@ pub fn heights<const TALL: usize>(count: usize) -> [(usize, usize); 3] {
 }
 
 leveled!(
-    /// Adds x W to y or, if `BIASED`, sets y to x W + b.
-    fn products<const FUSED: bool, tall TALL, const BIASED: bool>(
+    /// y += x W, y = x W, or y = x W + b.
+    fn products<const FUSED: bool, tall TALL, const HOW: u8>(
         x: &[Lane],
         w: &[f32],
         b: &[f32],
@@ -113,9 +129,9 @@ leveled!(
         for (height, end) in heights::<TALL>(y.len() / outer) {
             while row < end {
                 match height {
-                    1 => along!(outer, |c| product_tile::<FUSED, BIASED, 1>(x, w, b, (inner, outer), (row, c), y)),
-                    2 => along!(outer, |c| product_tile::<FUSED, BIASED, 2>(x, w, b, (inner, outer), (row, c), y)),
-                    _ => along!(outer, |c| product_tile::<FUSED, BIASED, TALL>(x, w, b, (inner, outer), (row, c), y)),
+                    1 => along!(outer, |c| product_tile::<FUSED, HOW, 1>(x, w, b, (inner, outer), (row, c), y)),
+                    2 => along!(outer, |c| product_tile::<FUSED, HOW, 2>(x, w, b, (inner, outer), (row, c), y)),
+                    _ => along!(outer, |c| product_tile::<FUSED, HOW, TALL>(x, w, b, (inner, outer), (row, c), y)),
                 }
                 row += height;
             }
@@ -125,7 +141,7 @@ leveled!(
 
 /// y[row.., column..column + C] += x[row.., inner] W[inner, column..column + C] for R rows, or set to that + b
 #[inline(always)]
-fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: usize>(
+fn product_tile<const FUSED: bool, const HOW: u8, const R: usize, const C: usize>(
     x: &[Lane],
     w: &[f32],
     b: &[f32],
@@ -145,22 +161,19 @@ fn product_tile<const FUSED: bool, const BIASED: bool, const R: usize, const C: 
     }
     for r in 0..R {
         let y_row = &mut y[(row + r) * outer + column..][..C];
-        if BIASED {
-            let b = &b[column..][..C];
-            for c in 0..C {
-                y_row[c] = Lane::splat(b[c]) + sums[r][c];
-            }
-        } else {
-            for c in 0..C {
-                y_row[c] += sums[r][c];
-            }
+        for c in 0..C {
+            y_row[c] = match HOW {
+                ADD => y_row[c] + sums[r][c],
+                SET => sums[r][c],
+                _ => Lane::splat(b[column + c]) + sums[r][c],
+            };
         }
     }
 }
 
 leveled!(
-    /// Adds dy Wᵀ to dx or, if `THROUGH`, sets dx to it times the slope.
-    fn input_products<const FUSED: bool, tall TALL, const THROUGH: bool>(
+    /// dx += dy Wᵀ, dx = dy Wᵀ, or dx = dy Wᵀ times the slope.
+    fn input_products<const FUSED: bool, tall TALL, const HOW: u8>(
         w: &[f32],
         inner: usize,
         outer: usize,
@@ -174,9 +187,9 @@ leveled!(
         for (height, end) in heights::<TALL>(dy.len() / outer) {
             while row < end {
                 match height {
-                    1 => along!(count, |a| input_tile::<FUSED, THROUGH, 1>(dy, w, sides, (row, data + a), slope, dx)),
-                    2 => along!(count, |a| input_tile::<FUSED, THROUGH, 2>(dy, w, sides, (row, data + a), slope, dx)),
-                    _ => along!(count, |a| input_tile::<FUSED, THROUGH, TALL>(dy, w, sides, (row, data + a), slope, dx)),
+                    1 => along!(count, |a| input_tile::<FUSED, HOW, 1>(dy, w, sides, (row, data + a), slope, dx)),
+                    2 => along!(count, |a| input_tile::<FUSED, HOW, 2>(dy, w, sides, (row, data + a), slope, dx)),
+                    _ => along!(count, |a| input_tile::<FUSED, HOW, TALL>(dy, w, sides, (row, data + a), slope, dx)),
                 }
                 row += height;
             }
@@ -187,7 +200,7 @@ leveled!(
 /// dx[row.., first..first + A] += dy[row.., outer] W[first..first + A, outer]ᵀ for R rows,
 /// or set to that times the slope
 #[inline(always)]
-fn input_tile<const FUSED: bool, const THROUGH: bool, const R: usize, const A: usize>(
+fn input_tile<const FUSED: bool, const HOW: u8, const R: usize, const A: usize>(
     dy: &[Lane],
     w: &[f32],
     (inner, outer): (usize, usize),
@@ -209,15 +222,12 @@ fn input_tile<const FUSED: bool, const THROUGH: bool, const R: usize, const A: u
     for r in 0..R {
         let start = (row + r) * inner + first;
         let dx_row = &mut dx[start..][..A];
-        if THROUGH {
-            let slope = &slope[start..][..A];
-            for a in 0..A {
-                dx_row[a] = sums[r][a] * slope[a];
-            }
-        } else {
-            for a in 0..A {
-                dx_row[a] += sums[r][a];
-            }
+        for a in 0..A {
+            dx_row[a] = match HOW {
+                ADD => dx_row[a] + sums[r][a],
+                SET => sums[r][a],
+                _ => sums[r][a] * slope[start + a],
+            };
         }
     }
 }
@@ -310,11 +320,11 @@ pub fn add_weight_gradient(level: Level, x: &[Lane], dy: &[Lane], inner: usize, 
             for (s, panel) in panels[..used].iter_mut().enumerate() {
                 let first = column + s * LANES;
                 let width = LANES.min(outer - first);
-                for (dy_row, tile) in dy.chunks_exact(outer).zip(panel.iter_mut()) {
-                    tile[..width].copy_from_slice(&dy_row[first..][..width]);
-                    tile[width..].fill(Lane::ZERO);
-                }
-                transpose(level, &mut panel[..count]);
+                let rows = Strided {
+                    data: &dy[first..],
+                    stride: outer,
+                };
+                transpose_rows(level, rows, width, &mut panel[..count]);
             }
             let turned = panels.each_ref().map(|panel| &panel[..count]);
             let x = Strided {

@@ -214,7 +214,7 @@ leveled!(
         group: &mut TileRows,
         out: &mut [Lane],
     ) {
-        weights_any::<FUSED>(inputs, rows.clone(), group);
+        weights_any::<FUSED, TALL>(inputs, rows.clone(), group);
         group.drop_weights(&rows);
         let (columns, weights) = (
             inputs.columns,
@@ -240,8 +240,8 @@ leveled!(
 
 leveled!(
     /// Computes the weights of a group's rows, as [`forward`] does.
-    pub fn weights<const FUSED: bool>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
-        weights_any::<FUSED>(inputs, rows.clone(), group);
+    pub fn weights<const FUSED: bool, tall TALL>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
+        weights_any::<FUSED, TALL>(inputs, rows.clone(), group);
         group.drop_weights(&rows);
     }
 );
@@ -291,7 +291,7 @@ leveled!(
             columns.row_mut(grads.queries, i).fill(Lane::ZERO);
         }
         for block in blocks(&rows, columns) {
-            slopes_any::<FUSED>(inputs, &rows, &block, d_out, &below_centres, group);
+            slopes_any::<FUSED, TALL>(inputs, &rows, &block, d_out, &below_centres, group);
             group.mend_slopes::<FUSED>(&rows, &block, &below_centres);
             let pattern = Triangle::new(&group.weights, length, &rows);
             let slopes = &group.slopes[lagged::BEYOND * length..];

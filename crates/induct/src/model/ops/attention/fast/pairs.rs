@@ -1,6 +1,6 @@
 //! Passes over pairs of a row and a key: scores, weights and slopes.
 //!
-//! A tile of rows goes through the keys two at a time. What its innermost loop reads is contiguous: the
+//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. What its innermost loop reads is contiguous: the
 //! tile's rows are interleaved first, and the positional table is kept by coordinate rather than by lag.
 
 use std::f32::consts::LN_2;
@@ -10,7 +10,7 @@ use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, lagged
 use crate::lanes::Lane;
 use crate::model::ops::attention::lags::LagPlanes;
 
-/// Keys taken together: with a tile of rows, and with a single row.
+/// Keys taken together: with a tile of rows where there are 16 registers, and with a single row.
 const FEW: usize = 2;
 const MANY: usize = 8;
 
@@ -42,7 +42,7 @@ pub(super) fn read_lags(lags: &mut Lags, inputs: &Inputs, length: usize) {
 
 /// Computes the weights of a group's rows, and one over their sums.
 #[inline(always)]
-pub(super) fn weights_any<const FUSED: bool>(
+pub(super) fn weights_any<const FUSED: bool, const TALL: usize>(
     inputs: &Inputs,
     rows: Range<usize>,
     group: &mut TileRows,
@@ -51,8 +51,11 @@ pub(super) fn weights_any<const FUSED: bool>(
     for block in blocks(&rows, inputs.columns) {
         for (first, count) in tiles(&rows) {
             match count {
+                ROWS if TALL == ROWS => {
+                    scores_of_rows::<FUSED, ROWS, ROWS, 7, 4>(inputs, &rows, first, &block, group);
+                }
                 ROWS => {
-                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, &rows, first, &block, group)
+                    scores_of_rows::<FUSED, ROWS, FEW, 5, 4>(inputs, &rows, first, &block, group);
                 }
                 _ => scores_of_rows::<FUSED, 1, MANY, 8, 1>(inputs, &rows, first, &block, group),
             }
@@ -257,7 +260,7 @@ pub(super) fn softmax_any<const FUSED: bool>(i: usize, group: &mut TileRows) {
 /// Computes the slopes of a group's rows in a block of keys, given −dout_i · out_i
 /// of every row (`below_centres`).
 #[inline(always)]
-pub(super) fn slopes_any<const FUSED: bool>(
+pub(super) fn slopes_any<const FUSED: bool, const TALL: usize>(
     inputs: &Inputs,
     rows: &Range<usize>,
     block: &Range<usize>,
@@ -268,6 +271,11 @@ pub(super) fn slopes_any<const FUSED: bool>(
     for (first, count) in tiles(rows) {
         let below = &below_centres[first - rows.start..];
         match count {
+            ROWS if TALL == ROWS => {
+                slopes_of_rows::<FUSED, ROWS, ROWS>(
+                    inputs, rows, first, block, d_out, below, group,
+                );
+            }
             ROWS => {
                 slopes_of_rows::<FUSED, ROWS, FEW>(inputs, rows, first, block, d_out, below, group);
             }
