@@ -81,6 +81,22 @@ impl Lane {
         each_lane!(|lane| if self.0[lane] > 0.0 { 1.0 } else { 0.0 })
     }
 
+    /// One in the lanes that are above zero or not a number, zero elsewhere.
+    #[inline(always)]
+    pub fn is_not_below(self) -> Self {
+        each_lane!(|lane| if self.0[lane] <= 0.0 { 0.0 } else { 1.0 })
+    }
+
+    /// Its own numbers in the lanes where `flag` is one, the other's elsewhere.
+    #[inline(always)]
+    pub fn where_one(self, flag: Self, other: Self) -> Self {
+        each_lane!(|lane| if flag.0[lane] == 1.0 {
+            self.0[lane]
+        } else {
+            other.0[lane]
+        })
+    }
+
     /// One over every lane.
     #[inline(always)]
     pub fn inverse(self) -> Self {

@@ -229,24 +229,22 @@ fn margin(f: &[Lane], y: &[[u8; LANES]], delta: f32, scale: Lane, df: &mut [Lane
     let mut losses = Lane::ZERO;
     let rows = f.chunks_exact(states).zip(y);
     for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
-        df.fill(Lane::ZERO);
-        for lane in 0..LANES {
-            let target = y[lane] as usize;
-            let mut loss = 0.0;
-            for i in (0..states).filter(|&i| i != target) {
-                let violation = delta + f[i].0[lane] - f[target].0[lane];
-                // Written so that NaN counts as a violation and shows in the loss.
-                if violation <= 0.0 {
-                    continue;
-                }
-                loss += share * violation;
-                df[i].0[lane] += share;
-                df[target].0[lane] -= share;
-            }
-            losses.0[lane] += loss;
+        let mut of_target = f[0];
+        for (symbol, &value) in f.iter().enumerate() {
+            of_target = value.where_one(Lane::is(y, symbol), of_target);
         }
-        for slope in df {
-            *slope = *slope * scale;
+        let (mut loss, mut slope_of_target) = (Lane::ZERO, Lane::ZERO);
+        for (symbol, (slope, &value)) in df.iter_mut().zip(f).enumerate() {
+            let violation = Lane::splat(delta) + value - of_target;
+            let active = violation.is_not_below() * (Lane::splat(1.0) - Lane::is(y, symbol));
+            loss = (loss + violation * share).where_one(active, loss);
+            *slope = active * share;
+            slope_of_target = slope_of_target - *slope;
+        }
+        losses += loss;
+        for (symbol, slope) in df.iter_mut().enumerate() {
+            let hit = Lane::is(y, symbol);
+            *slope = slope_of_target.where_one(hit, *slope) * scale;
         }
     }
     losses
