@@ -56,7 +56,7 @@ pub enum Kernel {
     Coordinates,
     /// The stream itself: for every architecture.
     Residual,
-    /// The first layer in coordinates, below an MLP.
+    /// The first layer in coordinates, and perhaps further ones above it.
     FirstInCoordinates,
     /// The first layer with tables of symbols and places.
     FirstByPlaces,
@@ -155,11 +155,12 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "an MLP above it, no absolute positions, and heads × (k − 1) at most the width",
+        when: "no absolute positions, and heads × (k − 1) at most the width; together with as many layers above \
+               it as fit (as for the engine), up to the first MLP",
         applies: |facts| {
             facts
                 .transformer()
-                .is_some_and(|shape| shape.layers[0].mlp.is_some() && fits_coordinates(shape, 1))
+                .is_some_and(|shape| below_stream(shape) > 0)
         },
     },
     Rule {
@@ -207,7 +208,8 @@ pub const RULES: &[Rule] = &[
                positions meet the query",
         applies: |facts| {
             let last = |shape: &Transformer| {
-                facts.layer + 1 == shape.layers.len() && shape.final_norm.is_none()
+                let is_top = facts.layer + 1 == shape.layers.len();
+                is_top && shape.layers[facts.layer].mlp.is_none() && shape.final_norm.is_none()
             };
             let is_last = facts.transformer().is_some_and(last);
             is_last && facts.layer > 0 && facts.coordinates > NARROW && facts.meets_key()
@@ -293,7 +295,9 @@ pub(crate) fn choose(kind: &Kind, purpose: Purpose) -> Choice {
     };
     let sizes = match (kind, engine, first) {
         (Kind::Transformer(shape), Kernel::Coordinates, _) => growth(shape, shape.layers.len()).0,
-        (Kind::Transformer(shape), _, Kernel::FirstInCoordinates) => growth(shape, 1).0,
+        (Kind::Transformer(shape), _, Kernel::FirstInCoordinates) => {
+            growth(shape, below_stream(shape)).0
+        }
         _ => Vec::new(),
     };
     let of_layer = |(layer, size): (usize, &Size)| {
@@ -329,6 +333,21 @@ fn kernels(facts: &Facts) -> Vec<Kernel> {
     let is_general = |kernel: &Kernel| matches!(kernel, Kernel::Narrow | Kernel::Wide);
     let general = applying.iter().position(is_general).expect("wide applies");
     applying[..=general].to_vec()
+}
+
+/// How many layers are computed in coordinates, where the stream begins above them: as many as fit, up to the
+/// first MLP. (At least one remains that is not, or has an MLP.)
+fn below_stream(shape: &Transformer) -> usize {
+    let count = shape.layers.len();
+    let fitting = (1..=count).take_while(|&layers| fits_coordinates(shape, layers));
+    let fitting = fitting.count();
+    match shape.layers[..fitting]
+        .iter()
+        .position(|layer| layer.mlp.is_some())
+    {
+        Some(first_mlp) => first_mlp + 1,
+        None => fitting.min(count - 1),
+    }
 }
 
 /// Whether the first `layers` layers can be computed in coordinates, and take no more work there than in the

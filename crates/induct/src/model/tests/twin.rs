@@ -527,6 +527,36 @@ fn dropout_is_for_training_only() {
     );
 }
 
+/// Layers in coordinates below others in the stream, without an MLP: one, where the second would have too many
+/// coordinates, or two of three. Heads are as small as two numbers.
+#[test]
+fn layers_below_the_stream_match_the_twin() {
+    for positions in [Positions::RelativeKey, Positions::RelativeQuery] {
+        for (layers, heads, width, states, layer_norm) in [
+            (2, 8, 16, 2, false),
+            (2, 8, 16, 2, true),
+            (3, 2, 12, 3, false),
+            (3, 2, 12, 3, true),
+        ] {
+            let spec = ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads: Heads::Every(heads),
+                width,
+                positions,
+                layer_norm,
+                ..TransformerSpec::default()
+            });
+            for (length, used) in [(1, LANES), (37, 5)] {
+                let model = Model::new(&spec, states, length).unwrap();
+                assert!(!in_coordinates(&model));
+                assert_eq!(model.choice().layers.len(), layers - 1);
+                let name = format!("{positions:?} {layers} {heads} {layer_norm}");
+                assert_fast_matches_twin(&name, &spec, (states, length, used), 0.4);
+            }
+        }
+    }
+}
+
 /// The construction's scores are a thousand apart, its contexts long, its symbols many: nothing may overflow.
 #[test]
 fn sharp_attention_stays_finite_and_exact() {

@@ -20,7 +20,7 @@
 //! (With relative-query positions, the second table has A_Q instead of A_K, and y_i instead of y_j beside
 //! it.) The averages c_i = Σ_j p_ij y_j are m more coordinates: averages of numbers that sum to one sum to
 //! one. So the layer's output has that form again, with y′ = [y, c¹ … c^H] and A′ = [A₀ + Σ_h A_V,₀ W_O; A₁…;
-//! A_V,₁… W_O …], and logits = h P is one more table. (Where an MLP follows the first layer, that layer ends
+//! A_V,₁… W_O …], and logits = h P is one more table. (Where only the first layers are in coordinates, they end
 //! in the stream, h = y′ A′.)
 //!
 //! With layer norm, attention and output read n_i = b + (h_i − mean) / σ_i ∘ g instead of h_i. That is affine
@@ -205,9 +205,14 @@ impl Coordinates {
         }
     }
 
+    /// How many layers are in coordinates.
+    pub fn depth(&self) -> usize {
+        self.layers.len()
+    }
+
     /// Multiplications for the gradient of one sequence. This is an upper bound: it includes gradients of
     /// data and a second pass over the last layer's scores, which are never computed.
-    fn multiplications(&self) -> usize {
+    pub fn multiplications(&self) -> usize {
         let (t, k) = (self.length, self.states);
         let (pairs, top) = (t * (t + 1) / 2, self.layers.len() - 1);
         let mut count = 0;

@@ -131,7 +131,8 @@ impl Coordinates {
 
     /// Whether the stream continues after the last of these layers, so that there is no unembedding yet.
     fn ends_in_stream(&self, shape: &Transformer) -> bool {
-        shape.layers[self.layers.len() - 1].mlp.is_some()
+        let count = self.layers.len();
+        count < shape.layers.len() || shape.layers[count - 1].mlp.is_some()
     }
 
     /// Fills one layer's tables and the basis after it.

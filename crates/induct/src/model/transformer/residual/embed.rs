@@ -23,9 +23,8 @@ impl Pass<'_> {
                 set_to_sums(self.level, table, (k, d), symbols, h);
             }
             None => {
-                h.fill(Lane::ZERO);
                 let table = &self.params[self.shape.embed.clone()];
-                linear::add_forward(self.level, symbols, table, k, d, h);
+                linear::set_forward(self.level, symbols, table, k, h);
             }
         }
         self.drop_rows(Place::Embedding, 0..inputs.len(), h);

@@ -31,7 +31,7 @@ pub(super) enum First {
     Plain,
     /// With tables, for absolute positions.
     Placed(Placed),
-    /// In coordinates, below an MLP.
+    /// In coordinates, and perhaps further layers above it.
     Coordinates(Coordinates),
 }
 
@@ -281,11 +281,14 @@ impl Engine for Residual {
         let pairs = t * (t + 1) / 2;
         let positional = usize::from(shape.layers[0].v.is_some());
         let mut count = 3 * d * k * t;
+        if let First::Coordinates(plan) = &self.first {
+            count += plan.multiplications();
+        }
         for (l, layer) in shape.layers.iter().enumerate() {
             let (attention, matrices) = match &self.first {
                 // Weight, average, slope and share of the value; shares of the tables.
                 First::Placed(_) if l == 0 => (3 * d + (4 * k + 1) * layer.heads, 0),
-                First::Coordinates(_) if l == 0 => (2 * k * layer.heads, 0),
+                First::Coordinates(plan) if l < plan.depth() => (0, 0),
                 // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
                 _ => ((7 + 2 * positional) * d + 2 * EXPONENTIAL * layer.heads, 3),
             };

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::Pass;
 use super::dropout::Place;
 use super::embed::{set_to_sums, sums_backward};
 use super::norm::Normed;
 use super::placed::Placed;
 use super::scratch::{Scratch, Slopes};
+use super::{How, Pass};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::engine::BlockGradient;
@@ -177,9 +177,8 @@ impl<'a> Pass<'a> {
                 1 => &mut target[..rows * d],
                 _ => &mut work.slopes.mixed[..rows * d],
             };
-            all.fill(Lane::ZERO);
             let weight = &self.params[weight.clone()];
-            linear::add_forward(self.level, source, weight, d, d, all);
+            linear::set_forward(self.level, source, weight, d, all);
             if layer.heads > 1 {
                 self.split(l, 0..rows, &work.slopes.mixed, target);
             }
@@ -197,13 +196,17 @@ impl<'a> Pass<'a> {
     ) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
-        match (l, self.placed, self.below, &mut work.below) {
-            (0, Some((plan, _)), ..) => {
+        match (self.placed, self.below, &mut work.below) {
+            (Some((plan, _)), ..) if l == 0 => {
                 return self.placed_backward(plan, rows, work, grads.by_lane);
             }
-            (0, _, Some((plan, tables)), Some(below)) => {
-                let d_middle = &slopes.resid[..rows * d];
-                return plan.backward(tables, rows, below, d_middle, grads.by_lane);
+            (_, Some((plan, tables)), Some(below)) if self.is_below(l) => {
+                // All of these layers at once.
+                if l + 1 == plan.depth() {
+                    let d_after = &slopes.resid[..rows * d];
+                    plan.backward(tables, rows, below, d_after, grads.by_lane);
+                }
+                return;
             }
             _ => {}
         }
@@ -220,7 +223,7 @@ impl<'a> Pass<'a> {
             0..rows * d,
             targets,
             grads.summed,
-            |source, d_source, grads| {
+            |source, mut how, d_source, grads| {
                 for (weight, d_projected) in projected {
                     let dy = match layer.heads {
                         1 => d_projected,
@@ -229,8 +232,9 @@ impl<'a> Pass<'a> {
                             &*joined
                         }
                     };
-                    let (weight, dy) = (weight.clone(), &dy[..rows * d]);
-                    self.product_backward(source, weight, (d, d), dy, d_source, grads);
+                    let (weight, dy) = ((weight.clone(), d), &dy[..rows * d]);
+                    self.product_backward(source, weight, dy, how, d_source, grads);
+                    how = How::Add;
                 }
             },
         );
@@ -326,8 +330,7 @@ impl<'a> Pass<'a> {
         if self.dropout.is_some() {
             match &layer.w_o {
                 Some(w_o) => {
-                    after.fill(Lane::ZERO);
-                    linear::add_forward(level, mixed, &self.params[w_o.clone()], d, d, after);
+                    linear::set_forward(level, mixed, &self.params[w_o.clone()], d, after);
                 }
                 None => after.copy_from_slice(mixed),
             }
@@ -375,8 +378,7 @@ impl<'a> Pass<'a> {
         let b_out = &self.params[mlp.b_out.clone()];
         let w_out = &self.params[mlp.w_out.clone()];
         if self.dropout.is_some() {
-            linear::set_rows(b_out, after);
-            linear::add_forward(level, active, w_out, wide, d, after);
+            linear::forward(level, active, w_out, b_out, wide, after);
             return self.drop_and_add(Place::Mlp(l), rows, &saved.middle[span], after);
         }
         linear::set_to_biased(&saved.middle[span], b_out, after);
@@ -422,9 +424,8 @@ impl<'a> Pass<'a> {
         let d_added = self.dropped(place, rows.clone(), d_resid, &mut slopes.added);
         match &layer.w_o {
             Some(w_o) => {
-                d_mixed.fill(Lane::ZERO);
-                let (w_o, mixed) = (w_o.clone(), &saved.mixed[span]);
-                self.product_backward(mixed, w_o, (d, d), d_added, d_mixed, grads.summed);
+                let (w_o, mixed) = ((w_o.clone(), d), &saved.mixed[span]);
+                self.product_backward(mixed, w_o, d_added, How::Set, d_mixed, grads.summed);
             }
             None => d_mixed.copy_from_slice(d_added),
         }
@@ -495,10 +496,16 @@ impl<'a> Pass<'a> {
         linear::add_bias_gradient(level, d_hidden, &mut grads[mlp.b_in.clone()]);
         let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
-        self.normed_backward(norm, span, targets, grads, |source, d_source, grads| {
-            let w_in = mlp.w_in.clone();
-            self.product_backward(source, w_in, (d, wide), d_hidden, d_source, grads);
-        });
+        self.normed_backward(
+            norm,
+            span,
+            targets,
+            grads,
+            |source, how, d_source, grads| {
+                let w_in = (mlp.w_in.clone(), d);
+                self.product_backward(source, w_in, d_hidden, how, d_source, grads);
+            },
+        );
     }
 }
 

@@ -34,12 +34,19 @@ pub(in crate::model) use self::engine::Residual;
 pub struct Pass<'a> {
     shape: &'a Transformer,
     params: &'a [f32],
-    /// What the first layer's attention uses: tables of places and symbols, or coordinates.
+    /// What the first layer's attention uses: tables of places and symbols; or the first layers, in coordinates.
     placed: Option<(&'a Placed, &'a PlacedTables)>,
     below: Option<(&'a Coordinates, &'a Tables)>,
     /// The keys of the masks, in training.
     dropout: Option<&'a DropoutKeys>,
     level: Level,
+}
+
+/// Whether a gradient is added to what is there, or is the first.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Add,
+    Set,
 }
 
 impl<'a> Pass<'a> {
@@ -117,16 +124,19 @@ impl<'a> Pass<'a> {
             self.embed(inputs, work);
         }
         for l in 0..=top {
-            match (l, self.below, &mut work.below) {
-                (0, Some((plan, tables)), Some(below)) => {
-                    let first = if top == 0 { first } else { 0 };
-                    let middle = &mut work.layers[0].middle[..rows * self.shape.width];
-                    plan.forward(tables, inputs, first, below, middle);
-                }
-                _ => {
-                    self.project(l, rows, work);
-                    self.turn_to(l, work);
-                }
+            if !self.is_below(l) {
+                self.project(l, rows, work);
+                self.turn_to(l, work);
+            } else if !self.is_below(l + 1)
+                && let (Some((plan, tables)), Some(below)) = (self.below, &mut work.below)
+            {
+                let first = if l == top { first } else { 0 };
+                let after = match self.shape.layers[l].mlp {
+                    Some(_) => &mut work.layers[l].middle,
+                    None => &mut work.layers[l + 1].input,
+                };
+                let after = &mut after[..rows * self.shape.width];
+                plan.forward(tables, inputs, first, below, after);
             }
             if l < top {
                 for group in groups(0..rows) {
@@ -138,7 +148,7 @@ impl<'a> Pass<'a> {
 
     /// Whether the attention of layer `l` is computed beforehand for all rows, in coordinates.
     fn is_below(self, l: usize) -> bool {
-        l == 0 && self.below.is_some()
+        self.below.is_some_and(|(plan, _)| l < plan.depth())
     }
 
     /// logits_i = norm(h_i) P
@@ -148,9 +158,8 @@ impl<'a> Pass<'a> {
         let norm = &self.shape.final_norm;
         let source = self.normed(norm, &work.resid, &mut work.final_normed, span);
         let logits = &mut logits[rows.start * k..rows.end * k];
-        logits.fill(Lane::ZERO);
         let unembed = &self.params[self.shape.unembed.clone()];
-        linear::add_forward(self.level, source, unembed, d, k, logits);
+        linear::set_forward(self.level, source, unembed, d, logits);
     }
 
     /// logits_i = norm(h_i) P: sets dh_i.
@@ -171,33 +180,38 @@ impl<'a> Pass<'a> {
             span,
             (dh, d_normed),
             grads,
-            |source, d_source, grads| {
-                let sides = (d, self.shape.states);
-                self.product_backward(source, unembed, sides, d_logits, d_source, grads);
+            |source, how, d_source, grads| {
+                self.product_backward(source, (unembed, d), d_logits, how, d_source, grads);
             },
         );
     }
 
-    /// y += x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy, where W is [inner, outer].
+    /// y += x W  ⟹  dx += dy Wᵀ (or = dy Wᵀ), dW += xᵀ dy, where W is [inner, outer].
     fn product_backward(
         self,
         x: &[Lane],
-        weight: Range<usize>,
-        (inner, outer): (usize, usize),
+        (weight, inner): (Range<usize>, usize),
         dy: &[Lane],
+        how: How,
         dx: &mut [Lane],
         grads: &mut [f32],
     ) {
-        let w = &self.params[weight.clone()];
-        linear::input_backward(self.level, w, (inner, outer), 0, dy, dx);
-        linear::add_weight_gradient(self.level, x, dy, inner, &mut grads[weight]);
+        let (level, w) = (self.level, &self.params[weight.clone()]);
+        let outer = w.len() / inner;
+        match how {
+            How::Add => linear::input_backward(level, w, (inner, outer), 0, dy, dx),
+            How::Set => linear::set_input_backward(level, w, inner, dy, dx),
+        }
+        linear::add_weight_gradient(level, x, dy, inner, &mut grads[weight]);
     }
 
     /// Shows the attention of the last forward.
     pub fn show(self, rows: usize, work: &Scratch, probe: AttnProbe) {
         for (l, layer) in self.shape.layers.iter().enumerate() {
-            if let (0, Some((plan, tables)), Some(below)) = (l, self.below, &work.below) {
-                plan.show(tables, rows, below, probe);
+            if self.is_below(l) {
+                if let (0, Some((plan, tables)), Some(below)) = (l, self.below, &work.below) {
+                    plan.show(tables, rows, below, probe);
+                }
                 continue;
             }
             for h in 0..layer.heads {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Pass;
+use super::{How, Pass};
 use crate::lanes::Lane;
 use crate::model::ops::layer_norm::{self, Statistics};
 use crate::model::transformer::Norm;
@@ -50,7 +50,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs `backward(source, d_source, grads)`, which adds to the gradient of what came after the
+    /// Runs `backward(source, how, d_source, grads)`, which sets or adds to the gradient of what came after the
     /// norm, and carries that gradient back to dx. `norm` is the norm with its x and its result;
     /// `slopes` are dx and a scratch buffer.
     pub(super) fn normed_backward(
@@ -59,18 +59,17 @@ impl Pass<'_> {
         span: Range<usize>,
         (dx, d_normed): (&mut [Lane], &mut [Lane]),
         grads: &mut [f32],
-        backward: impl FnOnce(&[Lane], &mut [Lane], &mut [f32]),
+        backward: impl FnOnce(&[Lane], How, &mut [Lane], &mut [f32]),
     ) {
         let (x, dx) = (&x[span.clone()], &mut dx[span.clone()]);
         let Some(norm) = norm else {
-            return backward(x, dx, grads);
+            return backward(x, How::Add, dx, grads);
         };
         let gain = &self.params[norm.gain.clone()];
         let d = gain.len();
         let statistics = &normed.statistics[span.start / d..span.end / d];
         let (result, d_normed) = (&normed.result[span.clone()], &mut d_normed[span]);
-        d_normed.fill(Lane::ZERO);
-        backward(result, d_normed, grads);
+        backward(result, How::Set, d_normed, grads);
         let (d_gain, d_bias) = grads[norm.gain.start..norm.bias.end].split_at_mut(d);
         layer_norm::backward(self.level, x, statistics, gain, d_normed, dx);
         layer_norm::add_gradients(self.level, x, statistics, d_normed, d_gain, d_bias);
