@@ -46,6 +46,29 @@ fn sample_shows_sequences_and_tables() {
     assert_ne!(sample("8"), shown);
 }
 
+/// With dropout, `sample` prints the keys that all masks follow from; without, there are none.
+#[test]
+fn sample_shows_the_keys_of_masks() {
+    let keys = |dropout: &str, step: &str| {
+        let dropout = format!("model.dropout={dropout}");
+        let set = ["--set", "train.batch=3", "--set", &dropout];
+        let command = ["sample", "main", "--json", "--step", step];
+        json(&[&command[..], &set].concat())["dropout_keys"].clone()
+    };
+    let shown = keys("0.1", "7");
+    let pairs = shown.as_array().expect("two keys per sequence");
+    assert_eq!(pairs.len(), 3);
+    for pair in pairs {
+        let pair = pair.as_array().unwrap();
+        let fits = |key: &Value| key.as_u64().is_some_and(|key| key <= u64::from(u32::MAX));
+        assert!(pair.len() == 2 && pair.iter().all(fits), "{pair:?}");
+    }
+    // They do not depend on the rate, but on the step.
+    assert_eq!(keys("{attention=0.5}", "7"), shown);
+    assert_ne!(keys("0.1", "8"), shown);
+    assert_eq!(keys("0.0", "7"), Value::Null);
+}
+
 #[test]
 fn predict_shows_the_model_beside_the_strategies() {
     let folder = TempDir::new().unwrap();

@@ -71,8 +71,10 @@ impl Mask {
         let (pairs, last) = entries.as_chunks_mut::<2>();
         for [even, odd] in pairs {
             let bits = hash(&self.keys, pair);
-            *even = *even * self.kept(&bits, 0);
-            *odd = *odd * self.kept(&bits, 16);
+            // Whole vectors: the compiler would interchange a loop over plain ones, to vectors of one lane's
+            // numbers.
+            let (one, other) = (Lane::load(&even.0), Lane::load(&odd.0));
+            (*even, *odd) = (one * self.kept(&bits, 0), other * self.kept(&bits, 16));
             pair = pair.wrapping_add(1);
         }
         if let [even] = last {

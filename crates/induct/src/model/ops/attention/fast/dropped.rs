@@ -36,7 +36,7 @@ impl TileRows {
         let Dropped {
             mask: Some(mask),
             plain,
-        } = &mut self.dropped
+        } = &mut *self.dropped
         else {
             return;
         };
@@ -73,10 +73,11 @@ impl TileRows {
             );
             let (below, inverse) = (below_centres[a] * LN_2, self.inverse[a]);
             let slopes = &mut self.slopes[lagged::BEYOND * self.length..];
-            let slopes = slopes[span].iter_mut();
-            for ((slope, &masked), &plain) in slopes.zip(masked).zip(plain) {
-                // −c (p − m p), in units of ln 2
-                *slope = below.times_plus::<FUSED>(plain * inverse - masked, *slope);
+            for ((slope, masked), plain) in slopes[span].iter_mut().zip(masked).zip(plain) {
+                // −c (p − m p), in units of ln 2. Whole vectors: the compiler would interchange a loop over
+                // plain ones, to vectors of one lane's numbers.
+                let missing = Lane::load(&plain.0) * inverse - Lane::load(&masked.0);
+                *slope = below.times_plus::<FUSED>(missing, Lane::load(&slope.0));
             }
         }
     }

@@ -157,7 +157,7 @@ pub struct TileRows {
     lags: Lags,
     /// Rows of a tile, interleaved: [size, ROWS]
     tile: [Vec<Lane>; 2],
-    dropped: Dropped,
+    dropped: Box<Dropped>,
 }
 
 impl TileRows {
@@ -183,7 +183,7 @@ impl TileRows {
             weights: vec![Lane::ZERO; rows * length],
             slopes: Vec::new(),
             inverse: vec![Lane::ZERO; rows],
-            dropped: Dropped::default(),
+            dropped: Box::default(),
         }
     }
 
