@@ -507,10 +507,10 @@ fn dropout_is_for_training_only() {
     let (plain_loss, _) = fast(&without, &params, &block, Loss::CrossEntropy {});
     assert!((loss - plain_loss).abs() > 1e-2, "{loss} {plain_loss}");
     // After a gradient with masks, in the same buffers.
-    let evaluator = with.at(&single);
+    let training = with.in_training(&single);
     let mut grads = vec![0.0; with.gradient_len()];
     let keys = DropoutKeys::new(LANES, keys_of);
-    evaluator.gradient(
+    training.gradient(
         (&block.rows()[..length], Some(&keys)),
         &mut |_, _, _| {},
         &mut grads,
@@ -522,8 +522,12 @@ fn dropout_is_for_training_only() {
             .into_data()
     };
     assert_eq!(
-        logits_of(&evaluator),
+        logits_of(&training),
         logits_of(&without.in_residual_stream().at(&single))
+    );
+    assert_eq!(
+        logits_of(&with.at(&single)),
+        logits_of(&without.at(&single))
     );
 }
 
