@@ -59,7 +59,7 @@ pub(super) struct HeadScratch {
 #[derive(Clone, Debug)]
 pub(super) enum HeadRows {
     Narrow(narrow::NarrowRows),
-    Wide(fast::TileRows),
+    Wide(Box<fast::TileRows>),
 }
 
 impl Scratch {
@@ -85,7 +85,7 @@ impl Coordinates {
             dc: lanes(m),
             group: match plan.uses(Kernel::Narrow) {
                 true => HeadRows::Narrow(narrow::NarrowRows::new(self.length)),
-                false => HeadRows::Wide(fast::TileRows::new(self.length, m)),
+                false => HeadRows::Wide(Box::new(fast::TileRows::new(self.length, m))),
             },
             convolution: plan
                 .uses(Kernel::OneHot)
