@@ -18,7 +18,7 @@ impl Coordinates {
         work: &Scratch,
         logits: &mut [Lane],
     ) {
-        let (outputs, m) = (self.outputs, self.layers[self.layers.len() - 1].m);
+        let (outputs, plan) = (self.outputs, &self.layers[self.layers.len() - 1]);
         let top = work.layers.last().expect("at least one layer");
         let logits = &mut logits[rows.start * outputs..rows.end * outputs];
         let table = &tables.data[self.output.clone()];
@@ -29,10 +29,13 @@ impl Coordinates {
         }
         let (first, rest) = table.split_at(outputs);
         linear::set_rows(first, logits);
-        let sources = std::iter::once(&top.y).chain(top.heads.iter().map(|head| &head.c));
-        for (source, table) in sources.zip(rest.chunks_exact(m * outputs)) {
-            let source = &source[rows.start * m..rows.end * m];
-            linear::add_forward(self.level, source, table, m, outputs, logits);
+        let heads = top.heads.iter().map(|head| (&head.c, plan.m));
+        let mut rest = rest;
+        for (source, width) in std::iter::once((&top.y, plan.stream)).chain(heads) {
+            let (table, after) = rest.split_at(width * outputs);
+            let source = &source[rows.start * width..rows.end * width];
+            linear::add_forward(self.level, source, table, width, outputs, logits);
+            rest = after;
         }
     }
 
@@ -45,31 +48,28 @@ impl Coordinates {
         d_logits: &[Lane],
         grads: &mut [Lane],
     ) {
-        let (level, outputs, m) = (
-            self.level,
-            self.outputs,
-            self.layers[self.layers.len() - 1].m,
-        );
+        let (level, outputs) = (self.level, self.outputs);
+        let plan = &self.layers[self.layers.len() - 1];
         if work.last.is_some() {
             return self.normed_output_backward(tables, rows, work, d_logits, grads);
         }
         let LayerScratch { y, dy, heads, .. } = work.layers.last_mut().expect("at least one layer");
-        let rest = &tables.data[self.output.clone()][outputs..];
-        let (d_first, d_rest) = grads[self.output.clone()].split_at_mut(outputs);
+        let mut rest = &tables.data[self.output.clone()][outputs..];
+        let (d_first, mut d_rest) = grads[self.output.clone()].split_at_mut(outputs);
         linear::bias_backward(level, d_logits, d_first);
-        let span = rows.start * m..rows.end * m;
         let parts = heads.iter_mut().map(|head| {
-            head.dc[span.clone()].fill(Lane::ZERO);
-            (&head.c, &mut head.dc, 0)
+            head.dc[rows.start * plan.m..rows.end * plan.m].fill(Lane::ZERO);
+            (&head.c, &mut head.dc, plan.m, 0)
         });
-        let parts = std::iter::once((&*y, dy, self.data())).chain(parts);
-        let tables = rest.chunks_exact(m * outputs);
-        for ((part, d_part, data), (table, d_table)) in
-            parts.zip(tables.zip(d_rest.chunks_exact_mut(m * outputs)))
-        {
-            let (part, d_part) = (&part[span.clone()], &mut d_part[span.clone()]);
-            linear::weight_backward(level, part, m, outputs, d_logits, d_table);
-            linear::input_backward(level, table, (m, outputs), data, d_logits, d_part);
+        let parts = std::iter::once((&*y, dy, plan.stream, self.data())).chain(parts);
+        for (part, d_part, width, data) in parts {
+            let (table, after) = rest.split_at(width * outputs);
+            let (d_table, d_after) = d_rest.split_at_mut(width * outputs);
+            let span = rows.start * width..rows.end * width;
+            let (part, d_part) = (&part[span.clone()], &mut d_part[span]);
+            linear::weight_backward(level, part, width, outputs, d_logits, d_table);
+            linear::input_backward(level, table, (width, outputs), data, d_logits, d_part);
+            (rest, d_rest) = (after, d_after);
         }
     }
 
