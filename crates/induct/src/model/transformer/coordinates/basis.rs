@@ -66,9 +66,10 @@ impl NormedBasis {
     }
 
     /// The backward of [`fill_of_symbols`](Self::fill_of_symbols): adds to `d_a` and to the gradients of gain
-    /// and bias. With x̂ = (x − mean) / σ and h = g ∘ dn, dx = (h − mean(h) − x̂ mean(h x̂)) / σ.
+    /// and bias. With x̂ = (x − mean) / σ and h = g ∘ dn, dx = (h − mean(h) − x̂ mean(h x̂)) / σ. Computed in
+    /// place of the basis' gradient.
     fn pull_back_of_symbols(
-        &self,
+        &mut self,
         gain: &[f32],
         d_a: &mut [f32],
         (d_gain, d_bias): (&mut [f32], &mut [f32]),
@@ -76,9 +77,9 @@ impl NormedBasis {
         let d = gain.len();
         add(d_bias, &self.d_basis[..d]);
         for (c, unit) in self.centred.chunks_exact(d).enumerate() {
-            let mut dn = self.d_basis[c * d..][..d].to_vec();
+            let (dn, others) = self.d_basis[c * d..].split_at_mut(d);
             if c == 0 {
-                for others in self.d_basis.chunks_exact(d).skip(1) {
+                for others in others.chunks_exact(d) {
                     dn.iter_mut().zip(others).for_each(|(x, other)| *x -= other);
                 }
             }
@@ -88,13 +89,13 @@ impl NormedBasis {
             }
             let share = 1.0 / d as f32;
             let along = dn.iter().zip(unit).map(|(h, unit)| h * unit).sum::<f32>() * share;
-            centre(&mut dn);
+            centre(dn);
             for x in 0..d {
                 dn[x] = (dn[x] - unit[x] * along) * self.inverse[c];
             }
-            add(&mut d_a[..d], &dn);
+            add(&mut d_a[..d], dn);
             if c > 0 {
-                add(&mut d_a[c * d..][..d], &dn);
+                add(&mut d_a[c * d..][..d], dn);
             }
         }
     }
@@ -126,9 +127,9 @@ impl NormedBasis {
     }
 
     /// The backward of [`fill_of_positions`](Self::fill_of_positions), given also the gradient of the table:
-    /// adds to `d_a` and to the gradients of gain and bias.
+    /// adds to `d_a` and to the gradients of gain and bias. Computed in place of the basis' gradient.
     fn pull_back_of_positions(
-        &self,
+        &mut self,
         gain: &[f32],
         d_form: &[f32],
         d_a: &mut [f32],
@@ -138,7 +139,7 @@ impl NormedBasis {
         let rows = self.centred.len() / d;
         add(d_bias, &self.d_basis[..d]);
         let centred = |r: usize| &self.centred[r * d..][..d];
-        let mut d_centred = self.d_basis[d..].to_vec();
+        let d_centred = &mut self.d_basis[d..];
         for (r, row) in d_centred.chunks_exact_mut(d).enumerate() {
             for x in 0..d {
                 d_gain[x] += row[x] * centred(r)[x];
@@ -248,7 +249,7 @@ impl Coordinates {
         d_tables: &[f32],
         grads: &mut [f32],
     ) {
-        let (Some(norm), Some(normed)) = (norm, &tables.normed[at]) else {
+        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
             return;
         };
         let gain = &params[norm.gain.clone()];
