@@ -328,18 +328,18 @@ leveled!(
                 data: inputs.keys,
                 columns,
             };
-            slopes.sum_by_lag::<FUSED, true>(inputs, source, grads.positions);
+            slopes.sum_keys_by_lag::<FUSED>(inputs, source, grads.positions);
         } else {
             let source = Source {
                 data: inputs.asking(),
                 columns,
             };
-            slopes.sum_by_lag::<FUSED, false>(inputs, source, grads.positions);
+            slopes.sum_rows_by_lag::<FUSED, TALL>(inputs, source, grads.positions);
             let (d_asking, data) = match inputs.asking {
                 Asking::Query => (&mut *grads.queries, 0),
                 Asking::Key => (&mut *grads.keys, inputs.data),
             };
-            slopes.sum_lags_over_keys::<FUSED>(inputs, data, d_asking);
+            slopes.sum_lags_over_keys::<FUSED, TALL>(inputs, data, d_asking);
         }
     }
 );
