@@ -9,6 +9,7 @@
 //! x += k₁;     x *= 0x846ca68b;  x ^= x >> 16             (32 bits, wrapping)
 //! ```
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use crate::lanes::{LANES, Lane, leveled};
@@ -70,11 +71,10 @@ impl Mask {
             .wrapping_add((row as u32).wrapping_mul(self.stride));
         let (pairs, last) = entries.as_chunks_mut::<2>();
         for [even, odd] in pairs {
-            let bits = hash(&self.keys, pair);
-            // Whole vectors: the compiler would interchange a loop over plain ones, to vectors of one lane's
-            // numbers.
-            let (one, other) = (Lane::load(&even.0), Lane::load(&odd.0));
-            (*even, *odd) = (one * self.kept(&bits, 0), other * self.kept(&bits, 16));
+            // Hidden, or else the compiler would interchange loops, to vectors of one lane's numbers.
+            let bits = hash(&self.keys, black_box(pair));
+            *even = *even * self.kept(&bits, 0);
+            *odd = *odd * self.kept(&bits, 16);
             pair = pair.wrapping_add(1);
         }
         if let [even] = last {

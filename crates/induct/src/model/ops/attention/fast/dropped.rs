@@ -8,6 +8,7 @@
 //! slopes need only the second term, for which the group keeps its weights as they were.
 
 use std::f32::consts::LN_2;
+use std::hint::black_box;
 use std::ops::Range;
 
 use super::{GROUP, TileRows, lagged};
@@ -72,12 +73,13 @@ impl TileRows {
                 &self.dropped.plain[span.clone()],
             );
             let (below, inverse) = (below_centres[a] * LN_2, self.inverse[a]);
-            let slopes = &mut self.slopes[lagged::BEYOND * self.length..];
-            for ((slope, masked), plain) in slopes[span].iter_mut().zip(masked).zip(plain) {
-                // −c (p − m p), in units of ln 2. Whole vectors: the compiler would interchange a loop over
-                // plain ones, to vectors of one lane's numbers.
-                let missing = Lane::load(&plain.0) * inverse - Lane::load(&masked.0);
-                *slope = below.times_plus::<FUSED>(missing, Lane::load(&slope.0));
+            let slopes = &mut self.slopes[lagged::BEYOND * self.length..][span];
+            for n in 0..slopes.len() {
+                // Hidden, or else the compiler would interchange loops, to vectors of one lane's numbers.
+                let n = black_box(n);
+                // −c (p − m p), in units of ln 2
+                let missing = plain[n] * inverse - masked[n];
+                slopes[n] = below.times_plus::<FUSED>(missing, slopes[n]);
             }
         }
     }
