@@ -23,8 +23,8 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY.PATH=VALUE", requires = "only")]
     set: Vec<String>,
     /// Time nothing; print which engines and kernels there are, when each is used, and which compute each
-    /// setting
-    #[arg(long, conflicts_with = "only")]
+    /// setting; with --only (and --set), which compute that model, and why
+    #[arg(long)]
     engines: bool,
     /// Seconds to spend on each setting; each point of growth gets a sixth of it
     #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = numbers::number)]
@@ -68,10 +68,13 @@ const STRETCH: Duration = Duration::from_millis(10);
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.engines {
-        return engines::run(arguments.json);
-    }
     let only = arguments.only.as_deref();
+    if arguments.engines {
+        return match only {
+            None => engines::run(arguments.json),
+            Some(only) => engines::run_for(only, &arguments.set, arguments.json),
+        };
+    }
     if only == Some(GROWTH_NAME) && !arguments.set.is_empty() {
         return Err(Failure::mistake(format!(
             "--set changes one setting, and --only {GROWTH_NAME} times a series: name a setting with --only"

@@ -2,10 +2,11 @@
 
 use induct::catalogue::{SETTINGS, Setting};
 use induct::model::{Choice, Kernel, Part, RULES, Rule};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::failure::Failure;
+use crate::recipes;
 
 /// Runs the command.
 pub fn run(as_json: bool) -> Result<(), Failure> {
@@ -14,20 +15,12 @@ pub fn run(as_json: bool) -> Result<(), Failure> {
         settings.push((setting, setting.recipe(&[])?.model()?.choice().clone()));
     }
     if as_json {
-        let rule = |rule: &Rule| {
-            json!({
-                "part": rule.part.name(),
-                "choice": rule.name,
-                "module": rule.module,
-                "when": rule.when,
-            })
-        };
         let setting = |(setting, choice): &(&Setting, Choice)| {
             let uses = uses(choice);
             json!({ "name": setting.name, "uses": uses })
         };
         return print_json(&json!({
-            "rules": RULES.iter().map(rule).collect::<Vec<_>>(),
+            "rules": RULES.iter().map(rule_in_json).collect::<Vec<_>>(),
             "settings": settings.iter().map(setting).collect::<Vec<_>>(),
         }));
     }
@@ -39,10 +32,35 @@ pub fn run(as_json: bool) -> Result<(), Failure> {
     print(&text)
 }
 
+/// Runs the command for one model: a recipe with overrides.
+pub fn run_for(recipe: &str, overrides: &[String], as_json: bool) -> Result<(), Failure> {
+    let recipe = recipes::load(recipe, overrides)?;
+    let model = recipe.model()?;
+    let reasons = model.reasons();
+    if as_json {
+        let rules: Vec<Value> = reasons.into_iter().map(rule_in_json).collect();
+        return print_json(&json!({ "name": recipe.name, "rules": rules }));
+    }
+    print(&table(reasons))
+}
+
+fn rule_in_json(rule: &Rule) -> Value {
+    json!({
+        "part": rule.part.name(),
+        "choice": rule.name,
+        "module": rule.module,
+        "when": rule.when,
+    })
+}
+
 /// The table of rules, as in the documentation.
 fn rules() -> String {
+    table(RULES)
+}
+
+fn table<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> String {
     let mut text = "| part | choice | module | when |\n|---|---|---|---|\n".to_owned();
-    for rule in RULES {
+    for rule in rules {
         let (part, name) = (rule.part.name(), rule.name);
         text += &format!("| {part} | {name} | `{}` | {} |\n", rule.module, rule.when);
     }

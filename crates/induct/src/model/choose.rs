@@ -280,6 +280,42 @@ pub(crate) enum Purpose {
 
 /// Chooses the engine and kernels for a model.
 pub(crate) fn choose(kind: &Kind, purpose: Purpose) -> Choice {
+    let Decision {
+        engine,
+        first,
+        layers,
+    } = decide(kind, purpose);
+    let of_layer = |rules: &Vec<&Rule>| rules.iter().map(|rule| rule.kernel).collect();
+    Choice {
+        engine: engine.kernel,
+        first: first.map_or(Kernel::FirstPlain, |rule| rule.kernel),
+        layers: layers.iter().map(of_layer).collect(),
+    }
+}
+
+/// The rules by which the engine and kernels that train a model were chosen, each once.
+pub(crate) fn reasons(kind: &Kind) -> Vec<&'static Rule> {
+    let decision = decide(kind, Purpose::Training);
+    let all = [decision.engine].into_iter().chain(decision.first);
+    let mut rules: Vec<&'static Rule> = Vec::new();
+    for rule in all.chain(decision.layers.into_iter().flatten()) {
+        if !rules.iter().any(|other| std::ptr::eq(*other, rule)) {
+            rules.push(rule);
+        }
+    }
+    rules
+}
+
+/// The rules that decide about a model.
+struct Decision {
+    engine: &'static Rule,
+    /// Of the residual stream.
+    first: Option<&'static Rule>,
+    /// Of every layer that is computed in coordinates.
+    layers: Vec<Vec<&'static Rule>>,
+}
+
+fn decide(kind: &Kind, purpose: Purpose) -> Decision {
     let has_dropout = matches!(kind, Kind::Transformer(shape) if shape.dropout.any());
     let dropping = has_dropout && purpose == Purpose::Training;
     let of_model = Facts {
@@ -288,49 +324,44 @@ pub(crate) fn choose(kind: &Kind, purpose: Purpose) -> Choice {
         layer: 0,
         coordinates: 0,
     };
-    let engine = pick(Part::Engine, &of_model);
-    let first = match engine {
-        Kernel::Residual => pick(Part::FirstLayer, &of_model),
-        _ => Kernel::FirstPlain,
-    };
-    let sizes = match (kind, engine, first) {
+    let engine = of_part(Part::Engine, &of_model);
+    let is_stream = engine.kernel == Kernel::Residual;
+    let first = is_stream.then(|| of_part(Part::FirstLayer, &of_model));
+    let first_kernel = first.map(|rule| rule.kernel);
+    let sizes = match (kind, engine.kernel, first_kernel) {
         (Kind::Transformer(shape), Kernel::Coordinates, _) => growth(shape, shape.layers.len()).0,
-        (Kind::Transformer(shape), _, Kernel::FirstInCoordinates) => {
+        (Kind::Transformer(shape), _, Some(Kernel::FirstInCoordinates)) => {
             growth(shape, below_stream(shape)).0
         }
         _ => Vec::new(),
     };
-    let of_layer = |(layer, size): (usize, &Size)| {
-        kernels(&Facts {
+    let layer_rules = |(layer, size): (usize, &Size)| {
+        of_attention(&Facts {
             kind,
             dropping,
             layer,
             coordinates: size.read,
         })
     };
-    Choice {
+    Decision {
         engine,
         first,
-        layers: sizes.iter().enumerate().map(of_layer).collect(),
+        layers: sizes.iter().enumerate().map(layer_rules).collect(),
     }
 }
 
 /// The first rule for a part that applies.
-fn pick(part: Part, facts: &Facts) -> Kernel {
+fn of_part(part: Part, facts: &Facts) -> &'static Rule {
     let mut rules = RULES.iter().filter(|rule| rule.part == part);
     let rule = rules.find(|rule| (rule.applies)(facts));
     rule.expect("the last rule of every part always applies")
-        .kernel
 }
 
-/// The kernels of a layer's attention: the special ones that apply, and the general one beside them.
-fn kernels(facts: &Facts) -> Vec<Kernel> {
+/// The rules for a layer's attention: special ones that apply, and the general one beside them.
+fn of_attention(facts: &Facts) -> Vec<&'static Rule> {
     let rules = RULES.iter().filter(|rule| rule.part == Part::Attention);
-    let applying: Vec<Kernel> = rules
-        .filter(|rule| (rule.applies)(facts))
-        .map(|rule| rule.kernel)
-        .collect();
-    let is_general = |kernel: &Kernel| matches!(kernel, Kernel::Narrow | Kernel::Wide);
+    let applying: Vec<&'static Rule> = rules.filter(|rule| (rule.applies)(facts)).collect();
+    let is_general = |rule: &&Rule| matches!(rule.kernel, Kernel::Narrow | Kernel::Wide);
     let general = applying.iter().position(is_general).expect("wide applies");
     applying[..=general].to_vec()
 }

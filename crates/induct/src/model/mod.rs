@@ -181,6 +181,11 @@ impl Model {
         &self.choice
     }
 
+    /// The rules by which they were chosen, each once.
+    pub fn reasons(&self) -> Vec<&'static Rule> {
+        choose::reasons(&self.kind)
+    }
+
     /// Its kind, with its shape.
     pub fn kind(&self) -> &Kind {
         &self.kind
