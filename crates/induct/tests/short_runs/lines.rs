@@ -28,15 +28,21 @@ pub fn lines(setting: &Setting) -> String {
     text
 }
 
+/// Multiplications from which on a step takes so long that a run has a tenth of them.
+const LONG_STEP: f64 = 1e9;
+
 /// Short, and measured on few sequences: every bit still depends on all of a setting's code.
 fn short_run(setting: &Setting) -> Recording {
+    let whole = setting.recipe(&[]).unwrap();
+    let work = whole.model().unwrap().multiplications() * whole.train.batch as f64;
+    let steps = if work < LONG_STEP { 100 } else { 10 };
     let mut overrides = vec![
-        "record.every=50".to_owned(),
+        format!("record.every={}", steps / 2),
         "record.snapshots=1".to_owned(),
         "record.test_sequences=136".to_owned(),
     ];
-    if setting.recipe(&[]).unwrap().train.steps > 0 {
-        overrides.push("train.steps=100".into());
+    if whole.train.steps > 0 {
+        overrides.push(format!("train.steps={steps}"));
     }
     let recipe = setting.recipe(&overrides).unwrap();
     let instruments = Arc::new(Instruments::new(&recipe).unwrap());
