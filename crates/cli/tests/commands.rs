@@ -206,6 +206,25 @@ fn the_construction_is_loaded_and_predicts_bigrams() {
 }
 
 #[test]
+fn a_model_tells_why_it_is_computed_as_it_is() {
+    let reasons = |arguments: &[&str]| {
+        let ask = ["bench", "--engines", "--json", "--only"];
+        let told = json(&[&ask[..], arguments].concat());
+        let rules = told["rules"].as_array().unwrap().clone();
+        let told = |rule: &Value| format!("{}: {}", rule["choice"], rule["when"]);
+        rules.iter().map(told).collect::<Vec<_>>()
+    };
+    let released = reasons(&["released"]);
+    assert!(released[0].contains("residual") && released[0].contains("dropout"));
+    let without = reasons(&["released", "--set", "model.dropout=0.0"]);
+    assert!(without[0].starts_with("\"coordinates\""), "{without:?}");
+    assert!(without.iter().any(|rule| rule.contains("one-hot")));
+    let table = succeed(&["bench", "--engines", "--only", "layer-norm-mlp"]);
+    assert!(table.contains("up to the first MLP"), "{table}");
+    assert!(fail(2, &["bench", "--engines", "--only", "mian"]).contains("main"));
+}
+
+#[test]
 fn bench_times_the_settings() {
     let shown = json(&[
         "bench",

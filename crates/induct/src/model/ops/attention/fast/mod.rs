@@ -12,6 +12,7 @@
 //! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
 //! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, to which many rows add.
 
+mod by_query;
 mod dropped;
 mod lagged;
 mod pairs;

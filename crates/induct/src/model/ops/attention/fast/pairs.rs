@@ -1,7 +1,8 @@
 //! Passes over pairs of a row and a key: scores, weights and slopes.
 //!
-//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. What its innermost loop reads is contiguous: the
-//! tile's rows are interleaved first, and the positional table is kept by coordinate rather than by lag.
+//! A tile of rows goes through the keys two at a time, or four where there are 32 registers. What its
+//! innermost loop reads is contiguous: the tile's rows are interleaved first, and the positional table is kept
+//! by coordinate rather than by lag.
 
 use std::f32::consts::LN_2;
 use std::ops::Range;
