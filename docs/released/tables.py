@@ -36,9 +36,7 @@ class Row:
 
 RELEASED = (
     Row("two states, 2,000 steps", "released"),
-    Row("two states, 4,000 steps", "released", ("train.steps=4000",)),
     Row("three states, 4,000 steps", "released-three-states"),
-    Row("three states, 8,000 steps", "released-three-states", ("train.steps=8000",)),
 )
 
 STEPS = (
@@ -55,10 +53,7 @@ SINGLE = (
     Row("uniform start", "main", (*RATE, *NORM, *UNIFORM)),
     Row("W_O with a single head, std 0.02", "main", (*RATE, *NORM, "model.output_projection=always")),
     Row("W_O with a single head, std 0.01", "main", (*RATE, *NORM, *PROJECTED)),
-    Row("dropout on the embedding", "main", (*RATE, *NORM, "model.dropout={embedding=0.1}")),
-    Row("dropout on attention", "main", (*RATE, *NORM, "model.dropout={attention=0.1}")),
-    Row("dropout on what layers add", "main", (*RATE, *NORM, "model.dropout={residual=0.1}")),
-    Row("dropout everywhere", "main", (*RATE, *NORM, "model.dropout=0.1")),
+    Row("dropout", "main", (*RATE, *NORM, "model.dropout=0.1")),
 )
 
 SCALES = (

@@ -201,9 +201,11 @@ impl Setting {
 
 fn table(settings: &[Setting], peak: f64) -> String {
     let threads = settings[0].timing.threads;
+    let names = settings.iter().map(|setting| setting.name.len());
+    let wide = names.max().unwrap_or_default().max(14);
     let mut text = format!(
         "{threads} threads, {} instructions; measured peak {:.0} GFLOP/s per core\n\n\
-         {:<14} {:>8} {:>8} {:>9} {:>11} {:>7} |",
+         {:<wide$} {:>8} {:>8} {:>9} {:>11} {:>7} |",
         induct::lanes::instructions(),
         2e-9 * peak,
         "setting",
@@ -219,7 +221,7 @@ fn table(settings: &[Setting], peak: f64) -> String {
     text += " |    record\n";
     for setting in settings {
         text += &format!(
-            "{:<14} {:>8.3} {:>8.3} {:>9.0} {:>11.0} {:>6.0}% |",
+            "{:<wide$} {:>8.3} {:>8.3} {:>9.0} {:>11.0} {:>6.0}% |",
             setting.name,
             setting.timing.median,
             setting.timing.best,
