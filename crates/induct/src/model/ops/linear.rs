@@ -1,8 +1,8 @@
 //! y_i = x_i W (+ b): a row vector times a matrix, at every position.
 //!
-//! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ multiply lanes with
-//! plain numbers; xᵀ dy multiplies lanes with lanes or, summed over lanes, plain numbers with dy turned over. Shapes: x, dx [rows, inner], W, dW
-//! [inner, outer], y, dy [rows, outer].
+//! Three products, each in tiles whose sums stay in registers: x W and dy Wᵀ multiply lanes with plain
+//! numbers; xᵀ dy multiplies lanes with lanes or, summed over lanes, plain numbers with dy turned over.
+//! Shapes: x, dx [rows, inner], W, dW [inner, outer], y, dy [rows, outer].
 
 use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose_rows};
 use crate::lanes::{LANES, Lane, Level, leveled};

@@ -212,8 +212,8 @@ impl Coordinates {
         }
     }
 
-    /// The gradients of some rows of layer `l`, given that of the coordinates after it (for the last layer,
-    /// its dy and dc). If the rows are one group, call it right after the group's forward.
+    /// The gradients of some rows of layer `l`, given that of the coordinates after it (for the last layer
+    /// without a norm above it, its dy and dc). If the rows are one group, call it right after the group's forward.
     fn backward_layer(
         &self,
         tables: &Tables,
@@ -224,7 +224,10 @@ impl Coordinates {
     ) {
         let (plan, m) = (&self.layers[l], self.layers[l].m);
         let Scratch {
-            symbols, layers, ..
+            symbols,
+            layers,
+            last,
+            ..
         } = work;
         let (done, rest) = layers.split_at_mut(l + 1);
         let LayerScratch {
@@ -234,9 +237,13 @@ impl Coordinates {
             heads,
         } = &mut done[l];
         // y′ = [y, c¹ … c^H]
-        if let Some(next) = rest.first() {
+        let d_next = match (rest.first(), last) {
+            (Some(next), _) => Some(&next.dy),
+            (None, last) => last.as_ref().map(|last| &last.dy),
+        };
+        if let Some(d_next) = d_next {
             let (own, stride) = (plan.stream, self.stream(l + 1));
-            let from = |column: usize| &next.dy[rows.start * stride + column..];
+            let from = |column: usize| &d_next[rows.start * stride + column..];
             // All coordinates of the first layer are data.
             if l > 0 {
                 let dy = &mut d_stream[rows.start * own..rows.end * own];

@@ -87,14 +87,7 @@ leveled!(
             }
             // Where all features are equal, rounding may have left less than nothing.
             let epsilon = Lane::splat(EPSILON as f32);
-            let at_least = |x: f32| {
-                if x < EPSILON as f32 {
-                    EPSILON as f32
-                } else {
-                    x
-                }
-            };
-            let inverse = (variance + epsilon).map(at_least).inverse_root();
+            let inverse = epsilon.larger(variance + epsilon).inverse_root();
             work.inverse[i] = inverse;
             let z = &mut work.z[i * (1 + m)..][..1 + m];
             z[0] = inverse;

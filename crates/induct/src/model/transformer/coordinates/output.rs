@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::norm;
-use super::rows::{add_part, affine, affine_backward};
+use super::rows::{affine, affine_backward};
 use super::scratch::{LastScratch, LayerScratch, Scratch};
 use super::{Coordinates, Tables};
 use crate::lanes::Lane;
@@ -105,20 +105,6 @@ impl Coordinates {
             &mut grads[plan.form.clone()],
         );
         let LastScratch { y, dy, norm } = last;
-        norm::backward(level, form, stride, y, rows.clone(), norm, dy, d_form);
-        // y′ = [y, c¹ … c^H]
-        let top = work.layers.last_mut().expect("at least one layer");
-        let (own, m) = (
-            self.stream(self.layers.len() - 1),
-            self.layers[self.layers.len() - 1].m,
-        );
-        let from = |column: usize| &dy[rows.start * stride + column..];
-        let below = &mut top.dy[rows.start * own..rows.end * own];
-        add_part(level, from(0), own, stride, below);
-        for (h, head) in top.heads.iter_mut().enumerate() {
-            let dc = &mut head.dc[rows.start * m..rows.end * m];
-            dc.fill(Lane::ZERO);
-            add_part(level, from(own + h * m), m, stride, dc);
-        }
+        norm::backward(level, form, stride, y, rows, norm, dy, d_form);
     }
 }

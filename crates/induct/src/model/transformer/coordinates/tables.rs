@@ -169,6 +169,10 @@ impl Coordinates {
         );
         next[..a.len()].copy_from_slice(a);
         next[a.len()..].fill(0.0);
+        let reach = match (&layer.norm, &tables.normed[l], &plan.norm) {
+            (Some(norm), Some(normed), Some(_)) => Some(normed.reach(&params[norm.gain.clone()])),
+            _ => None,
+        };
         for (h, places) in plan.heads.iter().enumerate() {
             let column = h * size;
             let (q, k, v) = (q.from(0, column), k.from(0, column), v.from(0, column));
@@ -184,13 +188,12 @@ impl Coordinates {
                 let sizes = (self.length, size, 1 + m);
                 add_product_with_transposed(self.level, table, positions, other, sizes, scale);
             }
-            let bound = match (&layer.norm, &tables.normed[l], &plan.norm) {
-                (Some(norm), Some(normed), Some(_)) => {
-                    let reach = normed.reach(&params[norm.gain.clone()]);
+            let bound = match &reach {
+                Some(reach) => {
                     let head = (layer, (column, size), &reach[..]);
                     self.bound_after_norm(params, head, &basis.q[..d], &basis.k[..d], d)
                 }
-                _ => self.bound(plan, places, &tables.data),
+                None => self.bound(plan, places, &tables.data),
             };
             let bounded = bound < BOUNDED;
             tables.bounded[l][h] = bounded;
