@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use induct_paper::{Experiment, Run};
+use induct_studies::{Experiment, Run};
 
 use crate::commands::note;
 use crate::words::count;

@@ -8,11 +8,11 @@ use std::time::Instant;
 use clap::Args;
 use induct::probe::Instruments;
 use induct::train::{Recipe, many};
-use induct_paper::{
+use induct_store::{How, Mark, OutputFolder, RunFolder, StoreError};
+use induct_studies::{
     Changes, Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection,
     report,
 };
-use induct_store::{How, Mark, OutputFolder, RunFolder, StoreError};
 use rayon::prelude::*;
 use serde_json::json;
 

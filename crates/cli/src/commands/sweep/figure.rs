@@ -2,7 +2,7 @@
 
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Grid, Level, Mark, Panel, Plot, Scale, Series, plain};
-use induct_paper::strategy_colours;
+use induct_studies::strategy_colours;
 
 /// Runs that differ only in their seed.
 pub struct Group {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use induct::probe::Instruments;
 use induct::run::Recorder;
-use induct_paper::{Changes, Experiment, Results, Run, Scale, Selection};
+use induct_studies::{Changes, Experiment, Results, Run, Scale, Selection};
 use rayon::prelude::*;
 
 /// Every experiment, far too short to show anything.

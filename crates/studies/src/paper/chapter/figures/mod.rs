@@ -10,7 +10,7 @@ use induct::theory::Coupling;
 use induct_figure::Figure;
 use rayon::prelude::*;
 
-use crate::ledger::Entry;
+use crate::paper::ledger::Entry;
 
 /// A figure with its place in the chapter.
 pub struct ChapterFigure {

@@ -1,7 +1,7 @@
 //! Entries of the ledger as HTML.
 
 use crate::html::escape;
-use crate::ledger::{Entry, Kind, Verdict};
+use crate::paper::ledger::{Entry, Kind, Verdict};
 
 /// Text of the ledger as HTML, with subscripts and superscripts for `v_2` and `ε^(2k)`.
 pub fn prose(text: &str) -> String {

@@ -3,9 +3,9 @@
 use induct_figure::arc_stroke;
 
 use super::{claims, settings};
-use crate::claims::Decided;
-use crate::figures::{Drawn, PaperFigure, Slider};
 use crate::html::{self, escape};
+use crate::paper::claims::Decided;
+use crate::paper::figures::{Drawn, PaperFigure, Slider};
 use crate::results::Results;
 
 /// How a report was made.

@@ -1,7 +1,7 @@
 //! What the summary says about individual entries. Each sentence is tied to a verdict and takes its numbers
 //! from the ledger.
 
-use crate::ledger::{Entry, Verdict};
+use crate::paper::ledger::{Entry, Verdict};
 
 /// A number of an entry by name; NaN if there is none, which a test rules out.
 pub fn number(entries: &[Entry], id: &str, name: &str) -> f64 {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_sentence_has_its_verdict_and_numbers() {
-        let entries = crate::ledger::ledger();
+        let entries = crate::paper::ledger::ledger();
         let [holds, fails] = lists(&entries);
         assert_eq!(holds.matches("<li>").count(), HOLDS.len());
         assert_eq!(fails.matches("<li>").count(), FAILS.len());

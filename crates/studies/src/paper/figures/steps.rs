@@ -1,8 +1,8 @@
 //! The first two gradient steps of the minimal model, as in the chapter on theory.
 
 use super::Drawn;
-use crate::chapter::steps::{LENGTH, first_step, second_step};
-use crate::chapter::{coupling, prior};
+use crate::paper::chapter::steps::{LENGTH, first_step, second_step};
+use crate::paper::chapter::{coupling, prior};
 
 pub(super) fn first() -> Drawn {
     let prior = prior();

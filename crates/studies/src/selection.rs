@@ -1,8 +1,8 @@
 //! The figures and claims of a reproduction, and the experiments that they need.
 
-use crate::claims::{Claim, claims};
 use crate::experiment::{Changes, Experiment, Scale, Unsound, experiments};
-use crate::figures::{FIGURES, PaperFigure};
+use crate::paper::claims::{Claim, claims};
+use crate::paper::figures::{FIGURES, PaperFigure};
 
 /// A selection of figures and claims.
 pub struct Selection {

@@ -4,7 +4,7 @@ use super::entries::article;
 use super::figures::ChapterFigure;
 use super::findings;
 use crate::html::{self, escape};
-use crate::ledger::{Entry, counts};
+use crate::paper::ledger::{Entry, counts};
 
 /// Parts of the chapter: an anchor, a title, and its groups of entries (the prefixes of their names).
 const PARTS: [(&str, &str, &[&str]); 6] = [

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use super::ChapterFigure;
 use super::leading_constants::LeadingConstants;
 use super::steps::{ETA, LENGTH};
-use crate::chapter::findings::number;
-use crate::ledger::{Entry, v2_threshold};
+use crate::paper::chapter::findings::number;
+use crate::paper::ledger::{Entry, v2_threshold};
 
 pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let points = lengths.iter().map(|(t, coupling)| {

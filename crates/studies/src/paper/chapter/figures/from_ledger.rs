@@ -3,8 +3,8 @@
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
 use super::ChapterFigure;
-use crate::chapter::findings::number;
-use crate::ledger::{Entry, Kind, Line};
+use crate::paper::chapter::findings::number;
+use crate::paper::ledger::{Entry, Kind, Line};
 use crate::strategy_colours::strategy_colours;
 
 fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)> {

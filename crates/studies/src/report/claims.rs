@@ -1,8 +1,8 @@
 //! The first section of the report: the outcome of each claim.
 
 use super::{number, scrolling, table_head};
-use crate::claims::{Decided, Part, Verdict};
 use crate::html::escape;
+use crate::paper::claims::{Decided, Part, Verdict};
 
 /// The number of claims with each verdict.
 pub(super) fn counts(claims: &[Decided]) -> String {
