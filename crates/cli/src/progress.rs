@@ -13,8 +13,8 @@ use crate::words::count;
 pub struct Task {
     /// Index of its experiment.
     pub experiment: usize,
-    /// Its seed.
-    pub seed: u64,
+    /// Its number among the experiment's runs.
+    pub run: u64,
     /// Number of its steps.
     pub steps: u64,
     /// Estimated cost of a step, in multiplications.
@@ -37,7 +37,7 @@ pub struct Progress {
 
 /// The progress of one experiment.
 struct Part {
-    id: String,
+    id: &'static str,
     bar: ProgressBar,
     state: Mutex<State>,
 }
@@ -71,7 +71,7 @@ impl Progress {
                 count(its_tasks().count(), "run")
             ));
             Part {
-                id: experiment.id.clone(),
+                id: experiment.id,
                 bar,
                 state: Mutex::new(State {
                     left: its_tasks().count(),

@@ -120,6 +120,28 @@ macro_rules! interpolated {
     };
 }
 
+/// The same for what the released code trains.
+macro_rules! released_interpolated {
+    ($p:literal) => {
+        further(
+            concat!("released-interpolated-", $p),
+            "what the released code trains, on chains from an interpolated prior",
+            Released,
+            &[
+                RELEASED_TASK,
+                RELEASED_MODEL,
+                concat!(
+                    "train.curriculum=[{from=0, prior={kind=\"interpolated\", p=",
+                    $p,
+                    "}}]"
+                ),
+                "train.optimizer.lr=5e-4",
+                "train.steps=2000",
+            ],
+        )
+    };
+}
+
 /// All settings.
 pub const SETTINGS: &[Setting] = &[
     preset(
@@ -168,8 +190,8 @@ pub const SETTINGS: &[Setting] = &[
             "task.length=200",
             "model.width=32",
             "train.batch=32",
-            "train.optimizer.lr=5e-3",
-            "train.steps=1500",
+            "train.optimizer.lr=3e-3",
+            "train.steps=4000",
         ],
     ),
     preset(
@@ -181,8 +203,8 @@ pub const SETTINGS: &[Setting] = &[
             "task.length=200",
             "model.width=32",
             "train.batch=32",
-            "train.optimizer.lr=1e-2",
-            "train.steps=1200",
+            "train.optimizer.lr=2e-3",
+            "train.steps=6000",
         ],
     ),
     preset(
@@ -210,6 +232,31 @@ pub const SETTINGS: &[Setting] = &[
             "train.batch=32",
             "train.steps=2400",
             "train.optimizer.lr=5e-3",
+        ],
+    ),
+    preset(
+        "printed-trigram",
+        "trigrams at the learning rate of the paper's text, 3e-2",
+        Printed,
+        &[
+            "task.ngram=3",
+            "task.length=200",
+            "model.width=24",
+            "model.heads=3",
+            "train.optimizer.lr=3e-2",
+            "train.steps=1200",
+        ],
+    ),
+    preset(
+        "printed-trigram-one-head",
+        "the same with one head per layer",
+        Printed,
+        &[
+            "task.ngram=3",
+            "task.length=200",
+            "model.width=24",
+            "train.optimizer.lr=3e-2",
+            "train.steps=1200",
         ],
     ),
     preset(
@@ -264,16 +311,20 @@ pub const SETTINGS: &[Setting] = &[
         &["model.kind=minimal", "model.start=bigram", NOT_TRAINED],
     ),
     preset(
-        "printed-rate",
+        "printed",
         "the main setting at the learning rate of the paper's text, 3e-5",
         Printed,
-        &["train.optimizer.lr=3e-5", "train.steps=12000"],
+        &["train.optimizer.lr=3e-5", "train.steps=80000"],
     ),
     preset(
-        "released-rate",
-        "the main setting at the learning rate of the released code, 5e-4",
-        Released,
-        &["train.optimizer.lr=5e-4", "train.steps=5000"],
+        "printed-three-states",
+        "the same for three states",
+        Printed,
+        &[
+            "task.states=3",
+            "train.optimizer.lr=3e-5",
+            "train.steps=80000",
+        ],
     ),
     preset(
         "released",
@@ -321,49 +372,28 @@ pub const SETTINGS: &[Setting] = &[
     interpolated!("0.8"),
     interpolated!("0.9"),
     interpolated!("1.0"),
-    further(
-        "two-layers-short",
-        "two layers, for comparison with one",
-        Recommended,
-        &[
-            "train.batch=32",
-            "train.optimizer.lr=1e-2",
-            "train.steps=400",
-        ],
-    ),
+    released_interpolated!("0.5"),
+    released_interpolated!("1.0"),
     further(
         "one-layer-relative",
         "one layer, relative positions",
         Recommended,
-        &[
-            "train.batch=32",
-            "train.optimizer.lr=1e-2",
-            "model.layers=1",
-            "train.steps=3200",
-        ],
+        &["model.layers=1", "train.steps=16000"],
     ),
     further(
         "one-layer-relative-mlp",
         "one layer with an MLP, relative positions",
         Recommended,
-        &[
-            "train.batch=32",
-            "train.optimizer.lr=1e-2",
-            "model.layers=1",
-            "model.mlp=true",
-            "train.steps=3200",
-        ],
+        &["model.layers=1", "model.mlp=true", "train.steps=16000"],
     ),
     further(
         "one-layer-absolute",
         "one layer, absolute positions",
         Recommended,
         &[
-            "train.batch=32",
-            "train.optimizer.lr=1e-2",
             "model.layers=1",
             "model.positions=absolute",
-            "train.steps=3200",
+            "train.steps=16000",
         ],
     ),
     further(
@@ -371,12 +401,82 @@ pub const SETTINGS: &[Setting] = &[
         "one layer with an MLP, absolute positions",
         Recommended,
         &[
-            "train.batch=32",
-            "train.optimizer.lr=1e-2",
             "model.layers=1",
             "model.mlp=true",
             "model.positions=absolute",
-            "train.steps=3200",
+            "train.steps=16000",
+        ],
+    ),
+    further(
+        "released-one-layer",
+        "one layer of what the released code trains",
+        Released,
+        &[
+            RELEASED_TASK,
+            RELEASED_MODEL,
+            "model.layers=1",
+            "train.optimizer.lr=5e-4",
+            "train.steps=16000",
+        ],
+    ),
+    further(
+        "eight-states-two-heads",
+        "eight states, two heads in the second layer",
+        Recommended,
+        &[
+            "task.states=8",
+            "task.length=200",
+            "model.width=32",
+            "model.heads=[1, 2]",
+            "train.batch=32",
+            "train.optimizer.lr=2e-3",
+            "train.steps=6000",
+        ],
+    ),
+    further(
+        "three-states-from-construction",
+        "three states, trained from the hand-made weights that count bigrams",
+        Recommended,
+        &[
+            "task.states=3",
+            "model.width=9",
+            "model.start={kind=\"bigram\", sharpness=20.0, output_scale=2.5}",
+            "train.steps=3000",
+        ],
+    ),
+    further(
+        "rate-1e-4",
+        "the main setting at a learning rate of 1e-4",
+        Recommended,
+        &["train.optimizer.lr=1e-4", "train.steps=24000"],
+    ),
+    further(
+        "rate-3e-4",
+        "the main setting at a learning rate of 3e-4",
+        Recommended,
+        &["train.optimizer.lr=3e-4", "train.steps=8000"],
+    ),
+    further(
+        "minimal-uniform-start",
+        "the minimal model from constant W_k and v, as in the lemma",
+        Printed,
+        &[
+            "model.kind=minimal",
+            "model.start={kind=\"constant\", w=0.01, v=0.01}",
+            SGD,
+            "train.steps=3000",
+        ],
+    ),
+    further(
+        "minimal-slow-second-layer",
+        "the same with a tenth of the learning rate for W_k",
+        Printed,
+        &[
+            "model.kind=minimal",
+            "model.start={kind=\"constant\", w=0.01, v=0.01}",
+            SGD,
+            "train.groups=[{name=\"W_k\", lr=2e-4}]",
+            "train.steps=3000",
         ],
     ),
     further(

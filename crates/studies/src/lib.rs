@@ -6,21 +6,27 @@
 
 pub mod paper;
 
+mod claim;
 mod experiment;
+mod figure;
 mod html;
+mod protocol;
 mod report;
+mod reproduction;
 mod results;
 mod run;
-mod selection;
 mod statistics;
 mod strategy_colours;
+mod study;
 
-pub use experiment::{Changes, Experiment, Scale, Unsound};
-pub use paper::claims::{Claim, Decided, Limit, Part, Verdict};
-pub use paper::figures::{Drawn, PaperFigure, Slider};
+pub use claim::{Claim, Decided, InVariant, JudgedPart, Limit, Part, Role, Verdict};
+pub use experiment::{Changes, Experiment, Plan, Scale, Unsound};
+pub use figure::{Drawn, Slider, StudyFigure};
+pub use protocol::protocol;
 pub use report::{Making, report};
-pub use results::{Results, Trained};
-pub use run::Run;
-pub use selection::Selection;
-pub use statistics::Measured;
+pub use reproduction::{LOOKS, Refused, Reproduction};
+pub use results::{EXAM, Exam, Results, Trained};
+pub use run::{Fall, Run};
+pub use statistics::{ERROR, FEWEST, Measured, Sample};
 pub use strategy_colours::strategy_colours;
+pub use study::{STUDIES, Study, Text, Variant};

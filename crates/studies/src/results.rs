@@ -1,23 +1,22 @@
-//! Everything that was trained, and an exam for all final models.
-
-use std::collections::HashMap;
+//! Everything that was trained, with an exam of every final model.
 
 use induct::chain::{Address, Purpose};
 use induct::model::Model;
-use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet};
+use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet, median};
 use induct::strategy;
 use induct::train::Recipe;
+use rayon::prelude::*;
 
 use crate::experiment::Experiment;
 use crate::run::Run;
-use crate::statistics::Measured;
+use crate::statistics::Sample;
 
-/// All experiments of a reproduction, trained.
+/// All experiments of a reproduction, as far as they have been trained.
 pub struct Results {
     trained: Vec<Trained>,
 }
 
-/// One experiment, trained with all its seeds.
+/// One experiment, trained with some seeds.
 pub struct Trained {
     /// What was trained.
     pub experiment: Experiment,
@@ -25,56 +24,63 @@ pub struct Trained {
     pub model: Model,
     /// One per seed.
     pub runs: Vec<Run>,
-    /// The results of the final models on fresh sequences.
-    pub exam: Exam,
 }
 
-/// KL(truth ‖ ·) at the last position of sequences that were used for nothing else.
+/// KL(truth ‖ ·) at the last position of sequences that were used for nothing else; every run has its own.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Exam {
     /// By strategy.
-    levels: HashMap<String, f64>,
-    /// By run; NaN for one that diverged.
-    losses: Vec<f64>,
+    levels: Vec<(String, f64)>,
+    /// Of the final model.
+    pub loss: f64,
 }
 
 /// Sequences in an exam.
-const EXAM: u64 = 2048;
+pub const EXAM: u64 = 16_384;
 
 impl Results {
-    /// Examines the final models of the runs, on the current thread pool.
-    pub fn new(runs: Vec<(Experiment, Vec<Run>)>) -> Result<Self, ProbeError> {
-        // Experiments with the same task share an exam.
-        let mut sets: Vec<(Recipe, TestSet)> = Vec::new();
-        let mut trained = Vec::new();
-        for (experiment, runs) in runs {
-            let recipe = &experiment.recipe;
-            let same = |(other, _): &(Recipe, TestSet)| {
-                other.task == recipe.task && other.seeds.eval == recipe.seeds.eval
-            };
-            if !sets.iter().any(same) {
-                sets.push((recipe.clone(), exam_set(recipe)?));
-            }
-            let set = sets.iter().find(|set| same(set)).expect("it is there now");
-            let model = recipe.model()?;
-            let exam = Exam::of(&set.1, &model, &runs);
-            trained.push(Trained {
-                model,
-                exam,
-                runs,
-                experiment,
-            });
-        }
-        Ok(Self { trained })
+    /// Nothing trained yet.
+    pub fn new(experiments: &[Experiment]) -> Result<Self, ProbeError> {
+        let untrained = |experiment: &Experiment| {
+            Ok(Trained {
+                model: experiment.recipe.model()?,
+                runs: Vec::new(),
+                experiment: experiment.clone(),
+            })
+        };
+        let trained: Result<_, ProbeError> = experiments.iter().map(untrained).collect();
+        Ok(Self { trained: trained? })
+    }
+
+    /// Adds runs to experiment number `index`, and examines their final models on the current thread pool.
+    pub fn add(&mut self, index: usize, runs: Vec<Run>) -> Result<(), ProbeError> {
+        let trained = &mut self.trained[index];
+        let examine = |(number, run): (usize, Run)| {
+            let recipe = trained
+                .experiment
+                .recipe((trained.runs.len() + number) as u64);
+            let exam = Exam::of(&recipe, trained.experiment.exam, &trained.model, &run)?;
+            Ok(run.examined(exam))
+        };
+        let examined = runs.into_par_iter().enumerate().map(examine);
+        let examined: Result<Vec<Run>, ProbeError> = examined.collect();
+        trained.runs.extend(examined?);
+        Ok(())
     }
 
     /// An experiment by its name.
     ///
     /// # Panics
     ///
-    /// If it was not trained. Figures and claims declare what they need.
+    /// If it is not part of the reproduction. Figures and claims declare what they need.
     pub fn of(&self, id: &str) -> &Trained {
-        let found = self.trained.iter().find(|t| t.experiment.id == id);
-        found.unwrap_or_else(|| panic!("{id} was not trained"))
+        self.get(id)
+            .unwrap_or_else(|| panic!("{id} was not trained"))
+    }
+
+    /// An experiment by its name, if it is part of the reproduction and has been trained.
+    pub fn get(&self, id: &str) -> Option<&Trained> {
+        self.trained.iter().find(|t| t.experiment.id == id)
     }
 
     /// All of them.
@@ -83,24 +89,18 @@ impl Results {
     }
 }
 
-fn exam_set(recipe: &Recipe) -> Result<TestSet, ProbeError> {
-    // Beyond three states, exact Bayes takes longer than everything else.
-    let bayes = recipe.task.ngram == 2 && recipe.task.states <= 3;
-    fresh_set(recipe, EXAM_SET, EXAM, bayes)
-}
-
-/// Test set number `number` of a recipe, with the predictions of strategies at the last position. Exact Bayes
-/// is included if `bayes` is set.
+/// Test set number `number` of a recipe, with the predictions of the ladder and of further strategies at the
+/// last position.
 pub(crate) fn fresh_set(
     recipe: &Recipe,
     number: u64,
     sequences: u64,
-    bayes: bool,
+    further: &[&str],
 ) -> Result<TestSet, ProbeError> {
     let prior = recipe.prior()?;
     let mut strategies = strategy::ladder(&prior);
-    if bayes {
-        strategies.push(strategy::named("bayes", &prior)?);
+    for name in further {
+        strategies.push(strategy::named(name, &prior)?);
     }
     let asked = strategies.into_iter().map(|s| (s, Positions::Last));
     let draw = Draw {
@@ -117,44 +117,40 @@ pub(crate) fn fresh_set(
 }
 
 impl Exam {
-    fn of(set: &TestSet, model: &Model, runs: &[Run]) -> Self {
-        let levels = set.references().iter().zip(set.truth_divergences());
-        let levels =
-            levels.map(|(reference, kl)| (reference.name.clone(), kl.last.estimate().mean));
-        let loss = |run: &Run| match run.params().filter(|_| run.is_sound()) {
-            None => f64::NAN,
-            Some(params) => {
-                let divergences = set.divergences(model, params);
-                divergences.expect("the run's weights fit its model")[0]
-                    .last
-                    .estimate()
-                    .mean
-            }
+    /// None for a run that did not complete.
+    fn of(
+        recipe: &Recipe,
+        further: &[&str],
+        model: &Model,
+        run: &Run,
+    ) -> Result<Option<Self>, ProbeError> {
+        let Some(params) = run.params().filter(|_| run.is_sound()) else {
+            return Ok(None);
         };
-        Self {
+        let set = fresh_set(recipe, EXAM_SET, EXAM, further)?;
+        let levels = set.references().iter().zip(set.truth_divergences());
+        let levels = levels.map(|(of, kl)| (of.name.clone(), kl.last.estimate().mean));
+        let divergences = set.divergences(model, params);
+        Ok(Some(Self {
             levels: levels.collect(),
-            losses: runs.iter().map(loss).collect(),
-        }
+            loss: divergences.expect("the run's weights fit its model")[0]
+                .last
+                .estimate()
+                .mean,
+        }))
     }
 
-    /// KL(truth ‖ strategy); NaN if it was not part of the exam.
-    pub fn level(&self, strategy: &str) -> f64 {
-        self.levels.get(strategy).copied().unwrap_or(f64::NAN)
+    /// KL(truth ‖ strategy); `None` if it is not part of the exam.
+    pub fn level(&self, strategy: &str) -> Option<f64> {
+        let found = self.levels.iter().find(|(name, _)| name == strategy);
+        found.map(|(_, level)| *level)
     }
 
-    /// KL(truth ‖ model) of the runs that completed.
-    pub fn losses(&self) -> Vec<f64> {
-        let sound = self.losses.iter().copied();
-        sound.filter(|loss| loss.is_finite()).collect()
-    }
-
-    /// The fraction of the gap between two strategies' losses that the final models closed: 0 at the first
+    /// The fraction of the gap between two strategies' losses that the final model closed: 0 at the first
     /// strategy's loss, 1 at the second's.
-    pub fn gap_closed(&self, from: &str, to: &str) -> Measured {
-        let (from, to) = (self.level(from), self.level(to));
-        let losses = self.losses();
-        let ways = losses.iter().map(|loss| (from - loss) / (from - to));
-        Measured::mean(&ways.collect::<Vec<_>>())
+    pub fn gap_closed(&self, from: &str, to: &str) -> Option<f64> {
+        let (from, to) = (self.level(from)?, self.level(to)?);
+        Some((from - self.loss) / (from - to))
     }
 }
 
@@ -164,15 +160,40 @@ impl Trained {
         self.runs.iter().filter(|run| run.is_sound())
     }
 
-    /// The mean of a quantity over the runs that have it.
-    pub fn mean(&self, of: impl Fn(&Run) -> Option<f64>) -> Measured {
-        let values = self.sound().filter_map(of);
-        Measured::mean(&values.filter(|v| v.is_finite()).collect::<Vec<_>>())
+    /// A quantity of every run. A run that diverged has none.
+    pub fn numbers(&self, of: impl Fn(&Run) -> Option<f64>) -> Sample {
+        let value = |run: &Run| of(run).filter(|_| run.is_sound());
+        Sample::Numbers(self.runs.iter().map(value).collect())
     }
 
-    /// The share of runs with a property.
-    pub fn share(&self, of: impl Fn(&Run) -> bool) -> Measured {
-        Measured::share(&self.sound().map(of).collect::<Vec<_>>())
+    /// Whether every run has a property. A run that diverged has not.
+    pub fn hits(&self, of: impl Fn(&Run) -> bool) -> Sample {
+        Sample::Hits(
+            self.runs
+                .iter()
+                .map(|run| run.is_sound() && of(run))
+                .collect(),
+        )
+    }
+
+    /// The median of a quantity over the runs that have it; NaN if none has.
+    pub fn median(&self, of: impl Fn(&Run) -> Option<f64>) -> f64 {
+        let values: Vec<f64> = self
+            .sound()
+            .filter_map(of)
+            .filter(|v| v.is_finite())
+            .collect();
+        median(&values)
+    }
+
+    /// The median over runs of the fraction of a gap that the final models closed.
+    pub fn gap_closed(&self, from: &str, to: &str) -> f64 {
+        self.median(|run| run.exam()?.gap_closed(from, to))
+    }
+
+    /// The median over runs of a strategy's loss in the exam.
+    pub fn level(&self, strategy: &str) -> f64 {
+        self.median(|run| run.exam()?.level(strategy))
     }
 
     /// Thousands of sequences seen by a step.

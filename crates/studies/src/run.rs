@@ -4,15 +4,18 @@ use induct::measure::{BuiltIn, Column, KL_STRATEGY, KL_TRUTH};
 use induct::probe::{Drop, IN_DISTRIBUTION, Phase, median};
 use induct::run::{Ended, Recording};
 
+use crate::results::Exam;
+
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     kept: Recording,
+    exam: Option<Exam>,
 }
 
 impl From<Recording> for Run {
     fn from(kept: Recording) -> Self {
-        Self { kept }
+        Self { kept, exam: None }
     }
 }
 
@@ -55,6 +58,16 @@ impl Run {
     /// Its records, snapshots and summary.
     pub fn recording(&self) -> &Recording {
         &self.kept
+    }
+
+    /// The run with the result of its exam.
+    pub(crate) fn examined(self, exam: Option<Exam>) -> Self {
+        Self { exam, ..self }
+    }
+
+    /// The exam of its final model; `None` for a run that diverged.
+    pub fn exam(&self) -> Option<&Exam> {
+        self.exam.as_ref()
     }
 
     /// Whether it completed.

@@ -1,56 +1,111 @@
-//! Statistics over seeds: means with 95 % intervals, shares, rank correlations.
+//! Statistics over seeds: medians and shares with exact binomial intervals, rank correlations.
+//!
+//! Neither interval assumes a distribution, neither can leave the range of what was measured, and a run
+//! without the event that is measured counts, as the worst value there is.
 
-use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
+use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF};
 
-/// A number with its 95 % interval.
+/// What was measured on the runs of an experiment, one value per seed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sample {
+    /// A number per run; `None` for a run in which the measured event did not occur.
+    Numbers(Vec<Option<f64>>),
+    /// Whether each run has a property.
+    Hits(Vec<bool>),
+}
+
+impl Sample {
+    /// The number of seeds.
+    pub fn seeds(&self) -> usize {
+        match self {
+            Sample::Numbers(values) => values.len(),
+            Sample::Hits(hits) => hits.len(),
+        }
+    }
+}
+
+/// A median or a share, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The number: a mean over seeds, or a share of them.
+    /// The median over seeds, or the share of seeds. Infinite if the event is missing in most runs, NaN
+    /// without runs.
     pub effect: f64,
-    /// Its ends; `None` for a single seed.
+    /// The ends of the interval; `None` if there are too few seeds for one.
     pub interval: Option<[f64; 2]>,
     /// The number of seeds.
     pub seeds: usize,
+    /// The number of runs in which the measured event did not occur.
+    pub missing: usize,
 }
 
-/// The probability outside the interval, on either side.
-const TAIL: f64 = 0.025;
+/// The probability that an interval of a single look misses the truth.
+pub const ERROR: f64 = 0.05;
+
+/// The fewest seeds for which the median has a 95 % interval: outside the range of five values lies the
+/// median with probability 2/2⁵, more than 5 %.
+pub const FEWEST: usize = 6;
 
 impl Measured {
-    /// The mean over seeds, with Student's t interval. It is NaN if any value is.
-    pub fn mean(values: &[f64]) -> Self {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let spread: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        let law = StudentsT::new(0.0, 1.0, count - 1.0).ok();
-        let half = law
-            .map(|law| law.inverse_cdf(1.0 - TAIL) * (spread / (count - 1.0) / count).sqrt())
-            .filter(|half| half.is_finite());
-        Self {
-            effect: mean,
-            interval: half.map(|half| [mean - half, mean + half]),
-            seeds: values.len(),
+    /// The median (or share) of a sample, with an interval that misses the truth with probability `error` at
+    /// most. Runs without the event count as `worst`.
+    pub fn of(sample: &Sample, worst: f64, error: f64) -> Self {
+        match sample {
+            Sample::Hits(hits) => Self::share(hits, error),
+            Sample::Numbers(values) => {
+                let counted = |value: &Option<f64>| value.filter(|v| !v.is_nan()).unwrap_or(worst);
+                let counted: Vec<f64> = values.iter().map(counted).collect();
+                let missing = values.iter().filter(|v| v.is_none_or(f64::is_nan)).count();
+                Self {
+                    missing,
+                    ..Self::median(&counted, error)
+                }
+            }
         }
     }
 
-    /// The share of seeds with a property, with the Clopper–Pearson interval.
-    pub fn share(holds: &[bool]) -> Self {
-        let (count, hits) = (holds.len(), holds.iter().filter(|&&hit| hit).count());
-        let (n, h) = (count as f64, hits as f64);
+    /// The median, with the interval of the sign test: the ends are order statistics. Fewer than [`FEWEST`]
+    /// values have none.
+    pub fn median(values: &[f64], error: f64) -> Self {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let middle = match count {
+            0 => f64::NAN,
+            n if n % 2 == 1 => sorted[n / 2],
+            // Equal infinities have no difference.
+            n if sorted[n / 2 - 1] == sorted[n / 2] => sorted[n / 2],
+            n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+        };
+        Self {
+            effect: middle,
+            interval: rank_of_the_end(count, error).map(|at| [sorted[at], sorted[count - 1 - at]]),
+            seeds: count,
+            missing: 0,
+        }
+    }
+
+    /// The share of seeds with a property, with the interval of Clopper and Pearson.
+    pub fn share(hits: &[bool], error: f64) -> Self {
+        let count = hits.len();
+        let (n, h) = (count as f64, hits.iter().filter(|&&hit| hit).count() as f64);
         let quantile = |a: f64, b: f64, at: f64| Beta::new(a, b).map(|law| law.inverse_cdf(at));
-        let low = quantile(h, n - h + 1.0, TAIL).unwrap_or(0.0);
-        let high = quantile(h + 1.0, n - h, 1.0 - TAIL).unwrap_or(1.0);
+        let low = quantile(h, n - h + 1.0, 0.5 * error).unwrap_or(0.0);
+        let high = quantile(h + 1.0, n - h, 1.0 - 0.5 * error).unwrap_or(1.0);
         Self {
             effect: h / n,
-            interval: (count > 1).then_some([low, high]),
+            interval: (count >= FEWEST).then_some([low, high]),
             seeds: count,
+            missing: 0,
         }
     }
+}
 
-    /// Half the width of the interval, for bars and bands; zero if there is none.
-    pub fn half_width(&self) -> f64 {
-        self.interval.map_or(0.0, |[low, high]| 0.5 * (high - low))
-    }
+/// The largest index at which the sorted values can end an interval of the median from below: the median lies
+/// below that value with probability `error` / 2 at most.
+fn rank_of_the_end(count: usize, error: f64) -> Option<usize> {
+    let law = Binomial::new(0.5, count as u64).ok()?;
+    let fits = |at: &usize| law.cdf(*at as u64) <= 0.5 * error;
+    (0..count / 2).take_while(fits).last()
 }
 
 /// Ranks, counted from 1; ties share their mean rank.
@@ -61,15 +116,21 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// Spearman's rank correlation, between −1 and 1; NaN if either list is constant.
-pub fn rank_correlation(x: &[f64], y: &[f64]) -> f64 {
-    let (x, y) = (ranks(x), ranks(y));
-    let middle = 0.5 * (x.len() as f64 + 1.0);
-    let product = |a: &[f64], b: &[f64]| -> f64 {
-        let terms = a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle));
-        terms.sum()
+/// Spearman's rank correlation, between −1 and 1; `None` if either list is constant.
+pub fn rank_correlation(x: &[f64], y: &[f64]) -> Option<f64> {
+    correlation(&ranks(x), &ranks(y))
+}
+
+/// Pearson's correlation, between −1 and 1; `None` if either list is constant.
+pub fn correlation(x: &[f64], y: &[f64]) -> Option<f64> {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (middle_x, middle_y) = (mean(x), mean(y));
+    let product = |a: &[f64], at: f64, b: &[f64], bt: f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - at) * (b - bt)).sum()
     };
-    product(&x, &y) / (product(&x, &x) * product(&y, &y)).sqrt()
+    let size = product(x, middle_x, x, middle_x) * product(y, middle_y, y, middle_y);
+    let found = product(x, middle_x, y, middle_y) / size.sqrt();
+    found.is_finite().then(|| found.clamp(-1.0, 1.0))
 }
 
 #[cfg(test)]
@@ -77,44 +138,82 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_of_means_are_students() {
-        // SciPy 1.17.1: stats.t.interval(0.95, 4, loc=3, scale=stats.sem([1, 2, 3, 4, 5]))
-        let Measured {
-            effect, interval, ..
-        } = Measured::mean(&[1.0, 2.0, 3.0, 4.0, 5.0]);
-        let [low, high] = interval.unwrap();
-        assert_eq!(effect, 3.0);
-        assert!((low - 1.0367568385224428).abs() < 1e-9, "{low}");
-        assert!((high - 4.963243161477557).abs() < 1e-9, "{high}");
-        assert_eq!(Measured::mean(&[2.0]).interval, None);
-        assert_eq!(Measured::mean(&[2.0, 2.0]).interval, Some([2.0, 2.0]));
-        assert_eq!(Measured::mean(&[2.0, f64::NAN]).interval, None);
+    fn intervals_of_medians_end_at_order_statistics() {
+        let values: Vec<f64> = (1..=20).map(f64::from).collect();
+        // SciPy 1.17.1: stats.binom.cdf([4, 5], 20, 0.5) = [0.0059, 0.0207], stats.binom.cdf(6, …) = 0.0577
+        assert_eq!(Measured::median(&values, 0.05).interval, Some([6.0, 15.0]));
+        assert_eq!(
+            Measured::median(&values, 0.0125).interval,
+            Some([5.0, 16.0])
+        );
+        assert_eq!(Measured::median(&values, 0.05).effect, 10.5);
+        let ten = Measured::median(&values[..10], 0.0125);
+        assert_eq!(ten.interval, Some([1.0, 10.0]));
+        assert_eq!(
+            Measured::median(&values[..FEWEST], ERROR).interval,
+            Some([1.0, 6.0])
+        );
+        assert_eq!(
+            Measured::median(&values[..FEWEST - 1], ERROR).interval,
+            None
+        );
+        assert!(Measured::median(&[], ERROR).effect.is_nan());
+    }
+
+    #[test]
+    fn intervals_of_medians_cover_the_median() {
+        // All orders of 8 signs around the median are equally likely: count those whose range has it inside.
+        let covered = (0..1_u32 << 8).filter(|signs| {
+            let values: Vec<f64> = (0..8)
+                .map(|at| if signs >> at & 1 == 1 { 1.0 } else { -1.0 })
+                .collect();
+            let [low, high] = Measured::median(&values, ERROR).interval.unwrap();
+            low <= 0.0 && 0.0 <= high
+        });
+        assert_eq!(covered.count(), 256 - 2);
+    }
+
+    #[test]
+    fn runs_without_the_event_count_as_the_worst() {
+        let sample = Sample::Numbers(vec![Some(1.0), None, Some(3.0), Some(2.0), None, None]);
+        let late = Measured::of(&sample, f64::INFINITY, ERROR);
+        assert_eq!(
+            (late.effect, late.missing, late.seeds),
+            (f64::INFINITY, 3, 6)
+        );
+        assert_eq!(late.interval, Some([1.0, f64::INFINITY]));
+        let low = Measured::of(&sample, f64::NEG_INFINITY, ERROR);
+        assert_eq!(low.interval, Some([f64::NEG_INFINITY, 3.0]));
     }
 
     #[test]
     fn intervals_of_shares_are_clopper_and_pearsons() {
         // 20 out of 20: the lower end is the twentieth root of 0.025.
-        let [low, high] = Measured::share(&[true; 20]).interval.unwrap();
+        let [low, high] = Measured::share(&[true; 20], 0.05).interval.unwrap();
         assert!((low.powi(20) - 0.025).abs() < 1e-9, "{low}");
         assert_eq!(high, 1.0);
         // SciPy 1.17.1: stats.binomtest(3, 10).proportion_ci(method="exact")
         let mut some = [false; 10];
         some[..3].fill(true);
-        let [low, high] = Measured::share(&some).interval.unwrap();
+        let [low, high] = Measured::share(&some, 0.05).interval.unwrap();
         assert!((low - 0.06673951117773447).abs() < 1e-8, "{low}");
         assert!((high - 0.652452850060008).abs() < 1e-8, "{high}");
+        assert_eq!(Measured::share(&[true; 5], 0.05).interval, None);
     }
 
     #[test]
     fn ranks_correlate() {
         let x = [0.0, 1.0, 2.0, 3.0];
-        assert_eq!(rank_correlation(&x, &[9.0, 7.0, 5.0, -1.0]), -1.0);
+        assert_eq!(rank_correlation(&x, &[9.0, 7.0, 5.0, -1.0]), Some(-1.0));
         // SciPy 1.17.1: stats.spearmanr([0, 1, 2, 3], [1, 1, 2, 0])
-        let with_ties = rank_correlation(&x, &[1.0, 1.0, 2.0, 0.0]);
+        let with_ties = rank_correlation(&x, &[1.0, 1.0, 2.0, 0.0]).unwrap();
         assert!(
             (with_ties + 0.3162277660168379).abs() < 1e-12,
             "{with_ties}"
         );
-        assert!(rank_correlation(&x, &[1.0; 4]).is_nan());
+        assert_eq!(rank_correlation(&x, &[1.0; 4]), None);
+        // SciPy 1.17.1: stats.pearsonr([0, 1, 2, 3], [1, 3, 2, 6])
+        let line = correlation(&x, &[1.0, 3.0, 2.0, 6.0]).unwrap();
+        assert!((line - 0.8366600265340756).abs() < 1e-12, "{line}");
     }
 }

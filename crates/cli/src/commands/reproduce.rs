@@ -1,17 +1,15 @@
 //! `induct reproduce`: the paper's figures and claims, trained, drawn and decided.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Args;
-use induct::probe::Instruments;
 use induct::train::{Recipe, many};
 use induct_store::{How, Mark, OutputFolder, RunFolder, StoreError};
 use induct_studies::{
-    Changes, Decided, Drawn, Experiment, Making, PaperFigure, Results, Run, Scale, Selection,
-    report,
+    Changes, Decided, Drawn, Experiment, Making, Refused, Reproduction, Results, Run, STUDIES,
+    Scale, Study, StudyFigure, protocol, report,
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -31,13 +29,17 @@ const MARK: Mark = Mark {
     holds: "report of `induct reproduce`",
 };
 
-/// Train everything, draw every figure of the paper and decide every claim, in one report
+/// Train everything, draw every figure of a study and decide every claim, in one report
 #[derive(Args)]
 pub struct Arguments {
-    /// A few seeds per experiment, about two minutes on two cores; the default
+    /// The study to reproduce
+    #[arg(value_name = "NAME", default_value = STUDIES[0].name, value_parser = study_named)]
+    study: &'static Study,
+    /// A few seeds per experiment, less than two minutes on two cores; the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// At least twenty seeds per claim, about a quarter of an hour on two cores
+    /// Batches of seeds until every core part of a claim is decided, in all variants; at most 40 minutes on
+    /// two cores
     #[arg(long)]
     full: bool,
     /// Only these figures and claims, by number or name, separated by commas: 1, phases, C5, …
@@ -46,70 +48,83 @@ pub struct Arguments {
     /// Train this many seeds per experiment instead
     #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1000))]
     seeds: Option<u64>,
+    /// The first seed of every experiment; the study's own if not given
+    #[arg(long, value_name = "N", value_parser = numbers::whole_within(0..=1_000_000_000))]
+    first_seed: Option<u64>,
     /// Override one key of every recipe, such as train.batch=128; may be repeated
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Folder of the report; runs that it holds already are not trained again
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
-    /// Print {"claims": [{"id", "verdict", "effect", "interval", "seeds", "parts", …}, …]}, as in claims.json
+    /// Print {"claims": [{"id", "verdicts", "parts", …}, …]}, as in claims.json
     #[arg(long)]
     json: bool,
+    /// Print the protocol (every claim's measures, limits and their reasons) and train nothing
+    #[arg(long, conflicts_with_all = ["full", "quick", "only", "seeds", "first_seed", "set", "json"])]
+    protocol: bool,
     #[command(flatten)]
     threads: Threads,
 }
 
+fn study_named(name: &str) -> Result<&'static Study, String> {
+    Study::named(name).ok_or_else(|| {
+        let known = STUDIES
+            .iter()
+            .map(|study| format!("{} ({})", study.name, study.about));
+        format!(
+            "no such study; the studies are {}",
+            known.collect::<Vec<_>>().join(", ")
+        )
+    })
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let started = Instant::now();
-    let selection = select(&arguments.only)?;
-    let scale = match arguments.full {
-        true => Scale::Full,
-        false => Scale::Quick,
-    };
-    let changes = Changes {
-        seeds: arguments.seeds,
-        set: arguments.set.clone(),
-    };
-    let is_seed = |set: &&String| {
-        set.trim_start().starts_with("seeds.init") || set.trim_start().starts_with("seeds.data")
-    };
-    if let Some(seed) = arguments.set.iter().find(is_seed) {
-        return Err(Failure::mistake(format!(
-            "--set {seed}: every experiment runs with seeds 0, 1, …; choose how many with --seeds"
-        )));
+    if arguments.protocol {
+        return print(&protocol(arguments.study));
     }
-    let experiments = selection
-        .experiments(scale, &changes)
-        .map_err(|unsound| Failure::mistake(unsound.to_string()))?;
+    let started = Instant::now();
+    let mut reproduction = plan(arguments)?;
     let interrupt = Interrupt::watch()?;
     let folder = OutputFolder::claim(&arguments.out, MARK)
         .map_err(|error| Failure::from(error).with_advice("choose another --out"))?;
     arguments.threads.run(|| {
         let resumed = !folder.names("runs")?.is_empty();
-        let runs = train_all(&folder, experiments, &interrupt)?;
-        note("examining the final models, drawing the figures");
-        let results = Results::new(runs)?;
+        for experiment in &reproduction.experiments {
+            let name = format!("recipes/{}.toml", experiment.id);
+            folder.write(&name, experiment.recipe.to_toml().as_bytes())?;
+        }
+        let mut results = Results::new(&reproduction.experiments)?;
+        loop {
+            let batch = Batch::new(&folder, &reproduction, &results)?;
+            let runs = batch.train(&interrupt)?;
+            note("examining the final models");
+            for (index, runs) in runs.into_iter().enumerate() {
+                results.add(index, runs)?;
+            }
+            if !reproduction.extend(&results) {
+                break;
+            }
+            note("some claims are undecided: training more seeds");
+        }
+        note("deciding the claims, drawing the figures");
         let (claims, figures) = rayon::join(
-            || {
-                let claims = selection.claims.par_iter().with_max_len(1);
-                claims
-                    .map(|claim| claim.decide(&results))
-                    .collect::<Vec<Decided>>()
-            },
-            || draw_all(&folder, &selection.figures, &results),
+            || reproduction.decide(&results),
+            || draw_all(&folder, &reproduction.figures, &results),
         );
         let figures = figures?;
-        let json = json!({ "claims": claims });
+        let json = json!({ "study": reproduction.study().name, "claims": claims });
         folder.write("claims.json", format!("{json:#}\n").as_bytes())?;
         let making = Making {
             command: command_line(arguments),
+            full: arguments.full,
             seconds: started.elapsed().as_secs_f64(),
             resumed,
             machine: machine(),
             version: env!("CARGO_PKG_VERSION"),
         };
-        let page = report(&results, &figures, &claims, &making);
+        let page = report(&reproduction, &results, &figures, &claims, &making);
         folder.write("index.html", page.as_bytes())?;
         match arguments.json {
             true => print_json(&json),
@@ -118,37 +133,59 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
+/// What is to be reproduced.
+fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
+    let scale = match arguments.full {
+        true => Scale::Full,
+        false => Scale::Quick,
+    };
+    if let Some(seed) = arguments
+        .set
+        .iter()
+        .find(|set| set.trim_start().starts_with("seeds"))
+    {
+        return Err(Failure::mistake(format!(
+            "--set {seed}: every run has its own seed; choose them with --first-seed and --seeds"
+        )));
+    }
+    let study = arguments.study;
+    let changes = Changes {
+        seeds: arguments.seeds,
+        first_seed: arguments.first_seed.unwrap_or(study.first_seed),
+        set: arguments.set.clone(),
+    };
+    let planned = Reproduction::new(study, &arguments.only, scale, &changes);
+    planned.map_err(|refused| match refused {
+        Refused::Unsound(unsound) => Failure::mistake(unsound.to_string()),
+        Refused::Unknown(_) => {
+            let figures = study
+                .figures
+                .iter()
+                .map(|f| format!("{} {}", f.number, f.id));
+            let claims = study.claims().into_iter().map(|claim| claim.id);
+            Failure::mistake(format!(
+                "--only {refused}; the figures are {}; the claims are {}",
+                figures.collect::<Vec<_>>().join(", "),
+                claims.collect::<Vec<_>>().join(", ")
+            ))
+        }
+    })
+}
+
 /// Draws figures and writes their files.
 fn draw_all<'a>(
     folder: &OutputFolder,
-    figures: &[&'a PaperFigure],
+    figures: &[&'a StudyFigure],
     results: &Results,
-) -> Result<Vec<(&'a PaperFigure, Drawn)>, Failure> {
+) -> Result<Vec<(&'a StudyFigure, Drawn)>, Failure> {
     let figures = figures.par_iter().with_max_len(1);
     let drawn = figures.map(|figure| {
-        let drawn = figure.draw(results);
+        let drawn = (figure.draw)(results);
         let name = format!("figures/{}", figure.file());
         write_figure(folder, &name, &drawn.figure, WIDTH)?;
         Ok((*figure, drawn))
     });
     drawn.collect()
-}
-
-/// The figures and claims that `--only` asks for.
-fn select(names: &[String]) -> Result<Selection, Failure> {
-    if names.is_empty() {
-        return Ok(Selection::all());
-    }
-    Selection::only(names).map_err(|unknown| {
-        let all = Selection::all();
-        let figures = all.figures.iter().map(|f| format!("{} {}", f.number, f.id));
-        let claims = all.claims.iter().map(|claim| claim.id);
-        Failure::mistake(format!(
-            "--only {unknown}: no such figure or claim; the figures are {}; the claims are {}",
-            figures.collect::<Vec<_>>().join(", "),
-            claims.collect::<Vec<_>>().join(", ")
-        ))
-    })
 }
 
 /// Width of figures in files, in pixels; PNGs have twice as many.
@@ -157,6 +194,9 @@ const WIDTH: u32 = 1000;
 /// The command that makes this report again.
 fn command_line(arguments: &Arguments) -> String {
     let mut command = String::from("induct reproduce");
+    if arguments.study.name != STUDIES[0].name {
+        command += &format!(" {}", arguments.study.name);
+    }
     if arguments.full {
         command += " --full";
     }
@@ -165,6 +205,9 @@ fn command_line(arguments: &Arguments) -> String {
     }
     if let Some(seeds) = arguments.seeds {
         command += &format!(" --seeds {seeds}");
+    }
+    if let Some(first) = arguments.first_seed {
+        command += &format!(" --first-seed {first}");
     }
     for set in &arguments.set {
         command += &format!(" --set '{set}'");
@@ -185,80 +228,125 @@ fn machine() -> String {
 /// The claims in words, one line per claim.
 fn in_words(claims: &[Decided], folder: &OutputFolder, seconds: f64) -> String {
     let mut text = String::new();
+    if let Some(claim) = claims.first() {
+        let variants = claim.verdicts.iter().map(|v| format!("{:<14}", v.variant));
+        text += &format!("     {}\n", variants.collect::<String>());
+    }
     for claim in claims {
-        let digits = |x: f64| format!("{x:.3}");
-        let effect = claim.effect.map_or("-".into(), digits);
-        let interval = claim.interval.map(|ends| ends.map(digits).join(", "));
-        text += &format!(
-            "{:<4} {:<14} {effect:>8} [{}], {}: {}\n",
-            claim.id,
-            claim.verdict.name(),
-            interval.unwrap_or_default(),
-            count(claim.seeds, "seed"),
-            claim.title
-        );
+        let verdicts = claim
+            .verdicts
+            .iter()
+            .map(|v| format!("{:<14}", v.verdict.name()));
+        let verdicts: String = verdicts.collect();
+        text += &format!("{:<4} {verdicts}{}\n", claim.id, claim.title);
     }
     let page = folder.file("index.html");
     text + &format!("{} in {seconds:.0} s\n", page.display())
 }
 
-/// Trains the runs that are missing; returns all runs by experiment.
-fn train_all(
-    folder: &OutputFolder,
-    experiments: Vec<Experiment>,
-    interrupt: &Interrupt,
-) -> Result<Vec<(Experiment, Vec<Run>)>, Failure> {
-    let mut tasks = Vec::new();
-    let mut runs: Vec<Vec<Option<Run>>> = Vec::new();
-    for (index, experiment) in experiments.iter().enumerate() {
-        let recipe = &experiment.recipe;
-        folder.write(
-            &format!("recipes/{}.toml", experiment.id),
-            recipe.to_toml().as_bytes(),
-        )?;
-        let effort = recipe.train.batch as f64 * recipe.model()?.multiplications();
-        let mut there = Vec::new();
-        for seed in 0..experiment.seeds {
-            let path = run_path(folder, experiment, seed);
-            there.push(finished_run(&path, &experiment.with_seed(seed)));
+/// The runs that a reproduction needs next.
+struct Batch<'a> {
+    folder: &'a OutputFolder,
+    experiments: &'a [Experiment],
+    /// By experiment, the index of each run and the run itself if it is there already.
+    runs: Vec<Vec<(u64, Option<Run>)>>,
+    tasks: Vec<Task>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(
+        folder: &'a OutputFolder,
+        reproduction: &'a Reproduction,
+        results: &Results,
+    ) -> Result<Self, Failure> {
+        let experiments = &reproduction.experiments;
+        let (mut runs, mut tasks) = (Vec::new(), Vec::new());
+        let missing = reproduction.missing(results);
+        for (index, (experiment, range)) in experiments.iter().zip(missing).enumerate() {
+            let recipe = &experiment.recipe;
+            let effort = recipe.train.batch as f64 * recipe.model()?.multiplications();
+            let there = |run: u64| {
+                let path = run_path(folder, experiment, run);
+                (run, finished_run(&path, &experiment.recipe(run)))
+            };
+            let there: Vec<(u64, Option<Run>)> = range.map(there).collect();
+            let missing = there.iter().filter(|(_, found)| found.is_none());
+            tasks.extend(missing.map(|&(run, _)| Task {
+                experiment: index,
+                run,
+                steps: recipe.train.steps,
+                effort,
+            }));
+            runs.push(there);
         }
-        let missing = (0..experiment.seeds).filter(|&seed| there[seed as usize].is_none());
-        tasks.extend(missing.map(|seed| Task {
-            experiment: index,
-            seed,
-            steps: recipe.train.steps,
-            effort,
-        }));
-        runs.push(there);
+        // The longest first, so that no long run is left for the end.
+        tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
+        Ok(Self {
+            folder,
+            experiments,
+            runs,
+            tasks,
+        })
     }
-    // The longest first, so that no long run is left for the end.
-    tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
-    let progress = Progress::new(&experiments, &tasks);
-    // All seeds of an experiment are measured with the same instruments.
-    let mut instruments: Vec<Option<Arc<Instruments>>> = Vec::new();
-    for (index, experiment) in experiments.iter().enumerate() {
-        let needed = tasks.iter().any(|task| task.experiment == index);
-        let made = needed.then(|| Instruments::new(&experiment.recipe).map(Arc::new));
-        instruments.push(made.transpose()?);
-    }
-    let stopped = AtomicUsize::new(0);
-    let train = |index: usize| -> Result<Option<Run>, Failure> {
-        let task = &tasks[index];
-        let experiment = &experiments[task.experiment];
-        if interrupt.asked() {
-            stopped.fetch_add(1, Ordering::Relaxed);
-            return Ok(None);
+
+    /// Trains the runs that are missing; returns all runs by experiment.
+    fn train(self, interrupt: &Interrupt) -> Result<Vec<Vec<Run>>, Failure> {
+        let progress = Progress::new(self.experiments, &self.tasks);
+        let stopped = AtomicUsize::new(0);
+        let train = |index: usize| -> Result<Option<Run>, Failure> {
+            if interrupt.asked() {
+                stopped.fetch_add(1, Ordering::Relaxed);
+                return Ok(None);
+            }
+            let trained = self.train_one(&self.tasks[index], &progress, interrupt)?;
+            if trained.is_none() {
+                stopped.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(trained)
+        };
+        let trained = many(self.tasks.len(), train)
+            .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+        progress.finish();
+        let mut runs = self.runs;
+        for (task, run) in self.tasks.iter().zip(trained) {
+            let (_, place) = runs[task.experiment]
+                .iter_mut()
+                .find(|(index, _)| *index == task.run)
+                .expect("tasks are runs that are missing");
+            *place = run?;
         }
-        let (recipe, path) = (
-            experiment.with_seed(task.seed),
-            run_path(folder, experiment, task.seed),
-        );
+        match stopped.into_inner() {
+            0 => {
+                let complete =
+                    |runs: Vec<(u64, Option<Run>)>| runs.into_iter().filter_map(|(_, run)| run);
+                Ok(runs
+                    .into_iter()
+                    .map(|runs| complete(runs).collect())
+                    .collect())
+            }
+            stopped => Err(Failure::Interrupted(format!(
+                "stopped with {} unfinished; run the same command again to continue",
+                count(stopped, "run")
+            ))),
+        }
+    }
+
+    /// Trains one run; `None` if it was interrupted.
+    fn train_one(
+        &self,
+        task: &Task,
+        progress: &Progress,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Run>, Failure> {
+        let experiment = &self.experiments[task.experiment];
+        let recipe = experiment.recipe(task.run);
+        let path = run_path(self.folder, experiment, task.run);
         progress.begin(task);
         let session = Session {
             recipe: &recipe,
             path: &path,
             how: How::Replace,
-            instruments: instruments[task.experiment].clone(),
+            instruments: None,
             interrupt,
         };
         let mut last = 0;
@@ -267,7 +355,6 @@ fn train_all(
             last = now.step;
         })?;
         if let Outcome::Stopped(_) = outcome {
-            stopped.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
         // Report what the disk holds, not what memory holds.
@@ -276,28 +363,16 @@ fn train_all(
             progress.done(task, run);
         }
         Ok(run)
-    };
-    let trained = many(tasks.len(), train)
-        .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
-    progress.finish();
-    for (task, run) in tasks.iter().zip(trained) {
-        runs[task.experiment][task.seed as usize] = run?;
     }
-    let stopped = stopped.into_inner();
-    if stopped > 0 {
-        return Err(Failure::Interrupted(format!(
-            "stopped with {} unfinished; run the same command again to continue",
-            count(stopped, "run")
-        )));
-    }
-    let complete = |runs: Vec<Option<Run>>| runs.into_iter().flatten().collect();
-    let runs = runs.into_iter().map(complete);
-    Ok(experiments.into_iter().zip(runs).collect())
 }
 
-/// The folder of a seed's run.
-fn run_path(folder: &OutputFolder, experiment: &Experiment, seed: u64) -> PathBuf {
-    folder.file(&format!("runs/{}/{seed:03}", experiment.id))
+/// The folder of a run, by its seed.
+fn run_path(folder: &OutputFolder, experiment: &Experiment, run: u64) -> PathBuf {
+    folder.file(&format!(
+        "runs/{}/{:03}",
+        experiment.id,
+        experiment.seed(run)
+    ))
 }
 
 /// The finished run in a folder, if it is intact and this program would repeat it to the byte.

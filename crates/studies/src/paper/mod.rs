@@ -3,5 +3,48 @@
 pub mod chapter;
 pub mod ledger;
 
-pub(crate) mod claims;
-pub(crate) mod figures;
+mod claims;
+mod experiments;
+mod figures;
+mod story;
+
+use crate::study::{Study, Text, Variant};
+
+/// The paper as a study.
+pub static STUDY: Study = Study {
+    name: "paper",
+    title: "Statistical induction heads, reproduced",
+    about: "The Evolution of Statistical Induction Heads: In-Context Learning Markov Chains (2024)",
+    variants: &[
+        Variant {
+            name: "printed",
+            about: "what the text says: no norm, positions that meet the key, a learning rate of 3e-5 for \
+                    80,000 steps; the minimal model by SGD at 2e-3; trigrams at 3e-2",
+        },
+        Variant {
+            name: "released",
+            about: "what the authors' code trains: layer norm, dropout, positions that meet the query, a \
+                    projection after every head, uniform starts, a rate of 5e-4 for 2,000 steps (4,000 with \
+                    three states)",
+        },
+        Variant {
+            name: "recommended",
+            about: "ours: the text's model at a rate of 1e-3, which shows the same in a twentieth of the \
+                    steps",
+        },
+    ],
+    experiments: experiments::EXPERIMENTS,
+    questions: claims::QUESTIONS,
+    claims: claims::CLAIMS,
+    figures: figures::FIGURES,
+    first_seed: 1000,
+    text: Text {
+        lead: "Every figure and every claim of <cite>The Evolution of Statistical Induction Heads: In-Context \
+               Learning Markov Chains</cite> (Edelman, Edelman, Goel, Malach, Tsilivis, 2024), trained anew: as \
+               the text says, as the authors' code does, and as we recommend.",
+        found: story::found,
+        theory: story::theory,
+        choices: include_str!("choices.html"),
+        protocol: include_str!("protocol.md"),
+    },
+};

@@ -39,7 +39,7 @@ pub(super) fn table(results: &Results) -> String {
             train.optimizer.lr().unwrap_or(f64::NAN),
             train.batch,
             train.steps,
-            id = escape(&trained.experiment.id),
+            id = escape(trained.experiment.id),
         )
     };
     let heads = [
@@ -67,6 +67,3 @@ pub(super) fn table(results: &Results) -> String {
            together, including measurements. Links lead to complete recipes; <code>induct sweep \
            recipes/main.toml --seeds 10</code> trains one again.</p>\n"
 }
-
-/// Where the paper's text, its figures and its released code disagree, and what we use.
-pub(super) const CHOICES: &str = include_str!("choices.html");

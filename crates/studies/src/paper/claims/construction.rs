@@ -2,65 +2,49 @@
 
 use induct::probe::TestSet;
 use induct::train::Recipe;
+use rayon::prelude::*;
 
-use super::{Limit, Part};
 use crate::results::fresh_set;
-use crate::statistics::Measured;
+use crate::statistics::Sample;
 
 /// Disjoint sets of sequences in place of seeds; one more is used to choose the output map.
 const SETS: u64 = 20;
-const SEQUENCES: u64 = 256;
+const SEQUENCES: u64 = 2048;
 
 /// The scales tried for the output map, in tenths: logits are multiples of the averages.
 const SCALES: std::ops::RangeInclusive<u32> = 1..=80;
 
-/// Measures of the construction, for two and three states.
-pub(super) fn parts() -> Vec<Part> {
-    [2, 3].into_iter().flat_map(parts_with).collect()
+/// A measure of each set.
+fn over_sets(states: usize, strategies: &[&str], measure: impl Fn(&Set) -> f64 + Sync) -> Sample {
+    let of_set = |number| Some(measure(&Set::draw(states, number, strategies)));
+    Sample::Numbers((0..SETS).into_par_iter().map(of_set).collect())
 }
 
-fn parts_with(states: usize) -> Vec<Part> {
-    let spare = Set::draw(states, SETS);
+/// The mean total variation distance between the averages of the second layer and the frequencies of symbols
+/// after earlier occurrences of the last one.
+pub(super) fn apart_from_counts(states: usize) -> Sample {
+    over_sets(states, &[], Set::apart_from_counts)
+}
+
+/// The fraction of the gap between two strategies' losses that it closes, with the best output map.
+pub(super) fn gap_closed(states: usize, from: &str, to: &str) -> Sample {
+    let scale = best_scale(states);
+    let further: &[&str] = if to == "bayes" { &["bayes"] } else { &[] };
+    over_sets(states, further, |set| {
+        let (from, to) = (set.level(from), set.level(to));
+        (from - set.loss(scale)) / (from - to)
+    })
+}
+
+/// The scale of the output map with the smallest loss, on a set of its own.
+fn best_scale(states: usize) -> f64 {
+    let spare = Set::draw(states, SETS, &[]);
     let tenths = SCALES.map(|tenth| 0.1 * f64::from(tenth));
     let by_loss = tenths.map(|scale| (spare.loss(scale), scale));
     let (_, scale) = by_loss
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .expect("the range is not empty");
-    let (mut to_bigram, mut to_bayes, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..SETS {
-        let set = Set::draw(states, number);
-        let [uniform, unigram, bigram, bayes] = set.levels();
-        let loss = set.loss(scale);
-        to_bigram.push((unigram - loss) / (unigram - bigram));
-        to_bayes.push((uniform - loss) / (uniform - bayes));
-        counts.push(set.apart_from_counts());
-    }
-    let what = format!("k = {states}, {SETS} sets of {SEQUENCES} sequences instead of seeds");
-    let scaled = format!("{what}; logits are {scale:.1} times the averages");
-    let part = |what: &str, measure: &str, values: &[f64], limit: Limit| {
-        Part::new(what, measure, Measured::mean(values), limit)
-    };
-    vec![
-        part(
-            &what,
-            "mean total variation distance between the averages of its second layer and the frequencies of \
-             symbols after the current one",
-            &counts,
-            Limit::AtMost(0.05),
-        ),
-        part(
-            &scaled,
-            "fraction of the gap between the unigram and the bigram strategy's loss that it closes",
-            &to_bigram,
-            Limit::AtLeast(0.9),
-        ),
-        part(
-            &scaled,
-            "fraction of the gap between the loss of uniform predictions and of exact Bayes that it closes",
-            &to_bayes,
-            Limit::AtLeast(0.95),
-        ),
-    ]
+    scale
 }
 
 /// The construction whose logits are `scale` times the averages of the second layer.
@@ -80,19 +64,24 @@ struct Set {
 }
 
 impl Set {
-    fn draw(states: usize, number: u64) -> Self {
-        // Numbers beyond those that runs and the exam use.
-        let test = fresh_set(&recipe(states, 1.0), 10 + number, SEQUENCES, true);
+    fn draw(states: usize, number: u64, strategies: &[&str]) -> Self {
+        // Numbers beyond those that runs and exams use, or that the first round used.
+        let test = fresh_set(&recipe(states, 1.0), 100 + number, SEQUENCES, strategies);
         Self {
             states,
             test: test.expect("a valid recipe"),
         }
     }
 
-    /// KL(truth ‖ ·) of uniform, unigram, bigram and Bayes.
-    fn levels(&self) -> [f64; 4] {
-        let levels = self.test.truth_divergences();
-        [1, 2, 3, 4].map(|at| levels[at].last.estimate().mean)
+    /// KL(truth ‖ strategy); NaN for one that was not asked.
+    fn level(&self, strategy: &str) -> f64 {
+        let mut levels = self
+            .test
+            .references()
+            .iter()
+            .zip(self.test.truth_divergences());
+        let found = levels.find(|(of, _)| of.name == strategy);
+        found.map_or(f64::NAN, |(_, kl)| kl.last.estimate().mean)
     }
 
     /// KL(truth ‖ construction).

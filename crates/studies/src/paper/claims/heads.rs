@@ -1,13 +1,18 @@
 //! Claims about what the layers do.
 
-use induct::measure::{
-    DIAGONAL_DOMINANCE, INDUCTION, MATCHING_GAP, ODD_EVEN, POSITIONAL_PROFILE, PREVIOUS_TOKEN,
-    positional_profile,
-};
+use induct::measure::{INDUCTION, ODD_EVEN};
+use induct::model::circuits::positional_scores;
+use induct::model::{InputError, Model};
+use induct::probe::EXAM_SET;
 
-use super::{Claim, Limit, Part, construction};
-use crate::results::Results;
+use super::{
+    LEARNED, MECHANISM, MINIMAL_THREE, MINIMAL_TWO, Runs, THREE_STATES, TWO_STATES, construction,
+    nothing,
+};
+use crate::claim::{Claim, Limit, Part, Role};
+use crate::results::{Results, Trained, fresh_set};
 use crate::run::Run;
+use crate::statistics::Sample;
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
@@ -15,167 +20,426 @@ pub(super) const CLAIMS: &[Claim] = &[
         title: "Layer 1 looks back by one, layer 2 at what followed",
         statement: "At the end of training the first layer attends to the previous token, and the second to \
                     the tokens that followed the current symbol.",
-        place: "figure 2; section 3.1",
+        question: MECHANISM,
         figure: 2,
-        needs: &["main", "three-states"],
-        remark: "With two states, the first layer only needs to know whether one particular symbol came \
-                 before, and that is what it learns (figure 2 gives its attention by symbol), so its mass on \
-                 the previous token stays near one half. With three states, individual runs differ.",
-        check: final_attention,
+        not_run: &[],
+        parts: &[
+            looks_back("k = 2, layer 1", TWO_STATES),
+            looks_back("k = 3, layer 1", THREE_STATES),
+            looks_at_followers("k = 2, layer 2", TWO_STATES),
+            looks_at_followers("k = 3, layer 2", THREE_STATES),
+            looks_back_at_all("k = 2, layer 1", TWO_STATES),
+            looks_back_at_all("k = 3, layer 1", THREE_STATES),
+        ],
+        remark: |results| {
+            let modes = |id: &str| {
+                let trained = results.of(id);
+                let all = trained.sound().filter_map(|run| {
+                    let least = by_symbol(trained, run)?
+                        .into_iter()
+                        .fold(f64::INFINITY, f64::min);
+                    Some(least >= 0.8)
+                });
+                let all: Vec<bool> = all.collect();
+                (all.iter().filter(|&&marked| marked).count(), all.len())
+            };
+            let ((two, of_two), (three, of_three)) = (modes("main"), modes("three-states"));
+            match of_two * of_three {
+                0 => String::new(),
+                _ => format!(
+                    "To tell which of k symbols came before, it is enough to mark k − 1 of them, and runs \
+                     differ in whether they mark all: {two} of {of_two} do with two states, {three} of \
+                     {of_three} with three. Both modes reach the same loss, so the measure asks for k − 1."
+                ),
+            }
+        },
     },
     Claim {
         id: "C10",
         title: "Odd lags outweigh even ones before the second drop",
         statement: "On the way to the solution, the first layer prefers to look back by an odd number of \
                     tokens, in the minimal model and in the transformer.",
-        place: "introduction; section 3.2; figures 3, 4b and 12",
+        question: MECHANISM,
         figure: 4,
-        needs: &["main", "three-states", "minimal", "minimal-three-states"],
-        remark: "In the transformer, the score is small and changes sign late in training.",
-        check: odd_over_even,
-    },
-    Claim {
-        id: "C11",
-        title: "The second layer is learned first",
-        statement: "The second layer learns to match equal symbols before the first layer learns to attend \
-                    to the previous token.",
-        place: "section 3.2; lemma",
-        figure: 4,
-        needs: &["main", "minimal-start"],
-        remark: "For the minimal model, both are read from the weights after each of the first steps. In the \
-                 transformer, the two layers have no common scale: the measure compares when each is \
-                 half-way to its own final value, and individual runs differ widely.",
-        check: second_layer_first,
+        not_run: &[],
+        parts: &[
+            odd_over_even("transformer, k = 2", TWO_STATES),
+            odd_over_even("transformer, k = 3", THREE_STATES),
+            odd_over_even("minimal model, k = 2", MINIMAL_TWO),
+            odd_over_even("minimal model, k = 3", MINIMAL_THREE),
+        ],
+        remark: nothing,
     },
     Claim {
         id: "C15",
         title: "The hand-made transformer counts bigrams",
         statement: "Two layers with weights set by hand compute bigram frequencies; with the footnote's \
                     output map, their loss is close to that of exact Bayes.",
-        place: "section 2.3, proposition and footnote",
+        question: LEARNED,
         figure: 11,
-        needs: &[],
-        remark: "The output map was chosen on a separate set of sequences. The averages equal the \
-                 frequencies up to rounding, except that the first symbol is counted one extra time if it is \
-                 also the last one.",
-        check: |_| construction::parts(),
+        not_run: &[],
+        parts: &[
+            counts("k = 2, 20 sets of sequences instead of seeds", |_, _| {
+                construction::apart_from_counts(2)
+            }),
+            counts("k = 3, 20 sets of sequences instead of seeds", |_, _| {
+                construction::apart_from_counts(3)
+            }),
+            near_bayes("k = 2, 20 sets of sequences instead of seeds", |_, _| {
+                construction::gap_closed(2, "uniform", "bayes")
+            }),
+            near_bayes("k = 3, 20 sets of sequences instead of seeds", |_, _| {
+                construction::gap_closed(3, "uniform", "bayes")
+            }),
+            near_bigram("k = 2, 20 sets of sequences instead of seeds", |_, _| {
+                construction::gap_closed(2, "unigram", "bigram")
+            }),
+            near_bigram("k = 3, 20 sets of sequences instead of seeds", |_, _| {
+                construction::gap_closed(3, "unigram", "bigram")
+            }),
+        ],
+        remark: |_| {
+            "The output map was chosen on a separate set of sequences. The averages equal the frequencies up \
+             to rounding, except that the first symbol is counted one extra time if it is also the last one."
+                .into()
+        },
+    },
+    Claim {
+        id: "C18",
+        title: "Position acts alike on all symbols during most of training",
+        statement: "In the first layer, the attention that position alone gives to each lag is similar \
+                    whatever the symbol, during most of training.",
+        question: MECHANISM,
+        figure: 12,
+        not_run: &[],
+        parts: &[
+            alike("k = 2", TWO_STATES),
+            alike("k = 3", THREE_STATES),
+            alike_at_the_end("k = 2", TWO_STATES),
+            alike_at_the_end("k = 3", THREE_STATES),
+        ],
+        remark: nothing,
+    },
+    Claim {
+        id: "C23",
+        title: "Layer 2 is nearly final while its attention still changes",
+        statement: "When the second drop begins, the second layer's weights already resemble the final ones, \
+                    while its attention still differs, since the first layer does.",
+        question: MECHANISM,
+        figure: 2,
+        not_run: &[],
+        parts: &[
+            nearly_final("k = 2", TWO_STATES),
+            nearly_final("k = 3", THREE_STATES),
+            still_changing("k = 2", TWO_STATES),
+            still_changing("k = 3", THREE_STATES),
+        ],
+        remark: nothing,
     },
 ];
 
-fn final_attention(results: &Results) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (id, what) in [("main", "k = 2"), ("three-states", "k = 3")] {
-        let trained = results.of(id);
-        parts.push(Part::new(
-            format!("{what}, layer 1"),
-            "mean attention to the previous token, at the end",
-            trained.mean(|run| run.best_head(&PREVIOUS_TOKEN, 0)),
-            Limit::AtLeast(0.8),
-        ));
-        parts.push(Part::new(
-            format!("{what}, layer 2"),
-            "mean attention to tokens that followed the current symbol, at the end",
-            trained.mean(|run| run.best_head(&INDUCTION, 1)),
-            Limit::AtLeast(0.8),
-        ));
-        parts.push(Part::new(
-            format!("{what}, layer 1"),
-            "share of runs in which position alone gives the previous token more weight than any other \
-             token, at the end",
-            trained.share(|run| {
-                let profile = run.params().and_then(|params| positional_profile(&trained.model, params));
-                profile.is_some_and(|profile| leads(&profile, 1))
-            }),
-            Limit::AtLeast(0.8),
-        ));
+const fn looks_back(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "caption of figure 2; section 3.1, mechanistic evidence",
+        measure: "mean attention to the previous token, at the end, for the symbol with the least of it among \
+                  the k − 1 symbols that have most",
+        limit: Limit::AtLeast(0.8),
+        why: "0.8 as in the first round; by symbol, since k − 1 marked symbols tell which came before",
+        runs,
+        sample: |results, runs| {
+            let trained = results.of(runs[0]);
+            trained.numbers(|run| {
+                let mut attention = by_symbol(trained, run)?;
+                attention.sort_by(f64::total_cmp);
+                attention.get(1).copied()
+            })
+        },
     }
-    parts
 }
 
-/// Whether a lag has more weight than every other lag.
-fn leads(profile: &[f64], lag: usize) -> bool {
-    let others = profile
+const fn looks_back_at_all(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Probe,
+        on,
+        place: "does it mark all symbols?",
+        measure: "mean attention to the previous token, at the end, for the symbol with the least of it",
+        limit: Limit::AtLeast(0.8),
+        why: "0.8 as for the core part",
+        runs,
+        sample: |results, runs| {
+            let trained = results.of(runs[0]);
+            let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
+            trained.numbers(|run| by_symbol(trained, run).map(least))
+        },
+    }
+}
+
+const fn looks_at_followers(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "caption of figure 2; section 3.1, mechanistic evidence",
+        measure: "mean attention to tokens that followed the current symbol, at the end",
+        limit: Limit::AtLeast(0.8),
+        why: "kept from the first round",
+        runs,
+        sample: |results, runs| {
+            results
+                .of(runs[0])
+                .numbers(|run| run.best_head(&INDUCTION, 1))
+        },
+    }
+}
+
+/// Sequences over which attention is averaged.
+const OBSERVED: u64 = 32;
+
+/// Layer 1's mean attention to the previous token in a run's final model, by the symbol of that token, over
+/// sequences of the run's exam; the head that attends to it most.
+fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
+    let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
+    let length = trained.model.length();
+    let sequences: Vec<Vec<u8>> = set.sequences().map(|s| s[..length].to_vec()).collect();
+    previous_token_by_symbol(&trained.model, run.params()?, &sequences).ok()
+}
+
+/// Layer 1's mean attention to the previous token, by the symbol of that token, over some sequences; the head
+/// that attends to it most. NaN for a symbol that never comes before another.
+pub(in crate::paper) fn previous_token_by_symbol(
+    model: &Model,
+    params: &[f32],
+    sequences: &[Vec<u8>],
+) -> Result<Vec<f64>, InputError> {
+    let k = model.states();
+    let mut heads: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    for tokens in sequences {
+        let seen = model.run(params, tokens)?;
+        let pattern = seen
+            .get("layers.0.attn_pattern")
+            .expect("a transformer has layers");
+        let t = tokens.len();
+        heads.resize(pattern.shape()[0], (vec![0.0; k], vec![0.0; k]));
+        for (head, (sums, counts)) in heads.iter_mut().enumerate() {
+            let rows = pattern.row(&[head]);
+            for at in 1..t {
+                let symbol = usize::from(tokens[at - 1]);
+                sums[symbol] += f64::from(rows[at * t + at - 1]);
+                counts[symbol] += 1.0;
+            }
+        }
+    }
+    let means = heads.into_iter().map(|(sums, counts)| {
+        let mean = |(sum, count): (f64, f64)| sum / count;
+        sums.into_iter().zip(counts).map(mean).collect::<Vec<f64>>()
+    });
+    let total = |means: &Vec<f64>| means.iter().sum::<f64>();
+    Ok(means
+        .max_by(|a, b| total(a).total_cmp(&total(b)))
+        .unwrap_or_default())
+}
+
+const fn odd_over_even(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "introduction, last finding; section 3.2, even/odd pattern; figures 3, 4b and 12",
+        measure: "weight of lags 3, 5, 7 and 9 above the mean of their even neighbours, relative to the mean \
+                  weight of lags 2 to 10, when a tenth of the second drop is complete",
+        limit: Limit::AtLeast(0.0),
+        why: "the paper claims the sign, not a size; kept from the first round",
+        runs,
+        sample: |results, runs| {
+            results.of(runs[0]).numbers(|run| {
+                let fall = run.fall_from("unigram")?;
+                let scores = run.column(&ODD_EVEN);
+                scores.get(run.record_at(fall.start)).copied()
+            })
+        },
+    }
+}
+
+const fn counts(on: &'static str, sample: fn(&Results, &[&str]) -> Sample) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "section 2.3, proposition",
+        measure: "mean total variation distance between the averages of its second layer and the frequencies \
+                  of symbols after the current one",
+        limit: Limit::AtMost(0.05),
+        why: "kept from the first round: one extra count among a few dozen",
+        runs: &[],
+        sample,
+    }
+}
+
+const fn near_bayes(on: &'static str, sample: fn(&Results, &[&str]) -> Sample) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "section 2.3, footnote to the proposition: close to Bayes optimal loss",
+        measure: "fraction of the gap between the loss of uniform predictions and of exact Bayes that it \
+                  closes",
+        limit: Limit::AtLeast(0.8),
+        why: "close means the same as in C16",
+        runs: &[],
+        sample,
+    }
+}
+
+const fn near_bigram(on: &'static str, sample: fn(&Results, &[&str]) -> Sample) -> Part {
+    Part {
+        role: Role::Probe,
+        on,
+        place: "how near does it come by the measure of C1?",
+        measure: "fraction of the gap between the unigram and the bigram strategy's loss that it closes",
+        limit: Limit::AtLeast(0.9),
+        why: "the limit of the first round",
+        runs: &[],
+        sample,
+    }
+}
+
+const fn alike(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "section 3.2, even/odd pattern: during most of training",
+        measure: "share of training, up to the last step, in which the positional profiles of any two symbols \
+                  are within a total variation distance of 0.25",
+        limit: Limit::AtLeast(0.5),
+        why: "most of training is more than half of it; similar is taken as sharing three quarters of the \
+              mass",
+        runs,
+        sample: |results, runs| {
+            let trained = results.of(runs[0]);
+            trained.numbers(|run| {
+                let apart: Vec<f64> = run
+                    .snapshots()
+                    .iter()
+                    .filter_map(|(_, params)| largest_distance(&trained.model, params))
+                    .collect();
+                let similar = apart.iter().filter(|&&distance| distance <= 0.25).count();
+                (!apart.is_empty()).then(|| similar as f64 / apart.len() as f64)
+            })
+        },
+    }
+}
+
+const fn alike_at_the_end(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Probe,
+        on,
+        place: "is it still so at the end?",
+        measure: "largest total variation distance between the positional profiles of two symbols, at the end",
+        limit: Limit::AtMost(0.25),
+        why: "similar means the same as for the core part",
+        runs,
+        sample: |results, runs| {
+            let trained = results.of(runs[0]);
+            trained.numbers(|run| largest_distance(&trained.model, run.params()?))
+        },
+    }
+}
+
+/// The first layer's positional profile of every symbol, for the first head: the softmax over lags of what
+/// position alone adds to the scores. None without relative positions.
+pub(in crate::paper) fn profiles_by_symbol(model: &Model, params: &[f32]) -> Option<Vec<Vec<f64>>> {
+    let scores = positional_scores(model, params)?.into_iter().next()?;
+    let softmax = |row: &[f64]| {
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = row.iter().map(|score| (score - largest).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        weights.into_iter().map(|weight| weight / sum).collect()
+    };
+    Some(
+        (0..scores.rows)
+            .map(|symbol| softmax(scores.row(symbol)))
+            .collect(),
+    )
+}
+
+/// The largest total variation distance between the positional profiles of two symbols.
+fn largest_distance(model: &Model, params: &[f32]) -> Option<f64> {
+    let profiles = profiles_by_symbol(model, params)?;
+    let pairs = profiles
         .iter()
-        .enumerate()
-        .filter(|(other, _)| *other != lag);
-    let Some(&own) = profile.get(lag) else {
-        return false;
-    };
-    others.into_iter().all(|(_, &weight)| weight < own)
+        .flat_map(|a| profiles.iter().map(move |b| (a, b)));
+    Some(
+        pairs
+            .map(|(a, b)| total_variation(a, b))
+            .fold(0.0, f64::max),
+    )
 }
 
-fn odd_over_even(results: &Results) -> Vec<Part> {
-    let settings = [
-        ("main", "transformer, k = 2"),
-        ("three-states", "transformer, k = 3"),
-        ("minimal", "minimal model, k = 2"),
-        ("minimal-three-states", "minimal model, k = 3"),
-    ];
-    let part = |(id, what): (&str, &str)| {
-        let score = |run: &Run| {
-            let fall = run.fall_from("unigram")?;
-            run.column(&ODD_EVEN)
-                .get(run.record_at(fall.start))
-                .copied()
-        };
-        Part::new(
-            what,
-            "weight of lags 3, 5, 7 and 9 above the mean of their even neighbours, relative to the mean \
-             weight of lags 2 to 10, when a tenth of the second drop is complete",
-            results.of(id).mean(score),
-            Limit::AtLeast(0.0),
-        )
-    };
-    settings.map(part).into()
+fn total_variation(a: &[f64], b: &[f64]) -> f64 {
+    0.5 * a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>()
 }
 
-fn second_layer_first(results: &Results) -> Vec<Part> {
-    let minimal = |run: &Run| {
-        let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5)?;
-        let leading = profiles(run).iter().position(|profile| leads(profile, 1))?;
-        Some(run.steps()[leading] - diagonal)
-    };
-    let transformer = |run: &Run| {
-        let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0))?;
-        Some(previous - half_way(run, &run.column(&MATCHING_GAP))?)
-    };
-    vec![
-        Part::new(
-            "minimal model",
-            "steps from when W_k is diagonal (three times as large on the diagonal as off it) to when v_2 is \
-             the largest weight",
-            results.of("minimal-start").mean(minimal),
-            Limit::AtLeast(1.0),
-        ),
-        Part::new(
-            "transformer",
-            "steps from when the second layer's preference for equal symbols is at half its final value to \
-             when the first layer's attention to the previous token is at half its own",
-            results.of("main").mean(transformer),
-            Limit::AtLeast(25.0),
-        ),
-    ]
+const fn nearly_final(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "section 3.1, mechanistic evidence: mostly the same as at the end",
+        measure: "cosine between the second layer's query and key weights when a tenth of the second drop is \
+                  complete and at the end",
+        limit: Limit::AtLeast(0.7),
+        why: "mostly the same: half of the squared length or more is shared",
+        runs,
+        sample: |results, runs| {
+            let trained = results.of(runs[0]);
+            trained.numbers(|run| {
+                let [then, end] = as_the_drop_begins(run)?;
+                let weights = |params: &[f32]| -> Vec<f64> {
+                    let tensors = ["layers.1.W_Q", "layers.1.W_K"].into_iter();
+                    let tensors = tensors.filter_map(|name| trained.model.layout().tensor(name));
+                    let all = tensors.flat_map(|tensor| &params[tensor.range.clone()]);
+                    all.map(|&weight| f64::from(weight)).collect()
+                };
+                let (then, end) = (weights(then), weights(end));
+                let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+                Some(dot(&then, &end) / (dot(&then, &then) * dot(&end, &end)).sqrt())
+            })
+        },
+    }
 }
 
-/// The step at which values have covered half the distance from the first to the last of them.
-fn half_way(run: &Run, values: &[f64]) -> Option<f64> {
-    let (first, last) = (values.first()?, values.last()?);
-    let middle = 0.5 * (first + last);
-    let at = values
-        .iter()
-        .position(|value| (value - first) * (last - first) >= (middle - first) * (last - first))?;
-    Some(run.steps()[at])
+const fn still_changing(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Core,
+        on,
+        place: "section 3.1, mechanistic evidence: could differ dramatically",
+        measure: "mean total variation distance between the last token's attention in the second layer when a \
+                  tenth of the second drop is complete and at the end",
+        limit: Limit::AtLeast(0.25),
+        why: "dissimilar means the opposite of similar in C18",
+        runs,
+        sample: |results, runs| {
+            let trained = results.of(runs[0]);
+            trained.numbers(|run| {
+                let [then, end] = as_the_drop_begins(run)?;
+                let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
+                let length = trained.model.length();
+                let mut sum = 0.0;
+                for tokens in set.sequences() {
+                    let last = |params: &[f32]| -> Option<Vec<f64>> {
+                        let seen = trained.model.run(params, &tokens[..length]).ok()?;
+                        let pattern = seen.get("layers.1.attn_pattern").ok()?;
+                        let row = pattern.row(&[0, length - 1]);
+                        Some(row.iter().map(|&weight| f64::from(weight)).collect())
+                    };
+                    sum += total_variation(&last(then)?, &last(end)?);
+                }
+                Some(sum / OBSERVED as f64)
+            })
+        },
+    }
 }
 
-/// The positional profile at every record, `[t]` each.
-fn profiles(run: &Run) -> Vec<Vec<f64>> {
-    let recording = run.recording();
-    let columns = recording.history.columns().iter();
-    let lags: Vec<usize> = columns
-        .enumerate()
-        .filter(|(_, column)| column.is_of(&POSITIONAL_PROFILE))
-        .map(|(index, _)| index)
-        .collect();
-    let profile = |row: &[f64]| lags.iter().map(|&index| row[index]).collect();
-    recording.history.rows().map(profile).collect()
+/// The weights when a tenth of the second drop is complete, and at the end.
+fn as_the_drop_begins(run: &Run) -> Option<[&[f32]; 2]> {
+    let fall = run.fall_from("unigram")?;
+    let (_, then) = run.snapshots().get(run.snapshot_at(fall.start))?;
+    Some([then, run.params()?])
 }

@@ -1,13 +1,20 @@
-//! Claims about the effect of unigram signal on learning, and about other distributions.
+//! Claims about the effect of unigram signal on learning.
 
-use induct::measure::TEST_KL_TRUTH;
-use induct::probe::median;
-
-use super::{Claim, Limit, Part};
-use crate::experiment::{INTERPOLATED, INTERPOLATED_NAMES, interpolated};
+use super::{PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, Runs, SIGNAL, nothing};
+use crate::claim::{Claim, Limit, Part, Role};
+use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::Results;
 use crate::run::Run;
-use crate::statistics::{Measured, rank_correlation};
+use crate::statistics::{Sample, rank_correlation};
+
+const ALL: Runs = &[(RECOMMENDED, &INTERPOLATED_NAMES)];
+const ENDS: Runs = &[
+    (
+        RELEASED,
+        &["released-interpolated-0.5", "released-interpolated-1.0"],
+    ),
+    (RECOMMENDED, &["interpolated-0.5", "interpolated-1.0"]),
+];
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
@@ -15,102 +22,128 @@ pub(super) const CLAIMS: &[Claim] = &[
         title: "The weaker the unigram signal, the earlier the transition",
         statement: "When trained on chains whose symbol frequencies say less about the next symbol, the \
                     model reaches bigrams sooner, even when measured on the original chains.",
-        place: "section 3.1; figure 4a; appendix B",
+        question: SIGNAL,
         figure: 4,
-        needs: &INTERPOLATED_NAMES,
-        remark: "The paper's caption says that the end without unigram signal is 0; by the definition in its \
-                 appendix, it is 1.",
-        check: earlier_without_unigrams,
+        not_run: &[(PRINTED, PRINTED_COLLAPSE)],
+        parts: &[
+            Part {
+                role: Role::Core,
+                on: "p = 1 against p = 0.5",
+                place: "section 3.1, varying the data distribution: train much faster; figure 4a",
+                measure: "share of pairs of runs with the same seed in which bigrams become nearest in at \
+                          most half the steps at p = 1, where unigrams say nothing, compared with p = 0.5",
+                limit: Limit::AtLeast(0.5),
+                why: "much faster: twice as fast or more, in most pairs; a run that never gets there counts \
+                      as the slower one",
+                runs: ENDS,
+                sample: |results, runs| {
+                    let [half, one] = [0, 1].map(|at| results.of(runs[at]));
+                    let pairs = half.runs.iter().zip(&one.runs);
+                    let sooner = |(half, one): (&Run, &Run)| {
+                        let half = half.onset("bigram").unwrap_or(f64::INFINITY);
+                        one.onset("bigram").is_some_and(|one| one <= 0.5 * half)
+                    };
+                    Sample::Hits(pairs.map(sooner).collect())
+                },
+            },
+            Part {
+                role: Role::Core,
+                on: "all eleven values of p",
+                place: "section 3.1, varying the data distribution; caption of figure 4a",
+                measure: "rank correlation between p and the step at which bigrams become nearest on the \
+                          original chains; at p = 0 rows are nearly equal and unigrams say everything, at \
+                          p = 1 they say nothing; a run that never gets there counts as the slowest",
+                limit: Limit::AtMost(-0.5),
+                why: "kept from the first round: a strong trend over the whole family",
+                runs: ALL,
+                sample: |results, runs| {
+                    correlation(results, runs, 0.0, |run| {
+                        Some(run.onset("bigram").unwrap_or(f64::MAX))
+                    })
+                },
+            },
+            Part {
+                role: Role::Probe,
+                on: "p of at least 0.5, where chains differ most from independent symbols",
+                place: "does the trend hold where bigrams are learned at all?",
+                measure: "rank correlation between p and the step at which bigrams become nearest on the \
+                          original chains",
+                limit: Limit::AtMost(-0.5),
+                why: "as for all values of p",
+                runs: ALL,
+                sample: |results, runs| {
+                    correlation(results, runs, 0.5, |run| {
+                        Some(run.onset("bigram").unwrap_or(f64::MAX))
+                    })
+                },
+            },
+        ],
+        remark: |_| {
+            "The paper's caption says that the end without unigram signal is 0; by the definition in its \
+             appendix, it is 1."
+                .into()
+        },
     },
     Claim {
-        id: "C9",
-        title: "Other distributions tell the phases apart",
-        statement: "In the unigram phase, the model is nearly optimal on independent symbols and no better \
-                    than uniform on doubly stochastic chains.",
-        place: "appendix C, figure on other distributions",
-        figure: 11,
-        needs: &["main", "minimal"],
-        remark: "Before its second drop, the transformer is already slightly better than uniform on doubly \
-                 stochastic chains.",
-        check: elsewhere,
+        id: "C21",
+        title: "Less unigram signal shortens the plateau",
+        statement: "With little signal from unigrams, the model does not stay long at the intermediate \
+                    stage: the plateau itself is shorter, not only its end earlier.",
+        question: SIGNAL,
+        figure: 4,
+        not_run: &[
+            (PRINTED, PRINTED_COLLAPSE),
+            (
+                RELEASED,
+                "two values of p are trained there, which is enough for C7 but not for a trend",
+            ),
+        ],
+        parts: &[Part {
+            role: Role::Core,
+            on: "all eleven values of p",
+            place: "caption of figure 4a: without long plateaus; section 3.2, last paragraphs",
+            measure: "rank correlation between p and the length of the plateau (steps at which unigrams are \
+                      the nearest strategy on the original chains)",
+            limit: Limit::AtMost(-0.5),
+            why: "the same strength of trend as in C7",
+            runs: ALL,
+            sample: |results, runs| correlation(results, runs, 0.0, |run| Some(at_unigrams(run))),
+        }],
+        remark: nothing,
     },
 ];
 
-fn earlier_without_unigrams(results: &Results) -> Vec<Part> {
-    // By seed: the step of the transition for every p. A run without one counts as later than any other.
-    let onset = |p: f64, seed: usize| -> Option<f64> {
-        let run = results.of(&interpolated(p)).runs.get(seed)?;
-        let never = f64::MAX;
-        run.is_sound().then(|| run.onset("bigram").unwrap_or(never))
-    };
-    let seeds = results.of(&interpolated(0.0)).runs.len();
-    let by_seed = |(low, high): (f64, f64)| -> Vec<f64> {
-        let within = INTERPOLATED
-            .into_iter()
-            .filter(|p| (low..=high).contains(p));
-        let ps: Vec<f64> = within.collect();
-        let correlation = |seed: usize| {
-            let steps: Option<Vec<f64>> = ps.iter().map(|&p| onset(p, seed)).collect();
-            Some(rank_correlation(&ps, &steps?)).filter(|r| r.is_finite())
-        };
-        (0..seeds).filter_map(correlation).collect()
-    };
-    let measure = "rank correlation between p and the step at which bigrams become nearest on the original \
-                   chains; at p = 0 rows are nearly equal and unigrams say everything, at p = 1 they say \
-                   nothing";
-    vec![
-        Part::new(
-            "all eleven values of p",
-            measure,
-            Measured::mean(&by_seed((0.0, 1.0))),
-            Limit::AtMost(-0.5),
-        ),
-        Part::new(
-            "p of at least 0.5, where chains differ most from independent symbols",
-            measure,
-            Measured::mean(&by_seed((0.5, 1.0))),
-            Limit::AtMost(-0.5),
-        ),
-    ]
+/// The number of steps at which unigrams are the nearest strategy.
+pub(super) fn at_unigrams(run: &Run) -> f64 {
+    let (phases, _) = run.phases();
+    let end = run.steps().last().copied().unwrap_or(0.0);
+    let onsets: Vec<f64> = phases.iter().map(|phase| phase.onset as f64).collect();
+    let ends = onsets.iter().skip(1).copied().chain([end]);
+    let stays = phases.iter().zip(&onsets).zip(ends);
+    let stays = stays.filter(|((phase, _), _)| phase.strategy == "unigram");
+    stays.map(|((_, from), to)| to - from).sum()
 }
 
-fn elsewhere(results: &Results) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (id, what) in [("main", "transformer"), ("minimal", "minimal model")] {
-        let trained = results.of(id);
-        let in_phase = |run: &Run, test: &str| {
-            let phase = run.phase("unigram")?;
-            Some(median(&run.between(
-                TEST_KL_TRUTH.of_test(test),
-                phase.onset as f64,
-                phase.end as f64,
-            )))
-        };
-        let independent = |run: &Run| {
-            let (uniform, unigram) = (
-                run.level_on("iid", "uniform"),
-                run.level_on("iid", "unigram"),
-            );
-            Some((in_phase(run, "iid")? - unigram) / (uniform - unigram))
-        };
-        parts.push(Part::new(
-            format!("{what}, independent symbols"),
-            "loss in excess of the unigram strategy's, relative to the uniform strategy's excess, in the \
-             unigram phase (median)",
-            trained.mean(independent),
-            Limit::AtMost(0.1),
-        ));
-        let doubly = |run: &Run| {
-            let uniform = run.level_on("doubly_stochastic", "uniform");
-            Some(1.0 - in_phase(run, "doubly_stochastic")? / uniform)
-        };
-        parts.push(Part::new(
-            format!("{what}, doubly stochastic chains"),
-            "improvement over the uniform strategy's loss, relative to that loss, in the unigram phase \
-             (median)",
-            trained.mean(doubly),
-            Limit::AtMost(0.05),
-        ));
-    }
-    parts
+/// For every seed, the rank correlation between p and a quantity, over all p of at least `from`. None for a
+/// seed of which a run diverged.
+fn correlation(
+    results: &Results,
+    runs: &[&str],
+    from: f64,
+    quantity: impl Fn(&Run) -> Option<f64>,
+) -> Sample {
+    let by_p: Vec<&[Run]> = runs
+        .iter()
+        .map(|id| results.of(id).runs.as_slice())
+        .collect();
+    let seeds = by_p.iter().map(|runs| runs.len()).min().unwrap_or(0);
+    let of_seed = |seed: usize| {
+        let points = INTERPOLATED.iter().zip(&by_p).filter(|(p, _)| **p >= from);
+        let points: Option<(Vec<f64>, Vec<f64>)> = points
+            .map(|(p, runs)| Some((*p, quantity(&runs[seed]).filter(|_| runs[seed].is_sound())?)))
+            .collect();
+        let (ps, values) = points?;
+        rank_correlation(&ps, &values)
+    };
+    Sample::Numbers((0..seeds).map(of_seed).collect())
 }

@@ -3,8 +3,9 @@
 use induct::measure::KL_TRUTH;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
+use super::curves;
 use super::task::example;
-use super::{Drawn, curves};
+use crate::figure::{Drawn, Slider};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 
@@ -58,19 +59,6 @@ fn moments(run: &Run) -> Vec<(usize, &'static str)> {
     moments
         .map(|(step, meaning)| (run.snapshot_at(step), meaning))
         .into()
-}
-
-/// Frames for a slider that moves through training: the weights of all arcs of the figure, one frame per
-/// snapshot.
-pub struct Slider {
-    /// The figure whose arcs the frames set.
-    pub figure: Figure,
-    /// The label of each frame.
-    pub labels: Vec<String>,
-    /// The weight of each arc in 255ths, in the order in which the figure draws them; one row per frame.
-    pub weights: Vec<Vec<u8>>,
-    /// The initial frame.
-    pub first: usize,
 }
 
 fn picture(title: String, symbols: &[usize], attention: &Attention, every_pair: bool) -> Arcs {

@@ -1,12 +1,11 @@
 //! Curves over training, with intervals over seeds.
 
 use induct::measure::{Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{Course, Phase, phases};
+use induct::probe::{Course, Phase, median, phases};
 use induct_figure::{Axis, Colour, Level, Mark, Moment, Plot, Region, Series};
 
 use crate::results::Trained;
 use crate::run::Run;
-use crate::statistics::Measured;
 use crate::strategy_colours::strategy_colours;
 
 /// The label of horizontal axes.
@@ -22,20 +21,15 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A column over training: x, the mean over runs, and half the width of its 95 % interval.
-pub(super) fn mean(trained: &Trained, column: impl Into<Column>) -> Vec<(f64, f64, f64)> {
+/// A column over training: x and the median over runs.
+pub(super) fn middle(trained: &Trained, column: impl Into<Column>) -> Vec<(f64, f64)> {
     let column = column.into();
     let runs: Vec<&Run> = trained.sound().collect();
     let columns: Vec<Vec<f64>> = runs.iter().map(|run| run.column(column.clone())).collect();
     let steps = runs.first().map(|run| run.steps()).unwrap_or_default();
     let point = |(at, step): (usize, &f64)| {
         let values: Vec<f64> = columns.iter().filter_map(|c| c.get(at).copied()).collect();
-        let measured = Measured::mean(&values);
-        (
-            trained.thousands(*step),
-            measured.effect,
-            measured.half_width(),
-        )
+        (trained.thousands(*step), median(&values))
     };
     steps.iter().enumerate().map(point).collect()
 }
@@ -47,7 +41,7 @@ pub(super) fn line(
     trained: &Trained,
     column: impl Into<Column>,
 ) -> Series {
-    Series::with_errors(label, colour, Mark::Line, mean(trained, column))
+    Series::new(label, colour, Mark::Line, middle(trained, column))
 }
 
 /// KL(strategy ‖ model) over training for every strategy. The background has the colour of the nearest
@@ -84,8 +78,8 @@ fn regions(trained: &Trained, strategies: &[(&String, Colour)]) -> Vec<Region> {
         .map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();
     let distance = |&(name, _): &(&String, Colour)| {
-        let mean = mean(trained, KL_STRATEGY.of_strategy(name));
-        (name.clone(), mean.into_iter().map(|(_, y, _)| y).collect())
+        let middle = middle(trained, KL_STRATEGY.of_strategy(name));
+        (name.clone(), middle.into_iter().map(|(_, y)| y).collect())
     };
     let distances: Vec<(String, Vec<f64>)> = strategies.iter().map(distance).collect();
     if steps.is_empty() {

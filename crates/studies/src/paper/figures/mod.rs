@@ -8,156 +8,126 @@ mod seeds;
 mod steps;
 mod task;
 
-use induct_figure::Figure;
-
-use crate::experiment::LAYERS;
-use crate::results::Results;
-
-pub use attention::Slider;
-
-/// A figure of the paper, and how to draw it.
-pub struct PaperFigure {
-    /// Its number in the paper, in order of appearance; those beyond 13 are ours.
-    pub number: u8,
-    /// Its name, also of its files.
-    pub id: &'static str,
-    /// What it is.
-    pub title: &'static str,
-    /// The experiments it needs.
-    pub needs: &'static [&'static str],
-    draw: fn(&Results) -> Drawn,
-}
-
-/// A figure, drawn.
-pub struct Drawn {
-    /// The figure itself.
-    pub figure: Figure,
-    /// How to read it, in about two sentences of HTML.
-    pub reading: String,
-    /// Frames for a slider that moves through training.
-    pub slider: Option<Slider>,
-}
-
-impl Drawn {
-    fn new(figure: Figure, reading: impl Into<String>) -> Self {
-        Self {
-            figure,
-            reading: reading.into(),
-            slider: None,
-        }
-    }
-}
-
-impl PaperFigure {
-    /// Draws it.
-    pub fn draw(&self, results: &Results) -> Drawn {
-        (self.draw)(results)
-    }
-
-    /// The stem of its file names, such as `01-phases`.
-    pub fn file(&self) -> String {
-        format!("{:02}-{}", self.number, self.id)
-    }
-}
+use crate::figure::StudyFigure;
 
 /// All figures, by number.
-pub static FIGURES: &[PaperFigure] = &[
-    PaperFigure {
+pub static FIGURES: &[StudyFigure] = &[
+    StudyFigure {
         number: 1,
         id: "phases",
         title: "The task, and the phases of learning it",
+        ours: false,
         needs: &["main"],
         draw: task::phases,
     },
-    PaperFigure {
+    StudyFigure {
         number: 2,
         id: "attention",
         title: "Attention on one sequence over training",
+        ours: false,
         needs: &["main"],
         draw: attention::arcs,
     },
-    PaperFigure {
+    StudyFigure {
         number: 3,
         id: "three-states",
         title: "Three states: transformer above, minimal model below",
+        ours: false,
         needs: &["three-states", "minimal-three-states"],
         draw: |results| models::beside(results, "three-states", "minimal-three-states", 3),
     },
-    PaperFigure {
+    StudyFigure {
         number: 4,
         id: "priors",
         title: "The effect of unigram signal on learning; the minimal model's weights",
+        ours: false,
         needs: &priors::NEEDS,
         draw: priors::priors,
     },
-    PaperFigure {
+    StudyFigure {
         number: 5,
         id: "trigrams",
         title: "Trigrams: three heads per layer and one",
+        ours: false,
         needs: &["trigram", "trigram-one-head"],
         draw: models::trigrams,
     },
-    PaperFigure {
+    StudyFigure {
         number: 6,
         id: "first-step",
         title: "The minimal model after its first gradient step",
+        ours: false,
         needs: &[],
         draw: |_| steps::first(),
     },
-    PaperFigure {
+    StudyFigure {
         number: 7,
         id: "second-step",
         title: "The minimal model after its second gradient step",
+        ours: false,
         needs: &[],
         draw: |_| steps::second(),
     },
-    PaperFigure {
+    StudyFigure {
         number: 8,
         id: "seeds",
         title: "Many seeds",
+        ours: false,
         needs: &["main"],
         draw: seeds::seeds,
     },
-    PaperFigure {
+    StudyFigure {
         number: 9,
         id: "more-states",
         title: "Five and eight states",
+        ours: false,
         needs: &["five-states", "eight-states"],
         draw: models::more_states,
     },
-    PaperFigure {
+    StudyFigure {
         number: 10,
         id: "scores",
         title: "Attention scores of both layers over training",
+        ours: false,
         needs: &["main"],
         draw: attention::scores,
     },
-    PaperFigure {
+    StudyFigure {
         number: 11,
         id: "elsewhere",
         title: "Loss in and out of distribution",
+        ours: false,
         needs: &["main", "minimal"],
         draw: models::elsewhere,
     },
-    PaperFigure {
+    StudyFigure {
         number: 12,
         id: "two-states",
         title: "Two states: transformer above, minimal model below",
+        ours: false,
         needs: &["main", "minimal"],
         draw: |results| models::beside(results, "main", "minimal", 2),
     },
-    PaperFigure {
+    StudyFigure {
         number: 13,
         id: "one-layer",
         title: "One layer, eight times as long",
-        needs: &LAYERS,
+        ours: false,
+        needs: &[
+            "main",
+            "one-layer-relative",
+            "one-layer-relative-mlp",
+            "one-layer-absolute",
+            "one-layer-absolute-mlp",
+        ],
         draw: models::one_layer,
     },
-    PaperFigure {
+    StudyFigure {
         number: 14,
         id: "rates",
         title: "Which learning rate?",
-        needs: &["main", "printed-rate", "released-rate"],
+        ours: true,
+        needs: &["main", "rate-3e-4", "rate-1e-4", "printed"],
         draw: models::rates,
     },
 ];

@@ -5,11 +5,10 @@ use induct::measure::{Column, KL_TRUTH, TEST_KL_TRUTH, positional_profile};
 use induct::probe::IN_DISTRIBUTION;
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
-use super::Drawn;
 use super::curves::{self, LOSS, SEEN};
-use crate::experiment::ONE_LAYER;
+use crate::figure::Drawn;
+use crate::paper::experiments::ONE_LAYER;
 use crate::results::{Results, Trained};
-use crate::statistics::Measured;
 use crate::strategy_colours::strategy_colours;
 
 /// The number of lags of a positional profile to show.
@@ -29,8 +28,8 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
         columns: 3,
     };
     let ends = |trained: &Trained| {
-        let closed = trained.exam.gap_closed("unigram", "bigram");
-        format!("{:.0} %", 100.0 * closed.effect)
+        let closed = trained.gap_closed("unigram", "bigram");
+        format!("{:.0} %", 100.0 * closed)
     };
     Drawn::new(
         figure,
@@ -125,7 +124,7 @@ pub(super) fn trigrams(results: &Results) -> Drawn {
         ],
         columns: 2,
     };
-    let closed = |trained: &Trained| 100.0 * trained.exam.gap_closed("bigram", "trigram").effect;
+    let closed = |trained: &Trained| 100.0 * trained.gap_closed("bigram", "trigram");
     Drawn::new(
         figure,
         format!(
@@ -152,7 +151,7 @@ pub(super) fn more_states(results: &Results) -> Drawn {
         ],
         columns: 2,
     };
-    let closed = |trained: &Trained| 100.0 * trained.exam.gap_closed("unigram", "bigram").effect;
+    let closed = |trained: &Trained| 100.0 * trained.gap_closed("unigram", "bigram");
     Drawn::new(
         figure,
         format!(
@@ -209,7 +208,7 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
 }
 
 pub(super) fn one_layer(results: &Results) -> Drawn {
-    let two = results.of("two-layers-short");
+    let two = results.of("main");
     let panel = |(id, about): &(&str, &'static str)| {
         let one = results.of(id);
         let mut plot = curves::loss(
@@ -233,11 +232,11 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
         panels: ONE_LAYER.iter().map(panel).collect(),
         columns: 2,
     };
-    let losses = ONE_LAYER.map(|(id, _)| Measured::mean(&results.of(id).exam.losses()).effect);
+    let losses = ONE_LAYER.map(|(id, _)| results.of(id).median(|run| Some(run.exam()?.loss)));
     let (low, high) = losses.iter().fold((f64::MAX, f64::MIN), |(low, high), &l| {
         (low.min(l), high.max(l))
     });
-    let unigram = results.of("two-layers-short").exam.level("unigram");
+    let unigram = results.of("main").level("unigram");
     Drawn::new(
         figure,
         format!(
@@ -251,16 +250,8 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
 
 pub(super) fn rates(results: &Results) -> Drawn {
     let series = [
-        (
-            "printed-rate",
-            "3·10^{−5}, the paper's text",
-            Colour::Vermilion,
-        ),
-        (
-            "released-rate",
-            "5·10^{−4}, the released code",
-            Colour::Green,
-        ),
+        ("printed", "3·10^{−5}, the paper's text", Colour::Vermilion),
+        ("rate-3e-4", "3·10^{−4}", Colour::Green),
         ("main", "10^{−3}, ours", Colour::Blue),
     ]
     .map(|(id, label, colour)| curves::line(label, colour, results.of(id), &KL_TRUTH));
@@ -281,7 +272,7 @@ pub(super) fn rates(results: &Results) -> Drawn {
         })],
         columns: 1,
     };
-    let printed = results.of("printed-rate");
+    let printed = results.of("printed");
     let steps = printed.experiment.recipe.train.steps;
     let nearest = printed
         .runs

@@ -3,9 +3,9 @@
 use induct::measure::KL_TRUTH;
 use induct_figure::{Axis, Colour, Family, Figure, Mark, Matrix, Panel, Plot, Series};
 
-use super::Drawn;
 use super::curves::{self, LOSS, SEEN};
-use crate::experiment::{INTERPOLATED, INTERPOLATED_NAMES, interpolated};
+use crate::figure::Drawn;
+use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::strategy_colours::strategy_colours;
@@ -33,13 +33,10 @@ pub(super) fn priors(results: &Results) -> Drawn {
         columns: 2,
     };
     let onset = |p: f64| {
-        let trained = results.of(&interpolated(p));
-        let measured = trained.mean(|run| run.onset("bigram"));
-        match measured.effect.is_finite() {
-            true => format!(
-                "after {:.0} thousand sequences",
-                trained.thousands(measured.effect)
-            ),
+        let trained = results.of(INTERPOLATED_NAMES[(10.0 * p).round() as usize]);
+        let onset = trained.median(|run| run.onset("bigram"));
+        match onset.is_finite() {
+            true => format!("after {:.0} thousand sequences", trained.thousands(onset)),
             false => "never".to_owned(),
         }
     };
@@ -60,9 +57,8 @@ pub(super) fn priors(results: &Results) -> Drawn {
 
 fn curves_by_p(results: &Results) -> Panel {
     let series = INTERPOLATED.map(|p| {
-        let trained = results.of(&interpolated(p));
-        let values = curves::mean(trained, &KL_TRUTH);
-        let points = values.into_iter().map(|(x, y, _)| (x, y));
+        let trained = results.of(INTERPOLATED_NAMES[(10.0 * p).round() as usize]);
+        let points = curves::middle(trained, &KL_TRUTH);
         Series::new(format!("p = {p:.1}"), Colour::ramp(p), Mark::Line, points)
     });
     Panel::Plot(Plot {
@@ -70,7 +66,7 @@ fn curves_by_p(results: &Results) -> Panel {
         x: Axis::linear(SEEN),
         y: Axis::linear(LOSS),
         levels: curves::levels(
-            results.of(&interpolated(0.0)),
+            results.of(INTERPOLATED_NAMES[0]),
             "in_distribution",
             &["unigram", "bigram"],
         ),
@@ -85,17 +81,15 @@ fn curves_by_p(results: &Results) -> Panel {
 
 fn onsets_by_p(results: &Results) -> Panel {
     let points = INTERPOLATED.iter().filter_map(|&p| {
-        let trained = results.of(&interpolated(p));
-        let measured = trained.mean(|run| run.onset("bigram"));
-        let scale = trained.thousands(1.0);
-        let all = measured.seeds == trained.sound().count();
-        all.then_some((p, scale * measured.effect, scale * measured.half_width()))
+        let trained = results.of(INTERPOLATED_NAMES[(10.0 * p).round() as usize]);
+        let onset = trained.median(|run| run.onset("bigram"));
+        onset.is_finite().then(|| (p, trained.thousands(onset)))
     });
     Panel::Plot(Plot {
         title: "When bigrams become nearest, if they do for all seeds".into(),
         x: Axis::linear("p").range(0.0, 1.0),
         y: Axis::linear(SEEN),
-        series: vec![Series::with_errors(
+        series: vec![Series::new(
             "",
             strategy_colours(&["bigram"])[0],
             Mark::Points,

@@ -4,8 +4,8 @@ use induct::measure::KL_TRUTH;
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
 
-use super::Drawn;
 use super::curves::{self, LOSS, SEEN};
+use crate::figure::Drawn;
 use crate::results::Results;
 use crate::run::Run;
 use crate::strategy_colours::strategy_colours;

@@ -1,6 +1,6 @@
 //! The first two gradient steps of the minimal model, as in the chapter on theory.
 
-use super::Drawn;
+use crate::figure::Drawn;
 use crate::paper::chapter::steps::{LENGTH, first_step, second_step};
 use crate::paper::chapter::{coupling, prior};
 

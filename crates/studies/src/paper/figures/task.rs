@@ -4,8 +4,8 @@ use induct::chain::{Address, Purpose, Sampler};
 use induct::probe::median;
 use induct_figure::{Chain, Figure, Panel};
 
-use super::Drawn;
 use super::curves;
+use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 
 /// The number of symbols of a sequence to show.

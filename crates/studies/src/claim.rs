@@ -1,0 +1,354 @@
+//! Claims, their parts, and the rules that decide them.
+//!
+//! A part is a measure with a limit that was fixed in advance, taken on the runs of one variant of a study.
+//! It holds if the whole interval is on the right side of the limit, does not hold if the whole interval is
+//! on the wrong side, and is undecided otherwise. Only *core* parts, which put a sentence or a caption to the
+//! test, decide a claim; *probes* ask further, and are reported beside it.
+
+use serde::{Serialize, Serializer};
+
+use crate::results::Results;
+use crate::statistics::{FEWEST, Measured, Sample};
+
+/// The outcome of a claim or of one of its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It holds.
+    Holds,
+    /// Some of its core parts hold, others fail.
+    #[serde(rename = "holds in part")]
+    HoldsInPart,
+    /// All its core parts fail.
+    #[serde(rename = "does not hold")]
+    DoesNotHold,
+    /// The seeds are inconclusive.
+    Undecided,
+    /// There are too few seeds for an interval.
+    #[serde(rename = "not judged")]
+    NotJudged,
+    /// Nothing was trained for it in this variant.
+    #[serde(rename = "not run")]
+    NotRun,
+}
+
+impl Verdict {
+    /// All of them, best first.
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Holds,
+        Verdict::HoldsInPart,
+        Verdict::DoesNotHold,
+        Verdict::Undecided,
+        Verdict::NotJudged,
+        Verdict::NotRun,
+    ];
+
+    /// Its name, as in `claims.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::HoldsInPart => "holds in part",
+            Verdict::DoesNotHold => "does not hold",
+            Verdict::Undecided => "undecided",
+            Verdict::NotJudged => "not judged",
+            Verdict::NotRun => "not run",
+        }
+    }
+
+    /// The verdict on a claim, from those on its core parts.
+    pub fn of_core(parts: &[Verdict]) -> Self {
+        let any = |verdict: Verdict| parts.contains(&verdict);
+        let all = |verdict: Verdict| parts.iter().all(|&part| part == verdict);
+        if all(Verdict::NotRun) {
+            return Verdict::NotRun;
+        }
+        if any(Verdict::NotJudged) || any(Verdict::NotRun) {
+            return Verdict::NotJudged;
+        }
+        if all(Verdict::Holds) || all(Verdict::DoesNotHold) {
+            return parts[0];
+        }
+        match any(Verdict::Holds) && any(Verdict::DoesNotHold) {
+            true => Verdict::HoldsInPart,
+            false => Verdict::Undecided,
+        }
+    }
+}
+
+/// A limit, and the side of it on which a number must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// At the limit or above.
+    AtLeast(f64),
+    /// At the limit or below.
+    AtMost(f64),
+}
+
+impl Limit {
+    /// In words.
+    pub fn text(self) -> String {
+        match self {
+            Limit::AtLeast(x) => format!("at least {x}"),
+            Limit::AtMost(x) => format!("at most {x}"),
+        }
+    }
+
+    /// What a run counts as in which the measured event did not occur.
+    fn worst(self) -> f64 {
+        match self {
+            Limit::AtLeast(_) => f64::NEG_INFINITY,
+            Limit::AtMost(_) => f64::INFINITY,
+        }
+    }
+
+    fn judge(self, measured: &Measured) -> Verdict {
+        let Some([low, high]) = measured.interval else {
+            return match measured.seeds {
+                0 => Verdict::NotRun,
+                1..FEWEST => Verdict::NotJudged,
+                _ => Verdict::Undecided,
+            };
+        };
+        let (inside, outside) = match self {
+            Limit::AtLeast(x) => (low >= x, high < x),
+            Limit::AtMost(x) => (high <= x, low > x),
+        };
+        match (inside, outside) {
+            (true, _) => Verdict::Holds,
+            (_, true) => Verdict::DoesNotHold,
+            _ => Verdict::Undecided,
+        }
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
+}
+
+/// Whether a part decides its claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It tests a sentence or a caption, and decides the claim.
+    Core,
+    /// It asks further, and decides nothing.
+    Probe,
+}
+
+/// A claim, and how it is checked.
+pub struct Claim {
+    /// C1, C2, …
+    pub id: &'static str,
+    /// In a few words.
+    pub title: &'static str,
+    /// In our own words, in a sentence or two.
+    pub statement: &'static str,
+    /// The question that it answers a part of; the page groups claims by it.
+    pub question: &'static str,
+    /// The figure that shows it.
+    pub figure: u8,
+    /// Its measures, core parts first.
+    pub parts: &'static [Part],
+    /// Variants in which nothing is trained for it, and why.
+    pub not_run: &'static [(&'static str, &'static str)],
+    /// What else the runs say about it, with its numbers taken from them. May be empty.
+    pub remark: fn(&Results) -> String,
+}
+
+/// One measure of a claim, on the runs of one or more variants.
+pub struct Part {
+    /// Whether it decides the claim.
+    pub role: Role,
+    /// What it is measured on, such as `k = 2`.
+    pub on: &'static str,
+    /// Where the study's source says so, for a core part; why we ask, for a probe.
+    pub place: &'static str,
+    /// What is measured, in a sentence.
+    pub measure: &'static str,
+    /// The limit.
+    pub limit: Limit,
+    /// Why this limit.
+    pub why: &'static str,
+    /// The experiments that it is measured on, by variant. Empty for a part that needs no training: it counts
+    /// in every variant.
+    pub runs: &'static [(&'static str, &'static [&'static str])],
+    /// The measure, given the experiments of a variant.
+    pub sample: fn(&Results, &[&str]) -> Sample,
+}
+
+/// A part, judged in one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JudgedPart {
+    /// Whether it decides the claim.
+    pub role: Role,
+    /// The variant; empty if it needs no training.
+    pub variant: &'static str,
+    /// What it is measured on.
+    pub on: &'static str,
+    /// Where the source says so, or why we ask.
+    pub place: &'static str,
+    /// What is measured.
+    pub measure: &'static str,
+    /// The median over seeds, or the share of seeds; none if most runs lack the measured event.
+    pub effect: Option<f64>,
+    /// Its interval. An end is missing where it depends on runs without the measured event.
+    pub interval: Option<[Option<f64>; 2]>,
+    /// The number of seeds.
+    pub seeds: usize,
+    /// The number of runs without the measured event; they count as the worst value.
+    pub missing: usize,
+    /// The limit.
+    pub limit: Limit,
+    /// Why this limit.
+    pub why: &'static str,
+    /// On which side of the limit it is.
+    pub verdict: Verdict,
+}
+
+/// The verdict on a claim in one variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InVariant {
+    /// The variant.
+    pub variant: &'static str,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why nothing was trained; empty otherwise.
+    pub why_not: &'static str,
+}
+
+/// A claim, decided in every variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decided {
+    /// C1, C2, …
+    pub id: &'static str,
+    /// In a few words.
+    pub title: &'static str,
+    /// In our own words.
+    pub statement: &'static str,
+    /// The question that it answers a part of.
+    pub question: &'static str,
+    /// Number of the figure that shows it.
+    pub figure: u8,
+    /// The outcomes.
+    pub verdicts: Vec<InVariant>,
+    /// All parts in all variants.
+    pub parts: Vec<JudgedPart>,
+    /// What else the runs say about it; may be empty.
+    pub remark: String,
+}
+
+impl Part {
+    /// The experiments it needs, of all variants.
+    pub fn needs(&self) -> impl Iterator<Item = &'static str> {
+        self.runs.iter().flat_map(|(_, runs)| runs.iter().copied())
+    }
+
+    /// Judges it in each of its variants. An interval misses the truth with probability `error` at most.
+    pub fn judge(&self, results: &Results, error: f64) -> Vec<JudgedPart> {
+        let untrained: &[(&str, &[&str])] = &[("", &[])];
+        let runs = match self.runs.is_empty() {
+            true => untrained,
+            false => self.runs,
+        };
+        let judge = |&(variant, experiments): &(&'static str, &[&str])| {
+            let sample = (self.sample)(results, experiments);
+            let measured = Measured::of(&sample, self.limit.worst(), error);
+            let finite = |x: f64| Some(x).filter(|x| x.is_finite());
+            JudgedPart {
+                role: self.role,
+                variant,
+                on: self.on,
+                place: self.place,
+                measure: self.measure,
+                effect: finite(measured.effect),
+                interval: measured.interval.map(|ends| ends.map(finite)),
+                seeds: measured.seeds,
+                missing: measured.missing,
+                limit: self.limit,
+                why: self.why,
+                verdict: self.limit.judge(&measured),
+            }
+        };
+        runs.iter().map(judge).collect()
+    }
+}
+
+impl Claim {
+    /// The experiments it needs.
+    pub fn needs(&self) -> impl Iterator<Item = &'static str> {
+        self.parts.iter().flat_map(Part::needs)
+    }
+
+    /// Decides it in every variant of its study. An interval misses the truth with probability `error` at
+    /// most.
+    pub fn decide(&self, variants: &[&'static str], results: &Results, error: f64) -> Decided {
+        let judged = self.parts.iter().map(|part| part.judge(results, error));
+        let parts: Vec<JudgedPart> = judged.flatten().collect();
+        let in_variant = |&variant: &&'static str| {
+            let why_not = self.not_run.iter().find(|(name, _)| *name == variant);
+            let core = parts.iter().filter(|part| part.role == Role::Core);
+            let core = core.filter(|part| part.variant.is_empty() || part.variant == variant);
+            let core: Vec<Verdict> = core.map(|part| part.verdict).collect();
+            InVariant {
+                variant,
+                verdict: Verdict::of_core(&core),
+                why_not: why_not.map_or("", |(_, why)| why),
+            }
+        };
+        Decided {
+            id: self.id,
+            title: self.title,
+            statement: self.statement,
+            question: self.question,
+            figure: self.figure,
+            verdicts: variants.iter().map(in_variant).collect(),
+            remark: (self.remark)(results),
+            parts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(low: f64, high: f64, limit: Limit) -> Verdict {
+        limit.judge(&Measured {
+            effect: 0.5 * (low + high),
+            interval: Some([low, high]),
+            seeds: 20,
+            missing: 0,
+        })
+    }
+
+    #[test]
+    fn an_interval_decides_only_if_all_of_it_is_on_one_side() {
+        let at_least = Limit::AtLeast(0.4);
+        assert_eq!(verdict(0.4, 0.6, at_least), Verdict::Holds);
+        assert_eq!(verdict(0.3, 0.6, at_least), Verdict::Undecided);
+        assert_eq!(verdict(0.1, 0.39, at_least), Verdict::DoesNotHold);
+        let at_most = Limit::AtMost(0.4);
+        assert_eq!(verdict(0.1, 0.4, at_most), Verdict::Holds);
+        assert_eq!(verdict(0.41, 0.5, at_most), Verdict::DoesNotHold);
+        assert_eq!(verdict(0.1, f64::INFINITY, at_most), Verdict::Undecided);
+        let few = Measured::median(&[1.0; 5], 0.05);
+        assert_eq!(at_least.judge(&few), Verdict::NotJudged);
+    }
+
+    #[test]
+    fn a_claim_is_what_its_core_parts_are() {
+        use Verdict::{DoesNotHold, Holds, HoldsInPart, NotJudged, NotRun, Undecided};
+        let of = |parts: &[Verdict]| Verdict::of_core(parts);
+        assert_eq!(of(&[Holds, Holds]), Holds);
+        assert_eq!(of(&[Holds, DoesNotHold]), HoldsInPart);
+        assert_eq!(of(&[Holds, DoesNotHold, Undecided]), HoldsInPart);
+        assert_eq!(of(&[Holds, Undecided]), Undecided);
+        assert_eq!(of(&[Undecided, DoesNotHold]), Undecided);
+        assert_eq!(of(&[DoesNotHold, DoesNotHold]), DoesNotHold);
+        assert_eq!(of(&[Holds, NotJudged]), NotJudged);
+        assert_eq!(of(&[Holds, NotRun]), NotJudged);
+        assert_eq!(of(&[]), NotRun);
+    }
+}

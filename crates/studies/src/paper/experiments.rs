@@ -1,0 +1,93 @@
+//! What is trained for the paper.
+
+use crate::experiment::Plan;
+
+/// Strategies beside the ladder that two and three states are examined with.
+const BEYOND: &[&str] = &["bayes"];
+
+/// The values of p for the interpolated priors.
+pub const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+
+/// The names of the experiments that train on them, in the same order.
+pub const INTERPOLATED_NAMES: [&str; 11] = [
+    "interpolated-0.0",
+    "interpolated-0.1",
+    "interpolated-0.2",
+    "interpolated-0.3",
+    "interpolated-0.4",
+    "interpolated-0.5",
+    "interpolated-0.6",
+    "interpolated-0.7",
+    "interpolated-0.8",
+    "interpolated-0.9",
+    "interpolated-1.0",
+];
+
+/// The four one-layer models: name and description.
+pub const ONE_LAYER: [(&str, &str); 4] = [
+    ("one-layer-relative", "one layer, relative positions"),
+    (
+        "one-layer-relative-mlp",
+        "one layer with an MLP, relative positions",
+    ),
+    ("one-layer-absolute", "one layer, absolute positions"),
+    (
+        "one-layer-absolute-mlp",
+        "one layer with an MLP, absolute positions",
+    ),
+];
+
+/// All experiments. Where a run takes long, fewer seeds are trained at most: the whole must end within 40
+/// minutes.
+pub const EXPERIMENTS: &[Plan] = &[
+    Plan::new("main", 8, 80, 25).snapshots(160, 41).exam(BEYOND),
+    Plan::new("three-states", 6, 40, 25)
+        .snapshots(160, 41)
+        .exam(BEYOND),
+    Plan::new("three-states-more-heads", 1, 10, 50).exam(BEYOND),
+    Plan::new("three-states-from-construction", 1, 10, 100),
+    Plan::new("printed", 1, 10, 250)
+        .snapshots(81, 81)
+        .exam(BEYOND),
+    Plan::new("printed-three-states", 0, 8, 250)
+        .snapshots(81, 81)
+        .exam(BEYOND),
+    Plan::new("released", 1, 40, 25)
+        .snapshots(41, 41)
+        .exam(BEYOND),
+    Plan::new("released-three-states", 1, 10, 50)
+        .snapshots(41, 41)
+        .exam(BEYOND),
+    Plan::new("minimal", 8, 80, 25).snapshots(160, 1),
+    Plan::new("minimal-start", 8, 80, 1).profile(),
+    Plan::new("minimal-three-states", 6, 40, 25).snapshots(160, 1),
+    Plan::new("minimal-uniform-start", 6, 40, 10),
+    Plan::new("minimal-slow-second-layer", 6, 40, 10),
+    Plan::new("interpolated-0.0", 2, 20, 25),
+    Plan::new("interpolated-0.1", 2, 20, 25),
+    Plan::new("interpolated-0.2", 2, 20, 25),
+    Plan::new("interpolated-0.3", 2, 20, 25),
+    Plan::new("interpolated-0.4", 2, 20, 25),
+    Plan::new("interpolated-0.5", 2, 20, 25),
+    Plan::new("interpolated-0.6", 2, 20, 25),
+    Plan::new("interpolated-0.7", 2, 20, 25),
+    Plan::new("interpolated-0.8", 2, 20, 25),
+    Plan::new("interpolated-0.9", 2, 20, 25),
+    Plan::new("interpolated-1.0", 2, 20, 25),
+    Plan::new("released-interpolated-0.5", 0, 10, 25),
+    Plan::new("released-interpolated-1.0", 0, 10, 25),
+    Plan::new("trigram", 2, 40, 20),
+    Plan::new("trigram-one-head", 2, 20, 20),
+    Plan::new("printed-trigram", 0, 20, 20),
+    Plan::new("printed-trigram-one-head", 0, 20, 20),
+    Plan::new("five-states", 1, 20, 50),
+    Plan::new("eight-states", 1, 20, 100),
+    Plan::new("eight-states-two-heads", 0, 8, 100),
+    Plan::new("one-layer-relative", 1, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-relative-mlp", 1, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-absolute", 1, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-absolute-mlp", 1, 8, 200).exam(BEYOND),
+    Plan::new("released-one-layer", 0, 8, 200).exam(BEYOND),
+    Plan::new("rate-1e-4", 1, 6, 100),
+    Plan::new("rate-3e-4", 2, 10, 50),
+];

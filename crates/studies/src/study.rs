@@ -1,0 +1,119 @@
+//! A study: what is trained, claimed and drawn, and what its page says.
+
+use crate::claim::{Claim, Decided};
+use crate::experiment::Plan;
+use crate::figure::StudyFigure;
+use crate::paper;
+use crate::results::Results;
+
+/// A study, as data. To add one, write a folder like the paper's and list it in [`STUDIES`].
+pub struct Study {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The heading of its page.
+    pub title: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// The variants in which each claim is decided.
+    pub variants: &'static [Variant],
+    /// What is trained.
+    pub experiments: &'static [Plan],
+    /// The questions that claims answer, in the order of the page.
+    pub questions: &'static [&'static str],
+    /// What is claimed, by number.
+    pub claims: &'static [&'static [Claim]],
+    /// What is drawn, by number.
+    pub figures: &'static [StudyFigure],
+    /// The first seed: runs before it were used to fix the limits.
+    pub first_seed: u64,
+    /// What the page and the protocol say.
+    pub text: Text,
+}
+
+/// A variant of a study's settings, in which each claim gets a verdict of its own.
+pub struct Variant {
+    /// In a word.
+    pub name: &'static str,
+    /// In a sentence.
+    pub about: &'static str,
+}
+
+/// The text of a study, as HTML unless said otherwise. Numbers in it are computed.
+pub struct Text {
+    /// What is studied, in a sentence or two.
+    pub lead: &'static str,
+    /// What was found, one sentence each.
+    pub found: fn(&Results, &[Decided]) -> Vec<String>,
+    /// The study's theory, in short; empty if it has none.
+    pub theory: fn() -> String,
+    /// Choices that the settings make, and why.
+    pub choices: &'static str,
+    /// The opening of the protocol, in Markdown.
+    pub protocol: &'static str,
+}
+
+/// All studies, the default one first.
+pub static STUDIES: &[&Study] = &[&paper::STUDY];
+
+impl Study {
+    /// The study called `name`.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        STUDIES.iter().copied().find(|study| study.name == name)
+    }
+
+    /// All claims, by number.
+    pub fn claims(&self) -> Vec<&'static Claim> {
+        let mut all: Vec<&Claim> = self.claims.iter().copied().flatten().collect();
+        all.sort_by_key(|claim| claim.id[1..].parse::<u32>().unwrap_or(u32::MAX));
+        all
+    }
+
+    /// The names of its variants.
+    pub fn variants(&self) -> Vec<&'static str> {
+        self.variants.iter().map(|variant| variant.name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claim::Role;
+
+    #[test]
+    fn studies_are_complete() {
+        for study in STUDIES {
+            assert!(std::ptr::eq(Study::named(study.name).unwrap(), *study));
+            let variants = study.variants();
+            for (index, claim) in study.claims().iter().enumerate() {
+                let id = claim.id;
+                assert_eq!(id, format!("C{}", index + 1));
+                assert!(study.questions.contains(&claim.question), "{id}");
+                assert!(
+                    study.figures.iter().any(|f| f.number == claim.figure),
+                    "{id}"
+                );
+                assert_eq!(claim.parts[0].role, Role::Core, "{id}");
+                let untrained = claim.parts.iter().any(|part| part.runs.is_empty());
+                for variant in &variants {
+                    let runs =
+                        |part: &crate::Part| part.runs.iter().any(|(name, _)| name == variant);
+                    let core = claim.parts.iter().filter(|part| part.role == Role::Core);
+                    let run = untrained || core.clone().any(runs);
+                    let excused = claim.not_run.iter().any(|(name, _)| name == variant);
+                    assert!(
+                        run != excused,
+                        "{id} is neither run nor excused, or both: {variant}"
+                    );
+                }
+                for part in claim.parts {
+                    for words in [part.on, part.place, part.measure, part.why] {
+                        assert!(!words.is_empty(), "{id}: {}", part.measure);
+                    }
+                    for (variant, runs) in part.runs {
+                        assert!(variants.contains(variant) && !runs.is_empty(), "{id}");
+                    }
+                }
+            }
+        }
+    }
+}
