@@ -4,11 +4,25 @@ use std::sync::Arc;
 
 use induct::probe::Instruments;
 use induct::run::Recorder;
-use induct_studies::{Changes, Experiment, Results, Run, Scale, Selection};
+use induct_studies::{
+    Changes, Experiment, Reproduction, Results, Run, STUDIES, Scale, Study, Verdict,
+};
 use rayon::prelude::*;
 
+fn changes(seeds: Option<u64>, set: &[&str]) -> Changes {
+    Changes {
+        seeds,
+        first_seed: 0,
+        set: set.iter().map(|&set| set.to_owned()).collect(),
+    }
+}
+
+fn all_of(study: &'static Study, changes: &Changes) -> Reproduction {
+    Reproduction::new(study, &[], Scale::Quick, changes).unwrap()
+}
+
 /// Every experiment, far too short to show anything.
-fn short_runs(length: usize) -> Vec<(Experiment, Vec<Run>)> {
+fn short_runs(study: &'static Study, seeds: u64, length: usize) -> Vec<(Experiment, Vec<Run>)> {
     let length = format!("task.length={length}");
     let set = [
         "train.steps=6",
@@ -18,80 +32,88 @@ fn short_runs(length: usize) -> Vec<(Experiment, Vec<Run>)> {
         "record.snapshots=2",
         "record.test_sequences=16",
     ];
-    let changes = Changes {
-        seeds: Some(2),
-        set: set.map(String::from).into(),
-    };
-    let all = Selection::all()
-        .experiments(Scale::Quick, &changes)
-        .unwrap();
     let train = |experiment: Experiment| {
-        let instruments = Arc::new(Instruments::new(&experiment.recipe).unwrap());
-        let run = |seed: u64| {
-            let recipe = experiment.with_seed(seed);
-            Recorder::record(&recipe, Arc::clone(&instruments))
-                .unwrap()
-                .into()
+        let run = |index: u64| {
+            let recipe = experiment.recipe(index);
+            let instruments = Arc::new(Instruments::new(&recipe).unwrap());
+            Recorder::record(&recipe, instruments).unwrap().into()
         };
-        let runs = (0..experiment.seeds).map(run).collect();
+        let runs = (0..seeds).map(run).collect();
         (experiment, runs)
     };
+    let all = all_of(study, &changes(Some(seeds), &set)).experiments;
     all.into_par_iter().map(train).collect()
 }
 
 /// Draws every figure and decides every claim from only the experiments that it declares.
-fn make_all(all: &[(Experiment, Vec<Run>)]) {
+fn make_all(study: &'static Study, all: &[(Experiment, Vec<Run>)]) {
     let with = |needs: &[&str]| {
-        let needed = all.iter().filter(|(e, _)| needs.contains(&e.id.as_str()));
-        Results::new(needed.cloned().collect()).unwrap()
+        let needed = all.iter().filter(|(e, _)| needs.contains(&e.id));
+        let (experiments, runs): (Vec<Experiment>, Vec<Vec<Run>>) = needed.cloned().unzip();
+        let mut results = Results::new(&experiments).unwrap();
+        for (index, runs) in runs.into_iter().enumerate() {
+            results.add(index, runs).unwrap();
+        }
+        results
     };
-    let Selection { figures, claims } = Selection::all();
-    figures.par_iter().for_each(|figure| {
-        let drawn = figure.draw(&with(figure.needs));
+    study.figures.par_iter().for_each(|figure| {
+        let drawn = (figure.draw)(&with(figure.needs));
         assert!(!drawn.reading.is_empty());
         assert!(drawn.figure.svg(600).starts_with("<svg"));
+        let reading = &drawn.reading;
         assert!(
-            !drawn.reading.contains("NaN") || drawn.figure.panels.is_empty(),
-            "{}",
-            drawn.reading
+            !reading.contains("NaN") && !reading.contains("inf "),
+            "{reading}"
         );
     });
-    claims.par_iter().for_each(|claim| {
-        let decided = claim.decide(&with(claim.needs));
+    let variants = study.variants();
+    study.claims().par_iter().for_each(|claim| {
+        let needs: Vec<&str> = claim.needs().collect();
+        let decided = claim.decide(&variants, &with(&needs), 0.05);
         assert!(!decided.parts.is_empty(), "{}", claim.id);
-        assert!(figures.iter().any(|figure| figure.number == claim.figure));
+        assert!(!decided.remark.contains("NaN"), "{}", decided.remark);
+        for part in decided.parts {
+            let trained = !part.variant.is_empty();
+            let judged = !matches!(part.verdict, Verdict::NotJudged | Verdict::NotRun);
+            assert!(!(trained && judged), "{}: {}", claim.id, part.measure);
+        }
     });
 }
 
 #[test]
 fn figures_and_claims_need_no_more_than_they_say() {
-    make_all(&short_runs(40));
+    for study in STUDIES {
+        make_all(study, &short_runs(study, 2, 40));
+    }
 }
 
-/// Sequences too short for the positional profile, for the example sequence, and for any attention at all.
+/// Sequences too short for the positional profile, for the example sequence, and for any attention at all;
+/// and no run at all.
 #[test]
-fn short_sequences_leave_gaps_and_no_panic() {
-    for length in [1, 2, 11] {
-        make_all(&short_runs(length));
+fn short_sequences_and_no_runs_leave_gaps_and_no_panic() {
+    for study in STUDIES {
+        for length in [1, 2, 11] {
+            make_all(study, &short_runs(study, 1, length));
+        }
+        make_all(study, &short_runs(study, 0, 40));
     }
 }
 
 #[test]
 fn a_recorded_run_is_the_same_every_time() {
-    let changes = Changes {
-        seeds: Some(1),
-        set: vec!["train.steps=50".into(), "task.length=20".into()],
-    };
-    let only = Selection::only(&["C11".into()]).ok().unwrap();
-    let experiments = only.experiments(Scale::Quick, &changes).unwrap();
-    let instruments = Arc::new(Instruments::new(&experiments[0].recipe).unwrap());
+    let changes = changes(Some(1), &["train.steps=50", "task.length=20"]);
+    let only = ["C20".to_owned()];
+    let planned = Reproduction::new(STUDIES[0], &only, Scale::Quick, &changes).unwrap();
+    let recipe = planned.experiments[0].recipe(0);
+    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
     let run = || -> Run {
-        let run = Recorder::record(&experiments[0].recipe, Arc::clone(&instruments));
-        run.unwrap().into()
+        Recorder::record(&recipe, Arc::clone(&instruments))
+            .unwrap()
+            .into()
     };
     assert_eq!(run(), run());
     let run = run();
-    assert_eq!(run.steps(), [0.0, 25.0, 50.0]);
+    assert_eq!(run.steps(), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
     assert!(run.level("bigram") < run.level("uniform"));
     assert!(run.level_on("iid", "unigram") < run.level_on("iid", "uniform"));
 }
@@ -99,12 +121,8 @@ fn a_recorded_run_is_the_same_every_time() {
 #[test]
 fn what_figures_and_claims_read_cannot_be_left_out() {
     let with = |set: &str| {
-        let changes = Changes {
-            seeds: None,
-            set: vec![set.into()],
-        };
-        let refused = Selection::all().experiments(Scale::Quick, &changes);
-        refused.unwrap_err().to_string()
+        let refused = Reproduction::new(STUDIES[0], &[], Scale::Quick, &changes(None, &[set]));
+        refused.err().unwrap().to_string()
     };
     let refused = with("record.measures=[]");
     assert!(
@@ -113,4 +131,43 @@ fn what_figures_and_claims_read_cannot_be_left_out() {
     );
     assert!(with("record.tests=[]").contains("iid"));
     assert!(with("model.width=17").contains("experiment three-states-more-heads"));
+}
+
+/// A full reproduction goes on with what is undecided, up to the most seeds of an experiment.
+#[test]
+fn batches_grow_until_their_parts_are_decided() {
+    let set = [
+        "train.steps=6",
+        "train.batch=8",
+        "task.length=12",
+        "record.test_sequences=16",
+    ];
+    let only = ["C20".to_owned()];
+    let mut planned =
+        Reproduction::new(STUDIES[0], &only, Scale::Full, &changes(None, &set)).unwrap();
+    let mut results = Results::new(&planned.experiments).unwrap();
+    let mut sizes = Vec::new();
+    loop {
+        let missing = planned.missing(&results);
+        for (index, range) in missing.into_iter().enumerate() {
+            let experiment = &planned.experiments[index];
+            let run = |number: u64| -> Run {
+                let recipe = experiment.recipe(number);
+                let instruments = Arc::new(Instruments::new(&recipe).unwrap());
+                Recorder::record(&recipe, instruments).unwrap().into()
+            };
+            let runs: Vec<Run> = range.map(run).collect();
+            results.add(index, runs).unwrap();
+        }
+        sizes.push(results.all()[0].runs.len());
+        if !planned.extend(&results) {
+            break;
+        }
+    }
+    // No run leaves uniform predictions in six steps: no ratio, so every run counts as the worst.
+    assert_eq!(sizes, [10]);
+    let decided = planned.decide(&results);
+    assert_eq!(decided[0].parts[0].missing, 10);
+    assert_eq!(decided[0].parts[0].verdict, Verdict::DoesNotHold);
+    assert!(planned.error() < 0.05);
 }

@@ -4,8 +4,8 @@ use induct::measure::{KL_TRUTH, PREVIOUS_TOKEN};
 use induct::probe::median;
 
 use super::{
-    BEYOND, PHASES, PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, THREE_STATES, TWO_STATES,
-    nothing,
+    BEYOND, PHASES, PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, Runs, THREE_STATES,
+    TWO_STATES, nothing,
 };
 use crate::claim::{Claim, Limit, Part, Role};
 use crate::results::{Results, Trained};
@@ -19,8 +19,8 @@ const PLATEAU_LEVEL: &str = "distance between the median loss of the unigram pha
                              strategy's loss to that of uniform predictions)";
 const CLOSER_TO_UNIGRAM: &str =
     "KL(unigram ‖ model) over KL(bigram ‖ model), in the middle of the plateau";
-const STEEPNESS: &str = "rate of decrease of the loss in the drop (from a tenth to nine tenths) over its mean \
-                         rate on the plateau (from the onset of unigrams to a tenth of the drop)";
+const STEEPNESS: &str = "rate of decrease of the loss in the drop (from a tenth to nine tenths) over its rate \
+                         in the second half of the plateau (which ends when a tenth of the drop is complete)";
 const DURATION: &str = "length of the plateau in steps (from the onset of unigrams to a tenth of the drop) \
                         over the length of the drop (from a tenth to nine tenths)";
 const APART: &str = "share of runs in which, from a tenth to nine tenths of the second drop, KL(unigram ‖ \
@@ -41,6 +41,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         parts: &[
             in_order("k = 2", TWO_STATES),
             in_order("k = 3", THREE_STATES),
+            in_order_mostly("k = 2", TWO_STATES),
+            in_order_mostly("k = 3", THREE_STATES),
         ],
         remark: nothing,
     },
@@ -208,19 +210,27 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-type Runs = super::Runs;
-
 const fn in_order(on: &'static str, runs: Runs) -> Part {
     Part {
         role: Role::Core,
         on,
         place: "abstract; caption of figure 1; section 3.1",
         measure: IN_ORDER,
-        limit: Limit::AtLeast(0.8),
-        why: "kept from the first round: the paper shows ten runs of ten, and no number of seeds can show \
-              that every run does it",
+        limit: Limit::AtLeast(0.5),
+        why: "most runs; the paper shows ten of ten, and no number of seeds can show that every run does it. With \
+              the ten seeds that slow variants can afford, ten of ten shows no more than this",
         runs,
         sample: |results, runs| stages(results, runs, &["uniform", "unigram", "bigram"]),
+    }
+}
+
+const fn in_order_mostly(on: &'static str, runs: Runs) -> Part {
+    Part {
+        role: Role::Probe,
+        limit: Limit::AtLeast(0.8),
+        place: "is it so in four runs of five?",
+        why: "the limit of the first round",
+        ..in_order(on, runs)
     }
 }
 
@@ -273,8 +283,8 @@ const fn steepness(on: &'static str, runs: Runs) -> Part {
         place: "abstract: a rapid phase transition; section 3.1: only slight improvement before",
         measure: STEEPNESS,
         limit: Limit::AtLeast(5.0),
-        why: "five times as steep, as in the first round; the rate on the plateau is now its mean rate, \
-              which cannot come near zero, where it was the slope of its middle half, which can",
+        why: "five times as steep, as in the first round; the second half of the plateau ends with a tenth \
+              of the drop, so that its rate cannot come near zero, as that of its middle half can",
         runs,
         sample: |results, runs| {
             results.of(runs[0]).numbers(|run| {
@@ -282,7 +292,8 @@ const fn steepness(on: &'static str, runs: Runs) -> Part {
                 let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
                 let losses = run.column(&KL_TRUTH);
                 let at = |step: f64| losses[run.record_at(step)];
-                let plateau = (at(fall.onset) - at(fall.start)) / (fall.start - fall.onset);
+                let middle = fall.on_plateau();
+                let plateau = (at(middle) - at(fall.start)) / (fall.start - middle);
                 Some(drop / plateau).filter(|_| plateau > 0.0)
             })
         },
@@ -314,8 +325,8 @@ const fn apart(on: &'static str, runs: Runs) -> Part {
         on,
         place: "section 3.1, second paragraph: one decreases, the other one increases",
         measure: APART,
-        limit: Limit::AtLeast(0.8),
-        why: "four runs of five, as for the order of phases (C2)",
+        limit: Limit::AtLeast(0.5),
+        why: "most runs, as for the order of phases (C2)",
         runs,
         sample: |results, runs| {
             results.of(runs[0]).hits(|run| {
@@ -340,9 +351,9 @@ const fn plateau_then_drop(on: &'static str, runs: Runs) -> Part {
         place: "appendix B, caption of figure 9: a plateau before the final drop",
         measure: "share of runs whose loss spends at least a tenth of the run within a quarter of the \
                   unigram–bigram gap from the unigram level, and then falls below the middle of that gap",
-        limit: Limit::AtLeast(0.8),
-        why: "read from the loss, since with many states the nearest strategy misleads; four runs of five, \
-              as for two states (C2)",
+        limit: Limit::AtLeast(0.5),
+        why: "read from the loss, since with many states the nearest strategy misleads; most runs, as for \
+              two states (C2)",
         runs,
         sample: |results, runs| results.of(runs[0]).hits(has_plateau_then_drop),
     }
@@ -368,8 +379,8 @@ const fn previous_token(on: &'static str, runs: Runs) -> Part {
         on,
         place: "appendix B, caption of figure 9: our results extend to more symbols",
         measure: "mean attention of the first layer to the previous token, at the end",
-        limit: Limit::AtLeast(0.8),
-        why: "kept from the first round's measure of the same head (C5)",
+        limit: Limit::AtLeast(0.5),
+        why: "as for the same head with fewer states (C5)",
         runs,
         sample: |results, runs| {
             results

@@ -30,21 +30,12 @@ pub(super) const CLAIMS: &[Claim] = &[
                 role: Role::Core,
                 on: "p = 1 against p = 0.5",
                 place: "section 3.1, varying the data distribution: train much faster; figure 4a",
-                measure: "share of pairs of runs with the same seed in which bigrams become nearest in at \
-                          most half the steps at p = 1, where unigrams say nothing, compared with p = 0.5",
+                measure: "share of pairs of runs with the same seed in which bigrams become nearest sooner at \
+                          p = 1, where unigrams say nothing, than at p = 0.5",
                 limit: Limit::AtLeast(0.5),
-                why: "much faster: twice as fast or more, in most pairs; a run that never gets there counts \
-                      as the slower one",
+                why: "most pairs; a run that never gets there counts as the slower one",
                 runs: ENDS,
-                sample: |results, runs| {
-                    let [half, one] = [0, 1].map(|at| results.of(runs[at]));
-                    let pairs = half.runs.iter().zip(&one.runs);
-                    let sooner = |(half, one): (&Run, &Run)| {
-                        let half = half.onset("bigram").unwrap_or(f64::INFINITY);
-                        one.onset("bigram").is_some_and(|one| one <= 0.5 * half)
-                    };
-                    Sample::Hits(pairs.map(sooner).collect())
-                },
+                sample: |results, runs| sooner(results, runs, 1.0),
             },
             Part {
                 role: Role::Core,
@@ -61,6 +52,18 @@ pub(super) const CLAIMS: &[Claim] = &[
                         Some(run.onset("bigram").unwrap_or(f64::MAX))
                     })
                 },
+            },
+            Part {
+                role: Role::Probe,
+                on: "p = 1 against p = 0.5",
+                place: "is it twice as fast?",
+                measure: "share of pairs of runs with the same seed in which bigrams become nearest in at most \
+                          half the steps at p = 1",
+                limit: Limit::AtLeast(0.5),
+                why: "much faster might mean twice as fast; the paper compares the ends of the family, of \
+                      which the other one is not learned at all",
+                runs: ENDS,
+                sample: |results, runs| sooner(results, runs, 0.5),
             },
             Part {
                 role: Role::Probe,
@@ -112,6 +115,19 @@ pub(super) const CLAIMS: &[Claim] = &[
         remark: nothing,
     },
 ];
+
+/// Whether, with the same seed, bigrams become nearest at p = 1 within the given fraction of the steps that it
+/// takes at p = 0.5.
+fn sooner(results: &Results, runs: &[&str], fraction: f64) -> Sample {
+    let [half, one] = [0, 1].map(|at| results.of(runs[at]));
+    let of_pair = |(half, one): (&Run, &Run)| {
+        let half = half.onset("bigram").unwrap_or(f64::INFINITY);
+        let one = one.onset("bigram");
+        // Not to be later is not enough.
+        one.is_some_and(|one| one < half && one <= fraction * half)
+    };
+    Sample::Hits(half.runs.iter().zip(&one.runs).map(of_pair).collect())
+}
 
 /// The number of steps at which unigrams are the nearest strategy.
 pub(super) fn at_unigrams(run: &Run) -> f64 {
