@@ -8,6 +8,7 @@
 //! | uniform | nothing | `uniform` |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
 //! | bayes-unigram | how stationary laws are distributed; it takes the first symbol for one like all others | `bayes_unigram` |
+//! | unigram-and-current | the prior over chains; how often symbols occurred, and which came last | `unigram_and_current` |
 //! | bayes | the prior over chains, and how sequences start | `bayes`, which chooses a method |
 //! | oracle | the chain itself | `oracle` |
 //!
@@ -31,6 +32,7 @@ mod seen;
 mod tables;
 mod two_state;
 mod uniform;
+mod unigram_and_current;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -45,6 +47,7 @@ pub(crate) use registry::{bytes, check_named, entry};
 pub use scratch::Scratch;
 pub use seen::Seen;
 pub use uniform::Uniform;
+pub use unigram_and_current::UnigramAndCurrent;
 
 /// A predictor that needs no training.
 ///

@@ -150,22 +150,23 @@ impl PosteriorSample {
             let tables = variates.len() / (self.contexts * states);
             plain.iter_mut().for_each(|sum| *sum /= tables as f64);
             let row = &counts[context * states..][..states];
-            correct_by_mean(out, plain, row, &self.alpha);
+            let total: f64 = row.iter().sum::<f64>() + self.alpha.iter().sum::<f64>();
+            correct_by_mean(out, plain, |symbol| {
+                (row[symbol] + self.alpha[symbol]) / total
+            });
         }
         super::effective_count(weights, squares)
     }
 }
 
-/// The control variate. The unweighted draws have a known mean, the add-α bigram's answer, and the
-/// weighted draws miss by about as much as the unweighted ones do. It is skipped if it would leave
+/// The control variate. The unweighted draws have a known mean, `exact` (here the add-α bigram's answer), and
+/// the weighted draws miss by about as much as the unweighted ones do. It is skipped if it would leave
 /// a probability at or below zero.
-fn correct_by_mean(out: &mut [f64], plain: &[f64], counts: &[f64], alpha: &[f64]) {
-    let total: f64 = counts.iter().sum::<f64>() + alpha.iter().sum::<f64>();
-    let corrected =
-        |symbol: usize| out[symbol] - plain[symbol] + (counts[symbol] + alpha[symbol]) / total;
+pub(super) fn correct_by_mean(out: &mut [f64], plain: &[f64], exact: impl Fn(usize) -> f64) {
+    let corrected = |symbol: usize| out[symbol] - plain[symbol] + exact(symbol);
     if (0..out.len()).all(|symbol| corrected(symbol) > 0.0) {
         for symbol in 0..out.len() {
-            out[symbol] += (counts[symbol] + alpha[symbol]) / total - plain[symbol];
+            out[symbol] += exact(symbol) - plain[symbol];
         }
         super::normalize(out);
     }

@@ -3,7 +3,9 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-use super::{Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, oracle, uniform};
+use super::{
+    Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, oracle, uniform, unigram_and_current,
+};
 use crate::chain::{Law, PriorSpec, TaskPrior};
 use crate::invalid::Invalid;
 
@@ -12,6 +14,7 @@ pub static REGISTRY: &[&Entry] = &[
     &uniform::ENTRY,
     &ngram::ENTRY,
     &bayes_unigram::ENTRY,
+    &unigram_and_current::ENTRY,
     &bayes::ENTRY,
     &oracle::ENTRY,
 ];

@@ -45,7 +45,16 @@ struct Node {
 pub(super) struct TwoState {
     alpha: [f64; 2],
     /// Nodes of the upper half of the contour (the lower half is its mirror image), by home.
-    contours: [Vec<Node>; 2],
+    contours: [Contour; 2],
+}
+
+/// The nodes for one home.
+#[derive(Clone, Debug)]
+struct Contour {
+    /// Their weights sum to about one.
+    nodes: Vec<Node>,
+    /// The mean of π_home before anything is seen: what the sum of weights stands for.
+    start_mean: f64,
 }
 
 impl TwoState {
@@ -73,7 +82,7 @@ impl TwoState {
     ) {
         let home = tokens[0] as usize;
         let nodes = &mut scratch.nodes;
-        nodes.clone_from(&self.contours[home]);
+        nodes.clone_from(&self.contours[home].nodes);
         // α + count of every transition, [from, to].
         let mut totals = [self.alpha; 2];
         for position in 0..positions.end {
@@ -92,10 +101,63 @@ impl TwoState {
             }
         }
     }
+
+    /// Posterior means of π_home after `rows` transitions from home and from away, of which up to `most` each
+    /// went to the other symbol.
+    pub fn starts(&self, home: usize, rows: [usize; 2], most: usize) -> Starts {
+        let Contour { nodes, start_mean } = &self.contours[home];
+        let sum = self.alpha[0] + self.alpha[1];
+        let starts = nodes.iter().map(|node| {
+            let minus = node.s.scale(-1.0);
+            let [at_home, at_away] = [(minus, rows[0]), (node.s, rows[1])]
+                .map(|(shift, count)| rising(sum, shift).nth(count).expect("it never ends"));
+            NodeStarts {
+                weight: node.weight.scale(*start_mean) / (at_home * at_away),
+                leave: rising(self.alpha[1 - home], minus).take(most + 1).collect(),
+                come: rising(self.alpha[home], node.s).take(most + 1).collect(),
+            }
+        });
+        Starts(starts.collect())
+    }
+}
+
+/// What a shift of a concentration by s multiplies the moment of n symbols by: Π (α + i + s) / (α + i) over
+/// i < n, for n = 0, 1, ….
+fn rising(alpha: f64, s: Complex) -> impl Iterator<Item = Complex> {
+    let first = Complex::new(1.0, 0.0);
+    let counts = std::iter::successors(Some(alpha), |concentration| Some(concentration + 1.0));
+    counts.scan(first, move |product, concentration| {
+        let now = *product;
+        *product = now + (now * s).scale(1.0 / concentration);
+        Some(now)
+    })
+}
+
+/// Posterior means of π_home by how often the chain left home and came home.
+#[derive(Clone, Debug)]
+pub(super) struct Starts(Vec<NodeStarts>);
+
+/// One node's share.
+#[derive(Clone, Debug)]
+struct NodeStarts {
+    weight: Complex,
+    /// Factors by number of transitions away from home, and back.
+    leave: Vec<Complex>,
+    come: Vec<Complex>,
+}
+
+impl Starts {
+    /// The mean after `leaves` transitions away from home and `comes` back.
+    pub fn mean(&self, leaves: usize, comes: usize) -> f64 {
+        let shares = self.0.iter();
+        shares
+            .map(|node| (node.weight * (node.leave[leaves] * node.come[comes])).re)
+            .sum()
+    }
 }
 
 /// The nodes of a contour, with their weights before the first transition, scaled to a sum of about one.
-fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Vec<Node> {
+fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Contour {
     // Halfway between the pole of 1/sin(πs) at 0 and that of B(α_away − s, ·) at α_away, or the one at 1.
     let c = 0.5 * alpha_away.min(1.0);
     let last = (libm::asinh(HEIGHT / c) / step) as usize;
@@ -127,7 +189,12 @@ fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Vec<Node> {
     for node in &mut nodes {
         node.weight = node.weight.scale(1.0 / total);
     }
-    nodes
+    // ds = i c cosh y dy turns 1/(2πi) ∫ π/sin(πs) … ds into c/2 ∫ … dy, and both halves are alike.
+    let scale = (largest - ln_betas(real(0.0))).exp().re;
+    Contour {
+        nodes,
+        start_mean: total * step * c * scale,
+    }
 }
 
 /// The row of the symbol the chain is at: a node predicts (leave ± s) / (stay + leave ± s).
@@ -308,6 +375,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_means_of_both_symbols_add_up_to_one() {
+        for alpha in [[1.0, 1.0], [0.1, 0.1], [10.0, 10.0], [0.1, 2.0], [3.0, 0.4]] {
+            let exact = TwoState::new(alpha);
+            for [[stay_0, leave_0], [stay_1, leave_1]] in [
+                [[0, 0], [0, 0]],
+                [[0, 1], [0, 0]],
+                [[5, 2], [1, 2]],
+                [[70, 0], [0, 1]],
+                [[300, 40], [1500, 39]],
+            ] {
+                let rows = [stay_0 + leave_0, stay_1 + leave_1];
+                let zero = exact.starts(0, rows, 40).mean(leave_0, leave_1);
+                let one = exact
+                    .starts(1, [rows[1], rows[0]], 40)
+                    .mean(leave_1, leave_0);
+                assert!(
+                    (zero + one - 1.0).abs() < 1e-11,
+                    "α = {alpha:?}: {zero} {one}"
+                );
+            }
+        }
+        // With p, q uniform, the mean of q/(p+q) once p was seen is 2 ∫ pq/(p+q) = 4/3 (1 − ln 2).
+        let seen_once = TwoState::new([1.0, 1.0]).starts(0, [1, 0], 1).mean(1, 0);
+        let expected = 4.0 / 3.0 * (1.0 - std::f64::consts::LN_2);
+        assert!((seen_once - expected).abs() < 1e-13, "{seen_once}");
     }
 
     #[test]
