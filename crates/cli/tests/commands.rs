@@ -86,7 +86,7 @@ fn predict_shows_the_model_beside_the_strategies() {
     assert_eq!(row(&strategies["unigram"]), [0.5, 0.5]);
     // Once, a 1 followed a 0: (0 + 1) / (1 + 2) and (1 + 1) / (1 + 2).
     assert_eq!(row(&strategies["bigram"]), [1.0 / 3.0, 2.0 / 3.0]);
-    for name in ["bayes", "bayes-unigram"] {
+    for name in ["bayes", "bayes-unigram", "unigram-and-current"] {
         assert!((row(&strategies[name]).iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
     assert!(succeed(&["predict", &run, "--tokens", "1"]).contains("model @30"));
@@ -105,7 +105,8 @@ fn eval_gives_divergences_with_errors() {
     for field in ["kl_truth", "se", "kl_truth_all", "se_all"] {
         assert!(shown["model"][field].as_f64().unwrap() > 0.0, "{field}");
     }
-    for strategy in ["uniform", "unigram", "bigram", "bayes", "bayes-unigram"] {
+    let added = ["bayes", "bayes-unigram", "unigram-and-current"];
+    for strategy in ["uniform", "unigram", "bigram"].into_iter().chain(added) {
         for field in ["kl_truth", "se", "kl_to_model", "kl_to_model_se"] {
             assert!(
                 shown["strategies"][strategy][field].is_f64(),
@@ -158,7 +159,7 @@ fn strategies_have_the_divergences_quoted_in_the_readme() {
     let quoted = |name: &str| -> f64 {
         let line = readme
             .lines()
-            .find(|line| line.starts_with(&format!("{name:<14} ")));
+            .find(|line| line.starts_with(&format!("{name:<19} ")));
         let cell = line
             .expect(name)
             .split_whitespace()
@@ -176,7 +177,14 @@ fn strategies_have_the_divergences_quoted_in_the_readme() {
         "seeds.eval=1",
     ]);
     assert_eq!(shown["model"], Value::Null);
-    for name in ["uniform", "unigram", "bigram", "bayes-unigram", "bayes"] {
+    for name in [
+        "uniform",
+        "unigram",
+        "bigram",
+        "bayes-unigram",
+        "unigram-and-current",
+        "bayes",
+    ] {
         let measured = &shown["strategies"][name];
         let (kl, se) = (
             measured["kl_truth"].as_f64().unwrap(),

@@ -252,7 +252,7 @@ impl Measured {
     fn text(&self, recipe: &Recipe, sequences: u64) -> String {
         let mut text = format!(
             "{sequences} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n\
-             {:<14} {:>19} {:>19} {:>22}\n",
+             {:<19} {:>19} {:>19} {:>22}\n",
             recipe.task.states,
             recipe.task.ngram,
             recipe.task.length,
@@ -272,7 +272,7 @@ impl Measured {
             .map(|row| (row.name.as_str(), row.truth, row.to_model));
         for (name, truth, to_model) in model.into_iter().chain(rows) {
             let line = format!(
-                "{name:<14} {:>19} {:>19} {:>22}",
+                "{name:<19} {:>19} {:>19} {:>22}",
                 cell(Some(truth.last)),
                 cell(truth.all),
                 cell(to_model.map(|kl| kl.last)),
