@@ -16,7 +16,7 @@ use crate::statistics::ERROR;
 use crate::study::Study;
 
 /// The numbers of seeds after which a full reproduction looks at its results.
-pub const LOOKS: [u64; 4] = [10, 20, 40, 80];
+pub const LOOKS: [u64; 4] = [8, 20, 40, 80];
 
 /// A reproduction of a study, or of a part of it.
 pub struct Reproduction {

@@ -165,9 +165,9 @@ fn batches_grow_until_their_parts_are_decided() {
         }
     }
     // No run leaves uniform predictions in six steps: no ratio, so every run counts as the worst.
-    assert_eq!(sizes, [10]);
+    assert_eq!(sizes, [8]);
     let decided = planned.decide(&results);
-    assert_eq!(decided[0].parts[0].missing, 10);
+    assert_eq!(decided[0].parts[0].missing, 8);
     assert_eq!(decided[0].parts[0].verdict, Verdict::DoesNotHold);
     assert!(planned.error() < 0.05);
 }

@@ -3,7 +3,7 @@
 use crate::experiment::Plan;
 
 /// Strategies beside the ladder that two and three states are examined with.
-const BEYOND: &[&str] = &["bayes"];
+const BEYOND: &[&str] = &["unigram-and-current", "bayes"];
 
 /// The values of p for the interpolated priors.
 pub const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -44,9 +44,9 @@ pub const EXPERIMENTS: &[Plan] = &[
     Plan::new("three-states", 6, 40, 25)
         .snapshots(160, 41)
         .exam(BEYOND),
-    Plan::new("three-states-more-heads", 1, 10, 50).exam(BEYOND),
-    Plan::new("three-states-from-construction", 1, 10, 100),
-    Plan::new("printed", 1, 10, 250)
+    Plan::new("three-states-more-heads", 1, 8, 50).exam(BEYOND),
+    Plan::new("three-states-from-construction", 1, 8, 100),
+    Plan::new("printed", 1, 8, 250)
         .snapshots(81, 81)
         .exam(BEYOND),
     Plan::new("printed-three-states", 0, 8, 250)
@@ -55,7 +55,7 @@ pub const EXPERIMENTS: &[Plan] = &[
     Plan::new("released", 1, 40, 25)
         .snapshots(41, 41)
         .exam(BEYOND),
-    Plan::new("released-three-states", 1, 10, 50)
+    Plan::new("released-three-states", 0, 20, 50)
         .snapshots(41, 41)
         .exam(BEYOND),
     Plan::new("minimal", 8, 80, 25).snapshots(160, 1),
@@ -74,20 +74,20 @@ pub const EXPERIMENTS: &[Plan] = &[
     Plan::new("interpolated-0.8", 2, 20, 25),
     Plan::new("interpolated-0.9", 2, 20, 25),
     Plan::new("interpolated-1.0", 2, 20, 25),
-    Plan::new("released-interpolated-0.5", 0, 10, 25),
-    Plan::new("released-interpolated-1.0", 0, 10, 25),
-    Plan::new("trigram", 2, 40, 20),
-    Plan::new("trigram-one-head", 2, 20, 20),
+    Plan::new("released-interpolated-0.5", 0, 8, 25),
+    Plan::new("released-interpolated-1.0", 0, 8, 25),
+    Plan::new("trigram", 1, 40, 20),
+    Plan::new("trigram-one-head", 1, 20, 20),
     Plan::new("printed-trigram", 0, 20, 20),
     Plan::new("printed-trigram-one-head", 0, 20, 20),
     Plan::new("five-states", 1, 20, 50),
     Plan::new("eight-states", 1, 20, 100),
-    Plan::new("eight-states-two-heads", 0, 8, 100),
+    Plan::new("eight-states-two-heads", 0, 3, 100),
     Plan::new("one-layer-relative", 1, 8, 200).exam(BEYOND),
-    Plan::new("one-layer-relative-mlp", 1, 8, 200).exam(BEYOND),
-    Plan::new("one-layer-absolute", 1, 8, 200).exam(BEYOND),
-    Plan::new("one-layer-absolute-mlp", 1, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-relative-mlp", 0, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-absolute", 0, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-absolute-mlp", 0, 8, 200).exam(BEYOND),
     Plan::new("released-one-layer", 0, 8, 200).exam(BEYOND),
-    Plan::new("rate-1e-4", 1, 6, 100),
-    Plan::new("rate-3e-4", 2, 10, 50),
+    Plan::new("rate-1e-4", 0, 3, 100),
+    Plan::new("rate-3e-4", 1, 8, 50),
 ];

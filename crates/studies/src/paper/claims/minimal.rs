@@ -1,10 +1,11 @@
 //! Claims about the minimal model, and about what it says of the transformer.
 
+use induct::digest;
 use induct::measure::{
     DIAGONAL_DOMINANCE, KL_TRUTH, MATCHING_GAP, POSITIONAL_PROFILE, PREVIOUS_TOKEN, TEST_KL_TRUTH,
 };
 use induct::probe::median;
-use induct::train::{Recipe, Trainer};
+use induct::train::{FromSpec, Recipe, Trainer};
 use rayon::prelude::*;
 
 use super::signal::at_unigrams;
@@ -264,13 +265,18 @@ pub(super) const CLAIMS: &[Claim] = &[
                 on: "minimal model, k = 2, 20 pairs of batches instead of seeds",
                 place: "section 3.2 and appendix A, proposition on two steps",
                 measure: "largest other weight of v in units of v_2, after two steps of cross-entropy",
-                limit: Limit::AtMost(0.5),
-                why: "v_2 dominates: twice as large as any other",
+                limit: Limit::AtMost(1.0),
+                why: "dominant means larger than any other, as the lemma puts it",
                 runs: &[],
                 sample: |_, _| two_steps(|outcome| outcome.second_largest),
             },
         ],
-        remark: nothing,
+        remark: |_| {
+            "The ledger of formulas comes to the same result for the margin loss and exact gradients: v_2 is the \
+             largest weight, but others of even index remain, and the final predictor is not that of bigrams \
+             (`proposition.reaches-bigrams` in `induct theory`)."
+                .into()
+        },
     },
 ];
 
@@ -432,13 +438,14 @@ fn two_steps(measure: impl Fn(&Outcome) -> f64 + Sync) -> Sample {
     Sample::Numbers((0..PAIRS).into_par_iter().map(pair).collect())
 }
 
-/// One step on the original chains, one on doubly stochastic ones (a = b). The rates are of the proof's
-/// order, 1/t² and 1/t; with full weight decay, what remains after the second step is its update alone.
+/// One step on the original chains, one on doubly stochastic ones (a = b), from the start of the paper's
+/// experiments: W_k zero, v constant. The rates are of the proof's order, 1/t² and 1/t; with full weight
+/// decay, what remains after the second step is its update alone.
 fn two_steps_of(pair: u64) -> Option<Outcome> {
     let recipe = |rate: f64, prior: &str| {
         let set = [
             "model.kind=minimal".into(),
-            "model.start={kind=\"constant\", w=0.01, v=0.01}".into(),
+            "model.start={kind=\"constant\", w=0.0, v=0.01}".into(),
             format!("train.optimizer={{kind=\"sgd\", lr={rate:e}}}"),
             format!("train.curriculum=[{{from=0, prior={{kind=\"{prior}\"}}}}]"),
             "train.steps=1".into(),
@@ -448,17 +455,21 @@ fn two_steps_of(pair: u64) -> Option<Outcome> {
         Recipe::from_toml("", &set).expect("a valid recipe")
     };
     let length = Recipe::default().task.length as f64;
-    let step = |recipe: &Recipe, weights: Vec<f32>| -> Option<Vec<f32>> {
-        let mut trainer = Trainer::with_weights(recipe, weights).ok()?;
-        trainer.advance().ok()?;
-        Some(trainer.params().to_vec())
-    };
     let first = recipe(length.powi(-2), "dirichlet");
     let model = first.model().expect("a valid recipe");
-    let after_first = step(&first, model.start(0))?;
+    let mut trainer = Trainer::new(&first).ok()?;
+    trainer.advance().ok()?;
+    let after_first = trainer.params().to_vec();
     let mut second = recipe(length.recip(), "doubly-stochastic");
     second.seeds.data += PAIRS;
-    let after_second = step(&second, after_first.clone())?;
+    second.from = Some(FromSpec {
+        run: "the first step".into(),
+        step: 1,
+        weights: digest::weights(&after_first),
+    });
+    let mut trainer = Trainer::with_weights(&second, after_first.clone()).ok()?;
+    trainer.advance().ok()?;
+    let after_second = trainer.params();
     let decayed = after_second
         .iter()
         .zip(&after_first)
@@ -499,7 +510,10 @@ mod tests {
         // The integral of λ^order (1 − |λ|) over (−1, 1), by the midpoint rule.
         let integral = |order: u32| {
             let points = (0..20_000).map(|i| (f64::from(i) + 0.5) / 10_000.0 - 1.0);
-            points.map(|x| x.powi(order as i32) * (1.0 - x.abs())).sum::<f64>() / 10_000.0
+            points
+                .map(|x| x.powi(order as i32) * (1.0 - x.abs()))
+                .sum::<f64>()
+                / 10_000.0
         };
         for order in 1..=11 {
             assert!((moment(order) - integral(order)).abs() < 1e-6, "{order}");
@@ -509,7 +523,7 @@ mod tests {
     #[test]
     fn two_steps_leave_weights() {
         let outcome = two_steps_of(0).unwrap();
-        println!("{} {}", outcome.agreement, outcome.second_largest);
-        assert!((0.0..=1.0).contains(&outcome.agreement));
+        assert!((0.5..=1.0).contains(&outcome.agreement));
+        assert!(outcome.second_largest > 0.0);
     }
 }
