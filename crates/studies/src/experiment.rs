@@ -21,6 +21,8 @@ pub struct Plan {
     pub profile: bool,
     /// Strategies that the final models are compared with, beside the ladder.
     pub exam: &'static [&'static str],
+    /// Further ones that only the first seed's model is compared with, since they take long.
+    pub first_exam: &'static [&'static str],
 }
 
 impl Plan {
@@ -34,6 +36,7 @@ impl Plan {
             snapshots: [1, 1],
             profile: false,
             exam: &[],
+            first_exam: &[],
         }
     }
 
@@ -45,9 +48,17 @@ impl Plan {
         }
     }
 
-    /// The same with further strategies in the exam.
-    pub const fn exam(self, exam: &'static [&'static str]) -> Self {
-        Self { exam, ..self }
+    /// The same with further strategies in the exam of every seed, and yet further ones in that of the first.
+    pub const fn exam(
+        self,
+        exam: &'static [&'static str],
+        first_exam: &'static [&'static str],
+    ) -> Self {
+        Self {
+            exam,
+            first_exam,
+            ..self
+        }
     }
 
     /// The same with the positional profile recorded.
@@ -86,6 +97,7 @@ impl Plan {
             recipe,
             later_snapshots: self.snapshots[1].min(snapshots),
             exam: self.exam,
+            first_exam: self.first_exam,
             most: self.most,
         })
     }
@@ -102,8 +114,8 @@ pub struct Experiment {
     pub origin: &'static str,
     /// The recipe of its first seed.
     pub recipe: Recipe,
-    /// Strategies in the exam, beside the ladder.
-    pub exam: &'static [&'static str],
+    exam: &'static [&'static str],
+    first_exam: &'static [&'static str],
     /// The most seeds of a full reproduction.
     pub most: u64,
     later_snapshots: u64,
@@ -119,6 +131,12 @@ impl Experiment {
             recipe.record.snapshots = self.later_snapshots;
         }
         recipe
+    }
+
+    /// The strategies in the exam of run number `index`, beside the ladder.
+    pub(crate) fn exam(&self, index: u64) -> Vec<&'static str> {
+        let first = if index == 0 { self.first_exam } else { &[] };
+        [self.exam, first].concat()
     }
 
     /// The seed of run number `index`.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::claim::{Part, Role};
 use crate::reproduction::LOOKS;
-use crate::results::EXAM;
+use crate::results::{EXAM, EXAM_OF_SLOW};
 use crate::statistics::{ERROR, FEWEST};
 use crate::study::Study;
 
@@ -40,7 +40,10 @@ fn rules() -> String {
         "\n## Rules\n\n\
          - Every run has its own seed, for initialisation, data and test sets alike, so that differences \
          between runs include the error of the test sets. The final model of a run is examined on {EXAM} \
-         sequences of its own that nothing else uses, and the strategies on the same.\n\
+         sequences of its own that nothing else uses, and the strategies on the same. Exact Bayes and the \
+         predictor from symbol counts and the current symbol, which take long, are asked on the first \
+         {EXAM_OF_SLOW} of them, and corrected by what the nearest other strategy gains or loses from there to \
+         all.\n\
          - An effect is the median over seeds with the interval of the sign test, or the share of seeds with \
          the interval of Clopper and Pearson. Neither assumes a distribution, and neither can leave the range \
          of what is measured.\n\

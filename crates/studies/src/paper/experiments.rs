@@ -2,8 +2,11 @@
 
 use crate::experiment::Plan;
 
-/// Strategies beside the ladder that two and three states are examined with.
-const BEYOND: &[&str] = &["unigram-and-current", "bayes"];
+/// Strategies beside the ladder that two and three states are examined with. With three states, the first
+/// takes long.
+const COUNTS: &[&str] = &["unigram-and-current"];
+const BAYES: &[&str] = &["bayes"];
+const BOTH: &[&str] = &["unigram-and-current", "bayes"];
 
 /// The values of p for the interpolated priors.
 pub const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
@@ -40,24 +43,26 @@ pub const ONE_LAYER: [(&str, &str); 4] = [
 /// All experiments. Where a run takes long, fewer seeds are trained at most: the whole must end within 40
 /// minutes.
 pub const EXPERIMENTS: &[Plan] = &[
-    Plan::new("main", 8, 80, 25).snapshots(160, 41).exam(BEYOND),
+    Plan::new("main", 8, 80, 25)
+        .snapshots(160, 41)
+        .exam(BOTH, &[]),
     Plan::new("three-states", 6, 40, 25)
         .snapshots(160, 41)
-        .exam(BEYOND),
-    Plan::new("three-states-more-heads", 1, 8, 50).exam(BEYOND),
+        .exam(BAYES, COUNTS),
+    Plan::new("three-states-more-heads", 1, 8, 50).exam(BAYES, COUNTS),
     Plan::new("three-states-from-construction", 1, 8, 100),
     Plan::new("printed", 1, 8, 250)
         .snapshots(81, 81)
-        .exam(BEYOND),
+        .exam(BOTH, &[]),
     Plan::new("printed-three-states", 0, 8, 250)
         .snapshots(81, 81)
-        .exam(BEYOND),
+        .exam(BAYES, COUNTS),
     Plan::new("released", 1, 40, 25)
         .snapshots(41, 41)
-        .exam(BEYOND),
+        .exam(BOTH, &[]),
     Plan::new("released-three-states", 0, 20, 50)
         .snapshots(41, 41)
-        .exam(BEYOND),
+        .exam(BAYES, COUNTS),
     Plan::new("minimal", 8, 80, 25).snapshots(160, 1),
     Plan::new("minimal-start", 8, 80, 1).profile(),
     Plan::new("minimal-three-states", 6, 40, 25).snapshots(160, 1),
@@ -83,11 +88,11 @@ pub const EXPERIMENTS: &[Plan] = &[
     Plan::new("five-states", 1, 20, 50),
     Plan::new("eight-states", 1, 20, 100),
     Plan::new("eight-states-two-heads", 0, 3, 100),
-    Plan::new("one-layer-relative", 1, 8, 200).exam(BEYOND),
-    Plan::new("one-layer-relative-mlp", 0, 8, 200).exam(BEYOND),
-    Plan::new("one-layer-absolute", 0, 8, 200).exam(BEYOND),
-    Plan::new("one-layer-absolute-mlp", 0, 8, 200).exam(BEYOND),
-    Plan::new("released-one-layer", 0, 8, 200).exam(BEYOND),
+    Plan::new("one-layer-relative", 1, 8, 200).exam(COUNTS, &[]),
+    Plan::new("one-layer-relative-mlp", 0, 8, 200).exam(COUNTS, &[]),
+    Plan::new("one-layer-absolute", 0, 8, 200).exam(COUNTS, &[]),
+    Plan::new("one-layer-absolute-mlp", 0, 8, 200).exam(COUNTS, &[]),
+    Plan::new("released-one-layer", 0, 8, 200).exam(COUNTS, &[]),
     Plan::new("rate-1e-4", 0, 3, 100),
     Plan::new("rate-3e-4", 1, 8, 50),
 ];

@@ -9,7 +9,7 @@ use crate::statistics::Sample;
 
 /// Disjoint sets of sequences in place of seeds; one more is used to choose the output map.
 const SETS: u64 = 20;
-const SEQUENCES: u64 = 2048;
+const SEQUENCES: u64 = 1024;
 
 /// The scales tried for the output map, in tenths: logits are multiples of the averages.
 const SCALES: std::ops::RangeInclusive<u32> = 1..=80;
