@@ -33,6 +33,10 @@ pub enum Panel {
 }
 
 impl Panel {
+    pub(crate) fn title(&self) -> &str {
+        self.part().title()
+    }
+
     fn part(&self) -> &dyn Part {
         match self {
             Panel::Plot(plot) => plot,
@@ -147,7 +151,9 @@ mod tests {
             Mark::Points,
             curve(-1),
         );
-        drawn.values.iter_mut().for_each(|v| v.error = 0.5 * v.y);
+        for value in &mut drawn.values {
+            value.interval = Some([0.75 * value.y, f64::INFINITY]);
+        }
         let series = vec![
             Series::new("above", Colour::Green, Mark::Above, curve(-2)),
             Series::new("exact", Colour::Blue, Mark::Line, curve(-1)),
@@ -286,8 +292,10 @@ mod tests {
     fn the_numbers_are_exported() {
         let csv = busy().csv();
         assert!(csv.starts_with(
-            "panel,series,x,y,error\n1,\"W_k after the first step\",\"0,0\",0.069,\n"
+            "panel,title,series,x,y,low,high\n1,\"W_k after the first step\",\"\",\"0,0\",0.069,,\n"
         ));
-        assert!(csv.contains("2,\"drawn & counted\",2,0.5,0.25\n"));
+        let title = "A title that is so long that it must be broken into several lines";
+        let row = format!("2,\"{title}\",\"drawn & counted\",2,0.5,0.375,inf\n");
+        assert!(csv.contains(&row));
     }
 }

@@ -26,6 +26,8 @@ pub struct Heatmap {
     pub values: Vec<f64>,
     /// What the numbers are; shown next to the colour bar. May be empty.
     pub value_label: String,
+    /// Whether to omit the colour bar because another panel with the same range shows it.
+    pub without_bar: bool,
     /// The numbers at the ends of the colour scale; zero and the largest if not given. Give panels that are
     /// to be compared the same range.
     pub range: Option<(f64, f64)>,
@@ -46,6 +48,7 @@ impl Default for Heatmap {
             columns: 1,
             values: Vec::new(),
             value_label: String::new(),
+            without_bar: false,
             range: None,
             scale: Scale::Linear,
             signed: false,
@@ -148,7 +151,9 @@ impl Part for Heatmap {
             mut top,
             width,
         } = place;
-        top += self.shading().draw_bar(&self.value_label, place, out);
+        if !self.without_bar {
+            top += self.shading().draw_bar(&self.value_label, place, out);
+        }
         if !self.y.label.is_empty() {
             let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
             for line in text::wrap(&self.y.label, LABEL, false, width) {

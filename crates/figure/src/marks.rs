@@ -12,21 +12,40 @@ pub struct Value {
     pub x: f64,
     /// The vertical coordinate.
     pub y: f64,
-    /// The error in either direction: half the height of an error bar or band; 0 for none.
-    pub error: f64,
+    /// The ends of its interval, lower first: where an error bar or band begins and ends. An infinite end
+    /// reaches the edge of the frame.
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Value {
-    /// A point without an error.
+    /// A point without an interval.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y, error: 0.0 }
+        Self {
+            x,
+            y,
+            interval: None,
+        }
+    }
+
+    /// A point with the same error in both directions.
+    pub fn give_or_take(x: f64, y: f64, error: f64) -> Self {
+        Self {
+            x,
+            y,
+            interval: Some([y - error, y + error]),
+        }
+    }
+
+    /// The ends of its interval; the point itself if it has none.
+    pub(crate) fn ends(&self) -> [f64; 2] {
+        self.interval.unwrap_or([self.y, self.y])
     }
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A line, with a band behind it where there are errors.
+    /// A line, with a band behind it where there are intervals.
     Line,
     /// A thin, translucent line: one of many runs.
     Thin,
@@ -36,9 +55,9 @@ pub enum Mark {
     Dashed,
     /// A step function.
     Steps,
-    /// Points, with bars where there are errors.
+    /// Points, with bars where there are intervals.
     Points,
-    /// The area between y − error and y + error.
+    /// The area between the ends of the intervals.
     Band,
     /// The area from y up to the top.
     Above,
@@ -61,7 +80,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series of points without errors.
+    /// A series of points without intervals.
     pub fn new(
         label: impl Into<String>,
         colour: Colour,
@@ -76,21 +95,18 @@ impl Series {
         }
     }
 
-    /// A series of points with errors: x, y and the error in either direction.
-    pub fn with_errors(
+    /// A series of points, each with an interval or without.
+    pub fn of_values(
         label: impl Into<String>,
         colour: Colour,
         mark: Mark,
-        points: impl IntoIterator<Item = (f64, f64, f64)>,
+        values: impl IntoIterator<Item = Value>,
     ) -> Self {
-        let values = points
-            .into_iter()
-            .map(|(x, y, error)| Value { x, y, error });
         Self {
             label: label.into(),
             colour,
             mark,
-            values: values.collect(),
+            values: values.into_iter().collect(),
         }
     }
 }
@@ -117,7 +133,11 @@ impl Frame<'_> {
 
     /// The pixel position of y, clamped to the frame.
     fn y_inside(&self, y: f64) -> f64 {
-        self.y_or_bottom(y).clamp(self.edges[1], self.edges[3])
+        let [_, top, _, bottom] = self.edges;
+        match y == f64::INFINITY {
+            true => top,
+            false => self.y_or_bottom(y).clamp(top, bottom),
+        }
     }
 
     fn holds(&self, (x, y): Point) -> bool {
@@ -129,9 +149,9 @@ impl Frame<'_> {
 
 /// Draws the bands behind lines. They come first, so that they hide no line.
 pub(crate) fn draw_band(series: &Series, frame: &Frame, out: &mut Drawing) {
-    let in_doubt = series.values.iter().any(|value| value.error > 0.0);
+    let in_doubt = series.values.iter().any(|value| value.interval.is_some());
     if series.mark == Mark::Line && in_doubt {
-        area(series, frame, out, |v| v.y + v.error, 0.18);
+        area(series, frame, out, Value::ends, 0.18);
     }
 }
 
@@ -151,8 +171,8 @@ pub(crate) fn draw(series: &Series, frame: &Frame, out: &mut Drawing) {
         Mark::Steps => stroke(true, 2.0, ""),
         Mark::Dashed => stroke(false, 1.5, " stroke-dasharray=\"5 4\""),
         Mark::Points => points(series, frame, out),
-        Mark::Band => area(series, frame, out, |v| v.y + v.error, 0.18),
-        Mark::Above => area(series, frame, out, |_| f64::INFINITY, 0.14),
+        Mark::Band => area(series, frame, out, Value::ends, 0.18),
+        Mark::Above => area(series, frame, out, |v| [v.y, f64::INFINITY], 0.14),
         Mark::Bars => bars(series, frame, out),
     }
 }
@@ -205,9 +225,8 @@ fn points(series: &Series, frame: &Frame, out: &mut Drawing) {
         let Some((x, y)) = frame.at(value.x, value.y).filter(|at| frame.holds(*at)) else {
             continue;
         };
-        if value.error > 0.0 {
-            let low = frame.y_inside(value.y - value.error);
-            let high = frame.y_inside(value.y + value.error);
+        if let Some(ends) = value.interval {
+            let [low, high] = ends.map(|end| frame.y_inside(end));
             bars += &format!("M{} {}V{}", num(x), num(low), num(high));
         }
         out.fill(&circle(x, y, radius), series.colour, 1.0);
@@ -219,19 +238,17 @@ fn area(
     series: &Series,
     frame: &Frame,
     out: &mut Drawing,
-    top: impl Fn(&Value) -> f64,
+    ends: impl Fn(&Value) -> [f64; 2],
     opacity: f64,
 ) {
     let usable = series.values.iter().filter(|v| v.y.is_finite());
     let placed: Vec<(&Value, f64)> = usable.filter_map(|v| Some((v, frame.x.at(v.x)?))).collect();
-    let upper = placed.iter().map(|(v, x)| match top(v) {
-        f64::INFINITY => (*x, frame.edges[1]),
-        y => (*x, frame.y_or_bottom(y)),
-    });
-    let lower = placed.iter().rev().map(|(v, x)| match top(v) {
-        f64::INFINITY => (*x, frame.y_or_bottom(v.y)),
-        _ => (*x, frame.y_or_bottom(v.y - v.error)),
-    });
+    let at = |y: f64| match y == f64::INFINITY {
+        true => frame.edges[1],
+        false => frame.y_or_bottom(y),
+    };
+    let upper = placed.iter().map(|(v, x)| (*x, at(ends(v)[1])));
+    let lower = placed.iter().rev().map(|(v, x)| (*x, at(ends(v)[0])));
     let path = path::area(&upper.chain(lower).collect::<Vec<Point>>(), frame.edges);
     if !path.is_empty() {
         out.fill(&format!("path d=\"{path}\""), series.colour, opacity);

@@ -189,7 +189,8 @@ impl Plot {
             let ends = series.values.iter().flat_map(move |v| {
                 // On a log axis, an interval that comes close to zero would take up all the space.
                 let low = if log { v.y / 3.0 } else { f64::MIN };
-                [f64::max(v.y - v.error, low), v.y, v.y + v.error]
+                let [from, to] = v.ends();
+                [f64::max(from, low), v.y, to]
             });
             ends.chain(zero)
         });

@@ -35,8 +35,8 @@ pub(crate) fn draw_symbols(
 /// Attention as arcs: the first layer's above a row of symbols, and the second layer's from the last symbol
 /// below it. An arc has the colour of the symbol that is attended to.
 ///
-/// Arcs are `<path class="arc …">` elements in this order: the first layer's by row and then by column, up to
-/// and including the diagonal; then the second layer's by column. With `every_pair` none is missing, so a
+/// Arcs are `<path class="arc …">` elements in this order: the first layer's by row, from `above_from` on, and
+/// then by column, up to and including the diagonal; then the second layer's by column. With `every_pair` none is missing, so a
 /// script can set the `stroke-opacity` and `stroke-width` of each according to [`arc_stroke`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arcs {
@@ -49,6 +49,8 @@ pub struct Arcs {
     /// The attention of each position to each position: [t, t], row by row; entries right of the diagonal are
     /// ignored.
     pub above: Vec<f64>,
+    /// The first position whose arcs above are drawn. A few positions show more than a tangle of all.
+    pub above_from: usize,
     /// The name of the arcs below.
     pub below_label: String,
     /// The attention of the last position to each position, `[t]`; may be empty.
@@ -163,7 +165,7 @@ impl Part for Arcs {
             rise,
             up: true,
         };
-        for from in 0..count {
+        for from in self.above_from..count {
             for to in 0..=from {
                 let weight = self.above.get(from * count + to).copied();
                 self.draw_arc(from, to, weight.unwrap_or(0.0), &row, out);
@@ -236,12 +238,20 @@ mod tests {
         for (opacity, weight) in opacities.iter().zip(weights) {
             assert!((opacity - arc_stroke(weight).0).abs() < 1e-3);
         }
+        let count = |arcs: &Arcs| {
+            let mut out = Drawing::default();
+            arcs.draw_body(place, 0.0, &mut out);
+            out.body.matches("class=\"arc").count()
+        };
+        let last_row = Arcs {
+            above_from: 2,
+            ..arcs.clone()
+        };
+        assert_eq!(count(&last_row), 3 + 3);
         let seen = Arcs {
             every_pair: false,
             ..arcs
         };
-        let mut out = Drawing::default();
-        seen.draw_body(place, 0.0, &mut out);
-        assert_eq!(out.body.matches("class=\"arc").count(), 3);
+        assert_eq!(count(&seen), 3);
     }
 }

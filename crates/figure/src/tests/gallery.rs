@@ -22,9 +22,9 @@ pub fn phases(title: &str, without_names: bool) -> Plot {
     let curve = |label: &str, colour, at: f64, to: f64| {
         let values = steps().enumerate().map(|(i, x)| {
             let y = falls(x, at, 0.25, to) * (1.0 + 0.1 * noise(i));
-            (x, y, 0.25 * y)
+            Value::give_or_take(x, y, 0.25 * y)
         });
-        Series::with_errors(label, colour, Mark::Line, values)
+        Series::of_values(label, colour, Mark::Line, values)
     };
     let region = |from, to, label: &str, colour| Region {
         from,
@@ -252,6 +252,7 @@ pub fn arcs(every_pair: bool) -> Arcs {
         below_label: "layer 2, from the last symbol".into(),
         symbols,
         every_pair,
+        ..Arcs::default()
     }
 }
 

@@ -20,20 +20,19 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let limit = constants.diagonal / constants.off_diagonal;
     let (first, last) = (points[0].0, points[points.len() - 1].0);
     let ends = [points[0].1, points[points.len() - 1].1];
-    let across = |y: f64, error: f64| [first, last].map(|x| Value { x, y, error }).to_vec();
     let series = vec![
-        Series {
-            label: "within 5 % of 4".into(),
-            colour: Colour::Green,
-            mark: Mark::Band,
-            values: across(4.0, 0.2),
-        },
-        Series {
-            label: "limit B/A".into(),
-            colour: Colour::Muted,
-            mark: Mark::Dashed,
-            values: across(limit, 0.0),
-        },
+        Series::of_values(
+            "within 5 % of 4",
+            Colour::Green,
+            Mark::Band,
+            [first, last].map(|x| Value::give_or_take(x, 4.0, 0.2)),
+        ),
+        Series::new(
+            "limit B/A",
+            Colour::Muted,
+            Mark::Dashed,
+            [first, last].map(|x| (x, limit)),
+        ),
         Series::new("exact", Colour::Blue, Mark::Line, points),
     ];
     let plot = Plot {

@@ -73,17 +73,13 @@ fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) ->
     // Every lag in the range of the pattern, then every fourth, so that error bars do not overlap.
     let shown = |lag: &f64| *lag <= 12.0 || lag % 4.0 == 0.0;
     let sampled = lags().zip(drawn).filter(|(lag, _)| shown(lag));
-    let sampled = sampled.map(|(x, drawn)| Value {
-        x,
-        y: drawn.mean,
-        error: 2.0 * drawn.se,
-    });
-    let sampled = Series {
-        label: "10,000 sequences, ± 2 standard errors".into(),
-        colour: Colour::Vermilion,
-        mark: Mark::Points,
-        values: sampled.collect(),
-    };
+    let sampled = sampled.map(|(x, drawn)| Value::give_or_take(x, drawn.mean, 2.0 * drawn.se));
+    let sampled = Series::of_values(
+        "10,000 sequences, ± 2 standard errors",
+        Colour::Vermilion,
+        Mark::Points,
+        sampled,
+    );
     let exact = Series::new(
         "exact",
         Colour::Blue,
