@@ -16,7 +16,8 @@ struct Rows {
 impl Rows {
     fn push(&mut self, series: &str, x: impl Display, y: impl Display, interval: Option<[f64; 2]>) {
         let (panel, series) = (&self.panel, quoted(series));
-        let [low, high] = interval.map_or_else(Default::default, |ends| ends.map(|e| e.to_string()));
+        let [low, high] =
+            interval.map_or_else(Default::default, |ends| ends.map(|e| e.to_string()));
         writeln!(self.text, "{panel},{series},{x},{y},{low},{high}")
             .expect("writing to a string cannot fail");
     }
@@ -118,6 +119,7 @@ pub(crate) fn csv(figure: &Figure) -> String {
                 }
                 rows.symbols(&chain.sequence);
             }
+            Panel::Sentence(_) => {}
         }
     }
     rows.text

@@ -12,6 +12,7 @@ use crate::heatmap::Heatmap;
 use crate::layout::{self, Part};
 use crate::matrix::Matrix;
 use crate::plot::Plot;
+use crate::sentence::Sentence;
 use crate::svg::Drawing;
 use crate::symbols::Arcs;
 
@@ -30,6 +31,8 @@ pub enum Panel {
     Arcs(Arcs),
     /// A Markov chain with a sequence drawn from it.
     Chain(Chain),
+    /// A sentence in place of a plot.
+    Sentence(Sentence),
 }
 
 impl Panel {
@@ -45,6 +48,7 @@ impl Panel {
             Panel::Grid(grid) => grid,
             Panel::Arcs(arcs) => arcs,
             Panel::Chain(chain) => chain,
+            Panel::Sentence(sentence) => sentence,
         }
     }
 }

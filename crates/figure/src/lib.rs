@@ -2,9 +2,9 @@
 //!
 //! A [`Figure`] consists of rows of [`Panel`]s: a [`Plot`] with axes, a small [`Matrix`] with its numbers in
 //! the cells, a [`Heatmap`] of a large one, a [`Grid`] over the values of two keys, attention as [`Arcs`]
-//! over symbols, or a Markov [`Chain`] with its sequence. It is laid out for a width in pixels. If panels
-//! would become too narrow, fewer share a row, so the same figure fits a text column and a phone with text of
-//! the same size. The frames of a row are aligned.
+//! over symbols, a Markov [`Chain`] with its sequence, or a [`Sentence`] that says why there is none of
+//! these. It is laid out for a width in pixels. If panels would become too narrow, fewer share a row, so the
+//! same figure fits a text column and a phone with text of the same size. The frames of a row are aligned.
 //!
 //! All figures share one visual language: the colours of [`Colour`], which are distinct with any colour
 //! vision, lines named where they end, horizontal axis labels, one font. The font is bundled: PNGs are drawn
@@ -27,6 +27,7 @@ mod matrix;
 mod path;
 mod plot;
 mod scale;
+mod sentence;
 mod shade;
 mod svg;
 mod symbols;
@@ -46,6 +47,7 @@ pub use marks::{Mark, Series, Value};
 pub use matrix::Matrix;
 pub use plot::{Family, Plot};
 pub use scale::Scale;
+pub use sentence::Sentence;
 pub use symbols::{Arcs, arc_stroke};
 pub use text::plain;
 

@@ -79,6 +79,12 @@ fn degenerate_panels_are_drawn() {
             symbols: vec![7],
             ..arcs(true)
         }),
+        Panel::Sentence(Sentence::default()),
+        Panel::Sentence(Sentence {
+            title: "A plot".into(),
+            text: "There is nothing to show, for reasons that take more than one line to explain."
+                .into(),
+        }),
         Panel::Chain(Chain::default()),
         Panel::Chain(chain(1, &[])),
         Panel::Chain(chain(5, &[0.2; 25])),

@@ -1,16 +1,24 @@
 //! What heads attend to, as recorded by the forward pass.
 
 use induct::measure::KL_TRUTH;
+use induct::probe::EXAM_SET;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
 use super::curves;
 use super::task::example;
 use crate::figure::{Drawn, Slider};
-use crate::results::{Results, Trained};
+use crate::paper::claims::previous_token_by_symbol;
+use crate::results::{Results, Trained, fresh_set};
 use crate::run::Run;
 
 /// The number of tokens whose scores are shown.
 const SCORED: usize = 40;
+/// The number of tokens whose attention in layer 1 is shown: arcs of all would hide each other.
+const ATTENDING: usize = 4;
+/// Sequences over which attention is averaged.
+const OBSERVED: u64 = 32;
+/// The share of scores that the colour scale of a layer can tell apart.
+const UNSATURATED: f64 = 0.97;
 
 /// Attention of both layers on one sequence.
 struct Attention {
@@ -66,77 +74,106 @@ fn picture(title: String, symbols: &[usize], attention: &Attention, every_pair: 
     Arcs {
         title,
         symbols: symbols.to_vec(),
-        above_label: "layer 1, all tokens".into(),
+        above_label: format!("layer 1, last {ATTENDING} tokens"),
         above: attention.pattern[0].clone(),
+        above_from: first_attending(t),
         below_label: "layer 2, last token".into(),
         below: attention.pattern[1][(t - 1) * t..].to_vec(),
         every_pair,
     }
 }
 
+/// The first of the tokens whose attention in layer 1 is shown.
+fn first_attending(t: usize) -> usize {
+    t.saturating_sub(ATTENDING)
+}
+
+/// The first run that was observed during training.
+fn observed(trained: &Trained) -> Option<&Run> {
+    trained.sound().find(|run| run.snapshots().len() > 1)
+}
+
 pub(super) fn arcs(results: &Results) -> Drawn {
-    let main = results.of("main");
-    let symbols = example(main).symbols;
-    let Some(run) = main.sound().find(|run| !run.snapshots().is_empty()) else {
-        return Drawn::new(Figure::default(), "No run with snapshots completed.");
+    let three = results.of("three-states");
+    let symbols = example(three).symbols;
+    let Some(run) = observed(three) else {
+        return nothing_observed();
     };
-    let thousands = |step: u64| main.thousands(step as f64);
+    let thousands = |step: u64| three.thousands(step as f64);
     let panel = |(index, meaning): (usize, &str)| {
         let (step, params) = &run.snapshots()[index];
         let title = match step {
             0 => "At the start".into(),
             _ => format!("{:.0} thousand sequences, {meaning}", thousands(*step)),
         };
-        Panel::Arcs(picture(
-            title,
-            &symbols,
-            &attention(main, params, &symbols),
-            false,
-        ))
+        let attention = attention(three, params, &symbols);
+        Panel::Arcs(picture(title, &symbols, &attention, false))
     };
     let figure = Figure {
         description: "Attention of both layers on one sequence at four moments of training.".into(),
         panels: moments(run).into_iter().map(panel).collect(),
         columns: 2,
     };
-    let by_symbol = previous_token_by_symbol(main, run.params().unwrap_or_default());
-    let reading = format!(
-        "Arcs above the symbols: what each token attends to in layer 1; below: what the last one attends to \
-         in layer 2. Stronger arcs mean more attention. At first, attention is uniform. At the end, the last \
-         token attends to those that followed its own symbol, and layer 1 identifies them: a token puts {} \
-         of its attention on the one before it if that is a 0, and {} if it is a 1. With two symbols, it is \
-         enough to know whether one of them came before.",
-        curves::percent(by_symbol[0]),
-        curves::percent(by_symbol[1])
+    let mut reading = format!(
+        "One sequence of three symbols, one run. Arcs above the symbols: what the last {ATTENDING} tokens \
+         attend to in layer 1; below: what the last one attends to in layer 2. Stronger arcs mean more \
+         attention, and an arc has the colour of the symbol it ends at. At first, attention is spread \
+         evenly. At the end, the last token attends to those that followed its own symbol, and layer 1 \
+         identifies them."
     );
+    if let Some(shares) = by_symbol(three, run) {
+        let shares: Vec<String> = shares.iter().map(|share| curves::percent(*share)).collect();
+        let symbols: Vec<String> = (0..shares.len()).map(|symbol| symbol.to_string()).collect();
+        reading += &format!(
+            " A token of the final model puts {} of its layer 1 attention on the one before it if that is a \
+             {}, over {OBSERVED} fresh sequences.",
+            listed(&shares, "and"),
+            listed(&symbols, "or")
+        );
+    }
     Drawn {
-        slider: Some(slider(main, run, &symbols)),
+        slider: Some(slider(three, run, &symbols)),
         ..Drawn::new(figure, reading)
     }
 }
 
-/// Layer 1's mean attention to the previous token, by the symbol of that token, over the whole example.
-fn previous_token_by_symbol(trained: &Trained, params: &[f32]) -> Vec<f64> {
-    let symbols = example(trained).whole;
-    let (t, attention) = (symbols.len(), attention(trained, params, &symbols));
-    let mean = |symbol: usize| {
-        let after = (1..t).filter(|i| symbols[i - 1] == symbol);
-        let masses: Vec<f64> = after.map(|i| attention.pattern[0][i * t + i - 1]).collect();
-        masses.iter().sum::<f64>() / masses.len() as f64
+/// What is shown if no run was observed during training.
+fn nothing_observed() -> Drawn {
+    let sentence = "No run was observed during training.";
+    let figure = Figure {
+        description: sentence.into(),
+        ..Figure::default()
     };
-    (0..trained.model.states()).map(mean).collect()
+    Drawn::new(figure, sentence)
 }
 
-fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
+/// Words with commas, and a conjunction before the last.
+fn listed(words: &[String], conjunction: &str) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
+    }
+}
+
+/// Layer 1's mean attention to the previous token in a run's final model, by the symbol of that token.
+fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
+    let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
+    let length = trained.model.length();
+    let sequences: Vec<Vec<u8>> = set.sequences().map(|s| s[..length].to_vec()).collect();
+    previous_token_by_symbol(&trained.model, run.params()?, &sequences).ok()
+}
+
+fn slider(trained: &Trained, run: &Run, symbols: &[usize]) -> Slider {
     let t = symbols.len();
     let frames: Vec<Attention> = run
         .snapshots()
         .iter()
-        .map(|(_, params)| attention(main, params, symbols))
+        .map(|(_, params)| attention(trained, params, symbols))
         .collect();
     let byte = |weight: f64| (255.0 * weight).round() as u8;
     let weights = |attention: &Attention| {
-        let above = (0..t).flat_map(|i| (0..=i).map(move |j| i * t + j));
+        let above = (first_attending(t)..t).flat_map(|i| (0..=i).map(move |j| i * t + j));
         let above = above.map(|at| byte(attention.pattern[0][at]));
         let below = attention.pattern[1][(t - 1) * t..].iter().map(|w| byte(*w));
         above.chain(below).collect()
@@ -145,7 +182,7 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
         let loss = run.column(&KL_TRUTH)[run.record_at(*step as f64)];
         format!(
             "{:.1} thousand sequences, loss {loss:.3} nats",
-            main.thousands(*step as f64)
+            trained.thousands(*step as f64)
         )
     };
     let first = frames.len() - 1;
@@ -169,8 +206,8 @@ fn slider(main: &Trained, run: &Run, symbols: &[usize]) -> Slider {
 
 pub(super) fn scores(results: &Results) -> Drawn {
     let main = results.of("main");
-    let Some(run) = main.sound().find(|run| !run.snapshots().is_empty()) else {
-        return Drawn::new(Figure::default(), "No run with snapshots completed.");
+    let Some(run) = observed(main) else {
+        return nothing_observed();
     };
     let mut symbols = example(main).whole;
     symbols.truncate(SCORED);
@@ -184,22 +221,27 @@ pub(super) fn scores(results: &Results) -> Drawn {
         .collect();
     let mut panels = Vec::new();
     for layer in 0..2 {
-        for (attention, step, meaning) in &shown {
-            let values = above_row_means(&attention.scores[layer], symbols.len());
-            let largest = quantile(&values, 0.93);
+        let values: Vec<Vec<f64>> = shown
+            .iter()
+            .map(|(attention, _, _)| above_row_means(&attention.scores[layer], symbols.len()))
+            .collect();
+        // One scale for the layer, so that its panels can be compared.
+        let largest = quantile(&values.concat(), UNSATURATED);
+        for (index, ((_, step, meaning), values)) in shown.iter().zip(values).enumerate() {
             panels.push(Panel::Heatmap(Heatmap {
                 title: format!(
                     "Layer {}, {meaning} ({:.0} thousand)",
                     layer + 1,
                     main.thousands(*step as f64)
                 ),
-                x: Axis::linear("attended to"),
-                y: Axis::linear("attending"),
+                x: Axis::linear("token attended to"),
+                y: Axis::linear("attending token"),
                 columns: symbols.len(),
                 values,
-                value_label: "A minus its row's mean".into(),
+                value_label: format!("layer {}", layer + 1),
                 range: Some((-largest, largest)),
                 signed: true,
+                without_bar: index > 0,
                 ..Heatmap::default()
             }));
         }
@@ -212,11 +254,15 @@ pub(super) fn scores(results: &Results) -> Drawn {
     };
     Drawn::new(
         figure,
-        "Scores A before the softmax at the beginning of one test sequence, minus the mean of their row, to \
-         which the softmax is invariant. The colour scale saturates at the largest 7 %. Rows are tokens that \
-         attend, columns are tokens attended to. At the end, layer 1 prefers one symbol everywhere except \
-         one step back, and layer 2 has stripes, since tokens that followed a symbol attract the rows with \
-         that symbol.",
+        format!(
+            "Scores A before the softmax at the beginning of one test sequence of one run, minus the mean of \
+             their row, to which the softmax is invariant. Rows are tokens that attend, columns are tokens \
+             attended to. Each layer has one colour scale, given with its first panel, which saturates at \
+             the largest {:.0} % of its scores. At the end, layer 1 prefers one symbol everywhere except one \
+             step back, and layer 2 has stripes, since tokens that followed a symbol attract the rows with \
+             that symbol.",
+            100.0 * (1.0 - UNSATURATED)
+        ),
     )
 }
 

@@ -1,17 +1,29 @@
-//! Curves over training, with intervals over seeds.
+//! Curves over training: every seed's own, thin, and their median, bold.
 
 use induct::measure::{Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{Course, Phase, median, phases};
-use induct_figure::{Axis, Colour, Level, Mark, Moment, Plot, Region, Series};
+use induct::probe::{Course, Drop, IN_DISTRIBUTION, Phase, drops, median, phases};
+use induct_figure::{
+    Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
+};
 
 use crate::results::Trained;
 use crate::run::Run;
+use crate::statistics::{ERROR, Measured};
 use crate::strategy_colours::strategy_colours;
 
 /// The label of horizontal axes.
 pub(super) const SEEN: &str = "thousands of sequences seen";
 /// The label of vertical axes that show losses.
 pub(super) const LOSS: &str = "KL(truth ‖ model), nats";
+
+/// The most runs of an experiment whose own curves are drawn.
+pub(super) const SHOWN: usize = 20;
+
+/// The best predictor from the counts of symbols and the current symbol.
+pub(super) const COUNTS_AND_CURRENT: &str = "unigram-and-current";
+
+/// The strategies whose losses are drawn as levels, in the order of their colours.
+pub(super) const LEVELS: [&str; 4] = ["uniform", "unigram", COUNTS_AND_CURRENT, "bigram"];
 
 /// A share as text: a percentage, or that it is unknown.
 pub(super) fn percent(share: f64) -> String {
@@ -21,81 +33,171 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A column over training: x and the median over runs.
-pub(super) fn middle(trained: &Trained, column: impl Into<Column>) -> Vec<(f64, f64)> {
-    let column = column.into();
+/// The panel of an experiment, or a sentence if it has no run to draw.
+pub(super) fn panel(trained: &Trained, title: &str, draw: impl FnOnce() -> Plot) -> Panel {
+    let text = match (trained.runs.len(), trained.sound().count()) {
+        (0, _) => "Trained by --full only.".into(),
+        (1, 0) => "The run diverged.".into(),
+        (runs, 0) => format!("All {runs} runs diverged."),
+        _ => {
+            return Panel::Plot(Plot {
+                title: title.into(),
+                ..draw()
+            });
+        }
+    };
+    Panel::Sentence(Sentence {
+        title: title.into(),
+        text,
+    })
+}
+
+/// What is thin and what is bold, in a sentence or two, for the experiments of a figure.
+pub(super) fn legend(experiments: &[&Trained]) -> String {
+    let counts = experiments.iter().map(|trained| trained.sound().count());
+    let counts: Vec<usize> = counts.filter(|&count| count > 0).collect();
+    let (least, most) = (counts.iter().min(), counts.iter().max());
+    let (Some(&least), Some(&most)) = (least, most) else {
+        return "No run has completed.".into();
+    };
+    let seeds = match least == most {
+        true => format!("{most}"),
+        false => format!("{least} to {most}"),
+    };
+    let first = match most > SHOWN {
+        true => format!(" (the first {SHOWN})"),
+        false => String::new(),
+    };
+    let mut words = match most {
+        1 => "Every line is a single run.".into(),
+        _ => format!(
+            "Thin lines are single seeds{first}, bold ones pointwise medians over {seeds} seeds."
+        ),
+    };
+    let runs: usize = experiments.iter().map(|trained| trained.runs.len()).sum();
+    let diverged = runs - counts.iter().sum::<usize>();
+    if diverged > 0 {
+        words += &format!(" {diverged} of {runs} runs diverged and are left out.");
+    }
+    words
+}
+
+/// A quantity over training as the median over runs: steps and values.
+pub(super) fn middle(trained: &Trained, of: impl Fn(&Run) -> Vec<f64>) -> Vec<(f64, f64)> {
     let runs: Vec<&Run> = trained.sound().collect();
-    let columns: Vec<Vec<f64>> = runs.iter().map(|run| run.column(column.clone())).collect();
+    let columns: Vec<Vec<f64>> = runs.iter().map(|run| of(run)).collect();
     let steps = runs.first().map(|run| run.steps()).unwrap_or_default();
     let point = |(at, step): (usize, &f64)| {
         let values: Vec<f64> = columns.iter().filter_map(|c| c.get(at).copied()).collect();
-        (trained.thousands(*step), median(&values))
+        (*step, median(&values))
     };
     steps.iter().enumerate().map(point).collect()
 }
 
-/// A column over training as a line with a band.
-pub(super) fn line(
+/// A quantity over training: a thin line for each run, if there are several, and a bold one for the median.
+/// `x` places steps on the horizontal axis.
+pub(super) fn lines(
+    label: &str,
+    colour: Colour,
+    trained: &Trained,
+    x: impl Fn(f64) -> f64,
+    of: impl Fn(&Run) -> Vec<f64>,
+) -> Vec<Series> {
+    let runs = trained.runs.iter().enumerate();
+    let sound: Vec<(usize, &Run)> = runs.filter(|(_, run)| run.is_sound()).collect();
+    let single = |(index, run): &(usize, &Run)| {
+        let seed = trained.experiment.seed(*index as u64);
+        let points = run.steps().into_iter().map(&x).zip(of(run));
+        Series::new(format!("{label}, seed {seed}"), colour, Mark::Faint, points)
+    };
+    let mut series: Vec<Series> = match sound.len() {
+        0 => return Vec::new(),
+        1 => Vec::new(),
+        _ => sound.iter().take(SHOWN).map(single).collect(),
+    };
+    let middle = middle(trained, &of).into_iter();
+    let middle = middle.map(|(step, value)| (x(step), value));
+    series.push(Series::new(label, colour, Mark::Line, middle));
+    series
+}
+
+/// A column over training, against the sequences seen.
+pub(super) fn column(
     label: &str,
     colour: Colour,
     trained: &Trained,
     column: impl Into<Column>,
-) -> Series {
-    Series::new(label, colour, Mark::Line, middle(trained, column))
+) -> Vec<Series> {
+    let column = column.into();
+    let seen = |step: f64| trained.thousands(step);
+    lines(label, colour, trained, seen, |run| {
+        run.column(column.clone())
+    })
 }
 
-/// KL(strategy ‖ model) over training for every strategy. The background has the colour of the nearest
-/// strategy.
-pub(super) fn similarity(trained: &Trained, title: &str) -> Plot {
-    let strategies = trained
-        .runs
-        .first()
-        .map(Run::strategies)
-        .unwrap_or_default();
-    let coloured: Vec<(&String, Colour)> = strategies
+/// The strategies that an experiment's runs are compared with, with their colours.
+fn compared(trained: &Trained) -> Vec<(String, Colour)> {
+    let strategies = trained.sound().next().map(Run::strategies);
+    let strategies = strategies.unwrap_or_default();
+    let colours = strategy_colours(&strategies);
+    strategies.into_iter().zip(colours).collect()
+}
+
+/// KL(strategy ‖ model) over training for every strategy. The background has the colour of the strategy that
+/// is nearest by the medians.
+pub(super) fn similarity(trained: &Trained) -> Plot {
+    let strategies = compared(trained);
+    let series: Vec<Series> = strategies
         .iter()
-        .zip(strategy_colours(&strategies))
-        .collect();
-    let series: Vec<Series> = coloured
-        .iter()
-        .map(|&(name, colour)| line(name, colour, trained, KL_STRATEGY.of_strategy(name)))
+        .flat_map(|(name, colour)| column(name, *colour, trained, KL_STRATEGY.of_strategy(name)))
         .collect();
     Plot {
-        title: title.into(),
         x: Axis::linear(SEEN),
         y: from_zero("KL(strategy ‖ model), nats", &series, &[]),
-        regions: regions(trained, &coloured),
+        regions: regions(trained, &strategies),
         series,
         ..Plot::default()
     }
 }
 
-/// The phases of the mean curves.
-fn regions(trained: &Trained, strategies: &[(&String, Colour)]) -> Vec<Region> {
-    let steps = trained
-        .sound()
-        .next()
-        .map(|run| run.recording().history.steps());
+/// Phases and drops of the median curves.
+pub(super) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<Drop>) {
+    let steps = trained.sound().next();
+    let steps = steps.map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();
-    let distance = |&(name, _): &(&String, Colour)| {
-        let middle = middle(trained, KL_STRATEGY.of_strategy(name));
-        (name.clone(), middle.into_iter().map(|(_, y)| y).collect())
-    };
-    let distances: Vec<(String, Vec<f64>)> = strategies.iter().map(distance).collect();
     if steps.is_empty() {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
-    let found = phases(&Course {
+    let values = |column: &Column| -> Vec<f64> {
+        let middle = middle(trained, |run| run.column(column.clone()));
+        middle.into_iter().map(|(_, y)| y).collect()
+    };
+    let strategies = compared(trained).into_iter();
+    let distances: Vec<(String, Vec<f64>)> = strategies
+        .map(|(name, _)| {
+            let distance = values(&KL_STRATEGY.of_strategy(&name));
+            (name, distance)
+        })
+        .collect();
+    let course = Course {
         steps: &steps,
-        loss: &vec![0.0; steps.len()],
+        loss: &values(&(&KL_TRUTH).into()),
         distances: &distances,
-    });
-    let ends = found.iter().skip(1).map(|next| next.onset);
-    let ends = ends.chain(steps.last().copied());
+    };
+    let phases = phases(&course);
+    let drops = drops(&course, &phases);
+    (phases, drops)
+}
+
+/// The phases of the median curves, as coloured backgrounds.
+fn regions(trained: &Trained, strategies: &[(String, Colour)]) -> Vec<Region> {
+    let (phases, _) = phases_of_medians(trained);
+    let ends = phases.iter().skip(1).map(|next| next.onset);
+    let ends = ends.chain(phases.last().map(|phase| phase.end));
     let region = |(phase, end): (&Phase, u64)| {
         let (_, colour) = strategies
             .iter()
-            .find(|(name, _)| **name == phase.strategy)?;
+            .find(|(name, _)| *name == phase.strategy)?;
         Some(Region {
             from: trained.thousands(phase.onset as f64),
             to: trained.thousands(end as f64),
@@ -103,44 +205,114 @@ fn regions(trained: &Trained, strategies: &[(&String, Colour)]) -> Vec<Region> {
             colour: *colour,
         })
     };
-    found.iter().zip(ends).filter_map(region).collect()
+    phases.iter().zip(ends).filter_map(region).collect()
 }
 
-/// An axis from zero to slightly above all values; intervals of few seeds may extend beyond it.
+/// An axis from zero to slightly above all values.
 pub(super) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axis {
     let values = series.iter().flat_map(|series| &series.values);
     let values = values
         .map(|value| value.y)
         .chain(levels.iter().map(|level| level.y));
     let top = values.filter(|y| y.is_finite()).fold(0.0, f64::max);
-    Axis::linear(label).range(0.0, 1.08 * top)
+    match top > 0.0 {
+        true => Axis::linear(label).range(0.0, 1.08 * top),
+        false => Axis::linear(label),
+    }
 }
 
-/// The losses of strategies on a test set, as horizontal lines.
-pub(super) fn levels(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<Level> {
-    let Some(run) = trained.runs.first() else {
-        return Vec::new();
+/// The losses of strategies in the exams, as horizontal lines: medians over runs. Without those that were not
+/// part of the exam.
+pub(super) fn levels(trained: &Trained, strategies: &[&str]) -> Vec<Level> {
+    named_levels(strategies, |strategy| trained.level(strategy))
+}
+
+/// The losses of strategies on one of the test sets, as horizontal lines: medians over runs.
+pub(super) fn levels_on(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<Level> {
+    named_levels(strategies, |strategy| {
+        trained.median(|run| Some(run.level_on(set, strategy)))
+    })
+}
+
+fn named_levels(strategies: &[&str], level: impl Fn(&str) -> f64) -> Vec<Level> {
+    let colours = LEVELS.into_iter().zip(strategy_colours(&LEVELS));
+    let others = strategies.iter().copied().zip(strategy_colours(strategies));
+    let colours: Vec<(&str, Colour)> = colours.chain(others).collect();
+    let named = |&strategy: &&str| Level {
+        y: level(strategy),
+        label: match strategy {
+            COUNTS_AND_CURRENT => "counts + current".into(),
+            _ => strategy.to_owned(),
+        },
+        colour: colours
+            .iter()
+            .find(|(name, _)| *name == strategy)
+            .map_or(Colour::Muted, |(_, colour)| *colour),
     };
-    let level = |(name, colour): (&&str, Colour)| Level {
-        y: run.level_on(set, name),
-        label: (*name).to_owned(),
-        colour,
-    };
-    let colours = strategy_colours(strategies);
-    strategies.iter().zip(colours).map(level).collect()
+    let all = strategies.iter().map(named);
+    all.filter(|level| level.y.is_finite()).collect()
 }
 
 /// The test loss over training, with the losses of strategies.
-pub(super) fn loss(trained: &Trained, title: &str, label: &str, strategies: &[&str]) -> Plot {
-    let levels = levels(trained, "in_distribution", strategies);
-    let series = vec![line(label, Colour::Ink, trained, &KL_TRUTH)];
+pub(super) fn loss(trained: &Trained, label: &str, strategies: &[&str]) -> Plot {
+    let levels = levels(trained, strategies);
+    let series = column(label, Colour::Ink, trained, &KL_TRUTH);
     Plot {
-        title: title.into(),
         x: Axis::linear(SEEN),
         y: from_zero(LOSS, &series, &levels),
         levels,
         series,
         ..Plot::default()
+    }
+}
+
+/// The loss on a test set over training, with the losses of strategies there.
+pub(super) fn loss_on(trained: &Trained, set: &str, column: Column, strategies: &[&str]) -> Plot {
+    let levels = match set {
+        IN_DISTRIBUTION => levels(trained, strategies),
+        _ => levels_on(trained, set, strategies),
+    };
+    let series = self::column("model", Colour::Ink, trained, column);
+    Plot {
+        x: Axis::linear(SEEN),
+        y: from_zero(LOSS, &series, &levels),
+        levels,
+        series,
+        ..Plot::default()
+    }
+}
+
+/// The time of an event in every run, in steps, as a median with its interval. A run without it counts as one
+/// in which it comes later than in any other.
+pub(super) fn time_of(trained: &Trained, event: impl Fn(&Run) -> Option<f64>) -> Measured {
+    Measured::of(&trained.numbers(event), f64::INFINITY, ERROR)
+}
+
+/// A median with its interval as a point, in a unit of its own; `None` if it is infinite or unknown.
+pub(super) fn point(x: f64, measured: &Measured, unit: impl Fn(f64) -> f64) -> Option<Value> {
+    let value = Value {
+        x,
+        y: unit(measured.effect),
+        interval: measured.interval.map(|ends| ends.map(&unit)),
+    };
+    value.y.is_finite().then_some(value)
+}
+
+/// When a strategy becomes the nearest one, in words: the median over runs, and how many lack it.
+pub(super) fn onset_in_words(trained: &Trained, strategy: &str) -> String {
+    let onset = time_of(trained, |run| run.onset(strategy));
+    let Measured { seeds, missing, .. } = onset;
+    match onset.effect {
+        effect if effect.is_finite() && missing == 0 => {
+            format!("after {:.0} thousand sequences", trained.thousands(effect))
+        }
+        effect if effect.is_finite() => format!(
+            "after {:.0} thousand sequences (never in {missing} of {seeds} runs)",
+            trained.thousands(effect)
+        ),
+        _ if seeds == 0 => "at a time that is not measured here".into(),
+        _ if missing == seeds => "in no run".into(),
+        _ => format!("in only {} of {seeds} runs", seeds - missing),
     }
 }
 
@@ -150,8 +322,6 @@ pub(super) struct At {
     pub name: &'static str,
     /// When, in steps.
     pub step: f64,
-    /// What it is.
-    pub meaning: &'static str,
 }
 
 /// Three moments of a run: on the plateau, as the second drop begins, and at the end. For a run that never
@@ -162,23 +332,7 @@ pub(super) fn moments(run: &Run) -> [At; 3] {
         Some(fall) => (fall.on_plateau(), fall.start),
         None => (end / 3.0, 2.0 * end / 3.0),
     };
-    [
-        At {
-            name: "A",
-            step: plateau,
-            meaning: "on the plateau",
-        },
-        At {
-            name: "B",
-            step: start,
-            meaning: "as the second drop begins",
-        },
-        At {
-            name: "C",
-            step: end,
-            meaning: "at the end",
-        },
-    ]
+    [("A", plateau), ("B", start), ("C", end)].map(|(name, step)| At { name, step })
 }
 
 /// Moments as vertical lines.

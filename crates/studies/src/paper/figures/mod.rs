@@ -1,9 +1,12 @@
 //! The paper's figures, drawn from the trained models.
 
 mod attention;
+mod by_position;
 mod curves;
+mod gumbel;
 mod models;
 mod priors;
+mod rates;
 mod seeds;
 mod steps;
 mod task;
@@ -25,7 +28,7 @@ pub static FIGURES: &[StudyFigure] = &[
         id: "attention",
         title: "Attention on one sequence over training",
         ours: false,
-        needs: &["main"],
+        needs: &["three-states"],
         draw: attention::arcs,
     },
     StudyFigure {
@@ -111,7 +114,7 @@ pub static FIGURES: &[StudyFigure] = &[
     StudyFigure {
         number: 13,
         id: "one-layer",
-        title: "One layer, eight times as long",
+        title: "One layer, and longer",
         ours: false,
         needs: &[
             "main",
@@ -125,9 +128,17 @@ pub static FIGURES: &[StudyFigure] = &[
     StudyFigure {
         number: 14,
         id: "rates",
-        title: "Which learning rate?",
+        title: "Four learning rates",
         ours: true,
         needs: &["main", "rate-3e-4", "rate-1e-4", "printed"],
-        draw: models::rates,
+        draw: rates::rates,
+    },
+    StudyFigure {
+        number: 15,
+        id: "by-position",
+        title: "Loss by position",
+        ours: true,
+        needs: &["main", "three-states", "three-states-from-construction"],
+        draw: by_position::by_position,
     },
 ];

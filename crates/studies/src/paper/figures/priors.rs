@@ -1,13 +1,16 @@
 //! Interpolated priors, and the minimal model's weights in the middle of its drop.
 
 use induct::measure::KL_TRUTH;
-use induct_figure::{Axis, Colour, Family, Figure, Mark, Matrix, Panel, Plot, Series};
+use induct_figure::{
+    Axis, Colour, Family, Figure, Mark, Matrix, Note, Panel, Plot, Sentence, Series, Value,
+};
 
 use super::curves::{self, LOSS, SEEN};
 use crate::figure::Drawn;
 use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::{Results, Trained};
 use crate::run::Run;
+use crate::statistics::{ERROR, Measured};
 use crate::strategy_colours::strategy_colours;
 
 /// All interpolated priors, and the minimal model.
@@ -23,78 +26,150 @@ const SHOWN: usize = 20;
 
 pub(super) fn priors(results: &Results) -> Drawn {
     let minimal = results.of("minimal");
-    let mut panels = vec![curves_by_p(results), onsets_by_p(results)];
+    let by_p: Vec<(f64, &Trained)> = INTERPOLATED
+        .into_iter()
+        .zip(INTERPOLATED_NAMES.map(|name| results.of(name)))
+        .collect();
+    let onsets: Vec<(f64, &Trained, Measured)> = by_p
+        .iter()
+        .map(|&(p, trained)| {
+            (
+                p,
+                trained,
+                curves::time_of(trained, |run| run.onset("bigram")),
+            )
+        })
+        .collect();
+    let stays: Vec<(f64, &Trained, Measured)> = by_p
+        .iter()
+        .map(|&(p, trained)| (p, trained, stay(trained)))
+        .collect();
+    let mut panels = vec![
+        curves_by_p(&by_p),
+        points_by_p("When bigrams become nearest", "bigram", &onsets),
+        points_by_p("How long unigrams are nearest", "unigram", &stays),
+    ];
     panels.extend(weights(minimal));
     let figure = Figure {
-        description: "Top left: loss on the original chains of models trained on eleven interpolated priors; \
-                      top right: when their transitions occur. Bottom: W_k and v of the minimal model in the \
-                      middle of its drop.".into(),
+        description: "Top: loss on the original chains of models trained on eleven interpolated priors, when \
+                      their transitions occur, and how long they stay at unigrams. Bottom: W_k and v of the \
+                      minimal model in the middle of its drop."
+            .into(),
         panels,
-        columns: 2,
+        columns: 3,
     };
-    let onset = |p: f64| {
-        let trained = results.of(INTERPOLATED_NAMES[(10.0 * p).round() as usize]);
-        let onset = trained.median(|run| run.onset("bigram"));
-        match onset.is_finite() {
-            true => format!("after {:.0} thousand sequences", trained.thousands(onset)),
-            false => "never".to_owned(),
-        }
-    };
+    let onset = |at: usize| curves::onset_in_words(by_p[at].1, "bigram");
+    let all: Vec<&Trained> = by_p.iter().map(|(_, trained)| *trained).collect();
+    let seeds = all.iter().map(|t| t.sound().count()).max().unwrap_or(0);
     Drawn::new(
         figure,
         format!(
             "Top: models trained on chains from the interpolated prior at p, measured on the original \
-             chains. By the definition in appendix B, the two rows of a chain are nearly equal at p = 0, \
-             where unigrams say everything, and mirror each other at p = 1, where they say nothing; the \
-             paper's caption has the two ends the other way round. Bigrams become the nearest strategy {} at \
-             p = 0.5 and {} at p = 1. Bottom: the minimal model (k = 2) in the middle of its drop, with \
-             W<sub>k</sub> already diagonal and even v<sub>j</sub> (odd lags) above odd ones.",
-            onset(0.5),
-            onset(1.0)
+             chains; medians over {seeds} seeds at most, with 95 % intervals from six seeds on. By the \
+             definition in appendix B, the two rows of a chain are nearly equal at p = 0, where unigrams say \
+             everything, and mirror each other at p = 1, where they say nothing; the paper's caption has the \
+             two ends the other way round. Bigrams become the nearest strategy {} at p = 0.5 and {} at p = \
+             1.{} Bottom: the minimal model (k = 2) in the middle of its drop, with W<sub>k</sub> already \
+             diagonal and even v<sub>j</sub> (odd lags) above odd ones.",
+            onset(5),
+            onset(10),
+            without(&onsets)
         ),
     )
 }
 
-fn curves_by_p(results: &Results) -> Panel {
-    let series = INTERPOLATED.map(|p| {
-        let trained = results.of(INTERPOLATED_NAMES[(10.0 * p).round() as usize]);
-        let points = curves::middle(trained, &KL_TRUTH);
-        Series::new(format!("p = {p:.1}"), Colour::ramp(p), Mark::Line, points)
-    });
-    Panel::Plot(Plot {
-        title: "a) Trained at p, measured on the original chains".into(),
-        x: Axis::linear(SEEN),
-        y: Axis::linear(LOSS),
-        levels: curves::levels(
-            results.of(INTERPOLATED_NAMES[0]),
-            "in_distribution",
-            &["unigram", "bigram"],
+/// The number of steps at which unigrams are the nearest strategy, over runs.
+fn stay(trained: &Trained) -> Measured {
+    let stay = |run: &Run| {
+        let (phases, _) = run.phases();
+        let end = run.steps().last().copied().unwrap_or(0.0);
+        let onsets = phases.iter().skip(1).map(|next| next.onset as f64);
+        let stays = phases.iter().zip(onsets.chain([end]));
+        let stays = stays.filter(|(phase, _)| phase.strategy == "unigram");
+        Some(stays.map(|(phase, until)| until - phase.onset as f64).sum())
+    };
+    Measured::of(&trained.numbers(stay), f64::INFINITY, ERROR)
+}
+
+/// Which values of p have runs without a transition.
+fn without(onsets: &[(f64, &Trained, Measured)]) -> String {
+    let missing = onsets.iter().filter(|(_, _, onset)| onset.missing > 0);
+    let missing: Vec<String> = missing
+        .map(|(p, _, onset)| format!("{} of {} at p = {p:.1}", onset.missing, onset.seeds))
+        .collect();
+    match missing.is_empty() {
+        true => String::new(),
+        false => format!(
+            " They never do in {}; numbers at the top count these runs.",
+            missing.join(", ")
         ),
-        series: series.into(),
-        family: Some(Family {
-            low: "p = 0: unigrams say everything".into(),
-            high: "p = 1: nothing".into(),
-        }),
-        ..Plot::default()
+    }
+}
+
+fn curves_by_p(by_p: &[(f64, &Trained)]) -> Panel {
+    let title = "a) Trained at p, measured on the original chains";
+    let line = |&(p, trained): &(f64, &Trained)| {
+        let points = curves::middle(trained, |run| run.column(&KL_TRUTH));
+        let points = points.into_iter();
+        let points = points.map(|(step, loss)| (trained.thousands(step), loss));
+        Series::new(format!("p = {p:.1}"), Colour::ramp(p), Mark::Line, points)
+    };
+    curves::panel(by_p[0].1, title, || {
+        let series: Vec<Series> = by_p.iter().map(line).collect();
+        let levels = curves::levels_on(by_p[0].1, "in_distribution", &["unigram", "bigram"]);
+        Plot {
+            x: Axis::linear(SEEN),
+            y: curves::from_zero(LOSS, &series, &levels),
+            levels,
+            series,
+            family: Some(Family {
+                low: "p = 0: unigrams say everything".into(),
+                high: "p = 1: nothing".into(),
+            }),
+            ..Plot::default()
+        }
     })
 }
 
-fn onsets_by_p(results: &Results) -> Panel {
-    let points = INTERPOLATED.iter().filter_map(|&p| {
-        let trained = results.of(INTERPOLATED_NAMES[(10.0 * p).round() as usize]);
-        let onset = trained.median(|run| run.onset("bigram"));
-        onset.is_finite().then(|| (p, trained.thousands(onset)))
-    });
+/// Medians with their intervals by p. A number at the top counts the runs without the event.
+fn points_by_p(title: &str, strategy: &str, measured: &[(f64, &Trained, Measured)]) -> Panel {
+    let points: Vec<Value> = measured
+        .iter()
+        .filter_map(|(p, trained, at)| curves::point(*p, at, |step| trained.thousands(step)))
+        .collect();
+    if points.is_empty() {
+        return Panel::Sentence(Sentence {
+            title: title.into(),
+            text: "No run has a transition.".into(),
+        });
+    }
+    let ends = points.iter().flat_map(|v| v.interval.into_iter().flatten());
+    let ends = ends.chain(points.iter().map(|v| v.y));
+    let top = ends.filter(|y| y.is_finite()).fold(0.0, f64::max);
+    let missing = measured.iter().filter(|(_, _, at)| at.missing > 0);
+    let notes: Vec<Note> = missing
+        .map(|(p, _, at)| Note {
+            x: *p,
+            y: 1.12 * top,
+            text: format!("{}/{}", at.missing, at.seeds),
+            dot: false,
+        })
+        .collect();
+    let never = match notes.is_empty() {
+        true => String::new(),
+        false => " (on top: runs that never do)".into(),
+    };
     Panel::Plot(Plot {
-        title: "When bigrams become nearest, if they do for all seeds".into(),
-        x: Axis::linear("p").range(0.0, 1.0),
-        y: Axis::linear(SEEN),
-        series: vec![Series::new(
+        title: format!("{title}{never}"),
+        x: Axis::linear("p").range(-0.05, 1.05),
+        y: Axis::linear(SEEN).range(0.0, 1.2 * top.max(1e-9)),
+        series: vec![Series::of_values(
             "",
-            strategy_colours(&["bigram"])[0],
+            strategy_colours(&[strategy])[0],
             Mark::Points,
-            points.collect::<Vec<_>>(),
+            points,
         )],
+        notes,
         ..Plot::default()
     })
 }

@@ -1,101 +1,242 @@
-//! Many seeds: their loss curves and the times of their transitions.
+//! Many seeds: their loss curves, the same from each run's own transition, and the times of the transitions.
 
 use induct::measure::KL_TRUTH;
 use induct::probe::median;
-use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
+use induct_figure::{Axis, Colour, Figure, Mark, Plot, Series};
 
-use super::curves::{self, LOSS, SEEN};
+use super::curves::{self, LEVELS, LOSS, SEEN};
+use super::gumbel::Gumbel;
 use crate::figure::Drawn;
-use crate::results::Results;
+use crate::results::{Results, Trained};
 use crate::run::Run;
+use crate::statistics::Measured;
 use crate::strategy_colours::strategy_colours;
 
-/// The number of curves to draw.
-const SHOWN: usize = 10;
+/// The fewest transitions that a law is fitted to.
+const FITTED: usize = 10;
+
+/// How much of a curve is shown on either side of the transition, in units of the median length of a drop.
+const AROUND: f64 = 4.0;
 
 pub(super) fn seeds(results: &Results) -> Drawn {
     let main = results.of("main");
-    let runs: Vec<&Run> = main.sound().collect();
-    let curve = |run: &&Run| {
-        let points = run.steps().into_iter().zip(run.column(&KL_TRUTH));
-        let points = points.map(|(step, loss)| (main.thousands(step), loss));
-        let shown = runs.len().min(SHOWN);
-        Series::new(format!("{shown} seeds"), Colour::Blue, Mark::Thin, points)
-    };
-    let series: Vec<Series> = runs.iter().take(SHOWN).map(curve).collect();
-    let levels = curves::levels(main, "in_distribution", &["uniform", "unigram", "bigram"]);
-    let courses = Plot {
-        title: "Loss of individual runs".into(),
-        x: Axis::linear(SEEN),
-        y: curves::from_zero(LOSS, &series, &levels),
-        levels,
-        series,
-        ..Plot::default()
-    };
-    let onsets: Vec<f64> = runs
-        .iter()
-        .filter_map(|run| run.onset("bigram"))
-        .map(|step| main.thousands(step))
-        .collect();
-    let colour = strategy_colours(&["bigram"])[0];
-    let histogram = Plot {
-        title: format!("When bigrams become nearest, in {} runs", onsets.len()),
-        x: Axis::linear(SEEN),
-        y: Axis::linear("runs"),
-        series: vec![Series::new("", colour, Mark::Bars, bins(&onsets))],
-        ..Plot::default()
-    };
+    let transitions = Transitions::of(main);
     let figure = Figure {
-        description:
-            "Loss over training of ten runs with different seeds, and a histogram of the times of their \
-             transitions."
-                .into(),
-        panels: vec![Panel::Plot(courses), Panel::Plot(histogram)],
-        columns: 2,
+        description: "Loss over training of runs with different seeds and their median; the same runs \
+                      aligned at their transitions; and the distribution of the times of the transitions."
+            .into(),
+        panels: vec![
+            curves::panel(main, "Loss of single runs", || {
+                curves::loss(main, "model", &LEVELS)
+            }),
+            curves::panel(main, "From each run's own transition", || {
+                aligned(main, &transitions)
+            }),
+            curves::panel(main, &transitions.title(), || transitions.distribution()),
+        ],
+        columns: 3,
     };
-    let reading = match (
-        onsets.iter().copied().reduce(f64::min),
-        onsets.iter().copied().reduce(f64::max),
-    ) {
-        (Some(least), Some(most)) => format!(
-            "All runs follow the same course; the seed, of both initialisation and data, decides when the \
-             second drop comes. In {} of {} runs, bigrams become the nearest strategy, after {least:.0} to \
-             {most:.0} thousand sequences, with a median of {:.0}.",
-            onsets.len(),
-            runs.len(),
-            median(&onsets)
-        ),
-        _ => "In none of these runs do bigrams become the nearest strategy.".into(),
-    };
+    let reading = format!("{} {}", curves::legend(&[main]), transitions.in_words(main));
     Drawn::new(figure, reading)
 }
 
-/// A histogram: the centre of each bin and its number of values.
-fn bins(values: &[f64]) -> Vec<(f64, f64)> {
-    let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| {
-        (low.min(x), high.max(x))
-    });
-    if values.is_empty() {
-        return Vec::new();
+/// The times at which bigrams become the nearest strategy, and how long the drops last.
+struct Transitions {
+    /// In thousands of sequences, of the runs that have one; sorted.
+    times: Vec<f64>,
+    /// The law of the times, if there are enough.
+    law: Option<Gumbel>,
+    /// The number of runs, with those that have no transition.
+    runs: usize,
+    /// Thousands of sequences from 10 % to 90 % of the drop: the median over single runs.
+    single: f64,
+    /// The same of the median curve.
+    of_the_median: f64,
+}
+
+impl Transitions {
+    fn of(trained: &Trained) -> Self {
+        let onsets = trained.sound().filter_map(|run| run.onset("bigram"));
+        let mut times: Vec<f64> = onsets.map(|step| trained.thousands(step)).collect();
+        times.sort_by(f64::total_cmp);
+        let (_, drops) = curves::phases_of_medians(trained);
+        let of_the_median = drops.iter().find(|drop| drop.to == "bigram");
+        Self {
+            law: Gumbel::fit(&times).filter(|_| times.len() >= FITTED),
+            times,
+            runs: trained.runs.len(),
+            single: trained.thousands(trained.median(|run| Some(run.drop_to("bigram")?.width))),
+            of_the_median: of_the_median.map_or(f64::NAN, |drop| trained.thousands(drop.width)),
+        }
     }
-    // About twice as many bins as the square root of the number of values, with a round width.
-    let rough = (high - low).max(1.0) / (2.0 * (values.len() as f64).sqrt()).ceil();
-    let power = 10_f64.powf(rough.log10().floor());
-    let nice = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|step| step * power >= rough);
-    let width = nice.unwrap_or(10.0) * power;
-    let first = (low / width).floor();
-    let count = (high / width).floor() - first + 1.0;
-    (0..count as usize)
-        .map(|bin| {
-            let start = (first + bin as f64) * width;
-            let inside = values
-                .iter()
-                .filter(|v| (start..start + width).contains(*v));
-            (start + 0.5 * width, inside.count() as f64)
-        })
-        .collect()
+
+    fn never(&self) -> usize {
+        self.runs - self.times.len()
+    }
+
+    fn title(&self) -> String {
+        match self.never() {
+            0 => format!("When bigrams become nearest, in {} runs", self.runs),
+            never => format!(
+                "When bigrams become nearest ({never} of {} runs: never)",
+                self.runs
+            ),
+        }
+    }
+
+    /// The share of all runs that have had their transition, over time, and the fitted law.
+    fn distribution(&self) -> Plot {
+        let runs = self.runs as f64;
+        let share = |count: usize| count as f64 / runs;
+        let steps = self.times.iter().enumerate();
+        let steps = steps.map(|(index, &time)| (time, share(index + 1)));
+        let start = self.times.first().map(|&time| (time, 0.0));
+        let mut series = vec![Series::new(
+            "runs",
+            strategy_colours(&["bigram"])[0],
+            Mark::Steps,
+            start.into_iter().chain(steps),
+        )];
+        let ends = self.times.first().zip(self.times.last());
+        if let (Some(law), Some((first, last))) = (self.law, ends) {
+            let (from, to) = (first - law.scale, last + law.scale);
+            let points = (0..=100).map(|at| {
+                let x = from + f64::from(at) / 100.0 * (to - from);
+                (x, share(self.times.len()) * law.below(x))
+            });
+            series.push(Series::new(
+                "Gumbel law",
+                Colour::Vermilion,
+                Mark::Dashed,
+                points,
+            ));
+        }
+        Plot {
+            x: Axis::linear(SEEN),
+            y: Axis::linear("share of all runs that are past their transition").range(0.0, 1.0),
+            series,
+            names_above: true,
+            ..Plot::default()
+        }
+    }
+
+    fn in_words(&self, trained: &Trained) -> String {
+        let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else {
+            return "In none of these runs do bigrams become the nearest strategy.".into();
+        };
+        let mut words = format!(
+            "The seed, of both initialisation and data, decides when the second drop comes: bigrams become \
+             the nearest strategy after {first:.0} to {last:.0} thousand sequences in {} of {} runs, with a \
+             median of {:.0}",
+            self.times.len(),
+            self.runs,
+            median(&self.times)
+        );
+        words += &match self.never() {
+            0 => ".".into(),
+            never => format!(" among those; {never} of {} never get there.", self.runs),
+        };
+        if self.single.is_finite() && self.of_the_median.is_finite() && self.times.len() > 1 {
+            words += &format!(
+                " From 10 % to 90 % of the drop, a single run takes {:.0} thousand sequences (median), the \
+                 median curve {:.0} thousand: a single drop is {:.1} times as steep, which the panel in the \
+                 middle shows.",
+                self.single,
+                self.of_the_median,
+                self.of_the_median / self.single
+            );
+        }
+        if let Some(Gumbel { location, scale }) = self.law {
+            words += &format!(
+                " The dashed law on the right is fitted by maximum likelihood to the times of the runs that \
+                 have a transition: location {location:.1} and scale {scale:.1} thousand sequences."
+            );
+        }
+        let onset = curves::time_of(trained, |run| run.onset("bigram"));
+        if let Measured {
+            interval: Some([low, high]),
+            ..
+        } = onset
+        {
+            let high = match high.is_finite() {
+                true => format!("{:.0}", trained.thousands(high)),
+                false => "never".into(),
+            };
+            words += &format!(
+                " The 95 % interval of the median time is {:.0} to {high} thousand sequences.",
+                trained.thousands(low)
+            );
+        }
+        words
+    }
+}
+
+/// The loss of every run against the sequences since its own transition, and their median; dashed, the median
+/// of the curves as they are, from the median transition.
+fn aligned(trained: &Trained, transitions: &Transitions) -> Plot {
+    let runs: Vec<(&Run, f64)> = trained
+        .sound()
+        .filter_map(|run| Some((run, run.onset("bigram")?)))
+        .collect();
+    let since = |run: &Run, onset: f64| -> Vec<(f64, f64)> {
+        let steps = run.steps().into_iter().map(move |step| step - onset);
+        steps.zip(run.column(&KL_TRUTH)).collect()
+    };
+    let curves: Vec<Vec<(f64, f64)>> = runs.iter().map(|(run, at)| since(run, *at)).collect();
+    let placed = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+        let place = |&(step, loss): &(f64, f64)| (trained.thousands(step), loss);
+        points.iter().map(place).collect()
+    };
+    let mut series: Vec<Series> = Vec::new();
+    if curves.len() > 1 {
+        let shown = curves.iter().take(curves::SHOWN);
+        series.extend(
+            shown.map(|curve| Series::new("single run", Colour::Ink, Mark::Faint, placed(curve))),
+        );
+        let middle = curves::middle(trained, |run| run.column(&KL_TRUTH));
+        let transition = median(&transitions.times);
+        let middle = middle
+            .into_iter()
+            .map(|(step, loss)| (trained.thousands(step) - transition, loss));
+        series.push(Series::new(
+            "median curve of the left",
+            Colour::Vermilion,
+            Mark::Dashed,
+            middle,
+        ));
+    }
+    let aligned = placed(&pointwise_median(&curves));
+    series.push(Series::new(
+        "median of aligned runs",
+        Colour::Ink,
+        Mark::Line,
+        aligned,
+    ));
+    let around = AROUND * transitions.single;
+    let x = Axis::linear("thousands of sequences since the run's own transition");
+    Plot {
+        x: match around.is_finite() && around > 0.0 {
+            true => x.range(-around, around),
+            false => x,
+        },
+        y: curves::from_zero(LOSS, &series, &[]),
+        series,
+        names_above: true,
+        ..Plot::default()
+    }
+}
+
+/// The median over curves at every x that at least half of them have; points by x.
+fn pointwise_median(curves: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let mut all: Vec<(f64, f64)> = curves.iter().flatten().copied().collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at_one_x = all.chunk_by(|a, b| a.0 == b.0);
+    let enough = at_one_x.filter(|points| 2 * points.len() >= curves.len());
+    let middle = |points: &[(f64, f64)]| {
+        let values: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
+        (points[0].0, median(&values))
+    };
+    enough.map(middle).collect()
 }
 
 #[cfg(test)]
@@ -103,13 +244,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_hold_every_value_once() {
-        let values = [80.0, 91.0, 92.0, 99.9, 100.0, 117.0, 140.0];
-        let bins = bins(&values);
-        assert_eq!(bins.iter().map(|(_, count)| count).sum::<f64>(), 7.0);
-        let width = bins[1].0 - bins[0].0;
-        assert!(bins.windows(2).all(|pair| pair[1].0 - pair[0].0 == width));
-        assert_eq!(super::bins(&[]), []);
-        assert_eq!(super::bins(&[5.0, 5.0]).len(), 1);
+    fn the_median_is_taken_where_most_curves_are() {
+        let curves = [
+            vec![(-1.0, 5.0), (0.0, 1.0), (1.0, 0.0)],
+            vec![(0.0, 3.0), (1.0, 2.0)],
+            vec![(0.0, 9.0), (1.0, 4.0), (2.0, 0.0)],
+        ];
+        assert_eq!(pointwise_median(&curves), [(0.0, 3.0), (1.0, 2.0)]);
+        assert_eq!(pointwise_median(&[]), []);
+    }
+
+    #[test]
+    fn the_distribution_counts_runs_without_a_transition() {
+        let transitions = Transitions {
+            times: (0..12).map(f64::from).collect(),
+            law: Gumbel::fit(&(0..12).map(f64::from).collect::<Vec<_>>()),
+            runs: 16,
+            single: 1.0,
+            of_the_median: 3.0,
+        };
+        let plot = transitions.distribution();
+        let highest = |series: &Series| series.values.iter().map(|v| v.y).fold(0.0, f64::max);
+        assert_eq!(highest(&plot.series[0]), 0.75);
+        assert!(highest(&plot.series[1]) <= 0.75);
+        assert!(transitions.title().contains("4 of 16"));
     }
 }

@@ -1,7 +1,6 @@
 //! The task as a picture, and the phases of learning it.
 
 use induct::chain::{Address, Purpose, Sampler};
-use induct::probe::median;
 use induct_figure::{Chain, Figure, Panel};
 
 use super::curves;
@@ -76,29 +75,20 @@ pub(super) fn phases(results: &Results) -> Drawn {
                       training.".into(),
         panels: vec![
             Panel::Chain(chain),
-            Panel::Plot(curves::similarity(main, "Distance from each strategy over training")),
+            curves::panel(main, "Distance from each strategy over training", || {
+                curves::similarity(main)
+            }),
         ],
         columns: 2,
-    };
-    let onset = |strategy: &str| {
-        let onsets: Vec<f64> = main.sound().filter_map(|run| run.onset(strategy)).collect();
-        match onsets.is_empty() {
-            true => "never".into(),
-            false => format!(
-                "after {:.0} thousand sequences",
-                main.thousands(median(&onsets))
-            ),
-        }
     };
     Drawn::new(
         figure,
         format!(
             "The model is nearest to uniform predictions first, to counting symbols {}, and to counting \
-             pairs {} (medians over {} seeds). Lines are means over seeds with 95 % intervals; the \
-             background has the colour of the nearest strategy.",
-            onset("unigram"),
-            onset("bigram"),
-            main.sound().count()
+             pairs {} (medians over seeds). The background has the colour of the nearest strategy. {}",
+            curves::onset_in_words(main, "unigram"),
+            curves::onset_in_words(main, "bigram"),
+            curves::legend(&[main])
         ),
     )
 }
