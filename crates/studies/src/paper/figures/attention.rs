@@ -14,7 +14,7 @@ use crate::run::Run;
 /// The number of tokens whose scores are shown.
 const SCORED: usize = 40;
 /// The number of tokens whose attention in layer 1 is shown: arcs of all would hide each other.
-const ATTENDING: usize = 4;
+const ATTENDING: usize = 3;
 /// Sequences over which attention is averaged.
 const OBSERVED: u64 = 32;
 /// The share of scores that the colour scale of a layer can tell apart.
@@ -238,7 +238,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
                 y: Axis::linear("attending token"),
                 columns: symbols.len(),
                 values,
-                value_label: format!("layer {}", layer + 1),
+                value_label: "A minus its row's mean".into(),
                 range: Some((-largest, largest)),
                 signed: true,
                 without_bar: index > 0,

@@ -142,3 +142,34 @@ pub static FIGURES: &[StudyFigure] = &[
         draw: by_position::by_position,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Changes, Experiment};
+    use crate::paper::experiments::EXPERIMENTS;
+    use crate::results::Results;
+
+    #[test]
+    fn experiments_without_runs_leave_sentences_and_no_panic() {
+        let changes = Changes {
+            seeds: None,
+            first_seed: 0,
+            set: Vec::new(),
+        };
+        let plans = EXPERIMENTS.iter();
+        let experiments: Result<Vec<Experiment>, _> =
+            plans.map(|plan| plan.experiment(&changes)).collect();
+        let results = Results::new(&experiments.unwrap()).unwrap();
+        for figure in FIGURES.iter().filter(|figure| !figure.needs.is_empty()) {
+            let drawn = (figure.draw)(&results);
+            let (id, reading) = (figure.id, &drawn.reading);
+            for word in ["NaN", "inf"] {
+                assert!(!reading.contains(word), "{id}: {reading}");
+            }
+            let csv = drawn.figure.csv();
+            assert!(!csv.contains("NaN"), "{id}: {csv}");
+            assert!(drawn.figure.svg_inline(1000).contains("<text"), "{id}");
+        }
+    }
+}

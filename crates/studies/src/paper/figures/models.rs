@@ -1,10 +1,10 @@
 //! Losses and similarities of models: two, three and more states, trigrams, other distributions, one layer.
 
 use induct::measure::{
-    Column, INDUCTION, KL_TRUTH, PREVIOUS_TOKEN, TEST_KL_TRUTH, positional_profile,
+    Column, INDUCTION, KL_TRUTH, ODD_EVEN, PREVIOUS_TOKEN, TEST_KL_TRUTH, positional_profile,
 };
 use induct::probe::{IN_DISTRIBUTION, median};
-use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
+use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series};
 
 use super::curves::{self, COUNTS_AND_CURRENT, LEVELS, SEEN};
 use crate::figure::Drawn;
@@ -14,8 +14,8 @@ use crate::run::Run;
 
 /// The lags of a positional profile to show. Lag 1, which the solution needs, would dwarf all others.
 const LAGS: std::ops::RangeInclusive<usize> = 2..=14;
-/// The lags whose mean weight is the unit.
-const UNIT: std::ops::RangeInclusive<usize> = 2..=10;
+/// The first of the lags whose median weight is the unit. In a transformer, lag 3 can dwarf those after it.
+const FAR: usize = 4;
 
 /// Transformer above, minimal model below: loss, positions in layer 1, similarity.
 pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usize) -> Drawn {
@@ -35,10 +35,10 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
         figure,
         format!(
             "Left: loss at the last position, with the losses of strategies. Middle: how position alone \
-             weighs lags 2 and more in layer 1 when a tenth of the second drop is complete (B for the first \
-             seed), in units of their mean, for odd and even lags: {}; {}. Right: distance to each strategy, \
-             with the background in the colour of the nearest one. At the end, the transformer has closed {} \
-             of the gap between unigram and bigram, the minimal model {}. {}",
+             weighs lags in layer 1 when a tenth of the run's second drop is complete (B, marked on the left \
+             for the first seed); points are medians over runs. Odd lags, median over runs: {}; {}. Right: \
+             distance to each strategy, with the background in the colour of the nearest one. At the end, \
+             the transformer has closed {} of the gap between unigram and bigram, the minimal model {}. {}",
             Profile::of(above).in_words("transformer"),
             Profile::of(below).in_words("minimal model"),
             closed(above),
@@ -67,36 +67,63 @@ fn row(trained: &Trained, name: &str) -> Vec<Panel> {
 
 /// The weights that position alone gives to lags as the second drop begins.
 struct Profile {
-    /// Of every run with snapshots and a second drop, from lag 2 on, in units of the mean weight.
+    /// Of every run with snapshots and a second drop: from lag 2 on, in units of the median of far lags.
     runs: Vec<Vec<f64>>,
     /// The medians over these runs.
     middle: Vec<f64>,
-    /// The number of runs with snapshots during training.
+    /// How far odd lags stand above their even neighbours: the median over runs with a second drop.
+    odd_over_even: f64,
+    /// The number of runs.
     observed: usize,
+    /// The number of them without a second drop.
+    without_drop: usize,
 }
 
 impl Profile {
     fn of(trained: &Trained) -> Self {
-        let observed = trained.sound().filter(|run| run.snapshots().len() > 1);
-        let observed: Vec<&Run> = observed.collect();
-        let weights = |run: &&Run| {
-            let fall = run.fall_from("unigram")?;
-            let (_, params) = run.snapshots().get(run.snapshot_at(fall.start))?;
+        let falling = |run: &Run| Some(run.fall_from("unigram")?.start);
+        let weights = |run: &Run| {
+            // The final weights alone say nothing of the drop.
+            let snapshots = Some(run.snapshots()).filter(|s| s.len() > 1)?;
+            let (_, params) = snapshots.get(run.snapshot_at(falling(run)?))?;
             let profile = positional_profile(&trained.model, params)?;
-            let window = profile.get(UNIT)?;
-            let unit = window.iter().sum::<f64>() / window.len() as f64;
-            let shown = profile.into_iter().take(LAGS.end() + 1);
-            let shown: Vec<f64> = shown.skip(*LAGS.start()).map(|w| w / unit).collect();
+            let shown = profile.get(LAGS)?;
+            let unit = median(&shown[FAR - LAGS.start()..]);
+            let shown: Vec<f64> = shown.iter().map(|weight| weight / unit).collect();
             shown.iter().all(|w| w.is_finite()).then_some(shown)
         };
-        let runs: Vec<Vec<f64>> = observed.iter().filter_map(weights).collect();
-        let count = runs.iter().map(Vec::len).min().unwrap_or(0);
+        let runs: Vec<Vec<f64>> = trained.sound().filter_map(weights).collect();
         let at = |index: usize| median(&runs.iter().map(|run| run[index]).collect::<Vec<_>>());
+        let lags = if runs.is_empty() { 0 } else { LAGS.count() };
         Self {
-            middle: (0..count).map(at).collect(),
+            middle: (0..lags).map(at).collect(),
             runs,
-            observed: observed.len(),
+            odd_over_even: trained.median(|run| {
+                let at = run.record_at(falling(run)?);
+                run.column(&ODD_EVEN).get(at).copied()
+            }),
+            observed: trained.sound().count(),
+            without_drop: trained.sound().filter(|run| falling(run).is_none()).count(),
         }
+    }
+
+    /// The range of weights to show. Without the nearest lags if they would leave no room for the others.
+    fn range(&self) -> Option<(f64, f64)> {
+        let range = |from: usize| {
+            let lines = self.runs.iter().chain([&self.middle]);
+            let values = lines.flat_map(|run| run.iter().skip(from - LAGS.start()));
+            values.fold((f64::MAX, f64::MIN), |(low, high), &w| {
+                (low.min(w), high.max(w))
+            })
+        };
+        let size = |(low, high): (f64, f64)| high - low;
+        let (all, far) = (range(*LAGS.start()), range(FAR));
+        let (low, high) = match size(all) > 4.0 * size(far) {
+            true => far,
+            false => all,
+        };
+        let air = 0.15 * (high - low);
+        (low < high).then_some((low - air, high + air))
     }
 
     fn plot(&self) -> Plot {
@@ -116,18 +143,28 @@ impl Profile {
             let points = middle.iter().copied();
             points.filter(move |(lag, _)| (lag % 2.0 == 1.0) == odd)
         };
-        let (vermilion, blue) = (Colour::Vermilion, Colour::Blue);
+        let (odd, even) = (Colour::Vermilion, Colour::Blue);
         series.push(Series::new("", Colour::Muted, Mark::Thin, middle.clone()));
-        series.push(Series::new(
-            "odd lags",
-            vermilion,
-            Mark::Points,
-            parity(true),
-        ));
-        series.push(Series::new("even lags", blue, Mark::Points, parity(false)));
+        series.push(Series::new("odd lags", odd, Mark::Points, parity(true)));
+        series.push(Series::new("even lags", even, Mark::Points, parity(false)));
+        let y = Axis::linear("weight at B, relative to the median of lags 4 to 14");
+        let range = self.range();
+        // A point above the frame is named at its top.
+        let above = range.map_or(f64::INFINITY, |(_, high)| high);
+        let outside = middle.iter().filter(|(_, weight)| *weight > above);
+        let notes = outside.map(|(lag, weight)| Note {
+            x: *lag,
+            y: above,
+            text: format!("lag {lag}: {weight:.2}"),
+            dot: false,
+        });
         Plot {
             x: Axis::linear("tokens back"),
-            y: Axis::linear("weight as the second drop begins, in units of the mean"),
+            y: match range {
+                Some((low, high)) => y.range(low, high),
+                None => y,
+            },
+            notes: notes.collect(),
             series,
             ..Plot::default()
         }
@@ -135,26 +172,35 @@ impl Profile {
 
     /// How far odd lags stand above their even neighbours.
     fn in_words(&self, name: &str) -> String {
-        let lags: Vec<(usize, f64)> = LAGS.zip(self.middle.iter().copied()).collect();
-        let above = lags.windows(3).filter(|three| three[1].0 % 2 == 1);
-        let above = above.map(|three| three[1].1 - 0.5 * (three[0].1 + three[2].1));
-        let above: Vec<f64> = above.collect();
-        match (above.is_empty(), self.observed) {
-            (_, 0) => format!("the {name} was not observed during training"),
-            (true, runs) => format!("in none of {runs} runs does the {name} have a second drop"),
-            (false, observed) => {
-                let mean = above.iter().sum::<f64>() / above.len() as f64;
-                let side = if mean >= 0.0 { "above" } else { "below" };
-                let missing = match observed - self.runs.len() {
-                    0 => String::new(),
-                    missing => format!(" ({missing} of {observed} runs have no second drop)"),
-                };
-                format!(
-                    "in the {name}, odd lags lie {:.1} % {side} their even neighbours on average{missing}",
-                    100.0 * mean.abs()
-                )
-            }
+        if !self.odd_over_even.is_finite() {
+            return format!("nothing to compare in the {name}");
         }
+        let side = |share: f64| match share >= 0.0 {
+            true => format!("{:.1} % above", 100.0 * share),
+            false => format!("{:.1} % below", -100.0 * share),
+        };
+        let mut words = format!(
+            "in the {name}, lags 3 to 9 lie {} their even neighbours",
+            side(self.odd_over_even)
+        );
+        let lags: Vec<(usize, f64)> = LAGS.zip(self.middle.iter().copied()).collect();
+        let far = lags
+            .windows(3)
+            .filter(|three| three[1].0 % 2 == 1 && three[0].0 >= FAR);
+        let far: Vec<f64> = far
+            .map(|three| three[1].1 - 0.5 * (three[0].1 + three[2].1))
+            .collect();
+        if !far.is_empty() {
+            let mean = far.iter().sum::<f64>() / far.len() as f64;
+            words += &format!(" and lags 5 to 13 {}", side(mean));
+        }
+        if self.without_drop > 0 {
+            words += &format!(
+                " ({} of {} runs have no second drop)",
+                self.without_drop, self.observed
+            );
+        }
+        words
     }
 }
 
@@ -182,11 +228,19 @@ pub(super) fn trigrams(results: &Results) -> Drawn {
         columns: 2,
     };
     let closed = |trained: &Trained| curves::percent(trained.gap_closed("bigram", "trigram"));
+    let in_order = |trained: &Trained| {
+        let in_order = trained.sound().filter(|run| run.order() == strategies);
+        let (count, runs) = (in_order.count(), trained.runs.len());
+        format!("{count} of {runs} runs")
+    };
     Drawn::new(
         figure,
         format!(
-            "With three heads per layer, the model moves from one strategy to the next and ends having \
-             closed {} of the gap between bigram and trigram. With one head it closes {} of that gap. {}",
+            "The nearest strategy is uniform, unigram, bigram and trigram in turn in {} with three heads per \
+             layer, and in {} with one. On fresh sequences, the final models have closed {} of the gap \
+             between bigram and trigram with three heads, and {} with one. {}",
+            in_order(three),
+            in_order(one),
             closed(three),
             closed(one),
             curves::legend(&[three, one])
@@ -234,9 +288,10 @@ pub(super) fn more_states(results: &Results) -> Drawn {
     Drawn::new(
         figure,
         format!(
-            "With more states, unigrams say less about the next symbol, so the first two levels are closer \
-             together and the nearest strategy (right) says less. The attention of the heads (middle, mean \
-             over positions, the best head of a layer) shows when the circuit forms: {}; {}. {}",
+            "With more states, unigrams say less about the next symbol, and the nearest strategy (right) can \
+             mislead: a model may be nearest to uniform predictions long after its heads have formed. The \
+             attention of the heads (middle: mean over positions, the best head of a layer) shows when that \
+             is. On fresh sequences, {}; {}. {}",
             in_words(five),
             in_words(eight),
             curves::legend(&[five.0, eight.0])
@@ -339,8 +394,18 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     let (low, high) = known.fold((f64::MAX, f64::MIN), |(low, high), l| {
         (low.min(l), high.max(l))
     });
-    let mut reading = String::from(
-        "One layer has no second drop, whatever its positions and with or without an MLP; two layers do.",
+    let reach = |trained: &Trained| {
+        let reach = trained.sound().filter(|run| run.onset("bigram").is_some());
+        (reach.count(), trained.runs.len())
+    };
+    let (one, of_one) = ones
+        .iter()
+        .map(|one| reach(one))
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (both, of_both) = reach(two);
+    let mut reading = format!(
+        "Bigrams become the nearest strategy in {one} of {of_one} runs with one layer, and in {both} of \
+         {of_both} with two."
     );
     if low <= high {
         let steps = |trained: &Trained| trained.experiment.recipe.train.steps;

@@ -46,8 +46,13 @@ pub(super) fn priors(results: &Results) -> Drawn {
         .collect();
     let mut panels = vec![
         curves_by_p(&by_p),
-        points_by_p("When bigrams become nearest", "bigram", &onsets),
-        points_by_p("How long unigrams are nearest", "unigram", &stays),
+        points_by_p("When bigrams become nearest", SEEN, "bigram", &onsets),
+        points_by_p(
+            "How long unigrams are nearest",
+            "thousands of sequences",
+            "unigram",
+            &stays,
+        ),
     ];
     panels.extend(weights(minimal));
     let figure = Figure {
@@ -69,8 +74,8 @@ pub(super) fn priors(results: &Results) -> Drawn {
              definition in appendix B, the two rows of a chain are nearly equal at p = 0, where unigrams say \
              everything, and mirror each other at p = 1, where they say nothing; the paper's caption has the \
              two ends the other way round. Bigrams become the nearest strategy {} at p = 0.5 and {} at p = \
-             1.{} Bottom: the minimal model (k = 2) in the middle of its drop, with W<sub>k</sub> already \
-             diagonal and even v<sub>j</sub> (odd lags) above odd ones.",
+             1.{} Bottom: W<sub>k</sub> and v of the minimal model (k = 2, first seed) in the middle of its \
+             drop.",
             onset(5),
             onset(10),
             without(&onsets)
@@ -95,7 +100,7 @@ fn stay(trained: &Trained) -> Measured {
 fn without(onsets: &[(f64, &Trained, Measured)]) -> String {
     let missing = onsets.iter().filter(|(_, _, onset)| onset.missing > 0);
     let missing: Vec<String> = missing
-        .map(|(p, _, onset)| format!("{} of {} at p = {p:.1}", onset.missing, onset.seeds))
+        .map(|(p, _, onset)| format!("{} of {} at p = {p}", onset.missing, onset.seeds))
         .collect();
     match missing.is_empty() {
         true => String::new(),
@@ -132,7 +137,12 @@ fn curves_by_p(by_p: &[(f64, &Trained)]) -> Panel {
 }
 
 /// Medians with their intervals by p. A number at the top counts the runs without the event.
-fn points_by_p(title: &str, strategy: &str, measured: &[(f64, &Trained, Measured)]) -> Panel {
+fn points_by_p(
+    title: &str,
+    y: &str,
+    strategy: &str,
+    measured: &[(f64, &Trained, Measured)],
+) -> Panel {
     let points: Vec<Value> = measured
         .iter()
         .filter_map(|(p, trained, at)| curves::point(*p, at, |step| trained.thousands(step)))
@@ -162,7 +172,7 @@ fn points_by_p(title: &str, strategy: &str, measured: &[(f64, &Trained, Measured
     Panel::Plot(Plot {
         title: format!("{title}{never}"),
         x: Axis::linear("p").range(-0.05, 1.05),
-        y: Axis::linear(SEEN).range(0.0, 1.2 * top.max(1e-9)),
+        y: Axis::linear(y).range(0.0, 1.2 * top.max(1e-9)),
         series: vec![Series::of_values(
             "",
             strategy_colours(&[strategy])[0],
@@ -211,6 +221,7 @@ fn weights(minimal: &Trained) -> Vec<Panel> {
     };
     let positions = Plot {
         title: "v at the same step".into(),
+        aspect: 0.45,
         x: Axis::linear("j (lag j − 1)"),
         y: Axis::linear("weight v_j"),
         series: vec![

@@ -3,7 +3,7 @@
 use induct::measure::KL_TRUTH;
 use induct_figure::{Axis, Colour, Figure, Plot, Series};
 
-use super::curves::{self, LEVELS, LOSS, SEEN};
+use super::curves::{self, LOSS, SEEN};
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 use crate::statistics::Measured;
@@ -48,7 +48,7 @@ pub(super) fn rates(results: &Results) -> Drawn {
         ("printed", "3·10^{−5} (the text)", Colour::Vermilion),
         ("rate-1e-4", "10^{−4}", Colour::Green),
         ("rate-3e-4", "3·10^{−4}", Colour::Pink),
-        ("main", "10^{−3} (ours)", Colour::Blue),
+        ("main", "10^{−3} (ours)", Colour::Ink),
     ]
     .map(|(id, label, colour)| {
         let trained = results.of(id);
@@ -63,7 +63,7 @@ pub(super) fn rates(results: &Results) -> Drawn {
     let main = results.of("main");
     let plot = |x: Axis, place: fn(&AtRate, f64) -> f64| {
         let series: Vec<Series> = rates.iter().flat_map(|rate| rate.lines(place)).collect();
-        let levels = curves::levels(main, &LEVELS);
+        let levels = curves::levels(main, &["uniform", "unigram", "bigram"]);
         Plot {
             x,
             y: curves::from_zero(LOSS, &series, &levels),

@@ -16,7 +16,7 @@ use crate::strategy_colours::strategy_colours;
 const FITTED: usize = 10;
 
 /// How much of a curve is shown on either side of the transition, in units of the median length of a drop.
-const AROUND: f64 = 4.0;
+const AROUND: f64 = 2.0;
 
 pub(super) fn seeds(results: &Results) -> Drawn {
     let main = results.of("main");
