@@ -283,3 +283,42 @@ fn bars(series: &Series, frame: &Frame, out: &mut Drawing) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axis::Axis;
+
+    #[test]
+    fn bars_go_from_end_to_end_and_infinite_ones_to_the_edge() {
+        let axis = Axis::linear("");
+        let placed = |pixels| Placed {
+            axis: &axis,
+            range: (0.0, 10.0),
+            pixels,
+        };
+        let frame = Frame {
+            edges: [0.0, 0.0, 100.0, 100.0],
+            x: placed((0.0, 100.0)),
+            y: placed((100.0, 0.0)),
+            bin: None,
+        };
+        let bar = |interval| {
+            let value = Value {
+                interval,
+                ..Value::new(5.0, 4.0)
+            };
+            let mut out = Drawing::default();
+            draw(
+                &Series::of_values("", Colour::Blue, Mark::Points, [value]),
+                &frame,
+                &mut out,
+            );
+            out.body
+        };
+        assert!(bar(Some([3.0, 9.0])).contains("\"M50 70V10\""));
+        assert!(bar(Some([3.0, f64::INFINITY])).contains("\"M50 70V0\""));
+        assert!(bar(Some([f64::NEG_INFINITY, 5.0])).contains("\"M50 100V50\""));
+        assert!(!bar(None).contains("<path"));
+    }
+}
