@@ -36,7 +36,8 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
         format!(
             "Left: loss at the last position, with the losses of strategies. Middle: how position alone \
              weighs lags in layer 1 when a tenth of the run's second drop is complete (B, marked on the left \
-             for the first seed); points are medians over runs. Odd lags, median over runs: {}; {}. Right: \
+             for the first seed); points are medians over runs, and single runs may leave the frame. Odd lags, \
+             median over runs: {}; {}. Right: \
              distance to each strategy, with the background in the colour of the nearest one. At the end, \
              the transformer has closed {} of the gap between unigram and bigram, the minimal model {}. {}",
             Profile::of(above).in_words("transformer"),
@@ -107,29 +108,33 @@ impl Profile {
         }
     }
 
-    /// The range of weights to show. Without the nearest lags if they would leave no room for the others.
-    fn range(&self) -> Option<(f64, f64)> {
+    /// The first lag to show, and the range of weights: that of the medians, with some air. Starts at the far
+    /// lags if the nearest would leave no room for their pattern.
+    fn window(&self) -> (usize, Option<(f64, f64)>) {
         let range = |from: usize| {
-            let lines = self.runs.iter().chain([&self.middle]);
-            let values = lines.flat_map(|run| run.iter().skip(from - LAGS.start()));
+            let values = self.middle.iter().skip(from - LAGS.start());
             values.fold((f64::MAX, f64::MIN), |(low, high), &w| {
                 (low.min(w), high.max(w))
             })
         };
         let size = |(low, high): (f64, f64)| high - low;
-        let (all, far) = (range(*LAGS.start()), range(FAR));
-        let (low, high) = match size(all) > 4.0 * size(far) {
-            true => far,
-            false => all,
+        let nearest = *LAGS.start();
+        let first = match size(range(nearest)) > 2.0 * size(range(FAR)) {
+            true => FAR,
+            false => nearest,
         };
-        let air = 0.15 * (high - low);
-        (low < high).then_some((low - air, high + air))
+        let (low, high) = range(first);
+        // Single runs scatter around the medians.
+        let air = if self.runs.len() > 1 { 0.5 } else { 0.15 } * (high - low);
+        (first, (low < high).then_some((low - air, high + air)))
     }
 
     fn plot(&self) -> Plot {
+        let (first, range) = self.window();
         let by_lag = |weights: &[f64]| -> Vec<(f64, f64)> {
-            let weights = weights.iter().copied();
-            LAGS.map(|lag| lag as f64).zip(weights).collect()
+            let lags = LAGS.zip(weights.iter().copied());
+            let shown = lags.filter(|(lag, _)| *lag >= first);
+            shown.map(|(lag, weight)| (lag as f64, weight)).collect()
         };
         let mut series = Vec::new();
         if self.runs.len() > 1 {
@@ -148,14 +153,14 @@ impl Profile {
         series.push(Series::new("odd lags", odd, Mark::Points, parity(true)));
         series.push(Series::new("even lags", even, Mark::Points, parity(false)));
         let y = Axis::linear("weight at B, relative to the median of lags 4 to 14");
-        let range = self.range();
-        // A point above the frame is named at its top.
-        let above = range.map_or(f64::INFINITY, |(_, high)| high);
-        let outside = middle.iter().filter(|(_, weight)| *weight > above);
-        let notes = outside.map(|(lag, weight)| Note {
-            x: *lag,
-            y: above,
-            text: format!("lag {lag}: {weight:.2}"),
+        let hidden = LAGS.zip(&self.middle).filter(|(lag, _)| *lag < first);
+        let hidden: Vec<String> = hidden
+            .map(|(lag, weight)| format!("lag {lag}: {weight:.2}"))
+            .collect();
+        let note = range.filter(|_| !hidden.is_empty()).map(|(_, high)| Note {
+            x: 0.5 * (first + LAGS.end()) as f64,
+            y: high,
+            text: format!("not shown: {}", hidden.join(", ")),
             dot: false,
         });
         Plot {
@@ -164,7 +169,7 @@ impl Profile {
                 Some((low, high)) => y.range(low, high),
                 None => y,
             },
-            notes: notes.collect(),
+            notes: note.into_iter().collect(),
             series,
             ..Plot::default()
         }
@@ -180,7 +185,7 @@ impl Profile {
             false => format!("{:.1} % below", -100.0 * share),
         };
         let mut words = format!(
-            "in the {name}, lags 3 to 9 lie {} their even neighbours",
+            "in the {name}, those from 3 to 9 lie {} their even neighbours",
             side(self.odd_over_even)
         );
         let lags: Vec<(usize, f64)> = LAGS.zip(self.middle.iter().copied()).collect();
@@ -192,7 +197,7 @@ impl Profile {
             .collect();
         if !far.is_empty() {
             let mean = far.iter().sum::<f64>() / far.len() as f64;
-            words += &format!(" and lags 5 to 13 {}", side(mean));
+            words += &format!(", those from 5 to 13 {}", side(mean));
         }
         if self.without_drop > 0 {
             words += &format!(
@@ -371,8 +376,14 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
 
 pub(super) fn one_layer(results: &Results) -> Drawn {
     let two = results.of("main");
-    let panel = |(id, about): &(&str, &'static str)| {
-        let one = results.of(id);
+    let ones = ONE_LAYER.map(|(id, _)| results.of(id));
+    let untrained = ones.iter().filter(|one| one.runs.is_empty()).count();
+    // Without the panels of those that were not trained, unless none was.
+    let shown = ONE_LAYER
+        .iter()
+        .zip(ones)
+        .filter(|(_, one)| !one.runs.is_empty() || untrained == ones.len());
+    let panel = |about: &str, one: &Trained| {
         curves::panel(one, &capital(about), || {
             let mut plot = curves::loss(one, "one layer", &LEVELS);
             plot.series
@@ -385,10 +396,9 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
             "Loss of one-layer transformers over training, at the rate and batch of two layers but for \
              longer."
                 .into(),
-        panels: ONE_LAYER.iter().map(panel).collect(),
+        panels: shown.map(|((_, about), one)| panel(about, one)).collect(),
         columns: 2,
     };
-    let ones = ONE_LAYER.map(|(id, _)| results.of(id));
     let losses = ones.map(|one| one.median(|run| Some(run.exam()?.loss)));
     let known = losses.into_iter().filter(|loss| loss.is_finite());
     let (low, high) = known.fold((f64::MAX, f64::MIN), |(low, high), l| {
@@ -409,12 +419,22 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     );
     if low <= high {
         let steps = |trained: &Trained| trained.experiment.recipe.train.steps;
+        let ends = match low < high {
+            true => format!("end between {low:.4} and {high:.4} nats (medians over seeds)"),
+            false => format!("end at {low:.4} nats"),
+        };
         reading += &format!(
             " The rate and the batch are the same; one layer trains for {} steps, two layers for {}. On \
-             fresh sequences the one-layer models end between {low:.4} and {high:.4} nats; {}.",
+             fresh sequences one-layer models {ends}; {}.",
             steps(ones[0]),
             steps(two),
             reached(two, ones[0])
+        );
+    }
+    if untrained > 0 {
+        reading += &format!(
+            " {untrained} of the {} one-layer models are trained by <code>--full</code> only.",
+            ones.len()
         );
     }
     reading += " ";

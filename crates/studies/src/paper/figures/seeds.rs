@@ -183,9 +183,14 @@ fn aligned(trained: &Trained, transitions: &Transitions) -> Plot {
         steps.zip(run.column(&KL_TRUTH)).collect()
     };
     let curves: Vec<Vec<(f64, f64)>> = runs.iter().map(|(run, at)| since(run, *at)).collect();
+    let around = match AROUND * transitions.single {
+        around if around > 0.0 => around,
+        _ => f64::INFINITY,
+    };
     let placed = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
         let place = |&(step, loss): &(f64, f64)| (trained.thousands(step), loss);
-        points.iter().map(place).collect()
+        let near = |(x, _): &(f64, f64)| x.abs() <= around;
+        points.iter().map(place).filter(near).collect()
     };
     let mut series: Vec<Series> = Vec::new();
     if curves.len() > 1 {
@@ -194,15 +199,14 @@ fn aligned(trained: &Trained, transitions: &Transitions) -> Plot {
             shown.map(|curve| Series::new("single run", Colour::Ink, Mark::Faint, placed(curve))),
         );
         let middle = curves::middle(trained, |run| run.column(&KL_TRUTH));
-        let transition = median(&transitions.times);
-        let middle = middle
-            .into_iter()
-            .map(|(step, loss)| (trained.thousands(step) - transition, loss));
+        let transition = trained.median(|run| run.onset("bigram"));
+        let middle = middle.into_iter();
+        let middle: Vec<(f64, f64)> = middle.map(|(step, y)| (step - transition, y)).collect();
         series.push(Series::new(
             "median curve of the left",
             Colour::Vermilion,
             Mark::Dashed,
-            middle,
+            placed(&middle),
         ));
     }
     let aligned = placed(&pointwise_median(&curves));
@@ -212,13 +216,8 @@ fn aligned(trained: &Trained, transitions: &Transitions) -> Plot {
         Mark::Line,
         aligned,
     ));
-    let around = AROUND * transitions.single;
-    let x = Axis::linear("thousands of sequences since the run's own transition");
     Plot {
-        x: match around.is_finite() && around > 0.0 {
-            true => x.range(-around, around),
-            false => x,
-        },
+        x: Axis::linear("thousands of sequences since the transition"),
         y: curves::from_zero(LOSS, &series, &[]),
         series,
         names_above: true,
