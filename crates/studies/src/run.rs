@@ -193,6 +193,16 @@ impl Run {
         self.phase(strategy).map(|phase| phase.onset as f64)
     }
 
+    /// The number of steps at which a strategy is the nearest one.
+    pub fn steps_at(&self, strategy: &str) -> f64 {
+        let (phases, _) = self.phases();
+        let end = self.steps().last().copied().unwrap_or(0.0);
+        let onsets = phases.iter().skip(1).map(|next| next.onset as f64);
+        let stays = phases.iter().zip(onsets.chain([end]));
+        let stays = stays.filter(|(phase, _)| phase.strategy == strategy);
+        stays.map(|(phase, until)| until - phase.onset as f64).sum()
+    }
+
     /// The drop that leads to a strategy.
     pub fn drop_to(&self, strategy: &str) -> Option<Drop> {
         let (_, drops) = self.phases();

@@ -216,7 +216,7 @@ const OBSERVED: u64 = 32;
 
 /// Layer 1's mean attention to the previous token in a run's final model, by the symbol of that token, over
 /// sequences of the run's exam; the head that attends to it most.
-fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
+pub(in crate::paper) fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
     let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
     let length = trained.model.length();
     let sequences: Vec<Vec<u8>> = set.sequences().map(|s| s[..length].to_vec()).collect();
@@ -225,7 +225,7 @@ fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
 
 /// Layer 1's mean attention to the previous token, by the symbol of that token, over some sequences; the head
 /// that attends to it most. NaN for a symbol that never comes before another.
-pub(in crate::paper) fn previous_token_by_symbol(
+fn previous_token_by_symbol(
     model: &Model,
     params: &[f32],
     sequences: &[Vec<u8>],
@@ -366,7 +366,7 @@ const fn alike_at_the_end(on: &'static str, runs: Runs) -> Part {
 
 /// The first layer's positional profile of every symbol, for the first head: the softmax over lags of what
 /// position alone adds to the scores. None without relative positions.
-pub(in crate::paper) fn profiles_by_symbol(model: &Model, params: &[f32]) -> Option<Vec<Vec<f64>>> {
+fn profiles_by_symbol(model: &Model, params: &[f32]) -> Option<Vec<Vec<f64>>> {
     let scores = positional_scores(model, params)?.into_iter().next()?;
     let softmax = |row: &[f64]| {
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -8,7 +8,6 @@ use induct::probe::median;
 use induct::train::{FromSpec, Recipe, Trainer};
 use rayon::prelude::*;
 
-use super::signal::at_unigrams;
 use super::{
     MINIMAL, MINIMAL_THREE, MINIMAL_TWO, PHASES, PRINTED, RECOMMENDED, RELEASED_MINIMAL, Runs,
     SIGNAL, TWO_STATES, nothing,
@@ -230,7 +229,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             sample: |results, runs| {
                 let [slow, full] = [0, 1].map(|at| results.of(runs[at]));
                 let ratio = |(slow, full): (&Run, &Run)| {
-                    let ratio = at_unigrams(slow) / at_unigrams(full);
+                    let ratio = slow.steps_at("unigram") / full.steps_at("unigram");
                     Some(ratio).filter(|_| slow.is_sound() && full.is_sound())
                 };
                 Sample::Numbers(slow.runs.iter().zip(&full.runs).map(ratio).collect())
@@ -327,13 +326,13 @@ const fn hardly_stops(on: &'static str, runs: Runs) -> Part {
             let [minimal, transformer] = [0, 1].map(|at| results.of(runs[at]));
             let stays = transformer
                 .sound()
-                .map(|run| transformer.thousands(at_unigrams(run)));
+                .map(|run| transformer.thousands(run.steps_at("unigram")));
             let stays: Vec<f64> = stays.collect();
             if stays.is_empty() {
                 return Sample::Numbers(Vec::new());
             }
             let usual = median(&stays);
-            minimal.numbers(|run| Some(minimal.thousands(at_unigrams(run)) / usual))
+            minimal.numbers(|run| Some(minimal.thousands(run.steps_at("unigram")) / usual))
         },
     }
 }

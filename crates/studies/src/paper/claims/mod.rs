@@ -9,7 +9,7 @@ mod minimal;
 mod phases;
 mod signal;
 
-pub(super) use heads::{previous_token_by_symbol, profiles_by_symbol};
+pub(super) use heads::by_symbol;
 
 use crate::claim::Claim;
 use crate::results::Results;

@@ -110,7 +110,9 @@ pub(super) const CLAIMS: &[Claim] = &[
             limit: Limit::AtMost(-0.5),
             why: "the same strength of trend as in C7",
             runs: ALL,
-            sample: |results, runs| correlation(results, runs, 0.0, |run| Some(at_unigrams(run))),
+            sample: |results, runs| {
+                correlation(results, runs, 0.0, |run| Some(run.steps_at("unigram")))
+            },
         }],
         remark: nothing,
     },
@@ -127,17 +129,6 @@ fn sooner(results: &Results, runs: &[&str], fraction: f64) -> Sample {
         one.is_some_and(|one| one < half && one <= fraction * half)
     };
     Sample::Hits(half.runs.iter().zip(&one.runs).map(of_pair).collect())
-}
-
-/// The number of steps at which unigrams are the nearest strategy.
-pub(super) fn at_unigrams(run: &Run) -> f64 {
-    let (phases, _) = run.phases();
-    let end = run.steps().last().copied().unwrap_or(0.0);
-    let onsets: Vec<f64> = phases.iter().map(|phase| phase.onset as f64).collect();
-    let ends = onsets.iter().skip(1).copied().chain([end]);
-    let stays = phases.iter().zip(&onsets).zip(ends);
-    let stays = stays.filter(|((phase, _), _)| phase.strategy == "unigram");
-    stays.map(|((_, from), to)| to - from).sum()
 }
 
 /// For every seed, the rank correlation between p and a quantity, over all p of at least `from`. None for a

@@ -1,22 +1,19 @@
 //! What heads attend to, as recorded by the forward pass.
 
 use induct::measure::KL_TRUTH;
-use induct::probe::EXAM_SET;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
 use super::curves;
 use super::task::example;
 use crate::figure::{Drawn, Slider};
-use crate::paper::claims::previous_token_by_symbol;
-use crate::results::{Results, Trained, fresh_set};
+use crate::paper::claims::by_symbol;
+use crate::results::{Results, Trained};
 use crate::run::Run;
 
 /// The number of tokens whose scores are shown.
 const SCORED: usize = 40;
 /// The number of tokens whose attention in layer 1 is shown: arcs of all would hide each other.
 const ATTENDING: usize = 3;
-/// Sequences over which attention is averaged.
-const OBSERVED: u64 = 32;
 /// The share of scores that the colour scale of a layer can tell apart.
 const UNSATURATED: f64 = 0.97;
 
@@ -126,7 +123,7 @@ pub(super) fn arcs(results: &Results) -> Drawn {
         let symbols: Vec<String> = (0..shares.len()).map(|symbol| symbol.to_string()).collect();
         reading += &format!(
             " A token of the final model puts {} of its layer 1 attention on the one before it if that is a \
-             {}, over {OBSERVED} fresh sequences.",
+             {}, over fresh sequences.",
             listed(&shares, "and"),
             listed(&symbols, "or")
         );
@@ -154,14 +151,6 @@ fn listed(words: &[String], conjunction: &str) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
     }
-}
-
-/// Layer 1's mean attention to the previous token in a run's final model, by the symbol of that token.
-fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
-    let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
-    let length = trained.model.length();
-    let sequences: Vec<Vec<u8>> = set.sequences().map(|s| s[..length].to_vec()).collect();
-    previous_token_by_symbol(&trained.model, run.params()?, &sequences).ok()
 }
 
 fn slider(trained: &Trained, run: &Run, symbols: &[usize]) -> Slider {

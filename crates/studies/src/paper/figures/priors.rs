@@ -85,15 +85,8 @@ pub(super) fn priors(results: &Results) -> Drawn {
 
 /// The number of steps at which unigrams are the nearest strategy, over runs.
 fn stay(trained: &Trained) -> Measured {
-    let stay = |run: &Run| {
-        let (phases, _) = run.phases();
-        let end = run.steps().last().copied().unwrap_or(0.0);
-        let onsets = phases.iter().skip(1).map(|next| next.onset as f64);
-        let stays = phases.iter().zip(onsets.chain([end]));
-        let stays = stays.filter(|(phase, _)| phase.strategy == "unigram");
-        Some(stays.map(|(phase, until)| until - phase.onset as f64).sum())
-    };
-    Measured::of(&trained.numbers(stay), f64::INFINITY, ERROR)
+    let stays = trained.numbers(|run| Some(run.steps_at("unigram")));
+    Measured::of(&stays, f64::INFINITY, ERROR)
 }
 
 /// Which values of p have runs without a transition.
