@@ -23,10 +23,10 @@ pub use claim::{Claim, Decided, InVariant, JudgedPart, Limit, Part, Role, Verdic
 pub use experiment::{Changes, Experiment, Plan, Scale, Unsound};
 pub use figure::{Drawn, Slider, StudyFigure};
 pub use protocol::protocol;
-pub use report::{Making, report};
+pub use report::{Making, Shown, report};
 pub use reproduction::{LOOKS, Refused, Reproduction};
 pub use results::{EXAM, Exam, Results, Trained};
 pub use run::{Fall, Run};
 pub use statistics::{ERROR, FEWEST, Measured, Sample};
 pub use strategy_colours::strategy_colours;
-pub use study::{STUDIES, Study, Text, Variant};
+pub use study::{Choice, STUDIES, Study, Text, Variant};

@@ -11,7 +11,10 @@ use crate::study::Study;
 /// The protocol of a study, in Markdown.
 pub fn protocol(study: &Study) -> String {
     let mut text = study.text.protocol.to_owned();
-    text += &rules();
+    text += "\n## Rules\n\n";
+    for rule in rules() {
+        let _ = writeln!(text, "- {rule}");
+    }
     for &question in study.questions {
         let claims = study.claims();
         let asked = claims.iter().filter(|claim| claim.question == question);
@@ -33,33 +36,41 @@ pub fn protocol(study: &Study) -> String {
 }
 
 /// The rules that hold for all claims.
-fn rules() -> String {
+pub(crate) fn rules() -> [String; 6] {
     let looks = LOOKS.map(|look| look.to_string()).join(", ");
     let share = 100.0 * ERROR / LOOKS.len() as f64;
-    format!(
-        "\n## Rules\n\n\
-         - Every run has its own seed, for initialisation, data and test sets alike, so that differences \
-         between runs include the error of the test sets. The final model of a run is examined on {EXAM} \
-         sequences of its own that nothing else uses, and the strategies on the same. Exact Bayes and the \
-         predictor from symbol counts and the current symbol, which take long, are asked on the first \
-         {EXAM_OF_SLOW} of them, and corrected by what the nearest other strategy gains or loses from there to \
-         all.\n\
-         - An effect is the median over seeds with the interval of the sign test, or the share of seeds with \
+    [
+        format!(
+            "Every run has its own seed, for initialisation, data and test sets alike, so that differences \
+             between runs include the error of the test sets. The final model of a run is examined on {EXAM} \
+             sequences of its own that nothing else uses, and the strategies on the same. Exact Bayes and \
+             the predictor from symbol counts and the current symbol, which take long, are asked on the first \
+             {EXAM_OF_SLOW} of them, and corrected by what the nearest other strategy gains or loses from \
+             there to all."
+        ),
+        "An effect is the median over seeds with the interval of the sign test, or the share of seeds with \
          the interval of Clopper and Pearson. Neither assumes a distribution, and neither can leave the range \
-         of what is measured.\n\
-         - A run without the measured event, a diverged one included, counts as the worst value, and is \
-         counted in the report.\n\
-         - A part holds if its whole interval is on the right side of its limit, does not hold if the whole \
-         interval is on the wrong side, and is undecided otherwise. With fewer than {FEWEST} seeds, which have \
-         no 95 % interval, it is not judged.\n\
-         - A claim holds in a variant if all its core parts do, does not hold if all fail, and holds in part if \
-         some hold and some fail. Probes decide nothing.\n\
-         - A full reproduction looks at its results after {looks} seeds, and goes on with the experiments of \
-         undecided core parts, up to the most seeds that an experiment is given. Each look uses intervals that \
-         miss the truth with probability {share} % at most, so that a part is decided wrongly with probability \
-         {:.0} % at most, all looks together.\n",
-        100.0 * ERROR
-    )
+         of what is measured."
+            .into(),
+        "A run without the measured event, a diverged one included, counts as the worst value, and is \
+         counted in the report."
+            .into(),
+        format!(
+            "A part holds if its whole interval is on the right side of its limit, does not hold if the whole \
+             interval is on the wrong side, and is undecided otherwise. With fewer than {FEWEST} seeds, which \
+             have no 95 % interval, it is not judged."
+        ),
+        "A claim holds in a variant if all its core parts do, does not hold if all fail, and holds in part if \
+         some hold and some fail. Probes decide nothing."
+            .into(),
+        format!(
+            "A full reproduction looks at its results after {looks} seeds, and goes on with the experiments \
+             of undecided core parts, up to the most seeds that an experiment is given. Each look uses \
+             intervals that miss the truth with probability {share} % at most, so that a part is decided \
+             wrongly with probability {:.0} % at most, all looks together.",
+            100.0 * ERROR
+        ),
+    ]
 }
 
 fn table(name: &str, parts: &[Part], role: Role) -> String {

@@ -1,10 +1,12 @@
 //! A study: what is trained, claimed and drawn, and what its page says.
 
-use crate::claim::{Claim, Decided};
+use maud::Markup;
+
+use crate::claim::Claim;
 use crate::experiment::Plan;
 use crate::figure::StudyFigure;
 use crate::paper;
-use crate::results::Results;
+use crate::report::Shown;
 
 /// A study, as data. To add one, write a folder like the paper's and list it in [`STUDIES`].
 pub struct Study {
@@ -38,18 +40,28 @@ pub struct Variant {
     pub about: &'static str,
 }
 
-/// The text of a study, as HTML unless said otherwise. Numbers in it are computed.
+/// The text of a study. Numbers in it are computed.
 pub struct Text {
     /// What is studied, in a sentence or two.
-    pub lead: &'static str,
-    /// What was found, one sentence each.
-    pub found: fn(&Results, &[Decided]) -> Vec<String>,
-    /// The study's theory, in short; empty if it has none.
-    pub theory: fn() -> String,
-    /// Choices that the settings make, and why.
-    pub choices: &'static str,
+    pub lead: fn() -> Markup,
+    /// What was found, in a sentence or two each.
+    pub found: fn(&Shown) -> Vec<Markup>,
+    /// The study's theory in short, if it has one.
+    pub theory: Option<fn() -> Markup>,
+    /// What each variant does where sources disagree.
+    pub choices: &'static [Choice],
     /// The opening of the protocol, in Markdown.
     pub protocol: &'static str,
+}
+
+/// A choice that the settings make.
+pub struct Choice {
+    /// What is chosen.
+    pub what: &'static str,
+    /// What each variant does, in the order of the study's variants.
+    pub does: &'static [&'static str],
+    /// Why.
+    pub why: &'static str,
 }
 
 /// All studies, the default one first.
@@ -84,6 +96,9 @@ mod tests {
         for study in STUDIES {
             assert!(std::ptr::eq(Study::named(study.name).unwrap(), *study));
             let variants = study.variants();
+            for choice in study.text.choices {
+                assert_eq!(choice.does.len(), variants.len(), "{}", choice.what);
+            }
             for (index, claim) in study.claims().iter().enumerate() {
                 let id = claim.id;
                 assert_eq!(id, format!("C{}", index + 1));

@@ -119,6 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let making = Making {
             command: command_line(arguments),
             full: arguments.full,
+            set: arguments.set.clone(),
             seconds: started.elapsed().as_secs_f64(),
             resumed,
             machine: machine(),

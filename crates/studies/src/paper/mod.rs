@@ -3,6 +3,7 @@
 pub mod chapter;
 pub mod ledger;
 
+mod choices;
 mod claims;
 mod experiments;
 mod figures;
@@ -39,12 +40,10 @@ pub static STUDY: Study = Study {
     figures: figures::FIGURES,
     first_seed: 1000,
     text: Text {
-        lead: "Every figure and every claim of <cite>The Evolution of Statistical Induction Heads: In-Context \
-               Learning Markov Chains</cite> (Edelman, Edelman, Goel, Malach, Tsilivis, 2024), trained anew: as \
-               the text says, as the authors' code does, and as we recommend.",
+        lead: story::lead,
         found: story::found,
-        theory: story::theory,
-        choices: include_str!("choices.html"),
+        theory: Some(story::theory),
+        choices: choices::CHOICES,
         protocol: include_str!("protocol.md"),
     },
 };

@@ -1,35 +1,128 @@
-//! The first section of the report: the outcome of each claim.
+//! Claims one by one: every measure, its limit, and what was found in each variant.
 
-use super::number;
-use crate::claim::{Decided, JudgedPart, Verdict};
-use crate::html::escape;
+use maud::{Markup, html};
 
-fn badge(verdict: Verdict) -> String {
-    let class = verdict.name().replace(' ', "-");
-    format!("<span class=\"badge {class}\">{}</span>", verdict.name())
+use super::shown::Shown;
+use super::{count, number};
+use crate::claim::{Decided, JudgedPart, Limit, Role};
+use crate::html::{badge, prose};
+use crate::study::Study;
+
+/// A section for each question.
+pub(super) fn sections(study: &Study, shown: &Shown) -> Markup {
+    html! {
+        @for (index, &question) in study.questions.iter().enumerate() {
+            @let asked = shown.claims.iter().filter(|claim| claim.question == question);
+            @if asked.clone().next().is_some() {
+                section id={ "question-" (index + 1) } {
+                    h2 { (question) }
+                    @for claim in asked { (article(claim, shown)) }
+                }
+            }
+        }
+    }
 }
 
 /// A claim with all its measures.
-pub(super) fn article(claim: &Decided) -> String {
-    let row = |part: &JudgedPart| {
-        format!(
-            "<li>{} {} {}: {} {} {}</li>\n",
-            badge(part.verdict),
-            part.variant,
-            escape(part.on),
-            escape(part.measure),
-            part.effect.map_or("–".into(), number),
-            part.limit.text(),
-        )
+fn article(claim: &Decided, shown: &Shown) -> Markup {
+    let of = |role: Role| -> Vec<&JudgedPart> {
+        claim.parts.iter().filter(|p| p.role == role).collect()
     };
-    let verdicts = claim.verdicts.iter();
-    let verdicts: String = verdicts
-        .map(|v| format!("{} {} ", v.variant, badge(v.verdict)))
-        .collect();
-    format!(
-        "<article id=\"{id}\">\n<h3>{id}. {}</h3><p>{verdicts}</p><ul>{}</ul></article>\n",
-        escape(claim.title),
-        claim.parts.iter().map(row).collect::<String>(),
-        id = claim.id,
-    )
+    let (core, probes) = (of(Role::Core), of(Role::Probe));
+    let (core, probes) = (groups(&core), groups(&probes));
+    let variants: Vec<&str> = claim.verdicts.iter().map(|found| found.variant).collect();
+    html! {
+        article id=(claim.id) {
+            h3 { (claim.id) ". " (claim.title) }
+            p { (prose(claim.statement)) }
+            ul.values.verdicts {
+                @for found in &claim.verdicts {
+                    li { span.of { (found.variant) } (badge(found.verdict.name(), found.verdict.name())) }
+                }
+            }
+            @for found in claim.verdicts.iter().filter(|found| !found.why_not.is_empty()) {
+                p.place { "Not run as " (found.variant) ": " (prose(found.why_not)) "." }
+            }
+            @for group in &core { (part(group, &variants)) }
+            @if !probes.is_empty() {
+                details.probes {
+                    summary { "Further questions (" (probes.len()) ")" }
+                    @for group in &probes { (part(group, &variants)) }
+                }
+            }
+            @if !claim.remark.is_empty() { p.remark { (prose(&claim.remark)) } }
+            p.place { "Shown in " (shown.figure(claim.figure)) "." }
+        }
+    }
+}
+
+/// The same part in several variants stands together.
+fn groups<'a>(parts: &[&'a JudgedPart]) -> Vec<Vec<&'a JudgedPart>> {
+    let same = |a: &&JudgedPart, b: &&JudgedPart| {
+        let key = |part: &JudgedPart| (part.on, part.measure, part.place, part.why);
+        key(a) == key(b) && a.limit == b.limit && a.variant != b.variant
+    };
+    parts.chunk_by(same).map(<[_]>::to_vec).collect()
+}
+
+/// A part: what is measured and where it must be, beside what was found.
+fn part(group: &[&JudgedPart], variants: &[&str]) -> Markup {
+    let part = group[0];
+    html! {
+        div.part {
+            div.criterion {
+                p { strong { (prose(part.on)) } ": " (prose(part.measure)) "." }
+                details {
+                    summary { "Holds if " strong { (part.limit.text()) } }
+                    p { "Why: " (prose(part.why)) "." }
+                }
+                p.place {
+                    @match part.role {
+                        Role::Core => { "In the paper: " (prose(part.place)) "." }
+                        Role::Probe => { "Why we ask: " (prose(part.place)) }
+                    }
+                }
+            }
+            ul.values {
+                @if part.variant.is_empty() {
+                    (value("without training", "draw", part))
+                } @else {
+                    @for &variant in variants {
+                        @match group.iter().find(|part| part.variant == variant) {
+                            Some(part) => (value(variant, "seed", part)),
+                            None => li.none { span.of { (variant) } span.seeds { "not run" } },
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What was found in a variant.
+fn value(variant: &str, unit: &str, part: &JudgedPart) -> Markup {
+    // Runs without the measured event count as the worst value.
+    let worst = match part.limit {
+        Limit::AtLeast(_) => "−∞",
+        Limit::AtMost(_) => "∞",
+    };
+    let shown = |x: Option<f64>| x.map_or(worst.into(), number);
+    html! {
+        li {
+            span.of { (variant) }
+            @if part.seeds == 0 {
+                span.seeds { "no runs" }
+            } @else {
+                span.effect { (shown(part.effect)) }
+                @if let Some([low, high]) = part.interval {
+                    span.interval { "[" (shown(low)) ", " (shown(high)) "]" }
+                }
+                span.seeds {
+                    (count(part.seeds, unit))
+                    @if part.missing > 0 { ", " (part.missing) " of them without" }
+                }
+            }
+            (badge(part.verdict.name(), part.verdict.name()))
+        }
+    }
 }

@@ -1,33 +1,37 @@
-//! The report: claims first, then every figure with an explanation, what was trained, and how.
+//! The report: what was found, the verdict on every claim, the claims one by one, every figure, the theory in
+//! short, and how all of it was made.
 //!
 //! It is one self-contained file: figures are inline, laid out for three widths, and the only script is the
 //! slider's.
 
 mod claims;
+mod figures;
+mod glance;
+mod method;
 mod page;
 mod settings;
+mod shown;
 
 pub use page::{Making, report};
+pub use shown::Shown;
 
-use crate::html::escape;
-
-/// The head of a table.
-fn table_head(names: &[&str]) -> String {
-    let cell = |name: &&str| format!("<th scope=\"col\">{name}</th>");
-    let cells: String = names.iter().map(cell).collect();
-    format!("<thead><tr>{cells}</tr></thead>\n")
-}
+use maud::{Markup, html};
 
 /// A table that scrolls sideways if the page is too narrow for it.
-fn scrolling(name: &str, table: &str) -> String {
-    format!(
-        "<section class=\"scroll\" aria-label=\"{}\" tabindex=\"0\">{table}</section>\n",
-        escape(name)
-    )
+fn scrolling(name: &str, table: &Markup) -> Markup {
+    html! { section.scroll aria-label=(name) tabindex="0" { (table) } }
+}
+
+/// A count with its noun: "1 run", "2 runs".
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
 }
 
 /// A number with three significant digits.
-fn number(x: f64) -> String {
+pub(crate) fn number(x: f64) -> String {
     let places = match x.abs() {
         a if a >= 100.0 => 0,
         a if a >= 10.0 => 1,

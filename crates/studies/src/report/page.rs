@@ -1,13 +1,16 @@
 //! The page itself.
 
-use induct_figure::arc_stroke;
+use maud::{Markup, html};
 
-use super::{claims, settings};
-use crate::claim::Decided;
-use crate::figure::{Drawn, Slider, StudyFigure};
-use crate::html::{self, escape};
+use super::shown::Shown;
+use super::{claims, count, figures, glance, method, settings};
+use crate::claim::{Decided, Role, Verdict};
+use crate::figure::{Drawn, StudyFigure};
+use crate::html::{document, joined};
 use crate::reproduction::Reproduction;
 use crate::results::Results;
+use crate::statistics::{ERROR, FEWEST};
+use crate::study::Study;
 
 /// How a report was made.
 pub struct Making {
@@ -15,6 +18,8 @@ pub struct Making {
     pub command: String,
     /// Whether it is the full form.
     pub full: bool,
+    /// Overrides of every recipe.
+    pub set: Vec<String>,
     /// How long this took, in seconds.
     pub seconds: f64,
     /// Whether some runs had been trained before.
@@ -25,30 +30,51 @@ pub struct Making {
     pub version: &'static str,
 }
 
-/// The widths for which inline figures are laid out, and the class that shows each.
-const LAYOUTS: [(&str, u32); 3] = [("wide", 1000), ("middle", 660), ("narrow", 350)];
-
 /// The whole page.
 pub fn report(
     reproduction: &Reproduction,
     results: &Results,
-    figures: &[(&StudyFigure, Drawn)],
+    drawn: &[(&StudyFigure, Drawn)],
     decided: &[Decided],
     making: &Making,
 ) -> String {
     let study = reproduction.study();
-    let mut body = format!(
-        "<h1>{}</h1>\n<p>{}</p>{}",
-        study.title, study.text.lead, making.command
-    );
-    for (figure, drawn) in figures {
-        body += &figure_section(figure, drawn, results);
-    }
-    decided
-        .iter()
-        .for_each(|claim| body += &claims::article(claim));
-    body += &settings::table(results);
-    html::document(
+    let numbers: Vec<u8> = drawn.iter().map(|(figure, _)| figure.number).collect();
+    let shown = Shown {
+        results,
+        claims: decided,
+        figures: &numbers,
+    };
+    let found = (study.text.found)(&shown);
+    // The theory is about the whole study, and takes some seconds.
+    let theory = study.text.theory.filter(|_| !reproduction.is_part());
+    let body = html! {
+        div style={ "--variants:" (study.variants.len()) } {
+            (head(reproduction, &shown, making))
+            (contents(study, &shown, &found, theory.is_some()))
+            @if !found.is_empty() {
+                section id="found" {
+                    h2 { "What was found" }
+                    ul.found { @for sentence in &found { li { (sentence) } } }
+                    p.place {
+                        "Numbers are medians over seeds. The claims below have intervals, and decide by them."
+                    }
+                }
+            }
+            @if !decided.is_empty() {
+                (glance::section(study, decided))
+                (claims::sections(study, &shown))
+            }
+            (figures::section(drawn, results))
+            @if let Some(theory) = theory {
+                section id="theory" { h2 { "The theory in short" } (theory()) }
+            }
+            (method::protocol(study))
+            (settings::section(results))
+            (method::choices(study))
+        }
+    };
+    document(
         study.title,
         "induct reproduce",
         include_str!("report.css"),
@@ -56,71 +82,95 @@ pub fn report(
     )
 }
 
-fn figure_section(figure: &StudyFigure, drawn: &Drawn, results: &Results) -> String {
-    let trained = figure.needs.iter().map(|id| results.of(id));
-    let (mut runs, mut seconds) = (0, 0.0);
-    for run in trained.flat_map(|trained| &trained.runs) {
-        runs += 1;
-        seconds += run.seconds();
+/// What this is, how it was made, and how much of the study it is.
+fn head(reproduction: &Reproduction, shown: &Shown, making: &Making) -> Markup {
+    let study = reproduction.study();
+    let runs: usize = shown.results.all().iter().map(|t| t.runs.len()).sum();
+    let first = reproduction.experiments.first().map(|e| e.seed(0));
+    html! {
+        header {
+            h1 { (study.title) }
+            p.lead { ((study.text.lead)()) }
+            p.place {
+                code { (making.command) }
+                ", " (format!("{:.0}", making.seconds)) " s"
+                @if making.resumed { " (some runs are from an earlier session)" }
+                ", " (making.machine) ", version " (making.version) "; " (count(runs, "run"))
+                @if let Some(first) = first { ", the first seed of each experiment is " (first) }
+                "."
+            }
+            div.note {
+                @match making.full {
+                    true => (full_note(shown.claims)),
+                    false => (quick_note(study, runs)),
+                }
+                @if reproduction.is_part() { (part_note(shown)) }
+                @if !making.set.is_empty() {
+                    p {
+                        strong { "The settings are not the study's: " }
+                        "every recipe was changed by "
+                        (joined(making.set.iter().map(|set| html! { code { (set) } }), ", ")) "."
+                    }
+                }
+            }
+        }
     }
-    let time = match runs {
-        0 => String::new(),
-        1 => format!(" 1 run, {seconds:.0} s on one thread."),
-        _ => format!(" {runs} runs, {seconds:.0} s on one thread."),
-    };
-    let whose = if figure.ours { " (ours)" } else { "" };
-    format!(
-        "<figure id=\"figure-{number}\">\n<h3>Figure {number}{whose}. {}</h3>\n{}{}<figcaption>{} <span \
-         class=\"place\">To reproduce it: <code>induct reproduce --only {number}</code>.{time}\n\
-         <span class=\"files\"><a href=\"figures/{file}.svg\">SVG</a>, <a \
-         href=\"figures/{file}.png\">PNG</a>, <a \
-         href=\"figures/{file}.csv\">CSV</a></span></span></figcaption>\n</figure>\n",
-        escape(figure.title),
-        html::layouts(&drawn.figure, &LAYOUTS),
-        drawn.slider.as_ref().map(slider).unwrap_or_default(),
-        drawn.reading,
-        number = figure.number,
-        file = figure.file(),
-    )
 }
 
-/// A figure with a slider that moves through training.
-fn slider(slider: &Slider) -> String {
-    let labels: Vec<String> = slider
-        .labels
-        .iter()
-        .map(|label| format!("\"{}\"", escape(label)))
-        .collect();
-    // Two hexadecimal digits per arc, one string per frame.
-    let hex = |frame: &Vec<u8>| {
-        frame
-            .iter()
-            .map(|weight| format!("{weight:02x}"))
-            .collect::<String>()
-    };
-    // The appearance of an arc for each weight, so that the script does not need to know the rule.
-    let stroke = |byte: u8| {
-        let (opacity, width) = arc_stroke(f64::from(byte) / 255.0);
-        format!("[{opacity:.3},{width:.2}],")
-    };
-    let strokes: Vec<String> = (0..=u8::MAX).map(stroke).collect();
-    let frames: Vec<String> = slider
-        .weights
-        .iter()
-        .map(|frame| format!("\"{}\"", hex(frame)))
-        .collect();
-    format!(
-        "<div class=\"slider\" id=\"arcs\">\n<p><label for=\"moment\">Move through training:</label> <output \
-         id=\"moment-label\" for=\"moment\">{}</output></p>\n\
-         <input type=\"range\" id=\"moment\" min=\"0\" max=\"{}\" value=\"{}\">\n{}<script>\nconst LABELS = \
-         [{}];\nconst FRAMES = [{}];\nconst STROKES = [{}];\n{}</script>\n</div>\n",
-        escape(&slider.labels[slider.first]),
-        slider.weights.len() - 1,
-        slider.first,
-        html::layouts(&slider.figure, &LAYOUTS),
-        labels.join(","),
-        frames.join(",\n"),
-        strokes.concat(),
-        include_str!("slider.js"),
-    )
+fn quick_note(study: &Study, runs: usize) -> Markup {
+    html! {
+        p {
+            strong { "This is the quick form" } ": " (count(runs, "run")) ". Claims with fewer than "
+            (FEWEST) " seeds are not judged. " code { "induct reproduce --full" }
+            " trains batches of seeds in all " (study.variants.len()) " variants until every core part is "
+            "decided (at most 40 minutes on two cores)."
+        }
+    }
+}
+
+/// How many decisions the page makes, and how many of them may be wrong.
+fn full_note(claims: &[Decided]) -> Markup {
+    let core = claims.iter().flat_map(|claim| &claim.parts);
+    let core = core.filter(|part| part.role == Role::Core);
+    let judged = |verdict: Verdict| !matches!(verdict, Verdict::NotJudged | Verdict::NotRun);
+    let judged = core.filter(|part| judged(part.verdict)).count();
+    html! {
+        p {
+            strong { "This is the full form" } ". It judges " (count(judged, "core part"))
+            " of claims, over all variants. Each is decided wrongly with a probability of "
+            (format!("{:.0}", 100.0 * ERROR)) " % at most, so expect at most "
+            (format!("{:.1}", ERROR * judged as f64)) " false decisions among them."
+        }
+    }
+}
+
+fn part_note(shown: &Shown) -> Markup {
+    let figures = shown.figures.iter().map(|&number| shown.figure(number));
+    let claims = shown.claims.iter().map(|claim| shown.claim(claim.id));
+    html! {
+        p {
+            strong { "This is a part of the study" } ": " (joined(figures.chain(claims), ", ")) "."
+        }
+    }
+}
+
+fn contents(study: &Study, shown: &Shown, found: &[Markup], theory: bool) -> Markup {
+    let asked = |question: &str| shown.claims.iter().any(|claim| claim.question == question);
+    let item = |anchor: &str, title: &str| html! { li { a href={ "#" (anchor) } { (title) } } };
+    html! {
+        nav aria-label="Contents" {
+            ol {
+                @if !found.is_empty() { (item("found", "What was found")) }
+                @if !shown.claims.is_empty() { (item("claims", "Claims at a glance")) }
+                @for (index, &question) in study.questions.iter().enumerate() {
+                    @if asked(question) { (item(&format!("question-{}", index + 1), question)) }
+                }
+                @if !shown.figures.is_empty() { (item("figures", "Figures")) }
+                @if theory { (item("theory", "The theory in short")) }
+                (item("protocol", "The protocol"))
+                (item("experiments", "Experiments"))
+                (item("choices", "Choices"))
+            }
+        }
+    }
 }

@@ -1,69 +1,81 @@
 //! The experiments and their settings.
 
 use induct::model::{Kind, ModelSpec};
-use induct::train::Recipe;
+use maud::{Markup, html};
 
-use super::{scrolling, table_head};
-use crate::html::escape;
+use super::scrolling;
 use crate::results::{Results, Trained};
 use crate::run::Run;
 
+const COLUMNS: [&str; 13] = [
+    "experiment",
+    "what",
+    "variant",
+    "k",
+    "n",
+    "t",
+    "heads",
+    "d",
+    "rate",
+    "batch",
+    "steps",
+    "seeds",
+    "s",
+];
+
 /// Every experiment with the main numbers of its recipe.
-pub(super) fn table(results: &Results) -> String {
-    let row = |trained: &Trained| {
-        let Recipe { task, train, .. } = &trained.experiment.recipe;
-        let (heads, width) = match (trained.model.kind(), &trained.experiment.recipe.model) {
-            (Kind::Transformer(shape), ModelSpec::Transformer(spec)) => {
-                let heads = (0..shape.layer_count()).map(|layer| shape.heads(layer).to_string());
-                (
-                    heads.collect::<Vec<_>>().join(" + "),
-                    spec.width.to_string(),
-                )
-            }
-            _ => ("–".into(), "–".into()),
-        };
-        let seconds: f64 = trained.runs.iter().map(Run::seconds).sum();
-        let diverged = trained.runs.iter().filter(|run| !run.is_sound()).count();
-        let seeds = match diverged {
-            0 => trained.runs.len().to_string(),
-            _ => format!("{} ({diverged} diverged)", trained.runs.len()),
-        };
-        format!(
-            "<tr><th scope=\"row\"><a href=\"recipes/{id}.toml\">{id}</a></th>\
-             <td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{heads}</td><td>{width}</td>\
-             <td>{}</td><td>{}</td><td>{}</td><td>{seeds}</td><td>{seconds:.0}</td></tr>\n",
-            escape(trained.experiment.about),
-            task.states,
-            task.ngram,
-            task.length,
-            train.optimizer.lr().unwrap_or(f64::NAN),
-            train.batch,
-            train.steps,
-            id = escape(trained.experiment.id),
-        )
+pub(super) fn section(results: &Results) -> Markup {
+    let table = html! {
+        table.experiments {
+            thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
+            tbody { @for trained in results.all() { (row(trained)) } }
+        }
     };
-    let heads = [
-        "experiment",
-        "what",
-        "k",
-        "n",
-        "t",
-        "heads",
-        "d",
-        "rate",
-        "batch",
-        "steps",
-        "seeds",
-        "s",
-    ];
-    let table = format!(
-        "<table class=\"experiments\">\n{}<tbody>\n{}</tbody>\n</table>",
-        table_head(&heads),
-        results.all().iter().map(row).collect::<String>()
-    );
-    scrolling("Experiments", &table)
-        + "<p class=\"place\">Heads: per layer. Rate: of AdamW with betas 0.9 and 0.95 and weight decay 0.1 \
-           on matrices; for the minimal model, of plain SGD. s: seconds on one thread, for all seeds \
-           together, including measurements. Links lead to complete recipes; <code>induct sweep \
-           recipes/main.toml --seeds 10</code> trains one again.</p>\n"
+    html! {
+        section id="experiments" {
+            h2 { "Experiments" }
+            (scrolling("Experiments", &table))
+            p.place {
+                "Heads: per layer. Rate: of AdamW with betas 0.9 and 0.95 and weight decay 0.1 on matrices; "
+                "for the minimal model, of plain SGD. s: seconds on one thread, for all seeds together, "
+                "including measurements. Links lead to complete recipes; "
+                code { "induct sweep recipes/main.toml --seeds 10" } " trains one again."
+            }
+        }
+    }
+}
+
+fn row(trained: &Trained) -> Markup {
+    let experiment = &trained.experiment;
+    let (task, train) = (&experiment.recipe.task, &experiment.recipe.train);
+    let (heads, width) = match (trained.model.kind(), &experiment.recipe.model) {
+        (Kind::Transformer(shape), ModelSpec::Transformer(spec)) => {
+            let heads = (0..shape.layer_count()).map(|layer| shape.heads(layer).to_string());
+            (
+                heads.collect::<Vec<_>>().join(" + "),
+                spec.width.to_string(),
+            )
+        }
+        _ => ("–".into(), "–".into()),
+    };
+    let rate = train.optimizer.lr().map(|rate| format!("{rate:e}"));
+    let seconds: f64 = trained.runs.iter().map(Run::seconds).sum();
+    let diverged = trained.runs.iter().filter(|run| !run.is_sound()).count();
+    html! {
+        tr {
+            th scope="row" { a href={ "recipes/" (experiment.id) ".toml" } { (experiment.id) } }
+            td { (experiment.about) }
+            td { (experiment.origin) }
+            td { (task.states) }
+            td { (task.ngram) }
+            td { (task.length) }
+            td { (heads) }
+            td { (width) }
+            td { (rate.as_deref().unwrap_or("–")) }
+            td { (train.batch) }
+            td { (train.steps) }
+            td { (trained.runs.len()) @if diverged > 0 { " (" (diverged) " diverged)" } }
+            td { (format!("{seconds:.0}")) }
+        }
+    }
 }

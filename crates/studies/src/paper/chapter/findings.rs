@@ -1,6 +1,9 @@
 //! What the summary says about individual entries. Each sentence is tied to a verdict and takes its numbers
 //! from the ledger.
 
+use maud::{Markup, html};
+
+use crate::html::prose;
 use crate::paper::ledger::{Entry, Verdict};
 
 /// A number of an entry by name; NaN if there is none, which a test rules out.
@@ -12,20 +15,22 @@ pub fn number(entries: &[Entry], id: &str, name: &str) -> f64 {
 }
 
 /// A sentence about an entry, shown only if the entry has the expected verdict.
-struct Finding {
+pub struct Finding {
     id: &'static str,
     verdict: &'static str,
-    /// HTML.
+    headline: &'static str,
+    /// What follows the headline.
     says: fn(&[Entry]) -> String,
 }
 
 /// What holds, possibly under a condition.
-const HOLDS: [Finding; 4] = [
+pub const HOLDS: [Finding; 4] = [
     Finding {
         id: "first-step.wk",
         verdict: "correct",
+        headline: "The first step is correct.",
         says: |_| {
-            "<strong>The first step is correct.</strong> Its gradients, term by term and in closed form, \
+            " Its gradients, term by term and in closed form, \
              agree with all three routes to rounding, and so do the constants A, B and D."
                 .into()
         },
@@ -33,10 +38,11 @@ const HOLDS: [Finding; 4] = [
     Finding {
         id: "first-step.ratio",
         verdict: "correct under a condition",
+        headline: "The diagonal bias appears in the first step",
         says: |entries| {
             let of = |name| number(entries, "first-step.ratio", name);
             format!(
-                "<strong>The diagonal bias appears in the first step</strong>, and at practical lengths it \
+                ", and at practical lengths it \
                  is stronger than “B ≈ 4A”: the ratio is {:.2} at t = 100. It is within 5 % of 4 from t = {} \
                  on; the limit is {:.3}.",
                 of("at t = 100"),
@@ -48,11 +54,11 @@ const HOLDS: [Finding; 4] = [
     Finding {
         id: "second-step.dominant",
         verdict: "correct under a condition",
+        headline: "v_2 does become the largest weight in the second step, but only above a learning rate",
         says: |entries| {
             let of = |name| number(entries, "second-step.dominant", name);
             format!(
-                "<strong>v<sub>2</sub> does become the largest weight in the second step, but only above a \
-                 learning rate</strong> η*, which is {:.5} at t = 100 and falls like {:.0}/t³. The paper's \
+                " η*, which is {:.5} at t = 100 and falls like {:.0}/t³. The paper's \
                  figures (η = 0.03, t = 100) are well above it; η = 1/t² would need sequences longer than \
                  {:.0}. Below t = {} no learning rate suffices.",
                 of("η* at t = 100"),
@@ -65,26 +71,22 @@ const HOLDS: [Finding; 4] = [
     Finding {
         id: "second-step.even-over-odd",
         verdict: "correct under a condition",
-        says: |entries| {
-            format!(
-                "<strong>The even/odd pattern is real</strong>, for {}.",
-                condition(entries, "second-step.even-over-odd")
-            )
-        },
+        headline: "The even/odd pattern is real",
+        says: |entries| format!(", for {}.", condition(entries, "second-step.even-over-odd")),
     },
 ];
 
 /// What does not hold.
-const FAILS: [Finding; 6] = [
+pub const FAILS: [Finding; 6] = [
     Finding {
         id: "second-step.larger",
         verdict: "misprint",
+        headline: "The step on which the second half of the argument rests is printed with the wrong sign.",
         says: |entries| {
             let of = |name| number(entries, "second-step.larger", name);
             format!(
-                "<strong>The step on which the second half of the argument rests is printed with the wrong \
-                 sign.</strong> With the printed constant, v<sub>2</sub> would not grow faster than \
-                 v<sub>1</sub>; with the correct one, {:.4} against {:.4}, it does, and the argument stands.",
+                " With the printed constant, v_2 would not grow faster than \
+                 v_1; with the correct one, {:.4} against {:.4}, it does, and the argument stands.",
                 of("constant of v_2"),
                 of("constant of v_1")
             )
@@ -93,10 +95,11 @@ const FAILS: [Finding; 6] = [
     Finding {
         id: "second-step.geometric",
         verdict: "does not follow",
+        headline: "The even lags do not follow a geometric series.",
         says: |entries| {
             let of = |name| number(entries, "second-step.geometric", name);
             format!(
-                "<strong>The even lags do not follow a geometric series.</strong> From one even lag to the \
+                " From one even lag to the \
                  next, the moment shrinks by a factor that rises from {:.2} to {:.2}: averaged over chains, \
                  it falls like j to the power −{:.1}.",
                 of("first ratio"),
@@ -108,11 +111,11 @@ const FAILS: [Finding; 6] = [
     Finding {
         id: "corollary.v",
         verdict: "does not follow",
+        headline: "For a = b, the printed change of v has the wrong sign and the wrong growth rate.",
         says: |entries| {
             format!(
-                "<strong>For a = b, the printed change of v has the wrong sign and the wrong growth \
-                 rate.</strong> It is positive and grows with ln t (measured: {:.3} per unit of ln t; ¼ in \
-                 the limit); the diagonal of W<sub>k</sub> is not infinite but grows like (t ln t)/16. The \
+                " It is positive and grows with ln t (measured: {:.3} per unit of ln t; ¼ in \
+                 the limit); the diagonal of W_k is not infinite but grows like (t ln t)/16. The \
                  conclusion, that there is no strong preference for the first coordinate, holds.",
                 number(
                     entries,
@@ -125,13 +128,14 @@ const FAILS: [Finding; 6] = [
     Finding {
         id: "proposition.remainder",
         verdict: "does not follow",
+        headline: "What the Proposition neglects is not small.",
         says: |entries| {
             let of = |name| number(entries, "proposition.remainder", name);
             format!(
-                "<strong>What the Proposition neglects is not small.</strong> Each other lag is of order \
-                 1/t, but there are t of them: together they weigh {:.1} times as much as v<sub>2</sub> at t \
-                 = 512 (ε = 0.2, w<sub>init</sub> = 0), and {:.0} times with w<sub>init</sub> = \
-                 v<sub>init</sub>.",
+                " Each other lag is of order \
+                 1/t, but there are t of them: together they weigh {:.1} times as much as v_2 at t \
+                 = 512 (ε = 0.2, w_init = 0), and {:.0} times with w_init = \
+                 v_init.",
                 of("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0"),
                 of("the same with w_init = v_init")
             )
@@ -140,15 +144,16 @@ const FAILS: [Finding; 6] = [
     Finding {
         id: "proposition.reaches-bigrams",
         verdict: "does not follow",
+        headline: "Two steps of the curriculum do not reach the bigram solution",
         says: |entries| {
             let of = |what: &str| {
                 let name = format!("right at t = 256, ε = 0.2, {what}");
                 number(entries, "proposition.reaches-bigrams", &name)
             };
             format!(
-                "<strong>Two steps of the curriculum do not reach the bigram solution</strong> at the \
+                " at the \
                  lengths tried. At t = 256 and ε = 0.2, the model ranks the next symbols correctly with \
-                 frequency {:.2} from w<sub>init</sub> = v<sub>init</sub> and {:.2} from w<sub>init</sub> = \
+                 frequency {:.2} from w_init = v_init and {:.2} from w_init = \
                  0; for counting transitions it is {:.2}.",
                 of("w_init = v_init"),
                 of("w_init = 0"),
@@ -159,8 +164,9 @@ const FAILS: [Finding; 6] = [
     Finding {
         id: "construction.layer-2",
         verdict: "misprint",
+        headline: "The transformer construction does not work as printed",
         says: |_| {
-            "<strong>The transformer construction does not work as printed</strong>: queries and keys of \
+            ": queries and keys of \
              layer 2 occupy different columns, so all scores are zero and it counts symbols. With the blocks \
              in rows, it does what is claimed, up to one extra transition x₁ → x₁ that the first position \
              counts."
@@ -177,19 +183,19 @@ fn condition(entries: &[Entry], id: &str) -> String {
     }
 }
 
-/// List items for what holds and for what does not.
-pub fn lists(entries: &[Entry]) -> [String; 2] {
-    let list = |findings: &[Finding]| {
-        let items = findings.iter().filter_map(|finding| {
-            let entry = entries.iter().find(|entry| entry.id == finding.id)?;
-            let says =
-                (entry.verdict.name() == finding.verdict).then(|| (finding.says)(entries))?;
-            let id = finding.id;
-            Some(format!("<li>{says} <a href=\"#{id}\">Entry</a></li>\n"))
-        });
-        items.collect()
-    };
-    [list(&HOLDS), list(&FAILS)]
+/// The findings whose entries have the expected verdicts, as list items.
+pub fn said(findings: &[Finding], entries: &[Entry]) -> Markup {
+    html! {
+        @for finding in findings {
+            @if entries.iter().any(|e| e.id == finding.id && e.verdict.name() == finding.verdict) {
+                li {
+                    strong { (prose(finding.headline)) }
+                    (prose(&(finding.says)(entries))) " "
+                    a href={ "#" (finding.id) } { "Entry" }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -199,14 +205,17 @@ mod tests {
     #[test]
     fn every_sentence_has_its_verdict_and_numbers() {
         let entries = crate::paper::ledger::ledger();
-        let [holds, fails] = lists(&entries);
-        assert_eq!(holds.matches("<li>").count(), HOLDS.len());
-        assert_eq!(fails.matches("<li>").count(), FAILS.len());
-        assert!(!holds.contains("NaN") && !fails.contains("NaN"));
+        let items = |findings: &[Finding], entries: &[Entry]| {
+            let items = said(findings, entries).into_string();
+            assert!(!items.contains("NaN"), "{items}");
+            items.matches("<li>").count()
+        };
+        assert_eq!(items(&HOLDS, &entries), HOLDS.len());
+        assert_eq!(items(&FAILS, &entries), FAILS.len());
         // Without its verdict, a sentence is not shown.
         let mut other = entries.clone();
         let entry = other.iter_mut().find(|e| e.id == "second-step.geometric");
         entry.unwrap().verdict = Verdict::Correct;
-        assert_eq!(lists(&other)[1].matches("<li>").count(), FAILS.len() - 1);
+        assert_eq!(items(&FAILS, &other), FAILS.len() - 1);
     }
 }

@@ -11,3 +11,4 @@ mod page;
 pub use figures::{ChapterFigure, all as figures};
 pub(crate) use figures::{coupling, prior, steps};
 pub use page::page;
+pub(crate) use page::verdict_counts;

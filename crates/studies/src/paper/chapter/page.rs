@@ -1,9 +1,11 @@
 //! The page that contains entries and figures.
 
+use maud::{Markup, PreEscaped, html};
+
 use super::entries::article;
 use super::figures::ChapterFigure;
-use super::findings;
-use crate::html::{self, escape};
+use super::findings::{self, said};
+use crate::html::{badge, document, files, joined, layouts};
 use crate::paper::ledger::{Entry, counts};
 
 /// Parts of the chapter: an anchor, a title, and its groups of entries (the prefixes of their names).
@@ -36,39 +38,41 @@ const LAYOUTS: [(&str, u32); 2] = [("wide", 720), ("narrow", 350)];
 
 /// The whole page.
 pub fn page(entries: &[Entry], figures: &[ChapterFigure]) -> String {
-    let mut body = summary(entries);
-    body += &figures_after("summary", figures);
-    body += &contents(entries);
-    for (anchor, title, groups) in PARTS {
-        let held: Vec<&Entry> = entries_of(entries, groups).collect();
-        body += &format!(
-            "<section id=\"{anchor}\">\n<h2>{title}</h2>\n<p class=\"counts\">{}</p>\n",
-            verdict_counts(held.iter().copied())
-        );
-        body += &figures_after(anchor, figures);
-        held.iter().for_each(|entry| body += &article(entry));
-        body += "</section>\n";
-    }
-    html::document("The theory, checked", "induct theory", "", &body)
+    let body = html! {
+        (summary(entries))
+        (figures_after("summary", figures))
+        (contents(entries))
+        @for (anchor, title, groups) in PARTS {
+            section id=(anchor) {
+                h2 { (title) }
+                p.counts { (verdict_counts(entries_of(entries, groups))) }
+                (figures_after(anchor, figures))
+                @for entry in entries_of(entries, groups) { (article(entry)) }
+            }
+        }
+    };
+    document("The theory, checked", "induct theory", "", &body)
 }
 
-fn entries_of<'a>(entries: &'a [Entry], groups: &'a [&str]) -> impl Iterator<Item = &'a Entry> {
+fn entries_of<'a>(
+    entries: &'a [Entry],
+    groups: &'a [&str],
+) -> impl Iterator<Item = &'a Entry> + Clone {
     entries
         .iter()
         .filter(move |entry| groups.contains(&entry.group()))
 }
 
 /// "53 correct, 26 misprint", each as a coloured badge.
-fn verdict_counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> String {
-    let each = counts(entries).into_iter().map(|(name, count)| {
-        let class = name.replace(' ', "-");
-        format!("<span class=\"badge {class}\">{count} {name}</span>")
-    });
-    each.collect::<Vec<_>>().join(" ")
+pub fn verdict_counts<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Markup {
+    let each = counts(entries).into_iter();
+    joined(
+        each.map(|(name, count)| badge(name, &format!("{count} {name}"))),
+        " ",
+    )
 }
 
-fn summary(entries: &[Entry]) -> String {
-    let [holds, fails] = findings::lists(entries);
+fn summary(entries: &[Entry]) -> Markup {
     let of = |names: &[&str]| {
         entries
             .iter()
@@ -82,31 +86,40 @@ fn summary(entries: &[Entry]) -> String {
     ]);
     let close = |entry: &&Entry| entry.evidence.routes_apart <= CLOSE;
     let close = entries.iter().filter(close).count();
-    format!(
-        "<header>\n<h1>The theory, checked</h1>\n<p class=\"lead\">Every formula and quantitative claim of \
-         section 3.2 and Appendix A of <em>The Evolution of Statistical Induction Heads: In-Context Learning \
-         Markov Chains</em> (Edelman, Edelman, Goel, Malach, Tsilivis, 2024), and the posterior and \
-         constructions of section 2, checked against the truth by machine.</p>\n</header>\n\
-         <section id=\"summary\">\n<h2>Results</h2>\n<p class=\"counts\">{all}</p>\n\
-         <p>Of {count} entries, {good} hold as printed, to leading order, or under a stated condition; \
-         {misprints} are misprints, with a corrected form that was verified like the rest; {lost} do not \
-         follow. Verdicts are not opinions: the printed form is code, the truth is computed by two routes \
-         that share no code (in {close} entries they agree to 10<sup>−10</sup> or better; in the others, \
-         which measure orders or use samples, they agree within the stated tolerance), and fixed rules \
-         decide from the deviations on a grid.</p>\n\
-         <h3>What holds</h3>\n<ul>\n{holds}</ul>\n<h3>What does not</h3>\n<ul>\n{fails}</ul>\n\
-         {meaning}</section>\n",
-        all = verdict_counts(entries.iter()),
-        count = entries.len(),
-        misprints = of(&["misprint"]),
-        lost = of(&["does not follow"]),
-        meaning = meaning(entries),
-    )
+    html! {
+        header {
+            h1 { "The theory, checked" }
+            p.lead {
+                "Every formula and quantitative claim of section 3.2 and Appendix A of "
+                em { "The Evolution of Statistical Induction Heads: In-Context Learning Markov Chains" }
+                " (Edelman, Edelman, Goel, Malach, Tsilivis, 2024), and the posterior and constructions of "
+                "section 2, checked against the truth by machine."
+            }
+        }
+        section id="summary" {
+            h2 { "Results" }
+            p.counts { (verdict_counts(entries.iter())) }
+            p {
+                "Of " (entries.len()) " entries, " (good) " hold as printed, to leading order, or under a "
+                "stated condition; " (of(&["misprint"])) " are misprints, with a corrected form that was "
+                "verified like the rest; " (of(&["does not follow"])) " do not follow. Verdicts are not "
+                "opinions: the printed form is code, the truth is computed by two routes that share no code "
+                "(in " (close) " entries they agree to 10" sup { "−10" } " or better; in the others, which "
+                "measure orders or use samples, they agree within the stated tolerance), and fixed rules "
+                "decide from the deviations on a grid."
+            }
+            h3 { "What holds" }
+            ul { (said(&findings::HOLDS, entries)) }
+            h3 { "What does not" }
+            ul { (said(&findings::FAILS, entries)) }
+            (meaning(entries))
+        }
+    }
 }
 
 /// What the verdicts mean for the paper's conclusions. A paragraph appears only if its entries have the
 /// verdicts that it describes.
-fn meaning(entries: &[Entry]) -> String {
+fn meaning(entries: &[Entry]) -> Markup {
     let is = |id: &str, name: &str| {
         entries
             .iter()
@@ -116,45 +129,51 @@ fn meaning(entries: &[Entry]) -> String {
         && is("second-step.dominant", "correct under a condition")
         && is("second-step.larger", "misprint");
     let curriculum = is("proposition.reaches-bigrams", "does not follow");
-    let mut text = String::new();
-    if story {
-        text += "<p>The paper's account of the first two steps stands: the second layer learns first, and \
-                 the first layer follows in the second step. Its misprints need to be corrected, and the \
-                 learning rate must be large enough for the length.</p>\n";
-    }
-    if curriculum {
-        text += "<p>The Proposition about the curriculum, as a statement about what two steps reach, does \
-                 not stand.</p>\n";
-    }
-    match text.is_empty() {
-        true => text,
-        false => format!("<h3>What it means for the conclusions</h3>\n{text}"),
+    html! {
+        @if story || curriculum { h3 { "What it means for the conclusions" } }
+        @if story {
+            p {
+                "The paper's account of the first two steps stands: the second layer learns first, and the "
+                "first layer follows in the second step. Its misprints need to be corrected, and the learning "
+                "rate must be large enough for the length."
+            }
+        }
+        @if curriculum {
+            p {
+                "The Proposition about the curriculum, as a statement about what two steps reach, does not "
+                "stand."
+            }
+        }
     }
 }
 
-fn contents(entries: &[Entry]) -> String {
-    let items = PARTS.map(|(anchor, title, groups)| {
-        let count = entries_of(entries, groups).count();
-        format!("<li><a href=\"#{anchor}\">{title}</a> ({count})</li>\n")
-    });
-    format!(
-        "<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n<ol>\n{}</ol>\n</nav>\n",
-        items.concat()
-    )
+fn contents(entries: &[Entry]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            h2 { "Contents" }
+            ol {
+                @for (anchor, title, groups) in PARTS {
+                    li {
+                        a href={ "#" (anchor) } { (title) }
+                        " (" (entries_of(entries, groups).count()) ")"
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// The figures of a part, each laid out for wide and for narrow screens; the style sheet shows one of them.
-fn figures_after(anchor: &str, figures: &[ChapterFigure]) -> String {
-    let chosen = figures.iter().filter(|figure| figure.after == anchor);
-    let each = chosen.map(|figure| {
-        format!(
-            "<figure id=\"figure-{name}\">\n{}<figcaption>{} <span class=\"files\">Files: <a \
-             href=\"{name}.svg\">SVG</a>, <a href=\"{name}.png\">PNG</a>, <a \
-             href=\"{name}.csv\">CSV</a></span></figcaption>\n</figure>\n",
-            html::layouts(&figure.drawn, &LAYOUTS),
-            figure.caption,
-            name = escape(figure.name),
-        )
-    });
-    each.collect()
+fn figures_after(anchor: &str, figures: &[ChapterFigure]) -> Markup {
+    html! {
+        @for figure in figures.iter().filter(|figure| figure.after == anchor) {
+            figure id={ "figure-" (figure.name) } {
+                (layouts(&figure.drawn, &LAYOUTS))
+                figcaption {
+                    (PreEscaped(&figure.caption)) " "
+                    span.files { "Files: " (files(figure.name)) }
+                }
+            }
+        }
+    }
 }
