@@ -7,13 +7,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use induct_studies::paper::STUDY;
 use program::{fail, induct, succeed, text};
 use scraper::{Html, Selector};
 use serde::Deserialize;
 use tempfile::TempDir;
 
 /// Runs short enough for a test.
-const SMALL: [&str; 10] = [
+const SMALL: [&str; 12] = [
+    "--first-seed",
+    "0",
     "--seeds",
     "2",
     "--set",
@@ -47,6 +50,7 @@ fn report(file: &str) -> String {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claims {
+    study: String,
     claims: Vec<Claim>,
 }
 
@@ -56,14 +60,9 @@ struct Claim {
     id: String,
     title: String,
     statement: String,
-    place: String,
-    verdict: String,
-    effect: Option<f64>,
-    interval: Option<[f64; 2]>,
-    seeds: u64,
-    measure: String,
-    limit: String,
+    question: String,
     figure: u8,
+    verdicts: Vec<InVariant>,
     parts: Vec<Part>,
     #[allow(dead_code)]
     remark: String,
@@ -71,53 +70,106 @@ struct Claim {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct InVariant {
+    variant: String,
+    verdict: String,
+    why_not: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Part {
-    what: String,
+    role: String,
+    variant: String,
+    on: String,
+    place: String,
     measure: String,
     effect: Option<f64>,
-    interval: Option<[f64; 2]>,
+    interval: Option<[Option<f64>; 2]>,
     seeds: u64,
+    missing: u64,
     limit: String,
+    why: String,
     verdict: String,
+}
+
+impl Part {
+    /// The verdict that follows from the interval and the limit.
+    fn expected(&self) -> &'static str {
+        let (side, limit) = self.limit.rsplit_once(' ').unwrap();
+        let limit: f64 = limit.parse().unwrap();
+        // Runs without the measured event count as the worst value.
+        let worst = match side {
+            "at least" => f64::NEG_INFINITY,
+            "at most" => f64::INFINITY,
+            _ => panic!("{side}"),
+        };
+        let ends = self
+            .interval
+            .map(|ends| ends.map(|end| end.unwrap_or(worst)));
+        match (ends, side) {
+            (None, _) if self.seeds == 0 => "not run",
+            (None, _) if self.seeds < 6 => "not judged",
+            (Some([low, _]), "at least") if low >= limit => "holds",
+            (Some([_, high]), "at least") if high < limit => "does not hold",
+            (Some([_, high]), "at most") if high <= limit => "holds",
+            (Some([low, _]), "at most") if low > limit => "does not hold",
+            _ => "undecided",
+        }
+    }
+}
+
+/// The verdict on a claim that follows from those on its core parts in a variant.
+fn expected(core: &[&str]) -> &'static str {
+    let any = |verdict: &str| core.contains(&verdict);
+    let all = |verdict: &str| core.iter().all(|&own| own == verdict);
+    match () {
+        () if all("not run") => "not run",
+        () if any("not judged") || any("not run") => "not judged",
+        () if all("holds") => "holds",
+        () if all("does not hold") => "does not hold",
+        () if any("holds") && any("does not hold") => "holds in part",
+        () => "undecided",
+    }
 }
 
 #[test]
 fn claims_have_the_documented_shape() {
-    let Claims { claims } = serde_json::from_str(&report("claims.json")).unwrap();
+    let Claims { study, claims } = serde_json::from_str(&report("claims.json")).unwrap();
+    assert_eq!(study, STUDY.name);
     let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
-    let numbered: Vec<String> = (1..=16).map(|n| format!("C{n}")).collect();
+    let numbered: Vec<String> = (1..=STUDY.claims().len())
+        .map(|n| format!("C{n}"))
+        .collect();
     assert_eq!(ids, numbered);
     for claim in &claims {
         let id = &claim.id;
-        let verdicts = ["holds", "holds in part", "does not hold", "undecided"];
-        assert!(verdicts.contains(&claim.verdict.as_str()), "{id}");
-        assert!((1..=14).contains(&claim.figure), "{id}");
-        for words in [&claim.title, &claim.statement, &claim.place, &claim.measure] {
-            assert!(!words.is_empty(), "{id}");
-        }
-        let first = &claim.parts[0];
-        assert_eq!(
-            (claim.effect, claim.interval, claim.seeds, &claim.limit),
-            (first.effect, first.interval, first.seeds, &first.limit)
+        assert!(!claim.title.is_empty() && !claim.statement.is_empty());
+        assert!(STUDY.questions.contains(&claim.question.as_str()), "{id}");
+        assert!(
+            STUDY.figures.iter().any(|f| f.number == claim.figure),
+            "{id}"
         );
+        let variants: Vec<&str> = claim.verdicts.iter().map(|v| v.variant.as_str()).collect();
+        assert_eq!(variants, STUDY.variants(), "{id}");
+        for found in &claim.verdicts {
+            let core = claim.parts.iter().filter(|part| part.role == "core");
+            let core = core.filter(|p| p.variant.is_empty() || p.variant == found.variant);
+            let core: Vec<&str> = core.map(|part| part.verdict.as_str()).collect();
+            assert_eq!(found.verdict, expected(&core), "{id}, {}", found.variant);
+            // Where nothing is trained, there is a reason.
+            assert_eq!(found.why_not.is_empty(), !core.is_empty(), "{id}");
+        }
         for part in &claim.parts {
-            assert!(!part.what.is_empty() && !part.measure.is_empty(), "{id}");
-            let (side, limit) = part.limit.rsplit_once(' ').unwrap();
-            let limit: f64 = limit.parse().unwrap();
-            // The verdict follows from the interval and the limit.
-            let expected = match (part.interval, side) {
-                (None, _) => "undecided",
-                (Some([low, _]), "at least") if low >= limit => "holds",
-                (Some([_, high]), "at least") if high < limit => "does not hold",
-                (Some([_, high]), "at most") if high <= limit => "holds",
-                (Some([low, _]), "at most") if low > limit => "does not hold",
-                (_, "at least" | "at most") => "undecided",
-                _ => panic!("{side}"),
-            };
-            assert_eq!(part.verdict, expected, "{id}: {}", part.what);
-            if let (Some(effect), Some([low, high])) = (part.effect, part.interval) {
+            assert!(["core", "probe"].contains(&part.role.as_str()), "{id}");
+            for words in [&part.on, &part.place, &part.measure, &part.why] {
+                assert!(!words.is_empty(), "{id}");
+            }
+            assert_eq!(part.verdict, part.expected(), "{id}: {}", part.on);
+            assert!(part.missing <= part.seeds, "{id}");
+            if let (Some(effect), Some([Some(low), Some(high)])) = (part.effect, part.interval) {
                 assert!(low <= effect && effect <= high, "{id}");
-                assert!(part.seeds >= 2, "{id}");
+                assert!(part.seeds >= 6, "{id}");
             }
         }
     }
@@ -149,8 +201,14 @@ fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
             None => assert!(REPORT.path().join(target).is_file(), "{target}"),
         }
     }
-    assert_eq!(all("figure").len(), 14);
-    assert_eq!(all("article").len(), 16);
+    assert_eq!(all("figure").len(), STUDY.figures.len());
+    assert_eq!(all("article").len(), STUDY.claims().len());
+    // Every verdict is there: at a glance, and in its claim.
+    let verdicts = STUDY.claims().len() * STUDY.variants.len();
+    assert_eq!(all(".glance .badge").len(), verdicts);
+    assert_eq!(all(".whole .badge").len(), verdicts);
+    assert!(all(".part .values li").len() > verdicts);
+    assert!(!page.contains("NaN") && !page.contains("inf<"));
     // Every figure has a description, and every control has a label.
     assert!(
         all("svg")
@@ -158,8 +216,32 @@ fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
             .all(|svg| svg.attr("aria-label").is_some())
     );
     assert_eq!(all("input").len(), 1);
-    assert_eq!(all("label[for=moment]").len(), 1);
+    for input in all("input") {
+        let label = format!("label[for={}]", input.attr("id").unwrap());
+        assert_eq!(all(&label).len(), 1);
+    }
     assert!(page.len() < 10_000_000);
+}
+
+/// A part of a study has no link to what it lacks.
+#[test]
+fn a_part_of_the_study_stands_alone() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().to_str().unwrap();
+    succeed(&reproduce(out, &["--only", "C15,C2,6"]));
+    let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
+    let html = Html::parse_document(&page);
+    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    assert!(page.contains("This is a part of the study"));
+    for link in html.select(&Selector::parse("a[href]").unwrap()) {
+        let target = link.value().attr("href").unwrap();
+        match target.strip_prefix('#') {
+            Some(id) => assert!(page.contains(&format!("id=\"{id}\"")), "{target}"),
+            None => assert!(folder.path().join(target).is_file(), "{target}"),
+        }
+    }
+    // What needs no training is judged all the same.
+    assert!(page.contains("badge holds"));
 }
 
 /// The README's table is that of the full run stored beside its figure, and its claims are those that the
@@ -168,39 +250,37 @@ fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
 fn the_readme_quotes_what_a_full_run_found() {
     let readme = include_str!("../../../README.md");
     let found = include_str!("../../../docs/reproduction/claims.json");
-    let Claims { claims } = serde_json::from_str(found).unwrap();
+    let found: Claims = serde_json::from_str(found).unwrap();
     let (_, table) = readme.split_once("<!-- claims:begin -->").unwrap();
     let (table, _) = table.split_once("<!-- claims:end -->").unwrap();
     let now: Claims = serde_json::from_str(&report("claims.json")).unwrap();
-    assert_eq!(claims.len(), now.claims.len());
-    for (claim, now) in claims.iter().zip(&now.claims) {
-        assert_eq!((&claim.title, &claim.measure), (&now.title, &now.measure));
-        let limits = |claim: &Claim| -> Vec<(String, String)> {
-            let parts = claim.parts.iter();
-            parts
-                .map(|part| (part.measure.clone(), part.limit.clone()))
-                .collect()
+    assert_eq!(found.study, now.study);
+    assert_eq!(found.claims.len(), now.claims.len());
+    for (claim, now) in found.claims.iter().zip(&now.claims) {
+        assert_eq!(claim.title, now.title);
+        let criteria = |claim: &Claim| -> Vec<[String; 4]> {
+            let criterion = |part: &Part| {
+                let Part {
+                    variant,
+                    on,
+                    measure,
+                    limit,
+                    ..
+                } = part;
+                [variant, on, measure, limit].map(String::clone)
+            };
+            claim.parts.iter().map(criterion).collect()
         };
-        assert_eq!((&claim.limit, limits(claim)), (&now.limit, limits(now)));
-        let holding = claim.parts.iter().filter(|part| part.verdict == "holds");
-        let [low, high] = claim.interval.unwrap();
+        assert_eq!(criteria(claim), criteria(now), "{}", claim.id);
+        let verdicts: Vec<&str> = claim.verdicts.iter().map(|v| v.verdict.as_str()).collect();
         let row = format!(
-            "| {} | {} | {} ({} of {}) | {:.3} [{low:.3}, {high:.3}] | {} | {} |",
+            "| {} | {} | {} |",
             claim.id,
             claim.title,
-            claim.verdict,
-            holding.count(),
-            claim.parts.len(),
-            claim.effect.unwrap(),
-            claim.limit,
-            claim.seeds,
+            verdicts.join(" | ")
         );
         assert!(table.contains(&row), "{row}");
-        assert!(
-            claim.parts.iter().all(|part| part.seeds >= 20),
-            "{}",
-            claim.id
-        );
+        assert!(!verdicts.contains(&"not judged"), "{}", claim.id);
     }
 }
 
@@ -218,7 +298,7 @@ fn every_figure_has_its_files() {
         }
         names.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
     }
-    assert_eq!(names.len(), 3 * 14);
+    assert_eq!(names.len(), 3 * STUDY.figures.len());
     assert!(names.contains("01-phases.svg") && names.contains("13-one-layer.png"));
 }
 
@@ -303,10 +383,14 @@ fn a_run_that_diverges_is_shown_as_such_and_the_rest_continues() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("diverged"));
     let page = text(&fs::read(folder.path().join("index.html")).unwrap());
-    assert!(page.contains("2 diverged") || page.contains("2 (2 diverged)"));
+    assert!(page.contains("2 (2 diverged)"));
     let claims: Claims =
         serde_json::from_slice(&fs::read(folder.path().join("claims.json")).unwrap()).unwrap();
-    assert_eq!(claims.claims[0].verdict, "undecided");
+    let [claim] = &claims.claims[..] else {
+        panic!("one claim was asked for");
+    };
+    assert!(claim.parts.iter().all(|part| part.missing == part.seeds));
+    assert!(page.contains("2 of 2 seeds without"));
 }
 
 #[test]
@@ -314,7 +398,7 @@ fn mistakes_are_reported_and_nothing_is_touched() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().to_str().unwrap();
     let message = fail(2, &["reproduce", "--out", out, "--only", "1,fourteen"]);
-    for word in ["fourteen", "1 phases", "13 one-layer", "C16"] {
+    for word in ["fourteen", "1 phases", "13 one-layer", "C23"] {
         assert!(message.contains(word), "{message}");
     }
     let message = fail(2, &["reproduce", "--out", out, "--set", "train.stepz=3"]);

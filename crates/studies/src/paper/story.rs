@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::chapter::verdict_counts;
 use super::ledger::{Entry, ledger};
 use crate::claim::Verdict;
-use crate::html::joined;
+use crate::html::{joined, prose};
 use crate::report::{Shown, number};
 use crate::results::Trained;
 use crate::run::Run;
@@ -83,7 +83,11 @@ fn phases(shown: &Shown) -> Option<Markup> {
         trained.sound().filter(ordered).count()
     };
     let said = by_variant(shown, 0, |trained| {
-        Some(format!("{} of {}", ordered(trained), trained.runs.len()))
+        Some(format!(
+            "{} of {} runs",
+            ordered(trained),
+            trained.runs.len()
+        ))
     })?;
     let mostly = |(_, ids): &(&str, [&str; 2])| {
         trained(shown, ids[0]).is_some_and(|t| 2 * ordered(t) > t.runs.len())
@@ -97,7 +101,7 @@ fn phases(shown: &Shown) -> Option<Markup> {
     });
     Some(html! {
         strong { (headline) }
-        " With two states, the nearest strategies come in this order in " (said) " runs"
+        " With two states, the nearest strategies come in this order in " (said)
         @if let Some(onset) = onset {
             "; bigrams become the nearest after " (onset) " thousand sequences"
         }
@@ -106,23 +110,32 @@ fn phases(shown: &Shown) -> Option<Markup> {
 }
 
 fn drop(shown: &Shown) -> Option<Markup> {
-    let plateau = |run: &Run| {
-        let fall = run.fall_from("unigram")?;
-        Some(fall.start - fall.onset)
+    let lengths = |trained: &Trained| {
+        let plateau = trained.median(|run| {
+            let fall = run.fall_from("unigram")?;
+            Some(fall.start - fall.onset)
+        });
+        let drop = trained.median(|run| {
+            let fall = run.fall_from("unigram")?;
+            Some(fall.end - fall.start)
+        });
+        Some((finite(plateau)?, finite(drop)?))
     };
-    let drop = |run: &Run| {
-        let fall = run.fall_from("unigram")?;
-        Some(fall.end - fall.start)
-    };
-    let lengths = by_variant(shown, 0, |trained| {
-        let (plateau, drop) = (trained.median(plateau), trained.median(drop));
-        let both = plateau.is_finite() && drop.is_finite();
-        both.then(|| format!("{plateau:.0} and {drop:.0} steps"))
+    let said = by_variant(shown, 0, |trained| {
+        let (plateau, drop) = lengths(trained)?;
+        Some(format!("{plateau:.0} and {drop:.0} steps"))
     })?;
+    let mut all = TRANSFORMERS
+        .iter()
+        .filter_map(|(_, ids)| lengths(trained(shown, ids[0])?));
+    let headline = match all.all(|(plateau, drop)| plateau >= 2.0 * drop) {
+        true => "The second drop is sudden.",
+        false => "The second drop is not sudden in every variant.",
+    };
     Some(html! {
-        strong { "Between unigrams and bigrams there are a plateau and a drop." }
-        " With two states they last, at the median, " (lengths)
-        " (" (shown.claim("C4")) ", " (shown.figure(8)) ")."
+        strong { (headline) }
+        " With two states, the plateau and the drop last " (said) " (" (shown.claim("C4")) ", "
+        (shown.figure(8)) ")."
     })
 }
 
@@ -320,7 +333,6 @@ pub(super) fn theory() -> Markup {
         let named = move |entry: &&Entry| entry.verdict.name() == name;
         entries.iter().filter(named)
     };
-    let place = |entry: &Entry| html! { (entry.place.section) ": " (entry.place.at) };
     html! {
         p {
             "Every formula and quantitative claim of the paper's section 3.2 and Appendix A, and the "
@@ -329,8 +341,13 @@ pub(super) fn theory() -> Markup {
         }
         p.counts { (verdict_counts(entries.iter())) }
         p {
-            (of("misprint").count()) " are misprints, each with a corrected form that was verified like the rest. "
-            "What does not follow: " (joined(of("does not follow").map(place), "; ")) "."
+            (of("misprint").count()) " are misprints, each with a corrected form that was verified like the "
+            "rest. What does not follow:"
+        }
+        ul {
+            @for entry in of("does not follow") {
+                li { (prose(entry.statement)) " " span.place { (entry.place.section) } }
+            }
         }
         p { code { "induct theory --out chapter" } " writes the whole chapter, with its figures and evidence." }
     }

@@ -34,10 +34,12 @@ fn article(claim: &Decided, shown: &Shown) -> Markup {
     html! {
         article id=(claim.id) {
             h3 { (claim.id) ". " (claim.title) }
-            p { (prose(claim.statement)) }
-            ul.values.verdicts {
-                @for found in &claim.verdicts {
-                    li { span.of { (found.variant) } (badge(found.verdict.name(), found.verdict.name())) }
+            div.part.whole {
+                p { (prose(claim.statement)) }
+                ul.values {
+                    @for found in &claim.verdicts {
+                        li { span.of { (found.variant) } (badge(found.verdict.name(), found.verdict.name())) }
+                    }
                 }
             }
             @for found in claim.verdicts.iter().filter(|found| !found.why_not.is_empty()) {
@@ -118,8 +120,10 @@ fn value(variant: &str, unit: &str, part: &JudgedPart) -> Markup {
                     span.interval { "[" (shown(low)) ", " (shown(high)) "]" }
                 }
                 span.seeds {
-                    (count(part.seeds, unit))
-                    @if part.missing > 0 { ", " (part.missing) " of them without" }
+                    @match part.missing {
+                        0 => (count(part.seeds, unit)),
+                        missing => { (missing) " of " (count(part.seeds, unit)) " without" }
+                    }
                 }
             }
             (badge(part.verdict.name(), part.verdict.name()))

@@ -12,8 +12,8 @@ pub(super) fn protocol(study: &Study) -> Markup {
         section id="protocol" {
             h2 { "The protocol" }
             p {
-                "Measures, limits and rules were fixed before these runs, on seeds below " (study.first_seed)
-                ". " code { "induct reproduce --protocol" } " prints all of them."
+                "Measures and limits were fixed in advance, with runs of seeds below " (study.first_seed) ". "
+                code { "induct reproduce --protocol" } " prints all of them."
             }
             ul { @for rule in rules() { li { (prose(&rule)) } } }
         }

@@ -4,6 +4,7 @@ use induct::model::{Kind, ModelSpec};
 use maud::{Markup, html};
 
 use super::scrolling;
+use crate::html::prose;
 use crate::results::{Results, Trained};
 use crate::run::Run;
 
@@ -64,7 +65,7 @@ fn row(trained: &Trained) -> Markup {
     html! {
         tr {
             th scope="row" { a href={ "recipes/" (experiment.id) ".toml" } { (experiment.id) } }
-            td { (experiment.about) }
+            td { (prose(experiment.about)) }
             td { (experiment.origin) }
             td { (task.states) }
             td { (task.ngram) }
