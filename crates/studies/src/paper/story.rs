@@ -57,10 +57,11 @@ pub(super) fn found(shown: &Shown) -> Vec<Markup> {
 fn bigrams(shown: &Shown) -> Option<Markup> {
     let closed = |trained: &Trained| finite(trained.gap_closed("unigram", "bigram"));
     let ids = TRANSFORMERS.iter().flat_map(|(_, ids)| ids);
-    let mut fractions = ids.filter_map(|id| closed(trained(shown, id)?));
-    let headline = match fractions.any(|closed| closed >= NEAR) {
-        true => "Two layers learn bigrams.",
-        false => "Two layers have not come near bigrams here.",
+    let near = ids.filter_map(|id| Some(closed(trained(shown, id)?)? >= NEAR));
+    let headline = match all_or_some(near) {
+        Share::All => "Two layers learn bigrams.",
+        Share::Some => "Two layers learn bigrams, but not in every setting.",
+        Share::None => "Two layers have not come near bigrams here.",
     };
     let parts = ["two", "three"].into_iter().enumerate();
     let parts = parts.filter_map(|(at, states)| {
@@ -89,21 +90,24 @@ fn phases(shown: &Shown) -> Option<Markup> {
             trained.runs.len()
         ))
     })?;
-    let mostly = |(_, ids): &(&str, [&str; 2])| {
-        trained(shown, ids[0]).is_some_and(|t| 2 * ordered(t) > t.runs.len())
-    };
-    let headline = match TRANSFORMERS.iter().any(mostly) {
-        true => "The phases are uniform, unigram, bigram.",
-        false => "The phases are not uniform, unigram, bigram here.",
+    let mostly = TRANSFORMERS.iter().filter_map(|(_, ids)| {
+        let trained = trained(shown, ids[0])?;
+        Some(2 * ordered(trained) > trained.runs.len())
+    });
+    let headline = match all_or_some(mostly) {
+        Share::All => "The phases are uniform, unigram, bigram.",
+        Share::Some => "The phases are uniform, unigram, bigram, but not in every variant.",
+        Share::None => "The phases are not uniform, unigram, bigram here.",
     };
     let onset = by_variant(shown, 0, |trained| {
-        finite(trained.thousands(trained.median(|run| run.onset("bigram")))).map(number)
+        let onset = finite(trained.thousands(trained.median(|run| run.onset("bigram"))))?;
+        Some(format!("{} thousand", number(onset)))
     });
     Some(html! {
         strong { (headline) }
         " With two states, the nearest strategies come in this order in " (said)
         @if let Some(onset) = onset {
-            "; bigrams become the nearest after " (onset) " thousand sequences"
+            "; bigrams become the nearest after " (onset) " sequences"
         }
         " (" (shown.claim("C2")) ", " (shown.figure(1)) ")."
     })
@@ -125,12 +129,14 @@ fn drop(shown: &Shown) -> Option<Markup> {
         let (plateau, drop) = lengths(trained)?;
         Some(format!("{plateau:.0} and {drop:.0} steps"))
     })?;
-    let mut all = TRANSFORMERS
-        .iter()
-        .filter_map(|(_, ids)| lengths(trained(shown, ids[0])?));
-    let headline = match all.all(|(plateau, drop)| plateau >= 2.0 * drop) {
-        true => "The second drop is sudden.",
-        false => "The second drop is not sudden in every variant.",
+    let sudden = TRANSFORMERS.iter().filter_map(|(_, ids)| {
+        let (plateau, drop) = lengths(trained(shown, ids[0])?)?;
+        Some(plateau >= 2.0 * drop)
+    });
+    let headline = match all_or_some(sudden) {
+        Share::All => "The second drop is sudden.",
+        Share::Some => "The second drop is sudden, but not in every variant.",
+        Share::None => "The second drop is not sudden here.",
     };
     Some(html! {
         strong { (headline) }
@@ -372,6 +378,22 @@ fn by_variant(
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// How many of some variants show something.
+enum Share {
+    All,
+    Some,
+    None,
+}
+
+fn all_or_some(shows: impl Iterator<Item = bool>) -> Share {
+    let shows: Vec<bool> = shows.collect();
+    match (shows.contains(&true), shows.contains(&false)) {
+        (true, false) => Share::All,
+        (true, true) => Share::Some,
+        (false, _) => Share::None,
+    }
 }
 
 fn finite(x: f64) -> Option<f64> {
