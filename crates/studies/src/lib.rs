@@ -25,7 +25,7 @@ pub use figure::{Drawn, Slider, StudyFigure};
 pub use protocol::protocol;
 pub use report::{Making, Shown, report};
 pub use reproduction::{LOOKS, Refused, Reproduction};
-pub use results::{EXAM, Exam, Results, Trained};
+pub use results::{Exam, Results, Trained};
 pub use run::{Fall, Run};
 pub use statistics::{ERROR, FEWEST, Measured, Sample};
 pub use strategy_colours::strategy_colours;

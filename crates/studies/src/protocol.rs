@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
+use induct::train::RecordSpec;
+
 use crate::claim::{Part, Role};
 use crate::reproduction::LOOKS;
-use crate::results::{EXAM, EXAM_OF_SLOW};
+use crate::results::exam_sizes;
 use crate::statistics::{ERROR, FEWEST};
 use crate::study::Study;
 
@@ -37,15 +39,16 @@ pub fn protocol(study: &Study) -> String {
 
 /// The rules that hold for all claims.
 pub(crate) fn rules() -> [String; 6] {
+    let [all, of_slow] = exam_sizes(&RecordSpec::default());
     let looks = LOOKS.map(|look| look.to_string()).join(", ");
     let share = 100.0 * ERROR / LOOKS.len() as f64;
     [
         format!(
             "Every run has its own seed, for initialisation, data and test sets alike, so that differences \
-             between runs include the error of the test sets. The final model of a run is examined on {EXAM} \
+             between runs include the error of the test sets. The final model of a run is examined on {all} \
              sequences of its own that nothing else uses, and the strategies on the same. Exact Bayes and \
              the predictor from symbol counts and the current symbol, which take long, are asked on the first \
-             {EXAM_OF_SLOW} of them, and corrected by what the nearest other strategy gains or loses from \
+             {of_slow} of them, and corrected by what the nearest other strategy gains or loses from \
              there to all."
         ),
         "An effect is the median over seeds with the interval of the sign test, or the share of seeds with \

@@ -4,7 +4,7 @@ use induct::chain::{Address, Purpose};
 use induct::model::Model;
 use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet, median};
 use induct::strategy;
-use induct::train::Recipe;
+use induct::train::{Recipe, RecordSpec};
 use rayon::prelude::*;
 
 use crate::experiment::Experiment;
@@ -35,11 +35,17 @@ pub struct Exam {
     pub loss: f64,
 }
 
-/// Sequences in an exam.
-pub const EXAM: u64 = 16_384;
+/// Sequences in an exam, for every sequence of the run's test sets.
+const EXAM: u64 = 16;
 
-/// The first sequences of an exam, on which strategies beyond the ladder are asked: they take long.
-pub(crate) const EXAM_OF_SLOW: u64 = 4096;
+/// The same for the first sequences of an exam, on which strategies beyond the ladder are asked: they take
+/// long.
+const EXAM_OF_SLOW: u64 = 4;
+
+/// The sequences of an exam, and the first of them on which strategies beyond the ladder are asked.
+pub(crate) fn exam_sizes(record: &RecordSpec) -> [u64; 2] {
+    [EXAM, EXAM_OF_SLOW].map(|times| times * record.test_sequences as u64)
+}
 
 impl Results {
     /// Nothing trained yet.
@@ -134,10 +140,11 @@ impl Exam {
         let Some(params) = run.params().filter(|_| run.is_sound()) else {
             return Ok(None);
         };
-        let set = fresh_set(recipe, EXAM_SET, EXAM, &[])?;
+        let [all, of_slow] = exam_sizes(&recipe.record);
+        let set = fresh_set(recipe, EXAM_SET, all, &[])?;
         let mut levels = levels(&set);
         if !further.is_empty() {
-            let first = fresh_set(recipe, EXAM_SET, EXAM_OF_SLOW, further)?;
+            let first = fresh_set(recipe, EXAM_SET, of_slow, further)?;
             levels = with_slow(levels, &self::levels(&first));
         }
         let divergences = set.divergences(model, params);

@@ -16,7 +16,8 @@ pub const CHOICES: &[Choice] = &[
     Choice {
         what: "layer norm, dropout",
         does: &["none", "both", "none"],
-        why: "the text's formulas have neither",
+        why: "the text's formulas have neither; docs/released in the repository adds the parts of the released \
+              model one at a time, and finds which of them lets the head form",
     },
     Choice {
         what: "relative positions",
@@ -30,7 +31,7 @@ pub const CHOICES: &[Choice] = &[
             "W_O, starting at a standard deviation of 0.01",
             "none",
         ],
-        why: "the text's model has none",
+        why: "the text's model has none; with layer norm it decides whether the head forms (docs/released)",
     },
     Choice {
         what: "first symbol",

@@ -23,7 +23,7 @@ const TRANSFORMERS: [(&str, [&str; 2]); 3] = [
 const NEAR: f64 = 0.75;
 
 /// A head attends to what it should: at least as much as this, as in C5.
-const ATTENDS: f64 = 0.8;
+const ATTENDS: f64 = 0.5;
 
 /// Layer 1 has a previous-token head if it gives at least this much attention to the previous token at the
 /// end; the runs fall into two groups, far above and far below.

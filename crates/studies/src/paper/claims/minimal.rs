@@ -332,7 +332,9 @@ const fn hardly_stops(on: &'static str, runs: Runs) -> Part {
                 return Sample::Numbers(Vec::new());
             }
             let usual = median(&stays);
-            minimal.numbers(|run| Some(minimal.thousands(run.steps_at("unigram")) / usual))
+            // A transformer that is never at unigrams cannot be compared with.
+            let stay = |run: &Run| minimal.thousands(run.steps_at("unigram"));
+            minimal.numbers(|run| (usual > 0.0).then(|| stay(run) / usual))
         },
     }
 }
