@@ -151,7 +151,7 @@ pub struct Claim {
     pub figure: u8,
     /// Its measures, core parts first.
     pub parts: &'static [Part],
-    /// Variants in which nothing is trained for it, and why.
+    /// Variants in which not all of it is trained, and why.
     pub not_run: &'static [(&'static str, &'static str)],
     /// What else the runs say about it, with its numbers taken from them. May be empty.
     pub remark: fn(&Results) -> String,
@@ -214,7 +214,7 @@ pub struct InVariant {
     pub variant: &'static str,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why nothing was trained; empty otherwise.
+    /// What was not trained, and why; empty if all was.
     pub why_not: &'static str,
 }
 

@@ -30,7 +30,7 @@ pub fn protocol(study: &Study) -> String {
             text += &table("core part", claim.parts, Role::Core);
             text += &table("probe", claim.parts, Role::Probe);
             for (variant, why) in claim.not_run {
-                let _ = write!(text, "\nNot run as {variant}: {why}.\n");
+                let _ = write!(text, "\nNot run, or not all of it, as {variant}: {why}.\n");
             }
         }
     }
@@ -48,15 +48,15 @@ pub(crate) fn rules() -> [String; 6] {
              between runs include the error of the test sets. The final model of a run is examined on {all} \
              sequences of its own that nothing else uses, and the strategies on the same. Exact Bayes and \
              the predictor from symbol counts and the current symbol, which take long, are asked on the first \
-             {of_slow} of them, and corrected by what the nearest other strategy gains or loses from \
-             there to all."
+             {of_slow} of them. Their loss there is corrected by the difference that the nearest other strategy \
+             shows between these sequences and all."
         ),
         "An effect is the median over seeds with the interval of the sign test, or the share of seeds with \
          the interval of Clopper and Pearson. Neither assumes a distribution, and neither can leave the range \
          of what is measured."
             .into(),
-        "A run without the measured event, a diverged one included, counts as the worst value, and is \
-         counted in the report."
+        "A run without the measured event, a diverged one included, counts as the worst value, and the report \
+         says how many there are."
             .into(),
         format!(
             "A part holds if its whole interval is on the right side of its limit, does not hold if the whole \
@@ -70,7 +70,8 @@ pub(crate) fn rules() -> [String; 6] {
             "A full reproduction looks at its results after {looks} seeds, and goes on with the experiments \
              of undecided core parts, up to the most seeds that an experiment is given. Each look uses \
              intervals that miss the truth with probability {share} % at most, so that a part is decided \
-             wrongly with probability {:.0} % at most, all looks together.",
+             wrongly with probability {:.0} % at most, all looks together. That is per part: the report says \
+             how many parts it judges, and how many wrong decisions to expect at most.",
             100.0 * ERROR
         ),
     ]

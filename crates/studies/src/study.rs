@@ -115,10 +115,7 @@ mod tests {
                     let core = claim.parts.iter().filter(|part| part.role == Role::Core);
                     let run = untrained || core.clone().any(runs);
                     let excused = claim.not_run.iter().any(|(name, _)| name == variant);
-                    assert!(
-                        run != excused,
-                        "{id} is neither run nor excused, or both: {variant}"
-                    );
+                    assert!(run || excused, "{id} is neither run nor excused: {variant}");
                 }
                 for part in claim.parts {
                     for words in [part.on, part.place, part.measure, part.why] {

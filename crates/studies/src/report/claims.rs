@@ -43,7 +43,7 @@ fn article(claim: &Decided, shown: &Shown) -> Markup {
                 }
             }
             @for found in claim.verdicts.iter().filter(|found| !found.why_not.is_empty()) {
-                p.place { "Not run as " (found.variant) ": " (prose(found.why_not)) "." }
+                p.place { "Not run, or not all of it, as " (found.variant) ": " (prose(found.why_not)) "." }
             }
             @for group in &core { (part(group, &variants)) }
             @if !probes.is_empty() {

@@ -4,6 +4,7 @@ use induct::probe::TestSet;
 use induct::train::Recipe;
 use rayon::prelude::*;
 
+use crate::paper::STUDY;
 use crate::results::fresh_set;
 use crate::statistics::Sample;
 
@@ -52,6 +53,8 @@ fn recipe(states: usize, scale: f64) -> Recipe {
     let set = [
         format!("task.states={states}"),
         format!("model.width={}", 3 * states),
+        // Like the seeds of runs, this was not used before.
+        format!("seeds.eval={}", STUDY.first_seed),
         format!("model.start={{kind=\"bigram\", sharpness=100.0, output_scale={scale:.1}}}"),
     ];
     Recipe::from_toml("train.steps = 0", &set).expect("a valid recipe")

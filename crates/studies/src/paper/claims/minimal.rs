@@ -13,7 +13,8 @@ use super::{
     SIGNAL, TWO_STATES, nothing,
 };
 use crate::claim::{Claim, Limit, Part, Role};
-use crate::results::fresh_set;
+use crate::paper::STUDY;
+use crate::results::{Results, Trained, fresh_set};
 use crate::run::Run;
 use crate::statistics::{Sample, correlation};
 
@@ -57,7 +58,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         parts: &[
             ends_at_bigrams("k = 2", MINIMAL_TWO),
             ends_at_bigrams("k = 3", MINIMAL_THREE),
-            near_bigram("k = 2", MINIMAL_TWO),
+            Part {
+                place: "section 3.1, first paragraph: all the models converge near the optimum; figure 12, below",
+                ..near_bigram("k = 2", MINIMAL_TWO)
+            },
             near_bigram("k = 3", MINIMAL_THREE),
             hardly_stops("k = 2", BESIDE_TWO),
             hardly_stops("k = 3", BESIDE_THREE),
@@ -82,7 +86,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                     strategy; other distributions tell what is counted.",
         question: PHASES,
         figure: 11,
-        not_run: &[],
+        not_run: &[RELEASED_MINIMAL],
         parts: &[
             quick_drop("transformer, k = 2", TWO_STATES),
             quick_drop("minimal model, k = 2", MINIMAL_TWO),
@@ -150,9 +154,9 @@ pub(super) const CLAIMS: &[Claim] = &[
                         let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
                         let leading = profiles(run).iter().position(|profile| leads(profile, 1));
                         let leading = leading.map(|record| run.steps()[record]);
-                        diagonal.is_some_and(|diagonal| {
-                            leading.is_none_or(|leading| diagonal < leading)
-                        })
+                        diagonal
+                            .zip(leading)
+                            .is_some_and(|(diagonal, leading)| diagonal < leading)
                     })
                 },
             },
@@ -189,7 +193,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         parts: &[Part {
             role: Role::Core,
             on: "minimal model, k = 2",
-            place: "section 3.2, even/odd pattern: closely related to the moments of the eigenvalue",
+            place: "section 3.2, even/odd pattern: closely related to the moments of the eigenvalue (there after \
+                    two steps; here after 60, when the noise of single batches has averaged out)",
             measure: "correlation over lags 2 to 9 between how far v stands above the mean of its two \
                       neighbours and how far the moment of order lag + 1 of the second eigenvalue does, after \
                       60 steps",
@@ -217,24 +222,38 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: SIGNAL,
         figure: 4,
         not_run: &[RELEASED_MINIMAL],
-        parts: &[Part {
-            role: Role::Core,
-            on: "minimal model, k = 2, W_k at a tenth of the learning rate",
-            place: "section 3.2, passing by unigrams",
-            measure: "steps at which unigrams are the nearest strategy, over those of the run with the same \
-                      seed and the full rate",
-            limit: Limit::AtLeast(2.0),
-            why: "at least twice as long",
-            runs: SLOW,
-            sample: |results, runs| {
-                let [slow, full] = [0, 1].map(|at| results.of(runs[at]));
-                let ratio = |(slow, full): (&Run, &Run)| {
-                    let ratio = slow.steps_at("unigram") / full.steps_at("unigram");
-                    Some(ratio).filter(|_| slow.is_sound() && full.is_sound())
-                };
-                Sample::Numbers(slow.runs.iter().zip(&full.runs).map(ratio).collect())
+        parts: &[
+            Part {
+                role: Role::Core,
+                on: "minimal model, k = 2, W_k at a tenth of the learning rate",
+                place: "section 3.2, passing by unigrams: biases it towards a simpler solution",
+                measure: "smallest KL(unigram ‖ model) during training, over that of the run with the same seed \
+                          and the full rate",
+                limit: Limit::AtMost(1.0),
+                why: "biased towards unigrams: nearer to them than at the full rate",
+                runs: SLOW,
+                sample: |results, runs| {
+                    slow_over_full(results, runs, |run| {
+                        run.distance("unigram")
+                            .into_iter()
+                            .fold(f64::INFINITY, f64::min)
+                    })
+                },
             },
-        }],
+            Part {
+                role: Role::Core,
+                on: "minimal model, k = 2, W_k at a tenth of the learning rate",
+                place: "section 3.2, passing by unigrams: slows down v",
+                measure: "steps at which unigrams are the nearest strategy, over those of the run with the same \
+                          seed and the full rate",
+                limit: Limit::AtLeast(1.0),
+                why: "slower: more steps than at the full rate of W_k, with the rate of v unchanged",
+                runs: SLOW,
+                sample: |results, runs| {
+                    slow_over_full(results, runs, |run| run.steps_at("unigram"))
+                },
+            },
+        ],
         remark: nothing,
     },
     Claim {
@@ -250,19 +269,19 @@ pub(super) const CLAIMS: &[Claim] = &[
             Part {
                 role: Role::Core,
                 on: "minimal model, k = 2, 20 pairs of batches instead of seeds",
-                place: "section 3.2 and appendix A, proposition on two steps",
+                place: "section 3.2 and appendix A, proposition on two steps, there for the margin loss",
                 measure: "share of fresh sequences on which the model prefers the symbol that the bigram \
                           strategy prefers, after two steps of cross-entropy",
                 limit: Limit::AtLeast(0.9),
-                why: "the proof is for long sequences and exact gradients; nine sequences of ten allow for \
-                      t = 100 and sampled ones",
+                why: "the proof is for the margin loss, long sequences, exact gradients and chains near a = b = \
+                      1/2; nine sequences of ten allow for t = 100, sampled gradients and all of a = b",
                 runs: &[],
                 sample: |_, _| two_steps(|outcome| outcome.agreement),
             },
             Part {
                 role: Role::Core,
                 on: "minimal model, k = 2, 20 pairs of batches instead of seeds",
-                place: "section 3.2 and appendix A, proposition on two steps",
+                place: "section 3.2 and appendix A, proposition on two steps, there for the margin loss",
                 measure: "largest other weight of v in units of v_2, after two steps of cross-entropy",
                 limit: Limit::AtMost(1.0),
                 why: "dominant means larger than any other, as the lemma puts it",
@@ -318,23 +337,29 @@ const fn hardly_stops(on: &'static str, runs: Runs) -> Part {
         role: Role::Core,
         on,
         place: "section 3.2, first paragraph: significantly less time, if any",
-        measure: "sequences seen while unigrams are the nearest strategy, over the transformer's median",
+        measure: "sequences seen while unigrams are the nearest strategy, over those of the transformer with \
+                  the same seed",
         limit: Limit::AtMost(0.5),
         why: "kept from the first round: half the time or less",
         runs,
         sample: |results, runs| {
             let [minimal, transformer] = [0, 1].map(|at| results.of(runs[at]));
-            let stays = transformer
-                .sound()
-                .map(|run| transformer.thousands(run.steps_at("unigram")));
-            let stays: Vec<f64> = stays.collect();
-            if stays.is_empty() {
-                return Sample::Numbers(Vec::new());
-            }
-            let usual = median(&stays);
-            // A transformer that is never at unigrams cannot be compared with.
-            let stay = |run: &Run| minimal.thousands(run.steps_at("unigram"));
-            minimal.numbers(|run| (usual > 0.0).then(|| stay(run) / usual))
+            let ratio = |(small, large): (&Run, &Run)| {
+                let seen =
+                    |trained: &Trained, run: &Run| trained.thousands(run.steps_at("unigram"));
+                let [small_seen, large_seen] = [seen(minimal, small), seen(transformer, large)];
+                // A transformer that is never at unigrams cannot be compared with.
+                let comparable = small.is_sound() && large.is_sound() && large_seen > 0.0;
+                comparable.then(|| small_seen / large_seen)
+            };
+            Sample::Numbers(
+                minimal
+                    .runs
+                    .iter()
+                    .zip(&transformer.runs)
+                    .map(ratio)
+                    .collect(),
+            )
         },
     }
 }
@@ -344,10 +369,10 @@ const fn quick_drop(on: &'static str, runs: Runs) -> Part {
         role: Role::Core,
         on,
         place: "appendix C, caption of figure 11: quickly drops to the level of the unigram algorithm",
-        measure: "step at which the loss first comes within a tenth of the gap between uniform and unigram of \
-                  the unigram level, over the step at which bigrams become nearest",
+        measure: "step at which the loss has first made nine tenths of the way from the uniform to the unigram \
+                  level, over the step at which bigrams become nearest",
         limit: Limit::AtMost(0.25),
-        why: "quickly: within the first quarter of the time to the second drop; a tenth of the gap as in C3",
+        why: "quickly: within the first quarter of the time to the second drop",
         runs,
         sample: |results, runs| {
             results.of(runs[0]).numbers(|run| {
@@ -357,6 +382,16 @@ const fn quick_drop(on: &'static str, runs: Runs) -> Part {
             })
         },
     }
+}
+
+/// A quantity of a run with a slow second layer, over that of the run with the same seed and the full rate.
+fn slow_over_full(results: &Results, runs: &[&str], of: impl Fn(&Run) -> f64) -> Sample {
+    let [slow, full] = [0, 1].map(|at| results.of(runs[at]));
+    let ratio = |(slow, full): (&Run, &Run)| {
+        let (above, below) = (of(slow), of(full));
+        (slow.is_sound() && full.is_sound() && below > 0.0).then(|| above / below)
+    };
+    Sample::Numbers(slow.runs.iter().zip(&full.runs).map(ratio).collect())
 }
 
 /// The median loss on a test set in the unigram phase.
@@ -443,6 +478,8 @@ fn two_steps(measure: impl Fn(&Outcome) -> f64 + Sync) -> Sample {
 /// experiments: W_k zero, v constant. The rates are of the proof's order, 1/t² and 1/t; with full weight
 /// decay, what remains after the second step is its update alone.
 fn two_steps_of(pair: u64) -> Option<Outcome> {
+    // Like the seeds of runs, these were not used before.
+    let seed = STUDY.first_seed + pair;
     let recipe = |rate: f64, prior: &str| {
         let set = [
             "model.kind=minimal".into(),
@@ -451,7 +488,7 @@ fn two_steps_of(pair: u64) -> Option<Outcome> {
             format!("train.curriculum=[{{from=0, prior={{kind=\"{prior}\"}}}}]"),
             "train.steps=1".into(),
             format!("train.batch={BATCH}"),
-            format!("seeds={{init={pair}, data={pair}, eval={pair}}}"),
+            format!("seeds={{data={seed}, eval={seed}}}"),
         ];
         Recipe::from_toml("", &set).expect("a valid recipe")
     };
@@ -478,7 +515,7 @@ fn two_steps_of(pair: u64) -> Option<Outcome> {
     let params: Vec<f32> = decayed.collect();
     let v = &params[model.layout().tensor("v")?.range.clone()];
     let others = v.iter().enumerate().filter(|(lag, _)| *lag != 1);
-    let largest = others.map(|(_, weight)| weight.abs()).fold(0.0, f32::max);
+    let largest = others.map(|(_, &weight)| weight).fold(0.0, f32::max);
     let second_largest = match v[1] > 0.0 {
         true => f64::from(largest / v[1]),
         false => f64::INFINITY,
