@@ -5,12 +5,16 @@ use induct::catalogue::Setting;
 use induct::measure;
 use induct::train::{Recipe, RecipeError, RecordSpec};
 
+use crate::reproduction::LOOKS;
+
 /// An experiment as a study plans it.
 pub struct Plan {
     /// The setting of the catalogue, which also names its runs and files.
     pub setting: &'static str,
     /// Number of seeds in a quick reproduction.
     pub quick: u64,
+    /// The fewest seeds in a full one.
+    pub least: u64,
     /// The most seeds in a full one: it stops earlier when all core parts are decided.
     pub most: u64,
     /// Steps between records.
@@ -31,12 +35,21 @@ impl Plan {
         Self {
             setting,
             quick,
+            least: LOOKS[0],
             most,
             every,
             snapshots: [1, 1],
             profile: false,
             exam: &[],
             first_exam: &[],
+        }
+    }
+
+    /// The same with all its seeds in a full reproduction, decided or not.
+    pub const fn all_seeds(self) -> Self {
+        Self {
+            least: self.most,
+            ..self
         }
     }
 

@@ -65,7 +65,7 @@ impl Reproduction {
             experiments.push(plan.experiment(changes)?);
             seeds.push(changes.seeds.unwrap_or(match scale {
                 Scale::Quick => plan.quick,
-                Scale::Full => plan.most.min(LOOKS[0]),
+                Scale::Full => plan.least.min(plan.most),
             }));
         }
         Ok(Self {

@@ -43,7 +43,9 @@ pub const ONE_LAYER: [(&str, &str); 4] = [
 /// All experiments. Where a run takes long, fewer seeds are trained at most: the whole must end within 40
 /// minutes.
 pub const EXPERIMENTS: &[Plan] = &[
+    // Figure 8 shows the distribution of its transitions.
     Plan::new("main", 8, 80, 25)
+        .all_seeds()
         .snapshots(160, 41)
         .exam(BOTH, &[]),
     Plan::new("three-states", 6, 40, 25)
