@@ -72,7 +72,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             match two.is_finite() && three.is_finite() {
                 false => String::new(),
                 true => format!(
-                    "In this paper's form the minimal model is linear: its logits are counts, which no \
+                    "In the paper's form the minimal model is linear: its logits are counts, which no \
                      softmax turns into frequencies. It closes {two:.2} of the gap to bigrams with two \
                      states, and {three:.2} with three."
                 ),

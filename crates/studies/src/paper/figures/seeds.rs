@@ -5,7 +5,7 @@ use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Mark, Plot, Series};
 
 use super::curves::{self, LEVELS, LOSS, SEEN};
-use super::gumbel::Gumbel;
+use super::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 use crate::run::Run;
@@ -146,11 +146,22 @@ impl Transitions {
                 self.of_the_median / self.single
             );
         }
-        if let Some(Gumbel { location, scale }) = self.law {
+        if let Some(law) = self.law {
             words += &format!(
-                " The dashed law on the right is fitted by maximum likelihood to the times of the runs that \
-                 have a transition: location {location:.1} and scale {scale:.1} thousand sequences."
+                " The dashed law on the right, of Gumbel, is fitted by maximum likelihood to the times of the \
+                 runs that have a transition: location {:.1} and scale {:.1} thousand sequences.",
+                law.location, law.scale,
             );
+            let own = law.log_likelihood(&self.times);
+            let gains =
+                [normal_log_likelihood, lognormal_log_likelihood].map(|of| own - of(&self.times));
+            if gains.iter().all(|gain| gain.is_finite()) {
+                words += &format!(
+                    " Its log likelihood exceeds that of a normal law by {:.1}, and that of a lognormal law by \
+                     {:.1}.",
+                    gains[0], gains[1],
+                );
+            }
         }
         let onset = curves::time_of(trained, |run| run.onset("bigram"));
         if let Measured {
