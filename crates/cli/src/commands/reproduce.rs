@@ -38,8 +38,8 @@ pub struct Arguments {
     /// A few seeds per experiment, less than two minutes on two cores; the default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
-    /// Batches of seeds until every core part of a claim is decided, in all variants; at most 40 minutes on
-    /// two cores
+    /// Batches of seeds until every core part of a claim is decided or has all its seeds, in all variants; at
+    /// most 40 minutes on two cores
     #[arg(long)]
     full: bool,
     /// Only these figures and claims, by number or name, separated by commas: 1, phases, C5, …

@@ -123,7 +123,7 @@ fn quick_note(study: &Study, runs: usize) -> Markup {
             strong { "This is the quick form" } ": " (count(runs, "run")) ". Claims with fewer than "
             (FEWEST) " seeds are not judged. " code { "induct reproduce --full" }
             " trains batches of seeds in all " (study.variants.len()) " variants until every core part is "
-            "decided (at most 40 minutes on two cores)."
+            "decided or has all its seeds (at most 40 minutes on two cores)."
         }
     }
 }

@@ -112,8 +112,8 @@ fn an_unknown_strategy_has_a_level_with_a_name_and_a_colour() {
 #[test]
 fn the_csv_names_every_run() {
     let csv = curves(&sweep(2, 3), &levels()).csv();
-    assert!(csv.contains("1,\"model.layer_norm = 1, run 3\",0,"));
-    assert!(csv.contains("1,\"model.layer_norm = 1\",0,"));
+    assert!(csv.contains(",\"model.layer_norm = 1, run 3\",0,"));
+    assert!(csv.contains(",\"model.layer_norm = 1\",0,"));
 }
 
 #[test]
