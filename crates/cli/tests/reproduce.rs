@@ -158,7 +158,7 @@ fn claims_have_the_documented_shape() {
             let core: Vec<&str> = core.map(|part| part.verdict.as_str()).collect();
             assert_eq!(found.verdict, expected(&core), "{id}, {}", found.variant);
             // Where nothing is trained, there is a reason.
-            assert_eq!(found.why_not.is_empty(), !core.is_empty(), "{id}");
+            assert!(!(core.is_empty() && found.why_not.is_empty()), "{id}");
         }
         for part in &claim.parts {
             assert!(["core", "probe"].contains(&part.role.as_str()), "{id}");
