@@ -404,6 +404,15 @@ fn mistakes_are_reported_and_nothing_is_touched() {
     }
     let message = fail(2, &["reproduce", "--out", out, "--set", "train.stepz=3"]);
     assert!(message.contains("stepz"), "{message}");
+    // A strategy of the exam that is not defined for the changed task is refused before training.
+    let more_states = ["--only", "C5", "--set", "task.states=4"];
+    let message = fail(
+        2,
+        &[&["reproduce", "--out", out], &more_states[..]].concat(),
+    );
+    for word in ["experiment main", "unigram-and-current"] {
+        assert!(message.contains(word), "{message}");
+    }
     let message = fail(2, &["reproduce", "--out", out, "--quick", "--full"]);
     assert!(message.contains("--full"), "{message}");
     // The message names the experiment that cannot be trained this way.

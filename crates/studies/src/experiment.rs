@@ -2,8 +2,8 @@
 
 use induct::Invalid;
 use induct::catalogue::Setting;
-use induct::measure;
 use induct::train::{Recipe, RecipeError, RecordSpec};
+use induct::{measure, strategy};
 
 use crate::reproduction::LOOKS;
 
@@ -101,6 +101,11 @@ impl Plan {
         };
         let mut recipe = setting.recipe(&overrides).map_err(unsound)?;
         check_records(&recipe).map_err(|invalid| unsound(invalid.into()))?;
+        // Refuse before the work rather than after it.
+        let prior = recipe.prior().map_err(|invalid| unsound(invalid.into()))?;
+        for name in self.exam.iter().chain(self.first_exam) {
+            strategy::named(name, &prior).map_err(|invalid| unsound(invalid.into()))?;
+        }
         let snapshots = recipe.record.snapshots;
         seed(&mut recipe, changes.first_seed);
         Ok(Experiment {

@@ -1,6 +1,7 @@
 //! What heads attend to, as recorded by the forward pass.
 
 use induct::measure::KL_TRUTH;
+use induct::model::Kind;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
 use super::curves;
@@ -85,8 +86,15 @@ fn first_attending(t: usize) -> usize {
     t.saturating_sub(ATTENDING)
 }
 
-/// The first run that was observed during training.
+/// The first run that was observed during training. None if the experiment was changed to a model without two
+/// layers of attention.
 fn observed(trained: &Trained) -> Option<&Run> {
+    let Kind::Transformer(shape) = trained.model.kind() else {
+        return None;
+    };
+    if shape.layer_count() < 2 {
+        return None;
+    }
     trained.sound().find(|run| run.snapshots().len() > 1)
 }
 
