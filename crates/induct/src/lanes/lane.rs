@@ -97,6 +97,12 @@ impl Lane {
         })
     }
 
+    /// Every lane's right neighbour; the first lane's number goes to the last.
+    #[inline(always)]
+    pub fn rotated(self) -> Self {
+        each_lane!(|lane| self.0[(lane + 1) % LANES])
+    }
+
     /// One over every lane.
     #[inline(always)]
     pub fn inverse(self) -> Self {

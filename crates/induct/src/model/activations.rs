@@ -47,6 +47,12 @@ pub enum InputError {
         /// Length of the first one.
         length: usize,
     },
+    /// An intervention needs the other sequences of a batch.
+    #[error(
+        "an intervention puts the mean over a batch, or what another sequence gives, in place of an activation: \
+         a sequence alone has neither"
+    )]
+    Alone,
     /// There is no activation with that name.
     #[error("there is no activation \"{name}\"; there are {}", .known.join(", "))]
     Activation {
@@ -120,11 +126,11 @@ impl Model {
         evaluator.check(tokens)?;
         let arrays = match &self.kind {
             Kind::Transformer(shape) => {
-                residual::activations(shape.clone(), self.level, params, tokens)
+                residual::activations(shape.clone(), self.level, &self.plan, params, tokens)
             }
             Kind::Minimal(shape) => {
                 let logits = evaluator.logits(tokens)?;
-                minimal::activations(shape, params, tokens, logits)
+                minimal::activations(shape, &self.plan, params, tokens, logits)
             }
         };
         Ok(Activations { arrays })

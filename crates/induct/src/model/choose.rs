@@ -4,9 +4,10 @@
 //! `induct bench --engines` prints it.
 
 use super::Kind;
+use super::intervention::Plan;
 use super::ops::attention::RelativeTerm;
 use super::transformer::Transformer;
-use super::transformer::coordinates::{Size, growth};
+use super::transformer::coordinates::{self, Size, growth};
 
 /// Largest number of coordinates per position that a row of attention can keep in registers.
 pub(crate) const NARROW: usize = 8;
@@ -94,6 +95,8 @@ struct Facts<'a> {
     kind: &'a Kind,
     /// Whether it is trained with dropout.
     dropping: bool,
+    /// Interventions on it.
+    plan: &'a Plan,
     /// Number of the layer.
     layer: usize,
     /// Coordinates per position of the layer, m.
@@ -119,6 +122,15 @@ pub const RULES: &[Rule] = &[
         when: "training with dropout: masks on single entries leave the space of coordinates (evaluation is \
                without, and as if there were none)",
         applies: |facts| facts.dropping,
+    },
+    Rule {
+        part: Part::Engine,
+        kernel: Kernel::Residual,
+        name: "residual",
+        module: "transformer/residual",
+        when: "interventions that leave the space of coordinates: all but those on patterns and whole heads, \
+               and those that set what one reader sees to zero (without layer norm, or at the output)",
+        applies: |facts| !facts.plan_fits(),
     },
     Rule {
         part: Part::Engine,
@@ -149,6 +161,14 @@ pub const RULES: &[Rule] = &[
         module: "ops/attention/fast",
         when: "training with dropout",
         applies: |facts| facts.dropping,
+    },
+    Rule {
+        part: Part::FirstLayer,
+        kernel: Kernel::FirstPlain,
+        name: "plain",
+        module: "ops/attention/fast",
+        when: "interventions",
+        applies: |facts| !facts.plan.is_empty(),
     },
     Rule {
         part: Part::FirstLayer,
@@ -205,14 +225,15 @@ pub const RULES: &[Rule] = &[
         name: "by-row",
         module: "transformer/coordinates/by_row",
         when: "gradients of the last of several layers, more than 8 coordinates, no layer norm, unless \
-               positions meet the query",
+               positions meet the query; without interventions",
         applies: |facts| {
             let last = |shape: &Transformer| {
                 let is_top = facts.layer + 1 == shape.layers.len();
                 is_top && shape.layers[facts.layer].mlp.is_none() && shape.final_norm.is_none()
             };
             let is_last = facts.transformer().is_some_and(last);
-            is_last && facts.layer > 0 && facts.coordinates > NARROW && facts.meets_key()
+            let many = facts.coordinates > NARROW && facts.meets_key();
+            is_last && facts.layer > 0 && many && facts.plan.is_empty()
         },
     },
     Rule {
@@ -239,6 +260,12 @@ impl<'a> Facts<'a> {
             Kind::Transformer(shape) => Some(shape),
             Kind::Minimal(_) => None,
         }
+    }
+
+    /// Whether all interventions can be made in coordinates.
+    fn plan_fits(&self) -> bool {
+        let fits = |shape: &Transformer| coordinates::takes(shape, self.plan);
+        self.transformer().is_none_or(fits)
     }
 
     fn meets_key(&self) -> bool {
@@ -279,12 +306,12 @@ pub(crate) enum Purpose {
 }
 
 /// Chooses the engine and kernels for a model.
-pub(crate) fn choose(kind: &Kind, purpose: Purpose) -> Choice {
+pub(crate) fn choose(kind: &Kind, purpose: Purpose, plan: &Plan) -> Choice {
     let Decision {
         engine,
         first,
         layers,
-    } = decide(kind, purpose);
+    } = decide(kind, purpose, plan);
     let of_layer = |rules: &Vec<&Rule>| rules.iter().map(|rule| rule.kernel).collect();
     Choice {
         engine: engine.kernel,
@@ -294,8 +321,8 @@ pub(crate) fn choose(kind: &Kind, purpose: Purpose) -> Choice {
 }
 
 /// The rules by which the engine and kernels that train a model were chosen, each once.
-pub(crate) fn reasons(kind: &Kind) -> Vec<&'static Rule> {
-    let decision = decide(kind, Purpose::Training);
+pub(crate) fn reasons(kind: &Kind, plan: &Plan) -> Vec<&'static Rule> {
+    let decision = decide(kind, Purpose::Training, plan);
     let all = [decision.engine].into_iter().chain(decision.first);
     let mut rules: Vec<&'static Rule> = Vec::new();
     for rule in all.chain(decision.layers.into_iter().flatten()) {
@@ -315,12 +342,13 @@ struct Decision {
     layers: Vec<Vec<&'static Rule>>,
 }
 
-fn decide(kind: &Kind, purpose: Purpose) -> Decision {
+fn decide(kind: &Kind, purpose: Purpose, plan: &Plan) -> Decision {
     let has_dropout = matches!(kind, Kind::Transformer(shape) if shape.dropout.any());
     let dropping = has_dropout && purpose == Purpose::Training;
     let of_model = Facts {
         kind,
         dropping,
+        plan,
         layer: 0,
         coordinates: 0,
     };
@@ -339,6 +367,7 @@ fn decide(kind: &Kind, purpose: Purpose) -> Decision {
         of_attention(&Facts {
             kind,
             dropping,
+            plan,
             layer,
             coordinates: size.read,
         })

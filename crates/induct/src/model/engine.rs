@@ -57,6 +57,25 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
         grads: BlockGradient,
     );
 
+    /// How many means over the batch the interventions on it need.
+    fn means_len(&self) -> usize {
+        0
+    }
+
+    /// Adds what those are means of, on the first `used` sequences of a block, to `sums`.
+    fn add_written(
+        &self,
+        _prepared: &Self::Prepared,
+        _inputs: &[[u8; LANES]],
+        _used: usize,
+        _scratch: &mut Self::Scratch,
+        _sums: &mut [f64],
+    ) {
+    }
+
+    /// Takes the means for the blocks to come.
+    fn set_means(&self, _means: &[f32], _prepared: &mut Self::Prepared) {}
+
     /// Length of that gradient.
     fn gradient_len(&self) -> usize;
 
@@ -143,6 +162,12 @@ pub(crate) trait Compute: Debug + Send + Sync {
 pub(crate) trait Evaluate: Debug + Send + Sync {
     /// Switches to other parameters.
     fn set(&mut self, params: &[f32]);
+    /// See [`Engine::means_len`].
+    fn means_len(&self) -> usize;
+    /// See [`Engine::add_written`].
+    fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]);
+    /// See [`Engine::set_means`].
+    fn set_means(&mut self, means: &[f32]);
     /// Computes the logits of the positions from `first` on, and passes them to `see`.
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded));
     /// Sets `grads` to the gradient of a block with respect to the prepared parameters, by lane. Only for
@@ -260,6 +285,21 @@ impl<E: Engine> Prepared<E> {
 impl<E: Engine> Evaluate for Prepared<E> {
     fn set(&mut self, params: &[f32]) {
         self.workshop.engine.prepare(params, &mut self.prepared);
+    }
+
+    fn means_len(&self) -> usize {
+        self.workshop.engine.means_len()
+    }
+
+    fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]) {
+        let (engine, prepared) = (&self.workshop.engine, &self.prepared);
+        self.workshop.with_buffers(|buffers| {
+            engine.add_written(prepared, inputs, used, &mut buffers.scratch, sums);
+        });
+    }
+
+    fn set_means(&mut self, means: &[f32]) {
+        self.workshop.engine.set_means(means, &mut self.prepared);
     }
 
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded)) {

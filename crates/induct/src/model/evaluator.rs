@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::activations::InputError;
 use super::engine::{Compute, Evaluate, Forwarded, InTraining, LossRows};
 use super::{Array, Model};
@@ -23,6 +25,8 @@ use crate::lanes::{LANES, Lane};
 pub struct Evaluator {
     states: usize,
     length: usize,
+    /// Whether interventions need the other sequences of a batch.
+    needs_batch: bool,
     inner: Box<dyn Evaluate>,
 }
 
@@ -55,6 +59,7 @@ impl Model {
         Evaluator {
             states: self.states(),
             length: self.length(),
+            needs_batch: self.needs_batch(),
             inner: engine.clone().evaluator(params),
         }
     }
@@ -141,6 +146,9 @@ impl Evaluator {
     /// Checks that a sequence fits the model.
     pub(super) fn check(&self, tokens: &[u8]) -> Result<(), InputError> {
         let (states, longest) = (self.states, self.length);
+        if self.needs_batch {
+            return Err(InputError::Alone);
+        }
         if tokens.is_empty() {
             return Err(InputError::Empty);
         }
@@ -162,6 +170,30 @@ impl Evaluator {
     /// Switches to other parameters of the same model.
     pub(crate) fn set(&mut self, params: &[f32]) {
         self.inner.set(params);
+    }
+
+    /// Takes the means over a batch that interventions put in place of activations; of contexts of `length`
+    /// symbols, on the current thread pool. Nothing is done where there are none.
+    pub(crate) fn see_batch(&mut self, batch: &[TokenBlock], length: usize) {
+        let count = self.inner.means_len();
+        if count == 0 {
+            return;
+        }
+        let sums_of = |block: &TokenBlock| {
+            let mut sums = vec![0.0; count];
+            let inputs = &block.rows()[..length];
+            self.inner.add_written(inputs, block.used(), &mut sums);
+            sums
+        };
+        let of_blocks: Vec<Vec<f64>> = batch.par_iter().map(sums_of).collect();
+        let sequences: usize = batch.iter().map(TokenBlock::used).sum();
+        let mean = |index: usize| {
+            // In the order of blocks, so that it is the same for any number of threads.
+            let sum: f64 = of_blocks.iter().map(|sums| sums[index]).sum();
+            (sum / sequences as f64) as f32
+        };
+        let means: Vec<f32> = (0..count).map(mean).collect();
+        self.inner.set_means(&means);
     }
 
     /// Computes the logits of the positions from `first` on, and passes them to `see`.

@@ -67,6 +67,12 @@ impl Matrix {
         Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] + other[(i, j)])
     }
 
+    /// Entrywise difference.
+    pub fn minus(&self, other: &Matrix) -> Matrix {
+        assert_eq!((self.rows, self.cols), (other.rows, other.cols));
+        Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] - other[(i, j)])
+    }
+
     /// Entrywise product.
     pub fn each_times(&self, other: &Matrix) -> Matrix {
         assert_eq!((self.rows, self.cols), (other.rows, other.cols));

@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use super::Array;
 use super::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
+use super::intervention::{Instead, Intervention, Pattern, Plan, Site, Target};
 use super::layout::Layout;
 use super::ops::attention::AttnProbe;
 use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
+use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane, Level, leveled};
 
 /// The minimal model's shape and the places of its parameters.
@@ -41,6 +43,80 @@ impl Minimal {
             w_k,
             v,
             layout,
+        }
+    }
+
+    /// The sites that a name stands for: there is one.
+    pub(super) fn sites(name: &str) -> Result<Vec<Site>, Invalid> {
+        let (layer, head) = (0, 0);
+        match name {
+            "layers.0.attn_pattern" | "layers.0.heads.0.attn_pattern" => {
+                Ok(vec![Site::Pattern { layer, head }])
+            }
+            _ => Err(Invalid::new(
+                "at",
+                format!("\"{name}\""),
+                "layers.0.attn_pattern: nothing else of the minimal model has a place of its own",
+            )),
+        }
+    }
+
+    /// Checks interventions. The only place for them is M, the first layer's pattern.
+    pub(super) fn plan(&self, all: &[Intervention]) -> Result<Plan, Invalid> {
+        let mut plan = Plan::default();
+        for intervention in all {
+            Self::sites(&intervention.site.to_string())?;
+            require(
+                plan.patterns.is_empty(),
+                "at",
+                &intervention.site,
+                "one intervention at a time in one place",
+            )?;
+            let pattern = match intervention.instead {
+                Instead::Itself => Some(Pattern::Itself),
+                Instead::Target(target) => Some(Pattern::Target(target)),
+                _ => None,
+            };
+            let pattern = pattern.filter(|pattern| match pattern {
+                Pattern::Target(target) => !target.reads_symbols(),
+                _ => true,
+            });
+            let pattern = pattern.ok_or_else(|| {
+                let allowed = "what M of the minimal model can be: uniform, previous-token or lag:N, or itself \
+                               without a gradient";
+                Invalid::new("with", intervention.instead.name(), allowed)
+            })?;
+            plan.patterns.push((0, 0, pattern));
+        }
+        plan.all = all.to_vec();
+        Ok(plan)
+    }
+
+    /// The model as an intervention on M leaves it: a lag is a v that is one there, and zero elsewhere (positions
+    /// before it attend to nothing, since rows of M need not sum to one); uniform attention is the softmax of
+    /// zeros.
+    fn with_pattern(&self, plan: &Plan) -> Self {
+        let form = match plan.pattern(0, 0) {
+            Some(Pattern::Target(Target::Uniform)) => MinimalForm::Softmax,
+            Some(Pattern::Target(_)) => MinimalForm::Linear,
+            _ => self.form,
+        };
+        Self {
+            form,
+            ..self.clone()
+        }
+    }
+
+    /// Sets v to what an intervention puts in its place, if one does.
+    fn clamp<T: Copy>(&self, plan: &Plan, [zero, one]: [T; 2], params: &mut [T]) {
+        if let Some(Pattern::Target(target)) = plan.pattern(0, 0) {
+            let v = &mut params[self.v.clone()];
+            v.fill(zero);
+            if let Target::Lag(lag) = target
+                && let Some(v) = v.get_mut(lag)
+            {
+                *v = one;
+            }
         }
     }
 
@@ -110,12 +186,17 @@ impl Minimal {
 pub(super) struct MinimalEngine {
     shape: Arc<Minimal>,
     level: Level,
+    plan: Arc<Plan>,
 }
 
 impl MinimalEngine {
     /// The engine for `shape`.
-    pub fn new(shape: Arc<Minimal>, level: Level) -> Self {
-        Self { shape, level }
+    pub fn new(shape: Arc<Minimal>, level: Level, plan: &Arc<Plan>) -> Self {
+        Self {
+            shape: Arc::new(shape.with_pattern(plan)),
+            level,
+            plan: plan.clone(),
+        }
     }
 }
 
@@ -138,6 +219,7 @@ impl Engine for MinimalEngine {
 
     fn prepare(&self, params: &[f32], prepared: &mut Vec<f32>) {
         prepared.copy_from_slice(params);
+        self.shape.clamp(&self.plan, [0.0, 1.0], prepared);
     }
 
     fn scratch(&self) -> Scratch {
@@ -188,6 +270,9 @@ impl Engine for MinimalEngine {
 
     fn pull_back(&self, _: &[f32], _: &mut Vec<f32>, gradient: &[f32], grads: &mut [f32]) {
         grads.copy_from_slice(gradient);
+        if self.plan.pattern(0, 0).is_some() {
+            grads[self.shape.v.clone()].fill(0.0);
+        }
     }
 
     /// There is no softmax to show.
@@ -213,11 +298,14 @@ impl Engine for MinimalEngine {
 /// What the minimal model computes on a sequence, by name, given its logits.
 pub(super) fn activations(
     shape: &Minimal,
+    plan: &Plan,
     params: &[f32],
     tokens: &[u8],
     logits: Array,
 ) -> Vec<(String, Array)> {
     let (t, k) = (tokens.len(), shape.states);
+    let (shape, mut params) = (shape.with_pattern(plan), params.to_vec());
+    shape.clamp(plan, [0.0, 1.0], &mut params);
     let (w_k, v) = (&params[shape.w_k.clone()], &params[shape.v.clone()]);
     let mut embed = vec![0.0; t * k];
     let mut m = vec![0.0; t * t];

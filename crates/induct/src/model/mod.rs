@@ -13,6 +13,7 @@ mod effort;
 pub(crate) mod engine;
 mod evaluator;
 mod init_std;
+mod intervention;
 mod layout;
 mod matrix;
 mod minimal;
@@ -32,6 +33,7 @@ pub use dropout::{Dropout, DropoutRates};
 pub use effort::multiply_at_peak;
 pub use evaluator::Evaluator;
 pub use init_std::InitStd;
+pub use intervention::{Instead, Intervention, Place, Reader, Site, Source, Target};
 pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;
 pub use minimal::Minimal;
@@ -45,6 +47,7 @@ use std::sync::Arc;
 
 use self::choose::{Purpose, choose};
 use self::engine::{Compute, Workshop};
+use self::intervention::Plan;
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::InCoordinates;
 use self::transformer::residual::Residual;
@@ -77,20 +80,22 @@ pub struct Model {
     training: Arc<dyn Compute>,
     /// The same engine, unless only dropout keeps another one from computing the model.
     evaluation: Arc<dyn Compute>,
+    plan: Arc<Plan>,
 }
 
 /// The chosen engine, without any buffers yet.
-fn engine(kind: &Kind, choice: &Choice, level: Level) -> Arc<dyn Compute> {
+fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Compute> {
     match (kind, choice.engine) {
         (Kind::Minimal(shape), _) => {
-            Arc::new(Workshop::new(MinimalEngine::new(shape.clone(), level)))
+            let engine = MinimalEngine::new(shape.clone(), level, plan);
+            Arc::new(Workshop::new(engine))
         }
         (Kind::Transformer(shape), Kernel::Coordinates) => {
-            let engine = InCoordinates::new(shape.clone(), choice, level);
+            let engine = InCoordinates::new(shape.clone(), choice, level, plan);
             Arc::new(Workshop::new(engine))
         }
         (Kind::Transformer(shape), _) => {
-            let engine = Residual::new(shape.clone(), choice, level);
+            let engine = Residual::new(shape.clone(), choice, level, plan);
             Arc::new(Workshop::new(engine))
         }
     }
@@ -135,16 +140,74 @@ impl Model {
                 Kind::Minimal(Arc::new(Minimal::new(spec, states, length)))
             }
         };
-        let choice = choose(&kind, Purpose::Training);
-        Ok(Self::built(spec.clone(), kind, choice, Level::detect()))
+        let plan = Arc::default();
+        let choice = choose(&kind, Purpose::Training, &plan);
+        Ok(Self::built(
+            spec.clone(),
+            kind,
+            choice,
+            Level::detect(),
+            plan,
+        ))
+    }
+
+    /// The same model under interventions, in place of those that it may have.
+    ///
+    /// # Errors
+    ///
+    /// If an intervention is about a part that the model does not have, puts something there that cannot be, or
+    /// contradicts another one.
+    pub fn with(&self, interventions: &[Intervention]) -> Result<Self, Invalid> {
+        let plan = match &self.kind {
+            Kind::Transformer(shape) => Plan::new(shape, interventions)?,
+            Kind::Minimal(shape) => shape.plan(interventions)?,
+        };
+        let plan = Arc::new(plan);
+        let (spec, kind) = (self.spec.clone(), self.kind.clone());
+        let choice = choose(&kind, Purpose::Training, &plan);
+        Ok(Self::built(spec, kind, choice, self.level, plan))
+    }
+
+    /// The sites of interventions that a name stands for, and what kind of place it is.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such place; the error lists those that exist.
+    pub fn sites(&self, name: &str) -> Result<(Place, Vec<Site>), Invalid> {
+        match &self.kind {
+            Kind::Transformer(shape) => shape.sites(name),
+            Kind::Minimal(_) => Ok((Place::Patterns, Minimal::sites(name)?)),
+        }
+    }
+
+    /// The reader of the stream with that name.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such reader; the error lists those that exist.
+    pub fn reader(&self, name: &str) -> Result<Reader, Invalid> {
+        match &self.kind {
+            Kind::Transformer(shape) => shape.reader(name),
+            Kind::Minimal(_) => Err(Invalid::new(
+                "to",
+                format!("\"{name}\""),
+                "nothing: the minimal model has no stream that parts read",
+            )),
+        }
+    }
+
+    /// The interventions that it is under.
+    pub fn interventions(&self) -> &[Intervention] {
+        &self.plan.all
     }
 
     /// The model with the given engine and instruction level.
-    fn built(spec: ModelSpec, kind: Kind, choice: Choice, level: Level) -> Self {
-        let training = engine(&kind, &choice, level);
+    fn built(spec: ModelSpec, kind: Kind, choice: Choice, level: Level, plan: Arc<Plan>) -> Self {
+        let training = engine(&kind, &choice, level, &plan);
         let evaluation = match &kind {
             Kind::Transformer(shape) if shape.dropout.any() => {
-                engine(&kind, &choose(&kind, Purpose::Evaluation), level)
+                let choice = choose(&kind, Purpose::Evaluation, &plan);
+                engine(&kind, &choice, level, &plan)
             }
             _ => training.clone(),
         };
@@ -155,6 +218,7 @@ impl Model {
             level,
             training,
             evaluation,
+            plan,
         }
     }
 
@@ -163,7 +227,8 @@ impl Model {
     pub(crate) fn at_all_levels(&self) -> Vec<Self> {
         let at = |level| {
             let (spec, kind, choice) = (&self.spec, &self.kind, &self.choice);
-            Self::built(spec.clone(), kind.clone(), choice.clone(), level)
+            let plan = self.plan.clone();
+            Self::built(spec.clone(), kind.clone(), choice.clone(), level, plan)
         };
         Level::all().into_iter().map(at).collect()
     }
@@ -173,7 +238,7 @@ impl Model {
     #[cfg(test)]
     pub(crate) fn in_residual_stream(&self) -> Self {
         let (spec, kind) = (self.spec.clone(), self.kind.clone());
-        Self::built(spec, kind, Choice::plain(), self.level)
+        Self::built(spec, kind, Choice::plain(), self.level, self.plan.clone())
     }
 
     /// The engine and kernels that train it.
@@ -183,7 +248,7 @@ impl Model {
 
     /// The rules by which they were chosen, each once.
     pub fn reasons(&self) -> Vec<&'static Rule> {
-        choose::reasons(&self.kind)
+        choose::reasons(&self.kind, &self.plan)
     }
 
     /// Its kind, with its shape.
@@ -241,6 +306,12 @@ impl Model {
     pub fn prepared_bytes(&self) -> f64 {
         let evaluation = self.evaluation.prepared_bytes();
         self.training.prepared_bytes().max(evaluation)
+    }
+
+    /// Whether interventions need the other sequences of a batch: for means over it, or for what replaces an
+    /// activation. A sequence alone cannot be computed then.
+    pub fn needs_batch(&self) -> bool {
+        self.plan.has_means() || self.plan.needs_others()
     }
 
     /// Whether training drops anything: whether a gradient needs keys.

@@ -1,6 +1,7 @@
 //! Models of every architecture, with weights and sequences to try them on.
 
 mod activations;
+mod interventions;
 mod models;
 mod twin;
 

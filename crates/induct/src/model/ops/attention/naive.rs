@@ -11,11 +11,17 @@ pub struct Naive {
     values: Matrix,
     positions: Matrix,
     /// What dropout multiplies the pattern with, [rows, rows]; ones without.
-    mask: Matrix,
+    pub mask: Matrix,
     /// Before the softmax, [rows, rows].
     pub attn_scores: Matrix,
     /// After it.
     pub attn_pattern: Matrix,
+    /// Whether the pattern is given, so that no gradient flows into it.
+    given: bool,
+    /// The uniform part of the pattern, 1 / (i + 1), where values get no gradient through it; else zero.
+    apart: Matrix,
+    /// What that part adds to the output, [rows, m].
+    pub added: Matrix,
 }
 
 /// Gradients of a naive head's inputs.
@@ -61,6 +67,42 @@ impl Naive {
             mask: Matrix::from_fn(rows, rows, |_, _| 1.0),
             attn_scores,
             attn_pattern,
+            given: false,
+            apart: Matrix::zeros(rows, rows),
+            added: Matrix::zeros(rows, size),
+        }
+    }
+
+    /// The same head with a given pattern, from which nothing is dropped.
+    pub fn given(self, attn_pattern: Matrix) -> Self {
+        let mask = Matrix::from_fn(attn_pattern.rows, attn_pattern.cols, |_, _| 1.0);
+        Self {
+            attn_pattern,
+            mask,
+            given: true,
+            ..self
+        }
+    }
+
+    /// The same head with its own pattern, into which no gradient flows.
+    pub fn stopped(self) -> Self {
+        Self {
+            given: true,
+            ..self
+        }
+    }
+
+    /// The same head, whose values get no gradient through the uniform part of its pattern. That part adds
+    /// `added` to the output; what it does add, if none is given.
+    pub fn apart(self, added: Option<Matrix>) -> Self {
+        let rows = self.queries.rows;
+        let share = |i: usize, j: usize| if j <= i { 1.0 / (i + 1) as f64 } else { 0.0 };
+        let apart = Matrix::from_fn(rows, rows, share);
+        let added = added.unwrap_or_else(|| apart.times(&self.values));
+        Self {
+            apart,
+            added,
+            ..self
         }
     }
 
@@ -69,14 +111,17 @@ impl Naive {
         Self { mask, ..self }
     }
 
-    /// m_ij p_ij
+    /// m_ij p_ij, without what is apart
     fn masked_pattern(&self) -> Matrix {
-        self.attn_pattern.each_times(&self.mask)
+        let masked = self.attn_pattern.each_times(&self.mask);
+        Matrix::from_fn(masked.rows, masked.cols, |i, j| {
+            masked[(i, j)] - self.apart[(i, j)]
+        })
     }
 
     /// out_i = Σ_j m_ij p_ij u_j
     pub fn output(&self) -> Matrix {
-        self.masked_pattern().times(&self.values)
+        self.masked_pattern().times(&self.values).plus(&self.added)
     }
 
     /// Gradients of the inputs, given that of the output.
@@ -86,7 +131,10 @@ impl Naive {
         let d_pattern = d_out
             .times(&self.values.transposed())
             .each_times(&self.mask);
-        let d_scores = naive_softmax_backward(&self.attn_pattern, &d_pattern);
+        let d_scores = match self.given {
+            true => Matrix::zeros(rows, rows),
+            false => naive_softmax_backward(&self.attn_pattern, &d_pattern),
+        };
         let mut queries = Matrix::zeros(rows, size);
         let mut keys = Matrix::zeros(rows, size);
         let mut positions = Matrix::zeros(self.positions.rows, self.positions.cols);

@@ -14,6 +14,7 @@ use super::scratch::{HeadRows, LayerScratch, Scratch};
 use super::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane};
 use crate::model::engine::{LogitBuffers, LossRows};
+use crate::model::ops::attention::clamped;
 
 impl Coordinates {
     /// Writes the logits of the positions from `first` on into their rows of `logits` ([rows, k]).
@@ -124,6 +125,12 @@ impl Coordinates {
             symbols, layers, ..
         } = work;
         one_hot::read(self.level, inputs, symbols, &mut layers[0].y);
+        for (plan, layer) in self.layers.iter().zip(layers.iter_mut()) {
+            for (places, head) in plan.heads.iter().zip(&mut layer.heads) {
+                let given = &mut head.given;
+                places.change.read(self.level, inputs, self.length, given);
+            }
+        }
         for l in 0..self.layers.len() - 1 {
             self.turn_to(tables, l, work);
             self.forward_layer(tables, l, 0..inputs.len(), work);
@@ -161,18 +168,26 @@ impl Coordinates {
         } = &mut done[l];
         let y = norm.as_ref().map_or(&*stream, |norm| &norm.z);
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-            let key = self.key(tables, l, h);
+            let (key, change) = (self.key(tables, l, h), places.change);
+            if change.silent {
+                continue;
+            }
+            if let Some(table) = change.table(&head.given, self.length) {
+                clamped::forward(self.level, table, rows.clone(), m, y, &mut head.c);
+                continue;
+            }
             if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
                 let (factors, c) = (&tables.factors[h], &mut head.c);
                 one_hot::forward(self.level, self.meets, factors, symbols, rows.end, work, c);
-                continue;
+            } else {
+                let qk = &tables.data[places.qk.clone()];
+                let part = rows.start * m..rows.end * m;
+                affine(self.level, &y[part.clone()], qk, (m, m), &mut head.w[part]);
+                for group in groups(rows.clone(), plan.group_size()) {
+                    self.forward_group(key, tables, places, y, head, group);
+                }
             }
-            let qk = &tables.data[places.qk.clone()];
-            let part = rows.start * m..rows.end * m;
-            affine(self.level, &y[part.clone()], qk, (m, m), &mut head.w[part]);
-            for group in groups(rows.clone(), plan.group_size()) {
-                self.forward_group(key, tables, places, y, head, group);
-            }
+            change.leave_means(self.level, rows.clone(), m, y, head);
         }
         // y′ = [y, c¹ … c^H]; the output of the last layer stays where it is, unless a norm follows.
         let (next, norm) = match (rest.first_mut(), last) {
@@ -261,7 +276,18 @@ impl Coordinates {
         };
         let part = rows.start * m..rows.end * m;
         for (h, (places, head)) in plan.heads.iter().zip(heads.iter_mut()).enumerate() {
-            let key = self.key(tables, l, h);
+            let (key, change) = (self.key(tables, l, h), places.change);
+            if change.stopped {
+                continue;
+            }
+            if let Some(table) = change.table(&head.given, self.length) {
+                // All coordinates of the first layer are data.
+                if l > 0 {
+                    clamped::backward(self.level, table, rows.clone(), m, &head.dc, dy);
+                }
+                continue;
+            }
+            change.leave_means_backward(self.level, rows.clone(), m, head, dy);
             let d_positions = &mut grads[places.positions.clone()];
             if let (true, Some(work)) = (key.bounded, &mut head.convolution) {
                 let (factors, c, dc) = (&tables.factors[h], &head.c, &head.dc);

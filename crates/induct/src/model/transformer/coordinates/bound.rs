@@ -97,8 +97,9 @@ mod tests {
             let shape = Arc::new(shape.as_ref().clone());
             let plan = Coordinates::new(
                 &shape,
-                &choose(model.kind(), Purpose::Training),
+                &choose(model.kind(), Purpose::Training, &Default::default()),
                 Level::detect(),
+                &Default::default(),
             );
             let mut tables = plan.tables(shape.width);
             for scale in [0.02, 0.2, 0.5, 1.0] {

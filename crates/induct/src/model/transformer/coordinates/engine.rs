@@ -6,6 +6,7 @@ use super::{Coordinates, Scratch, Tables};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::Choice;
 use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
+use crate::model::intervention::Plan;
 use crate::model::ops::attention::AttnProbe;
 use crate::model::transformer::Transformer;
 
@@ -18,8 +19,8 @@ pub(in crate::model) struct InCoordinates {
 
 impl InCoordinates {
     /// The engine for `shape`, with the chosen kernels.
-    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level) -> Self {
-        let plan = Coordinates::new(&shape, choice, level);
+    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Plan) -> Self {
+        let plan = Coordinates::new(&shape, choice, level, plan);
         Self { shape, plan }
     }
 }

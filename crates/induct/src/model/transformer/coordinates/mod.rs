@@ -36,6 +36,7 @@ mod basis;
 mod block;
 mod bound;
 mod by_row;
+mod changed;
 mod dense;
 mod engine;
 mod head;
@@ -50,15 +51,18 @@ mod tables;
 
 use std::ops::Range;
 
+use self::changed::{Change, Edges};
 use self::norm::NormPlan;
 use super::Transformer;
 use crate::lanes::{LANES, Level};
 use crate::model::choose::{Choice, Kernel};
+use crate::model::intervention::Plan;
 use crate::model::ops::attention::EXPONENTIAL;
 use crate::model::ops::attention::RelativeTerm;
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::convolution::PAD;
 
+pub(in crate::model) use changed::takes;
 pub(in crate::model) use engine::InCoordinates;
 pub use scratch::Scratch;
 pub use tables::Tables;
@@ -85,6 +89,8 @@ pub struct Coordinates {
     output: Range<usize>,
     /// Length of all tables together.
     size: usize,
+    /// What single readers do not see, by interventions.
+    edges: Edges,
 }
 
 /// Whether positions meet the key or the query.
@@ -147,11 +153,13 @@ struct HeadPlan {
     positions: Range<usize>,
     /// `[1 + m]`: the part of a score that does not depend on j; only needed for recorded scores.
     constant: Range<usize>,
+    /// What interventions do to it.
+    change: Change,
 }
 
 impl Coordinates {
-    /// The plan for the layers of `shape` that are in coordinates.
-    pub fn new(shape: &Transformer, choice: &Choice, level: Level) -> Self {
+    /// The plan for the layers of `shape` that are in coordinates, under interventions that [`changed`] can make.
+    pub fn new(shape: &Transformer, choice: &Choice, level: Level, plan: &Plan) -> Self {
         let mut size = 0;
         let mut take = |length: usize| {
             size += length;
@@ -167,7 +175,8 @@ impl Coordinates {
         {
             let norm = layer.norm.as_ref().filter(|_| l > 0);
             let norm = norm.map(|_| NormPlan::new(stream, &mut take));
-            let heads = (0..layer.heads).map(|_| HeadPlan {
+            let heads = (0..layer.heads).map(|h| HeadPlan {
+                change: Change::of(plan, l, h),
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
                 constant: take(1 + m),
@@ -202,6 +211,7 @@ impl Coordinates {
             outputs,
             output,
             size,
+            edges: Edges::of(plan),
         }
     }
 
@@ -289,6 +299,11 @@ impl Coordinates {
             };
             let stream = plan.stream as f64;
             total += 2.0 * t * stream + heads * (4.0 * t * m + group(m) + convolution);
+            total += plan
+                .heads
+                .iter()
+                .map(|head| head.change.work_len(t, m))
+                .sum::<f64>();
             if plan.norm.is_some() {
                 total += t * (2.0 * m + 1.0);
             }

@@ -4,7 +4,7 @@ use super::rows::affine;
 use super::scratch::Scratch;
 use super::{Coordinates, Tables};
 use crate::lanes::Lane;
-use crate::model::ops::attention::{AttnProbe, fast};
+use crate::model::ops::attention::{AttnProbe, AttnRow, clamped, fast};
 
 impl Coordinates {
     /// Shows what the last forward of `rows` rows did: the pattern, and scores including the
@@ -19,7 +19,11 @@ impl Coordinates {
         for (l, (plan, layer)) in self.layers.iter().zip(&work.layers).enumerate() {
             let (m, y) = (plan.m, layer.read());
             let mut w = vec![Lane::ZERO; rows * m];
-            for (h, places) in plan.heads.iter().enumerate() {
+            for (h, (places, head)) in plan.heads.iter().zip(&layer.heads).enumerate() {
+                if let Some(table) = places.change.table(&head.given, self.length) {
+                    clamped::show(self.level, table, rows, (l, h), probe);
+                    continue;
+                }
                 // The first layer's convolutions do not keep it.
                 let qk = &tables.data[places.qk.clone()];
                 affine(self.level, &y[..rows * m], qk, (m, m), &mut w);
@@ -37,7 +41,17 @@ impl Coordinates {
                     &w,
                     &tables.data[places.positions.clone()],
                 );
-                fast::show(self.level, &inputs, rows, (l, h), cancels, probe);
+                let see = &mut |row: AttnRow| match places.change.uniform_share(row.position) {
+                    None => probe(row),
+                    Some(share) => {
+                        let left: Vec<Lane> = row.attn_pattern.iter().map(|&p| p - share).collect();
+                        probe(AttnRow {
+                            attn_pattern: &left,
+                            ..row
+                        });
+                    }
+                };
+                fast::show(self.level, &inputs, rows, (l, h), cancels, see);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Buffers for a forward and a backward over one block, in coordinates.
 
 use super::norm::NormScratch;
-use super::{Coordinates, LayerPlan, by_row, narrow, one_hot};
+use super::{Coordinates, HeadPlan, LayerPlan, by_row, narrow, one_hot};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
 use crate::model::ops::attention::fast;
@@ -53,6 +53,8 @@ pub(super) struct HeadScratch {
     pub(super) group: HeadRows,
     /// Of the first layer.
     pub(super) convolution: Option<one_hot::OneHotScratch>,
+    /// What interventions on its pattern need.
+    pub(super) given: Vec<Lane>,
 }
 
 /// The rows that a head is working on.
@@ -78,7 +80,8 @@ impl Coordinates {
     /// Scratch buffers for a forward and a backward over one block.
     pub fn work(&self) -> Scratch {
         let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
-        let head = |plan: &LayerPlan, m: usize| HeadScratch {
+        let head = |plan: &LayerPlan, own: &HeadPlan, m: usize| HeadScratch {
+            given: own.change.buffer(self.length, m),
             w: lanes(m),
             c: lanes(m),
             dw: lanes(m),
@@ -98,7 +101,9 @@ impl Coordinates {
                 .norm
                 .as_ref()
                 .map(|norm| NormScratch::new(norm, self.length)),
-            heads: plan.heads.iter().map(|_| head(plan, plan.m)).collect(),
+            heads: (plan.heads.iter())
+                .map(|own| head(plan, own, plan.m))
+                .collect(),
         };
         Scratch {
             symbols: Planes::new(self.length, self.states, Lane::ZERO),

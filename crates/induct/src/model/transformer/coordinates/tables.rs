@@ -1,15 +1,18 @@
 //! The parameters in coordinates, and the way back for gradients: small dense products, once per step.
 
+use std::borrow::Cow;
 use std::f32::consts::LOG2_E;
 
 use super::basis::NormedBasis;
 use super::by_row::Lags;
+use super::changed::Shares;
 use super::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
 };
 use super::one_hot::Factors;
 use super::{Coordinates, Meets};
 use crate::model::choose::BOUNDED;
+use crate::model::intervention::{Reader, Source};
 use crate::model::transformer::Transformer;
 
 /// One set of parameters in coordinates, with buffers for the way back.
@@ -31,6 +34,8 @@ pub struct Tables {
     pub(super) lags: Vec<Lags>,
     /// What their averages say about every symbol but the first, relative to the first: [m, k−1] each.
     pub(super) ov: Vec<Vec<f32>>,
+    /// What sources that some reader does not see add to the constant.
+    pub(super) shares: Shares,
     /// Gradients of `bases` and `projected`.
     pub(super) d_bases: Vec<Vec<f32>>,
     d_projected: Vec<Projected>,
@@ -61,6 +66,7 @@ impl Coordinates {
             })
             .collect();
         Tables {
+            shares: Shares::default(),
             data: vec![0.0; self.size],
             d_bases: bases.clone(),
             bases,
@@ -101,9 +107,16 @@ impl Coordinates {
                 .zip(first.iter())
                 .for_each(|(x, x0)| *x -= x0);
         }
+        tables.keep_embed(self, d);
         for l in 0..self.layers.len() {
             self.prepare_layer(shape, params, l, tables);
         }
+        self.hide(
+            Reader::Logits,
+            &mut tables.shares,
+            d,
+            &mut tables.bases[top],
+        );
         let bounded = tables.bounded[top - 1].iter();
         for (((m, places), lags), &bounded) in
             self.heads_by_row().zip(&mut tables.lags).zip(bounded)
@@ -147,16 +160,17 @@ impl Coordinates {
         let read = tables.normed[l].as_ref().map_or(a, |normed| &normed.basis);
         let basis = &mut tables.projected[l];
         let projections = [
-            (&layer.w_q, &mut basis.q),
-            (&layer.w_k, &mut basis.k),
-            (&layer.w_v, &mut basis.v),
+            (Reader::Queries(l), &layer.w_q, &mut basis.q),
+            (Reader::Keys(l), &layer.w_k, &mut basis.k),
+            (Reader::Values(l), &layer.w_v, &mut basis.v),
         ];
-        for (weight, projected) in projections {
+        for (reader, weight, projected) in projections {
             projected.fill(0.0);
             let w = View::new(&params[weight.clone()], d);
+            let read = self.seen_by(reader, &mut tables.shares, d, read);
             add_product(
                 ViewMut::new(projected, d, 0),
-                View::new(read, d),
+                View::new(&read, d),
                 w,
                 (1 + m, d, d),
                 1.0,
@@ -195,7 +209,7 @@ impl Coordinates {
                 }
                 None => self.bound(plan, places, &tables.data),
             };
-            let bounded = bound < BOUNDED;
+            let bounded = bound * self.signed(l) < BOUNDED;
             tables.bounded[l][h] = bounded;
             if l == 0 && bounded {
                 let (qk, positions) = (
@@ -205,21 +219,39 @@ impl Coordinates {
                 tables.factors[h].fill(qk, positions);
             }
             // A′: the head's constant is added to row 0, its averages get rows of their own.
+            if places.change.silent {
+                continue;
+            }
+            let source = Source::Head { layer: l, head: h };
+            let watched = self.is_watched(source);
+            let before = watched.then(|| next[..d].to_vec());
             let rows = (1 + plan.stream + m * h) * d;
             match &layer.w_o {
                 Some(w_o) => {
                     let w = View::new(&params[w_o.clone()], d).from(column, 0);
-                    add_product(ViewMut::new(next, d, 0), v, w, (1, size, d), 1.0);
+                    if places.change.adds_constant() {
+                        add_product(ViewMut::new(next, d, 0), v, w, (1, size, d), 1.0);
+                    }
                     let own = ViewMut::new(next, d, rows);
                     add_product(own, v.from(1, 0), w, (m, size, d), 1.0);
                 }
                 None => {
-                    next[..d]
-                        .iter_mut()
-                        .zip(&basis.v[..d])
-                        .for_each(|(x, v0)| *x += v0);
+                    if places.change.adds_constant() {
+                        next[..d]
+                            .iter_mut()
+                            .zip(&basis.v[..d])
+                            .for_each(|(x, v0)| *x += v0);
+                    }
                     next[rows..].copy_from_slice(&basis.v[d..]);
                 }
+            }
+            if let Some(before) = before {
+                let share: Vec<f32> = next
+                    .iter()
+                    .zip(before)
+                    .map(|(x, before)| x - before)
+                    .collect();
+                tables.shares.set(source, &share);
             }
         }
     }
@@ -234,6 +266,7 @@ impl Coordinates {
         grads: &mut [f32],
     ) {
         let (d, states, top) = (shape.width, self.states, self.layers.len());
+        tables.shares.begin();
         let d_output = &d_tables[self.output.clone()];
         if self.ends_in_stream(shape) {
             tables.d_bases[top].copy_from_slice(d_output);
@@ -263,6 +296,12 @@ impl Coordinates {
                 self.pull_back_norm(params, top, &shape.final_norm, tables, d_tables, grads);
             }
         }
+        self.hide_backward(
+            Reader::Logits,
+            &mut tables.shares,
+            d,
+            &mut tables.d_bases[top],
+        );
         for l in (0..top).rev() {
             self.pull_back_layer(shape, params, l, tables, d_tables, grads);
         }
@@ -272,6 +311,7 @@ impl Coordinates {
             *sum += part;
         }
         let first = &mut d_embed[..d];
+        tables.shares.withhold(Source::Embed, first);
         for row in tables.d_bases[0].chunks_exact(d).skip(1) {
             first.iter_mut().zip(row).for_each(|(x0, x)| *x0 -= x);
         }
@@ -340,11 +380,21 @@ impl Coordinates {
             // A′₀ += A_V,₀ W_O, A′_own = A_V,₁… W_O
             let rows = 1 + plan.stream + m * h;
             let d_rows = View::new(d_next, d).from(rows, 0);
+            if places.change.stopped {
+                continue;
+            }
+            let source = Source::Head { layer: l, head: h };
+            let mut d_constant = Cow::Borrowed(&d_next[..d]);
+            if !places.change.adds_constant() {
+                d_constant.to_mut().fill(0.0);
+            } else if self.is_watched(source) {
+                tables.shares.withhold(source, d_constant.to_mut());
+            }
             match &layer.w_o {
                 Some(w_o) => {
                     let w = View::new(&params[w_o.clone()], d).from(column, 0);
                     let v = views(&basis.v, column);
-                    let d_next = View::new(d_next, d);
+                    let d_next = View::new(&d_constant, d);
                     let d_first = ViewMut::new(d_v, d, column);
                     add_product_with_transposed(self.level, d_first, d_next, w, (1, d, size), 1.0);
                     let d_rest = ViewMut::new(d_v, d, d + column);
@@ -356,7 +406,7 @@ impl Coordinates {
                     add_transposed_product(d_w, v.from(1, 0), d_rows, (size, m, d), 1.0);
                 }
                 None => {
-                    d_v[..d].copy_from_slice(&d_next[..d]);
+                    d_v[..d].copy_from_slice(&d_constant);
                     d_v[d..].copy_from_slice(&d_rows.data[..m * d]);
                 }
             }
@@ -370,21 +420,31 @@ impl Coordinates {
             }
             None => (&tables.bases[l], d_a),
         };
-        let read = View::new(read, d);
-        for (place, d_projected) in [(&layer.w_q, d_q), (&layer.w_k, d_k), (&layer.w_v, d_v)] {
+        let projections = [
+            (Reader::Queries(l), &layer.w_q, d_q),
+            (Reader::Keys(l), &layer.w_k, d_k),
+            (Reader::Values(l), &layer.w_v, d_v),
+        ];
+        for (reader, place, d_projected) in projections {
             let d_projected = View::new(d_projected, d);
             let w = View::new(&params[place.clone()], d);
-            let sizes = (1 + m, d, d);
-            add_product_with_transposed(
-                self.level,
-                ViewMut::new(d_read, d, 0),
-                d_projected,
-                w,
-                sizes,
-                1.0,
-            );
+            let (sizes, shares) = ((1 + m, d, d), &mut tables.shares);
+            let own = self.seen_by(reader, shares, d, read);
             let d_w = ViewMut::new(grads, d, place.start);
-            add_transposed_product(d_w, read, d_projected, (d, 1 + m, d), 1.0);
+            add_transposed_product(d_w, View::new(&own, d), d_projected, (d, 1 + m, d), 1.0);
+            if self.edges.none(reader) {
+                let d_read = ViewMut::new(d_read, d, 0);
+                add_product_with_transposed(self.level, d_read, d_projected, w, sizes, 1.0);
+                continue;
+            }
+            let mut d_own = vec![0.0; d_read.len()];
+            let d_into = ViewMut::new(&mut d_own, d, 0);
+            add_product_with_transposed(self.level, d_into, d_projected, w, sizes, 1.0);
+            self.hide_backward(reader, shares, d, &mut d_own);
+            d_read
+                .iter_mut()
+                .zip(d_own)
+                .for_each(|(sum, part)| *sum += part);
         }
         self.pull_back_norm(params, l, &layer.norm, tables, d_tables, grads);
     }

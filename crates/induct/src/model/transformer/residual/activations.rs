@@ -8,6 +8,7 @@ use crate::lanes::{Lane, Level};
 use crate::model::Array;
 use crate::model::choose::Choice;
 use crate::model::engine::Engine;
+use crate::model::intervention::{Plan, Source};
 use crate::model::ops::attention::AttnRow;
 use crate::model::transformer::{MLP_FACTOR, Transformer};
 
@@ -15,11 +16,12 @@ use crate::model::transformer::{MLP_FACTOR, Transformer};
 pub(in crate::model) fn activations(
     shape: Arc<Transformer>,
     level: Level,
+    plan: &Arc<Plan>,
     params: &[f32],
     tokens: &[u8],
 ) -> Vec<(String, Array)> {
     let (t, d, k) = (tokens.len(), shape.width, shape.states);
-    let engine = Residual::new(shape.clone(), &Choice::plain(), level);
+    let engine = Residual::new(shape.clone(), &Choice::plain(), level, plan);
     let (mut weights, mut scratch) = (engine.prepared(), engine.scratch());
     engine.prepare(params, &mut weights);
     let mut logits = vec![Lane::ZERO; t * k];
@@ -58,7 +60,14 @@ pub(in crate::model) fn activations(
         );
         let mixed = of_first_lane(&saved.mixed[..t * d]);
         let w_o = layer.w_o.clone().map(|place| &params[place]);
-        let out = (0..heads).flat_map(|h| head_out(&mixed, w_o, (h, heads), d));
+        let instead = |source| {
+            let seen = engine.pass(&weights).seen_instead(source, t, &scratch);
+            seen.map(|lanes| of_first_lane(&lanes))
+        };
+        let out = (0..heads).flat_map(|h| {
+            let source = Source::Head { layer: l, head: h };
+            instead(source).unwrap_or_else(|| head_out(&mixed, w_o, (h, heads), d))
+        });
         put("head_out", Array::new(&[heads, t, d], out.collect()));
         if let Some(mlp) = &layer.mlp {
             let active = of_first_lane(&saved.active[..t * MLP_FACTOR * d]);
@@ -68,7 +77,8 @@ pub(in crate::model) fn activations(
                 add_product(row, w, &mut out);
                 out
             });
-            put("mlp_out", Array::new(&[t, d], out.collect()));
+            let out = instead(Source::Mlp { layer: l }).unwrap_or_else(|| out.collect());
+            put("mlp_out", Array::new(&[t, d], out));
         }
         let above = scratch
             .layers

@@ -28,11 +28,13 @@ impl Pass<'_> {
             }
         }
         self.drop_rows(Place::Embedding, 0..inputs.len(), h);
+        self.write_embed(inputs.len(), work);
     }
 
     /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
     pub(super) fn embed_backward(self, rows: usize, work: &mut Scratch, grads: &mut [f32]) {
         let (k, d) = (self.shape.states, self.shape.width);
+        self.write_embed_backward(rows, work);
         let (symbols, dh) = (
             &work.symbols[..rows * k],
             &mut work.slopes.resid[..rows * d],

@@ -10,6 +10,7 @@ use super::scratch::Scratch;
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::{Choice, Kernel};
 use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
+use crate::model::intervention::Plan;
 use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::attention::{AttnProbe, EXPONENTIAL, RelativeTerm};
 use crate::model::transformer::coordinates::{Coordinates, Tables};
@@ -20,6 +21,8 @@ use crate::model::transformer::{MLP_FACTOR, Transformer};
 pub(in crate::model) struct Residual {
     pub(super) shape: Arc<Transformer>,
     pub(super) first: First,
+    /// Interventions, if there are any.
+    pub(super) plan: Option<Arc<Plan>>,
     level: Level,
 }
 
@@ -37,10 +40,10 @@ pub(super) enum First {
 
 impl Residual {
     /// The engine for `shape`, with the chosen kernels.
-    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level) -> Self {
+    pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Self {
         let first = match choice.first {
             Kernel::FirstInCoordinates => {
-                First::Coordinates(Coordinates::new(&shape, choice, level))
+                First::Coordinates(Coordinates::new(&shape, choice, level, plan))
             }
             Kernel::FirstByPlaces => First::Placed(Placed::new(&shape)),
             _ => First::Plain,
@@ -48,6 +51,7 @@ impl Residual {
         Self {
             shape,
             first,
+            plan: (!plan.is_empty()).then(|| plan.clone()),
             level,
         }
     }
@@ -82,6 +86,9 @@ impl Residual {
 pub struct Weights {
     params: Vec<f32>,
     first: FirstTables,
+    /// Of interventions: means over the batch, [t, d] by slot, and the other weights that they name.
+    means: Vec<Vec<f32>>,
+    others: Vec<Vec<f32>>,
 }
 
 /// What the first layer's attention uses.
@@ -94,7 +101,7 @@ enum FirstTables {
 
 impl Residual {
     /// What runs over blocks.
-    fn pass<'a>(&'a self, weights: &'a Weights) -> Pass<'a> {
+    pub(super) fn pass<'a>(&'a self, weights: &'a Weights) -> Pass<'a> {
         let (mut placed, mut below) = (None, None);
         match (&self.first, &weights.first) {
             (First::Placed(plan), FirstTables::Placed(tables)) if tables.bounded => {
@@ -111,6 +118,9 @@ impl Residual {
             placed,
             below,
             dropout: None,
+            plan: self.plan.as_deref(),
+            means: &weights.means,
+            others: &weights.others,
             level: self.level,
         }
     }
@@ -129,7 +139,17 @@ impl Engine for Residual {
     }
 
     fn prepared(&self) -> Weights {
+        let stream = self.shape.length * self.shape.width;
+        let plan = self.plan.as_deref();
+        let others = plan.map_or(&[][..], |plan| &plan.others).iter();
+        let others = others.map(|weights| {
+            let mut weights = weights.to_vec();
+            self.scale(&mut weights);
+            weights
+        });
         Weights {
+            means: vec![vec![0.0; stream]; plan.map_or(0, |plan| plan.written.len())],
+            others: others.collect(),
             params: vec![0.0; self.shape.layout.len()],
             first: match &self.first {
                 First::Plain => FirstTables::Plain,
@@ -180,6 +200,31 @@ impl Engine for Residual {
         let mut pass = self.pass(weights);
         pass.dropout = dropout;
         pass.gradient(inputs, scratch, logits, loss, grads);
+    }
+
+    fn means_len(&self) -> usize {
+        let plan = self.plan.as_ref().filter(|plan| plan.has_means());
+        plan.map_or(0, |plan| {
+            plan.written.len() * self.shape.length * self.shape.width
+        })
+    }
+
+    fn add_written(
+        &self,
+        weights: &Weights,
+        inputs: &[[u8; LANES]],
+        used: usize,
+        scratch: &mut Scratch,
+        sums: &mut [f64],
+    ) {
+        self.pass(weights).add_written(inputs, used, scratch, sums);
+    }
+
+    fn set_means(&self, means: &[f32], weights: &mut Weights) {
+        let size = self.shape.length * self.shape.width;
+        for (own, means) in weights.means.iter_mut().zip(means.chunks_exact(size)) {
+            own.copy_from_slice(means);
+        }
     }
 
     fn gradient_len(&self) -> usize {
@@ -267,12 +312,21 @@ impl Engine for Residual {
             true => heads * GROUP as f64 * (t + 1.0) + GROUP as f64 * d,
             false => 0.0,
         };
-        streams
+        let plain = streams
             + hidden
             + dropped
             + t * k * (1.0 + self.shape.layers[0].heads as f64)
             + heads * group
-            + first
+            + first;
+        match &self.plan {
+            None => plain,
+            Some(plan) => {
+                // Another forward, what replaces activations, and the streams of readers.
+                let readers = 3.0 * plan.at_reader.len() as f64 + 2.0 * plan.watched().len() as f64;
+                let streams = (readers + plan.written.len() as f64 + 6.0) * (t * d + 2.0 * t);
+                2.0 * plain + t * k + streams + plan.patterns.len() as f64 * t * (t + d)
+            }
+        }
     }
 
     fn multiplications(&self) -> usize {

@@ -6,13 +6,14 @@ use super::dropout::Place;
 use super::embed::{set_to_sums, sums_backward};
 use super::norm::Normed;
 use super::placed::Placed;
-use super::scratch::{Scratch, Slopes};
+use super::scratch::Scratch;
 use super::{How, Pass};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::engine::BlockGradient;
+use crate::model::intervention::Reader;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
-use crate::model::ops::attention::placed;
+use crate::model::ops::attention::{clamped, placed};
 use crate::model::ops::{gelu, linear, relu};
 use crate::model::spec::Activation;
 use crate::model::transformer::MLP_FACTOR;
@@ -56,13 +57,13 @@ impl Read {
 
 impl<'a> Pass<'a> {
     /// Where head `h` of layer `l` is in buffers [heads, t, d / heads].
-    fn place(self, l: usize, h: usize) -> Range<usize> {
+    pub(super) fn place(self, l: usize, h: usize) -> Range<usize> {
         let size = self.shape.length * self.shape.width / self.shape.layers[l].heads;
         h * size..(h + 1) * size
     }
 
     /// The columns of head `h` of layer `l` in a row of all heads.
-    fn columns(self, l: usize, h: usize) -> Columns {
+    pub(super) fn columns(self, l: usize, h: usize) -> Columns {
         let size = self.shape.width / self.shape.layers[l].heads;
         Columns {
             stride: self.shape.width,
@@ -167,12 +168,19 @@ impl<'a> Pass<'a> {
             set_to_sums(self.level, &tables.values, (k, d), symbols, values);
             return;
         }
-        let source = self.normed(&layer.norm, input, normed, 0..rows * d);
-        for (weight, target) in [
-            (&layer.w_q, queries),
-            (&layer.w_k, keys),
-            (&layer.w_v, values),
+        let common = self.normed(&layer.norm, input, normed, 0..rows * d);
+        for (reader, weight, target) in [
+            (Reader::Queries(l), &layer.w_q, queries),
+            (Reader::Keys(l), &layer.w_k, keys),
+            (Reader::Values(l), &layer.w_v, values),
         ] {
+            let changed = match (self.plan, &mut work.changed) {
+                (Some(plan), Some(changed)) => {
+                    changed.read(self, plan, reader, &layer.norm, input, 0..rows * d)
+                }
+                _ => None,
+            };
+            let source = changed.unwrap_or(common);
             let all = match layer.heads {
                 1 => &mut target[..rows * d],
                 _ => &mut work.slopes.mixed[..rows * d],
@@ -183,6 +191,7 @@ impl<'a> Pass<'a> {
                 self.split(l, 0..rows, &work.slopes.mixed, target);
             }
         }
+        self.take_means(l, rows, work);
     }
 
     /// Queries, keys and values are norm(h) W each: adds to dh. Call it after all rows
@@ -210,34 +219,74 @@ impl<'a> Pass<'a> {
             }
             _ => {}
         }
+        for h in 0..layer.heads {
+            let d_out = match layer.heads {
+                1 => &slopes.mixed[..],
+                _ => &work.by_head[1][self.place(l, h)],
+            };
+            let d_values = &mut slopes.read.values[self.place(l, h)];
+            self.means_backward((l, h), rows, d_out, d_values);
+        }
         let projected = [
-            (&layer.w_q, &slopes.read.queries),
-            (&layer.w_k, &slopes.read.keys),
-            (&layer.w_v, &slopes.read.values),
+            (Reader::Queries(l), &layer.w_q, &slopes.read.queries),
+            (Reader::Keys(l), &layer.w_k, &slopes.read.keys),
+            (Reader::Values(l), &layer.w_v, &slopes.read.values),
         ];
-        let norm = (&layer.norm, &saved.input[..], &saved.normed);
+        let span = 0..rows * d;
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
         let joined = &mut slopes.mixed;
-        self.normed_backward(
-            norm,
-            0..rows * d,
-            targets,
-            grads.summed,
-            |source, mut how, d_source, grads| {
-                for (weight, d_projected) in projected {
-                    let dy = match layer.heads {
-                        1 => d_projected,
-                        _ => {
-                            self.join(l, 0..rows, d_projected, joined);
-                            &*joined
-                        }
-                    };
-                    let (weight, dy) = ((weight.clone(), d), &dy[..rows * d]);
-                    self.product_backward(source, weight, dy, how, d_source, grads);
-                    how = How::Add;
+        let mut backward = |(weight, d_projected): (&Range<usize>, &Vec<Lane>),
+                            source: &[Lane],
+                            how: How,
+                            d_source: &mut [Lane],
+                            grads: &mut [f32]| {
+            let dy = match layer.heads {
+                1 => d_projected,
+                _ => {
+                    self.join(l, 0..rows, d_projected, joined);
+                    &*joined
                 }
-            },
-        );
+            };
+            let (weight, dy) = ((weight.clone(), d), &dy[..rows * d]);
+            self.product_backward(source, weight, dy, how, d_source, grads);
+        };
+        let changes = |reader| self.plan.is_some_and(|plan| plan.changes(reader));
+        if let (Some(plan), Some(changed)) = (self.plan, &mut work.changed) {
+            for (reader, weight, d_projected) in projected {
+                if changes(reader) {
+                    let targets = (&mut *targets.0, &mut *targets.1);
+                    let of = ((plan, reader), &layer.norm);
+                    changed.read_backward(
+                        self,
+                        of.0,
+                        of.1,
+                        span.clone(),
+                        targets,
+                        grads.summed,
+                        |source, how, d_source, grads| {
+                            backward((weight, d_projected), source, how, d_source, grads);
+                        },
+                    );
+                }
+            }
+        }
+        let norm = (&layer.norm, &saved.input[..], &saved.normed);
+        if projected.iter().any(|(reader, ..)| !changes(*reader)) {
+            self.normed_backward(
+                norm,
+                span,
+                targets,
+                grads.summed,
+                |source, mut how, d_source, grads| {
+                    for (reader, weight, d_projected) in projected {
+                        if !changes(reader) {
+                            backward((weight, d_projected), source, how, d_source, grads);
+                            how = How::Add;
+                        }
+                    }
+                },
+            );
+        }
         if let Some(v) = &layer.v {
             sum_lanes(
                 self.level,
@@ -301,21 +350,32 @@ impl<'a> Pass<'a> {
             middle,
             ..
         } = &mut done[l];
+        let changed = work.changed.as_deref();
         for h in 0..layer.heads {
             let rows = rows.clone();
             if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
                 placed::forward(level, &head, rows, &mut work.placed[h], mixed);
-            } else {
-                let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
-                let out = match layer.heads {
-                    1 => &mut mixed[..],
-                    _ => &mut work.by_head[0][self.place(l, h)],
-                };
-                fast::forward(level, &head, rows, group, out);
+                continue;
+            }
+            let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+            let out = match layer.heads {
+                1 => &mut mixed[..],
+                _ => &mut work.by_head[0][self.place(l, h)],
+            };
+            if let Some(table) = self.table(l, h, changed) {
+                clamped::forward(level, table, rows, head.columns.size, head.values, out);
+                continue;
+            }
+            fast::forward(level, &head, rows.clone(), group, out);
+            if let Some(changed) = changed {
+                self.shift_by_means((l, h), rows, -1.0, changed, out);
             }
         }
         if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
             self.join(l, rows.clone(), &work.by_head[0], mixed);
+        }
+        if self.changes_heads(l) {
+            return self.write_heads(l, rows, work);
         }
         let after = match (&layer.mlp, rest.first_mut()) {
             (Some(_), _) => middle,
@@ -356,12 +416,18 @@ impl<'a> Pass<'a> {
         let wide_span = rows.start * wide..rows.end * wide;
         let (done, rest) = work.layers.split_at_mut(l + 1);
         let saved = &mut done[l];
-        let source = self.normed(
-            &mlp.norm,
-            &saved.middle,
-            &mut saved.mlp_normed,
-            span.clone(),
-        );
+        let changed = match (self.plan, &mut work.changed) {
+            (Some(plan), Some(changed)) => {
+                let (reader, span) = (Reader::Mlp(l), span.clone());
+                changed.read(self, plan, reader, &mlp.norm, &saved.middle, span)
+            }
+            _ => None,
+        };
+        let normed = &mut saved.mlp_normed;
+        let source = match changed {
+            Some(source) => source,
+            None => self.normed(&mlp.norm, &saved.middle, normed, span.clone()),
+        };
         let hidden = &mut saved.hidden[wide_span.clone()];
         let active = &mut saved.active[wide_span];
         let (w_in, b_in) = (mlp.w_in.clone(), mlp.b_in.clone());
@@ -370,6 +436,9 @@ impl<'a> Pass<'a> {
         match self.shape.activation {
             Activation::Gelu => gelu::forward(level, hidden, active),
             Activation::Relu => relu::forward(level, hidden, active),
+        }
+        if self.changes_mlp(l) {
+            return self.write_mlp(l, rows, work);
         }
         let after = match rest.first_mut() {
             Some(next) => &mut next.input[span.clone()],
@@ -390,6 +459,9 @@ impl<'a> Pass<'a> {
         let (level, read) = (self.level, &work.layers[l].read);
         for h in 0..self.shape.layers[l].heads {
             let rows = rows.clone();
+            if self.table(l, h, work.changed.as_deref()).is_some() {
+                continue;
+            }
             if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
                 placed::weights(level, &head, rows, &mut work.placed[h]);
             } else {
@@ -411,36 +483,41 @@ impl<'a> Pass<'a> {
     ) {
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
         let span = rows.start * d..rows.end * d;
-        let (saved, slopes) = (&work.layers[l], &mut work.slopes);
         if layer.mlp.is_some() {
-            self.mlp_backward(l, rows.clone(), saved, slopes, grads.summed);
+            self.mlp_backward(l, rows.clone(), work, grads.summed);
         }
         if self.is_below(l) {
             return;
         }
         // h′ = h + mixed (W_O)
-        let (d_resid, d_mixed) = (&slopes.resid[span.clone()], &mut slopes.mixed[span.clone()]);
-        let place = Place::Attended(l);
-        let d_added = self.dropped(place, rows.clone(), d_resid, &mut slopes.added);
-        match &layer.w_o {
-            Some(w_o) => {
-                let (w_o, mixed) = ((w_o.clone(), d), &saved.mixed[span]);
-                self.product_backward(mixed, w_o, d_added, How::Set, d_mixed, grads.summed);
+        if self.changes_heads(l) {
+            self.write_heads_backward(l, rows.clone(), work, grads);
+        } else {
+            let (saved, slopes) = (&work.layers[l], &mut work.slopes);
+            let (d_resid, d_mixed) = (&slopes.resid[span.clone()], &mut slopes.mixed[span.clone()]);
+            let place = Place::Attended(l);
+            let d_added = self.dropped(place, rows.clone(), d_resid, &mut slopes.added);
+            match &layer.w_o {
+                Some(w_o) => {
+                    let (w_o, mixed) = ((w_o.clone(), d), &saved.mixed[span]);
+                    self.product_backward(mixed, w_o, d_added, How::Set, d_mixed, grads.summed);
+                }
+                None => d_mixed.copy_from_slice(d_added),
             }
-            None => d_mixed.copy_from_slice(d_added),
         }
-        let (mixed, d_mixed) = (&saved.mixed, &slopes.mixed);
+        let (saved, slopes) = (&mut work.layers[l], &mut work.slopes);
+        let LayerScratch { read, mixed, .. } = saved;
+        let d_mixed = &slopes.mixed;
         if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
-            for (stream, by_head) in [mixed, d_mixed].into_iter().zip(&mut work.by_head) {
+            for (stream, by_head) in [&*mixed, d_mixed].into_iter().zip(&mut work.by_head) {
                 self.split(l, rows.clone(), stream, by_head);
             }
         }
         for h in 0..layer.heads {
             let (rows, d_read) = (rows.clone(), &mut slopes.read);
-            if let (Some((plan, _)), Some(head)) = (
-                self.placed,
-                self.placed_head(l, h, &saved.read, &work.symbols),
-            ) {
+            if let (Some((plan, _)), Some(head)) =
+                (self.placed, self.placed_head(l, h, read, &work.symbols))
+            {
                 let mut grads = placed::Gradients {
                     values: &mut d_read.values,
                     by_place: &mut grads.by_lane[plan.scores[h].of_places.clone()],
@@ -448,45 +525,79 @@ impl<'a> Pass<'a> {
                 };
                 let group = &mut work.placed[h];
                 placed::backward(level, &head, rows, group, (mixed, d_mixed), &mut grads);
-            } else {
-                let place = self.place(l, h);
-                let mut grads = Gradients {
-                    queries: &mut d_read.queries[place.clone()],
-                    keys: &mut d_read.keys[place.clone()],
-                    values: Some(&mut d_read.values[place.clone()]),
-                    positions: &mut slopes.positions,
-                };
-                let (head, group) = (self.head(l, h, &saved.read), &mut work.groups[h]);
-                let [out, d_out] = &work.by_head;
-                let outs = match layer.heads {
-                    1 => (&mixed[..], &d_mixed[..]),
-                    _ => (&out[place.clone()], &d_out[place]),
-                };
-                fast::backward(level, &head, rows, group, outs, &mut grads);
+                continue;
             }
+            let place = self.place(l, h);
+            let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+            let [out, d_out] = &mut work.by_head;
+            let (out, d_out) = match layer.heads {
+                1 => (&mut mixed[..], &d_mixed[..]),
+                _ => (&mut out[place.clone()], &d_out[place.clone()]),
+            };
+            let Read {
+                queries: d_queries,
+                keys: d_keys,
+                values: d_values,
+            } = d_read;
+            let d_queries = &mut d_queries[place.clone()];
+            let size = head.columns.size;
+            if let Some(table) = self.table(l, h, work.changed.as_deref()) {
+                clamped::backward(
+                    level,
+                    table,
+                    rows.clone(),
+                    size,
+                    d_out,
+                    &mut d_values[place],
+                );
+                d_queries[rows.start * size..rows.end * size].fill(Lane::ZERO);
+                continue;
+            }
+            if let Some(changed) = &work.changed {
+                // The backward needs what the whole pattern averages.
+                self.shift_by_means((l, h), rows.clone(), 1.0, changed, out);
+            }
+            let values = Some(&mut d_values[place.clone()]);
+            let mut grads = match self.stopped((l, h), work.changed.as_deref_mut()) {
+                Some((read, positions)) => {
+                    d_queries[rows.start * size..rows.end * size].fill(Lane::ZERO);
+                    Gradients {
+                        queries: &mut read.queries[place.clone()],
+                        keys: &mut read.keys[place.clone()],
+                        values,
+                        positions,
+                    }
+                }
+                None => Gradients {
+                    queries: d_queries,
+                    keys: &mut d_keys[place.clone()],
+                    values,
+                    positions: &mut slopes.positions,
+                },
+            };
+            fast::backward(level, &head, rows, group, (out, d_out), &mut grads);
         }
     }
 
     /// h″ = h′ + activation(norm(h′) W_in + b_in) W_out + b_out: adds what comes through
     /// the MLP to dh′, which holds dh″.
-    fn mlp_backward(
-        self,
-        l: usize,
-        rows: Range<usize>,
-        saved: &LayerScratch,
-        slopes: &mut Slopes,
-        grads: &mut [f32],
-    ) {
+    fn mlp_backward(self, l: usize, rows: Range<usize>, work: &mut Scratch, grads: &mut [f32]) {
         let Some(mlp) = &self.shape.layers[l].mlp else {
             return;
         };
+        let (saved, slopes, changed) = (&work.layers[l], &mut work.slopes, &mut work.changed);
         let (d, level) = (self.shape.width, self.level);
         let wide = MLP_FACTOR * d;
         let span = rows.start * d..rows.end * d;
         let wide_span = rows.start * wide..rows.end * wide;
         let d_hidden = &mut slopes.hidden[wide_span.clone()];
         let d_after = &slopes.resid[span.clone()];
-        let d_after = self.dropped(Place::Mlp(l), rows.clone(), d_after, &mut slopes.added);
+        let d_after = match changed {
+            Some(changed) if self.changes_mlp(l) => {
+                self.write_mlp_backward(l, rows.clone(), changed, d_after)
+            }
+            _ => self.dropped(Place::Mlp(l), rows.clone(), d_after, &mut slopes.added),
+        };
         linear::add_bias_gradient(level, d_after, &mut grads[mlp.b_out.clone()]);
         let (active, its_slopes) = (&saved.active[wide_span.clone()], &saved.hidden[wide_span]);
         let d_w_out = &mut grads[mlp.w_out.clone()];
@@ -494,18 +605,20 @@ impl<'a> Pass<'a> {
         let w_out = &self.params[mlp.w_out.clone()];
         linear::input_backward_through(level, w_out, wide, d_after, its_slopes, d_hidden);
         linear::add_bias_gradient(level, d_hidden, &mut grads[mlp.b_in.clone()]);
-        let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
-        self.normed_backward(
-            norm,
-            span,
-            targets,
-            grads,
-            |source, how, d_source, grads| {
-                let w_in = (mlp.w_in.clone(), d);
-                self.product_backward(source, w_in, d_hidden, how, d_source, grads);
-            },
-        );
+        let backward = |source: &[Lane], how, d_source: &mut [Lane], grads: &mut [f32]| {
+            let w_in = (mlp.w_in.clone(), d);
+            self.product_backward(source, w_in, d_hidden, how, d_source, grads);
+        };
+        let reader = Reader::Mlp(l);
+        if let (Some(plan), Some(changed)) = (self.plan, changed)
+            && plan.changes(reader)
+        {
+            let of = (plan, reader);
+            return changed.read_backward(self, of, &mlp.norm, span, targets, grads, backward);
+        }
+        let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed);
+        self.normed_backward(norm, span, targets, grads, backward);
     }
 }
 

@@ -5,6 +5,7 @@
 //! used while they are in the cache.
 
 mod activations;
+mod changed;
 mod dropout;
 mod embed;
 mod engine;
@@ -22,8 +23,9 @@ use super::coordinates::{Coordinates, Tables};
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::dropout::DropoutKeys;
 use crate::model::engine::{BlockGradient, LogitBuffers, LossRows};
+use crate::model::intervention::{Plan, Reader};
 use crate::model::ops::attention::fast::{self, GROUP};
-use crate::model::ops::attention::{AttnProbe, placed as by_tables};
+use crate::model::ops::attention::{AttnProbe, AttnRow, placed as by_tables};
 use crate::model::ops::linear;
 
 pub(in crate::model) use self::activations::activations;
@@ -39,6 +41,11 @@ pub struct Pass<'a> {
     below: Option<(&'a Coordinates, &'a Tables)>,
     /// The keys of the masks, in training.
     dropout: Option<&'a DropoutKeys>,
+    /// Interventions, if there are any; means over the batch by slot of the plan ([t, d]); and other weights that
+    /// replacements are computed with.
+    plan: Option<&'a Plan>,
+    means: &'a [Vec<f32>],
+    others: &'a [Vec<f32>],
     level: Level,
 }
 
@@ -82,6 +89,9 @@ impl<'a> Pass<'a> {
         let (rows, k, top) = (inputs.len(), self.shape.states, self.top());
         self.forward_below(inputs, 0, work);
         work.slopes.begin();
+        if let Some(changed) = &mut work.changed {
+            changed.begin();
+        }
         for group in groups(0..rows) {
             self.forward_rows(top, group.clone(), work);
             self.output(group.clone(), work, logits);
@@ -120,6 +130,7 @@ impl<'a> Pass<'a> {
     /// All layers but the last, and what the last one's attention reads, for rows from `first` on.
     fn forward_below(self, inputs: &[[u8; LANES]], first: usize, work: &mut Scratch) {
         let (rows, top) = (inputs.len(), self.top());
+        self.replace(inputs, work);
         if self.below.is_none() {
             self.embed(inputs, work);
         }
@@ -155,8 +166,17 @@ impl<'a> Pass<'a> {
     fn output(self, rows: Range<usize>, work: &mut Scratch, logits: &mut [Lane]) {
         let (d, k) = (self.shape.width, self.shape.states);
         let span = rows.start * d..rows.end * d;
-        let norm = &self.shape.final_norm;
-        let source = self.normed(norm, &work.resid, &mut work.final_normed, span);
+        let (norm, reader) = (&self.shape.final_norm, Reader::Logits);
+        let changed = match (self.plan, &mut work.changed) {
+            (Some(plan), Some(changed)) => {
+                changed.read(self, plan, reader, norm, &work.resid, span.clone())
+            }
+            _ => None,
+        };
+        let source = match changed {
+            Some(source) => source,
+            None => self.normed(norm, &work.resid, &mut work.final_normed, span),
+        };
         let logits = &mut logits[rows.start * k..rows.end * k];
         let unembed = &self.params[self.shape.unembed.clone()];
         linear::set_forward(self.level, source, unembed, d, logits);
@@ -173,17 +193,19 @@ impl<'a> Pass<'a> {
         let (d, unembed) = (self.shape.width, self.shape.unembed.clone());
         let span = rows.start * d..rows.end * d;
         work.slopes.resid[span.clone()].fill(Lane::ZERO);
-        let (dh, d_normed) = (&mut work.slopes.resid, &mut work.slopes.normed);
-        let norm = (&self.shape.final_norm, &work.resid[..], &work.final_normed);
-        self.normed_backward(
-            norm,
-            span,
-            (dh, d_normed),
-            grads,
-            |source, how, d_source, grads| {
-                self.product_backward(source, (unembed, d), d_logits, how, d_source, grads);
-            },
-        );
+        let slopes = (&mut work.slopes.resid[..], &mut work.slopes.normed[..]);
+        let norm = &self.shape.final_norm;
+        let backward = |source: &[Lane], how, d_source: &mut [Lane], grads: &mut [f32]| {
+            self.product_backward(source, (unembed, d), d_logits, how, d_source, grads);
+        };
+        if let (Some(plan), Some(changed)) = (self.plan, &mut work.changed)
+            && plan.changes(Reader::Logits)
+        {
+            let reader = (plan, Reader::Logits);
+            return changed.read_backward(self, reader, norm, span, slopes, grads, backward);
+        }
+        let norm = (norm, &work.resid[..], &work.final_normed);
+        self.normed_backward(norm, span, slopes, grads, backward);
     }
 
     /// y += x W  ⟹  dx += dy Wᵀ (or = dy Wᵀ), dW += xᵀ dy, where W is [inner, outer].
@@ -215,12 +237,16 @@ impl<'a> Pass<'a> {
                 continue;
             }
             for h in 0..layer.heads {
+                if self.show_changed((l, h), rows, work, probe) {
+                    continue;
+                }
                 let read = &work.layers[l].read;
                 if let Some(inputs) = self.placed_head(l, h, read, &work.symbols) {
                     by_tables::show(self.level, &inputs, rows, (l, h), probe);
                 } else {
                     let inputs = self.head(l, h, read);
-                    fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, probe);
+                    let see = &mut |row: AttnRow| self.shown(row, probe);
+                    fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, see);
                 }
             }
         }

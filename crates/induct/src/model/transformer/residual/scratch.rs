@@ -1,5 +1,6 @@
 //! Buffers for a forward and a backward over one block, in the residual stream.
 
+use super::changed::Changed;
 use super::engine::{First, Residual};
 use super::layer::{LayerScratch, Read};
 use super::norm::Normed;
@@ -25,6 +26,8 @@ pub struct Scratch {
     pub(super) placed: Vec<by_tables::PlacedRows>,
     /// What is below the first MLP, where that part is in coordinates.
     pub(super) below: Option<coordinates::Scratch>,
+    /// For interventions.
+    pub(super) changed: Option<Box<Changed>>,
     pub(super) slopes: Slopes,
 }
 
@@ -59,6 +62,18 @@ impl Slopes {
 impl Residual {
     /// Scratch buffers for a forward and a backward over one block.
     pub(super) fn new_scratch(&self) -> Scratch {
+        let changed = self.plan.as_ref().map(|plan| {
+            let changed = Changed::new(&self.shape, plan, || self.plain_scratch());
+            Box::new(changed)
+        });
+        Scratch {
+            changed,
+            ..self.plain_scratch()
+        }
+    }
+
+    /// The same without interventions.
+    fn plain_scratch(&self) -> Scratch {
         let stream = || vec![Lane::ZERO; self.shape.length * self.shape.width];
         let normed = || Normed::new(self.shape.length, self.shape.width);
         let by_symbol = || vec![Lane::ZERO; self.shape.length * self.shape.states];
@@ -98,6 +113,7 @@ impl Residual {
                 First::Coordinates(plan) => Some(plan.work()),
                 _ => None,
             },
+            changed: None,
             slopes: Slopes {
                 resid: stream(),
                 normed: stream(),
