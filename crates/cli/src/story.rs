@@ -6,7 +6,7 @@ use induct::measure::{
 };
 use induct::probe::History;
 use induct::run::Summary;
-use induct::train::Recipe;
+use induct::train::{Event, Recipe};
 use serde_json::{Value, json};
 
 use crate::chart::Chart;
@@ -47,6 +47,17 @@ impl Scored {
     fn place(&self) -> (usize, usize) {
         self.column.head().unwrap_or_default()
     }
+}
+
+/// The sentence on a run that its event ended.
+pub fn stopped(recipe: &Recipe, summary: &Summary) -> String {
+    let event = recipe.train.stop.as_ref().map(Event::to_string);
+    format!(
+        "Stopped at step {} of {} by train.stop: {}.",
+        summary.steps,
+        recipe.train.steps,
+        event.unwrap_or_default()
+    )
 }
 
 impl Story<'_> {

@@ -58,6 +58,27 @@ fn a_run_leaves_its_files_and_tells_its_story() {
 }
 
 #[test]
+fn a_run_that_an_event_ended_says_so() {
+    let folder = TempDir::new().unwrap();
+    let run = folder.path().join("run");
+    let run = run.to_str().unwrap();
+    let stop = ["record.every=5", "train.stop={at=\"uniform\", after=1}"];
+    let train = train_arguments("main", run, &[&SMALL[..], &stop].concat());
+    let sentence = "Stopped at step 20 of 30 by train.stop: 1 step after the onset of uniform.";
+    let trained = succeed(&train);
+    assert!(trained.starts_with(sentence), "{trained}");
+    let shown = succeed(&["show", run]);
+    assert!(shown.starts_with(sentence), "{shown}");
+    let shown = json(&["show", run, "--json"]);
+    assert_eq!(
+        (&shown["ended"], &shown["steps"]),
+        (&"event".into(), &20.into())
+    );
+    let again = succeed(&[&train[..], &["--resume"]].concat());
+    assert!(again.contains("is complete"), "{again}");
+}
+
+#[test]
 fn a_run_s_own_recipe_repeats_it_for_any_number_of_threads() {
     let folder = TempDir::new().unwrap();
     let run = small_run(&folder);

@@ -49,6 +49,7 @@ fn every_setting_can_be_written_and_read_again() {
         groups = [{ name = "layers.0.v", lr = 0.5 }]
         freeze = [{ group = "unembed", from = 5, until = 10 }]
         curriculum = [{ from = 50, prior = { kind = "doubly-stochastic" } }]
+        stop = { at = "trigram", after = 20 }
         [seeds]
         init = 1
         data = 2
@@ -337,6 +338,16 @@ fn mistakes_are_named_with_what_is_allowed() {
         ),
         (
             "",
+            &["train.stop={at='trigram'}"],
+            &["train.stop.at = \"trigram\"", "uniform, unigram, bigram"],
+        ),
+        (
+            "",
+            &["train.stop={at='bigram'}", "record.measures=[]"],
+            &["record.measures = []", "kl_strategy", "train.stop"],
+        ),
+        (
+            "",
             &["model={kind='minimal', form='softmax', start='bigram'}"],
             &["model.start.kind", "linear"],
         ),
@@ -552,6 +563,10 @@ fn mistakes_are_found_at_any_depth() {
             "train.freeze[0].group: missing; it takes text in quotes",
         ),
         (
+            vec!["train.stop={after=3}"],
+            "train.stop.at: missing; it takes text in quotes",
+        ),
+        (
             vec!["train.freeze=[3]"],
             "train.freeze[0] = 3 is not allowed: a table with the keys group, from, until",
         ),
@@ -608,7 +623,8 @@ const OF_EVERY_KIND: [&str; 16] = [
     "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
     "train.groups = [{ name = 'v', lr = 0.1, weight_decay = 0.1 }]\n\
      train.freeze = [{ group = 'v', from = 1, until = 2 }]\n\
-     train.curriculum = [{ from = 1, prior = { kind = 'dirichlet', alpha = 1.0 } }]",
+     train.curriculum = [{ from = 1, prior = { kind = 'dirichlet', alpha = 1.0 } }]\n\
+     train.stop = { at = 'unigram', after = 3 }",
     "record = { every = 1, snapshots = 2, spacing = 'linear', test_sequences = 5 }\n\
      task.prior = { kind = 'pool', size = 2, seed = 1, of = { kind = 'iid', alpha = [1.0, 1.0] } }",
     "task.prior = { kind = 'mixture', parts = [{ weight = 1.0, prior = { kind = 'interpolated', p = 0.5 } }, \
@@ -687,6 +703,7 @@ fn defaults_of_later_settings_are_not_written() {
         "output_projection",
         "activation",
         "dropout",
+        "stop",
     ] {
         assert!(!unset.to_toml().contains(key), "{key}");
     }
@@ -850,6 +867,8 @@ const WORDS: &[&str] = &[
     "groups",
     "freeze",
     "curriculum",
+    "stop",
+    "at",
     "from",
     "seeds",
     "record",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use induct::probe::{self, History};
-use induct::run::{Checkpoint, Ended, check_records};
+use induct::run::{Checkpoint, Ended, check_records, kept_steps};
 use induct::train::Recipe;
 
 use crate::disk::Disk;
@@ -72,7 +72,8 @@ impl Opening<'_> {
             return Err(StoreError::damaged(&self.path.join(CHECKPOINT), what));
         }
         let history = self.records_until(&folder, step)?;
-        if let Some(missing) = self.missing_snapshot(&folder, step)? {
+        let kept = kept_steps(self.recipe, &history);
+        if let Some(missing) = missing_snapshot(&folder, &kept, step)? {
             self.remark = Some(format!(
                 "{}: the snapshot at step {missing} is missing or damaged; training starts over",
                 self.path.display()
@@ -81,7 +82,7 @@ impl Opening<'_> {
         }
         // Nothing is missing: from here on the folder belongs to the longer run.
         self.write_recipe()?;
-        self.remove_later_snapshots(&folder, step)?;
+        self.remove_later_snapshots(&folder, &kept, step)?;
         self.disk.remove(&self.path.join(SUMMARY))?;
         let file = metrics::file(&history, &self.stamp.identity.lineage);
         let path = self.path.join(METRICS);
@@ -174,24 +175,15 @@ impl Opening<'_> {
         Ok(history)
     }
 
-    /// The first snapshot that the run should have by now and that is missing or damaged.
-    fn missing_snapshot(&self, folder: &RunFolder, step: u64) -> Result<Option<u64>, StoreError> {
-        let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
-        for at in planned.into_iter().take_while(|&at| at <= step) {
-            match folder.snapshot(Some(at)) {
-                Ok(_) => {}
-                Err(error) if error.is_damage() => return Ok(Some(at)),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
-    }
-
     /// Removes snapshots that this run does not keep, or has not reached yet.
-    fn remove_later_snapshots(&self, folder: &RunFolder, step: u64) -> Result<(), StoreError> {
-        let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
+    fn remove_later_snapshots(
+        &self,
+        folder: &RunFolder,
+        kept: &[u64],
+        step: u64,
+    ) -> Result<(), StoreError> {
         for at in folder.snapshot_steps()? {
-            if at > step || planned.binary_search(&at).is_err() {
+            if at > step || kept.binary_search(&at).is_err() {
                 self.disk.remove(&layout::snapshot(self.path, at))?;
             }
         }
@@ -256,6 +248,22 @@ impl Opening<'_> {
             remark: self.remark.take(),
         })))
     }
+}
+
+/// The first snapshot that the run should have by now and that is missing or damaged.
+fn missing_snapshot(
+    folder: &RunFolder,
+    kept: &[u64],
+    step: u64,
+) -> Result<Option<u64>, StoreError> {
+    for &at in kept.iter().take_while(|&&at| at <= step) {
+        match folder.snapshot(Some(at)) {
+            Ok(_) => {}
+            Err(error) if error.is_damage() => return Ok(Some(at)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 /// The keys in which two recipes differ, in words: the new value, then the old one.

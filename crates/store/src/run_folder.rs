@@ -7,6 +7,7 @@ use induct::model::Model;
 use induct::probe::{self, History};
 use induct::run::{
     Checkpoint, Ended, Identity, NUMERICS, Recording, Summary, arithmetic, check_records,
+    kept_steps,
 };
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
@@ -238,14 +239,12 @@ impl RunFolder {
                 path: self.path.clone(),
             });
         };
-        let end = self.recipe.train.steps;
         if step.is_none()
-            && last != end
-            && self
-                .summary()?
-                .is_some_and(|summary| summary.ended == Ended::Complete)
+            && let Some(summary) = self.summary()?
+            && summary.ended != Ended::Diverged
+            && summary.steps != last
         {
-            let path = layout::snapshot(&self.path, end);
+            let path = layout::snapshot(&self.path, summary.steps);
             return Err(StoreError::damaged(&path, "there is no such file"));
         }
         let step = step.unwrap_or(last);
@@ -322,7 +321,7 @@ impl RunFolder {
     /// The steps whose weights a finished run keeps: the recipe's snapshot steps at which the loss was a
     /// number. A run that diverged also keeps its last recorded step with such a loss.
     fn kept_steps(&self, history: &History, summary: &Summary) -> impl Iterator<Item = u64> {
-        let planned = self.recipe.record.snapshot_steps(self.recipe.train.steps);
+        let planned = kept_steps(&self.recipe, history);
         let losses = history.column(&KL_TRUTH).unwrap_or_default();
         let steps = history.steps().into_iter().zip(losses);
         let sound: Vec<u64> = steps

@@ -70,9 +70,9 @@ impl Run {
         self.exam.as_ref()
     }
 
-    /// Whether it completed.
+    /// Whether it came to its end.
     pub fn is_sound(&self) -> bool {
-        self.kept.summary.ended == Ended::Complete
+        self.kept.summary.ended != Ended::Diverged
     }
 
     /// How long it took, in seconds.

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Threads, print, print_json};
 use crate::failure::Failure;
-use crate::story::Story;
+use crate::story::{Story, stopped};
 
 /// Tell a run's story: phases, losses beside the strategies', what the heads do, a small chart
 #[derive(Args)]
@@ -59,6 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = arguments.run.display();
     match ended.map(|summary| (summary.ended, summary.diverged_at)) {
         Some((Ended::Complete, _)) => {}
+        Some((Ended::Event, _)) => print(&(stopped(recipe, &summary) + "\n\n"))?,
         Some((Ended::Diverged, step)) => {
             let step = step.unwrap_or_default();
             print(&format!(

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
 use crate::session::{Outcome, Session, advice, start_from};
+use crate::story::stopped;
 use crate::words::{count, fixed};
 
 /// Train a model, and record measures and snapshots on the way
@@ -70,7 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         ))),
         Outcome::Ended { summary, earlier } => match (summary.ended, earlier) {
             (Ended::Complete, false) => print(&report(&summary, &out)),
-            (Ended::Complete, true) => {
+            (Ended::Event, false) => {
+                print(&(stopped(&recipe, &summary) + "\n" + &report(&summary, &out)))
+            }
+            (Ended::Complete | Ended::Event, true) => {
                 print(&format!("{place} is complete; see `induct show {place}`\n"))
             }
             (Ended::Diverged, _) => Err(Failure::failed(format!(

@@ -67,6 +67,14 @@ impl Column {
         self.measure == measure.name()
     }
 
+    /// The strategy of a column about a strategy.
+    pub fn strategy(&self) -> Option<&str> {
+        match &self.of {
+            Of::Strategy(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// The layer and head of a column about a head.
     pub fn head(&self) -> Option<(usize, usize)> {
         match self.of {

@@ -148,16 +148,37 @@ impl History {
 
     /// The strategy nearest to the model in the last row.
     pub fn nearest(&self, ngram: usize) -> Option<&str> {
+        let last = self.len().checked_sub(1)?;
+        let (_, nearest) = self.nearest_from(last, ngram).next()?;
+        nearest
+    }
+
+    /// The steps of the rows from `first` on, each with the strategy nearest to the model there. Strategies
+    /// are those of the ladder that an n-gram task has.
+    pub fn nearest_from(
+        &self,
+        first: usize,
+        ngram: usize,
+    ) -> impl Iterator<Item = (u64, Option<&str>)> {
         let ladder = ladder_names(ngram);
-        self.last_row()
-            .filter_map(|(column, value)| match &column.of {
-                Of::Strategy(name) if column.is_of(&KL_STRATEGY) && ladder.contains(name) => {
-                    Some((value?, name.as_str()))
-                }
-                _ => None,
-            })
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| name)
+        let compared = |(index, column): (usize, &'_ Column)| match &column.of {
+            Of::Strategy(name) if column.is_of(&KL_STRATEGY) && ladder.contains(name) => {
+                Some(index)
+            }
+            _ => None,
+        };
+        let compared: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(compared)
+            .collect();
+        self.rows().skip(first).map(move |row| {
+            let present = compared.iter().filter(|&&index| !row[index].is_nan());
+            let nearest = present.min_by(|&&a, &&b| row[a].total_cmp(&row[b]));
+            let name = nearest.and_then(|&index| self.columns[index].strategy());
+            (row[0] as u64, name)
+        })
     }
 
     /// Phases and drops with respect to the ladder of strategies that an n-gram task has. Others that the

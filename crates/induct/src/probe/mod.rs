@@ -18,5 +18,6 @@ pub use history::{BadRow, History};
 pub use instruments::{
     EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution,
 };
+pub(crate) use phases::SHORTEST_PHASE;
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
 pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer};

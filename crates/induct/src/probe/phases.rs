@@ -48,7 +48,7 @@ pub struct Course<'a> {
 
 /// A strategy must be the nearest for this many records in a row to count as a phase, because curves that
 /// cross flicker. The first phase is exempt: the run starts there, however soon it leaves.
-const SHORTEST_PHASE: usize = 3;
+pub(crate) const SHORTEST_PHASE: usize = 3;
 
 /// Index of the nearest strategy at every record.
 pub fn nearest(course: &Course) -> Vec<usize> {

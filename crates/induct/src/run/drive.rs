@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::event::{Awaited, kept_until, stopped_at};
 use super::sink::{Checkpoint, Progress, Record, Sink};
 use crate::chain::DrawError;
 use crate::invalid::Invalid;
@@ -50,6 +51,8 @@ pub struct Run {
 pub enum Ending {
     /// All steps are done.
     Complete,
+    /// The event of `train.stop` came, and ended it after this many steps.
+    Event(u64),
     /// The sink asked to stop after this many steps.
     Stopped(u64),
     /// The loss was not a number.
@@ -91,6 +94,10 @@ struct Records {
     model: Model,
     instruments: Arc<Instruments>,
     history: History,
+    /// The last step, as far as the records tell.
+    last: u64,
+    /// The event that ends it before its recipe's last step.
+    stop: Option<Awaited>,
     snapshot_steps: Vec<u64>,
     /// The last recorded weights whose loss is a number.
     sound: Option<(u64, Vec<f32>)>,
@@ -141,7 +148,9 @@ impl Run {
         );
         Self {
             records: Records {
-                snapshot_steps: recipe.record.snapshot_steps(recipe.train.steps),
+                last: recipe.train.steps,
+                stop: recipe.train.stop.as_ref().map(Awaited::new),
+                snapshot_steps: kept_until(&recipe, recipe.train.steps),
                 model: trainer.model().clone(),
                 history: History::new(instruments.columns().to_vec()),
                 instruments,
@@ -181,6 +190,7 @@ impl Run {
             return Err(Unfit::Records { step, what });
         }
         self.records.history = history;
+        self.records.look_for_stop();
         self.resumed_at = Some(step);
         Ok(())
     }
@@ -215,7 +225,8 @@ impl Run {
         &self.records.history
     }
 
-    /// Trains until all steps are done, the sink stops it, it diverges, or its prior has no chains for it.
+    /// Trains until all steps are done, its event or the sink stops it, it diverges, or its prior has no chains
+    /// for it.
     ///
     /// A recorded step is measured while the next steps are trained, so that threads which would otherwise
     /// wait for one another have work. The sink still receives everything in order.
@@ -232,7 +243,7 @@ impl Run {
                 loss,
                 params: self.trainer.params().to_vec(),
             });
-            let done = self.trainer.is_done();
+            let done = step >= self.records.last;
             if done || stopped || sink.wants_checkpoint() {
                 let measured = due.take().map(|due| self.records.measure(due));
                 if let Some(diverged) = self.records.deliver(measured, sink)? {
@@ -240,7 +251,8 @@ impl Run {
                 }
                 sink.checkpoint(&self.checkpoint())?;
                 match (done, stopped) {
-                    (true, _) => return Ok(Ending::Complete),
+                    (true, _) if self.trainer.is_done() => return Ok(Ending::Complete),
+                    (true, _) => return Ok(Ending::Event(step)),
                     (_, true) => return Ok(Ending::Stopped(step)),
                     _ => {}
                 }
@@ -315,6 +327,17 @@ impl Records {
         self.snapshot_steps.binary_search(&step).is_ok()
     }
 
+    /// Looks whether the records now tell where the run ends.
+    fn look_for_stop(&mut self) {
+        let Some(stop) = &mut self.stop else { return };
+        let event = stop.step(&self.recipe, &self.history);
+        let last = stopped_at(&self.recipe, event);
+        if last != self.last {
+            self.last = last;
+            self.snapshot_steps = kept_until(&self.recipe, last);
+        }
+    }
+
     fn measure(&self, due: Due) -> Measured {
         let Due { step, loss, .. } = due;
         let row = self
@@ -337,6 +360,7 @@ impl Records {
         self.history
             .push(&row)
             .expect("instruments fill every column, and steps increase");
+        self.look_for_stop();
         sink.record(&Record {
             step,
             row: &row,

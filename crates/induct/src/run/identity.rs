@@ -33,7 +33,7 @@ pub struct Identity {
     /// Identifies the whole run: a digest of the complete recipe, the numerics version and the arithmetic.
     pub run: String,
     /// Identifies its records and weights at any given step. Runs share it if they differ only in their name,
-    /// in when they record, and in their number of steps (unless the schedule depends on that).
+    /// in when they record, and in when they end (unless the schedule depends on their number of steps).
     pub lineage: String,
 }
 
@@ -54,6 +54,7 @@ impl Identity {
         if !recipe.train.schedule.depends_on_length() {
             steps_alike.train.steps = 0;
         }
+        steps_alike.train.stop = None;
         steps_alike.record.every = 0;
         steps_alike.record.snapshots = 0;
         if let Some(from) = &mut steps_alike.from {
@@ -84,6 +85,7 @@ mod tests {
         for set in [
             "name=other",
             "train.steps=8000",
+            "train.stop={at=\"bigram\"}",
             "record.every=10",
             "record.snapshots=3",
             "record.spacing=logarithmic",

@@ -4,12 +4,14 @@
 //! snapshots and checkpoints, and the sink may ask it to stop. Files and terminals belong to sinks, not here.
 
 mod drive;
+mod event;
 mod identity;
 mod recording;
 mod sink;
 mod summary;
 
 pub use drive::{Ending, Run, Unfit, check_records};
+pub use event::{Awaited, kept_steps, last_step};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
 pub use recording::{Recorder, Recording, RunError, train};
 pub use sink::{Checkpoint, Progress, Record, Sink};

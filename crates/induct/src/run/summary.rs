@@ -57,6 +57,8 @@ pub struct Summary {
 pub enum Ended {
     /// All steps are done.
     Complete,
+    /// The event of `train.stop` came before the last step.
+    Event,
     /// The loss was not a number.
     Diverged,
 }
@@ -107,6 +109,7 @@ impl Summary {
     pub fn of(run: &Run, ending: &Ending, seconds: f64) -> Option<Self> {
         let (ended, diverged_at) = match ending {
             Ending::Complete => (Ended::Complete, None),
+            Ending::Event(_) => (Ended::Event, None),
             Ending::Diverged(diverged) => (Ended::Diverged, Some(diverged.step)),
             Ending::Stopped(_) | Ending::PriorFailed { .. } => return None,
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::event::Event;
 use super::loss::Loss;
 use super::memory::MemoryEstimate;
 use super::optimizer::{FreezeSpec, GroupSpec, OptimizerSpec, Updater};
@@ -123,6 +124,9 @@ pub struct TrainSpec {
     /// Priors that replace the task's from given steps on; for training only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curriculum: Vec<StageSpec>,
+    /// The event that ends the run before its last step, if it comes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Event>,
 }
 
 impl Default for TrainSpec {
@@ -136,6 +140,7 @@ impl Default for TrainSpec {
             groups: Vec::new(),
             freeze: Vec::new(),
             curriculum: Vec::new(),
+            stop: None,
         }
     }
 }
@@ -195,6 +200,9 @@ impl Recipe {
         self.record
             .check(&self.task)
             .map_err(|invalid| invalid.within("record"))?;
+        if let Some(stop) = &self.train.stop {
+            stop.check("train.stop", self)?;
+        }
         // Nothing so far allocates memory in proportion to a setting; what follows does.
         MemoryEstimate::new(self, &model).check(self)?;
         let train = &self.train;

@@ -25,20 +25,25 @@ fn whole(recipe: &Recipe, path: &Path) -> (Vec<Change>, BTreeMap<String, Vec<u8>
 /// Killed at any change, a run resumes to the bytes of one that was not killed.
 #[test]
 fn a_kill_at_any_change_leaves_a_run_that_resumes() {
+    for recipe in [recipe(&[]), recipe(&STOP)] {
+        kill_at_any_change(&recipe);
+    }
+}
+
+fn kill_at_any_change(recipe: &Recipe) {
     let folder = TempDir::new().unwrap();
-    let recipe = recipe(&[]);
-    let (changes, expected) = whole(&recipe, &folder.path().join("whole"));
+    let (changes, expected) = whole(recipe, &folder.path().join("whole"));
     assert!(changes.len() > 40, "{}", changes.len());
     for at in 0..changes.len() {
         let path = folder.path().join(format!("killed-{at}/run"));
         let journal = Arc::new(Journal::breaking_at(at));
-        let killed = train(journaled(&journal), &path, &recipe, How::New, None);
+        let killed = train(journaled(&journal), &path, recipe, How::New, None);
         assert!(killed.is_err(), "change {at} was not reached");
         // Reading it in this state gives an answer or an error, never a panic.
         if let Ok(run) = RunFolder::open(&path) {
             let _ = (run.history(), run.summary(), run.snapshot(None));
         }
-        complete(&path, &recipe, How::Resume)
+        complete(&path, recipe, How::Resume)
             .unwrap_or_else(|error| panic!("after change {at}, {:?}: {error}", changes[at]));
         assert_eq!(files(&path), expected, "after change {at}");
     }

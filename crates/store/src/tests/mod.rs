@@ -35,6 +35,9 @@ fn recipe(overrides: &[&str]) -> Recipe {
     Recipe::from_toml("", &all).unwrap()
 }
 
+/// What ends that run at step 8, before its last step: it is near uniform from the start.
+const STOP: [&str; 2] = ["record.every=2", "train.stop={at=\"uniform\", after=1}"];
+
 /// Stops a run after a number of steps.
 struct Until {
     writer: RunWriter,

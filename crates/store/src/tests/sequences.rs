@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::disk::journal::Journal;
 use crate::run_folder::RunFolder;
+use induct::run::Ended;
 
 #[test]
 fn two_writers_do_not_share_a_folder() {
@@ -106,6 +107,37 @@ fn a_foreign_folder_is_not_touched() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+/// A run that its event ended is finished, and one with more steps ends at the same event.
+#[test]
+fn a_run_that_an_event_ended_is_finished() {
+    let folder = TempDir::new().unwrap();
+    let (path, recipe_8) = (folder.path().join("run"), recipe(&STOP));
+    complete(&path, &recipe_8, How::New).unwrap();
+    let run = RunFolder::open(&path).unwrap();
+    let summary = RunFolder::finished(&path, &recipe_8).unwrap();
+    assert_eq!((summary.ended, summary.steps), (Ended::Event, 8));
+    assert_eq!(run.history().unwrap().steps(), [0, 2, 4, 6, 8]);
+    assert_eq!(run.snapshot_steps().unwrap(), [0, 6, 8]);
+    assert_eq!(run.snapshot(None).unwrap().0, 8);
+    assert!(run.recording().unwrap().is_some());
+    for how in [How::Resume, How::Extend, How::Replace] {
+        let begun = RunWriter::begin(&path, &recipe_8, how).unwrap();
+        assert!(matches!(begun, Begun::Ended(..)), "{how:?}");
+    }
+    let longer = recipe(&[STOP[0], STOP[1], "train.steps=40"]);
+    complete(&path, &longer, How::Extend).unwrap();
+    let whole = folder.path().join("whole");
+    complete(&whole, &longer, How::New).unwrap();
+    assert_eq!(files(&path), files(&whole));
+    // Its last weights belong to it like planned ones.
+    std::fs::remove_file(path.join("snapshots/step-000008.safetensors")).unwrap();
+    let run = RunFolder::open(&path).unwrap();
+    assert!(run.snapshot(None).unwrap_err().is_damage());
+    assert!(run.recording().unwrap_err().is_damage());
+    complete(&path, &longer, How::Resume).unwrap();
+    assert_eq!(files(&path), files(&whole));
+}
+
 #[test]
 fn divergence_keeps_the_last_sound_weights() {
     let folder = TempDir::new().unwrap();
@@ -192,12 +224,15 @@ proptest! {
         events in prop::collection::vec(event(), 0..6),
         every in 1_u64..6,
         snapshots in 1_u64..6,
+        after in prop::option::of(0_u64..6),
     ) {
         let folder = TempDir::new().unwrap();
         let sets = [format!("record.every={every}"), format!("record.snapshots={snapshots}")];
+        let stop = after.map(|after| format!("train.stop={{at=\"uniform\", after={after}}}"));
         let with_steps = |steps: u64| {
             let steps = format!("train.steps={steps}");
-            recipe(&[sets[0].as_str(), sets[1].as_str(), steps.as_str()])
+            let sets = sets.iter().chain(&stop).chain([&steps]);
+            recipe(&sets.map(String::as_str).collect::<Vec<_>>())
         };
         let path = folder.path().join("run");
         let mut steps = 12;
