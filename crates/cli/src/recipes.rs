@@ -34,6 +34,16 @@ pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     read(path, &text, overrides)
 }
 
+/// Overrides, with interventions as given by `--intervene` in place of the recipe's own.
+pub fn with_interventions(overrides: &[String], interventions: &[String]) -> Vec<String> {
+    let entries: Vec<String> = interventions
+        .iter()
+        .map(|entry| format!("{{{entry}}}"))
+        .collect();
+    let all = (!entries.is_empty()).then(|| format!("intervene=[{}]", entries.join(", ")));
+    overrides.iter().cloned().chain(all).collect()
+}
+
 /// Parses a recipe from the text of a file.
 pub fn read(path: &Path, text: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     Recipe::from_toml(text, overrides).map_err(|error| match error {

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use induct::Invalid;
 use induct::digest;
 use induct::probe::Instruments;
 use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary, level_with};
-use induct::train::{FromSpec, OptimizerSpec, Recipe, TrainError};
+use induct::train::{FromSpec, OptimizerSpec, Recipe, TrainError, WeightsSpec};
 use induct_store::{Begun, How, RunFolder, RunWriter, StoreError};
 
 use crate::commands::note;
@@ -63,10 +64,8 @@ impl Session<'_> {
         };
         let from_start = || -> Result<Run, Failure> {
             let instruments = Arc::clone(&instruments);
-            Ok(match &self.recipe.from {
-                None => Run::new(self.recipe, instruments)?,
-                Some(from) => Run::with_weights(self.recipe, instruments, source_weights(from)?)?,
-            })
+            let run = Run::with_snapshots(self.recipe, instruments, &snapshot_weights);
+            Ok(run?)
         };
         let resumes =
             RunFolder::open(self.path).is_ok_and(|run| run.checkpoint().is_ok_and(|c| c.is_some()));
@@ -88,10 +87,10 @@ impl Session<'_> {
             note(remark);
         }
         let mut run = match (start.from, fresh) {
-            (Some((state, history)), _) => Run::resumed(self.recipe, instruments, state, history)
-                .map_err(|unfit| {
-                Failure::mistake(format!("{}: {unfit}", self.path.display()))
-            })?,
+            (Some((state, history)), _) => {
+                let run = Run::resumed(self.recipe, instruments, state, history, &snapshot_weights);
+                run.map_err(|unfit| Failure::mistake(format!("{}: {unfit}", self.path.display())))?
+            }
             (None, Some(fresh)) => fresh,
             (None, None) => from_start()?,
         };
@@ -201,8 +200,35 @@ pub fn start_from(source: &str, recipe: &Recipe) -> Result<FromSpec, Failure> {
             (run, Some(step))
         }
     };
-    let at = |failure: Failure| failure.while_at(&format!("--from {source}"));
-    let folder = RunFolder::open(Path::new(run)).map_err(|error| at(error.into()))?;
+    let found = snapshot(Path::new(run), step, recipe);
+    let (step, weights) = found.map_err(|failure| failure.while_at(&format!("--from {source}")))?;
+    Ok(FromSpec {
+        run: run.to_owned(),
+        step,
+        weights: digest::weights(&weights),
+    })
+}
+
+/// Completes what a recipe says of the snapshots that its interventions take weights from: the digest of their
+/// weights, which people need not write.
+pub fn complete(recipe: &mut Recipe) -> Result<(), Failure> {
+    let model = recipe.clone();
+    for (index, spec) in recipe.intervene.iter_mut().enumerate() {
+        if let Some(WeightsSpec::Snapshot(from)) = spec.weights_mut()
+            && from.weights.is_empty()
+        {
+            let place = format!("intervene[{index}]: {}@{}", from.run, from.step);
+            let found = snapshot(Path::new(&from.run), Some(from.step), &model);
+            let (_, weights) = found.map_err(|failure| failure.while_at(&place))?;
+            from.weights = digest::weights(&weights);
+        }
+    }
+    Ok(())
+}
+
+/// A snapshot of a run whose model has the same tensors as the recipe's.
+fn snapshot(run: &Path, step: Option<u64>, recipe: &Recipe) -> Result<(u64, Vec<f32>), Failure> {
+    let folder = RunFolder::open(run)?;
     let shape = |model: &induct::model::Model| -> Vec<(String, Vec<usize>)> {
         let tensors = model.layout().tensors().iter();
         tensors.map(|t| (t.name.clone(), t.shape.clone())).collect()
@@ -215,30 +241,24 @@ pub fn start_from(source: &str, recipe: &Recipe) -> Result<FromSpec, Failure> {
         };
         let differs = (0..theirs.len().max(ours.len())).find(|&i| theirs.get(i) != ours.get(i));
         let index = differs.unwrap_or(0);
-        return Err(at(Failure::mistake(format!(
+        return Err(Failure::mistake(format!(
             "its model differs: it has tensor {} where this recipe's model has {}; \
              choose a run with the same model settings",
             text(theirs.get(index)),
             text(ours.get(index))
-        ))));
+        )));
     }
-    let (step, weights) = folder.snapshot(step).map_err(|error| at(error.into()))?;
-    Ok(FromSpec {
-        run: run.to_owned(),
-        step,
-        weights: digest::weights(&weights),
-    })
+    Ok(folder.snapshot(step)?)
 }
 
-/// The weights that a recipe starts from.
-fn source_weights(from: &FromSpec) -> Result<Vec<f32>, Failure> {
-    let place = format!("from = {}@{}", from.run, from.step);
+/// The weights of a snapshot that a recipe names.
+pub fn snapshot_weights(from: &FromSpec) -> Result<Vec<f32>, Invalid> {
     let folder = RunFolder::open(Path::new(&from.run));
     let weights = folder.and_then(|folder| folder.snapshot(Some(from.step)));
-    match weights {
-        Ok((_, weights)) => Ok(weights),
-        Err(error) => Err(Failure::from(error).while_at(&place)),
-    }
+    let place = format!("{}@{}", from.run, from.step);
+    weights
+        .map(|(_, weights)| weights)
+        .map_err(|error| Invalid::new("run", place, error.to_string()))
 }
 
 /// Advice for a run that has diverged.

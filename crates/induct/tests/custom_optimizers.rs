@@ -1,6 +1,8 @@
 //! Optimisers from outside the crate.
 
-use induct::train::{Diverged, Optimizer, OptimizerSpec, Recipe, TrainError, Trainer, Update};
+use induct::train::{
+    Diverged, Optimizer, OptimizerSpec, Recipe, TrainError, Trainer, Update, no_snapshots,
+};
 
 /// SGD with momentum, written independently.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ fn recipe() -> Recipe {
         "train.schedule={kind=\"warmup\", steps=10}",
         "train.optimizer={kind=\"sgd\", lr=0.05, momentum=0.9, weight_decay=0.01}",
         "train.groups=[{name=\"layers.0\", lr=0.02}]",
-        "train.freeze=[{group=\"unembed\", from=3, until=8}]",
+        "intervene=[{kind=\"freeze\", group=\"unembed\", from=3, until=8}]",
     ];
     Recipe::from_toml("", &overrides.map(String::from)).unwrap()
 }
@@ -68,7 +70,9 @@ fn a_copy_of_a_built_in_one_gives_its_bytes_and_resumes() {
     let mut found = Trainer::new(&own).unwrap();
     for step in 0..40 {
         if step == 20 {
-            found = Trainer::resumed(&own, found.state()).unwrap().unwrap();
+            found = Trainer::resumed(&own, found.state(), &[], &no_snapshots)
+                .unwrap()
+                .unwrap();
         }
         assert_eq!(found.advance(), expected.advance());
         assert_eq!(found.state(), expected.state(), "step {step}");
@@ -95,7 +99,10 @@ fn a_recipe_read_from_text_says_whose_optimiser_is_missing() {
     assert_eq!(refused.field, "train.optimizer.name");
     assert_eq!(refused.value, "\"own-sgd\"");
     let state = Trainer::new(&own).unwrap().state();
-    assert_eq!(Trainer::resumed(&read, state).err(), Some(refused));
+    assert_eq!(
+        Trainer::resumed(&read, state, &[], &no_snapshots).err(),
+        Some(refused)
+    );
 }
 
 #[test]
@@ -144,7 +151,7 @@ impl Optimizer for Breaks {
 #[test]
 fn parameters_that_are_no_numbers_end_the_run() {
     let mut recipe = recipe();
-    recipe.train.freeze.clear();
+    recipe.intervene.clear();
     recipe.train.optimizer = OptimizerSpec::custom("breaks", Breaks, &[]);
     let mut trainer = Trainer::new(&recipe).unwrap();
     let diverged = (0..40).find_map(|_| trainer.advance().err()).unwrap();

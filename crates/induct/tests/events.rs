@@ -8,7 +8,7 @@ use induct::probe::{History, Instruments};
 use induct::run::{
     Checkpoint, Ended, Ending, Identity, Progress, Record, Recorder, Run, Sink, Summary, last_step,
 };
-use induct::train::Recipe;
+use induct::train::{Recipe, no_snapshots};
 
 /// A small model that passes from uniform to unigram within its first hundred steps.
 fn recipe(overrides: &[&str]) -> Recipe {
@@ -139,8 +139,14 @@ fn an_interrupted_run_resumes_to_the_same_end() {
         };
         assert_eq!(ending, ended);
         let (checkpoint, records) = (sink.checkpoint.take().unwrap(), first.history().clone());
-        let mut second =
-            Run::resumed(&recipe, Arc::clone(&instruments), checkpoint, records).unwrap();
+        let mut second = Run::resumed(
+            &recipe,
+            Arc::clone(&instruments),
+            checkpoint,
+            records,
+            &no_snapshots,
+        )
+        .unwrap();
         let Ok(ending) = second.drive(&mut sink);
         assert_eq!(ending, Ending::Event(last), "interrupted at {at}");
         assert_eq!(second.history(), &history, "interrupted at {at}");

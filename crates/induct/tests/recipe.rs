@@ -47,7 +47,6 @@ fn every_setting_can_be_written_and_read_again() {
         optimizer = { kind = "sgd", lr = 0.1, momentum = 0.9 }
         schedule = { kind = "cosine", warmup = 10, floor = 0.1 }
         groups = [{ name = "layers.0.v", lr = 0.5 }]
-        freeze = [{ group = "unembed", from = 5, until = 10 }]
         curriculum = [{ from = 50, prior = { kind = "doubly-stochastic" } }]
         stop = { at = "trigram", after = 20 }
         [seeds]
@@ -56,6 +55,25 @@ fn every_setting_can_be_written_and_read_again() {
         eval = 3
         [record]
         spacing = "logarithmic"
+        [[intervene]]
+        kind = "freeze"
+        group = "unembed"
+        from = 5
+        until = { at = "bigram", after = 10 }
+        [[intervene]]
+        kind = "clamp"
+        at = "layers.0.heads.1"
+        pattern = "lag:3"
+        [[intervene]]
+        kind = "clamp"
+        at = "layers.1"
+        pattern = { own = 5 }
+        from = 5
+        [[intervene]]
+        kind = "transplant"
+        group = "layers.1"
+        source = { run = "runs/main", step = 100, weights = "0123" }
+        fraction = 0.5
     "#;
     let recipe = read(text, &[]).unwrap();
     assert_eq!(recipe.record.spacing, Spacing::Logarithmic);
@@ -333,8 +351,8 @@ fn mistakes_are_named_with_what_is_allowed() {
         ("", &["record.snapshots=0"], &["record.snapshots = 0"]),
         (
             "",
-            &["train.freeze=[{group='v', from=9, until=9}]"],
-            &["train.freeze[0].until = 9"],
+            &["intervene=[{kind='freeze', group='v', from=9, until=9}]"],
+            &["intervene[0].until = 9"],
         ),
         (
             "",
@@ -555,20 +573,28 @@ fn mistakes_are_found_at_any_depth() {
             "train.groups[1].lr = \"fast\" is not allowed: a number",
         ),
         (
-            vec!["train.freeze=[{group=1}]"],
-            "train.freeze[0].group = 1 is not allowed: text in quotes",
+            vec!["intervene=[{kind='freeze', group=1}]"],
+            "intervene[0].group = 1 is not allowed: text in quotes",
         ),
         (
-            vec!["train.freeze=[{}]"],
-            "train.freeze[0].group: missing; it takes text in quotes",
+            vec!["intervene=[{kind='freeze'}]"],
+            "intervene[0].group: missing; it takes text in quotes",
         ),
         (
             vec!["train.stop={after=3}"],
             "train.stop.at: missing; it takes text in quotes",
         ),
         (
-            vec!["train.freeze=[3]"],
-            "train.freeze[0] = 3 is not allowed: a table with the keys group, from, until",
+            vec!["intervene=[{kind='melt'}]"],
+            "intervene[0].kind = \"melt\" is not allowed: one of \"ablate\"",
+        ),
+        (
+            vec!["intervene=[{kind='clamp', at='layers.0', pattern='sideways'}]"],
+            "intervene[0].pattern = \"sideways\" is not allowed: uniform, previous-token",
+        ),
+        (
+            vec!["intervene=[{kind='reset', group='v', step='soon'}]"],
+            "intervene[0].step = \"soon\" is not allowed: a step, or an event such as",
         ),
         (
             vec!["seeds=[1, 2, 3]"],
@@ -622,7 +648,12 @@ const OF_EVERY_KIND: [&str; 16] = [
     "train.schedule = { kind = 'cosine', warmup = 3, floor = 0.1 }\ntrain.steps = 9\ntrain.batch = 3",
     "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
     "train.groups = [{ name = 'v', lr = 0.1, weight_decay = 0.1 }]\n\
-     train.freeze = [{ group = 'v', from = 1, until = 2 }]\n\
+     intervene = [{ kind = 'freeze', group = 'v', from = 1, until = 2 }, \
+     { kind = 'ablate', at = 'layers.0.heads.0', to = 'logits', with = 'mean', until = { at = 'bigram' } }, \
+     { kind = 'clamp', at = 'layers.0', pattern = { own = 3 } }, \
+     { kind = 'patch', at = 'layers.0.mlp_out', with = 'resample', from = 4 }, \
+     { kind = 'rate', group = 'W_K', lr = 0.1 }, { kind = 'reset', group = 'W_V', step = 5 }, \
+     { kind = 'transplant', group = 'embed', source = { own = 3 }, fraction = 0.5 }]\nmodel.mlp = true\n\
      train.curriculum = [{ from = 1, prior = { kind = 'dirichlet', alpha = 1.0 } }]\n\
      train.stop = { at = 'unigram', after = 3 }",
     "record = { every = 1, snapshots = 2, spacing = 'linear', test_sequences = 5 }\n\
@@ -742,7 +773,7 @@ fn no_wrong_value_gets_an_answer_in_code() {
                 let field = error.split([' ', ':']).next().unwrap();
                 let related = way.starts_with(field) || field.starts_with(way.as_str());
                 // Or two settings that do not fit together, each fine by itself.
-                let apart = ["model.start.kind = ", "train.freeze[0].until = "];
+                let apart = ["model.start.kind = ", "intervene["];
                 let apart = apart.iter().any(|start| error.starts_with(start));
                 assert!(related || apart, "{way} = {value}: {error}");
             }
@@ -865,7 +896,10 @@ const WORDS: &[&str] = &[
     "betas",
     "schedule",
     "groups",
-    "freeze",
+    "intervene",
+    "until",
+    "pattern",
+    "fraction",
     "curriculum",
     "stop",
     "at",

@@ -137,7 +137,7 @@ fn a_saved_state_goes_on_as_if_nothing_had_happened() {
             &format!("model.dropout={dropout}"),
             &format!("train.optimizer={optimizer}"),
             "train.schedule={kind=\"cosine\", warmup=5}",
-            "train.freeze=[{group=\"layers.1\", from=3, until=12}]",
+            "intervene=[{kind=\"freeze\", group=\"layers.1\", from=3, until=12}]",
         ]);
         let (params, losses) = run(&recipe, 2, 20);
         let mut first = Trainer::new(&recipe).unwrap();

@@ -13,7 +13,7 @@ use super::{Threads, level_option, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
-use crate::session::{Outcome, Session, advice, start_from};
+use crate::session::{Outcome, Session, advice, complete, start_from};
 use crate::story::stopped;
 use crate::words::{count, fixed};
 
@@ -26,6 +26,11 @@ pub struct Arguments {
     /// plain word such as absolute
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
+    /// Change the model or its weights while it trains, in place of what the recipe says on that; may be
+    /// repeated. Keys and values of one entry of [[intervene]], such as 'kind="clamp", at="layers.0",
+    /// pattern="previous-token", until=500' (see docs/interventions.md)
+    #[arg(long, value_name = "KEY=VALUE, …")]
+    intervene: Vec<String>,
     /// Folder of the run; runs/NAME if not given
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -41,7 +46,9 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut recipe = recipes::load(&arguments.recipe, &arguments.set)?;
+    let overrides = recipes::with_interventions(&arguments.set, &arguments.intervene);
+    let mut recipe = recipes::load(&arguments.recipe, &overrides)?;
+    complete(&mut recipe)?;
     if let Some(source) = &arguments.from {
         recipe.from = Some(start_from(source, &recipe)?);
     }

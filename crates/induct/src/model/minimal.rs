@@ -69,7 +69,7 @@ impl Minimal {
             require(
                 plan.patterns.is_empty(),
                 "at",
-                &intervention.site,
+                intervention.site,
                 "one intervention at a time in one place",
             )?;
             let pattern = match intervention.instead {

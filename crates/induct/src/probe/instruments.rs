@@ -288,6 +288,11 @@ impl Instruments {
             .map(|(index, (_, set))| {
                 let nothing = Wanted::default();
                 let wanted = if index == 0 { &wanted } else { &nothing };
+                if !model.needs_batch() {
+                    return set.measure(&self.pool, model, &evaluator, wanted);
+                }
+                let mut evaluator = model.at(params);
+                set.show_to(&mut evaluator);
                 set.measure(&self.pool, model, &evaluator, wanted)
             })
             .collect();

@@ -187,6 +187,11 @@ impl TestSet {
         &self.blocks
     }
 
+    /// Lets an evaluator take the means over the set that interventions need.
+    pub(super) fn show_to(&self, evaluator: &mut Evaluator) {
+        evaluator.see_batch(&self.blocks, self.length);
+    }
+
     /// Those of the blocks that are measured at all positions, from the first on.
     pub(super) fn thorough_blocks(&self) -> &[TokenBlock] {
         &self.blocks[..self.thorough]

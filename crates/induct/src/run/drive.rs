@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::event::{Awaited, kept_until, stopped_at};
+use super::event::{Awaited, Onsets, kept_until, stopped_at};
 use super::sink::{Checkpoint, Progress, Record, Sink};
 use crate::chain::DrawError;
 use crate::invalid::Invalid;
 use crate::measure::KL_TRUTH;
 use crate::model::Model;
 use crate::probe::{History, Instruments};
-use crate::train::{Diverged, Recipe, StepLoss, TrainError, Trainer};
+use crate::train::{Diverged, Recipe, Snapshots, StepLoss, TrainError, Trainer};
 
 /// A run: a model in training, its instruments, and what was recorded so far.
 ///
@@ -91,13 +91,14 @@ pub enum Unfit {
 /// What to record at which steps, and what was recorded.
 struct Records {
     recipe: Recipe,
-    model: Model,
     instruments: Arc<Instruments>,
     history: History,
     /// The last step, as far as the records tell.
     last: u64,
     /// The event that ends it before its recipe's last step.
     stop: Option<Awaited>,
+    /// The onsets that interventions wait for.
+    onsets: Onsets,
     snapshot_steps: Vec<u64>,
     /// The last recorded weights whose loss is a number.
     sound: Option<(u64, Vec<f32>)>,
@@ -108,6 +109,7 @@ struct Due {
     step: u64,
     loss: Option<StepLoss>,
     params: Vec<f32>,
+    model: Model,
 }
 
 /// A measured step.
@@ -126,17 +128,17 @@ impl Run {
         Ok(Self::with_trainer(Trainer::new(recipe)?, instruments))
     }
 
-    /// The same from given weights: the ones that the recipe's `from` names.
+    /// The same with the weights of snapshots that the recipe names.
     ///
     /// # Panics
     ///
     /// Like [`new`](Self::new).
-    pub fn with_weights(
+    pub fn with_snapshots(
         recipe: &Recipe,
         instruments: Arc<Instruments>,
-        weights: Vec<f32>,
+        snapshots: Snapshots,
     ) -> Result<Self, Invalid> {
-        let trainer = Trainer::with_weights(recipe, weights)?;
+        let trainer = Trainer::with_snapshots(recipe, snapshots)?;
         Ok(Self::with_trainer(trainer, instruments))
     }
 
@@ -151,9 +153,9 @@ impl Run {
                 last: recipe.train.steps,
                 stop: recipe.train.stop.as_ref().map(Awaited::new),
                 snapshot_steps: kept_until(&recipe, recipe.train.steps),
-                model: trainer.model().clone(),
                 history: History::new(instruments.columns().to_vec()),
                 instruments,
+                onsets: Onsets::new(&recipe),
                 recipe,
                 sound: None,
             },
@@ -163,7 +165,7 @@ impl Run {
     }
 
     /// A run that resumes from a saved state, with everything recorded up to it. Where its first weights came
-    /// from no longer matters.
+    /// from no longer matters, but snapshots that interventions name do.
     ///
     /// # Panics
     ///
@@ -173,10 +175,13 @@ impl Run {
         instruments: Arc<Instruments>,
         checkpoint: Checkpoint,
         history: History,
+        snapshots: Snapshots,
     ) -> Result<Self, Unfit> {
         let Checkpoint { state, sound } = checkpoint;
         let step = state.step;
-        let trainer = Trainer::resumed(recipe, state)?.ok_or(Unfit::State { step })?;
+        let onsets = Onsets::new(recipe).new_ones(recipe, &history);
+        let trainer = Trainer::resumed(recipe, state, &onsets, snapshots)?;
+        let trainer = trainer.ok_or(Unfit::State { step })?;
         let mut run = Self::with_trainer(trainer, instruments);
         run.take_up(step, history)?;
         run.records.sound = sound;
@@ -191,6 +196,7 @@ impl Run {
         }
         self.records.history = history;
         self.records.look_for_stop();
+        self.records.new_onsets();
         self.resumed_at = Some(step);
         Ok(())
     }
@@ -200,9 +206,9 @@ impl Run {
         &self.records.recipe
     }
 
-    /// The model.
+    /// The model, under the interventions in force.
     pub fn model(&self) -> &Model {
-        &self.records.model
+        self.trainer.model()
     }
 
     /// Steps done.
@@ -242,11 +248,12 @@ impl Run {
                 step,
                 loss,
                 params: self.trainer.params().to_vec(),
+                model: self.trainer.model().clone(),
             });
             let done = step >= self.records.last;
             if done || stopped || sink.wants_checkpoint() {
                 let measured = due.take().map(|due| self.records.measure(due));
-                if let Some(diverged) = self.records.deliver(measured, sink)? {
+                if let Some(diverged) = self.deliver(measured, sink)? {
                     return self.give_up(diverged, sink);
                 }
                 sink.checkpoint(&self.checkpoint())?;
@@ -282,7 +289,7 @@ impl Run {
             };
             let measure = || due.map(|due| records.measure(due));
             let (measured, trained) = rayon::join(measure, train);
-            if let Some(diverged) = self.records.deliver(measured, sink)? {
+            if let Some(diverged) = self.deliver(measured, sink)? {
                 return self.give_up(diverged, sink);
             }
             match trained {
@@ -295,6 +302,20 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Adds what was measured to the history, tells the sink, and tells the trainer of onsets that it shows. Returns
+    /// the divergence, if this record shows one.
+    fn deliver<S: Sink>(
+        &mut self,
+        measured: Option<Measured>,
+        sink: &mut S,
+    ) -> Result<Option<Diverged>, S::Error> {
+        let diverged = self.records.deliver(measured, sink)?;
+        for (strategy, step) in self.records.new_onsets() {
+            self.trainer.tell_onset(&strategy, step);
+        }
+        Ok(diverged)
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -338,11 +359,16 @@ impl Records {
         }
     }
 
+    /// The onsets that the records show and that no one was told of.
+    fn new_onsets(&mut self) -> Vec<(String, u64)> {
+        self.onsets.new_ones(&self.recipe, &self.history)
+    }
+
     fn measure(&self, due: Due) -> Measured {
         let Due { step, loss, .. } = due;
         let row = self
             .instruments
-            .measure(&self.model, &due.params, step, loss);
+            .measure(&due.model, &due.params, step, loss);
         Measured { due, row }
     }
 

@@ -59,6 +59,33 @@ impl Awaited {
     }
 }
 
+/// The onsets that a run's interventions wait for.
+#[derive(Clone, Debug)]
+pub struct Onsets(Vec<Awaited>);
+
+impl Onsets {
+    /// Those of a recipe, none of which any record has shown yet.
+    pub fn new(recipe: &Recipe) -> Self {
+        let awaited = recipe.awaited().into_iter();
+        let awaited = awaited.map(|at| Awaited::new(&Event { at, after: 0 }));
+        Self(awaited.collect())
+    }
+
+    /// Those that the records show since the last call, by strategy, with the steps at which they take effect.
+    pub fn new_ones(&mut self, recipe: &Recipe, history: &History) -> Vec<(String, u64)> {
+        let mut shown = Vec::new();
+        self.0
+            .retain_mut(|awaited| match awaited.onset(recipe, history) {
+                Some(step) => {
+                    shown.push((awaited.event.at.clone(), step));
+                    false
+                }
+                None => true,
+            });
+        shown
+    }
+}
+
 /// The last step of a run, as far as its records tell: the recipe's last, unless `train.stop` comes before it.
 pub fn last_step(recipe: &Recipe, history: &History) -> u64 {
     let mut stop = recipe.train.stop.as_ref().map(Awaited::new);

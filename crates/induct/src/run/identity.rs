@@ -55,7 +55,10 @@ impl Identity {
             steps_alike.train.steps = 0;
         }
         steps_alike.train.stop = None;
-        steps_alike.record.every = 0;
+        // Events take effect at recorded steps.
+        if recipe.awaited().is_empty() {
+            steps_alike.record.every = 0;
+        }
         steps_alike.record.snapshots = 0;
         if let Some(from) = &mut steps_alike.from {
             // The weights count, not the folder they come from.

@@ -62,7 +62,7 @@ impl MemoryEstimate {
         let contexts = k.powf(n - 1.0);
         // Thresholds per lane, one table, the matrix for its stationary law, and random words.
         let sampler = (lanes + 2.0) * table + contexts * contexts * F64 + 2.0 * t * lanes * F32;
-        let work = model.scratch_bytes();
+        let work = recipe.scratch_bytes(model);
         let logits = k * t * lanes * F32;
         // Once for training, and once for measuring.
         let thread = work + gradient * lanes * F32 + sampler + work + logits;

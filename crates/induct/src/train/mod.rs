@@ -2,6 +2,7 @@
 
 mod event;
 mod feed;
+mod intervene;
 mod loss;
 mod many;
 mod memory;
@@ -17,12 +18,16 @@ mod trainer;
 
 pub use event::Event;
 pub use feed::{batch_address, dropout_keys, prior_at};
+pub use intervene::{
+    Ablation, Construction, InterveneSpec, Part, PatchSpec, PatternSpec, Snapshots, WeightsSpec,
+    When, no_snapshots,
+};
 pub use loss::Loss;
 pub use many::many;
 pub use memory::MemoryEstimate;
 pub(crate) use memory::THOROUGH_SEQUENCES;
 pub use optimizer::{
-    AdamW, FreezeSpec, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
+    AdamW, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
 };
 pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;

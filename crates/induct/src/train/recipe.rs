@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::Event;
+use super::intervene::InterveneSpec;
 use super::loss::Loss;
 use super::memory::MemoryEstimate;
-use super::optimizer::{FreezeSpec, GroupSpec, OptimizerSpec, Updater};
+use super::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
 use crate::chain::{PriorSpec, Start, TaskPrior, check_task};
@@ -44,6 +45,9 @@ pub struct Recipe {
     pub seeds: Seeds,
     /// What is recorded and kept.
     pub record: RecordSpec,
+    /// What is changed in the model or its weights while it trains.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub intervene: Vec<InterveneSpec>,
 }
 
 impl Default for Recipe {
@@ -56,6 +60,7 @@ impl Default for Recipe {
             train: TrainSpec::default(),
             seeds: Seeds::default(),
             record: RecordSpec::default(),
+            intervene: Vec::new(),
         }
     }
 }
@@ -97,7 +102,9 @@ pub struct FromSpec {
     pub run: String,
     /// The step of that run.
     pub step: u64,
-    /// Digest that the weights must have; see [`digest::weights`](crate::digest::weights).
+    /// Digest that the weights must have; see [`digest::weights`](crate::digest::weights). The command line
+    /// fills it in.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub weights: String,
 }
 
@@ -118,9 +125,6 @@ pub struct TrainSpec {
     /// Settings for particular groups of parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSpec>,
-    /// Parameters that are frozen for some steps.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub freeze: Vec<FreezeSpec>,
     /// Priors that replace the task's from given steps on; for training only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curriculum: Vec<StageSpec>,
@@ -138,7 +142,6 @@ impl Default for TrainSpec {
             optimizer: OptimizerSpec::default(),
             schedule: Schedule::default(),
             groups: Vec::new(),
-            freeze: Vec::new(),
             curriculum: Vec::new(),
             stop: None,
         }
@@ -206,13 +209,8 @@ impl Recipe {
         // Nothing so far allocates memory in proportion to a setting; what follows does.
         MemoryEstimate::new(self, &model).check(self)?;
         let train = &self.train;
-        Updater::check(
-            &train.optimizer,
-            &train.groups,
-            &train.freeze,
-            model.layout(),
-        )
-        .map_err(within_train)?;
+        Updater::check(&train.optimizer, &train.groups, model.layout()).map_err(within_train)?;
+        self.check_interventions(&model)?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
         if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
@@ -320,13 +318,8 @@ impl Recipe {
     /// The optimiser for `model`, at its start.
     pub fn updater(&self, model: &Model) -> Result<Updater, Invalid> {
         let train = &self.train;
-        Updater::new(
-            &train.optimizer,
-            &train.groups,
-            &train.freeze,
-            model.layout(),
-        )
-        .map_err(|invalid| invalid.within("train"))
+        Updater::new(&train.optimizer, &train.groups, model.layout())
+            .map_err(|invalid| invalid.within("train"))
     }
 
     /// The priors of training with their first steps, in order; the first starts at step 0.

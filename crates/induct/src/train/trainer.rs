@@ -9,15 +9,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::feed::{BatchDraw, Feed, block_keys, draw};
+use super::intervene::{Agenda, Snapshots, no_snapshots};
 use super::loss::Loss;
 use super::optimizer::Updater;
 use super::recipe::Recipe;
 use crate::chain::{DrawError, TokenBlock};
-use crate::digest;
-use crate::invalid::{Invalid, require};
+use crate::invalid::Invalid;
 use crate::lanes::{LANES, Lane};
 use crate::model::dropout::DropoutKeys;
-use crate::model::{Evaluator, Model};
+use crate::model::{Evaluator, Model, Tensor};
 use crate::scratch::ScratchPool;
 
 /// Training failed: the loss is no longer a number.
@@ -76,6 +76,11 @@ pub struct Trainer {
     step: u64,
     learner: Learner,
     feed: Feed,
+    /// The model without interventions, and all interventions.
+    base: Model,
+    agenda: Agenda,
+    /// The next step at which interventions change.
+    turn_at: u64,
 }
 
 /// What learns: the weights and everything that updates them.
@@ -129,61 +134,58 @@ pub enum StepPart {
 impl Trainer {
     /// A run at its start. It trains on the current thread pool.
     ///
-    /// A recipe that starts from a snapshot needs its weights: [`with_weights`](Self::with_weights).
+    /// A recipe that names snapshots of other runs needs their weights:
+    /// [`with_snapshots`](Self::with_snapshots).
     pub fn new(recipe: &Recipe) -> Result<Self, Invalid> {
-        recipe.check()?;
-        if let Some(from) = &recipe.from {
-            let place = format!("\"{}\" at step {}", from.run, from.step);
-            return Err(Invalid::new(
-                "from",
-                place,
-                "the weights of that snapshot must be at hand",
-            ));
-        }
-        let params = recipe.model()?.start(recipe.seeds.init);
-        Self::starting_at(recipe, params)
+        Self::with_snapshots(recipe, &no_snapshots)
     }
 
-    /// The same from given weights: those named by `from` in the recipe.
-    pub fn with_weights(recipe: &Recipe, weights: Vec<f32>) -> Result<Self, Invalid> {
+    /// The same with the weights of snapshots that the recipe names.
+    pub fn with_snapshots(recipe: &Recipe, snapshots: Snapshots) -> Result<Self, Invalid> {
         recipe.check()?;
-        let digest = digest::weights(&weights);
-        let expected = recipe.from.as_ref().map(|from| from.weights.as_str());
-        require(
-            expected == Some(digest.as_str()),
-            "from.weights",
-            expected.unwrap_or("(unset)"),
-            &format!(
-                "{digest}, the digest of the given weights: they are from another snapshot than the \
-                 recipe names"
-            ),
-        )?;
-        let needed = recipe.model()?.layout().len();
-        require(
-            weights.len() == needed,
-            "from",
-            format!("{} weights", weights.len()),
-            &format!("the {needed} weights of this recipe's model"),
-        )?;
-        Self::starting_at(recipe, weights)
+        let model = recipe.model()?;
+        let params = match &recipe.from {
+            None => model.start(recipe.seeds.init),
+            Some(from) => from
+                .find(snapshots, model.layout().len())
+                .map_err(|invalid| invalid.within("from"))?,
+        };
+        let mut trainer = Self::starting_at(recipe, params, snapshots)?;
+        trainer.act(None);
+        trainer.turn();
+        Ok(trainer)
     }
 
-    /// A run that continues from a saved state; none if the state does not fit the recipe.
+    /// A run that continues from a saved state, given the onsets that took effect before it; none if the state
+    /// does not fit the recipe.
     ///
     /// # Errors
     ///
     /// If the recipe cannot be trained: a part of it may be missing.
-    pub fn resumed(recipe: &Recipe, state: TrainState) -> Result<Option<Self>, Invalid> {
+    pub fn resumed(
+        recipe: &Recipe,
+        state: TrainState,
+        onsets: &[(String, u64)],
+        snapshots: Snapshots,
+    ) -> Result<Option<Self>, Invalid> {
         recipe.check()?;
         if state.params.len() != recipe.model()?.layout().len() {
             return Ok(None);
         }
-        let mut trainer = Self::starting_at(recipe, state.params.clone())?;
+        let mut trainer = Self::starting_at(recipe, state.params.clone(), snapshots)?;
+        for (strategy, onset) in onsets {
+            trainer.agenda.tell(strategy, *onset);
+        }
         Ok(trainer.restore(state).then_some(trainer))
     }
 
-    fn starting_at(recipe: &Recipe, params: Vec<f32>) -> Result<Self, Invalid> {
+    fn starting_at(
+        recipe: &Recipe,
+        params: Vec<f32>,
+        snapshots: Snapshots,
+    ) -> Result<Self, Invalid> {
         let model = recipe.model()?;
+        let agenda = Agenda::new(recipe, &model, snapshots)?;
         let stages = recipe.stages()?;
         let updater = recipe.updater(&model)?;
         let blocks = recipe.train.batch.div_ceil(LANES);
@@ -192,6 +194,9 @@ impl Trainer {
         Ok(Self {
             recipe: recipe.clone(),
             step: 0,
+            base: model.clone(),
+            agenda,
+            turn_at: 0,
             learner: Learner {
                 evaluator: model.in_training(&params),
                 grads: vec![0.0; params.len()],
@@ -217,9 +222,57 @@ impl Trainer {
         &self.recipe
     }
 
-    /// The model.
+    /// The model, under the interventions in force.
     pub fn model(&self) -> &Model {
         &self.learner.model
+    }
+
+    /// Takes note that the onset of a strategy's phase takes effect at a step: this one or a later one. Interventions
+    /// may wait for it.
+    pub fn tell_onset(&mut self, strategy: &str, step: u64) {
+        self.agenda.tell(strategy, step);
+        self.turn_at = self.agenda.next_turn(self.step);
+        if step == self.step {
+            self.act(Some(strategy));
+            self.turn();
+        }
+    }
+
+    /// Does what interventions do at this step; with `told`, those that waited for that strategy's onset.
+    fn act(&mut self, told: Option<&str>) {
+        let Learner {
+            params,
+            updater,
+            evaluator,
+            ..
+        } = &mut self.learner;
+        let (base, seed) = (&self.base, self.recipe.seeds.init);
+        let mut acted = false;
+        let anew = |tensor: &Tensor| {
+            acted = true;
+            updater.start_anew(tensor);
+        };
+        let (tensors, initial) = (base.layout().tensors(), || base.start(seed));
+        self.agenda
+            .act((self.step, told), tensors, initial, params, anew);
+        if acted {
+            evaluator.set(params);
+        }
+    }
+
+    /// Puts the interventions of this step in force.
+    fn turn(&mut self) {
+        let (agenda, step) = (&self.agenda, self.step);
+        self.turn_at = agenda.next_turn(step);
+        let frozen = |tensor: &Tensor| agenda.is_frozen(tensor, step);
+        let rate = |tensor: &Tensor| agenda.rate(tensor, step);
+        self.learner.updater.turn(frozen, rate);
+        let changes = agenda.changes(step);
+        if self.learner.model.interventions() != changes {
+            let model = self.base.with(&changes);
+            let model = model.expect("interventions were checked with the recipe");
+            self.learner.become_model(model);
+        }
     }
 
     /// The current weights.
@@ -259,6 +312,7 @@ impl Trainer {
             step,
             learner,
             feed,
+            ..
         } = self;
         if feed.drawn_for != Some(*step) {
             draw(recipe, &feed.stages, *step, &feed.samplers, &mut feed.batch)
@@ -286,7 +340,15 @@ impl Trainer {
         // If drawing fails, the step that needs the batch (if there is one)
         // tries again and returns the error.
         feed.drawn_for = drawn.is_ok().then_some(*step);
+        self.turn_if_due();
         Ok(loss)
+    }
+
+    fn turn_if_due(&mut self) {
+        if self.step >= self.turn_at {
+            self.act(None);
+            self.turn();
+        }
     }
 
     /// Does one step on this thread, one part after the other, and reports when each is done, so that the
@@ -301,6 +363,7 @@ impl Trainer {
             step,
             learner,
             feed,
+            ..
         } = self;
         let draw = BatchDraw::new(recipe, &feed.stages, *step, &feed.samplers);
         let (level, scale) = (learner.model.level(), scale(recipe));
@@ -332,6 +395,7 @@ impl Trainer {
         done(StepPart::Update);
         *step += 1;
         feed.drawn_for = None;
+        self.turn_if_due();
         Ok(())
     }
 
@@ -346,21 +410,32 @@ impl Trainer {
 
     /// Continues from a saved state. Returns false, and changes nothing, if it does not fit this recipe.
     pub fn restore(&mut self, state: TrainState) -> bool {
-        let learner = &mut self.learner;
+        let (learner, agenda) = (&mut self.learner, &self.agenda);
+        let updates = |tensor: &Tensor| agenda.updates(tensor, state.step);
         if state.step > self.recipe.train.steps
             || state.params.len() != learner.params.len()
-            || !learner.updater.restore(state.step, state.moments)
+            || !learner.updater.restore(state.moments, updates)
         {
             return false;
         }
         self.step = state.step;
         learner.params = state.params;
         learner.evaluator.set(&learner.params);
+        self.turn();
         true
     }
 }
 
 impl Learner {
+    /// Goes on with the same weights in another model: the same one under other interventions.
+    fn become_model(&mut self, model: Model) {
+        let (blocks, size) = (self.block_losses.len(), model.gradient_len());
+        self.evaluator = model.in_training(&self.params);
+        self.summed = vec![0.0; size];
+        self.block_grads = vec![0.0; blocks * size];
+        self.model = model;
+    }
+
     /// Computes the gradients of all blocks of the batch of step `step`; returns its loss.
     fn accumulate(
         &mut self,
@@ -369,6 +444,7 @@ impl Learner {
         batch: &[TokenBlock],
         last: bool,
     ) -> StepLoss {
+        self.evaluator.see_batch(batch, recipe.task.length);
         let (model, evaluator, scale) = (&self.model, &self.evaluator, scale(recipe));
         let task = Task {
             loss: recipe.train.loss,
@@ -417,7 +493,7 @@ impl Learner {
             });
         }
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
-        self.updater.update(step, factor, grads, params);
+        self.updater.update(factor, grads, params);
         evaluator.set(params);
         Ok(())
     }

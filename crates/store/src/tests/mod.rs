@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use induct::probe::Instruments;
 use induct::run::{Ending, Run, Summary};
-use induct::train::Recipe;
+use induct::train::{Recipe, no_snapshots};
 
 use crate::disk::Disk;
 use crate::error::StoreError;
@@ -86,7 +86,7 @@ fn train(
     };
     let mut run = match start.from {
         Some((checkpoint, history)) => {
-            Run::resumed(recipe, instruments, checkpoint, history).unwrap()
+            Run::resumed(recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
         }
         None => Run::new(recipe, instruments).unwrap(),
     };

@@ -10,7 +10,8 @@ mod sgd;
 mod updater;
 
 pub use adamw::AdamW;
-pub use groups::{FreezeSpec, GroupSpec};
+pub use groups::GroupSpec;
+pub(super) use groups::names_something;
 pub use sgd::Sgd;
 pub use updater::Updater;
 
@@ -195,7 +196,7 @@ impl OptimizerSpec {
     }
 }
 
-fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
+pub(super) fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
     require(
         (0.0..=1e30).contains(&value),
         field,

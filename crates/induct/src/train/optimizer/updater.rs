@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::groups::frozen_steps;
-use super::{FreezeSpec, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Update};
+use super::{GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Update};
 use crate::invalid::Invalid;
 use crate::model::{Layout, Tensor};
 
@@ -20,9 +19,12 @@ pub struct Updater {
 #[derive(Clone, Debug)]
 struct Slot {
     tensor: Tensor,
+    /// Its learning rate by the recipe, and the one in force.
+    own_lr: f64,
     lr: f64,
     weight_decay: f64,
-    freezes: Vec<FreezeSpec>,
+    /// Whether it stays where it is.
+    frozen: bool,
     /// Updates so far: frozen steps do not count.
     updates: u64,
 }
@@ -33,11 +35,10 @@ impl Updater {
     ///
     /// # Errors
     ///
-    /// If a rate is impossible, or a group or freeze matches no parameters.
+    /// If a rate is impossible, or a group matches no parameters.
     pub fn check(
         spec: &OptimizerSpec,
         groups: &[GroupSpec],
-        freezes: &[FreezeSpec],
         layout: &Layout,
     ) -> Result<(), Invalid> {
         spec.check()
@@ -45,10 +46,6 @@ impl Updater {
         for (index, group) in groups.iter().enumerate() {
             let within = |invalid: Invalid| invalid.within(&format!("groups[{index}]"));
             group.check(layout).map_err(within)?;
-        }
-        for (index, freeze) in freezes.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("freeze[{index}]"));
-            freeze.check(layout).map_err(within)?;
         }
         Ok(())
     }
@@ -61,28 +58,28 @@ impl Updater {
     pub fn new(
         spec: &OptimizerSpec,
         groups: &[GroupSpec],
-        freezes: &[FreezeSpec],
         layout: &Layout,
     ) -> Result<Self, Invalid> {
-        Self::check(spec, groups, freezes, layout)?;
+        Self::check(spec, groups, layout)?;
         let optimizer = spec.part().map_err(|invalid| invalid.within("optimizer"))?;
         let slot = |tensor: &Tensor| {
-            let own = freezes.iter().filter(|freeze| tensor.is_in(&freeze.group));
             let mut slot = Slot {
                 tensor: tensor.clone(),
+                own_lr: 0.0,
                 lr: optimizer.lr(),
                 weight_decay: if tensor.decays {
                     optimizer.weight_decay()
                 } else {
                     0.0
                 },
-                freezes: own.cloned().collect(),
+                frozen: false,
                 updates: 0,
             };
             for group in groups.iter().filter(|group| tensor.is_in(&group.name)) {
                 slot.lr = group.lr.unwrap_or(slot.lr);
                 slot.weight_decay = group.weight_decay.unwrap_or(slot.weight_decay);
             }
+            slot.own_lr = slot.lr;
             slot
         };
         Ok(Self {
@@ -92,10 +89,32 @@ impl Updater {
         })
     }
 
-    /// Updates the parameters for step number `step`, with learning rates times `factor`.
-    pub fn update(&mut self, step: u64, factor: f64, grads: &[f32], params: &mut [f32]) {
+    /// Freezes every tensor that `frozen` names, and gives those that `rate` names a learning rate of their own.
+    pub(in crate::train) fn turn(
+        &mut self,
+        frozen: impl Fn(&Tensor) -> bool,
+        rate: impl Fn(&Tensor) -> Option<f64>,
+    ) {
         for slot in &mut self.slots {
-            if slot.freezes.iter().any(|freeze| freeze.covers(step)) {
+            slot.frozen = frozen(&slot.tensor);
+            slot.lr = rate(&slot.tensor).unwrap_or(slot.own_lr);
+        }
+    }
+
+    /// Forgets all about a tensor's earlier updates.
+    pub(in crate::train) fn start_anew(&mut self, tensor: &Tensor) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.tensor == *tensor) {
+            slot.updates = 0;
+            for moment in &mut self.moments {
+                moment[tensor.range.clone()].fill(0.0);
+            }
+        }
+    }
+
+    /// Updates the parameters, with learning rates times `factor`.
+    pub fn update(&mut self, factor: f64, grads: &[f32], params: &mut [f32]) {
+        for slot in &mut self.slots {
+            if slot.frozen {
                 continue;
             }
             slot.updates += 1;
@@ -123,15 +142,16 @@ impl Updater {
         &self.moments
     }
 
-    /// Restores saved moments after `step` steps. Returns false if they do not fit.
-    pub fn restore(&mut self, step: u64, moments: Vec<Vec<f32>>) -> bool {
+    /// Restores saved moments, after as many updates of each tensor as `updates` says. Returns false if they do
+    /// not fit.
+    pub fn restore(&mut self, moments: Vec<Vec<f32>>, updates: impl Fn(&Tensor) -> u64) -> bool {
         let lengths = |moments: &[Vec<f32>]| moments.iter().map(Vec::len).collect::<Vec<_>>();
         if lengths(&moments) != lengths(&self.moments) {
             return false;
         }
         self.moments = moments;
         for slot in &mut self.slots {
-            slot.updates = step - frozen_steps(&slot.freezes, step);
+            slot.updates = updates(&slot.tensor);
         }
         true
     }
@@ -150,19 +170,15 @@ mod tests {
             .clone()
     }
 
-    fn run(
-        spec: &OptimizerSpec,
-        groups: &[GroupSpec],
-        freezes: &[FreezeSpec],
-        steps: u64,
-    ) -> Vec<f32> {
+    fn run(spec: &OptimizerSpec, groups: &[GroupSpec], frozen: u64, steps: u64) -> Vec<f32> {
         let layout = layout();
-        let mut updater = Updater::new(spec, groups, freezes, &layout).unwrap();
+        let mut updater = Updater::new(spec, groups, &layout).unwrap();
         let mut params = vec![0.5; layout.len()];
         for step in 0..steps {
+            updater.turn(|tensor| tensor.is_in("layers.1") && step < frozen, |_| None);
             // The gradient of ½ (w − 2)², so that it changes from step to step.
             let grads: Vec<f32> = params.iter().map(|w| w - 2.0).collect();
-            updater.update(step, 1.0, &grads, &mut params);
+            updater.update(1.0, &grads, &mut params);
         }
         params
     }
@@ -186,14 +202,14 @@ mod tests {
             lr: Some(0.2),
             weight_decay: Some(1.0),
         };
-        let params = run(&sgd(0.0), &[group], &[], 1);
+        let params = run(&sgd(0.0), &[group], 0, 1);
         assert_eq!(value(&params, "layers.1.v"), 0.5 + 0.1 * 1.5);
         assert_eq!(value(&params, "layers.0.v"), 0.5 + 0.2 * (1.5 - 0.5));
     }
 
     #[test]
     fn only_matrices_decay() {
-        let params = run(&sgd(1.0), &[], &[], 1);
+        let params = run(&sgd(1.0), &[], 0, 1);
         assert_eq!(value(&params, "layers.0.v"), 0.5 + 0.1 * 1.5);
         assert_eq!(value(&params, "layers.0.W_Q"), 0.5 + 0.1 * (1.5 - 0.5));
     }
@@ -201,19 +217,52 @@ mod tests {
     #[test]
     fn frozen_parameters_stay_and_restart_as_new() {
         let spec = OptimizerSpec::default();
-        let freeze = FreezeSpec {
-            group: "layers.1".into(),
-            from: 0,
-            until: Some(4),
-        };
-        let frozen = run(&spec, &[], std::slice::from_ref(&freeze), 4);
+        let frozen = run(&spec, &[], 4, 4);
         assert_eq!(value(&frozen, "layers.1.v"), 0.5);
         // After the thaw, the first update equals the first update of a run.
-        let thawed = run(&spec, &[], &[freeze], 5);
+        let thawed = run(&spec, &[], 4, 5);
         assert_eq!(
             value(&thawed, "layers.1.v"),
-            value(&run(&spec, &[], &[], 1), "layers.1.v")
+            value(&run(&spec, &[], 0, 1), "layers.1.v")
         );
+    }
+
+    #[test]
+    fn what_starts_anew_is_updated_as_at_the_start() {
+        let (spec, layout) = (OptimizerSpec::default(), layout());
+        let mut updater = Updater::new(&spec, &[], &layout).unwrap();
+        let mut params = vec![0.5; layout.len()];
+        let grads = vec![-1.5; layout.len()];
+        updater.update(1.0, &grads, &mut params);
+        let first = value(&params, "layers.1.v");
+        updater.update(
+            1.0,
+            &grads.iter().map(|g| 3.0 * g).collect::<Vec<_>>(),
+            &mut params,
+        );
+        let tensor = layout.tensor("layers.1.v").unwrap();
+        updater.start_anew(tensor);
+        params[tensor.range.clone()].fill(0.5);
+        updater.update(1.0, &grads, &mut params);
+        assert_eq!(value(&params, "layers.1.v"), first);
+    }
+
+    #[test]
+    fn rates_come_and_go() {
+        let layout = layout();
+        let mut updater = Updater::new(&sgd(0.0), &[], &layout).unwrap();
+        let mut params = vec![0.5; layout.len()];
+        let grads = vec![-1.0; layout.len()];
+        let own = |tensor: &Tensor| tensor.is_in("layers.0.v").then_some(0.3);
+        updater.turn(|_| false, own);
+        updater.update(1.0, &grads, &mut params);
+        assert_eq!(
+            (value(&params, "layers.0.v"), value(&params, "layers.1.v")),
+            (0.8, 0.6)
+        );
+        updater.turn(|_| false, |_| None);
+        updater.update(1.0, &grads, &mut params);
+        assert_eq!(value(&params, "layers.0.v"), 0.8 + 0.1);
     }
 
     #[test]
@@ -223,7 +272,7 @@ mod tests {
             lr: None,
             weight_decay: None,
         };
-        let error = Updater::new(&OptimizerSpec::default(), &[group], &[], &layout()).unwrap_err();
+        let error = Updater::new(&OptimizerSpec::default(), &[group], &layout()).unwrap_err();
         assert_eq!(error.field, "groups[0].name");
         assert!(error.allowed.contains("layers.0.W_Q"));
     }

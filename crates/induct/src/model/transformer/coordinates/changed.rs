@@ -124,7 +124,7 @@ impl Change {
         if self.pattern == Some(Pattern::WithoutUniform) {
             let span = rows.start * m..rows.end * m;
             for (c, &mean) in head.c[span.clone()].iter_mut().zip(&head.given[span]) {
-                *c = *c + mean;
+                *c += mean;
             }
             clamped::means_removed_backward(level, rows, m, &head.dc, dy);
         }

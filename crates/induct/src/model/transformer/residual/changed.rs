@@ -624,7 +624,7 @@ impl<'a> Pass<'a> {
                 .iter_mut()
                 .zip(&changed.means[index][span])
             {
-                *x = *x + mean * sign;
+                *x += mean * sign;
             }
         }
     }
@@ -646,11 +646,11 @@ impl<'a> Pass<'a> {
     }
 
     /// Where the gradients of a head's queries, keys and positions go if its pattern gets none.
-    pub(super) fn stopped<'x>(
+    pub(super) fn stopped(
         self,
         (l, h): (usize, usize),
-        changed: Option<&'x mut Changed>,
-    ) -> Option<(&'x mut Read, &'x mut Vec<Lane>)> {
+        changed: Option<&mut Changed>,
+    ) -> Option<(&mut Read, &mut Vec<Lane>)> {
         match self.own_pattern(l, h) {
             Some((_, Pattern::Itself)) => {
                 let (read, positions) = changed?.stopped.as_mut()?;

@@ -148,7 +148,9 @@ impl Engine for Residual {
             weights
         });
         Weights {
-            means: vec![vec![0.0; stream]; plan.map_or(0, |plan| plan.written.len())],
+            means: plan.map_or(Vec::new(), |plan| {
+                plan.written.iter().map(|_| vec![0.0; stream]).collect()
+            }),
             others: others.collect(),
             params: vec![0.0; self.shape.layout.len()],
             first: match &self.first {
