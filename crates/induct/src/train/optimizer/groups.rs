@@ -72,7 +72,7 @@ pub(super) fn frozen_steps(freezes: &[FreezeSpec], steps: u64) -> u64 {
 
 /// Whether `group` names any tensor at all.
 fn names_something(layout: &Layout, field: &str, group: &str) -> Result<(), Invalid> {
-    if layout.tensors().iter().any(|tensor| tensor.is_in(group)) {
+    if layout.in_group(group).next().is_some() {
         return Ok(());
     }
     let names: Vec<&str> = layout
