@@ -66,7 +66,8 @@ fn steps_allocate_nothing() {
             }
             let before = COUNT.load(Ordering::Relaxed);
             for _ in 0..STEPS {
-                trainer.advance().unwrap();
+                trainer.advance_watched(true).unwrap();
+                assert!(trainer.gradient().iter().any(|&g| g != 0.0));
             }
             COUNT.load(Ordering::Relaxed) - before
         });

@@ -118,6 +118,16 @@ fn every_scope_has_its_columns() {
                 "layers.1.heads.0.of_head",
             ],
         ),
+        (
+            "of_layer",
+            Scope::Layer,
+            vec!["layers.0.of_layer", "layers.1.of_layer"],
+        ),
+        (
+            "of_group",
+            Scope::Group,
+            vec!["embed.of_group", "embed.E.of_group", "layers.0.of_group"],
+        ),
         ("of_lag", Scope::Lag, vec!["of_lag.0", "of_lag.1"]),
         (
             "of_place",
@@ -137,8 +147,12 @@ fn every_scope_has_its_columns() {
             let value = Some(index as f64);
             assert_eq!(found[index], ((*column).to_owned(), value), "{name}");
         }
-        let places = matches!(scope, Scope::Lag | Scope::Position);
-        assert_eq!(found.len(), if places { 9 } else { expected.len() });
+        let count = match scope {
+            Scope::Lag | Scope::Position => 9,
+            Scope::Group => run.recipe.model().unwrap().layout().groups().len(),
+            _ => expected.len(),
+        };
+        assert_eq!(found.len(), count);
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
 use induct::measure::{
-    BuiltIn, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION, NGRAM_MATCH,
-    POSITIONAL_PROFILE, PREVIOUS_TOKEN, SAME_TOKEN, TEST_KL_TRUTH, matching, odd_even_score,
-    positional_profile,
+    BuiltIn, Column, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION,
+    NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN, REGISTRY, SAME_TOKEN, TEST_KL_TRUTH, matching,
+    odd_even_score, positional_profile,
 };
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
 use induct::probe::{Draw, Instruments, Positions, TestSet, head_scores};
@@ -67,6 +67,26 @@ fn the_construction_is_an_induction_head_in_every_measure() {
     assert!(profile[1] > 0.999 && (profile.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let matching = matching(&model, &params).unwrap();
     assert!((matching.gap - 40.0).abs() < 1e-4 && matching.dominance == Some(1.0));
+}
+
+/// The second layer copies what it finds; the first one passes it on without telling the output.
+#[test]
+fn the_construction_copies_in_its_second_layer() {
+    let settings = "model.start = { kind = 'bigram', sharpness = 5.0, output_scale = 2.5 }\n\
+                    record = { measures = ['copy_strength', 'embed.copy_strength'], test_sequences = 8 }";
+    let recipe = Recipe::from_toml(settings, &[]).unwrap();
+    let (instruments, model) = (Instruments::new(&recipe).unwrap(), recipe.model().unwrap());
+    let row = instruments.measure(&model, &model.start(0), 0, None);
+    let columns = instruments.columns().iter().map(Column::to_string);
+    let mut columns = columns.zip(row);
+    for (column, expected) in [
+        ("layers.0.heads.0.copy_strength", 0.0),
+        ("layers.1.heads.0.copy_strength", 2.5),
+        ("embed.copy_strength", 0.0),
+    ] {
+        let found = columns.find(|(name, _)| name == column);
+        assert_eq!(found, Some((column.to_owned(), expected)));
+    }
 }
 
 #[test]
@@ -167,7 +187,9 @@ fn every_kind_of_model_fills_one_number_per_column() {
             .chain(overrides)
             .map(|s| (*s).to_owned())
             .collect();
-        let recipe = Recipe::from_toml("", &all).unwrap();
+        let mut recipe = Recipe::from_toml("", &all).unwrap();
+        let names = REGISTRY.iter().map(|measure| measure.name().to_owned());
+        recipe.record.measures = names.collect();
         let model = recipe.model().unwrap();
         let instruments = Instruments::new(&recipe).unwrap();
         let row = instruments.measure(&model, &model.start(0), 0, None);

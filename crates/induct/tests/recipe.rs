@@ -703,7 +703,7 @@ fn place<'a>(root: &'a mut Table, way: &str) -> &'a mut Value {
 const CODE_WORDS: [&str; 17] = [
     "serde",
     "enum",
-    "struct",
+    "struct ",
     "tagged",
     "variant",
     "usize",

@@ -1,6 +1,7 @@
 //! Training: reproducible to the byte, on exactly the addressed batches, and resumable from a saved state.
 
 use induct::chain::Sampler;
+use induct::measure::GRADIENT_NORM;
 use induct::model::twin;
 use induct::train::{
     AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, dropout_keys, prior_at,
@@ -198,6 +199,73 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
     assert_eq!(diverged.step, trainer.step());
 }
 
+/// The loss and the gradient of a step's batch by the f64 twin, one sequence at a time.
+fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
+    let (model, prior) = (recipe.model().unwrap(), recipe.prior().unwrap());
+    let (length, mut sampler) = (recipe.task.length, Sampler::new(&prior));
+    let scale = 1.0 / (recipe.train.batch * length) as f64;
+    let (mut loss, mut gradient) = (0.0, vec![0.0; params.len()]);
+    for index in 0..recipe.train.batch as u64 {
+        let mut tokens = vec![0; length + 1];
+        let address = batch_address(recipe, step);
+        sampler
+            .sequence(&prior, address, index, &mut tokens)
+            .unwrap();
+        let logits = twin::logits(&model, params, &tokens[..length]);
+        let (value, slope) = recipe.train.loss.naive(&logits, &tokens[1..]);
+        loss += scale * value;
+        let own = twin::gradient(&model, params, &tokens[..length], &slope);
+        gradient
+            .iter_mut()
+            .zip(own)
+            .for_each(|(sum, part)| *sum += scale * part);
+    }
+    (loss, gradient)
+}
+
+/// A record has the norms of the gradient that gave the step before it, group by group.
+#[test]
+fn gradient_norms_are_the_twin_s() {
+    for model in [
+        "model.width=6",
+        "model={heads=2, mlp=true, layer_norm=true}",
+        MINIMAL,
+    ] {
+        let run = |every: &str| {
+            let measured = "record.measures=[\"gradient_norm\"]";
+            let quick = [
+                "train.steps=6",
+                "record.test_sequences=8",
+                "record.tests=[]",
+            ];
+            let recipe = recipe(&[&[model, measured, every], &quick[..]].concat());
+            induct::run::train(&recipe).unwrap()
+        };
+        let (each, some) = (run("record.every=1"), run("record.every=4"));
+        let model = each.recipe.model().unwrap();
+        let groups = model.layout().groups();
+        for (step, weights) in &each.snapshots[..6] {
+            let weights: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
+            let (_, gradient) = twin_batch(&each.recipe, *step, &weights);
+            for group in &groups {
+                let tensors = model.layout().in_group(group);
+                let entries = tensors.flat_map(|tensor| &gradient[tensor.range.clone()]);
+                let norm = entries.map(|g| g * g).sum::<f64>().sqrt();
+                let found = each.history.column(GRADIENT_NORM.of_group(group)).unwrap();
+                assert!(found[0].is_nan(), "before the first step there is none");
+                let found = found[*step as usize + 1];
+                assert!(
+                    (found - norm).abs() < 1e-5 * norm + 1e-8,
+                    "{group}: {found}, {norm}"
+                );
+            }
+        }
+        let mut rest = each.history.clone();
+        rest.retain(|step| [0, 4, 6].contains(&step));
+        assert_eq!(some.history, rest);
+    }
+}
+
 /// A run by the f64 twin: the same batches, loss and AdamW, one sequence at a time.
 fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
     let OptimizerSpec::Adamw(AdamW {
@@ -209,36 +277,15 @@ fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
     else {
         panic!("AdamW is the default");
     };
-    let (model, prior) = (recipe.model().unwrap(), recipe.prior().unwrap());
+    let model = recipe.model().unwrap();
     let mut params: Vec<f64> = model
         .start(recipe.seeds.init)
         .iter()
         .map(|&w| w.into())
         .collect();
     let mut moments = vec![[0.0; 2]; params.len()];
-    let mut sampler = Sampler::new(&prior);
-    let (length, scale) = (
-        recipe.task.length,
-        1.0 / (recipe.train.batch * recipe.task.length) as f64,
-    );
     let step_of = |step: u64, params: &mut [f64]| {
-        let mut gradient = vec![0.0; params.len()];
-        let mut loss = 0.0;
-        for index in 0..recipe.train.batch as u64 {
-            let mut tokens = vec![0; length + 1];
-            let address = batch_address(recipe, step);
-            sampler
-                .sequence(&prior, address, index, &mut tokens)
-                .unwrap();
-            let logits = twin::logits(&model, params, &tokens[..length]);
-            let (value, slope) = recipe.train.loss.naive(&logits, &tokens[1..]);
-            loss += scale * value;
-            let own = twin::gradient(&model, params, &tokens[..length], &slope);
-            gradient
-                .iter_mut()
-                .zip(own)
-                .for_each(|(sum, part)| *sum += scale * part);
-        }
+        let (loss, gradient) = twin_batch(recipe, step, params);
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
         let correction = betas.map(|beta| 1.0 - beta.powi(step as i32 + 1));
         for tensor in model.layout().tensors() {

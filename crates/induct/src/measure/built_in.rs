@@ -1,5 +1,7 @@
 //! This crate's measures, as data.
 
+use crate::model::Layout;
+
 use super::{Column, HeadScore, Kl, Measure, Observation, Of, Scope};
 
 /// One of this crate's measures: its description, and a function that reads it. Statics of this type are the
@@ -28,8 +30,14 @@ pub enum Reading {
     Strategy(fn(&Kl) -> Option<f64>),
     /// One per test set other than the task's own.
     Test(fn(&Kl) -> Option<f64>),
-    /// One per head of every layer.
+    /// One per head of every layer, averaged over its attention patterns.
     Head(&'static dyn HeadScore),
+    /// One per head of every layer, read from the weights; given layer and head.
+    Circuit(fn(&Observation, usize, usize) -> Option<f64>),
+    /// One per layer.
+    Layer(fn(&Observation, usize) -> Option<f64>),
+    /// One per group of parameters, read from the gradient of the last step; given its name.
+    Gradient(fn(&Layout, &[f32], &str) -> f64),
     /// One per lag: 0 is the current position.
     Lag(for<'a> fn(&'a Observation) -> &'a [f64]),
     /// One per position of a sequence.
@@ -48,7 +56,9 @@ impl Reading {
             Reading::Run(_) => Scope::Run,
             Reading::Strategy(_) => Scope::Strategy,
             Reading::Test(_) => Scope::Test,
-            Reading::Head(_) => Scope::Head,
+            Reading::Head(_) | Reading::Circuit(_) => Scope::Head,
+            Reading::Layer(_) => Scope::Layer,
+            Reading::Gradient(_) => Scope::Group,
             Reading::Lag(_) => Scope::Lag,
             Reading::Position(_) => Scope::Position,
         }
@@ -65,6 +75,11 @@ impl Reading {
             (Reading::Strategy(read), Of::Strategy(name)) => read(&named(&seen.strategies, name)?),
             (Reading::Test(read), Of::Test(name)) => read(&named(&seen.tests, name)?),
             (Reading::Head(_), _) => seen.head_score(column),
+            (Reading::Circuit(read), &Of::Head { layer, head }) => read(seen, layer, head),
+            (Reading::Layer(read), &Of::Layer(layer)) => read(seen, layer),
+            (Reading::Gradient(read), Of::Group(group)) => {
+                Some(read(seen.model().layout(), seen.gradient?, group))
+            }
             (Reading::Lag(read) | Reading::Position(read), Of::Place(place)) => {
                 read(seen).get(*place).copied()
             }
@@ -105,6 +120,10 @@ impl Measure for BuiltIn {
         matches!(self.reading, Reading::Position(_))
     }
 
+    fn needs_gradient(&self) -> bool {
+        matches!(self.reading, Reading::Gradient(_))
+    }
+
     fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
         for (column, value) in columns.iter().zip(values) {
             *value = self.reading.value(seen, column).unwrap_or(f64::NAN);
@@ -126,6 +145,16 @@ impl BuiltIn {
     /// The column of one head; both numbers count from 0.
     pub fn of_head(&self, layer: usize, head: usize) -> Column {
         Column::new(self, Of::Head { layer, head })
+    }
+
+    /// The column of one layer, which counts from 0.
+    pub fn of_layer(&self, layer: usize) -> Column {
+        Column::new(self, Of::Layer(layer))
+    }
+
+    /// The column of one group of parameters.
+    pub fn of_group(&self, group: &str) -> Column {
+        Column::new(self, Of::Group(group.to_owned()))
     }
 
     /// The column of one lag or position.

@@ -27,6 +27,10 @@ pub enum Scope {
     Test,
     /// Every head of every layer; none in the minimal model.
     Head,
+    /// Every layer; the minimal model has two.
+    Layer,
+    /// Every group of parameters: each part of the model, and each tensor.
+    Group,
     /// Every lag, from 0, the current position, to t − 1; none in transformers without relative positions.
     Lag,
     /// Every position of a sequence, from 0 to t − 1.
@@ -49,6 +53,10 @@ pub enum Of {
         /// Its number within the layer.
         head: usize,
     },
+    /// A layer, which counts from 0.
+    Layer(usize),
+    /// A group of parameters, by name.
+    Group(String),
     /// A lag or a position.
     Place(usize),
 }
@@ -95,6 +103,8 @@ impl Display for Column {
             Of::Strategy(strategy) => write!(f, "{name}.{strategy}"),
             Of::Test(test) => write!(f, "{test}.{}", name.strip_prefix("test.").unwrap_or(name)),
             Of::Head { layer, head } => write!(f, "layers.{layer}.heads.{head}.{name}"),
+            Of::Layer(layer) => write!(f, "layers.{layer}.{name}"),
+            Of::Group(group) => write!(f, "{group}.{name}"),
             Of::Place(place) => write!(f, "{name}.{place}"),
         }
     }
@@ -114,6 +124,10 @@ mod tests {
         assert_eq!(TEST_KL_TRUTH.of_test("iid").to_string(), "iid.kl_truth");
         let head = INDUCTION.of_head(1, 0);
         assert_eq!(head.to_string(), "layers.1.heads.0.induction");
+        let layer = CONSTRUCTION_OVERLAP.of_layer(1);
+        assert_eq!(layer.to_string(), "layers.1.construction_overlap");
+        let group = GRADIENT_NORM.of_group("layers.0.W_K");
+        assert_eq!(group.to_string(), "layers.0.W_K.gradient_norm");
         assert_eq!(POSITIONAL_PROFILE.at(3).to_string(), "positional_profile.3");
         // A name without a placeholder for a strategy or test still gets distinct columns.
         assert_eq!(

@@ -160,6 +160,10 @@ impl Measure for CustomMeasure {
         self.part().is_ok_and(|measure| measure.needs_positions())
     }
 
+    fn needs_gradient(&self) -> bool {
+        self.part().is_ok_and(|measure| measure.needs_gradient())
+    }
+
     /// Without its code it has no values.
     fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
         if let Ok(measure) = self.part() {

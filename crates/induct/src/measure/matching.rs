@@ -33,7 +33,7 @@ pub struct Matching {
 }
 
 /// Means on and off the diagonal of a square matrix.
-fn diagonal_means(matrix: &Matrix) -> (f64, f64) {
+pub(super) fn diagonal_means(matrix: &Matrix) -> (f64, f64) {
     let k = matrix.rows;
     let trace: f64 = (0..k).map(|i| matrix[(i, i)]).sum();
     let total: f64 = matrix.data.iter().sum();

@@ -11,8 +11,11 @@
 mod built_in;
 mod by_position;
 mod column;
+mod construction;
+mod copying;
 mod custom;
 mod divergence;
+mod gradient;
 mod heads;
 mod matching;
 mod observation;
@@ -23,8 +26,12 @@ mod registry;
 pub use built_in::{BuiltIn, Reading};
 pub use by_position::*;
 pub use column::{Column, Of, Scope};
+pub(crate) use construction::cosine;
+pub use construction::{CONSTRUCTION_OVERLAP, construction_overlap};
+pub use copying::{COPY_STRENGTH, EMBED_COPY_STRENGTH};
 pub use custom::CustomMeasure;
 pub use divergence::*;
+pub use gradient::GRADIENT_NORM;
 pub use heads::*;
 pub use matching::*;
 pub use observation::{HeadObserved, Kl, Observation};
@@ -89,7 +96,7 @@ pub trait Measure: Debug + Send + Sync {
         Scope::Run
     }
 
-    /// For measures of heads: the score to average over the rows of attention.
+    /// For measures of attention patterns: the score to average over their rows.
     /// [`Observation::head_score`] returns the result.
     fn head_score(&self) -> Option<&dyn HeadScore> {
         None
@@ -98,6 +105,11 @@ pub trait Measure: Debug + Send + Sync {
     /// Whether it reads [`Observation::kl_by_position`] or [`Observation::loss_by_position`], which are empty
     /// unless a measure needs them.
     fn needs_positions(&self) -> bool {
+        false
+    }
+
+    /// Whether it reads [`Observation::gradient`], which is empty unless a measure needs it.
+    fn needs_gradient(&self) -> bool {
         false
     }
 

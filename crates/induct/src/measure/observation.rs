@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::Column;
+use super::copying::copying;
 use super::matching::{Matching, matching};
 use super::profile::positional_profile;
 use crate::chain::TokenBlock;
@@ -23,6 +24,8 @@ pub struct Observation<'a> {
     pub train_loss: Option<f64>,
     /// The same at the last position only.
     pub train_loss_last: Option<f64>,
+    /// Gradient of the last step's batch, with the weights before that step.
+    pub gradient: Option<&'a [f32]>,
     /// KL(truth ‖ model) on the task's own test set.
     pub truth: Kl,
     /// KL(strategy ‖ model) there, by strategy.
@@ -38,6 +41,7 @@ pub struct Observation<'a> {
     // Several measures read these; some runs record none of them.
     profile: OnceLock<Option<Vec<f64>>>,
     matching: OnceLock<Option<Matching>>,
+    copying: OnceLock<Vec<Vec<f64>>>,
 }
 
 /// A divergence, averaged over the sequences of a test set.
@@ -69,6 +73,7 @@ impl<'a> Observation<'a> {
             sequences: 0,
             train_loss: None,
             train_loss_last: None,
+            gradient: None,
             truth: Kl::default(),
             strategies: Vec::new(),
             tests: Vec::new(),
@@ -77,6 +82,7 @@ impl<'a> Observation<'a> {
             loss_by_position: Vec::new(),
             profile: OnceLock::new(),
             matching: OnceLock::new(),
+            copying: OnceLock::new(),
         }
     }
 
@@ -120,6 +126,12 @@ impl<'a> Observation<'a> {
     pub fn matching(&self) -> Option<Matching> {
         let matched = || matching(self.model, self.params);
         *self.matching.get_or_init(matched)
+    }
+
+    /// The copy strength of every head, by layer.
+    pub(super) fn copying(&self) -> &[Vec<f64>] {
+        self.copying
+            .get_or_init(|| copying(self.model, self.params))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::matrix::Matrix;
 use super::ops::attention::RelativeTerm;
 use super::ops::layer_norm;
-use super::transformer::{Norm, Transformer};
+use super::transformer::{Layer, Norm, Transformer};
 use super::{Kind, Model};
 
 /// What position alone adds to the first layer's scores: for every head a [k, t] matrix, the score that the
@@ -59,23 +59,48 @@ pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let queries = embedded.times(&view.weight(&second.w_q, d));
     let values = embedded.times(&view.weight(&first.w_v, d));
     let to_keys = view.weight(&second.w_k, d);
-    let (size_1, size_2) = (d / first.heads, d / second.heads);
+    let size = d / second.heads;
     let mut pairs = Vec::new();
     for h1 in 0..first.heads {
-        // What head h1 writes for each symbol: its columns of the values, through W_O if there is one.
-        let mut written = Matrix::zeros(shape.states, d);
-        written.add_columns(h1 * size_1, &values.columns(h1 * size_1, size_1));
-        if let Some(w_o) = &first.w_o {
-            written = written.times(&view.weight(w_o, d));
-        }
-        let keys = written.times(&to_keys);
+        let keys = view.written(first, &values, h1).times(&to_keys);
         for h2 in 0..second.heads {
-            let own = |matrix: &Matrix| matrix.columns(h2 * size_2, size_2);
+            let own = |matrix: &Matrix| matrix.columns(h2 * size, size);
             let scores = own(&queries).times(&own(&keys).transposed());
-            pairs.push(scaled(&scores, 1.0 / (size_2 as f64).sqrt()));
+            pairs.push(scaled(&scores, 1.0 / (size as f64).sqrt()));
         }
     }
     Some(pairs)
+}
+
+/// What a symbol that a head attends to adds to the logits on the direct path, through the head's values and
+/// past all later layers: E W_V W_O P, a [k, k] matrix by layer and head. Empty for the minimal model.
+///
+/// With layer norm, the layer's norm is taken of the embedding alone. Of the last norm, centring and gain
+/// count. Its division by the standard deviation does not, because that depends on everything else in the
+/// stream, and neither does its bias.
+pub fn copying_scores(model: &Model, params: &[f32]) -> Vec<Vec<Matrix>> {
+    let Kind::Transformer(shape) = model.kind() else {
+        return Vec::new();
+    };
+    let view = View { shape, params };
+    let embedded = view.weight(&shape.embed, shape.width);
+    let of_layer = |layer: &Layer| {
+        let values = view.normed(&layer.norm, &embedded);
+        let values = values.times(&view.weight(&layer.w_v, shape.width));
+        let of_head = |h| view.to_logits(&view.written(layer, &values, h));
+        (0..layer.heads).map(of_head).collect()
+    };
+    shape.layers.iter().map(of_layer).collect()
+}
+
+/// What the current symbol adds to the logits past all layers: E P, [k, k]. The last norm counts as for
+/// [`copying_scores`]. None for the minimal model.
+pub fn direct_scores(model: &Model, params: &[f32]) -> Option<Matrix> {
+    let Kind::Transformer(shape) = model.kind() else {
+        return None;
+    };
+    let view = View { shape, params };
+    Some(view.to_logits(&view.weight(&shape.embed, shape.width)))
 }
 
 struct View<'a> {
@@ -97,6 +122,32 @@ impl View<'_> {
         let d = self.shape.width;
         let [gain, bias] = [&norm.gain, &norm.bias].map(|place| self.weight(place, d).data);
         layer_norm::naive_forward(x, &gain, &bias)
+    }
+
+    /// What head `h` of a layer writes for each row of values: its columns, through W_O if there is one.
+    fn written(&self, layer: &Layer, values: &Matrix, h: usize) -> Matrix {
+        let d = self.shape.width;
+        let size = d / layer.heads;
+        let mut written = Matrix::zeros(values.rows, d);
+        written.add_columns(h * size, &values.columns(h * size, size));
+        match &layer.w_o {
+            Some(w_o) => written.times(&self.weight(w_o, d)),
+            None => written,
+        }
+    }
+
+    /// What parts of the last stream add to the logits; of the last norm, centring and gain count.
+    fn to_logits(&self, parts: &Matrix) -> Matrix {
+        let (shape, d) = (self.shape, self.shape.width);
+        let unembed = self.weight(&shape.unembed, shape.states);
+        let Some(norm) = &shape.final_norm else {
+            return parts.times(&unembed);
+        };
+        let gain = self.weight(&norm.gain, d).data;
+        let mean = |i: usize| parts.row(i).iter().sum::<f64>() / d as f64;
+        let means: Vec<f64> = (0..parts.rows).map(mean).collect();
+        let stretched = |i: usize, j: usize| (parts[(i, j)] - means[i]) * gain[j];
+        Matrix::from_fn(parts.rows, d, stretched).times(&unembed)
     }
 }
 

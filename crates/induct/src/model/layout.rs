@@ -17,6 +17,17 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// The part of the model that holds it: `embed`, `layers.0`; `None` if it stands alone.
+    fn part(&self) -> Option<&str> {
+        let depth = if self.name.starts_with("layers.") {
+            2
+        } else {
+            1
+        };
+        let dot = self.name.match_indices('.').nth(depth - 1)?.0;
+        Some(&self.name[..dot])
+    }
+
     /// Whether `group` names this tensor or a part of the model that contains it: `layers.1`, `layers.1.W_K`
     /// and `W_K` all name `layers.1.W_K`.
     pub fn is_in(&self, group: &str) -> bool {
@@ -61,6 +72,28 @@ impl Layout {
         &self.tensors
     }
 
+    /// The tensors that `group` names; see [`Tensor::is_in`].
+    pub fn in_group(&self, group: &str) -> impl Iterator<Item = &Tensor> {
+        self.tensors
+            .iter()
+            .filter(move |tensor| tensor.is_in(group))
+    }
+
+    /// The names of every part of the model and of every tensor, each part before its tensors.
+    pub fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = Vec::new();
+        let mut last = None;
+        for tensor in &self.tensors {
+            let part = tensor.part();
+            if part != last {
+                groups.extend(part);
+                last = part;
+            }
+            groups.push(&tensor.name);
+        }
+        groups
+    }
+
     /// The tensor called `name`.
     pub fn tensor(&self, name: &str) -> Option<&Tensor> {
         self.tensors.iter().find(|tensor| tensor.name == name)
@@ -70,6 +103,28 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_parts_and_tensors() {
+        let mut layout = Layout::default();
+        for name in [
+            "embed.E",
+            "layers.0.W_Q",
+            "layers.0.mlp.W_in",
+            "layers.1.W_Q",
+            "v",
+        ] {
+            layout.push(name.into(), &[2], true);
+        }
+        let expected =
+            "embed embed.E layers.0 layers.0.W_Q layers.0.mlp.W_in layers.1 layers.1.W_Q v";
+        assert_eq!(layout.groups().join(" "), expected);
+        let tensors: Vec<&str> = layout
+            .in_group("layers.0")
+            .map(|t| t.name.as_str())
+            .collect();
+        assert_eq!(tensors, ["layers.0.W_Q", "layers.0.mlp.W_in"]);
+    }
 
     #[test]
     fn groups_match_whole_components() {

@@ -241,6 +241,22 @@ impl Model {
         Self::built(spec, kind, Choice::plain(), self.level, self.plan.clone())
     }
 
+    /// Number of layers; the minimal model has two.
+    pub fn layer_count(&self) -> usize {
+        match &self.kind {
+            Kind::Transformer(shape) => shape.layer_count(),
+            Kind::Minimal(_) => 2,
+        }
+    }
+
+    /// Number of heads of a layer; the minimal model has none.
+    pub fn heads(&self, layer: usize) -> usize {
+        match &self.kind {
+            Kind::Transformer(shape) => shape.heads(layer),
+            Kind::Minimal(_) => 0,
+        }
+    }
+
     /// The engine and kernels that train it.
     pub fn choice(&self) -> &Choice {
         &self.choice

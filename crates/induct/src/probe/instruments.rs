@@ -13,10 +13,10 @@ use crate::chain::{Address, Purpose, TaskPrior};
 use crate::invalid::Invalid;
 use crate::lanes::{LANES, Lane};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
-use crate::model::{Kind, Model, ModelSpec};
+use crate::model::{Model, ModelSpec};
 use crate::scratch::ScratchPool;
 use crate::strategy::{self, Strategy};
-use crate::train::{Recipe, StepLoss, THOROUGH_SEQUENCES};
+use crate::train::{Recipe, Stepped, THOROUGH_SEQUENCES};
 
 /// Fixed test sets and what is read from them at every recorded step.
 ///
@@ -116,12 +116,11 @@ pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
         (ModelSpec::Transformer(spec), _) if !spec.positions.is_relative() => 0,
         (_, length) => length,
     };
-    let heads: Vec<(usize, usize)> = match model.kind() {
-        Kind::Transformer(shape) => (0..shape.layer_count())
-            .flat_map(|layer| (0..shape.heads(layer)).map(move |head| (layer, head)))
-            .collect(),
-        Kind::Minimal(_) => Vec::new(),
-    };
+    let layers = 0..model.layer_count();
+    let heads = layers.clone().flat_map(|layer| {
+        let heads = 0..model.heads(layer);
+        heads.map(move |head| Of::Head { layer, head })
+    });
     let of = |measure: &dyn Measure| -> Vec<Of> {
         match measure.scope() {
             Scope::Run => vec![Of::Run],
@@ -130,10 +129,12 @@ pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
                 let tests = recipe.record.tests.iter();
                 tests.map(|test| Of::Test(test.name.clone())).collect()
             }
-            Scope::Head => heads
-                .iter()
-                .map(|&(layer, head)| Of::Head { layer, head })
-                .collect(),
+            Scope::Head => heads.clone().collect(),
+            Scope::Layer => layers.clone().map(Of::Layer).collect(),
+            Scope::Group => {
+                let groups = model.layout().groups().into_iter();
+                groups.map(|group| Of::Group(group.to_owned())).collect()
+            }
             Scope::Lag => (0..lags).map(Of::Place).collect(),
             Scope::Position => (0..model.length()).map(Of::Place).collect(),
         }
@@ -244,16 +245,22 @@ impl Instruments {
         &self.sets
     }
 
+    /// Whether a measure reads the gradient of the last step.
+    pub fn need_gradient(&self) -> bool {
+        let chosen = self.recipe.record.chosen();
+        chosen.iter().any(|measure| measure.needs_gradient())
+    }
+
     /// One row of metrics for the recipe's model after `step` steps, computed on the current thread pool.
-    /// `loss` is that of the last step's batch. Missing numbers are NaN.
+    /// `last` is what the last step gave. Missing numbers are NaN.
     pub fn measure(
         &self,
         model: &Model,
         params: &[f32],
         step: u64,
-        loss: Option<StepLoss>,
+        last: Option<Stepped>,
     ) -> Vec<f64> {
-        let seen = self.observe(model, params, step, loss);
+        let seen = self.observe(model, params, step, last);
         let mut row = vec![f64::NAN; self.columns.len()];
         let mut next = 0;
         for measure in self.recipe.record.chosen() {
@@ -271,7 +278,7 @@ impl Instruments {
         model: &'a Model,
         params: &'a [f32],
         step: u64,
-        loss: Option<StepLoss>,
+        last: Option<Stepped<'a>>,
     ) -> Observation<'a> {
         let chosen = self.recipe.record.chosen();
         let wanted = Wanted {
@@ -304,8 +311,9 @@ impl Instruments {
         let mut seen = Observation::new(model, params, set.thorough_blocks());
         seen.step = step;
         seen.sequences = step.saturating_mul(self.recipe.train.batch as u64);
-        seen.train_loss = loss.map(|loss| loss.mean);
-        seen.train_loss_last = loss.and_then(|loss| loss.last);
+        seen.train_loss = last.map(|last| last.loss.mean);
+        seen.train_loss_last = last.and_then(|last| last.loss.last);
+        seen.gradient = last.and_then(|last| last.gradient);
         seen.truth = kl(&own.divergences[0]);
         seen.strategies = strategies
             .map(|(reference, divergence)| (reference.name.clone(), kl(divergence)))

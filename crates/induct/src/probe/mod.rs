@@ -8,6 +8,7 @@ mod estimate;
 mod heads;
 mod history;
 mod instruments;
+mod overlap;
 mod phases;
 mod test_set;
 
@@ -18,6 +19,7 @@ pub use history::{BadRow, History};
 pub use instruments::{
     EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution,
 };
+pub use overlap::{movement_overlap, overlap};
 pub(crate) use phases::SHORTEST_PHASE;
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
 pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer};

@@ -9,7 +9,7 @@ use crate::invalid::Invalid;
 use crate::measure::KL_TRUTH;
 use crate::model::Model;
 use crate::probe::{History, Instruments};
-use crate::train::{Diverged, Recipe, Snapshots, StepLoss, TrainError, Trainer};
+use crate::train::{Diverged, Recipe, Snapshots, StepLoss, Stepped, TrainError, Trainer};
 
 /// A run: a model in training, its instruments, and what was recorded so far.
 ///
@@ -108,6 +108,8 @@ struct Records {
 struct Due {
     step: u64,
     loss: Option<StepLoss>,
+    /// That of the step before, if a measure reads it.
+    gradient: Option<Vec<f32>>,
     params: Vec<f32>,
     model: Model,
 }
@@ -247,6 +249,8 @@ impl Run {
             let mut due = (is_new && self.records.wants(step)).then(|| Due {
                 step,
                 loss,
+                gradient: (self.records.instruments.need_gradient())
+                    .then(|| self.trainer.gradient().to_vec()),
                 params: self.trainer.params().to_vec(),
                 model: self.trainer.model().clone(),
             });
@@ -365,10 +369,13 @@ impl Records {
     }
 
     fn measure(&self, due: Due) -> Measured {
-        let Due { step, loss, .. } = due;
+        let last = due.loss.map(|loss| Stepped {
+            loss,
+            gradient: due.gradient.as_deref(),
+        });
         let row = self
             .instruments
-            .measure(&due.model, &due.params, step, loss);
+            .measure(&due.model, &due.params, due.step, last);
         Measured { due, row }
     }
 

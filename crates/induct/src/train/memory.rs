@@ -5,7 +5,7 @@ use crate::chain::TransitionTable;
 use crate::invalid::{Invalid, require};
 use crate::lanes::LANES;
 use crate::measure::{Measure, Scope};
-use crate::model::{Kind, Model};
+use crate::model::Model;
 use crate::strategy;
 
 /// The memory of a run in bytes, part by part. Estimated from the recipe alone, and rather too high than too
@@ -176,15 +176,14 @@ impl MemoryEstimate {
 
 /// The number of columns that a run records.
 fn columns(recipe: &Recipe, model: &Model) -> f64 {
-    let heads = match model.kind() {
-        Kind::Transformer(shape) => (0..shape.layer_count()).map(|l| shape.heads(l)).sum(),
-        Kind::Minimal(_) => 0,
-    };
+    let heads = (0..model.layer_count()).map(|l| model.heads(l)).sum();
     let of = |measure: &&dyn Measure| match measure.scope() {
         Scope::Run => 1,
         Scope::Strategy => recipe.record.strategy_names(recipe.task.ngram).len(),
         Scope::Test => recipe.record.tests.len(),
         Scope::Head => heads,
+        Scope::Layer => model.layer_count(),
+        Scope::Group => model.layout().groups().len(),
         Scope::Lag | Scope::Position => recipe.task.length,
     };
     recipe.record.chosen().iter().map(of).sum::<usize>() as f64

@@ -33,4 +33,4 @@ pub use recipe::{FromSpec, Recipe, Seeds, StageSpec, TaskSpec, TrainSpec};
 pub use recipe_text::RecipeError;
 pub use record::{RecordSpec, Spacing, TestSpec};
 pub use schedule::Schedule;
-pub use trainer::{Diverged, StepLoss, StepPart, TrainError, TrainState, Trainer};
+pub use trainer::{Diverged, StepLoss, StepPart, Stepped, TrainError, TrainState, Trainer};

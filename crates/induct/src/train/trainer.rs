@@ -116,6 +116,15 @@ pub struct StepLoss {
     pub last: Option<f64>,
 }
 
+/// What a step gave, with the weights before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stepped<'a> {
+    /// The loss of its batch.
+    pub loss: StepLoss,
+    /// The gradient of that loss, if a measure needs it.
+    pub gradient: Option<&'a [f32]>,
+}
+
 /// A part of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPart {
@@ -278,6 +287,11 @@ impl Trainer {
     /// The current weights.
     pub fn params(&self) -> &[f32] {
         &self.learner.params
+    }
+
+    /// The gradient of the last step's batch, with the weights before that step; zero before the first step.
+    pub fn gradient(&self) -> &[f32] {
+        &self.learner.grads
     }
 
     /// Steps done.

@@ -34,7 +34,7 @@ pub(in crate::train) fn names_something(
     field: &str,
     group: &str,
 ) -> Result<(), Invalid> {
-    if layout.tensors().iter().any(|tensor| tensor.is_in(group)) {
+    if layout.in_group(group).next().is_some() {
         return Ok(());
     }
     let names: Vec<&str> = layout
