@@ -6,17 +6,23 @@ mod commands;
 mod failure;
 mod figure_files;
 mod interrupt;
+mod npz;
+mod out_file;
 mod progress;
 mod recipes;
+mod run_at;
 mod session;
 mod story;
+mod tokens;
 mod words;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, eval, predict, presets, reproduce, sample, show, sweep, theory, train};
+use commands::{
+    attention, bench, eval, predict, presets, reproduce, sample, show, sweep, theory, train,
+};
 use failure::Failure;
 use induct::lanes::use_level;
 
@@ -39,6 +45,7 @@ enum Command {
     Sweep(sweep::Arguments),
     Show(show::Arguments),
     Predict(predict::Arguments),
+    Attention(attention::Arguments),
     Eval(eval::Arguments),
     Sample(sample::Arguments),
     Theory(theory::Arguments),
@@ -67,6 +74,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Sweep(arguments) => sweep::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
+        Command::Attention(arguments) => attention::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
         Command::Theory(arguments) => theory::run(arguments),
