@@ -1,5 +1,6 @@
 //! Training: recipes, losses, optimisers, schedules and one training step. No files and no terminal.
 
+mod difference;
 mod feed;
 mod loss;
 mod many;
@@ -14,6 +15,7 @@ mod record;
 mod schedule;
 mod trainer;
 
+pub use difference::Difference;
 pub use feed::{batch_address, dropout_keys, prior_at};
 pub use loss::Loss;
 pub use many::many;
