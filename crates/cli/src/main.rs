@@ -3,6 +3,7 @@
 mod chapter_folder;
 mod chart;
 mod commands;
+mod curves;
 mod failure;
 mod figure_files;
 mod interrupt;
@@ -10,6 +11,7 @@ mod npz;
 mod out_file;
 mod progress;
 mod recipes;
+mod recorded;
 mod run_at;
 mod session;
 mod story;
