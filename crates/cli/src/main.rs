@@ -13,6 +13,7 @@ mod progress;
 mod recipes;
 mod recorded;
 mod run_at;
+mod run_groups;
 mod session;
 mod story;
 mod tokens;
@@ -23,7 +24,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    attention, bench, eval, predict, presets, reproduce, sample, show, sweep, theory, train,
+    attention, bench, compare, eval, plot, predict, presets, reproduce, sample, show, sweep,
+    theory, train,
 };
 use failure::Failure;
 use induct::lanes::use_level;
@@ -46,6 +48,8 @@ enum Command {
     Train(train::Arguments),
     Sweep(sweep::Arguments),
     Show(show::Arguments),
+    Plot(plot::Arguments),
+    Compare(compare::Arguments),
     Predict(predict::Arguments),
     Attention(attention::Arguments),
     Eval(eval::Arguments),
@@ -75,6 +79,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Train(arguments) => train::run(arguments),
         Command::Sweep(arguments) => sweep::run(arguments),
         Command::Show(arguments) => show::run(arguments),
+        Command::Plot(arguments) => plot::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
         Command::Attention(arguments) => attention::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),

@@ -2,9 +2,11 @@
 
 pub mod attention;
 pub mod bench;
+pub mod compare;
 mod engines;
 pub mod eval;
 pub mod numbers;
+pub mod plot;
 pub mod predict;
 pub mod presets;
 pub mod reproduce;
