@@ -7,9 +7,12 @@
 pub mod paper;
 
 mod claim;
+mod curves;
 mod experiment;
 mod figure;
+mod gumbel;
 mod html;
+mod phase_regions;
 mod protocol;
 mod report;
 mod reproduction;
@@ -22,6 +25,7 @@ mod study;
 pub use claim::{Claim, Decided, InVariant, JudgedPart, Limit, Part, Role, Verdict};
 pub use experiment::{Changes, Experiment, Plan, Scale, Unsound};
 pub use figure::{Drawn, Slider, StudyFigure};
+pub use phase_regions::phase_regions;
 pub use protocol::protocol;
 pub use report::{Making, Shown, report};
 pub use reproduction::{LOOKS, Refused, Reproduction};

@@ -4,8 +4,8 @@ use induct::measure::KL_TRUTH;
 use induct::model::Kind;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
 
-use super::curves;
 use super::task::example;
+use crate::curves;
 use crate::figure::{Drawn, Slider};
 use crate::paper::claims::by_symbol;
 use crate::results::{Results, Trained};

@@ -10,7 +10,7 @@ use induct::strategy::{self, Scratch, Seen, Strategy};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Sentence, Series};
 use rayon::prelude::*;
 
-use super::curves;
+use crate::curves;
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 use crate::strategy_colours::strategy_colours;

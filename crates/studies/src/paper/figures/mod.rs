@@ -2,8 +2,6 @@
 
 mod attention;
 mod by_position;
-mod curves;
-mod gumbel;
 mod models;
 mod priors;
 mod rates;

@@ -6,7 +6,7 @@ use induct::measure::{
 use induct::probe::{IN_DISTRIBUTION, median};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series};
 
-use super::curves::{self, COUNTS_AND_CURRENT, LEVELS, SEEN};
+use crate::curves::{self, COUNTS_AND_CURRENT, LEVELS, SEEN};
 use crate::figure::Drawn;
 use crate::paper::experiments::ONE_LAYER;
 use crate::results::{Results, Trained};

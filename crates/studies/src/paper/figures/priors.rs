@@ -5,7 +5,7 @@ use induct_figure::{
     Axis, Colour, Family, Figure, Mark, Matrix, Note, Panel, Plot, Sentence, Series, Value,
 };
 
-use super::curves::{self, LOSS, SEEN};
+use crate::curves::{self, LOSS, SEEN};
 use crate::figure::Drawn;
 use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::{Results, Trained};

@@ -3,7 +3,7 @@
 use induct::measure::KL_TRUTH;
 use induct_figure::{Axis, Colour, Figure, Plot, Series};
 
-use super::curves::{self, LOSS, SEEN};
+use crate::curves::{self, LOSS, SEEN};
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 use crate::statistics::Measured;

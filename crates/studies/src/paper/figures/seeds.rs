@@ -4,9 +4,9 @@ use induct::measure::KL_TRUTH;
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Mark, Plot, Series};
 
-use super::curves::{self, LEVELS, LOSS, SEEN};
-use super::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
+use crate::curves::{self, LEVELS, LOSS, SEEN};
 use crate::figure::Drawn;
+use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::statistics::Measured;

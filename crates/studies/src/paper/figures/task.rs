@@ -3,7 +3,7 @@
 use induct::chain::{Address, Purpose, Sampler};
 use induct_figure::{Chain, Figure, Panel};
 
-use super::curves;
+use crate::curves;
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 

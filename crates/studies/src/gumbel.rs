@@ -2,7 +2,7 @@
 
 /// A Gumbel law: P(X ≤ x) = exp(−exp(−(x − location) / scale)).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Gumbel {
+pub(crate) struct Gumbel {
     pub location: f64,
     pub scale: f64,
 }
@@ -59,7 +59,7 @@ impl Gumbel {
 }
 
 /// The logarithm of the largest likelihood that a normal law gives some values.
-pub(super) fn normal_log_likelihood(values: &[f64]) -> f64 {
+pub(crate) fn normal_log_likelihood(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
@@ -67,7 +67,7 @@ pub(super) fn normal_log_likelihood(values: &[f64]) -> f64 {
 }
 
 /// The same for a lognormal law of positive values.
-pub(super) fn lognormal_log_likelihood(values: &[f64]) -> f64 {
+pub(crate) fn lognormal_log_likelihood(values: &[f64]) -> f64 {
     let logs: Vec<f64> = values.iter().map(|x| x.ln()).collect();
     normal_log_likelihood(&logs) - logs.iter().sum::<f64>()
 }

@@ -6,27 +6,28 @@ use induct_figure::{
     Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
 };
 
+use crate::phase_regions::phase_regions;
 use crate::results::Trained;
 use crate::run::Run;
 use crate::statistics::{ERROR, Measured};
 use crate::strategy_colours::strategy_colours;
 
 /// The label of horizontal axes.
-pub(super) const SEEN: &str = "thousands of sequences seen";
+pub(crate) const SEEN: &str = "thousands of sequences seen";
 /// The label of vertical axes that show losses.
-pub(super) const LOSS: &str = "KL(truth ‖ model), nats";
+pub(crate) const LOSS: &str = "KL(truth ‖ model), nats";
 
 /// The most runs of an experiment whose own curves are drawn.
-pub(super) const SHOWN: usize = 20;
+pub(crate) const SHOWN: usize = 20;
 
 /// The best predictor from the counts of symbols and the current symbol.
-pub(super) const COUNTS_AND_CURRENT: &str = "unigram-and-current";
+pub(crate) const COUNTS_AND_CURRENT: &str = "unigram-and-current";
 
 /// The strategies whose losses are drawn as levels, in the order of their colours.
-pub(super) const LEVELS: [&str; 4] = ["uniform", "unigram", COUNTS_AND_CURRENT, "bigram"];
+pub(crate) const LEVELS: [&str; 4] = ["uniform", "unigram", COUNTS_AND_CURRENT, "bigram"];
 
 /// A share as text: a percentage, or that it is unknown.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     match share.is_finite() {
         true => format!("{:.0} %", 100.0 * share),
         false => "an unknown share".into(),
@@ -34,7 +35,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// The panel of an experiment, or a sentence if it has no run to draw.
-pub(super) fn panel(trained: &Trained, title: &str, draw: impl FnOnce() -> Plot) -> Panel {
+pub(crate) fn panel(trained: &Trained, title: &str, draw: impl FnOnce() -> Plot) -> Panel {
     let text = match (trained.runs.len(), trained.sound().count()) {
         (0, _) => "Trained by --full only.".into(),
         (1, 0) => "The run diverged.".into(),
@@ -53,7 +54,7 @@ pub(super) fn panel(trained: &Trained, title: &str, draw: impl FnOnce() -> Plot)
 }
 
 /// What is thin and what is bold, in a sentence or two, for the experiments of a figure.
-pub(super) fn legend(experiments: &[&Trained]) -> String {
+pub(crate) fn legend(experiments: &[&Trained]) -> String {
     let counts = experiments.iter().map(|trained| trained.sound().count());
     let counts: Vec<usize> = counts.filter(|&count| count > 0).collect();
     let (least, most) = (counts.iter().min(), counts.iter().max());
@@ -83,7 +84,7 @@ pub(super) fn legend(experiments: &[&Trained]) -> String {
 }
 
 /// A quantity over training as the median over runs: steps and values.
-pub(super) fn middle(trained: &Trained, of: impl Fn(&Run) -> Vec<f64>) -> Vec<(f64, f64)> {
+pub(crate) fn middle(trained: &Trained, of: impl Fn(&Run) -> Vec<f64>) -> Vec<(f64, f64)> {
     let runs: Vec<&Run> = trained.sound().collect();
     let columns: Vec<Vec<f64>> = runs.iter().map(|run| of(run)).collect();
     let steps = runs.first().map(|run| run.steps()).unwrap_or_default();
@@ -96,7 +97,7 @@ pub(super) fn middle(trained: &Trained, of: impl Fn(&Run) -> Vec<f64>) -> Vec<(f
 
 /// A quantity over training: a thin line for each run, if there are several, and a bold one for the median.
 /// `x` places steps on the horizontal axis.
-pub(super) fn lines(
+pub(crate) fn lines(
     label: &str,
     colour: Colour,
     trained: &Trained,
@@ -122,7 +123,7 @@ pub(super) fn lines(
 }
 
 /// A column over training, against the sequences seen.
-pub(super) fn column(
+pub(crate) fn column(
     label: &str,
     colour: Colour,
     trained: &Trained,
@@ -145,7 +146,7 @@ fn compared(trained: &Trained) -> Vec<(String, Colour)> {
 
 /// KL(strategy ‖ model) over training for every strategy. The background has the colour of the strategy that
 /// is nearest by the medians.
-pub(super) fn similarity(trained: &Trained) -> Plot {
+pub(crate) fn similarity(trained: &Trained) -> Plot {
     let strategies = compared(trained);
     let series: Vec<Series> = strategies
         .iter()
@@ -161,7 +162,7 @@ pub(super) fn similarity(trained: &Trained) -> Plot {
 }
 
 /// Phases and drops of the median curves.
-pub(super) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<Drop>) {
+pub(crate) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<Drop>) {
     let steps = trained.sound().next();
     let steps = steps.map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();
@@ -192,24 +193,11 @@ pub(super) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<Drop>) {
 /// The phases of the median curves, as coloured backgrounds.
 fn regions(trained: &Trained, strategies: &[(String, Colour)]) -> Vec<Region> {
     let (phases, _) = phases_of_medians(trained);
-    let ends = phases.iter().skip(1).map(|next| next.onset);
-    let ends = ends.chain(phases.last().map(|phase| phase.end));
-    let region = |(phase, end): (&Phase, u64)| {
-        let (_, colour) = strategies
-            .iter()
-            .find(|(name, _)| *name == phase.strategy)?;
-        Some(Region {
-            from: trained.thousands(phase.onset as f64),
-            to: trained.thousands(end as f64),
-            label: phase.strategy.clone(),
-            colour: *colour,
-        })
-    };
-    phases.iter().zip(ends).filter_map(region).collect()
+    phase_regions(&phases, strategies, |step| trained.thousands(step))
 }
 
 /// An axis from zero to slightly above all values.
-pub(super) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axis {
+pub(crate) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axis {
     let values = series.iter().flat_map(|series| &series.values);
     let values = values
         .map(|value| value.y)
@@ -223,12 +211,12 @@ pub(super) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axi
 
 /// The losses of strategies in the exams, as horizontal lines: medians over runs. Without those that were not
 /// part of the exam.
-pub(super) fn levels(trained: &Trained, strategies: &[&str]) -> Vec<Level> {
+pub(crate) fn levels(trained: &Trained, strategies: &[&str]) -> Vec<Level> {
     named_levels(strategies, |strategy| trained.level(strategy))
 }
 
 /// The losses of strategies on one of the test sets, as horizontal lines: medians over runs.
-pub(super) fn levels_on(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<Level> {
+pub(crate) fn levels_on(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<Level> {
     named_levels(strategies, |strategy| {
         trained.median(|run| Some(run.level_on(set, strategy)))
     })
@@ -254,7 +242,7 @@ fn named_levels(strategies: &[&str], level: impl Fn(&str) -> f64) -> Vec<Level> 
 }
 
 /// The test loss over training, with the losses of strategies.
-pub(super) fn loss(trained: &Trained, label: &str, strategies: &[&str]) -> Plot {
+pub(crate) fn loss(trained: &Trained, label: &str, strategies: &[&str]) -> Plot {
     let levels = levels(trained, strategies);
     let series = column(label, Colour::Ink, trained, &KL_TRUTH);
     Plot {
@@ -267,7 +255,7 @@ pub(super) fn loss(trained: &Trained, label: &str, strategies: &[&str]) -> Plot 
 }
 
 /// The loss on a test set over training, with the losses of strategies there.
-pub(super) fn loss_on(trained: &Trained, set: &str, column: Column, strategies: &[&str]) -> Plot {
+pub(crate) fn loss_on(trained: &Trained, set: &str, column: Column, strategies: &[&str]) -> Plot {
     let levels = match set {
         IN_DISTRIBUTION => levels(trained, strategies),
         _ => levels_on(trained, set, strategies),
@@ -284,12 +272,12 @@ pub(super) fn loss_on(trained: &Trained, set: &str, column: Column, strategies: 
 
 /// The time of an event in every run, in steps, as a median with its interval. A run without it counts as one
 /// in which it comes later than in any other.
-pub(super) fn time_of(trained: &Trained, event: impl Fn(&Run) -> Option<f64>) -> Measured {
+pub(crate) fn time_of(trained: &Trained, event: impl Fn(&Run) -> Option<f64>) -> Measured {
     Measured::of(&trained.numbers(event), f64::INFINITY, ERROR)
 }
 
 /// A median with its interval as a point, in a unit of its own; `None` if it is infinite or unknown.
-pub(super) fn point(x: f64, measured: &Measured, unit: impl Fn(f64) -> f64) -> Option<Value> {
+pub(crate) fn point(x: f64, measured: &Measured, unit: impl Fn(f64) -> f64) -> Option<Value> {
     let value = Value {
         x,
         y: unit(measured.effect),
@@ -299,7 +287,7 @@ pub(super) fn point(x: f64, measured: &Measured, unit: impl Fn(f64) -> f64) -> O
 }
 
 /// When a strategy becomes the nearest one, in words: the median over runs, and how many lack it.
-pub(super) fn onset_in_words(trained: &Trained, strategy: &str) -> String {
+pub(crate) fn onset_in_words(trained: &Trained, strategy: &str) -> String {
     let onset = time_of(trained, |run| run.onset(strategy));
     let Measured { seeds, missing, .. } = onset;
     match onset.effect {
@@ -317,7 +305,7 @@ pub(super) fn onset_in_words(trained: &Trained, strategy: &str) -> String {
 }
 
 /// A moment of a run.
-pub(super) struct At {
+pub(crate) struct At {
     /// A, B, …
     pub name: &'static str,
     /// When, in steps.
@@ -326,7 +314,7 @@ pub(super) struct At {
 
 /// Three moments of a run: on the plateau, as the second drop begins, and at the end. For a run that never
 /// falls, three evenly spaced moments.
-pub(super) fn moments(run: &Run) -> [At; 3] {
+pub(crate) fn moments(run: &Run) -> [At; 3] {
     let end = run.steps().last().copied().unwrap_or(0.0);
     let (plateau, start) = match run.fall_from("unigram") {
         Some(fall) => (fall.on_plateau(), fall.start),
@@ -336,7 +324,7 @@ pub(super) fn moments(run: &Run) -> [At; 3] {
 }
 
 /// Moments as vertical lines.
-pub(super) fn marks(trained: &Trained, moments: &[At]) -> Vec<Moment> {
+pub(crate) fn marks(trained: &Trained, moments: &[At]) -> Vec<Moment> {
     let mark = |at: &At| Moment {
         x: trained.thousands(at.step),
         label: at.name.into(),
