@@ -578,6 +578,24 @@ fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
 }
 
 #[test]
+fn a_sweep_tells_which_runs_an_event_ended() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("sweep");
+    let mut arguments = sweep_arguments(out.to_str().unwrap());
+    arguments.extend([
+        "--set",
+        "record.every=5",
+        "--set",
+        "train.stop={at=\"uniform\"}",
+    ]);
+    for _ in 0..2 {
+        succeed(&arguments);
+        let table = fs::read_to_string(out.join("sweep.csv")).unwrap();
+        assert_eq!(table.matches(",event,15,,").count(), 2, "{table}");
+    }
+}
+
+#[test]
 fn a_sweep_grows_by_seeds_values_and_keys_and_keeps_its_table_and_figure() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("sweep");

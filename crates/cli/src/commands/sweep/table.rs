@@ -145,14 +145,12 @@ pub fn csv(rows: &[Row], keys: &[String]) -> Result<Vec<u8>, Failure> {
             let mut cells = vec![row.name.clone()];
             cells.extend(row.values.iter().cloned());
             cells.push(row.seed.to_string());
-            cells.push(
-                if row.diverged() {
-                    "diverged"
-                } else {
-                    "complete"
-                }
-                .into(),
-            );
+            let ended = match summary.ended {
+                Ended::Complete => "complete",
+                Ended::Event => "event",
+                Ended::Diverged => "diverged",
+            };
+            cells.push(ended.to_owned());
             cells.push(summary.steps.to_string());
             cells.push(step(summary.diverged_at));
             cells.push(phases.collect::<Vec<_>>().join(" > "));
