@@ -1,6 +1,8 @@
 //! Every named setting. Presets, the report's experiments and the benchmark's settings all come from here, so
 //! that one name means one thing.
 
+mod plateau;
+
 use crate::train::{Recipe, RecipeError};
 
 /// A named setting.
@@ -51,7 +53,12 @@ impl Origin {
 impl Setting {
     /// The setting called `name`.
     pub fn named(name: &str) -> Option<&'static Self> {
-        SETTINGS.iter().find(|setting| setting.name == name)
+        Self::all().find(|setting| setting.name == name)
+    }
+
+    /// All settings: those of the catalogue proper, then those that a study's interventions multiply.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        SETTINGS.iter().chain(plateau::settings())
     }
 
     /// Its recipe, with overrides.
@@ -552,13 +559,14 @@ mod tests {
 
     #[test]
     fn every_setting_is_a_sound_recipe_under_one_name() {
-        for (index, setting) in SETTINGS.iter().enumerate() {
+        let all: Vec<&Setting> = Setting::all().collect();
+        for (index, &setting) in all.iter().enumerate() {
             let recipe = setting
                 .recipe(&[])
                 .unwrap_or_else(|error| panic!("{}: {error}", setting.name));
             assert_eq!(recipe.name, setting.name);
-            let earlier = SETTINGS[..index].iter();
-            assert!(earlier.clone().all(|other| other.name != setting.name));
+            let mut earlier = all[..index].iter();
+            assert!(earlier.all(|other| other.name != setting.name));
             let again = Recipe::from_toml(&recipe.to_toml(), &[]).unwrap();
             assert_eq!(
                 again, recipe,
@@ -576,15 +584,10 @@ mod tests {
             name: String::new(),
             ..setting.recipe(&[]).unwrap()
         };
-        for (index, setting) in SETTINGS.iter().enumerate() {
-            for other in &SETTINGS[..index] {
-                assert_ne!(
-                    nameless(setting),
-                    nameless(other),
-                    "{} {}",
-                    setting.name,
-                    other.name
-                );
+        let all: Vec<(&Setting, Recipe)> = Setting::all().map(|s| (s, nameless(s))).collect();
+        for (index, (setting, recipe)) in all.iter().enumerate() {
+            for (other, theirs) in &all[..index] {
+                assert_ne!(recipe, theirs, "{} {}", setting.name, other.name);
             }
         }
     }
