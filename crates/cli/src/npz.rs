@@ -41,8 +41,8 @@ impl Npz {
     }
 }
 
-/// The header of a `.npy` file, version 1.0: magic, its own length, and a Python dictionary padded so that the
-/// numbers start at a multiple of 64 bytes.
+/// The header of a `.npy` file, version 1.0: magic, its own length, and a Python dictionary padded so that
+/// the numbers start at a multiple of 64 bytes.
 fn header(kind: &str, shape: &[usize]) -> Vec<u8> {
     const BEFORE: usize = 10;
     let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();

@@ -82,8 +82,8 @@ fn comparable(recipe: &Recipe) -> Recipe {
     comparable
 }
 
-/// The keys that do not have the same value everywhere. Kinds come first, because other keys follow from them;
-/// then keys that tell groups apart which those before them do not.
+/// The keys that do not have the same value everywhere. Kinds come first, because other keys follow from
+/// them; then keys that tell groups apart which those before them do not.
 fn differing_keys(entries: &[Vec<(String, String)>]) -> Vec<String> {
     let mut all: Vec<&(String, String)> = entries.iter().flatten().collect();
     all.sort();

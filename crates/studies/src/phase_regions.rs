@@ -3,8 +3,8 @@
 use induct::probe::Phase;
 use induct_figure::{Colour, Region};
 
-/// Phases as regions in the colours of their strategies. Each lasts until the next begins; `x` places steps on
-/// the horizontal axis.
+/// Phases as regions in the colours of their strategies. Each lasts until the next begins; `x` places steps
+/// on the horizontal axis.
 pub fn phase_regions(
     phases: &[Phase],
     colours: &[(String, Colour)],

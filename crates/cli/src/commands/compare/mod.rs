@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn in_json(a: &str, b: &str, found: &Differences) -> Value {
-    let key = |difference: &Difference| json!({ "key": difference.key, "a": difference.old, "b": difference.new });
+    let key = |Difference { key, old, new }: &Difference| json!({ "key": key, "a": old, "b": new });
     json!({
         "a": a,
         "b": b,

@@ -53,8 +53,8 @@ pub fn panels(
     };
     match panels.len() > MOST {
         true => Err(Failure::mistake(format!(
-            "--measure asks for {} columns, and runs of several recipes have a panel for each (at most {MOST}); \
-             name single columns, such as {}",
+            "--measure asks for {} columns, and runs of several recipes have a panel for each \
+             (at most {MOST}); name single columns, such as {}",
             panels.len(),
             panels[0].title
         ))),
