@@ -5,6 +5,7 @@
 //! pictures, but writes no files and knows nothing of terminals.
 
 pub mod paper;
+mod plateau;
 
 mod claim;
 mod curves;

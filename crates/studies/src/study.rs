@@ -5,8 +5,8 @@ use maud::Markup;
 use crate::claim::Claim;
 use crate::experiment::Plan;
 use crate::figure::StudyFigure;
-use crate::paper;
 use crate::report::Shown;
+use crate::{paper, plateau};
 
 /// A study, as data. To add one, write a folder like the paper's and list it in [`STUDIES`].
 pub struct Study {
@@ -65,7 +65,7 @@ pub struct Choice {
 }
 
 /// All studies, the default one first.
-pub static STUDIES: &[&Study] = &[&paper::STUDY];
+pub static STUDIES: &[&Study] = &[&paper::STUDY, &plateau::STUDY];
 
 impl Study {
     /// The study called `name`.

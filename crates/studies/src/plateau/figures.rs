@@ -1,0 +1,657 @@
+//! The study's figures, drawn from the trained models.
+
+use induct::measure::{COPY_STRENGTH, KL_TRUTH, PREVIOUS_TOKEN};
+use induct_figure::{Axis, Colour, Figure, Level, Mark, Panel, Plot, Series, Value};
+
+use super::measures::{EARLY_QUANTITIES, closed, explained, formed, onset, transition};
+use crate::curves::{self, LOSS, SEEN};
+use crate::figure::{Drawn, StudyFigure};
+use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
+use crate::results::{Results, Trained};
+use crate::run::Run;
+use crate::statistics::{ERROR, Measured};
+
+/// All figures, by number.
+pub static FIGURES: &[StudyFigure] = &[
+    StudyFigure {
+        number: 1,
+        id: "clamped",
+        title: "Layer 1 clamped to the previous token",
+        ours: true,
+        needs: &[
+            "plateau-two",
+            "plateau-two-clamped",
+            "plateau-three",
+            "plateau-three-clamped",
+            "plateau-released",
+            "plateau-released-clamped",
+            "plateau-released-three",
+            "plateau-released-three-clamped",
+        ],
+        draw: |results| beside(results, "-clamped", &MODELS, "clamped", CLAMPED),
+    },
+    StudyFigure {
+        number: 2,
+        id: "dose",
+        title: "Layer 2 started part of the way to its final weights",
+        ours: true,
+        needs: &[
+            "plateau-two",
+            "plateau-two-dose-0.25",
+            "plateau-two-dose-0.5",
+            "plateau-two-dose-0.75",
+            "plateau-two-dose-1.0",
+            "plateau-three",
+            "plateau-three-dose-0.5",
+            "plateau-three-dose-1.0",
+            "plateau-released",
+            "plateau-released-dose-0.5",
+            "plateau-released-dose-1.0",
+        ],
+        draw: dose,
+    },
+    StudyFigure {
+        number: 3,
+        id: "window",
+        title: "Layers frozen for some steps: does the head form, and who copies?",
+        ours: true,
+        needs: WINDOWS,
+        draw: window,
+    },
+    StudyFigure {
+        number: 4,
+        id: "without-uniform",
+        title: "Without the uniform part of layer 2's attention",
+        ours: true,
+        needs: &[
+            "plateau-two",
+            "plateau-two-without-uniform",
+            "plateau-three",
+            "plateau-three-without-uniform",
+            "plateau-released",
+            "plateau-released-without-uniform",
+            "plateau-released-three",
+            "plateau-released-three-without-uniform",
+        ],
+        draw: |results| beside(results, "-without-uniform", &MODELS, "without", WITHOUT),
+    },
+    StudyFigure {
+        number: 5,
+        id: "swapped",
+        title: "On the plateau: layers set back, or given their final weights",
+        ours: true,
+        needs: &[
+            "plateau-two",
+            "plateau-two-matching-reset",
+            "plateau-two-first-final",
+            "plateau-two-second-final",
+            "plateau-three",
+            "plateau-three-matching-reset",
+            "plateau-three-first-final",
+            "plateau-three-second-final",
+            "plateau-released",
+            "plateau-released-matching-reset",
+            "plateau-released-first-final",
+            "plateau-released-second-final",
+        ],
+        draw: swapped,
+    },
+    StudyFigure {
+        number: 6,
+        id: "minimal",
+        title: "The minimal model, free and with M clamped to the previous token",
+        ours: true,
+        needs: &["minimal", "plateau-minimal-clamped"],
+        draw: minimal,
+    },
+    StudyFigure {
+        number: 7,
+        id: "times",
+        title: "Transition times, and what tells them early",
+        ours: true,
+        needs: &["plateau-times"],
+        draw: times,
+    },
+];
+
+/// A transformer of the study: the start of its experiments' names, and a title.
+type Model = (&'static str, &'static str);
+
+const MODELS: [Model; 4] = [
+    ("plateau-two", "Two states"),
+    ("plateau-three", "Three states"),
+    ("plateau-released", "Released, two states"),
+    ("plateau-released-three", "Released, three states"),
+];
+
+const CLAMPED: &str = "Black: as it is. Orange: layer 1 attends to the previous token from the first step on, whatever \
+                       its weights say, and everything else learns as ever.";
+const WITHOUT: &str = "Black: as it is. Orange: 1 / (i + 1) is subtracted from every weight of layer 2's attention, so \
+                       that it cannot average over all symbols.";
+
+/// The losses of a model as it is and under an intervention.
+fn beside(results: &Results, suffix: &str, models: &[Model], label: &str, reading: &str) -> Drawn {
+    let mut words = reading.to_owned();
+    let mut panels = Vec::new();
+    let mut drawn = Vec::new();
+    for (id, title) in models {
+        let (free, changed) = (results.of(id), results.of(&format!("{id}{suffix}")));
+        let lines = [
+            ("as it is", Colour::Ink, free),
+            (label, Colour::Vermilion, changed),
+        ];
+        panels.push(curves::panel(free, title, || losses(free, &lines)));
+        words += &times_in_words(title, free, changed);
+        drawn.extend([free, changed]);
+    }
+    words += " ";
+    words += &curves::legend(&drawn);
+    let figure = Figure {
+        description: format!(
+            "Loss over training of {} models, as they are and {label}.",
+            models.len()
+        ),
+        panels,
+        columns: 2,
+    };
+    Drawn::new(figure, words)
+}
+
+/// Losses over training of some experiments of one task, with the strategies' losses.
+fn losses(base: &Trained, lines: &[(&str, Colour, &Trained)]) -> Plot {
+    let series = lines.iter();
+    let series: Vec<Series> = series
+        .flat_map(|(label, colour, trained)| curves::column(label, *colour, trained, &KL_TRUTH))
+        .collect();
+    let levels: Vec<Level> = curves::levels(base, &["unigram", "bigram"]);
+    Plot {
+        x: Axis::linear(SEEN),
+        y: curves::from_zero(LOSS, &series, &levels),
+        levels,
+        series,
+        names_above: true,
+        ..Plot::default()
+    }
+}
+
+/// The median transition with and without an intervention, in words.
+fn times_in_words(title: &str, free: &Trained, changed: &Trained) -> String {
+    let [without, with] = [free, changed].map(|trained| curves::time_of(trained, transition));
+    match (without.seeds.min(with.seeds), without.effect, with.effect) {
+        (0, ..) => String::new(),
+        (_, without, with) if without.is_finite() && with.is_finite() => {
+            format!(
+                " {title}: the transition comes after {with:.0} instead of {without:.0} steps (medians)."
+            )
+        }
+        (_, without, _) if without.is_finite() => format!(
+            " {title}: the transition, after {without:.0} steps, is missing in {} of {} runs with the intervention.",
+            with.missing, with.seeds
+        ),
+        _ => format!(" {title}: most runs have no transition."),
+    }
+}
+
+/// Doses of layer 2's final weights.
+const DOSES: [(f64, &str); 5] = [
+    (0.0, ""),
+    (0.25, "-dose-0.25"),
+    (0.5, "-dose-0.5"),
+    (0.75, "-dose-0.75"),
+    (1.0, "-dose-1.0"),
+];
+
+/// A median over runs as a point.
+fn point(x: f64, trained: &Trained, of: impl Fn(&Run) -> Option<f64>) -> Option<Value> {
+    curves::point(x, &curves::time_of(trained, of), |y| y)
+}
+
+fn dose(results: &Results) -> Drawn {
+    let models = [
+        (MODELS[0], Colour::Ink),
+        (MODELS[1], Colour::Vermilion),
+        (MODELS[2], Colour::Blue),
+    ];
+    let series = |of: fn(&Run) -> Option<f64>| -> Vec<Series> {
+        let of_model = |((id, title), colour): &(Model, Colour)| {
+            let doses = DOSES.iter().filter_map(|(dose, suffix)| {
+                let trained = results.get(&format!("{id}{suffix}"))?;
+                point(*dose, trained, of)
+            });
+            Series::of_values(*title, *colour, Mark::Points, doses)
+        };
+        let all = models.iter().map(of_model);
+        all.filter(|series| !series.values.is_empty()).collect()
+    };
+    let plot = |title: &str, label: &str, of: fn(&Run) -> Option<f64>| {
+        let series = series(of);
+        Panel::Plot(Plot {
+            title: title.into(),
+            x: Axis::linear("fraction of layer 2's final weights at the start").range(-0.05, 1.05),
+            y: curves::from_zero(label, &series, &[]),
+            series,
+            names_above: true,
+            ..Plot::default()
+        })
+    };
+    let two = results.of("plateau-two");
+    let ramp = [
+        Colour::Ink,
+        Colour::Green,
+        Colour::Blue,
+        Colour::Pink,
+        Colour::Vermilion,
+    ];
+    let lines: Vec<(String, Colour, &Trained)> = DOSES
+        .iter()
+        .zip(ramp)
+        .map(|((dose, suffix), colour)| {
+            let trained = results.of(&format!("plateau-two{suffix}"));
+            (format!("s = {dose}"), colour, trained)
+        })
+        .collect();
+    let score = curves::panel(
+        two,
+        "Two states: attention of layer 1 on the previous token",
+        || {
+            let series: Vec<Series> = lines
+                .iter()
+                .flat_map(|(label, colour, trained)| {
+                    let seen = |step: f64| trained.thousands(step);
+                    let middle = curves::middle(trained, |run| run.over_heads(&PREVIOUS_TOKEN, 0));
+                    let points = middle.into_iter().map(move |(step, y)| (seen(step), y));
+                    [Series::new(label.clone(), *colour, Mark::Line, points)]
+                })
+                .collect();
+            Plot {
+                x: Axis::linear(SEEN),
+                y: Axis::linear("share of attention").range(0.0, 1.0),
+                series,
+                names_above: true,
+                ..Plot::default()
+            }
+        },
+    );
+    let figure = Figure {
+        description: "Transition and the start of looking back against the fraction of layer 2's final weights \
+                      that the run starts with, and layer 1's attention over training."
+            .into(),
+        panels: vec![
+            plot("Transition", "steps", transition),
+            plot("Layer 1 begins to look back", "steps", super::measures::looks_back),
+            score,
+        ],
+        columns: 3,
+    };
+    let mut words = String::from(
+        "Layer 2 starts a fraction of the way from its initial weights to those that the same seed ends with; all \
+         else starts as ever. Points are medians over seeds, with their intervals.",
+    );
+    let [none, all] = ["", "-dose-1.0"].map(|suffix| {
+        let trained = results.of(&format!("plateau-two{suffix}"));
+        curves::time_of(trained, transition).effect
+    });
+    if none.is_finite() && all.is_finite() {
+        words += &format!(
+            " With two states the transition comes after {none:.0} steps without, and after {all:.0} with all of \
+             layer 2's final weights."
+        );
+    }
+    Drawn::new(figure, words)
+}
+
+const WINDOWS: &[&str] = &[
+    "plateau-two",
+    "plateau-two-freeze-2-0-25",
+    "plateau-two-freeze-2-0-50",
+    "plateau-two-freeze-2-0-100",
+    "plateau-two-freeze-2-0-200",
+    "plateau-two-freeze-2-0-400",
+    "plateau-two-freeze-2-50-150",
+    "plateau-two-freeze-2-100-200",
+    "plateau-two-freeze-2-200-400",
+    "plateau-two-freeze-2-400-800",
+    "plateau-two-freeze-2-800-1600",
+    "plateau-two-freeze-1-0-25",
+    "plateau-two-freeze-1-0-50",
+    "plateau-two-freeze-1-0-100",
+    "plateau-two-freeze-1-0-200",
+    "plateau-two-freeze-1-0-400",
+    "plateau-two-freeze-1-50-150",
+    "plateau-two-freeze-1-100-200",
+    "plateau-two-freeze-1-200-400",
+    "plateau-two-freeze-1-400-800",
+    "plateau-two-freeze-1-800-1600",
+    "plateau-two-freeze-both",
+    "plateau-two-freeze-values",
+    "plateau-two-freeze-scores",
+    "plateau-two-rescued-by-reset",
+    "plateau-two-rescued-by-block",
+    "plateau-two-blocked",
+    "plateau-three-freeze-1-0-100",
+    "plateau-three-freeze-1-0-400",
+    "plateau-three-freeze-1-400-800",
+    "plateau-three-freeze-2-0-100",
+    "plateau-three-freeze-2-0-400",
+    "plateau-three-freeze-2-400-800",
+    "plateau-released-freeze-1-0-100",
+    "plateau-released-freeze-1-0-400",
+    "plateau-released-freeze-1-400-800",
+    "plateau-released-freeze-2-0-100",
+    "plateau-released-freeze-2-0-400",
+    "plateau-released-freeze-2-400-800",
+];
+
+/// Windows from the start on, by their ends.
+const FROM_START: [u32; 5] = [25, 50, 100, 200, 400];
+
+/// Windows that begin later, by both ends.
+const LATER: [(u32, u32); 5] = [(50, 150), (100, 200), (200, 400), (400, 800), (800, 1600)];
+
+/// The fraction of the gap closed at the end, as a median with its interval.
+fn outcome(x: f64, trained: &Trained) -> Option<Value> {
+    let measured = Measured::of(&trained.numbers(closed), f64::NEG_INFINITY, ERROR);
+    curves::point(x, &measured, |y| y)
+}
+
+fn window(results: &Results) -> Drawn {
+    let layers = [("1", Colour::Vermilion), ("2", Colour::Blue)];
+    let share = "fraction of the gap to bigrams closed";
+    let plot = |title: &str, x: Axis, of: &dyn Fn(&str) -> Vec<Value>| {
+        let series = layers.iter().map(|(layer, colour)| {
+            Series::of_values(
+                format!("layer {layer} frozen"),
+                *colour,
+                Mark::Points,
+                of(layer),
+            )
+        });
+        Panel::Plot(Plot {
+            title: title.into(),
+            x,
+            y: Axis::linear(share).range(0.0, 1.0),
+            series: series.filter(|series| !series.values.is_empty()).collect(),
+            names_above: true,
+            ..Plot::default()
+        })
+    };
+    let from_start = |layer: &str| -> Vec<Value> {
+        let ends = FROM_START.iter().filter_map(|end| {
+            let id = format!("plateau-two-freeze-{layer}-0-{end}");
+            outcome(f64::from(*end), results.of(&id))
+        });
+        ends.collect()
+    };
+    let later = |layer: &str| -> Vec<Value> {
+        let windows = LATER.iter().filter_map(|(from, until)| {
+            let id = format!("plateau-two-freeze-{layer}-{from}-{until}");
+            outcome(f64::from(*from), results.of(&id))
+        });
+        windows.collect()
+    };
+    let copying = |of: &Trained| -> Vec<Series> {
+        let layers = [
+            (0, "layer 1", Colour::Vermilion),
+            (1, "layer 2", Colour::Blue),
+        ];
+        let of_layer = |(layer, label, colour): (usize, &str, Colour)| {
+            let seen = |step: f64| of.thousands(step);
+            curves::lines(label, colour, of, seen, |run| {
+                run.over_heads(&COPY_STRENGTH, layer)
+            })
+        };
+        layers.into_iter().flat_map(of_layer).collect()
+    };
+    let who = |id: &str, title: &str| {
+        let trained = results.of(id);
+        curves::panel(trained, title, || Plot {
+            x: Axis::linear(SEEN),
+            y: Axis::linear("copy strength, logits"),
+            series: copying(trained),
+            names_above: true,
+            ..Plot::default()
+        })
+    };
+    let figure = Figure {
+        description: "Fraction of the gap closed after a layer was frozen for some steps, against the end or the \
+                      start of the window; and what each layer copies over training."
+            .into(),
+        panels: vec![
+            plot(
+                "Two states: frozen from the start on",
+                Axis::log("first step that is no longer frozen"),
+                &from_start,
+            ),
+            plot(
+                "Two states: frozen later, for as long again or more",
+                Axis::log("first frozen step"),
+                &later,
+            ),
+            who("plateau-two", "Two states: who copies"),
+            who("plateau-two-freeze-2-0-100", "Layer 2 frozen for 100 steps: who copies"),
+        ],
+        columns: 2,
+    };
+    let forms = |id: &str| {
+        let trained = results.of(id);
+        let runs = trained.sound().count();
+        (runs > 0).then(|| (trained.sound().filter(|run| formed(run)).count(), runs))
+    };
+    let mut words = String::from(
+        "A head has formed where three quarters of the gap to bigrams are closed at the end. Copy strength is what a \
+         layer's values add, directly, to the logit of the symbol that is attended to.",
+    );
+    let said = [
+        ("layer 2 frozen for 100 steps", "plateau-two-freeze-2-0-100"),
+        ("its values alone", "plateau-two-freeze-values"),
+        (
+            "its queries, keys and positions alone",
+            "plateau-two-freeze-scores",
+        ),
+        ("both layers", "plateau-two-freeze-both"),
+        (
+            "layer 2, with layer 1 set back at step 100",
+            "plateau-two-rescued-by-reset",
+        ),
+        (
+            "layer 2, with layer 1 kept from the logits meanwhile",
+            "plateau-two-rescued-by-block",
+        ),
+        (
+            "nothing frozen, but layer 1 never reaching the logits",
+            "plateau-two-blocked",
+        ),
+        (
+            "three states, layer 2 for 100 steps",
+            "plateau-three-freeze-2-0-100",
+        ),
+        (
+            "three states, layer 1 for 400 steps",
+            "plateau-three-freeze-1-0-400",
+        ),
+        (
+            "released, layer 2 for 100 steps",
+            "plateau-released-freeze-2-0-100",
+        ),
+        (
+            "released, layer 1 for 400 steps",
+            "plateau-released-freeze-1-0-400",
+        ),
+    ];
+    let said: Vec<String> = said
+        .iter()
+        .filter_map(|(what, id)| {
+            let (count, runs) = forms(id)?;
+            Some(format!("{what}: {count} of {runs}"))
+        })
+        .collect();
+    if !said.is_empty() {
+        words += &format!(" Heads that form: {}.", said.join("; "));
+    }
+    Drawn::new(figure, words)
+}
+
+fn swapped(results: &Results) -> Drawn {
+    let mut words = String::from(
+        "200 steps after the onset of unigrams took effect, layer 2's queries and keys are set back to the start \
+         (green), layer 1 gets the weights that the same seed ends with (orange), or layer 2 does (blue). Black: as it \
+         is.",
+    );
+    let mut drawn = Vec::new();
+    let panels = MODELS[..3].iter().map(|(id, title)| {
+        let free = results.of(id);
+        let of = |suffix: &str| results.of(&format!("{id}{suffix}"));
+        let lines = [
+            ("as it is", Colour::Ink, free),
+            ("matching set back", Colour::Green, of("-matching-reset")),
+            ("layer 1 final", Colour::Vermilion, of("-first-final")),
+            ("layer 2 final", Colour::Blue, of("-second-final")),
+        ];
+        for (label, _, trained) in &lines[1..] {
+            let said = times_in_words(&format!("{title}, {label}"), free, trained);
+            words += &said;
+        }
+        drawn.extend(lines.iter().map(|(_, _, trained)| *trained));
+        curves::panel(free, title, || {
+            let middle = lines.iter().map(|(label, colour, trained)| {
+                let points = curves::middle(trained, |run| run.column(&KL_TRUTH)).into_iter();
+                let points = points.map(|(step, y)| (trained.thousands(step), y));
+                Series::new(*label, *colour, Mark::Line, points)
+            });
+            let series: Vec<Series> = middle.filter(|series| !series.values.is_empty()).collect();
+            let levels = curves::levels(free, &["unigram", "bigram"]);
+            Plot {
+                x: Axis::linear(SEEN),
+                y: curves::from_zero(LOSS, &series, &levels),
+                levels,
+                series,
+                names_above: true,
+                ..Plot::default()
+            }
+        })
+    });
+    let figure = Figure {
+        description: "Median loss over training with parts of the model set back or made final on the plateau.".into(),
+        panels: panels.collect(),
+        columns: 3,
+    };
+    words += " Lines are pointwise medians over seeds.";
+    Drawn::new(figure, words)
+}
+
+fn minimal(results: &Results) -> Drawn {
+    let models = [("minimal", "Minimal model, two states")];
+    let (free, changed) = (results.of("minimal"), results.of("plateau-minimal-clamped"));
+    let lines = [
+        ("as it is", Colour::Ink, free),
+        ("M clamped", Colour::Vermilion, changed),
+    ];
+    let panels = vec![curves::panel(free, models[0].1, || losses(free, &lines))];
+    let mut words = String::from(
+        "Black: as the paper trains it. Orange: M has a one wherever a position looks at the one before it, and zeros \
+         elsewhere, from the first step on.",
+    );
+    words += &times_in_words(models[0].1, free, changed);
+    words += " ";
+    words += &curves::legend(&[free, changed]);
+    let figure = Figure {
+        description: "Loss of the minimal model over training, free and clamped.".into(),
+        panels,
+        columns: 1,
+    };
+    Drawn::new(figure, words)
+}
+
+/// The fewest times that a law is fitted to.
+const FITTED: usize = 20;
+
+fn times(results: &Results) -> Drawn {
+    let trained = results.of("plateau-times");
+    let mut times: Vec<f64> = trained.sound().filter_map(onset).collect();
+    times.sort_by(f64::total_cmp);
+    let runs = trained.runs.len();
+    let law = Gumbel::fit(&times).filter(|_| times.len() >= FITTED);
+    let share = |count: usize| count as f64 / runs.max(1) as f64;
+    let distribution = curves::panel(trained, "Share of runs past their transition", || {
+        let steps = times.iter().enumerate();
+        let steps = steps.map(|(index, &time)| (time, share(index + 1)));
+        let mut series = vec![Series::new("runs", Colour::Ink, Mark::Steps, steps)];
+        if let (Some(law), Some(first), Some(last)) = (law, times.first(), times.last()) {
+            let points = (0..=100).map(|at| {
+                let x = first + f64::from(at) / 100.0 * (last - first);
+                (x, share(times.len()) * law.below(x))
+            });
+            series.push(Series::new(
+                "Gumbel law",
+                Colour::Vermilion,
+                Mark::Dashed,
+                points,
+            ));
+        }
+        Plot {
+            x: Axis::linear("step at which bigrams become nearest"),
+            y: Axis::linear("share of runs").range(0.0, 1.0),
+            series,
+            names_above: true,
+            ..Plot::default()
+        }
+    });
+    let first = &EARLY_QUANTITIES[0];
+    let scatter = curves::panel(
+        trained,
+        "An early quantity, and when the transition comes",
+        || {
+            let points = trained
+                .sound()
+                .filter_map(|run| Some(((first.of)(run)?, onset(run)?)));
+            let series = vec![Series::new("runs", Colour::Ink, Mark::Points, points)];
+            Plot {
+                x: Axis::linear(first.label),
+                y: curves::from_zero("step at which bigrams become nearest", &series, &[]),
+                series,
+                without_names: true,
+                ..Plot::default()
+            }
+        },
+    );
+    let mut words = match (times.first(), times.last()) {
+        (Some(least), Some(most)) => format!(
+            "In {} of {runs} runs bigrams become the nearest strategy, after {least:.0} to {most:.0} steps.",
+            times.len()
+        ),
+        _ => "In none of these runs do bigrams become the nearest strategy.".to_owned(),
+    };
+    if let Some(law) = law {
+        let own = law.log_likelihood(&times);
+        let [normal, lognormal] =
+            [normal_log_likelihood, lognormal_log_likelihood].map(|of| own - of(&times));
+        words += &format!(
+            " Dashed: the Gumbel law of maximum likelihood, location {:.0} and scale {:.0} steps. Its log likelihood \
+             exceeds that of a normal law by {normal:.1}, and that of a lognormal law by {lognormal:.1}.",
+            law.location, law.scale
+        );
+    }
+    let told: Vec<String> = EARLY_QUANTITIES
+        .iter()
+        .filter_map(|early| {
+            let sample = explained(trained, early.of);
+            let measured = Measured::of(&sample, f64::NEG_INFINITY, ERROR);
+            let known = measured.effect.is_finite();
+            known.then(|| format!("{} {:.0} %", early.label, 100.0 * measured.effect))
+        })
+        .collect();
+    if !told.is_empty() {
+        words += &format!(
+            " Share of the variance of ranks that early quantities explain, medians over groups of 50 runs: {}.",
+            told.join(", ")
+        );
+    }
+    let figure = Figure {
+        description:
+            "Distribution of transition times, and transition time against an early quantity."
+                .into(),
+        panels: vec![distribution, scatter],
+        columns: 2,
+    };
+    Drawn::new(figure, words)
+}

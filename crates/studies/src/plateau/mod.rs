@@ -1,0 +1,56 @@
+//! What is the plateau made of? Models taken apart while they learn, by interventions.
+
+mod claims;
+mod experiments;
+mod figures;
+mod measures;
+mod story;
+
+use crate::study::{Choice, Study, Text, Variant};
+
+/// The study of the plateau.
+pub static STUDY: Study = Study {
+    name: "plateau",
+    title: "What is the plateau made of?",
+    about: "Interventions on models that learn bigrams: what they wait for on the unigram plateau",
+    variants: &[
+        Variant {
+            name: "printed",
+            about: "the text's model: no norm, positions that meet the key; at a rate of 1e-3, 4,000 steps",
+        },
+        Variant {
+            name: "released",
+            about: "the model of the authors' code without its dropout: layer norm, positions that meet the \
+                    query, a projection after every head, uniform starts; at a rate of 5e-4, 4,000 steps",
+        },
+    ],
+    experiments: experiments::EXPERIMENTS,
+    questions: claims::QUESTIONS,
+    claims: claims::CLAIMS,
+    figures: figures::FIGURES,
+    first_seed: 3000,
+    text: Text {
+        lead: story::lead,
+        found: story::found,
+        theory: None,
+        choices: &[
+            Choice {
+                what: "dropout",
+                does: &["none", "none, where the authors' code drops a tenth"],
+                why: "it takes seven times as long, and twenty seeds of every intervention must end within an \
+                      hour",
+            },
+            Choice {
+                what: "learning rate",
+                does: &["10^(−3)", "5·10^(−4)"],
+                why: "ours for the text's model, which collapses against rate × steps; that of the release",
+            },
+            Choice {
+                what: "a layer's final weights",
+                does: &["those of the same seed after 4,000 steps", "the same"],
+                why: "weights of another seed have another basis",
+            },
+        ],
+        protocol: include_str!("protocol.md"),
+    },
+};
