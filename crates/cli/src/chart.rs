@@ -1,37 +1,48 @@
 //! A small line chart in text.
 
-/// A curve over training steps, with named levels drawn across it.
+/// Curves over training steps, with named levels drawn across.
 pub struct Chart<'a> {
-    /// Horizontal coordinates, increasing.
-    pub x: &'a [f64],
-    /// Vertical coordinates, one per horizontal one.
-    pub y: &'a [f64],
+    /// The curves, from back to front.
+    pub lines: &'a [Line],
     /// Horizontal lines, each with its name and height.
     pub levels: &'a [(String, f64)],
+}
+
+/// A curve.
+pub struct Line {
+    /// The letter that draws it.
+    pub mark: char,
+    /// Its points, by x.
+    pub points: Vec<(f64, f64)>,
 }
 
 const WIDTH: usize = 64;
 const HEIGHT: usize = 14;
 
 impl Chart<'_> {
-    /// The chart as lines of text: `*` is the curve, `-` a level, with its name on the right.
+    /// The chart as lines of text: marks are curves, `-` a level, with its name on the right.
     pub fn draw(&self) -> String {
-        let finite = |value: &&f64| value.is_finite();
-        let heights = self.levels.iter().map(|(_, height)| height);
-        let top = self
-            .y
-            .iter()
-            .chain(heights)
-            .filter(finite)
-            .fold(0.0_f64, |a, &b| a.max(b));
-        let (Some(&first), Some(&last)) = (self.x.first(), self.x.last()) else {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let seen = || points().filter(|(x, y)| x.is_finite() && y.is_finite());
+        let heights = self.levels.iter().map(|(_, height)| *height);
+        let heights = seen()
+            .map(|(_, y)| *y)
+            .chain(heights.filter(|h| h.is_finite()));
+        let (bottom, top) = heights.fold((0.0, 0.0), |(low, high): (f64, f64), y| {
+            (low.min(y), high.max(y))
+        });
+        // Rounding may leave a divergence slightly below zero.
+        let bottom = if bottom < -0.01 * top { bottom } else { 0.0 };
+        let first = seen().map(|(x, _)| *x).reduce(f64::min);
+        let last = seen().map(|(x, _)| *x).reduce(f64::max);
+        let (Some(first), Some(last)) = (first, last) else {
             return String::new();
         };
-        if top <= 0.0 {
+        if top <= bottom {
             return String::new();
         }
         let row_of = |value: f64| {
-            let fraction = (value / top).clamp(0.0, 1.0);
+            let fraction = ((value - bottom) / (top - bottom)).clamp(0.0, 1.0);
             ((1.0 - fraction) * (HEIGHT - 1) as f64).round() as usize
         };
         let mut cells = vec![[' '; WIDTH]; HEIGHT];
@@ -43,13 +54,19 @@ impl Chart<'_> {
             labels[row] += &format!("{separator}{name} {height:.3}");
         }
         let span = (last - first).max(f64::MIN_POSITIVE);
-        for (x, &y) in self.x.iter().zip(self.y).filter(|(_, y)| y.is_finite()) {
-            let column = ((x - first) / span * (WIDTH - 1) as f64).round() as usize;
-            cells[row_of(y)][column] = '*';
+        for line in self.lines {
+            for &(x, y) in line
+                .points
+                .iter()
+                .filter(|(x, y)| x.is_finite() && y.is_finite())
+            {
+                let column = ((x - first) / span * (WIDTH - 1) as f64).round() as usize;
+                cells[row_of(y)][column] = line.mark;
+            }
         }
         let mut text = String::new();
         for (row, (line, label)) in cells.iter().zip(&labels).enumerate() {
-            let height = top * (1.0 - row as f64 / (HEIGHT - 1) as f64);
+            let height = top - (top - bottom) * row as f64 / (HEIGHT - 1) as f64;
             let line: String = line.iter().collect();
             text += format!("{height:>7.3} |{line}{label}").trim_end();
             text.push('\n');
@@ -71,26 +88,49 @@ mod tests {
 
     #[test]
     fn a_falling_curve_falls_and_levels_are_named() {
-        let x: Vec<f64> = (0..50).map(f64::from).collect();
-        let y: Vec<f64> = x.iter().map(|x| 1.0 - x / 49.0).collect();
+        let lines = [Line {
+            mark: '*',
+            points: (0..50)
+                .map(|x| (f64::from(x), 1.0 - f64::from(x) / 49.0))
+                .collect(),
+        }];
         let levels = [("half".to_owned(), 0.5)];
         let chart = Chart {
-            x: &x,
-            y: &y,
+            lines: &lines,
             levels: &levels,
         };
         let text = chart.draw();
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(lines[0].contains("|*"));
-        assert!(lines[HEIGHT - 1].ends_with('*'));
+        let rows: Vec<&str> = text.lines().collect();
+        assert!(rows[0].contains("|*"));
+        assert!(rows[HEIGHT - 1].ends_with('*'));
         assert!(text.contains("half 0.500"));
+    }
+
+    #[test]
+    fn curves_share_their_axes_and_may_be_negative() {
+        let line = |mark, y| Line {
+            mark,
+            points: vec![(0.0, y), (10.0, y), (20.0, f64::NAN)],
+        };
+        let lines = [line('a', -1.0), line('b', 1.0)];
+        let text = Chart {
+            lines: &lines,
+            levels: &[],
+        }
+        .draw();
+        let rows: Vec<&str> = text.lines().collect();
+        assert!(
+            rows[0].starts_with("  1.000 |b") && rows[0].ends_with('b'),
+            "{text}"
+        );
+        assert!(rows[HEIGHT - 1].starts_with(" -1.000 |a"), "{text}");
+        assert!(rows[HEIGHT + 1].ends_with("10"), "{text}");
     }
 
     #[test]
     fn nothing_to_draw_is_no_text() {
         let chart = Chart {
-            x: &[],
-            y: &[],
+            lines: &[],
             levels: &[],
         };
         assert_eq!(chart.draw(), "");

@@ -3,20 +3,30 @@
 mod chapter_folder;
 mod chart;
 mod commands;
+mod curves;
 mod failure;
 mod figure_files;
 mod interrupt;
+mod npz;
+mod out_file;
 mod progress;
 mod recipes;
+mod recorded;
+mod run_at;
+mod run_groups;
 mod session;
 mod story;
+mod tokens;
 mod words;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, eval, predict, presets, reproduce, sample, show, sweep, theory, train};
+use commands::{
+    attention, bench, compare, eval, plot, predict, presets, reproduce, sample, show, sweep,
+    theory, train,
+};
 use failure::Failure;
 use induct::lanes::use_level;
 
@@ -38,7 +48,10 @@ enum Command {
     Train(train::Arguments),
     Sweep(sweep::Arguments),
     Show(show::Arguments),
+    Plot(plot::Arguments),
+    Compare(compare::Arguments),
     Predict(predict::Arguments),
+    Attention(attention::Arguments),
     Eval(eval::Arguments),
     Sample(sample::Arguments),
     Theory(theory::Arguments),
@@ -66,7 +79,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Train(arguments) => train::run(arguments),
         Command::Sweep(arguments) => sweep::run(arguments),
         Command::Show(arguments) => show::run(arguments),
+        Command::Plot(arguments) => plot::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
+        Command::Attention(arguments) => attention::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
         Command::Theory(arguments) => theory::run(arguments),

@@ -15,6 +15,7 @@ use induct_store::{Begun, How, RunFolder, RunWriter, StoreError};
 use crate::commands::note;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::run_at::RunAt;
 
 /// What became of a run.
 pub enum Outcome {
@@ -189,21 +190,12 @@ impl<F: FnMut(&Progress) + Send> Sink for Watched<'_, F> {
 
 /// The `from` entry of a recipe that starts from a snapshot of another run.
 pub fn start_from(source: &str, recipe: &Recipe) -> Result<FromSpec, Failure> {
-    let (run, step) = match source.rsplit_once('@') {
-        None => (source, None),
-        Some((run, step)) => {
-            let step = step.parse().map_err(|_| {
-                Failure::mistake(format!(
-                    "--from {source}: the part after @ is a step, a whole number, as in {run}@1500"
-                ))
-            })?;
-            (run, Some(step))
-        }
-    };
-    let found = snapshot(Path::new(run), step, recipe);
+    let RunAt { path, step } =
+        RunAt::parse(source).map_err(|failure| failure.while_at("--from"))?;
+    let found = snapshot(&path, step, recipe);
     let (step, weights) = found.map_err(|failure| failure.while_at(&format!("--from {source}")))?;
     Ok(FromSpec {
-        run: run.to_owned(),
+        run: path.to_string_lossy().into_owned(),
         step,
         weights: digest::weights(&weights),
     })

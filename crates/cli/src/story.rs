@@ -9,7 +9,7 @@ use induct::run::Summary;
 use induct::train::{Event, Recipe};
 use serde_json::{Value, json};
 
-use crate::chart::Chart;
+use crate::chart::{Chart, Line};
 use crate::words::{count, fixed};
 
 /// A run's records and outcome, told as a story.
@@ -291,19 +291,23 @@ impl Story<'_> {
     }
 
     fn chart(&self) -> String {
-        let steps: Vec<f64> = self.history.steps().iter().map(|&s| s as f64).collect();
+        let steps = self.history.steps().into_iter().map(|step| step as f64);
         let losses = self.history.column(&KL_TRUTH).unwrap_or_default();
-        let levels: Vec<(String, f64)> = self
-            .summary
-            .strategies
-            .iter()
-            .filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)))
-            .collect();
+        let line = Line {
+            mark: '*',
+            points: steps.zip(losses).collect(),
+        };
         let chart = Chart {
-            x: &steps,
-            y: &losses,
-            levels: &levels,
+            lines: &[line],
+            levels: &levels(self.summary),
         };
         format!("\nKL(truth ‖ model) over training steps\n{}", chart.draw())
     }
+}
+
+/// KL(truth ‖ strategy) by strategy, as far as it is known.
+pub fn levels(summary: &Summary) -> Vec<(String, f64)> {
+    let strategies = summary.strategies.iter();
+    let known = strategies.filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)));
+    known.collect()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use induct::probe::{self, History};
 use induct::run::{Checkpoint, Ended, check_records, kept_steps};
-use induct::train::Recipe;
+use induct::train::{Difference, Recipe};
 
 use crate::disk::Disk;
 use crate::error::StoreError;
@@ -102,7 +102,7 @@ impl Opening<'_> {
         let mut longer = old.clone();
         longer.train.steps = new.train.steps;
         if longer != *new || how != How::Extend {
-            let keys = differing_keys(old, new);
+            let keys = in_words(&old.differences(new));
             return Err(different(format!("it is a run of another recipe ({keys})")));
         }
         if old.train.schedule.depends_on_length() {
@@ -267,42 +267,19 @@ fn missing_snapshot(
 }
 
 /// The keys in which two recipes differ, in words: the new value, then the old one.
-fn differing_keys(old: &Recipe, new: &Recipe) -> String {
-    let mut differing = Vec::new();
-    let lines = |recipe: &Recipe| -> Vec<String> {
-        let mut table = String::new();
-        let text = recipe.to_toml();
-        let keyed = text.lines().filter(|line| !line.is_empty()).map(|line| {
-            if line.starts_with('[') {
-                table = line.trim_matches(['[', ']']).to_owned() + ".";
-            }
-            format!("{table}{line}")
-        });
-        keyed.filter(|line| line.contains(" = ")).collect()
-    };
-    let (old, new) = (lines(old), lines(new));
-    for line in &new {
-        if !old.contains(line) {
-            let key = line.split(" = ").next().unwrap_or_default();
-            let before = old
-                .iter()
-                .find(|other| other.split(" = ").next() == Some(key));
-            let before = before.and_then(|other| other.split(" = ").nth(1));
-            differing.push(format!("{line}, was {}", before.unwrap_or("unset")));
-        }
-    }
-    for line in &old {
-        let key = line.split(" = ").next();
-        if new.iter().all(|other| other.split(" = ").next() != key) {
-            differing.push(format!("now unset, was {line}"));
-        }
-    }
+fn in_words(differences: &[Difference]) -> String {
     const SHOWN: usize = 3;
-    let more = differing.len().saturating_sub(SHOWN);
-    differing.truncate(SHOWN);
-    let shown = differing.join("; ");
-    match more {
+    let words = |Difference { key, old, new }: &Difference| {
+        let old = old.as_deref().unwrap_or("unset");
+        match new {
+            Some(new) => format!("{key} = {new}, was {old}"),
+            None => format!("{key} now unset, was {old}"),
+        }
+    };
+    let shown: Vec<String> = differences.iter().take(SHOWN).map(words).collect();
+    let shown = shown.join("; ");
+    match differences.len().saturating_sub(SHOWN) {
         0 => shown,
-        _ => format!("{shown}; and {more} more"),
+        more => format!("{shown}; and {more} more"),
     }
 }

@@ -1,9 +1,12 @@
 //! One file per command, and what they share.
 
+pub mod attention;
 pub mod bench;
+pub mod compare;
 mod engines;
 pub mod eval;
 pub mod numbers;
+pub mod plot;
 pub mod predict;
 pub mod presets;
 pub mod reproduce;

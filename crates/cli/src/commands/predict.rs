@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
+use crate::tokens;
 
 /// Predict the next symbol: the model's distribution beside every strategy's
 #[derive(Args)]
@@ -20,8 +21,8 @@ pub struct Arguments {
     /// Step of the snapshot to use; the last one if not given
     #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
     step: Option<u64>,
-    /// The symbols seen so far: 0,1,1,0, or as `induct sample` prints them: 0110, and "0 11 3" with more than
-    /// ten states
+    /// The symbols seen so far: 0,1,1,0, or as `induct sample` prints them: 0110, "0 11 3" with more than ten
+    /// states, [0, 1]
     #[arg(long, value_name = "LIST")]
     tokens: String,
     /// Print {"model": […], "strategies": {"unigram": […], …}}
@@ -33,7 +34,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = RunFolder::open(&arguments.run)?;
     let (recipe, model) = (folder.recipe(), folder.model());
-    let tokens = read_tokens(&arguments.tokens, model)?;
+    let tokens = tokens::read(&arguments.tokens, model)?;
     let (step, params) = folder.snapshot(arguments.step)?;
     let answer = predict(model, &params, &tokens)?;
     if answer.iter().any(|p| !p.is_finite()) {
@@ -59,52 +60,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         text += &format!("{name:<14}{row}\n");
     }
     print(&text)
-}
-
-fn read_tokens(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
-    let (states, length) = (model.states(), model.length());
-    let symbol = |text: &str| {
-        let text = text.trim();
-        let known = text
-            .parse()
-            .ok()
-            .filter(|&symbol: &u8| usize::from(symbol) < states);
-        known.ok_or_else(|| {
-            Failure::mistake(format!(
-                "--tokens contains \"{text}\": symbols are whole numbers from 0 to {}, \
-                 separated by commas or spaces",
-                states - 1
-            ))
-        })
-    };
-    let separators = [',', ' ', '\t', '\n'];
-    let tokens = match list.trim().contains(separators) {
-        true => list.split(',').flat_map(words).map(symbol).collect(),
-        // Without separators, as `sample` prints up to ten states: one digit per symbol.
-        false if states <= 10 && !list.trim().is_empty() => {
-            let digits = list.trim().char_indices();
-            digits
-                .map(|(at, c)| symbol(&list.trim()[at..at + c.len_utf8()]))
-                .collect()
-        }
-        false => symbol(list.trim()).map(|only| vec![only]),
-    };
-    let tokens: Vec<u8> = tokens?;
-    if tokens.len() > length {
-        return Err(Failure::mistake(format!(
-            "--tokens has {} symbols, but this model sees at most {length} (task.length); give fewer",
-            tokens.len()
-        )));
-    }
-    Ok(tokens)
-}
-
-/// The words between spaces. A blank text gives one empty word, which is then refused as a symbol.
-fn words(text: &str) -> Vec<&str> {
-    match text.trim().is_empty() {
-        true => vec![""],
-        false => text.split_whitespace().collect(),
-    }
 }
 
 /// The model's distribution after the last symbol.

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::probe::Instruments;
-use induct::run::{Ended, Summary};
-use induct_store::RunFolder;
+use induct::run::Ended;
 use serde_json::json;
 
 use super::{Threads, print, print_json};
 use crate::failure::Failure;
+use crate::recorded::Recorded;
 use crate::story::{Story, stopped};
 
 /// Tell a run's story: phases, losses beside the strategies', what the heads do, a small chart
@@ -26,28 +25,13 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = RunFolder::open(&arguments.run)?;
-    let recipe = folder.recipe();
-    let history = folder.history()?;
-    let ended = folder.summary()?;
-    let summary = match ended.clone() {
-        Some(summary) => summary,
-        // The strategies' levels are written only at the end.
-        None => arguments.threads.run(|| {
-            // The code of measures that another program added is not here, and levels do not need it. What
-            // another program's strategies predict is known only there.
-            let mut measured = recipe.clone();
-            measured.record.custom_measures.clear();
-            let levels = match measured.check_parts() {
-                Ok(()) => Instruments::new(&measured)?.levels().to_vec(),
-                Err(_) => Vec::new(),
-            };
-            Ok(Summary::of_records(recipe, &history, &levels))
-        })?,
-    };
+    let run = Recorded::open(&arguments.run)?;
+    let recipe = run.folder.recipe();
+    let ended = run.folder.summary()?;
+    let summary = run.summary(&arguments.threads)?;
     let story = Story {
         recipe,
-        history: &history,
+        history: &run.history,
         summary: &summary,
     };
     if arguments.json {

@@ -1,5 +1,6 @@
 //! Training: recipes, losses, optimisers, schedules and one training step. No files and no terminal.
 
+mod difference;
 mod event;
 mod feed;
 mod intervene;
@@ -16,6 +17,7 @@ mod record;
 mod schedule;
 mod trainer;
 
+pub use difference::Difference;
 pub use event::Event;
 pub use feed::{batch_address, dropout_keys, prior_at};
 pub use intervene::{

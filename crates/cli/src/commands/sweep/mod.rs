@@ -16,17 +16,19 @@ use induct_figure::Figure;
 use induct_store::{How, RunFolder};
 use serde_json::{Value, json};
 
-use self::figure::{Group, KeyAxis, Map, curves, phase_diagram};
+use self::figure::{KeyAxis, Map, curves, phase_diagram};
 use self::folder::SweepFolder;
 use self::plan::Planned;
 use self::table::Row;
 use super::{Threads, note, numbers, print, print_json};
+use crate::curves::Group;
 use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
 use crate::session::{Outcome, Session};
-use crate::words::count;
+use crate::story::levels;
+use crate::words::{by_size, count};
 
 /// Train one recipe over many seeds and variations, several runs at a time
 #[derive(Args)]
@@ -202,14 +204,10 @@ fn summary_figure(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, 
         };
         groups.push(Group { label, seeds });
     }
-    let strategies = &rows[0].summary.strategies;
-    let level = |(name, level): &(String, induct::run::StrategySummary)| {
-        Some((name.clone(), level.kl_truth?))
-    };
     // The levels belong to the task, so they are shared by all runs unless the task varies.
     let same_task = !folder.keys.iter().any(|key| key.starts_with("task."));
     let levels: Vec<(String, f64)> = match same_task {
-        true => strategies.iter().filter_map(level).collect(),
+        true => levels(&rows[0].summary),
         false => Vec::new(),
     };
     Ok(Some(curves(&groups, &levels)))
@@ -219,7 +217,7 @@ fn summary_figure(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, 
 fn diagram(rows: &[Row], x: &str, y: &str) -> Figure {
     let axis = |name: &str, index: usize| {
         let mut values: Vec<String> = rows.iter().map(|row| row.values[index].clone()).collect();
-        values.sort_by(|a, b| table::compare(a, b));
+        values.sort_by(|a, b| by_size(a, b));
         values.dedup();
         KeyAxis {
             key: name.to_owned(),

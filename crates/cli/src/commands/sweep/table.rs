@@ -9,7 +9,7 @@ use induct_store::RunFolder;
 
 use super::plan;
 use crate::failure::Failure;
-use crate::words::{count, fixed};
+use crate::words::{by_size, count, fixed};
 
 /// A run that has ended.
 pub struct Row {
@@ -99,25 +99,13 @@ pub fn rows(runs: &Path, names: &[String], keys: &[String], leave_out: impl Fn(&
     rows.sort_by(|a, b| {
         let values = a.values.iter().zip(&b.values);
         let by_value = values
-            .map(|(a, b)| compare(a, b))
+            .map(|(a, b)| by_size(a, b))
             .find(|order| order.is_ne());
         by_value
             .unwrap_or(std::cmp::Ordering::Equal)
             .then(a.seed.cmp(&b.seed))
     });
     rows
-}
-
-/// Numbers first, by size; everything else alphabetically.
-pub fn compare(a: &str, b: &str) -> std::cmp::Ordering {
-    use std::cmp::Ordering;
-    let by_size = match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => a.total_cmp(&b),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(_), Err(_)) => Ordering::Equal,
-    };
-    by_size.then_with(|| a.cmp(b))
 }
 
 /// The distinct names, in order of first appearance.

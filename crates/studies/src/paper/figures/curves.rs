@@ -6,6 +6,7 @@ use induct_figure::{
     Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
 };
 
+use crate::phase_regions::phase_regions;
 use crate::results::Trained;
 use crate::run::Run;
 use crate::statistics::{ERROR, Measured};
@@ -192,20 +193,7 @@ pub(super) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<Drop>) {
 /// The phases of the median curves, as coloured backgrounds.
 fn regions(trained: &Trained, strategies: &[(String, Colour)]) -> Vec<Region> {
     let (phases, _) = phases_of_medians(trained);
-    let ends = phases.iter().skip(1).map(|next| next.onset);
-    let ends = ends.chain(phases.last().map(|phase| phase.end));
-    let region = |(phase, end): (&Phase, u64)| {
-        let (_, colour) = strategies
-            .iter()
-            .find(|(name, _)| *name == phase.strategy)?;
-        Some(Region {
-            from: trained.thousands(phase.onset as f64),
-            to: trained.thousands(end as f64),
-            label: phase.strategy.clone(),
-            colour: *colour,
-        })
-    };
-    phases.iter().zip(ends).filter_map(region).collect()
+    phase_regions(&phases, strategies, |step| trained.thousands(step))
 }
 
 /// An axis from zero to slightly above all values.

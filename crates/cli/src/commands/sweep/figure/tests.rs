@@ -1,3 +1,5 @@
+use induct_figure::Mark;
+
 use super::*;
 
 /// Reproducible noise from −0.5 to 0.5.
@@ -139,20 +141,6 @@ fn plot(panel: &Panel) -> &Plot {
         Panel::Plot(plot) => plot,
         _ => panic!("not a plot"),
     }
-}
-
-#[test]
-fn the_median_is_of_all_seeds_and_ends_when_half_of_them_diverge() {
-    let group = Group {
-        label: String::new(),
-        seeds: vec![
-            vec![(0.0, 1.0), (1.0, 3.0), (2.0, 0.5)],
-            vec![(0.0, 2.0), (1.0, f64::NAN)],
-            vec![(0.0, 6.0), (1.0, 4.0), (2.0, f64::INFINITY)],
-        ],
-    };
-    let inf = f64::INFINITY;
-    assert_eq!(group.median_curve(), [(0.0, 2.0), (1.0, 4.0), (2.0, inf)]);
 }
 
 #[test]

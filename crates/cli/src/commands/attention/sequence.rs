@@ -1,0 +1,58 @@
+//! The sequences of a run's own test set, one at a time.
+
+use induct::chain::{Address, Purpose};
+use induct::probe::{Draw, TestSet};
+use induct::train::Recipe;
+
+use crate::failure::Failure;
+
+/// The context of sequence `number` of the run's in-distribution test set, without the symbol that follows.
+pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, Failure> {
+    let count = recipe.record.test_sequences as u64;
+    if number >= count {
+        return Err(Failure::mistake(format!(
+            "--sequence {number}: this run's test set has the sequences 0 to {} (record.test_sequences)",
+            count.saturating_sub(1)
+        )));
+    }
+    let mut tokens = drawn(recipe, number)?
+        .sequences()
+        .next()
+        .unwrap_or_default();
+    tokens.truncate(recipe.task.length);
+    Ok(tokens)
+}
+
+/// A test set of this sequence only. The other sequences, and what strategies say about them, are not needed.
+pub fn drawn(recipe: &Recipe, number: u64) -> Result<TestSet, Failure> {
+    let draw = Draw {
+        address: Address {
+            purpose: Purpose::Test,
+            seed: recipe.seeds.eval,
+            step: 0,
+        },
+        sequences: number..number + 1,
+        length: recipe.task.length,
+        thorough: 0,
+    };
+    Ok(TestSet::draw(&recipe.prior()?, &draw, &[])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use induct::probe::in_distribution;
+
+    use super::*;
+
+    #[test]
+    fn sequences_are_those_that_the_run_is_measured_on() {
+        let small = ["task.length=9", "record.test_sequences=12"].map(String::from);
+        let recipe = Recipe::from_toml("", &small).unwrap();
+        let set = in_distribution(&recipe).unwrap();
+        for (number, sequence) in (0..).zip(set.sequences()) {
+            assert_eq!(test_sequence(&recipe, number).unwrap(), sequence[..9]);
+        }
+        let refused = test_sequence(&recipe, 12).unwrap_err().to_string();
+        assert!(refused.contains("0 to 11"), "{refused}");
+    }
+}

@@ -1,0 +1,87 @@
+//! `induct compare`: where two runs differ.
+
+mod differences;
+mod text;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct::train::Difference;
+use serde_json::{Value, json};
+
+use self::differences::Differences;
+use super::{Threads, plot, print, print_json};
+use crate::failure::Failure;
+use crate::out_file::OutFile;
+use crate::recorded::Recorded;
+use crate::run_groups::labelled;
+
+/// Compare two runs: keys of their recipes, phases, drops, last records, and when their records part
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the first run, a
+    a: PathBuf,
+    /// Folder of the second run, b
+    b: PathBuf,
+    /// Write a picture of both (.svg, .png)
+    #[arg(long, value_name = "FILE", value_parser = OutFile::picture)]
+    out: Option<OutFile>,
+    /// Print {"identical": …, "keys": […], "phases": […], "drops": […], "final": […], "parting": […], …}
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let (a, b) = (Recorded::open(&arguments.a)?, Recorded::open(&arguments.b)?);
+    let summaries = [&a, &b].map(|run| run.summary(&arguments.threads));
+    let [first, second] = summaries;
+    let found = Differences::of(&a, &b, [&first?, &second?]);
+    let (name_a, name_b) = (a.path(), b.path());
+    if let Some(out) = &arguments.out {
+        let mut groups = labelled(vec![vec![a], vec![b]]);
+        // Recipes that differ in seeds only have one label; the folders tell them apart.
+        if groups[0].label == groups[1].label {
+            groups
+                .iter_mut()
+                .for_each(|group| group.label = group.runs[0].path());
+        }
+        let chosen = plot::chosen(&groups, &[])?;
+        let levels = plot::shared_levels(&groups, &arguments.threads)?;
+        let panels = plot::panels::panels(&groups, &chosen, &levels)?;
+        plot::write(out, &plot::panels::figure(&panels))?;
+    }
+    if arguments.json {
+        return print_json(&in_json(&name_a, &name_b, &found));
+    }
+    let mut shown = format!("a: {name_a}\nb: {name_b}\n");
+    shown += &match found.is_empty() {
+        true => {
+            "\nThe runs are identical: the same recipe, and the same records to the last bit.\n"
+                .into()
+        }
+        false => text::text(&found),
+    };
+    if let Some(out) = &arguments.out {
+        shown += &format!("\n{} is written\n", out.path().display());
+    }
+    print(&shown)
+}
+
+fn in_json(a: &str, b: &str, found: &Differences) -> Value {
+    let key = |difference: &Difference| json!({ "key": difference.key, "a": difference.old, "b": difference.new });
+    json!({
+        "a": a,
+        "b": b,
+        "identical": found.is_empty(),
+        "keys": found.keys.iter().map(key).collect::<Vec<_>>(),
+        "phases": found.onsets,
+        "drops": { "midpoint": found.midpoints, "width": found.widths },
+        "strategies": found.levels,
+        "final": found.last,
+        "parting": found.parting,
+        "same_columns_and_steps": found.same_records,
+    })
+}

@@ -1,0 +1,236 @@
+//! What a plot of runs shows: panels of curves, before they become a picture, text or JSON.
+
+use induct::measure::{Column, KL_TRUTH, Of, Scope};
+use induct_figure::{Colour, Family, Figure, Panel, Plot, Region, Sentence, plain};
+use induct_studies::{phase_regions, strategy_colours};
+
+use super::measures::Chosen;
+use crate::chart::{Chart, Line};
+use crate::curves::{self, Group, colour, steps_axis, values_axis};
+use crate::failure::Failure;
+use crate::run_groups::RunGroup;
+
+/// Curves over training in one frame.
+pub struct Curves {
+    /// The name of a measure or column.
+    pub title: String,
+    /// What it is.
+    meaning: String,
+    /// One per column, or one per group of runs.
+    lines: Vec<(Group, Colour)>,
+    /// KL(truth ‖ strategy), where that is what the curves show of the model.
+    levels: Vec<(String, f64)>,
+    /// The phases of a single run.
+    regions: Vec<Region>,
+    /// What the colours of many columns stand for.
+    family: Option<Family>,
+}
+
+/// The most panels of a figure.
+const MOST: usize = 24;
+
+/// The panels for the measures that were asked for. Runs of one recipe have one panel per measure, with its
+/// columns as lines; otherwise every column has a panel, with the recipes as lines.
+pub fn panels(
+    groups: &[RunGroup],
+    chosen: &[Chosen],
+    levels: &[(String, f64)],
+) -> Result<Vec<Curves>, Failure> {
+    let panels: Vec<Curves> = match groups {
+        [only] => chosen
+            .iter()
+            .map(|chosen| of_one(only, chosen, levels))
+            .collect(),
+        _ => {
+            let columns = chosen.iter().flat_map(|chosen| {
+                let pairs = chosen.columns.iter();
+                pairs.map(move |column| (chosen, column))
+            });
+            columns
+                .map(|(chosen, column)| of_several(groups, chosen, column, levels))
+                .collect()
+        }
+    };
+    match panels.len() > MOST {
+        true => Err(Failure::mistake(format!(
+            "--measure asks for {} columns, and runs of several recipes have a panel for each (at most {MOST}); \
+             name single columns, such as {}",
+            panels.len(),
+            panels[0].title
+        ))),
+        false => Ok(panels),
+    }
+}
+
+fn of_one(group: &RunGroup, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
+    let columns = &chosen.columns;
+    let colours: Vec<Colour> = match (chosen.scope, columns.len()) {
+        (Scope::Strategy, _) => strategy_colours(&columns.iter().map(name).collect::<Vec<_>>()),
+        (_, 1) => vec![Colour::Ink],
+        (Scope::Lag | Scope::Position, count) => (0..count).map(|at| colour(at, count)).collect(),
+        (_, count) => Colour::PALETTE.into_iter().cycle().take(count).collect(),
+    };
+    let levels = levels_of(&columns[0], levels);
+    // A title is enough for a single line.
+    let alone = columns.len() == 1 && levels.is_empty();
+    let line = |(column, colour): (&Column, Colour)| {
+        let label = if alone { String::new() } else { name(column) };
+        (curves_of(group, column, label), colour)
+    };
+    let many = matches!(chosen.scope, Scope::Lag | Scope::Position) && columns.len() > 1;
+    Curves {
+        title: chosen.name.clone(),
+        meaning: chosen.meaning.clone(),
+        lines: columns.iter().zip(colours).map(line).collect(),
+        levels,
+        regions: match group.runs.len() {
+            1 => regions(group),
+            _ => Vec::new(),
+        },
+        family: many.then(|| Family {
+            low: name(&columns[0]),
+            high: columns.last().map(name).unwrap_or_default(),
+        }),
+    }
+}
+
+fn of_several(
+    groups: &[RunGroup],
+    chosen: &Chosen,
+    column: &Column,
+    levels: &[(String, f64)],
+) -> Curves {
+    let line = |(at, group): (usize, &RunGroup)| {
+        let curves = curves_of(group, column, group.label.clone());
+        (curves, colour(at, groups.len()))
+    };
+    Curves {
+        title: column.to_string(),
+        meaning: chosen.meaning.clone(),
+        lines: groups.iter().enumerate().map(line).collect(),
+        levels: levels_of(column, levels),
+        regions: Vec::new(),
+        family: None,
+    }
+}
+
+/// The name of a column among those of its measure.
+fn name(column: &Column) -> String {
+    match &column.of {
+        Of::Run => "model".to_owned(),
+        Of::Strategy(name) | Of::Test(name) | Of::Group(name) => name.clone(),
+        Of::Head { layer, head } => format!("layers.{layer}.heads.{head}"),
+        Of::Layer(layer) => format!("layers.{layer}"),
+        Of::Place(place) => place.to_string(),
+    }
+}
+
+/// A column of all runs of a group. Runs without it have no curve.
+fn curves_of(group: &RunGroup, column: &Column, label: String) -> Group {
+    let recorded = group.runs.iter().filter_map(|run| {
+        let values = run.history.column(column.clone())?;
+        let steps = run.history.steps().into_iter().map(|step| step as f64);
+        Some(steps.zip(values).collect())
+    });
+    Group {
+        label,
+        seeds: recorded.collect(),
+    }
+}
+
+fn levels_of(column: &Column, levels: &[(String, f64)]) -> Vec<(String, f64)> {
+    match *column == Column::from(&KL_TRUTH) {
+        true => levels.to_vec(),
+        false => Vec::new(),
+    }
+}
+
+fn regions(group: &RunGroup) -> Vec<Region> {
+    let run = &group.runs[0];
+    let strategies = run.history.strategies();
+    let colours = strategy_colours(&strategies);
+    let colours: Vec<(String, Colour)> = strategies.into_iter().zip(colours).collect();
+    let (phases, _) = run.history.phases(run.folder.recipe().task.ngram);
+    phase_regions(&phases, &colours, |step| step)
+}
+
+/// The picture of all panels. Lines that the first panel names are not named again.
+pub fn figure(panels: &[Curves]) -> Figure {
+    let names: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
+    let panel = |panel: &Curves| {
+        let named = || panels[0].drawn().map(|(line, _)| &line.label);
+        let is_first = std::ptr::eq(panel, &panels[0]);
+        let known = panel
+            .drawn()
+            .all(|(line, _)| named().any(|label| *label == line.label));
+        panel.panel(known && !is_first)
+    };
+    Figure {
+        description: format!("{} over training steps.", names.join(", ")),
+        panels: panels.iter().map(panel).collect(),
+        columns: panels.len().clamp(1, 2),
+    }
+}
+
+/// The letters that draw the lines of a chart.
+const MARKS: &str = "*ox+#@%&=abcdefghijklmnpqrstuvwyz";
+
+impl Curves {
+    /// The lines that have anything to draw.
+    fn drawn(&self) -> impl Iterator<Item = (&Group, Colour)> {
+        let drawn = self.lines.iter().filter(|(line, _)| line.is_drawn());
+        drawn.map(|(line, colour)| (line, *colour))
+    }
+
+    fn panel(&self, without_names: bool) -> Panel {
+        let title = plain(&self.title);
+        let drawn: Vec<(&Group, Colour)> = self.drawn().collect();
+        if drawn.is_empty() {
+            return Panel::Sentence(Sentence {
+                title,
+                text: "No value is recorded.".into(),
+            });
+        }
+        let lines = drawn.iter().map(|(line, _)| *line);
+        Panel::Plot(Plot {
+            title,
+            x: steps_axis(lines.clone()),
+            y: values_axis(&plain(&self.meaning), lines, &self.levels),
+            regions: self.regions.clone(),
+            family: self.family.clone(),
+            without_names,
+            // Recipes tend to end at the same value, where chance would order their names.
+            names_above: drawn.iter().any(|(line, _)| line.label.contains(' ')),
+            ..curves::plot(&drawn, &self.levels)
+        })
+    }
+
+    /// The medians as a chart in text, with a legend.
+    pub fn text(&self) -> String {
+        let lines = self.drawn().map(|(line, _)| line);
+        let drawn: Vec<(&Group, char)> = lines.zip(MARKS.chars().cycle()).collect();
+        let lines: Vec<Line> = drawn
+            .iter()
+            .map(|(line, mark)| Line {
+                mark: *mark,
+                points: line.median_curve(),
+            })
+            .collect();
+        let chart = Chart {
+            lines: &lines,
+            levels: &self.levels,
+        };
+        let mut text = format!("{}: {}\n", self.title, self.meaning);
+        text += match chart.draw() {
+            chart if chart.is_empty() => "  no value other than zero is recorded\n".to_owned(),
+            chart => chart,
+        }
+        .as_str();
+        if drawn.len() > 1 {
+            for (line, mark) in drawn {
+                text += &format!("{:>9}{mark} {}\n", "", line.label);
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,101 @@
+//! The file that `--out` names: its ending says what to write.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use induct_figure::Figure;
+
+use crate::failure::Failure;
+
+/// A file to write, in a format that its ending names.
+#[derive(Clone, Debug)]
+pub struct OutFile {
+    path: PathBuf,
+    format: Format,
+}
+
+/// What a file can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A drawing.
+    Svg,
+    /// A drawing in pixels.
+    Png,
+    /// Arrays for NumPy.
+    Npz,
+}
+
+impl OutFile {
+    /// Reads the name of a picture's file. For `value_parser`.
+    pub fn picture(text: &str) -> Result<Self, String> {
+        Self::with_ending(text, &[("svg", Format::Svg), ("png", Format::Png)])
+    }
+
+    /// Reads the name of a file for a picture or for arrays. For `value_parser`.
+    pub fn picture_or_arrays(text: &str) -> Result<Self, String> {
+        let formats = [
+            ("svg", Format::Svg),
+            ("png", Format::Png),
+            ("npz", Format::Npz),
+        ];
+        Self::with_ending(text, &formats)
+    }
+
+    fn with_ending(text: &str, formats: &[(&str, Format)]) -> Result<Self, String> {
+        let path = PathBuf::from(text);
+        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+        let known = formats
+            .iter()
+            .find(|(name, _)| ending.as_deref() == Some(name.as_ref()));
+        match known {
+            Some(&(_, format)) => Ok(Self { path, format }),
+            None => {
+                let names: Vec<String> =
+                    formats.iter().map(|(name, _)| format!(".{name}")).collect();
+                Err(format!("a file that ends in one of {}", names.join(", ")))
+            }
+        }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is to hold.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Writes a picture, `width` pixels wide; PNGs have twice as many.
+    pub fn write_figure(&self, figure: &Figure, width: u32) -> Result<(), Failure> {
+        match self.format {
+            Format::Svg => self.write(figure.svg(width).as_bytes()),
+            _ => self.write(&figure.png(width, 2)),
+        }
+    }
+
+    /// Writes the file, in place of any earlier one.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        fs::write(&self.path, bytes).map_err(|error| {
+            Failure::failed(format!("cannot write {}: {error}", self.path.display()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_decides_and_others_are_refused() {
+        let format = |text: &str| OutFile::picture(text).map(|file| file.format);
+        assert_eq!(format("a/b.svg"), Ok(Format::Svg));
+        assert_eq!(format("b.PNG"), Ok(Format::Png));
+        for text in ["b.npz", "b", "svg", "b.svg.gz"] {
+            let refused = format(text).unwrap_err();
+            assert_eq!(refused, "a file that ends in one of .svg, .png", "{text}");
+        }
+        assert!(OutFile::picture_or_arrays("b.npz").is_ok());
+    }
+}

@@ -1,0 +1,164 @@
+//! Runs in groups: those of one recipe that differ only in their seeds belong together.
+
+use std::collections::HashSet;
+
+use induct::train::Recipe;
+
+use crate::recorded::Recorded;
+use crate::words::by_size;
+
+/// Runs of one recipe with different seeds.
+pub struct RunGroup {
+    /// The keys in which the recipe differs from those of other groups; the recipe's name if there is none.
+    pub label: String,
+    /// The runs; at least one.
+    pub runs: Vec<Recorded>,
+}
+
+/// The most keys that a label names, unless it takes more to tell all groups apart.
+const NAMED: usize = 3;
+
+/// Groups runs by recipe, ordered by what differs between recipes.
+pub fn grouped(runs: Vec<Recorded>) -> Vec<RunGroup> {
+    let mut groups: Vec<Vec<Recorded>> = Vec::new();
+    for run in runs {
+        let of_group = |group: &&mut Vec<Recorded>| {
+            comparable(group[0].folder.recipe()) == comparable(run.folder.recipe())
+        };
+        match groups.iter_mut().find(of_group) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    labelled(groups)
+}
+
+/// Groups as they are, with labels, ordered by what differs between their recipes.
+pub fn labelled(groups: Vec<Vec<Recorded>>) -> Vec<RunGroup> {
+    let entries: Vec<Vec<(String, String)>> = groups
+        .iter()
+        .map(|group| comparable(group[0].folder.recipe()).entries())
+        .collect();
+    let keys = differing_keys(&entries);
+    let telling =
+        (0..=keys.len()).find(|&first| distinct(&entries, &keys[..first]) == groups.len());
+    let named = telling.unwrap_or(keys.len()).max(NAMED);
+    let value = |entries: &Vec<(String, String)>, key: &String| {
+        let found = entries.iter().find(|(other, _)| other == key);
+        found.map_or(String::new(), |(_, value)| {
+            value.trim_matches('"').to_owned()
+        })
+    };
+    let values = |entries| keys.iter().map(|key| value(entries, key)).collect();
+    let mut groups: Vec<(Vec<String>, Vec<Recorded>)> =
+        entries.iter().map(values).zip(groups).collect();
+    groups.sort_by(|(a, _), (b, _)| {
+        let orders = a.iter().zip(b).map(|(a, b)| by_size(a, b));
+        orders.fold(std::cmp::Ordering::Equal, |first, next| first.then(next))
+    });
+    let group = |(values, runs): (Vec<String>, Vec<Recorded>)| RunGroup {
+        label: match keys.is_empty() {
+            true => runs[0].folder.recipe().name.clone(),
+            false => label(&keys, &values, named),
+        },
+        runs,
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// The recipe without what makes no difference to what is learned, or only by chance: name, seeds, and which
+/// snapshots are kept.
+fn comparable(recipe: &Recipe) -> Recipe {
+    let mut comparable = recipe.clone();
+    let Recipe {
+        name,
+        seeds,
+        record,
+        ..
+    } = Recipe::default();
+    (comparable.name, comparable.seeds) = (name, seeds);
+    comparable.record.snapshots = record.snapshots;
+    comparable.record.spacing = record.spacing;
+    comparable
+}
+
+/// The keys that do not have the same value everywhere. Kinds come first, because other keys follow from them;
+/// then keys that tell groups apart which those before them do not.
+fn differing_keys(entries: &[Vec<(String, String)>]) -> Vec<String> {
+    let mut all: Vec<&(String, String)> = entries.iter().flatten().collect();
+    all.sort();
+    let everywhere = |same: &&[&(String, String)]| same.len() == entries.len();
+    let same = all.chunk_by(|a, b| a == b).filter(|same| !everywhere(same));
+    let mut keys: Vec<String> = same.map(|same| same[0].0.clone()).collect();
+    keys.dedup();
+    keys.sort_by_key(|key| !key.ends_with("kind"));
+    let (mut telling, mut others) = (Vec::new(), Vec::new());
+    for key in keys {
+        let before = distinct(entries, &telling);
+        telling.push(key);
+        if distinct(entries, &telling) == before {
+            others.extend(telling.pop());
+        }
+    }
+    telling.extend(others);
+    telling
+}
+
+/// The number of groups that can be told apart by some keys.
+fn distinct(entries: &[Vec<(String, String)>], keys: &[String]) -> usize {
+    let chosen = |entries: &Vec<(String, String)>| -> Vec<(String, String)> {
+        let of_keys = entries.iter().filter(|(key, _)| keys.contains(key));
+        of_keys.cloned().collect()
+    };
+    let all: HashSet<Vec<(String, String)>> = entries.iter().map(chosen).collect();
+    all.len()
+}
+
+/// The first `named` keys with their values.
+fn label(keys: &[String], values: &[String], named: usize) -> String {
+    let word = |(key, value): (&String, &String)| match value.is_empty() {
+        true => format!("no {key}"),
+        false => format!("{key} = {value}"),
+    };
+    let words: Vec<String> = keys.iter().zip(values).take(named).map(word).collect();
+    let words = words.join(", ");
+    match keys.len().saturating_sub(named) {
+        0 => words,
+        more => format!("{words} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_name_the_keys_that_differ() {
+        let entries = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+            comparable(&Recipe::from_toml("", &sets).unwrap()).entries()
+        };
+        let all = [
+            entries(&["seeds.data=3", "record.snapshots=5"]),
+            entries(&["train.batch=8"]),
+        ];
+        assert_eq!(differing_keys(&all), ["train.batch"]);
+        let all = [entries(&[]), entries(&["task.prior=doubly-stochastic"])];
+        assert_eq!(
+            differing_keys(&all),
+            ["task.prior.kind", "task.prior.alpha"]
+        );
+        // Three groups need two keys; the others follow.
+        let all = [
+            entries(&[]),
+            entries(&["model.kind=minimal"]),
+            entries(&["model.layers=1", "train.batch=8"]),
+        ];
+        let keys = differing_keys(&all);
+        assert_eq!(keys[..2], ["model.kind", "model.layers"]);
+        assert_eq!([1, 2].map(|count| distinct(&all, &keys[..count])), [2, 3]);
+        let keys = ["a", "b", "c", "d"].map(String::from);
+        let values = ["1", "", "x", "y"].map(String::from);
+        assert_eq!(label(&keys, &values, 3), "a = 1, no b, c = x and 1 more");
+    }
+}
