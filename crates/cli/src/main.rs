@@ -15,6 +15,7 @@ mod recorded;
 mod run_at;
 mod run_groups;
 mod session;
+mod stored_model;
 mod story;
 mod tokens;
 mod words;
