@@ -15,6 +15,7 @@ mod recorded;
 mod run_at;
 mod run_groups;
 mod session;
+mod stored_model;
 mod story;
 mod tokens;
 mod words;
@@ -24,8 +25,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    attention, bench, compare, eval, plot, predict, presets, reproduce, sample, show, sweep,
-    theory, train,
+    ablate, attention, bench, compare, eval, plot, predict, presets, reproduce, sample, show,
+    sweep, theory, train,
 };
 use failure::Failure;
 use induct::lanes::use_level;
@@ -52,6 +53,7 @@ enum Command {
     Compare(compare::Arguments),
     Predict(predict::Arguments),
     Attention(attention::Arguments),
+    Ablate(ablate::Arguments),
     Eval(eval::Arguments),
     Sample(sample::Arguments),
     Theory(theory::Arguments),
@@ -83,6 +85,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
         Command::Attention(arguments) => attention::run(arguments),
+        Command::Ablate(arguments) => ablate::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Sample(arguments) => sample::run(arguments),
         Command::Theory(arguments) => theory::run(arguments),

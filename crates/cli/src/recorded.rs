@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use induct::probe::{History, Instruments};
 use induct::run::Summary;
+use induct_figure::{Colour, Region};
 use induct_store::RunFolder;
+use induct_studies::{phase_regions, strategy_colours};
 
 use crate::commands::{Threads, note};
 use crate::failure::Failure;
@@ -56,6 +58,15 @@ impl Recorded {
     /// Its path, as the user gave it.
     pub fn path(&self) -> String {
         self.folder.path().display().to_string()
+    }
+
+    /// Its phases as coloured backgrounds over training steps.
+    pub fn regions(&self) -> Vec<Region> {
+        let strategies = self.history.strategies();
+        let colours = strategy_colours(&strategies);
+        let colours: Vec<(String, Colour)> = strategies.into_iter().zip(colours).collect();
+        let (phases, _) = self.history.phases(self.folder.recipe().task.ngram);
+        phase_regions(&phases, &colours, |step| step)
     }
 
     /// Its outcome; of a run that has not ended, what its records say so far.

@@ -1,14 +1,14 @@
 //! Events: a run that its own onset of a phase ends is a run that was cut off there, and nothing else.
 
-use std::convert::Infallible;
-use std::ops::ControlFlow;
+mod interrupted;
+
 use std::sync::Arc;
 
-use induct::probe::{History, Instruments};
-use induct::run::{
-    Checkpoint, Ended, Ending, Identity, Progress, Record, Recorder, Run, Sink, Summary, last_step,
-};
-use induct::train::{Recipe, no_snapshots};
+use induct::probe::Instruments;
+use induct::run::{Ended, Ending, Identity, last_step};
+use induct::train::Recipe;
+
+use interrupted::{interrupted, recorded};
 
 /// A small model that passes from uniform to unigram within its first hundred steps.
 fn recipe(overrides: &[&str]) -> Recipe {
@@ -27,15 +27,6 @@ fn recipe(overrides: &[&str]) -> Recipe {
 }
 
 const STOP: &str = "train.stop={at=\"unigram\", after=15}";
-
-fn recorded(recipe: &Recipe, threads: usize) -> (History, Summary, Vec<(u64, Vec<f32>)>) {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-    pool.build().unwrap().install(|| {
-        let instruments = Arc::new(Instruments::new(recipe).unwrap());
-        let run = Recorder::record(recipe, instruments).unwrap();
-        (run.history, run.summary, run.snapshots)
-    })
-}
 
 #[test]
 fn a_stopped_run_is_the_start_of_the_whole_one() {
@@ -86,39 +77,6 @@ fn a_run_whose_event_never_comes_runs_to_its_end() {
     }
 }
 
-/// Stops a run at some step, and keeps what it would resume from.
-#[derive(Default)]
-struct Interrupt {
-    at: u64,
-    checkpoint: Option<Checkpoint>,
-    snapshots: Vec<(u64, Vec<f32>)>,
-}
-
-impl Sink for Interrupt {
-    type Error = Infallible;
-
-    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), Infallible> {
-        self.snapshots.push((step, params.to_vec()));
-        Ok(())
-    }
-
-    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match progress.step == self.at {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
-
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Infallible> {
-        self.checkpoint = Some(checkpoint.clone());
-        Ok(())
-    }
-}
-
 #[test]
 fn an_interrupted_run_resumes_to_the_same_end() {
     let recipe = recipe(&[STOP]);
@@ -126,30 +84,15 @@ fn an_interrupted_run_resumes_to_the_same_end() {
     let instruments = Arc::new(Instruments::new(&recipe).unwrap());
     let last = summary.steps;
     for at in [1, last - 18, last - 13, last - 1, last] {
-        let mut first = Run::new(&recipe, Arc::clone(&instruments)).unwrap();
-        let mut sink = Interrupt {
-            at,
-            ..Interrupt::default()
-        };
-        let Ok(ending) = first.drive(&mut sink);
+        let (ending, end) = interrupted(&recipe, &instruments, at);
         let ended = if at == last {
             Ending::Event(at)
         } else {
             Ending::Stopped(at)
         };
         assert_eq!(ending, ended);
-        let (checkpoint, records) = (sink.checkpoint.take().unwrap(), first.history().clone());
-        let mut second = Run::resumed(
-            &recipe,
-            Arc::clone(&instruments),
-            checkpoint,
-            records,
-            &no_snapshots,
-        )
-        .unwrap();
-        let Ok(ending) = second.drive(&mut sink);
-        assert_eq!(ending, Ending::Event(last), "interrupted at {at}");
-        assert_eq!(second.history(), &history, "interrupted at {at}");
-        assert_eq!(sink.snapshots, snapshots, "interrupted at {at}");
+        assert_eq!(end.ending, Ending::Event(last), "interrupted at {at}");
+        assert_eq!(end.history, history, "interrupted at {at}");
+        assert_eq!(end.snapshots, snapshots, "interrupted at {at}");
     }
 }

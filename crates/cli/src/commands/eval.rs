@@ -7,7 +7,6 @@ use clap::Args;
 use indicatif::ProgressBar;
 use induct::chain::{Address, Purpose, TaskPrior};
 use induct::lanes::LANES;
-use induct::model::Model;
 use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
 use induct::strategy::{self, Strategy};
 use induct::train::Recipe;
@@ -17,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::{Threads, not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::recipes;
+use crate::stored_model::{StoredModel, StoredModels};
 use crate::words::fixed;
 
 /// Measure a run's model, or the strategies alone, on sequences that no training has seen
@@ -40,6 +40,11 @@ pub struct Arguments {
         conflicts_with = "strategies"
     )]
     step: Option<u64>,
+    /// Look at it under other interventions than those in force at that step; may be repeated. Written as for
+    /// `induct train`, such as 'kind="clamp", at="layers.0", pattern="previous-token"' (see
+    /// docs/interventions.md)
+    #[arg(long, value_name = "KEY=VALUE, …", conflicts_with = "strategies")]
+    intervene: Vec<String>,
     /// Length of the contexts; the recipe's if not given, and at most that
     #[arg(long, value_name = "T", value_parser = numbers::size)]
     length: Option<usize>,
@@ -59,21 +64,21 @@ const CHUNK: usize = 1 << 25;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (recipe, step, trained) = subject(arguments)?;
+    let (recipe, trained) = subject(arguments)?;
     let prior = recipe.prior()?;
-    let trained = trained
-        .as_ref()
-        .map(|(model, params)| (model, params.as_slice()));
     let count = arguments.sequences;
+    if let Some(StoredModel { model, .. }) = &trained {
+        model.check_batch(count)?;
+    }
     let measured = arguments
         .threads
-        .run(|| measure(&recipe, &prior, trained, count))?;
-    if let (Some(kl), Some(run)) = (measured.model, &arguments.run)
+        .run(|| measure(&recipe, &prior, trained.as_ref(), count))?;
+    let step = trained.map(|trained| trained.step);
+    if let (Some(kl), Some(run), Some(step)) = (measured.model, &arguments.run, step)
         && !kl.last.estimate().mean.is_finite()
     {
         return Err(not_a_number(Path::new(run), step));
     }
-    let step = measured.model.is_some().then_some(step);
     if arguments.json {
         let mut shown = measured.json(&recipe, arguments.sequences);
         shown["step"] = json!(step);
@@ -86,11 +91,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// A model and its parameters.
-type Trained = (Model, Vec<f32>);
-
 /// What to measure: the recipe of the task, and the model of a step unless only strategies are wanted.
-fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Failure> {
+fn subject(arguments: &Arguments) -> Result<(Recipe, Option<StoredModel>), Failure> {
     let length = arguments.length.map(|t| format!("task.length={t}"));
     let overrides: Vec<String> = arguments.set.iter().cloned().chain(length).collect();
     if arguments.strategies {
@@ -100,7 +102,7 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Fail
             Ok(folder) => Recipe::from_toml(&folder.recipe().to_toml(), &overrides)?,
             Err(_) => recipes::load(source, &overrides)?,
         };
-        return Ok((recipe, 0, None));
+        return Ok((recipe, None));
     }
     let Some(run) = &arguments.run else {
         return Err(Failure::mistake(
@@ -124,8 +126,11 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, u64, Option<Trained>), Fail
             recipe.task.length, trained_on.task.length
         ));
     }
-    let (step, params) = folder.snapshot(arguments.step)?;
-    Ok((recipe, step, Some((folder.model().clone(), params))))
+    // Threads: weights that interventions take from the run itself may have to be trained.
+    let stored = arguments
+        .threads
+        .run(|| StoredModels::new(&folder, &arguments.intervene)?.at(arguments.step))?;
+    Ok((recipe, Some(stored)))
 }
 
 /// Divergences of the model and of the strategies.
@@ -148,7 +153,7 @@ struct Row {
 fn measure(
     recipe: &Recipe,
     prior: &TaskPrior,
-    trained: Option<(&Model, &[f32])>,
+    trained: Option<&StoredModel>,
     sequences: u64,
 ) -> Result<Measured, Failure> {
     let asked = strategy::all(prior)?.into_iter().map(|strategy| {
@@ -181,7 +186,7 @@ fn measure(
         };
         let set = TestSet::draw(prior, &draw, &asked)?;
         let to_model = trained
-            .map(|(model, params)| set.divergences(model, params))
+            .map(|StoredModel { model, params, .. }| set.divergences(model, params))
             .transpose()?;
         measured.take(&set, to_model.as_deref());
         progress.set_position(end);

@@ -1,5 +1,6 @@
 //! One file per command, and what they share.
 
+pub mod ablate;
 pub mod attention;
 pub mod bench;
 pub mod compare;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
+use crate::stored_model::{StoredModel, StoredModels};
 use crate::tokens;
 
 /// Predict the next symbol: the model's distribution beside every strategy's
@@ -21,6 +22,11 @@ pub struct Arguments {
     /// Step of the snapshot to use; the last one if not given
     #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
     step: Option<u64>,
+    /// Look at it under other interventions than those in force at that step; may be repeated. Written as for
+    /// `induct train`, such as 'kind="clamp", at="layers.0", pattern="previous-token"' (see
+    /// docs/interventions.md)
+    #[arg(long, value_name = "KEY=VALUE, …")]
+    intervene: Vec<String>,
     /// The symbols seen so far: 0,1,1,0, or as `induct sample` prints them: 0110, "0 11 3" with more than ten
     /// states, [0, 1]
     #[arg(long, value_name = "LIST")]
@@ -33,14 +39,18 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = RunFolder::open(&arguments.run)?;
-    let (recipe, model) = (folder.recipe(), folder.model());
-    let tokens = tokens::read(&arguments.tokens, model)?;
-    let (step, params) = folder.snapshot(arguments.step)?;
-    let answer = predict(model, &params, &tokens)?;
+    let tokens = tokens::read(&arguments.tokens, folder.model())?;
+    let stored = StoredModels::new(&folder, &arguments.intervene)?.at(arguments.step)?;
+    let StoredModel {
+        step,
+        model,
+        params,
+    } = stored;
+    let answer = predict(&model, &params, &tokens)?;
     if answer.iter().any(|p| !p.is_finite()) {
         return Err(not_a_number(folder.path(), step));
     }
-    let strategies = predict_by_strategies(&recipe.prior()?, &tokens)?;
+    let strategies = predict_by_strategies(&folder.recipe().prior()?, &tokens)?;
     if arguments.json {
         let strategies: serde_json::Map<String, Value> = strategies
             .into_iter()

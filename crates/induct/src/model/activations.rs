@@ -4,6 +4,7 @@ use super::evaluator::Evaluator;
 use super::minimal;
 use super::transformer::residual;
 use super::{Array, Kind, Model};
+use crate::lanes::LANES;
 
 /// Parameters, tokens or a name that do not fit a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +54,15 @@ pub enum InputError {
          a sequence alone has neither"
     )]
     Alone,
+    /// The same, for a few sequences that do not fill a block.
+    #[error(
+        "{sequences} sequences: an intervention puts the mean over them, or what another one gives, in place of an \
+         activation, and then their number is a multiple of {LANES}"
+    )]
+    LeftOver {
+        /// Number of sequences.
+        sequences: u64,
+    },
     /// There is no activation with that name.
     #[error("there is no activation \"{name}\"; there are {}", .known.join(", "))]
     Activation {

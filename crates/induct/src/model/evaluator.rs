@@ -10,6 +10,9 @@ use super::{Array, Model};
 use crate::chain::TokenBlock;
 use crate::lanes::{LANES, Lane};
 
+/// Blocks of a batch whose sums are in memory at the same time.
+const BLOCKS_AT_ONCE: usize = 32;
+
 /// A model at given parameters.
 ///
 /// ```
@@ -185,14 +188,17 @@ impl Evaluator {
             self.inner.add_written(inputs, block.used(), &mut sums);
             sums
         };
-        let of_blocks: Vec<Vec<f64>> = batch.par_iter().map(sums_of).collect();
         let sequences: usize = batch.iter().map(TokenBlock::used).sum();
-        let mean = |index: usize| {
+        let mut total = vec![0.0; count];
+        for some in batch.chunks(BLOCKS_AT_ONCE) {
+            let of_blocks: Vec<Vec<f64>> = some.par_iter().map(sums_of).collect();
             // In the order of blocks, so that it is the same for any number of threads.
-            let sum: f64 = of_blocks.iter().map(|sums| sums[index]).sum();
-            (sum / sequences as f64) as f32
-        };
-        let means: Vec<f32> = (0..count).map(mean).collect();
+            for sums in of_blocks {
+                total.iter_mut().zip(sums).for_each(|(t, sum)| *t += sum);
+            }
+        }
+        let mean = |sum: f64| (sum / sequences as f64) as f32;
+        let means: Vec<f32> = total.into_iter().map(mean).collect();
         self.inner.set_means(&means);
     }
 

@@ -53,7 +53,7 @@ use self::transformer::coordinates::InCoordinates;
 use self::transformer::residual::Residual;
 use crate::chain::MAX_STATES;
 use crate::invalid::{Invalid, require};
-use crate::lanes::Level;
+use crate::lanes::{LANES, Level};
 
 /// The longest context.
 pub const MAX_LENGTH: usize = 1 << 16;
@@ -196,6 +196,26 @@ impl Model {
         }
     }
 
+    /// Every part that can be ablated: what each source writes, for all its readers and then for each of them. A
+    /// source with a single reader is listed once. The minimal model has none.
+    ///
+    /// ```
+    /// use induct::model::{Model, ModelSpec};
+    ///
+    /// let model = Model::new(&ModelSpec::default(), 2, 100)?;
+    /// let parts: Vec<String> = model.parts().iter().map(|part| part.to_string()).collect();
+    /// assert_eq!(parts[8], "layers.0.heads.0");
+    /// assert_eq!(parts[10], "layers.0.heads.0 -> layers.1.keys");
+    /// assert_eq!(parts[13], "layers.1.heads.0"); // only the logits read it
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parts(&self) -> Vec<Site> {
+        match &self.kind {
+            Kind::Transformer(shape) => shape.parts(),
+            Kind::Minimal(_) => Vec::new(),
+        }
+    }
+
     /// The interventions that it is under.
     pub fn interventions(&self) -> &[Intervention] {
         &self.plan.all
@@ -328,6 +348,19 @@ impl Model {
     /// activation. A sequence alone cannot be computed then.
     pub fn needs_batch(&self) -> bool {
         self.plan.has_means() || self.plan.needs_others()
+    }
+
+    /// Checks that a number of sequences can be computed together: if interventions need other sequences, every
+    /// block must be full.
+    ///
+    /// # Errors
+    ///
+    /// If there are a few left over.
+    pub fn check_batch(&self, sequences: u64) -> Result<(), InputError> {
+        match self.needs_batch() && !sequences.is_multiple_of(LANES as u64) {
+            true => Err(InputError::LeftOver { sequences }),
+            false => Ok(()),
+        }
     }
 
     /// Whether training drops anything: whether a gradient needs keys.

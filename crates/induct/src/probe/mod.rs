@@ -11,6 +11,7 @@ mod instruments;
 mod overlap;
 mod phases;
 mod test_set;
+mod worth;
 
 pub use error::ProbeError;
 pub use estimate::{Estimate, Moments, median};
@@ -23,3 +24,4 @@ pub use overlap::{movement_overlap, overlap};
 pub(crate) use phases::SHORTEST_PHASE;
 pub use phases::{Course, Drop, Phase, drops, nearest, phases};
 pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer};
+pub use worth::Whole;

@@ -207,17 +207,49 @@ impl TestSet {
         self.references.truncate(1);
     }
 
+    /// An evaluator that has seen the whole set.
+    fn evaluator(&self, model: &Model, params: &[f32]) -> Result<Evaluator, InputError> {
+        let sequences: usize = self.blocks.iter().map(TokenBlock::used).sum();
+        model.check_batch(sequences as u64)?;
+        let mut evaluator = model.evaluator(params)?;
+        self.show_to(&mut evaluator);
+        Ok(evaluator)
+    }
+
+    /// KL(truth ‖ model) at the last position of every sequence, in order, computed on the current thread pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`divergences`](Self::divergences).
+    pub fn kl_by_sequence(&self, model: &Model, params: &[f32]) -> Result<Vec<f64>, InputError> {
+        let evaluator = self.evaluator(model, params)?;
+        let (length, truth) = (self.length, &self.references[0].last);
+        let on_block = |(index, block): (usize, &TokenBlock)| {
+            let mut kl = Lane::ZERO;
+            evaluator.forward(&block.rows()[..length], length - 1, &mut |seen| {
+                let mut log_q = vec![Lane::ZERO; seen.logits.len()];
+                log_softmax(model.level(), seen.logits, self.states, &mut log_q);
+                kl = truth.divergence(index, &log_q[log_q.len() - self.states..]);
+            });
+            kl.0[..block.used()].to_vec()
+        };
+        let blocks = self.blocks.par_iter().enumerate();
+        let by_block: Vec<Vec<f32>> = blocks.map(on_block).collect();
+        Ok(by_block.into_iter().flatten().map(f64::from).collect())
+    }
+
     /// KL(reference ‖ model) for every reference, computed on the current thread pool.
     ///
     /// # Errors
     ///
-    /// If the number of parameters is not the model's.
+    /// If the number of parameters is not the model's, or interventions need full blocks of sequences and the last
+    /// one is not.
     pub fn divergences(
         &self,
         model: &Model,
         params: &[f32],
     ) -> Result<Vec<Divergence>, InputError> {
-        let evaluator = model.evaluator(params)?;
+        let evaluator = self.evaluator(model, params)?;
         let pool = ScratchPool::default();
         Ok(self
             .measure(&pool, model, &evaluator, &Wanted::default())

@@ -181,7 +181,7 @@ impl Run {
     ) -> Result<Self, Unfit> {
         let Checkpoint { state, sound } = checkpoint;
         let step = state.step;
-        let onsets = Onsets::new(recipe).new_ones(recipe, &history);
+        let onsets = Onsets::shown(recipe, &history);
         let trainer = Trainer::resumed(recipe, state, &onsets, snapshots)?;
         let trainer = trainer.ok_or(Unfit::State { step })?;
         let mut run = Self::with_trainer(trainer, instruments);

@@ -71,6 +71,11 @@ impl Onsets {
         Self(awaited.collect())
     }
 
+    /// Those that a run's records show, by strategy, with the steps at which they take effect.
+    pub fn shown(recipe: &Recipe, history: &History) -> Vec<(String, u64)> {
+        Self::new(recipe).new_ones(recipe, history)
+    }
+
     /// Those that the records show since the last call, by strategy, with the steps at which they take effect.
     pub fn new_ones(&mut self, recipe: &Recipe, history: &History) -> Vec<(String, u64)> {
         let mut shown = Vec::new();

@@ -6,13 +6,15 @@
 mod drive;
 mod event;
 mod identity;
+mod in_force;
 mod recording;
 mod sink;
 mod summary;
 
 pub use drive::{Ending, Run, Unfit, check_records};
-pub use event::{Awaited, kept_steps, last_step};
+pub use event::{Awaited, Onsets, kept_steps, last_step};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
+pub use in_force::{in_force, model_at};
 pub use recording::{Recorder, Recording, RunError, train};
 pub use sink::{Checkpoint, Progress, Record, Sink};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::npz::Npz;
 use crate::out_file::{Format, OutFile};
 use crate::run_at::RunAt;
+use crate::stored_model::{StoredModel, StoredModels};
 use crate::tokens;
 use crate::words::count;
 
@@ -71,9 +72,14 @@ struct Looked {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = RunAt::parse(&arguments.run)?.or_step(arguments.step)?;
     let folder = RunFolder::open(&run.path)?;
-    let (recipe, model) = (folder.recipe(), folder.model());
+    let recipe = folder.recipe();
+    let StoredModel {
+        step,
+        model,
+        params,
+    } = StoredModels::new(&folder, &[])?.at(run.step)?;
     let tokens = match (&arguments.tokens, arguments.sequence) {
-        (Some(list), _) => tokens::read_line(list, model)?,
+        (Some(list), _) => tokens::read_line(list, &model)?,
         (None, Some(number)) => sequence::test_sequence(recipe, number)?,
         (None, None) => {
             return Err(Failure::mistake(
@@ -81,8 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             ));
         }
     };
-    check_size(model, tokens.len())?;
-    let (step, params) = folder.snapshot(run.step)?;
+    check_size(&model, tokens.len())?;
     let heads = heads::heads(&model.run(&params, &tokens)?);
     let patterns = heads.iter().filter_map(Head::shown);
     if patterns

@@ -2,7 +2,7 @@
 
 use induct::measure::{Column, KL_TRUTH, Of, Scope};
 use induct_figure::{Colour, Family, Figure, Panel, Plot, Region, Sentence, plain};
-use induct_studies::{phase_regions, strategy_colours};
+use induct_studies::strategy_colours;
 
 use super::measures::Chosen;
 use crate::chart::{Chart, Line};
@@ -84,7 +84,7 @@ fn of_one(group: &RunGroup, chosen: &Chosen, levels: &[(String, f64)]) -> Curves
         lines: columns.iter().zip(colours).map(line).collect(),
         levels,
         regions: match group.runs.len() {
-            1 => regions(group),
+            1 => group.runs[0].regions(),
             _ => Vec::new(),
         },
         family: many.then(|| Family {
@@ -143,15 +143,6 @@ fn levels_of(column: &Column, levels: &[(String, f64)]) -> Vec<(String, f64)> {
         true => levels.to_vec(),
         false => Vec::new(),
     }
-}
-
-fn regions(group: &RunGroup) -> Vec<Region> {
-    let run = &group.runs[0];
-    let strategies = run.history.strategies();
-    let colours = strategy_colours(&strategies);
-    let colours: Vec<(String, Colour)> = strategies.into_iter().zip(colours).collect();
-    let (phases, _) = run.history.phases(run.folder.recipe().task.ngram);
-    phase_regions(&phases, &colours, |step| step)
 }
 
 /// The picture of all panels. Lines that the first panel names are not named again.

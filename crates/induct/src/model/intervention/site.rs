@@ -139,6 +139,21 @@ impl Transformer {
         readers
     }
 
+    /// What each source writes, for all its readers and then for each of them; once, if there is only one.
+    pub(in crate::model) fn parts(&self) -> Vec<Site> {
+        let mut parts = Vec::new();
+        for by in self.sources() {
+            parts.push(Site::Written { by, to: None });
+            let readers = self.readers().into_iter();
+            let readers: Vec<Reader> = readers.filter(|&to| by.is_read_by(to)).collect();
+            if readers.len() > 1 {
+                let path = |to| Site::Written { by, to: Some(to) };
+                parts.extend(readers.into_iter().map(path));
+            }
+        }
+        parts
+    }
+
     /// The reader with that name.
     pub fn reader(&self, name: &str) -> Result<Reader, Invalid> {
         let readers = self.readers();

@@ -19,67 +19,137 @@ pub(in crate::train) struct Agenda {
 #[derive(Debug)]
 struct Entry {
     spec: InterveneSpec,
-    /// Its first step, and the first after it: the end of time, where there is none or it is not known yet.
-    from: u64,
-    until: u64,
+    window: Window,
     changes: Vec<Intervention>,
     weights: Option<Arc<[f32]>>,
 }
 
+/// The first step of an intervention, and the first after it: the end of time, where there is none or it is not
+/// known yet.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    from: u64,
+    until: u64,
+}
+
 const NEVER: u64 = u64::MAX;
+
+impl Window {
+    /// As far as it is known beforehand.
+    fn of(spec: &InterveneSpec) -> Self {
+        let (from, until) = spec.times();
+        Self {
+            from: from.known().unwrap_or(NEVER),
+            until: until.and_then(When::known).unwrap_or(NEVER),
+        }
+    }
+
+    /// Takes note of the onset of a strategy's phase.
+    fn tell(&mut self, spec: &InterveneSpec, strategy: &str, onset: u64) {
+        let (from, until) = spec.times();
+        if let Some(step) = from.at_onset(strategy, onset) {
+            self.from = step;
+        }
+        if let Some(step) = until.and_then(|until| until.at_onset(strategy, onset)) {
+            self.until = step;
+        }
+    }
+
+    /// Whether an intervention that lasts is in force at a step.
+    fn holds(self, spec: &InterveneSpec, step: u64) -> bool {
+        !spec.is_once() && (self.from..self.until).contains(&step)
+    }
+}
+
+impl Entry {
+    /// Intervention `index` of a checked recipe, with its weights.
+    fn new(
+        (recipe, index): (&Recipe, usize),
+        model: &Model,
+        snapshots: Snapshots,
+        own: &mut OwnWeights,
+    ) -> Result<Self, Invalid> {
+        let spec = &recipe.intervene[index];
+        let within = |invalid: Invalid| invalid.within(&format!("intervene[{index}]"));
+        let weights = match spec.weights() {
+            None => None,
+            Some((key, weights)) => {
+                let found = weights.find(recipe, snapshots, own);
+                Some(found.map_err(|invalid| within(invalid.within(key)))?)
+            }
+        };
+        let changes = spec.interventions(model, weights.as_ref());
+        Ok(Self {
+            spec: spec.clone(),
+            window: Window::of(spec),
+            changes: changes.map_err(within)?,
+            weights,
+        })
+    }
+}
+
+impl Recipe {
+    /// Which of the interventions that last are in force at a step, by index in `intervene`; given the onsets that
+    /// the run's records show.
+    pub fn in_force(&self, step: u64, onsets: &[(String, u64)]) -> Vec<usize> {
+        let holds = |&index: &usize| {
+            let spec = &self.intervene[index];
+            let mut window = Window::of(spec);
+            for (strategy, onset) in onsets {
+                window.tell(spec, strategy, *onset);
+            }
+            window.holds(spec, step)
+        };
+        (0..self.intervene.len()).filter(holds).collect()
+    }
+
+    /// The model under some of the interventions, by index in `intervene`. Only their weights are looked for; those
+    /// of the run itself are trained.
+    ///
+    /// # Errors
+    ///
+    /// If a snapshot that they name is not at hand.
+    ///
+    /// # Panics
+    ///
+    /// If there is no intervention with such an index.
+    pub fn model_under(&self, indices: &[usize], snapshots: Snapshots) -> Result<Model, Invalid> {
+        let (model, mut own) = (self.model()?, OwnWeights::default());
+        let mut changes = Vec::new();
+        for &index in indices {
+            let entry = Entry::new((self, index), &model, snapshots, &mut own)?;
+            changes.extend(entry.changes);
+        }
+        model.with(&changes)
+    }
+}
 
 impl Agenda {
     /// The interventions of a checked recipe, with their weights.
     pub fn new(recipe: &Recipe, model: &Model, snapshots: Snapshots) -> Result<Self, Invalid> {
         let mut own = OwnWeights::default();
-        let mut entries = Vec::new();
-        for (index, spec) in recipe.intervene.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("intervene[{index}]"));
-            let weights = match spec.weights() {
-                None => None,
-                Some((key, weights)) => {
-                    let found = weights.find(recipe, snapshots, &mut own);
-                    Some(found.map_err(|invalid| within(invalid.within(key)))?)
-                }
-            };
-            let (from, until) = spec.times();
-            let changes = spec.interventions(model, weights.as_ref());
-            entries.push(Entry {
-                spec: spec.clone(),
-                from: from.known().unwrap_or(NEVER),
-                until: until.and_then(When::known).unwrap_or(NEVER),
-                changes: changes.map_err(within)?,
-                weights,
-            });
-        }
-        Ok(Self { entries })
+        let entry = |index| Entry::new((recipe, index), model, snapshots, &mut own);
+        let entries: Result<_, _> = (0..recipe.intervene.len()).map(entry).collect();
+        Ok(Self { entries: entries? })
     }
 
     /// Takes note of the onset of a strategy's phase.
     pub fn tell(&mut self, strategy: &str, onset: u64) {
-        for entry in &mut self.entries {
-            let (from, until) = entry.spec.times();
-            if let Some(step) = from.at_onset(strategy, onset) {
-                entry.from = step;
-            }
-            if let Some(step) = until.and_then(|until| until.at_onset(strategy, onset)) {
-                entry.until = step;
-            }
+        for Entry { spec, window, .. } in &mut self.entries {
+            window.tell(spec, strategy, onset);
         }
     }
 
     /// The first step after `step` at which anything changes.
     pub fn next_turn(&self, step: u64) -> u64 {
-        let times = self
-            .entries
-            .iter()
-            .flat_map(|entry| [entry.from, entry.until]);
+        let windows = self.entries.iter().map(|entry| entry.window);
+        let times = windows.flat_map(|window| [window.from, window.until]);
         times.filter(|&time| time > step).min().unwrap_or(NEVER)
     }
 
     fn in_force(&self, step: u64) -> impl Iterator<Item = &Entry> {
-        let lasting = self.entries.iter().filter(|entry| !entry.spec.is_once());
-        lasting.filter(move |entry| (entry.from..entry.until).contains(&step))
+        let all = self.entries.iter();
+        all.filter(move |entry| entry.window.holds(&entry.spec, step))
     }
 
     /// What is changed in the model's computation at a step.
@@ -117,7 +187,7 @@ impl Agenda {
     ) {
         let is_due = |entry: &&Entry| {
             let waited = |strategy| entry.spec.times().0.at_onset(strategy, 0).is_some();
-            entry.from == step && told.is_none_or(waited)
+            entry.window.from == step && told.is_none_or(waited)
         };
         for entry in self.entries.iter().filter(is_due) {
             let (group, source, fraction) = match (&entry.spec, &entry.weights) {
@@ -132,8 +202,9 @@ impl Agenda {
             };
             for tensor in tensors.iter().filter(|tensor| tensor.is_in(group)) {
                 for index in tensor.range.clone() {
+                    // All the way is exactly the other weight, and none of it exactly the own.
                     let (own, other) = (f64::from(params[index]), f64::from(source[index]));
-                    params[index] = (own + fraction * (other - own)) as f32;
+                    params[index] = ((1.0 - fraction) * own + fraction * other) as f32;
                 }
                 anew(tensor);
             }
@@ -144,13 +215,13 @@ impl Agenda {
     pub fn updates(&self, tensor: &Tensor, steps: u64) -> u64 {
         let changed = |entry: &&Entry| {
             let is_in = entry.spec.group().is_some_and(|group| tensor.is_in(group));
-            entry.spec.is_once() && is_in && entry.from <= steps
+            entry.spec.is_once() && is_in && entry.window.from <= steps
         };
         let last = self
             .entries
             .iter()
             .filter(changed)
-            .map(|entry| entry.from)
+            .map(|entry| entry.window.from)
             .max();
         let start = last.unwrap_or(0);
         let frozen = self
@@ -158,7 +229,7 @@ impl Agenda {
             .iter()
             .filter(|entry| freezes(&entry.spec, tensor));
         let mut stretches: Vec<(u64, u64)> = frozen
-            .map(|entry| (entry.from.max(start), entry.until.min(steps)))
+            .map(|Entry { window, .. }| (window.from.max(start), window.until.min(steps)))
             .collect();
         stretches.sort_unstable();
         let (mut updates, mut counted_to) = (steps - start, start);

@@ -259,6 +259,11 @@ impl InterveneSpec {
         }
     }
 
+    /// Whether it changes how weights are trained, and not what the model computes with them.
+    pub fn is_about_weights(&self) -> bool {
+        self.group().is_some()
+    }
+
     /// The parameters that it is about, if it is about any.
     pub(super) fn group(&self) -> Option<&str> {
         match self {

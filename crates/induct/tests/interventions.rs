@@ -1,0 +1,297 @@
+//! Training under interventions: the same bytes for any number of threads and any interruption, in force exactly
+//! when the recipe says.
+
+mod interrupted;
+
+use std::sync::Arc;
+
+use induct::measure::KL_TRUTH;
+use induct::model::{Intervention, Model};
+use induct::probe::{History, Instruments};
+use induct::run::{Ending, Onsets, in_force, model_at};
+use induct::train::{FromSpec, Recipe, Trainer, WeightsSpec, no_snapshots};
+
+use interrupted::{interrupted, recorded};
+
+const STEPS: u64 = 200;
+
+fn parsed(interventions: &[&str]) -> Result<Recipe, String> {
+    let intervene = format!("intervene=[{}]", interventions.join(", "));
+    let small = [
+        "task.length=30",
+        "train.batch=16",
+        "train.steps=200",
+        "record.every=6",
+        "record.snapshots=4",
+        "record.test_sequences=64",
+        "record.tests=[]",
+        &intervene,
+    ];
+    Recipe::from_toml("", &small.map(String::from)).map_err(|error| error.to_string())
+}
+
+/// A small model that passes from uniform to unigram within its first hundred steps.
+fn recipe(interventions: &[&str]) -> Recipe {
+    parsed(interventions).unwrap()
+}
+
+/// One of every kind, from the start or later, for a while or for good, at steps and at an event.
+const ALL_KINDS: [&str; 11] = [
+    "{kind='ablate', at='layers.0.heads.0', to='logits', from=20, until=70}",
+    "{kind='ablate', at='embed', to='layers.1.values', with='mean', from=30, until=40}",
+    "{kind='ablate', at='layers.1', part='uniform', from=150, until=160}",
+    "{kind='clamp', at='layers.0', pattern='previous-token', until={at='unigram', after=5}}",
+    "{kind='clamp', at='layers.1', pattern={own=12}, from=170}",
+    "{kind='patch', at='layers.1.heads.0', with='resample', from=100, until=104}",
+    "{kind='stop-gradient', at='embed', to='layers.1.keys', from=50, until=90}",
+    "{kind='freeze', group='unembed', from={at='unigram'}, until=140}",
+    "{kind='rate', group='layers.1', lr=3e-3, from=10, until={at='unigram', after=7}}",
+    "{kind='reset', group='layers.1.W_V', step={at='unigram', after=3}}",
+    "{kind='transplant', group='embed', source={own=9}, fraction=0.5, step=60}",
+];
+
+/// The step at which the onset of unigram takes effect.
+fn onset(recipe: &Recipe, history: &History) -> u64 {
+    let shown = Onsets::shown(recipe, history);
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_eq!(shown[0].0, "unigram");
+    shown[0].1
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let recipe = recipe(&ALL_KINDS);
+    let (history, _, snapshots) = recorded(&recipe, 1);
+    let onset = onset(&recipe, &history);
+    assert!((20..130).contains(&onset), "{onset}");
+    let (other, _, others) = recorded(&recipe, 2);
+    assert_eq!((other, others), (history, snapshots));
+}
+
+#[test]
+fn an_interrupted_run_resumes_to_the_same_bytes() {
+    let recipe = recipe(&ALL_KINDS);
+    let (history, _, snapshots) = recorded(&recipe, 2);
+    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
+    let onset = onset(&recipe, &history);
+    let around = [onset - 7, onset - 6, onset - 1, onset, onset + 1];
+    let at = [1, 12, 30, 60, 61, onset + 3, onset + 4, onset + 7, 102, 175];
+    for at in at.into_iter().chain(around) {
+        let (stopped, end) = interrupted(&recipe, &instruments, at);
+        assert_eq!(stopped, Ending::Stopped(at));
+        assert_eq!(end.ending, Ending::Complete);
+        assert_eq!(end.history, history, "interrupted at {at}");
+        assert_eq!(end.snapshots, snapshots, "interrupted at {at}");
+    }
+}
+
+/// KL(truth ‖ model) at every record.
+fn losses(history: &History) -> Vec<f64> {
+    history.column(&KL_TRUTH).unwrap()
+}
+
+#[test]
+fn a_run_is_the_untouched_one_up_to_its_first_intervention() {
+    let (plain, ..) = recorded(&recipe(&[]), 2);
+    let clamped =
+        recipe(&["{kind='clamp', at='layers.0', pattern='previous-token', from=60, until=120}"]);
+    let (changed, ..) = recorded(&clamped, 2);
+    let first = plain.steps().iter().position(|&step| step == 60).unwrap();
+    let (plain, changed) = (losses(&plain), losses(&changed));
+    assert_eq!(plain[..first], changed[..first]);
+    // The record of its first step shows the model under it, with the same weights.
+    assert_ne!(plain[first], changed[first]);
+}
+
+#[test]
+fn an_intervention_that_an_event_ends_before_it_begins_changes_nothing() {
+    // Nothing is ever nearest to bigram here, so it never begins; the other has ended before it would begin.
+    let never = [
+        "{kind='clamp', at='layers.0', pattern='uniform', from={at='bigram'}}",
+        "{kind='freeze', group='embed', from=199, until={at='uniform'}}",
+        "{kind='reset', group='layers.1', step={at='bigram', after=3}}",
+    ];
+    let (plain, _, weights) = recorded(&recipe(&[]), 2);
+    let (waiting, _, same) = recorded(&recipe(&never), 2);
+    assert_eq!(Onsets::shown(&recipe(&never), &waiting).len(), 1);
+    assert_eq!((losses(&waiting), same), (losses(&plain), weights));
+}
+
+#[test]
+fn disjoint_windows_are_accepted_and_overlaps_refused() {
+    let clamp = |pattern: &str, when: &str| {
+        format!("{{kind='clamp', at='layers.0', pattern='{pattern}'{when}}}")
+    };
+    let both = |one: &str, other: &str| {
+        let (one, other) = (clamp("uniform", one), clamp("previous-token", other));
+        parsed(&[&one, &other]).map(|_| ())
+    };
+    for (one, other) in [
+        (", until=50", ", from=50"),
+        (", from=50", ", until=50"),
+        (", until=20", ", from=30, until=40"),
+    ] {
+        assert_eq!(both(one, other), Ok(()), "{one} and {other}");
+    }
+    for (one, other) in [
+        ("", ""),
+        (", until=51", ", from=50"),
+        // An event may come at any time.
+        (", from={at='unigram'}", ", until=50"),
+    ] {
+        let refused = both(one, other).unwrap_err();
+        let said =
+            "intervene[1].at = \"layers.0.heads.0.attn_pattern\" is not allowed: one intervention";
+        assert!(refused.starts_with(said), "{refused}");
+    }
+    let rate = |lr: &str| format!("{{kind='rate', group='W_K', lr={lr}}}");
+    let twice = parsed(&[&rate("1e-3"), "{kind='rate', group='layers.0', lr=1e-2}"]).unwrap_err();
+    assert!(twice.contains("layers.0.W_K is also in \"W_K\""), "{twice}");
+}
+
+fn trained(interventions: &[&str], steps: u64) -> Trainer {
+    let mut trainer = Trainer::new(&recipe(interventions)).unwrap();
+    while trainer.step() < steps {
+        trainer.advance().unwrap();
+    }
+    trainer
+}
+
+#[test]
+fn a_reset_at_the_start_changes_nothing() {
+    let reset = trained(&["{kind='reset', group='layers.1', step=0}"], 9);
+    assert_eq!(reset.state(), trained(&[], 9).state());
+}
+
+#[test]
+fn a_transplant_of_nothing_changes_the_optimiser_only() {
+    let nothing = "{kind='transplant', group='layers.0.W_K', source={own=3}, fraction=0, step=9}";
+    let (plain, changed) = (trained(&[], 9).state(), trained(&[nothing], 9).state());
+    assert_eq!(plain.params, changed.params);
+    let range = recipe(&[])
+        .model()
+        .unwrap()
+        .layout()
+        .tensor("layers.0.W_K")
+        .unwrap()
+        .range
+        .clone();
+    for (before, after) in plain.moments.iter().zip(&changed.moments) {
+        for index in 0..before.len() {
+            let kept = if range.contains(&index) {
+                0.0
+            } else {
+                before[index]
+            };
+            assert_eq!(after[index], kept, "{index}");
+        }
+    }
+    assert_ne!(trained(&[], 10).params(), trained(&[nothing], 10).params());
+}
+
+#[test]
+fn a_whole_transplant_is_exactly_the_other_weights() {
+    // 1 + (1e-20 − 1) is zero.
+    let mut transplanted =
+        recipe(&["{kind='transplant', group='embed', source={run='other', step=0, weights=''}}"]);
+    let model = transplanted.model().unwrap();
+    let weights = |value: f32| vec![value; model.layout().len()];
+    let (own, other) = (weights(1.0), weights(1e-20));
+    if let Some(WeightsSpec::Snapshot(from)) = transplanted.intervene[0].weights_mut() {
+        from.weights = induct::digest::weights(&other);
+    }
+    transplanted.from = Some(FromSpec {
+        run: "own".into(),
+        step: 0,
+        weights: induct::digest::weights(&own),
+    });
+    let find = |from: &FromSpec| {
+        Ok(if from.run == "own" {
+            own.clone()
+        } else {
+            other.clone()
+        })
+    };
+    let trainer = Trainer::with_snapshots(&transplanted, &find).unwrap();
+    let embed = model.layout().tensor("embed.E").unwrap().range.clone();
+    for (index, &weight) in trainer.params().iter().enumerate() {
+        assert_eq!(weight, if embed.contains(&index) { 1e-20 } else { 1.0 });
+    }
+}
+
+/// What a model is under, at every step of a run that is trained step by step and told of onsets.
+fn followed(recipe: &Recipe, onsets: &[(String, u64)]) -> Vec<Vec<Intervention>> {
+    let mut trainer = Trainer::new(recipe).unwrap();
+    let mut seen = Vec::new();
+    for step in 0..=STEPS {
+        for (strategy, onset) in onsets.iter().filter(|(_, onset)| *onset == step) {
+            trainer.tell_onset(strategy, *onset);
+        }
+        seen.push(trainer.model().interventions().to_vec());
+        if step < STEPS {
+            trainer.advance().unwrap();
+        }
+    }
+    seen
+}
+
+#[test]
+fn the_model_of_a_step_is_the_one_that_was_trained_there() {
+    let recipe = recipe(&ALL_KINDS);
+    let (history, ..) = recorded(&recipe, 2);
+    let onset = onset(&recipe, &history);
+    let trained = followed(&recipe, &Onsets::shown(&recipe, &history));
+    for step in [
+        0,
+        19,
+        20,
+        29,
+        30,
+        40,
+        70,
+        99,
+        100,
+        104,
+        onset,
+        onset + 4,
+        onset + 5,
+        155,
+        170,
+        200,
+    ] {
+        let model = model_at(&recipe, &history, step, &no_snapshots).unwrap();
+        assert_eq!(model.interventions(), trained[step as usize], "step {step}");
+    }
+    // The clamp ends five steps after the onset takes effect, and the freeze begins with it.
+    let names = |step| in_force(&recipe, &history, step);
+    assert!(names(onset + 4).contains(&3) && !names(onset + 5).contains(&3));
+    assert!(!names(onset - 1).contains(&7) && names(onset).contains(&7));
+}
+
+#[test]
+fn the_records_of_a_run_are_of_the_model_of_their_step() {
+    let recipe = recipe(&ALL_KINDS);
+    let (history, _, snapshots) = recorded(&recipe, 2);
+    let instruments = Instruments::new(&recipe).unwrap();
+    let kl = |model: &Model, params: &[f32], step| {
+        let row = instruments.measure(model, params, step, None);
+        let columns = instruments.columns().iter();
+        let at = columns
+            .clone()
+            .position(|column| *column == (&KL_TRUTH).into());
+        row[at.unwrap()]
+    };
+    for (step, params) in snapshots {
+        let at = history
+            .steps()
+            .iter()
+            .position(|&other| other == step)
+            .unwrap();
+        let model = model_at(&recipe, &history, step, &no_snapshots).unwrap();
+        assert_eq!(
+            kl(&model, &params, step),
+            losses(&history)[at],
+            "step {step}"
+        );
+    }
+}
