@@ -279,7 +279,7 @@ mod tests {
                 }
                 for (lane, m) in (0..LANES).flat_map(|l| (0..SIZE).map(move |m| (l, m))) {
                     let tokens: Vec<u8> = inputs.iter().map(|row| row[lane]).collect();
-                    let mut expected = vec![0.0; ROWS];
+                    let mut expected = [0.0; ROWS];
                     for i in 0..ROWS {
                         let row = target.row(&tokens[..=i]);
                         let value = |j: usize| f64::from(values[j * SIZE + m].0[lane]);
