@@ -145,23 +145,29 @@ def by_row(picture: Picture) -> None:
     picture.text(464, 644, "multiplied. The price: some sums end across lanes.", "ink", 13)
 
 
+def write(picture: Picture, size: tuple[int, int], label: str, path: Path) -> None:
+    """Writes the picture as a page that follows the reader's colours."""
+    width, height = size
+    font = "Inter, system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
+    page = "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
+        f'  width="{width}" height="{height}" font-family="{font}" role="img"',
+        f'  aria-label="{label}">',
+        f"<style>{style(LIGHT)}@media (prefers-color-scheme:dark){{{style(DARK)}}}</style>",
+        f'<rect class="paper" width="{width}" height="{height}"/>',
+        *picture.parts,
+        "</svg>",
+        "",
+    ])
+    path.write_text(page, encoding="utf-8")
+
+
 def main() -> None:
     picture = Picture()
     for part in (block, batch, groups, by_row):
         part(picture)
     label = "How a batch lies in memory: eight sequences per vector, blocks, groups of rows, rows as lanes"
-    font = "Inter, system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
-    page = "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"',
-        f'  width="{WIDTH}" height="{HEIGHT}" font-family="{font}" role="img"',
-        f'  aria-label="{label}">',
-        f"<style>{style(LIGHT)}@media (prefers-color-scheme:dark){{{style(DARK)}}}</style>",
-        f'<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>',
-        *picture.parts,
-        "</svg>",
-        "",
-    ])
-    Path(__file__).with_suffix(".svg").write_text(page, encoding="utf-8")
+    write(picture, (WIDTH, HEIGHT), label, Path(__file__).with_suffix(".svg"))
 
 
 if __name__ == "__main__":

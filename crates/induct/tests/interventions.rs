@@ -295,3 +295,25 @@ fn the_records_of_a_run_are_of_the_model_of_their_step() {
         );
     }
 }
+
+#[test]
+fn a_step_in_parts_is_the_same_step() {
+    let mean = "{kind='ablate', at='layers.0.heads.0', with='mean'}";
+    let mut in_parts = Trainer::new(&recipe(&[mean])).unwrap();
+    for _ in 0..3 {
+        in_parts.advance_in_parts(&mut |_| {}).unwrap();
+    }
+    assert_eq!(in_parts.params(), trained(&[mean], 3).params());
+}
+
+#[test]
+fn every_recipe_of_the_documentation_is_one() {
+    let page = include_str!("../../../docs/interventions.md");
+    let recipes: Vec<&str> = page.split("```toml\n").skip(1).collect();
+    assert!(recipes.len() >= 8);
+    for text in recipes {
+        let text = text.split("```").next().unwrap();
+        let recipe = Recipe::from_toml(text, &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(recipe.intervene.len(), 1, "{text}");
+    }
+}

@@ -383,12 +383,17 @@ impl Trainer {
         let (level, scale) = (learner.model.level(), scale(recipe));
         let size = learner.summed.len();
         let mut total = 0.0;
+        // All of it first: interventions may need means over the batch.
         for (index, tokens) in feed.batch.iter_mut().enumerate() {
             if let Err(error) = draw.block((index, tokens)) {
                 feed.drawn_for = None;
                 return Err(TrainError::Prior { step: *step, error });
             }
             done(StepPart::Draw);
+        }
+        learner.evaluator.see_batch(&feed.batch, recipe.task.length);
+        done(StepPart::Forward);
+        for (index, tokens) in feed.batch.iter().enumerate() {
             let rows = tokens.rows();
             let (inputs, targets, used) = (&rows[..rows.len() - 1], &rows[1..], tokens.used());
             learner.evaluator.forward(inputs, 0, &mut |_| {});
