@@ -541,14 +541,16 @@ pub const SETTINGS: &[Setting] = &[
         "many-interventions",
         "two states, interventions of many kinds at once",
         Recommended,
-        &["intervene=[{kind=\"ablate\", at=\"embed\", to=\"layers.1.keys\", with=\"mean\"}, \
+        &[
+            "intervene=[{kind=\"ablate\", at=\"embed\", to=\"layers.1.keys\", with=\"mean\"}, \
            {kind=\"patch\", at=\"layers.0.heads.0\", to=\"layers.1.values\", with=\"resample\"}, \
            {kind=\"stop-gradient\", at=\"layers.0.attn_pattern\", until=30}, \
            {kind=\"clamp\", at=\"layers.1\", pattern=\"induction\", from=20, until=60}, \
            {kind=\"ablate\", at=\"layers.1.attn_pattern\", part=\"uniform\", from=60}, \
            {kind=\"reset\", group=\"layers.1.W_Q\", step=40}, \
            {kind=\"rate\", group=\"embed\", lr=1e-4, from=50}, \
-           {kind=\"transplant\", group=\"unembed\", source={own=10}, fraction=0.5, step=70}]"],
+           {kind=\"transplant\", group=\"unembed\", source={own=10}, fraction=0.5, step=70}]",
+        ],
     ),
     further(
         "layer-norm-relative-query",
