@@ -96,13 +96,19 @@ fn figures_and_claims_need_no_more_than_they_say() {
 /// The protocol in the documentation is that of the claims.
 #[test]
 fn the_protocol_is_written_down() {
-    let written = include_str!("../../../docs/reproduction/protocol.md");
-    let made = protocol(STUDIES[0]);
-    // Line by line, so that a difference can be read.
-    for (written, made) in written.lines().zip(made.lines()) {
-        assert_eq!(written, made, "run `induct reproduce --protocol`");
+    let written = [
+        include_str!("../../../docs/reproduction/protocol.md"),
+        include_str!("../../../docs/plateau/protocol.md"),
+    ];
+    assert_eq!(written.len(), STUDIES.len());
+    for (study, written) in STUDIES.iter().zip(written) {
+        let (name, made) = (study.name, protocol(study));
+        // Line by line, so that a difference can be read.
+        for (written, made) in written.lines().zip(made.lines()) {
+            assert_eq!(written, made, "run `induct reproduce {name} --protocol`");
+        }
+        assert_eq!(written.lines().count(), made.lines().count(), "{name}");
     }
-    assert_eq!(written.lines().count(), made.lines().count());
 }
 
 /// Sequences too short for the positional profile, for the example sequence, and for any attention at all;

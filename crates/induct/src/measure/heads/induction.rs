@@ -2,6 +2,7 @@
 
 use super::{AttentionRow, Context, LANES, Pattern, SHARE, Sequences};
 use crate::measure::{BuiltIn, Reading};
+use crate::model::Target;
 
 /// Attention on what followed the current symbol earlier.
 pub static INDUCTION: BuiltIn = BuiltIn {
@@ -19,7 +20,7 @@ pub struct Induction;
 
 impl Pattern for Induction {
     fn attends(&self, context: &Context, j: usize) -> bool {
-        j >= 1 && context.symbols[j - 1] == context.current()
+        Target::Induction.attends(context.symbols, j)
     }
 
     fn mass(&self, row: &AttentionRow) -> [f32; LANES] {

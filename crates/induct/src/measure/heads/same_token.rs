@@ -2,6 +2,7 @@
 
 use super::{AttentionRow, Context, LANES, Pattern, SHARE, Sequences};
 use crate::measure::{BuiltIn, Reading};
+use crate::model::Target;
 
 /// Attention on the current symbol.
 pub static SAME_TOKEN: BuiltIn = BuiltIn {
@@ -18,7 +19,7 @@ pub struct SameToken;
 
 impl Pattern for SameToken {
     fn attends(&self, context: &Context, j: usize) -> bool {
-        context.symbols[j] == context.current()
+        Target::SameToken.attends(context.symbols, j)
     }
 
     fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
