@@ -13,6 +13,9 @@ use crate::train::recipe::Recipe;
 /// The largest number of interventions: they are compared with one another.
 const MAX_INTERVENTIONS: usize = 1000;
 
+/// More parameters than any model has that fits into memory.
+const MOST_PARAMETERS: usize = 1 << 28;
+
 impl Recipe {
     /// The strategies whose onsets interventions wait for, each once.
     pub fn awaited(&self) -> Vec<String> {
@@ -32,10 +35,13 @@ impl Recipe {
 
     /// An upper bound on the memory of one block's scratch buffers under any one of the interventions.
     pub(in crate::train) fn scratch_bytes(&self, model: &Model) -> f64 {
-        let weights: Arc<[f32]> = vec![0.0; model.layout().len()].into();
+        // Nothing may be allocated for a model that is too large, which is refused for that.
+        if model.layout().len() > MOST_PARAMETERS {
+            return model.scratch_bytes();
+        }
         let under = |spec: &InterveneSpec| {
-            let changes = spec.interventions(model, Some(&weights)).ok()?;
-            model.with(&changes).ok()
+            let changes = spec.interventions(model, stand_in(spec, model).as_ref());
+            model.with(&changes.ok()?).ok()
         };
         let changed = self.intervene.iter().filter_map(under);
         let bytes = changed.map(|model| model.scratch_bytes());
@@ -109,9 +115,7 @@ impl Recipe {
             }
             _ => {}
         }
-        // Any weights of the right number will do to see whether there is a place for them.
-        let weights: Arc<[f32]> = vec![0.0; model.layout().len()].into();
-        let own = spec.interventions(model, Some(&weights))?;
+        let own = spec.interventions(model, stand_in(spec, model).as_ref())?;
         let changed = model.with(&own)?;
         if changed.needs_batch() {
             let whole = |field: &str, count: usize| {
@@ -136,6 +140,12 @@ impl Recipe {
         }
         Ok(())
     }
+}
+
+/// Weights of the right number, if an intervention takes any: they will do to see whether there is a place for them.
+fn stand_in(spec: &InterveneSpec, model: &Model) -> Option<Arc<[f32]>> {
+    let needed = model.layout().len();
+    spec.weights().map(|_| vec![0.0; needed].into())
 }
 
 /// Whether two interventions may be in force at the same step, as far as it is known beforehand.
