@@ -197,8 +197,10 @@ fn first_wrong_entry(
         trial
     };
     let same = |count: usize| recipe_of(&with_first(count)).as_ref() == Err(misfit);
-    // A type with its own error message (a number, or a list of them) is shown as a whole.
-    if matches!(misfit, Misfit::Other(_)) || items.is_empty() || same(0) {
+    // A type with its own error message (a number, or a list of them) is shown as a whole. In a list of tables it is
+    // that of a key.
+    let own_message = matches!(misfit, Misfit::Other(_)) && !items.iter().all(Value::is_table);
+    if own_message || items.is_empty() || same(0) {
         return None;
     }
     let count = first(items.len(), same);
