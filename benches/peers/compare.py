@@ -216,6 +216,21 @@ def without_folders(given: Sequence[str]) -> list[str]:
     return shortened
 
 
+def provenance_of(
+    script: str, chosen: argparse.Namespace, busy: float | None, versions: dict[str, str]
+) -> Provenance:
+    return Provenance(
+        command=shlex.join(["python3", script, *without_folders(sys.argv[1:])]),
+        cpu=cpu_model(),
+        cores=os.cpu_count() or 1,
+        threads=chosen.threads,
+        rounds=chosen.rounds,
+        seconds=chosen.seconds,
+        busy=busy,
+        versions={**versions, "Rust": rust_version()},
+    )
+
+
 def report_progress(start: float, what: str, line: str) -> None:
     minutes, seconds = divmod(round(time.monotonic() - start), 60)
     print(f"{minutes:2}:{seconds:02}  {what}: {line}", flush=True)
@@ -236,27 +251,17 @@ def run(chosen: argparse.Namespace) -> bool:
         row, found = compare(induct, peers, SETTINGS[name], chosen, say)
         rows.append(row)
         versions |= found
-    well = not any(row.failures for row in rows)
-    if chosen.check_only:
-        return well
-    provenance = Provenance(
-        command=shlex.join(["python3", SCRIPT, *without_folders(sys.argv[1:])]),
-        cpu=cpu_model(),
-        cores=os.cpu_count() or 1,
-        threads=chosen.threads,
-        rounds=chosen.rounds,
-        seconds=chosen.seconds,
-        busy=busiest(shares),
-        versions={**versions, "Rust": rust_version()},
-    )
-    for path in write(ROOT / "docs", chosen.peers, rows, provenance):
-        print(f"wrote {path.relative_to(ROOT)}")
-    return well
+    if not chosen.check_only:
+        provenance = provenance_of(SCRIPT, chosen, busiest(shares), versions)
+        for path in write(ROOT / "docs", chosen.peers, rows, provenance):
+            print(f"wrote {path.relative_to(ROOT)}")
+    return not any(row.failures for row in rows)
 
 
-def main() -> int:
+def main(run: Callable[[], bool]) -> int:
+    """The exit code."""
     try:
-        return 0 if run(arguments()) else 1
+        return 0 if run() else 1
     except Failure as failure:
         print(f"compare: {failure}", file=sys.stderr)
         return 1
@@ -266,4 +271,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(lambda: run(arguments())))

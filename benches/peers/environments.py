@@ -17,6 +17,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "target" / "peers"
 PEERS = ("jax", "torch")
+INTERVENING = ("hooks", "torch", "lens")
+"""The peers of `intervene.py`."""
+ENVIRONMENTS = {"hooks": "torch"}
+"""Whose environment a peer shares, if it has none of its own."""
 PATIENCE_SECONDS = 600
 """How long one answer of a peer may take."""
 
@@ -116,14 +120,15 @@ def rust_version() -> str:
 
 def prepare_peer(name: str) -> PeerProgram:
     """The peer's environment, made anew where its pinned requirements have changed."""
-    requirements = HERE / f"requirements-{name}.txt"
-    folder = WORK / name
+    environment = ENVIRONMENTS.get(name, name)
+    requirements = HERE / f"requirements-{environment}.txt"
+    folder = WORK / environment
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     stamp = folder / "installed.txt"
     wanted = requirements.read_text()
     if not (stamp.exists() and stamp.read_text() == wanted):
         shutil.rmtree(folder, ignore_errors=True)
-        print(f"installing {name} into {folder.relative_to(ROOT)} ...", flush=True)
+        print(f"installing {environment} into {folder.relative_to(ROOT)} ...", flush=True)
         create = subprocess.run([sys.executable, "-m", "venv", str(folder)])
         if create.returncode != 0:
             raise Failure(f"could not make a virtual environment in {folder.relative_to(ROOT)}: see above")

@@ -18,10 +18,12 @@ import numpy as np
 
 import dropout
 import tensors
-from settings import BATCH, INIT_STD, SETTINGS, STRETCH, Setting
+from settings import BATCH, INIT_STD, INTERVENED, SETTINGS, STRETCH, Setting
 
 Weights = dict[str, np.ndarray]
 """Parameters under the names that Induct's snapshots give them."""
+
+KNOWN = SETTINGS | INTERVENED
 
 Bits = dict[str, np.ndarray]
 """16 bits for each entry that dropout may drop (uint16), by site (`Setting.dropout_sites`); empty without dropout."""
@@ -42,7 +44,7 @@ class Peer(ABC):
 
     @abstractmethod
     def probabilities(self, weights: Weights, inputs: np.ndarray) -> np.ndarray:
-        """Next-symbol probabilities [B, t, k] after every one of the inputs [B, t]."""
+        """Next-symbol probabilities [B, t, k] after every one of the inputs [B, t], without interventions."""
 
     @abstractmethod
     def forms(self) -> tuple[str, ...]:
@@ -203,7 +205,7 @@ def keep_to_cores(threads: int) -> None:
 def arguments(description: str) -> argparse.Namespace:
     """The command line of a peer."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--setting", choices=SETTINGS, default="main", help="what is trained (main)")
+    parser.add_argument("--setting", choices=KNOWN, default="main", help="what is trained (main)")
     parser.add_argument("--seconds", type=float, default=3.0, help="time spent on each form (3)")
     parser.add_argument("--threads", type=int, default=2, help="cores to use (2)")
     parser.add_argument("--json", action="store_true", help="print every stretch, as JSON")
@@ -232,7 +234,7 @@ def serve(peer: Peer) -> None:
 
 def run(create: Callable[[Setting, int], Peer], chosen: argparse.Namespace) -> None:
     """Does what the command line asks for."""
-    peer = create(SETTINGS[chosen.setting], chosen.threads)
+    peer = create(KNOWN[chosen.setting], chosen.threads)
     if chosen.serve:
         serve(peer)
         return

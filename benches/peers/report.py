@@ -1,4 +1,4 @@
-"""What a comparison leaves: a table in docs/performance.md, a figure and the raw numbers."""
+"""What a comparison leaves: a table in docs/performance.md, the raw numbers, and for the main one a figure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,26 @@ from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 
-BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
 FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a comparison's results go."""
+
+    name: str
+    """Of the files, and in the markers around the table"""
+    figure: bool = True
+    best: bool = False
+    """Whether the table is followed by ratios of fastest rounds"""
+
+    @property
+    def markers(self) -> tuple[str, str]:
+        return f"<!-- {self.name}:begin -->", f"<!-- {self.name}:end -->"
+
+
+MAIN = Place("peers")
+INTERVENTIONS = Place("peers-interventions", figure=False, best=True)
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,10 @@ class Row:
         """How many times longer the peer takes, round by round."""
         return Spread.of([theirs / ours for theirs, ours in zip(self.peers[peer], self.ours, strict=True)])
 
+    def best_ratio(self, peer: str) -> float:
+        """The peer's fastest round against Induct's fastest."""
+        return min(self.peers[peer]) / min(self.ours)
+
     def scaling(self) -> Spread:
         """How many times longer one thread takes."""
         return Spread.of([one / all_ for one, all_ in zip(self.ours_one_thread, self.ours, strict=True)])
@@ -87,37 +109,44 @@ def replace_file(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def write(docs: Path, peers: Sequence[str], rows: Sequence[Row], provenance: Provenance) -> list[Path]:
-    """Writes all three; their paths."""
+def write(
+    docs: Path, peers: Sequence[str], rows: Sequence[Row], provenance: Provenance, place: Place = MAIN
+) -> list[Path]:
+    """Writes all of it; the paths."""
     docs.mkdir(exist_ok=True)
-    page, figure, raw = docs / "performance.md", docs / "peers.svg", docs / "peers.json"
-    replace_file(raw, json.dumps({**asdict(provenance), "settings": [entry(row) for row in rows]}, indent=2) + "\n")
-    replace_file(figure, svg(peers, rows))
+    page, figure, raw = docs / "performance.md", docs / f"{place.name}.svg", docs / f"{place.name}.json"
+    entries = [entry(row, place) for row in rows]
+    replace_file(raw, json.dumps({**asdict(provenance), "settings": entries}, indent=2) + "\n")
+    if place.figure:
+        replace_file(figure, svg(peers, rows))
     before = page.read_text(encoding="utf-8") if page.exists() else ""
-    replace_file(page, with_section(before, section(peers, rows, provenance)))
-    return [page, figure, raw]
+    replace_file(page, with_section(before, section(peers, rows, provenance, place), place))
+    return [page, figure, raw] if place.figure else [page, raw]
 
 
-def entry(row: Row) -> dict[str, object]:
-    ratios = {peer: asdict(row.ratio(peer)) for peer in row.peers}
-    return {**asdict(row), "ratios": ratios, "scaling": asdict(row.scaling()) if row.ours else None}
+def entry(row: Row, place: Place) -> dict[str, object]:
+    ratios: dict[str, object] = {"ratios": {peer: asdict(row.ratio(peer)) for peer in row.peers}}
+    if place.best:
+        ratios["best_ratios"] = {peer: row.best_ratio(peer) for peer in row.peers}
+    return {**asdict(row), **ratios, "scaling": asdict(row.scaling()) if row.ours else None}
 
 
 # --- the table ---
 
 
-def with_section(page: str, text: str) -> str:
+def with_section(page: str, text: str, place: Place) -> str:
     """The page with the text between the two markers; everything else stays as it is."""
+    first, last = place.markers
     if not page:
-        page = f"# Performance\n\n{BEGIN}\n{END}\n"
-    begin, end = page.find(BEGIN), page.find(END)
+        page = f"# Performance\n\n{first}\n{last}\n"
+    begin, end = page.find(first), page.find(last)
     if begin < 0 or end < begin:
-        page = page.rstrip("\n") + f"\n\n{BEGIN}\n{END}\n"
-        begin, end = page.find(BEGIN), page.find(END)
-    return page[: begin + len(BEGIN)] + "\n" + text + page[end:]
+        page = page.rstrip("\n") + f"\n\n{first}\n{last}\n"
+        begin, end = page.find(first), page.find(last)
+    return page[: begin + len(first)] + "\n" + text + page[end:]
 
 
-def section(peers: Sequence[str], rows: Sequence[Row], provenance: Provenance) -> str:
+def section(peers: Sequence[str], rows: Sequence[Row], provenance: Provenance, place: Place) -> str:
     head = ["setting", "Induct", "Induct, 1 thread"]
     head += [column for peer in peers for column in (peer, f"{peer} / Induct")]
     lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
@@ -140,14 +169,24 @@ def section(peers: Sequence[str], rows: Sequence[Row], provenance: Provenance) -
             "",
             *lines,
             "",
-            "![How many times longer each peer takes than Induct](peers.svg)",
-            "",
+            *([f"![How many times longer each peer takes than Induct]({place.name}.svg)", ""] if place.figure else []),
+            *([best_note(rows), ""] if place.best else []),
             f"`{provenance.command}` on {provenance.cpu}, {provenance.cores} cores; {provenance.threads} threads each,",
             f"{provenance.rounds} rounds of {provenance.seconds:g} s{others}; {versions}.",
-            "All numbers: [peers.json](peers.json).",
+            f"All numbers: [{place.name}.json]({place.name}.json).",
             "",
         ]
     )
+
+
+def best_note(rows: Sequence[Row]) -> str:
+    """Ratios of fastest rounds."""
+    texts = [
+        f"`{row.setting}` " + ", ".join(f"{peer} {number(row.best_ratio(peer))}×" for peer in row.peers)
+        for row in rows
+        if row.peers
+    ]
+    return f"The fastest round of each against Induct's fastest: {'; '.join(texts)}."
 
 
 def form_note(row: Row, peer: str) -> str:

@@ -1,9 +1,9 @@
 """What is compared, for the peers and for Induct: the standard settings of `induct bench` (the minimal one twice, in both
-ways that a peer may compute it), and models as others build them."""
+ways that a peer may compute it), models as others build them, and experiments with interventions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 BATCH = 64
 """Sequences a step."""
@@ -70,12 +70,21 @@ class Setting:
     """or uniform: the law of the first n-1 symbols"""
     masked: bool = False
     """Whether peers compute the minimal model with masked t x t scores, as its formula is written, not by running sums"""
+    intervened: bool = False
+    """Whether the heads of the first of two layers attend to the symbol before (the first position to itself), and the
+    logits do not see what they write"""
     optimizer: AdamW | Sgd = AdamW()
+    loss_tolerance: float = 1e-4
+    """How far a peer's losses may be from Induct's over the replayed steps"""
 
     @property
     def contexts(self) -> int:
         """Rows of a transition table."""
         return self.states ** (self.ngram - 1)
+
+    @property
+    def without_interventions(self) -> Setting:
+        return replace(self, intervened=False)
 
     @property
     def head_width(self) -> int:
@@ -131,7 +140,13 @@ class Setting:
                 model.append(f"model.init_std={{default={INIT_STD}, W_O={self.output_std}}}")
             if self.dropout:
                 model.append(f"model.dropout={self.dropout}")
-        return [*task, *model, f"train.batch={BATCH}", f"train.optimizer={self._optimizer()}"]
+        train = [f"train.batch={BATCH}", f"train.optimizer={self._optimizer()}"]
+        return [*task, *model, *train, *([f"intervene={self._interventions()}"] if self.intervened else [])]
+
+    def _interventions(self) -> str:
+        clamp = '{kind="clamp", at="layers.0", pattern="previous-token"}'
+        ablations = [f'{{kind="ablate", at="layers.0.heads.{head}", to="logits"}}' for head in range(self.heads)]
+        return f"[{', '.join([clamp, *ablations])}]"
 
     def _optimizer(self) -> str:
         rule = self.optimizer
@@ -170,3 +185,12 @@ SETTINGS: dict[str, Setting] = {
         ),
     )
 }
+
+INTERVENED: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("intervened", intervened=True, loss_tolerance=1e-5),
+        Setting("intervened-absolute", positions="absolute", output_projection=True, intervened=True),
+    )
+}
+"""Compared by `intervene.py`; the second is the model that TransformerLens can build."""

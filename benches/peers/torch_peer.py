@@ -19,6 +19,8 @@ Bits = dict[str, Tensor]
 Loss = Callable[[Weights, Tensor, Bits], Tensor]
 
 NORM_EPSILON = 1e-5
+FIRST = "layers.0."
+"""The layer that interventions are about."""
 SIGN = np.uint16(DROPOUT_LEVELS // 2)
 """The bit by which int16 orders as uint16 does."""
 
@@ -98,6 +100,11 @@ class Transformer:
         q_i . (k_j + v_{i-j}) / sqrt(d_head)."""
         batch, length, width = resid.shape
         heads, size = self.setting.heads, self.setting.head_width
+        if self.setting.intervened and layer == FIRST:
+            # No pattern is needed to attend to the symbol before.
+            values = resid @ weights[layer + "W_V"]
+            before = torch.cat([values[:, :1], values[:, :-1]], 1)
+            return before @ weights[layer + "W_O"] if self.setting.projects else before
         projected = resid @ torch.cat([weights[layer + name] for name in ("W_Q", "W_K", "W_V")], 1)
         queries, keys, values = projected.view(batch, length, 3, heads, size).permute(2, 0, 3, 1, 4)
         if self.setting.positions == "relative-query":
@@ -153,13 +160,18 @@ class Transformer:
         if self.setting.positions == "absolute":
             resid = resid + weights["embed.positions"]
         resid = self.dropped(bits, "embed", resid)
+        unseen: Tensor | None = None
         for index in range(self.setting.layers):
             layer = f"layers.{index}."
             written = self.attention(weights, bits, layer, self.normed(weights, layer + "attn_norm", resid))
             resid = resid + self.dropped(bits, layer + "attention", written)
+            if self.setting.intervened and layer == FIRST:
+                unseen = written
             if self.setting.mlp:
                 written = self.mlp(weights, layer, self.normed(weights, layer + "mlp_norm", resid))
                 resid = resid + self.dropped(bits, layer + "mlp", written)
+        if unseen is not None:
+            resid = resid - unseen
         return self.normed(weights, "final_norm", resid) @ weights["unembed.P"]
 
 
@@ -232,6 +244,10 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss(self.weights, tokens, bits)
         loss.backward()
+        for tensor in self.weights.values():
+            if tensor.grad is None:
+                # A clamped pattern's queries and keys: without a gradient, AdamW would leave out their decay as well.
+                tensor.grad = torch.zeros_like(tensor)
         self.optimizer.step()
         return loss.detach()
 
@@ -247,7 +263,8 @@ class TorchPeer(peer.Peer):
         self.losses: dict[str, Loss] = {}
 
     def probabilities(self, weights: peer.Weights, inputs: np.ndarray) -> np.ndarray:
-        logits = model_of(self.setting)(parameters(weights), torch.tensor(inputs, dtype=torch.long), bits={})
+        model = model_of(self.setting.without_interventions)
+        logits = model(parameters(weights), torch.tensor(inputs, dtype=torch.long), bits={})
         return torch.softmax(logits, -1).detach().numpy()
 
     def forms(self) -> tuple[str, ...]:
