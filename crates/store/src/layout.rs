@@ -10,8 +10,12 @@ pub const SUMMARY: &str = "summary.json";
 
 /// The path of the snapshot at `step`.
 pub fn snapshot(run: &Path, step: u64) -> PathBuf {
-    run.join(SNAPSHOTS)
-        .join(format!("step-{step:06}.safetensors"))
+    run.join(snapshot_name(step))
+}
+
+/// The name of the snapshot at `step` within a run's folder.
+pub fn snapshot_name(step: u64) -> String {
+    format!("{SNAPSHOTS}/step-{step:06}.safetensors")
 }
 
 /// The step of the snapshot with this file name; `None` if it is not a snapshot's.

@@ -11,7 +11,7 @@
 //!
 //! [`RunFolder`] reads a run. [`RunWriter`] writes one, as the [`Sink`](induct::run::Sink) of the training
 //! loop. [`OutputFolder`] is the folder of anything else that the program makes (a report, a sweep), claimed
-//! in the same way.
+//! in the same way. [`RunFiles`] are the same files in memory, for programs without a disk.
 //!
 //! **Nothing half-written.** A file appears under its name only when it is whole. `metrics.csv` grows by
 //! whole rows, and a torn last row is recognised by its checksum.
@@ -31,6 +31,7 @@ mod lock;
 mod metrics;
 mod opening;
 mod output_folder;
+mod run_files;
 mod run_folder;
 mod seal;
 mod tensors;
@@ -38,6 +39,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use output_folder::{Mark, OutputFolder};
+pub use run_files::RunFiles;
 pub use run_folder::RunFolder;
 pub use writer::{Begun, How, RunWriter, Start};
 

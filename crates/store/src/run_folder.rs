@@ -1,6 +1,7 @@
 //! Reading a run.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use induct::measure::KL_TRUTH;
 use induct::model::Model;
@@ -16,6 +17,7 @@ use crate::disk;
 use crate::error::StoreError;
 use crate::layout::{self, CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY};
 use crate::metrics;
+use crate::run_files::RunFiles;
 use crate::seal;
 use crate::tensors;
 
@@ -24,6 +26,8 @@ use crate::tensors;
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// Its files, if they are in memory rather than on disk.
+    files: Option<Arc<RunFiles>>,
     recipe: Recipe,
     model: Model,
     stamp: Stamp,
@@ -110,11 +114,28 @@ pub fn summary_file(summary: &Summary) -> Vec<u8> {
     seal::seal((text + "\n").into_bytes())
 }
 
+/// Reads a file of a run from memory, or from the folder at `path`.
+fn read(files: Option<&RunFiles>, path: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    match files {
+        Some(files) => Ok(files.get(name).map(<[u8]>::to_vec)),
+        None => disk::read(&path.join(name)),
+    }
+}
+
 impl RunFolder {
     /// Opens the folder of a run.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_at(path, None)
+    }
+
+    /// Opens a run whose files are in memory. Errors call the folder `name`.
+    pub fn of_files(name: &str, files: RunFiles) -> Result<Self, StoreError> {
+        Self::open_at(Path::new(name), Some(Arc::new(files)))
+    }
+
+    fn open_at(path: &Path, files: Option<Arc<RunFiles>>) -> Result<Self, StoreError> {
         let file = path.join(RECIPE);
-        let Some(bytes) = disk::read(&file)? else {
+        let Some(bytes) = read(files.as_deref(), path, RECIPE)? else {
             return Err(StoreError::NotARun {
                 path: path.to_owned(),
             });
@@ -128,6 +149,7 @@ impl RunFolder {
         let model = recipe.model().map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
+            files,
             recipe,
             model,
             stamp,
@@ -166,10 +188,33 @@ impl RunFolder {
         &self.stamp
     }
 
+    /// Reads one of its files; `None` if there is no such file.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        read(self.files.as_deref(), &self.path, name)
+    }
+
+    /// The files that show what became of the run: recipe, records, outcome and snapshots, without the state that
+    /// training resumes from.
+    pub fn files(&self) -> Result<RunFiles, StoreError> {
+        let steps = self.snapshot_steps()?;
+        let snapshots = steps.into_iter().map(layout::snapshot_name);
+        let mut files = RunFiles::default();
+        for name in [RECIPE, METRICS, SUMMARY]
+            .map(String::from)
+            .into_iter()
+            .chain(snapshots)
+        {
+            if let Some(bytes) = self.read(&name)? {
+                files.insert(name, bytes);
+            }
+        }
+        Ok(files)
+    }
+
     /// The run's summary; `None` if it has not ended.
     pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
         let path = self.path.join(SUMMARY);
-        let Some(bytes) = disk::read(&path)? else {
+        let Some(bytes) = self.read(SUMMARY)? else {
             return Ok(None);
         };
         seal::verify(&bytes).map_err(|what| StoreError::damaged(&path, what))?;
@@ -213,7 +258,7 @@ impl RunFolder {
 
     pub(crate) fn read_metrics(&self) -> Result<Option<metrics::Read>, StoreError> {
         let path = self.path.join(METRICS);
-        let Some(bytes) = disk::read(&path)? else {
+        let Some(bytes) = self.read(METRICS)? else {
             return Ok(None);
         };
         let damaged = |what: String| StoreError::damaged(&path, what);
@@ -224,7 +269,10 @@ impl RunFolder {
 
     /// The steps of all snapshots, in increasing order.
     pub fn snapshot_steps(&self) -> Result<Vec<u64>, StoreError> {
-        let names = disk::names(&self.path.join(SNAPSHOTS))?.unwrap_or_default();
+        let names = match &self.files {
+            Some(files) => files.names_in(SNAPSHOTS),
+            None => disk::names(&self.path.join(SNAPSHOTS))?.unwrap_or_default(),
+        };
         let steps = names.iter().filter_map(|name| layout::snapshot_step(name));
         let mut steps: Vec<u64> = steps.collect();
         steps.sort_unstable();
@@ -268,7 +316,7 @@ impl RunFolder {
             });
         }
         let path = layout::snapshot(&self.path, step);
-        let state = self.read_tensors(&path)?;
+        let state = self.read_tensors(&layout::snapshot_name(step))?;
         match state {
             Some(Checkpoint { state, .. }) if state.step == step => Ok((step, state.params)),
             Some(Checkpoint { state, .. }) => {
@@ -281,17 +329,17 @@ impl RunFolder {
 
     /// The last checkpoint, if one was written.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>, StoreError> {
-        self.read_tensors(&self.path.join(CHECKPOINT))
+        self.read_tensors(CHECKPOINT)
     }
 
-    fn read_tensors(&self, path: &Path) -> Result<Option<Checkpoint>, StoreError> {
-        let Some(bytes) = disk::read(path)? else {
+    fn read_tensors(&self, name: &str) -> Result<Option<Checkpoint>, StoreError> {
+        let Some(bytes) = self.read(name)? else {
             return Ok(None);
         };
         let state = tensors::decode(&self.model, &self.stamp.identity.lineage, &bytes);
         state
             .map(Some)
-            .map_err(|what| StoreError::damaged(path, what))
+            .map_err(|what| StoreError::damaged(&self.path.join(name), what))
     }
 
     /// Everything kept from a run that has ended; `None` if it has not.

@@ -3,6 +3,7 @@
 mod custom;
 mod damage;
 mod faults;
+mod in_memory;
 mod sequences;
 
 use std::collections::BTreeMap;
