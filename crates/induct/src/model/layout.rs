@@ -29,13 +29,19 @@ impl Tensor {
     }
 
     /// Whether `group` names this tensor or a part of the model that contains it: `layers.1`, `layers.1.W_K`
-    /// and `W_K` all name `layers.1.W_K`.
+    /// and `W_K` all name `layers.1.W_K`, and `all` names every tensor.
     pub fn is_in(&self, group: &str) -> bool {
+        if group == ALL {
+            return true;
+        }
         let name: Vec<&str> = self.name.split('.').collect();
         let wanted: Vec<&str> = group.split('.').collect();
         name.starts_with(&wanted) || name.ends_with(&wanted)
     }
 }
+
+/// The group of all tensors.
+const ALL: &str = "all";
 
 /// All tensors of a model, in the order of its flat vector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,7 +137,7 @@ mod tests {
         let mut layout = Layout::default();
         layout.push("layers.1.W_K".into(), &[4, 4], true);
         let tensor = &layout.tensors()[0];
-        for group in ["layers", "layers.1", "layers.1.W_K", "W_K"] {
+        for group in ["all", "layers", "layers.1", "layers.1.W_K", "W_K"] {
             assert!(tensor.is_in(group), "{group}");
         }
         for group in ["layer", "layers.10", "K", "1", "W_Q", ""] {

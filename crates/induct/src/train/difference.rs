@@ -44,6 +44,49 @@ impl Recipe {
     }
 }
 
+impl Recipe {
+    /// The overrides, each `key.path=value`, that turn `base` into this recipe, ordered by key; `None` if overrides
+    /// cannot do that, because `base` sets a key that this recipe leaves unset.
+    ///
+    /// ```
+    /// use induct::train::Recipe;
+    ///
+    /// let base = Recipe::default();
+    /// let recipe = Recipe::from_toml("task.states = 3", &["train.batch=32".into()])?;
+    /// let overrides = recipe.overrides_of(&base).expect("nothing is left unset");
+    /// assert_eq!(overrides, ["task.states=3", "train.batch=32"]);
+    /// # Ok::<(), induct::train::RecipeError>(())
+    /// ```
+    pub fn overrides_of(&self, base: &Recipe) -> Option<Vec<String>> {
+        let table = |recipe: &Recipe| Value::try_from(recipe).expect("a recipe is plain data");
+        let mut overrides = Vec::new();
+        overriding("", &table(base), &table(self), &mut overrides)?;
+        Some(overrides)
+    }
+}
+
+/// Adds the overrides that turn a value at `path` into another. A list is replaced whole, and so is a table of another
+/// kind, whose keys are others.
+fn overriding(path: &str, old: &Value, new: &Value, overrides: &mut Vec<String>) -> Option<()> {
+    let kind = |value: &Value| value.get("kind").cloned();
+    match (old, new) {
+        (old, new) if old == new => {}
+        (Value::Table(was), Value::Table(is)) if kind(old) == kind(new) => {
+            if was.keys().any(|key| !is.contains_key(key)) {
+                return None;
+            }
+            let missing = Value::Array(Vec::new());
+            for (key, value) in is {
+                let separator = if path.is_empty() { "" } else { "." };
+                let inner = format!("{path}{separator}{key}");
+                overriding(&inner, was.get(key).unwrap_or(&missing), value, overrides)?;
+            }
+        }
+        _ => overrides.push(format!("{path}={new}")),
+    }
+    Some(())
+}
+
 /// Adds the entries of a value at `path`. A list of tables counts as tables with numbers.
 fn collect(path: &str, value: &Value, entries: &mut Vec<(String, String)>) {
     match value {
@@ -65,6 +108,34 @@ fn collect(path: &str, value: &Value, entries: &mut Vec<(String, String)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::{SETTINGS, Setting};
+
+    #[test]
+    fn overrides_lead_from_any_setting_to_any_other_of_its_kind() {
+        let recipe = |setting: &Setting| setting.recipe(&[]).unwrap();
+        let mut expressed = 0;
+        for base in SETTINGS.iter().map(recipe) {
+            for setting in SETTINGS.iter().map(recipe) {
+                if let Some(overrides) = setting.overrides_of(&base) {
+                    let again = Recipe::from_toml(&base.to_toml(), &overrides);
+                    assert_eq!(again.as_ref(), Ok(&setting), "{overrides:?}");
+                    expressed += 1;
+                }
+            }
+        }
+        // What one setting has and another leaves unset, such as `train.stop`, is rare.
+        let pairs = SETTINGS.len() * SETTINGS.len();
+        assert!(2 * expressed > pairs, "{expressed} of {pairs}");
+    }
+
+    #[test]
+    fn a_recipe_that_leaves_a_key_unset_cannot_be_told_by_overrides() {
+        let stop = ["train.stop={at=\"bigram\"}".to_owned()];
+        let stopped = Recipe::from_toml("", &stop).unwrap();
+        assert_eq!(Recipe::default().overrides_of(&stopped), None);
+        let told = stopped.overrides_of(&Recipe::default()).unwrap();
+        assert_eq!(Recipe::from_toml("", &told).unwrap(), stopped);
+    }
 
     #[test]
     fn differing_keys_have_both_values() {

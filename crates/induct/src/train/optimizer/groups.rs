@@ -43,7 +43,7 @@ pub(in crate::train) fn names_something(
         .map(|tensor| tensor.name.as_str())
         .collect();
     let allowed = format!(
-        "a tensor or a part of its name, out of: {}",
+        "all, or a tensor or a part of its name, out of: {}",
         names.join(", ")
     );
     Err(Invalid::new(field, format!("\"{group}\""), allowed))
