@@ -2,11 +2,13 @@
 //!
 //! - [`panels`]: curves of one run, or of several overlaid, for any measure that they recorded
 //! - [`curves`]: every seed's own curve and their median, which is what panels are made of
+//! - [`attention`]: what heads attend to on a sequence, as heat maps and arcs
 //! - [`strategy_colours`], [`phase_regions`], [`regions_of_run`]: the colours that all pictures share
 //!
-//! The command line, the studies and pages in a browser draw with it. Histories and recipes go in, figures
-//! come out; nothing here touches a file or a terminal, and all of it compiles to WebAssembly.
+//! The command line, the studies and pages in a browser draw with it. Histories, recipes, models and weights
+//! go in, figures come out; nothing here touches a file or a terminal, and all of it compiles to WebAssembly.
 
+pub mod attention;
 pub mod curves;
 pub mod panels;
 mod phase_regions;
