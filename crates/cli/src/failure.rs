@@ -8,6 +8,7 @@ use induct::chain::DrawError;
 use induct::model::InputError;
 use induct::probe::ProbeError;
 use induct::train::RecipeError;
+use induct_pictures::panels::PlotError;
 use induct_store::StoreError;
 
 /// Exit code of an interrupted command: 128 + SIGINT, as in shells.
@@ -105,6 +106,16 @@ impl From<RecipeError> for Failure {
             _ => "",
         };
         Failure::Mistake(format!("{option}{error}"))
+    }
+}
+
+impl From<PlotError> for Failure {
+    fn from(error: PlotError) -> Self {
+        let option = match error {
+            PlotError::Unknown { .. } => "--measure",
+            PlotError::TooMany { .. } => "--measure asks for",
+        };
+        Failure::Mistake(format!("{option} {error}"))
     }
 }
 

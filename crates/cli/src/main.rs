@@ -3,7 +3,6 @@
 mod chapter_folder;
 mod chart;
 mod commands;
-mod curves;
 mod failure;
 mod figure_files;
 mod interrupt;

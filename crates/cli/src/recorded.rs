@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use induct::probe::{History, Instruments};
 use induct::run::Summary;
-use induct_figure::{Colour, Region};
+use induct_pictures::panels::RunCurves;
 use induct_store::RunFolder;
-use induct_studies::{phase_regions, strategy_colours};
 
 use crate::commands::{Threads, note};
 use crate::failure::Failure;
@@ -60,13 +59,12 @@ impl Recorded {
         self.folder.path().display().to_string()
     }
 
-    /// Its phases as coloured backgrounds over training steps.
-    pub fn regions(&self) -> Vec<Region> {
-        let strategies = self.history.strategies();
-        let colours = strategy_colours(&strategies);
-        let colours: Vec<(String, Colour)> = strategies.into_iter().zip(colours).collect();
-        let (phases, _) = self.history.phases(self.folder.recipe().task.ngram);
-        phase_regions(&phases, &colours, |step| step)
+    /// Its curves, for plots.
+    pub fn curves(&self) -> RunCurves<'_> {
+        RunCurves {
+            history: &self.history,
+            recipe: self.folder.recipe(),
+        }
     }
 
     /// Its outcome; of a run that has not ended, what its records say so far.

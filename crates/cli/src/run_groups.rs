@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use induct::train::Recipe;
+use induct_pictures::panels::Runs;
 
 use crate::recorded::Recorded;
 use crate::words::by_size;
@@ -13,6 +14,16 @@ pub struct RunGroup {
     pub label: String,
     /// The runs; at least one.
     pub runs: Vec<Recorded>,
+}
+
+impl RunGroup {
+    /// Their curves, for plots.
+    pub fn curves(&self) -> Runs<'_> {
+        Runs {
+            label: self.label.clone(),
+            runs: self.runs.iter().map(Recorded::curves).collect(),
+        }
+    }
 }
 
 /// The most keys that a label names, unless it takes more to tell all groups apart.

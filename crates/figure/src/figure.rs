@@ -87,10 +87,9 @@ impl Figure {
     }
 
     /// SVG for a page that already has the font: `width` pixels wide (at least 240), following the reader's
-    /// light or dark colour scheme.
+    /// light or dark colour scheme. [`Figure::inline`] also says where the plots are.
     pub fn svg_inline(&self, width: u32) -> String {
-        let (drawing, height) = self.draw(f64::from(width));
-        drawing.document(f64::from(width), height, &self.description, "")
+        self.inline(width).svg
     }
 
     /// The CSS rules that a page with inline figures needs once.

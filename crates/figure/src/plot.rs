@@ -243,6 +243,7 @@ impl Part for Plot {
         let strip = if inside { LINE } else { 0.0 };
         let frame = self.frame((left, top), width, height, strip);
         let [frame_left, _, right, bottom] = frame.edges;
+        out.frames.push((frame.edges, frame.x.range));
         for region in &self.regions {
             region.draw(&frame, out);
         }

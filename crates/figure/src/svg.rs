@@ -13,6 +13,9 @@ pub(crate) struct Drawing {
     /// The boxes of texts (left, top, right, bottom), one per `<text>` element, so that later texts can avoid
     /// earlier ones.
     pub words: Vec<[f64; 4]>,
+    /// The frames of plots (left, top, right, bottom), each with the numbers at the left and the right end of
+    /// its horizontal axis.
+    pub frames: Vec<([f64; 4], (f64, f64))>,
 }
 
 /// Whether two boxes overlap by more than an edge.

@@ -5,12 +5,11 @@ use induct::probe::{Course, Drop, IN_DISTRIBUTION, Phase, drops, median, phases}
 use induct_figure::{
     Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
 };
+use induct_pictures::{phase_regions, strategy_colours};
 
-use crate::phase_regions::phase_regions;
 use crate::results::Trained;
 use crate::run::Run;
 use crate::statistics::{ERROR, Measured};
-use crate::strategy_colours::strategy_colours;
 
 /// The label of horizontal axes.
 pub(crate) const SEEN: &str = "thousands of sequences seen";

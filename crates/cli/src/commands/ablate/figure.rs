@@ -2,9 +2,9 @@
 
 use induct::probe::Estimate;
 use induct_figure::{Axis, Colour, Figure, Grid, Mark, Panel, Plot, Scale, Series, Value};
+use induct_pictures::{curves, regions_of_run};
 
 use super::measure::{MATTERS, Measured, Part};
-use crate::curves;
 use crate::recorded::Recorded;
 
 /// How many of the most important parts have a colour and a name; all others are thin and grey.
@@ -38,7 +38,7 @@ pub fn over_training(measured: &Measured, run: &Recorded) -> Figure {
         panels: vec![Panel::Plot(Plot {
             x,
             y: Axis::linear(WORTH),
-            regions: run.regions(),
+            regions: regions_of_run(&run.history, run.folder.recipe().task.ngram),
             series: rest.chain(named).collect(),
             names_above: true,
             aspect: 0.45,

@@ -1,16 +1,14 @@
 //! `induct attention`: what every head of a run's model attends to on a sequence.
 
-mod figure;
-mod heads;
 mod sequence;
 mod text;
 
 use clap::Args;
 use induct::model::{Kind as ModelKind, Model};
+use induct_pictures::attention::{Attention, Head, Rows, figure};
 use induct_store::RunFolder;
 use serde_json::{Map, Value, json};
 
-use self::heads::{Head, Kind, Rows};
 use super::{not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
 use crate::npz::Npz;
@@ -53,19 +51,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Heads on a sequence.
+/// A run's heads on a sequence.
 struct Looked {
     run: String,
     step: u64,
-    /// Number of symbols, k.
-    states: usize,
-    ngram: usize,
-    tokens: Vec<u8>,
-    heads: Vec<Head>,
-    /// The kinds of head to look for; none where patterns are not shares.
-    kinds: Vec<Kind>,
-    /// Whether rows of patterns sum to one: not in the minimal model's linear form.
-    patterns_are_shares: bool,
+    seen: Attention,
 }
 
 /// Runs the command.
@@ -88,8 +78,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     check_size(&model, tokens.len())?;
-    let heads = heads::heads(&model.run(&params, &tokens)?);
-    let patterns = heads.iter().filter_map(Head::shown);
+    let mut seen = Attention::of(&model, &params, &tokens, recipe.task.ngram)?;
+    let patterns = seen.heads.iter().filter_map(Head::shown);
     if patterns
         .flat_map(Rows::iter)
         .flatten()
@@ -97,25 +87,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     {
         return Err(not_a_number(folder.path(), step));
     }
-    let patterns_are_shares = matches!(model.kind(), ModelKind::Transformer(_));
-    let looked = Looked {
-        run: run.path.display().to_string(),
-        step,
-        states: model.states(),
-        ngram: recipe.task.ngram,
-        tokens,
-        heads: chosen(heads, arguments)?,
-        kinds: match patterns_are_shares {
-            true => heads::kinds(recipe.task.ngram),
-            false => Vec::new(),
-        },
-        patterns_are_shares,
-    };
+    seen.heads = chosen(seen.heads, arguments)?;
+    let run = run.path.display().to_string();
+    seen.title = format!("{run} after step {step}, {}", count(tokens.len(), "symbol"));
+    let looked = Looked { run, step, seen };
     if let Some(out) = &arguments.out {
         match out.format() {
             Format::Npz => out.write(&looked.npz()?)?,
             Format::Svg | Format::Png => {
-                let (figure, width) = figure::figure(&looked);
+                let (figure, width) = figure(&looked.seen);
                 out.write_figure(&figure, width)?;
             }
         }
@@ -123,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return print_json(&looked.json());
     }
-    print(&text::text(&looked))?;
+    print(&text::text(&looked.seen))?;
     match &arguments.out {
         Some(out) => print(&format!("\n{} is written\n", out.path().display())),
         None => Ok(()),
@@ -176,32 +156,6 @@ fn chosen(mut heads: Vec<Head>, arguments: &Arguments) -> Result<Vec<Head>, Fail
 }
 
 impl Looked {
-    fn title(&self) -> String {
-        format!(
-            "{} after step {}, {}",
-            self.run,
-            self.step,
-            count(self.tokens.len(), "symbol")
-        )
-    }
-
-    /// Whether symbols need spaces between them.
-    fn wide_symbols(&self) -> bool {
-        self.states > 10
-    }
-
-    /// A head's scores on this sequence, by measure.
-    fn scores(&self, head: &Head) -> Vec<(&'static str, Option<f64>)> {
-        let Some(pattern) = &head.pattern else {
-            return Vec::new();
-        };
-        let score = |kind: &Kind| {
-            let score = kind.score(pattern, &self.tokens, self.ngram);
-            (kind.measure.name, score)
-        };
-        self.kinds.iter().map(score).collect()
-    }
-
     fn json(&self) -> Value {
         let rows = |rows: &Option<Rows>| {
             let rows = rows.as_ref()?;
@@ -211,7 +165,7 @@ impl Looked {
             let mut entry = Map::new();
             entry.insert("layer".into(), json!(head.layer));
             entry.insert("head".into(), json!(head.head));
-            for (name, score) in self.scores(head) {
+            for (name, score) in self.seen.scores(head) {
                 entry.insert(name.into(), json!(score));
             }
             entry.insert("attn_pattern".into(), json!(rows(&head.pattern)));
@@ -221,17 +175,17 @@ impl Looked {
         json!({
             "run": self.run,
             "step": self.step,
-            "tokens": self.tokens,
-            "heads": self.heads.iter().map(head).collect::<Vec<_>>(),
+            "tokens": self.seen.tokens,
+            "heads": self.seen.heads.iter().map(head).collect::<Vec<_>>(),
         })
     }
 
     /// The arrays by layer, with the chosen heads: [H, t, t].
     fn npz(&self) -> Result<Vec<u8>, Failure> {
         let mut file = Npz::default();
-        file.add_symbols("tokens", &self.tokens);
-        let t = self.tokens.len();
-        for heads in self.heads.chunk_by(|a, b| a.layer == b.layer) {
+        file.add_symbols("tokens", &self.seen.tokens);
+        let t = self.seen.tokens.len();
+        for heads in self.seen.heads.chunk_by(|a, b| a.layer == b.layer) {
             let mut add = |name: &str, of: fn(&Head) -> Option<&Rows>| {
                 let there = heads.iter().filter_map(of).map(Rows::numbers);
                 let numbers: Vec<f32> = there.flatten().copied().collect();

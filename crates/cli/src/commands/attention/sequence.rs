@@ -24,7 +24,7 @@ pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, Failure> {
 }
 
 /// A test set of this sequence only. The other sequences, and what strategies say about them, are not needed.
-pub fn drawn(recipe: &Recipe, number: u64) -> Result<TestSet, Failure> {
+fn drawn(recipe: &Recipe, number: u64) -> Result<TestSet, Failure> {
     let draw = Draw {
         address: Address {
             purpose: Purpose::Test,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct::train::Difference;
+use induct_pictures::panels::{self, Runs};
 use serde_json::{Value, json};
 
 use self::differences::Differences;
@@ -14,7 +15,7 @@ use super::{Threads, plot, print, print_json};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::recorded::Recorded;
-use crate::run_groups::labelled;
+use crate::run_groups::{RunGroup, labelled};
 
 /// Compare two runs: keys of their recipes, phases, drops, last records, and when their records part
 #[derive(Args)]
@@ -48,10 +49,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .iter_mut()
                 .for_each(|group| group.label = group.runs[0].path());
         }
-        let chosen = plot::chosen(&groups, &[])?;
+        let curves: Vec<Runs> = groups.iter().map(RunGroup::curves).collect();
+        let chosen = panels::chosen(&curves, &[])?;
         let levels = plot::shared_levels(&groups, &arguments.threads)?;
-        let panels = plot::panels::panels(&groups, &chosen, &levels)?;
-        plot::write(out, &plot::panels::figure(&panels))?;
+        let panels = panels::panels(&curves, &chosen, &levels)?;
+        plot::write(out, &panels::figure(&panels))?;
     }
     if arguments.json {
         return print_json(&in_json(&name_a, &name_b, &found));

@@ -1,16 +1,14 @@
 //! `induct plot`: curves of one run, or of several overlaid.
 
-mod measures;
-pub mod panels;
+mod text;
 
 use std::path::PathBuf;
 
 use clap::Args;
-use induct::measure::{KL_STRATEGY, KL_TRUTH};
 use induct_figure::Figure;
+use induct_pictures::panels::{self, Chosen, Runs};
 use serde_json::{Map, Value, json};
 
-use self::measures::Chosen;
 use super::{Threads, print, print_json};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
@@ -46,9 +44,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         runs.extend(Recorded::find(path)?);
     }
     let groups = grouped(runs);
-    let chosen = chosen(&groups, &arguments.measure)?;
+    let curves: Vec<Runs> = groups.iter().map(RunGroup::curves).collect();
+    let chosen = panels::chosen(&curves, &arguments.measure)?;
     let levels = shared_levels(&groups, &arguments.threads)?;
-    let panels = panels::panels(&groups, &chosen, &levels)?;
+    let panels = panels::panels(&curves, &chosen, &levels)?;
     if let Some(out) = &arguments.out {
         write(out, &panels::figure(&panels))?;
     }
@@ -58,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.out {
         Some(out) => print(&format!("{} is written\n", out.path().display())),
         None => {
-            let charts: Vec<String> = panels.iter().map(panels::Curves::text).collect();
+            let charts: Vec<String> = panels.iter().map(text::text).collect();
             let charts = charts.join("\n");
             print(&format!(
                 "{charts}\nSave it as a picture with --out FILE.svg or FILE.png\n"
@@ -70,23 +69,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Writes a picture of curves.
 pub fn write(out: &OutFile, figure: &Figure) -> Result<(), Failure> {
     out.write_figure(figure, if figure.columns == 1 { 720 } else { 1100 })
-}
-
-/// The columns to show; the loss and the distance to strategies if no measure is given.
-pub fn chosen(groups: &[RunGroup], measures: &[String]) -> Result<Vec<Chosen>, Failure> {
-    let runs: Vec<&Recorded> = groups.iter().flat_map(|group| &group.runs).collect();
-    let default = [&KL_TRUTH, &KL_STRATEGY].map(|measure| measure.name.to_owned());
-    match measures.is_empty() {
-        // A run that is not compared with strategies still has a loss.
-        true => {
-            let [loss, distances] = default.map(|name| measures::chosen(&name, &runs));
-            Ok(std::iter::once(loss?).chain(distances.ok()).collect())
-        }
-        false => measures
-            .iter()
-            .map(|name| measures::chosen(name, &runs))
-            .collect(),
-    }
 }
 
 /// The strategies' losses, which belong to the task: none if the runs differ in it.

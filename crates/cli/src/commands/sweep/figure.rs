@@ -1,8 +1,7 @@
 //! The figures of a sweep: the curve of every seed, and phase diagrams over two keys.
 
 use induct_figure::{Colour, Figure, Grid, Panel, Plot, Scale, plain};
-
-use crate::curves::{self, Group, colour, steps_axis, values_axis};
+use induct_pictures::curves::{self, Group, colour, steps_axis, values_axis};
 
 /// A key that the sweep varies.
 pub struct KeyAxis {

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use induct::measure::KL_TRUTH;
 use induct::train::many;
 use induct_figure::Figure;
+use induct_pictures::curves::Group;
 use induct_store::{How, RunFolder};
 use serde_json::{Value, json};
 
@@ -21,7 +22,6 @@ use self::folder::SweepFolder;
 use self::plan::Planned;
 use self::table::Row;
 use super::{Threads, note, numbers, print, print_json};
-use crate::curves::Group;
 use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;

@@ -3,6 +3,7 @@
 use induct::measure::KL_TRUTH;
 use induct::model::Kind;
 use induct_figure::{Arcs, Axis, Figure, Heatmap, Panel};
+use induct_pictures::attention::{ATTENDING, Attention, Head};
 
 use super::task::example;
 use crate::curves;
@@ -13,40 +14,27 @@ use crate::run::Run;
 
 /// The number of tokens whose scores are shown.
 const SCORED: usize = 40;
-/// The number of tokens whose attention in layer 1 is shown: arcs of all would hide each other.
-const ATTENDING: usize = 3;
 /// The share of scores that the colour scale of a layer can tell apart.
 const UNSATURATED: f64 = 0.97;
 
-/// Attention of both layers on one sequence.
-struct Attention {
-    /// Before the softmax, [layer][t, t]; NaN above the diagonal.
-    scores: [Vec<f64>; 2],
-    /// After the softmax, [layer][t, t]; NaN above the diagonal.
-    pattern: [Vec<f64>; 2],
-}
-
-/// Runs the model with the given weights on one sequence and reads the first head of its first two layers.
+/// Runs the model with the given weights on one sequence.
 fn attention(trained: &Trained, params: &[f32], symbols: &[usize]) -> Attention {
     let tokens: Vec<u8> = symbols.iter().map(|&symbol| symbol as u8).collect();
-    let seen = trained
-        .model
-        .run(params, &tokens)
-        .expect("weights and symbols fit the model");
-    let t = symbols.len();
-    let first_head = |layer: usize, name: &str| -> Vec<f64> {
-        let array = seen.get(&format!("layers.{layer}.{name}"));
-        let rows = array.expect("two layers").row(&[0]).iter().enumerate();
-        // A position has no scores for later tokens.
-        let shown = |(at, &value): (usize, &f32)| match at % t <= at / t {
-            true => f64::from(value),
-            false => f64::NAN,
-        };
-        rows.map(shown).collect()
-    };
-    let scores = [0, 1].map(|layer| first_head(layer, "attn_scores"));
-    let pattern = [0, 1].map(|layer| first_head(layer, "attn_pattern"));
-    Attention { scores, pattern }
+    let ngram = trained.experiment.recipe.task.ngram;
+    let seen = Attention::of(&trained.model, params, &tokens, ngram);
+    seen.expect("weights and symbols fit the model")
+}
+
+/// The first heads of the first two layers.
+fn first_heads(seen: &Attention) -> [&Head; 2] {
+    [0, 1].map(|layer| seen.head(layer, 0).expect("two layers"))
+}
+
+/// Arcs of the first heads of the first two layers.
+fn two_layers(trained: &Trained, params: &[f32], symbols: &[usize]) -> Arcs {
+    let seen = attention(trained, params, symbols);
+    let arcs = seen.two_layers(first_heads(&seen));
+    arcs.expect("layers of a transformer have patterns")
 }
 
 /// Moments of a run: the index of a snapshot and a description.
@@ -65,25 +53,6 @@ fn moments(run: &Run) -> Vec<(usize, &'static str)> {
     moments
         .map(|(step, meaning)| (run.snapshot_at(step), meaning))
         .into()
-}
-
-fn picture(title: String, symbols: &[usize], attention: &Attention, every_pair: bool) -> Arcs {
-    let t = symbols.len();
-    Arcs {
-        title,
-        symbols: symbols.to_vec(),
-        above_label: format!("layer 1, last {ATTENDING} tokens"),
-        above: attention.pattern[0].clone(),
-        above_from: first_attending(t),
-        below_label: "layer 2, last token".into(),
-        below: attention.pattern[1][(t - 1) * t..].to_vec(),
-        every_pair,
-    }
-}
-
-/// The first of the tokens whose attention in layer 1 is shown.
-fn first_attending(t: usize) -> usize {
-    t.saturating_sub(ATTENDING)
 }
 
 /// The first run that was observed during training. None if the experiment was changed to a model without two
@@ -111,8 +80,10 @@ pub(super) fn arcs(results: &Results) -> Drawn {
             0 => "At the start".into(),
             _ => format!("{:.0} thousand sequences, {meaning}", thousands(*step)),
         };
-        let attention = attention(three, params, &symbols);
-        Panel::Arcs(picture(title, &symbols, &attention, false))
+        Panel::Arcs(Arcs {
+            title,
+            ..two_layers(three, params, &symbols)
+        })
     };
     let figure = Figure {
         description: "Attention of both layers on one sequence at four moments of training.".into(),
@@ -163,16 +134,16 @@ fn listed(words: &[String], conjunction: &str) -> String {
 
 fn slider(trained: &Trained, run: &Run, symbols: &[usize]) -> Slider {
     let t = symbols.len();
-    let frames: Vec<Attention> = run
+    let frames: Vec<Arcs> = run
         .snapshots()
         .iter()
-        .map(|(_, params)| attention(trained, params, symbols))
+        .map(|(_, params)| two_layers(trained, params, symbols))
         .collect();
     let byte = |weight: f64| (255.0 * weight).round() as u8;
-    let weights = |attention: &Attention| {
-        let above = (first_attending(t)..t).flat_map(|i| (0..=i).map(move |j| i * t + j));
-        let above = above.map(|at| byte(attention.pattern[0][at]));
-        let below = attention.pattern[1][(t - 1) * t..].iter().map(|w| byte(*w));
+    let weights = |arcs: &Arcs| {
+        let above = (arcs.above_from..t).flat_map(|i| (0..=i).map(move |j| i * t + j));
+        let above = above.map(|at| byte(arcs.above[at]));
+        let below = arcs.below.iter().map(|weight| byte(*weight));
         above.chain(below).collect()
     };
     let label = |(step, _): &(u64, Vec<f32>)| {
@@ -187,12 +158,10 @@ fn slider(trained: &Trained, run: &Run, symbols: &[usize]) -> Slider {
         figure: Figure {
             description:
                 "Attention of both layers on one sequence, at the step chosen by the slider.".into(),
-            panels: vec![Panel::Arcs(picture(
-                String::new(),
-                symbols,
-                &frames[first],
-                true,
-            ))],
+            panels: vec![Panel::Arcs(Arcs {
+                every_pair: true,
+                ..frames[first].clone()
+            })],
             columns: 1,
         },
         labels: run.snapshots().iter().map(label).collect(),
@@ -218,9 +187,13 @@ pub(super) fn scores(results: &Results) -> Drawn {
         .collect();
     let mut panels = Vec::new();
     for layer in 0..2 {
+        let scores = |seen: &Attention| {
+            let scores = first_heads(seen)[layer].scores.as_ref();
+            scores.expect("layers have scores").up_to_diagonal()
+        };
         let values: Vec<Vec<f64>> = shown
             .iter()
-            .map(|(attention, _, _)| above_row_means(&attention.scores[layer], symbols.len()))
+            .map(|(seen, _, _)| above_row_means(&scores(seen), symbols.len()))
             .collect();
         // One scale for the layer, so that its panels can be compared.
         let largest = quantile(&values.concat(), UNSATURATED);

@@ -8,12 +8,12 @@ use induct::model::Evaluator;
 use induct::probe::ProbeError;
 use induct::strategy::{self, Scratch, Seen, Strategy};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Sentence, Series};
+use induct_pictures::strategy_colours;
 use rayon::prelude::*;
 
 use crate::curves;
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
-use crate::strategy_colours::strategy_colours;
 
 /// Sequences that losses are averaged over.
 const SEQUENCES: u64 = 1000;

@@ -4,6 +4,7 @@ use induct::measure::KL_TRUTH;
 use induct_figure::{
     Axis, Colour, Family, Figure, Mark, Matrix, Note, Panel, Plot, Sentence, Series, Value,
 };
+use induct_pictures::strategy_colours;
 
 use crate::curves::{self, LOSS, SEEN};
 use crate::figure::Drawn;
@@ -11,7 +12,6 @@ use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::statistics::{ERROR, Measured};
-use crate::strategy_colours::strategy_colours;
 
 /// All interpolated priors, and the minimal model.
 pub(super) const NEEDS: [&str; INTERPOLATED_NAMES.len() + 1] = {

@@ -3,6 +3,7 @@
 use induct::measure::KL_TRUTH;
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Figure, Mark, Plot, Series};
+use induct_pictures::strategy_colours;
 
 use crate::curves::{self, LEVELS, LOSS, SEEN};
 use crate::figure::Drawn;
@@ -10,7 +11,6 @@ use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::statistics::Measured;
-use crate::strategy_colours::strategy_colours;
 
 /// The fewest transitions that a law is fitted to.
 const FITTED: usize = 10;

@@ -1,11 +1,11 @@
 //! Figures of the evidence in the ledger: deviations, lags, decisions.
 
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series};
+use induct_pictures::strategy_colours;
 
 use super::ChapterFigure;
 use crate::paper::chapter::findings::number;
 use crate::paper::ledger::{Entry, Kind, Line};
-use crate::strategy_colours::strategy_colours;
 
 fn by_verdict(entries: &[Entry], name: &str, corrected: bool) -> Vec<(f64, f64)> {
     let numbered = (1..).map(f64::from).zip(entries);

@@ -7,6 +7,7 @@ use induct::measure::{
 use induct::model::{Activations, Array};
 
 /// One head on a sequence of t symbols.
+#[derive(Clone, Debug)]
 pub struct Head {
     /// Its layer, from 0.
     pub layer: usize,
@@ -19,12 +20,14 @@ pub struct Head {
 }
 
 /// Numbers for each position and those before it: [t, t], zero or meaningless above the diagonal.
+#[derive(Clone, Debug)]
 pub struct Rows {
     t: usize,
     numbers: Vec<f32>,
 }
 
 /// A kind of head, by the positions that it attends to.
+#[derive(Clone, Copy)]
 pub struct Kind {
     /// The measure that runs record of it.
     pub measure: &'static BuiltIn,
@@ -32,7 +35,7 @@ pub struct Kind {
 }
 
 /// The kinds of head that are looked for in a task with this n.
-pub fn kinds(ngram: usize) -> Vec<Kind> {
+pub(super) fn kinds(ngram: usize) -> Vec<Kind> {
     let kind = |measure, pattern| Kind { measure, pattern };
     let mut kinds = vec![
         kind(&PREVIOUS_TOKEN, &PreviousToken as &dyn Pattern),
@@ -46,7 +49,7 @@ pub fn kinds(ngram: usize) -> Vec<Kind> {
 }
 
 /// All heads, by layer.
-pub fn heads(seen: &Activations) -> Vec<Head> {
+pub(super) fn heads(seen: &Activations) -> Vec<Head> {
     let layer = |layer: usize| {
         let array = |name: &str| seen.get(&format!("layers.{layer}.{name}")).ok();
         let (pattern, scores) = (array("attn_pattern"), array("attn_scores"));
@@ -80,9 +83,24 @@ impl Rows {
         (0..self.t).map(|i| self.row(i))
     }
 
+    /// The number of positions, t.
+    pub fn positions(&self) -> usize {
+        self.t
+    }
+
     /// All numbers, [t, t].
     pub fn numbers(&self) -> &[f32] {
         &self.numbers
+    }
+
+    /// All numbers, [t, t], with NaN above the diagonal: a position does not look at later ones.
+    pub fn up_to_diagonal(&self) -> Vec<f64> {
+        let row = |row: &[f32]| {
+            let seen = row.iter().map(|&number| f64::from(number));
+            let later = std::iter::repeat_n(f64::NAN, self.t - row.len());
+            seen.chain(later).collect::<Vec<f64>>()
+        };
+        self.iter().flat_map(row).collect()
     }
 }
 
@@ -119,24 +137,30 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use induct::measure::Measure;
-    use induct::probe::head_scores;
+    use induct::probe::{head_scores, in_distribution};
     use induct::train::Recipe;
 
     use super::*;
-    use crate::commands::attention::sequence::{drawn, test_sequence};
 
     /// A score of one sequence is what a run would record on a test set of that sequence only.
     #[test]
     fn scores_agree_with_the_measures() {
-        let small = ["task.length=20", "task.ngram=3", "model.heads=2"].map(String::from);
-        let recipe = Recipe::from_toml("", &small).unwrap();
+        let small = [
+            "task.length=20",
+            "task.ngram=3",
+            "model.heads=2",
+            "record.test_sequences=1",
+            "seeds.eval=5",
+        ];
+        let recipe = Recipe::from_toml("", &small.map(String::from)).unwrap();
         let (model, ngram) = (recipe.model().unwrap(), recipe.task.ngram);
         let params: Vec<f32> = model.start(7).iter().map(|weight| 30.0 * weight).collect();
-        let tokens = test_sequence(&recipe, 5).unwrap();
+        let set = in_distribution(&recipe).unwrap();
+        let mut tokens = set.sequences().next().unwrap();
+        tokens.truncate(recipe.task.length);
         let seen = model.run(&params, &tokens).unwrap();
         let kinds = kinds(ngram);
         let measures: Vec<&dyn Measure> = kinds.iter().map(|k| k.measure as &dyn Measure).collect();
-        let set = drawn(&recipe, 5).unwrap();
         let known = head_scores(&model, &params, &set, &measures, ngram).unwrap();
         let all = heads(&seen);
         assert_eq!(all.len(), 4);

@@ -1,41 +1,69 @@
-//! What a plot of runs shows: panels of curves, before they become a picture, text or JSON.
+//! What a plot of runs shows: panels of curves, before they become a picture or text.
+
+mod error;
+mod measures;
 
 use induct::measure::{Column, KL_TRUTH, Of, Scope};
+use induct::probe::History;
+use induct::train::Recipe;
 use induct_figure::{Colour, Family, Figure, Panel, Plot, Region, Sentence, plain};
-use induct_studies::strategy_colours;
 
-use super::measures::Chosen;
-use crate::chart::{Chart, Line};
 use crate::curves::{self, Group, colour, steps_axis, values_axis};
-use crate::failure::Failure;
-use crate::run_groups::RunGroup;
+use crate::{regions_of_run, strategy_colours};
+
+pub use error::PlotError;
+pub use measures::{Chosen, chosen};
+
+/// What a run has recorded, and of what.
+#[derive(Clone, Copy, Debug)]
+pub struct RunCurves<'a> {
+    /// Its records so far.
+    pub history: &'a History,
+    /// Its recipe.
+    pub recipe: &'a Recipe,
+}
+
+/// Runs of one recipe with different seeds.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    /// What tells them apart from other runs of the same plot, such as `train.batch = 12`.
+    pub label: String,
+    /// The runs; at least one.
+    pub runs: Vec<RunCurves<'a>>,
+}
 
 /// Curves over training in one frame.
+#[derive(Clone, Debug)]
 pub struct Curves {
     /// The name of a measure or column.
     pub title: String,
     /// What it is.
-    meaning: String,
+    pub meaning: String,
     /// One per column, or one per group of runs.
-    lines: Vec<(Group, Colour)>,
+    pub lines: Vec<(Group, Colour)>,
     /// KL(truth ‖ strategy), where that is what the curves show of the model.
-    levels: Vec<(String, f64)>,
+    pub levels: Vec<(String, f64)>,
     /// The phases of a single run.
-    regions: Vec<Region>,
+    pub regions: Vec<Region>,
     /// What the colours of many columns stand for.
-    family: Option<Family>,
+    pub family: Option<Family>,
 }
 
 /// The most panels of a figure.
 const MOST: usize = 24;
 
 /// The panels for the measures that were asked for. Runs of one recipe have one panel per measure, with its
-/// columns as lines; otherwise every column has a panel, with the recipes as lines.
+/// columns as lines; otherwise every column has a panel, with the recipes as lines. `levels` are the losses of
+/// strategies, by name, if all runs share a task.
+///
+/// # Errors
+///
+/// [`PlotError::TooMany`] if runs of several recipes would have more panels than can be read.
 pub fn panels(
-    groups: &[RunGroup],
+    groups: &[Runs],
     chosen: &[Chosen],
     levels: &[(String, f64)],
-) -> Result<Vec<Curves>, Failure> {
+) -> Result<Vec<Curves>, PlotError> {
     let panels: Vec<Curves> = match groups {
         [only] => chosen
             .iter()
@@ -52,17 +80,16 @@ pub fn panels(
         }
     };
     match panels.len() > MOST {
-        true => Err(Failure::mistake(format!(
-            "--measure asks for {} columns, and runs of several recipes have a panel for each \
-             (at most {MOST}); name single columns, such as {}",
-            panels.len(),
-            panels[0].title
-        ))),
+        true => Err(PlotError::TooMany {
+            columns: panels.len(),
+            most: MOST,
+            first: panels[0].title.clone(),
+        }),
         false => Ok(panels),
     }
 }
 
-fn of_one(group: &RunGroup, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
+fn of_one(group: &Runs, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
     let columns = &chosen.columns;
     let colours: Vec<Colour> = match (chosen.scope, columns.len()) {
         (Scope::Strategy, _) => strategy_colours(&columns.iter().map(name).collect::<Vec<_>>()),
@@ -83,8 +110,8 @@ fn of_one(group: &RunGroup, chosen: &Chosen, levels: &[(String, f64)]) -> Curves
         meaning: chosen.meaning.clone(),
         lines: columns.iter().zip(colours).map(line).collect(),
         levels,
-        regions: match group.runs.len() {
-            1 => group.runs[0].regions(),
+        regions: match group.runs[..] {
+            [run] => regions_of_run(run.history, run.recipe.task.ngram),
             _ => Vec::new(),
         },
         family: many.then(|| Family {
@@ -95,12 +122,12 @@ fn of_one(group: &RunGroup, chosen: &Chosen, levels: &[(String, f64)]) -> Curves
 }
 
 fn of_several(
-    groups: &[RunGroup],
+    groups: &[Runs],
     chosen: &Chosen,
     column: &Column,
     levels: &[(String, f64)],
 ) -> Curves {
-    let line = |(at, group): (usize, &RunGroup)| {
+    let line = |(at, group): (usize, &Runs)| {
         let curves = curves_of(group, column, group.label.clone());
         (curves, colour(at, groups.len()))
     };
@@ -126,7 +153,7 @@ fn name(column: &Column) -> String {
 }
 
 /// A column of all runs of a group. Runs without it have no curve.
-fn curves_of(group: &RunGroup, column: &Column, label: String) -> Group {
+fn curves_of(group: &Runs, column: &Column, label: String) -> Group {
     let recorded = group.runs.iter().filter_map(|run| {
         let values = run.history.column(column.clone())?;
         let steps = run.history.steps().into_iter().map(|step| step as f64);
@@ -163,17 +190,16 @@ pub fn figure(panels: &[Curves]) -> Figure {
     }
 }
 
-/// The letters that draw the lines of a chart.
-const MARKS: &str = "*ox+#@%&=abcdefghijklmnpqrstuvwyz";
-
 impl Curves {
     /// The lines that have anything to draw.
-    fn drawn(&self) -> impl Iterator<Item = (&Group, Colour)> {
+    pub fn drawn(&self) -> impl Iterator<Item = (&Group, Colour)> {
         let drawn = self.lines.iter().filter(|(line, _)| line.is_drawn());
         drawn.map(|(line, colour)| (line, *colour))
     }
 
-    fn panel(&self, without_names: bool) -> Panel {
+    /// The panel, or a sentence if there is nothing to draw. Names can be left out where another panel of the
+    /// same figure shows them.
+    pub fn panel(&self, without_names: bool) -> Panel {
         let title = plain(&self.title);
         let drawn: Vec<(&Group, Colour)> = self.drawn().collect();
         if drawn.is_empty() {
@@ -195,33 +221,7 @@ impl Curves {
             ..curves::plot(&drawn, &self.levels)
         })
     }
-
-    /// The medians as a chart in text, with a legend.
-    pub fn text(&self) -> String {
-        let lines = self.drawn().map(|(line, _)| line);
-        let drawn: Vec<(&Group, char)> = lines.zip(MARKS.chars().cycle()).collect();
-        let lines: Vec<Line> = drawn
-            .iter()
-            .map(|(line, mark)| Line {
-                mark: *mark,
-                points: line.median_curve(),
-            })
-            .collect();
-        let chart = Chart {
-            lines: &lines,
-            levels: &self.levels,
-        };
-        let mut text = format!("{}: {}\n", self.title, self.meaning);
-        text += match chart.draw() {
-            chart if chart.is_empty() => "  no value other than zero is recorded\n".to_owned(),
-            chart => chart,
-        }
-        .as_str();
-        if drawn.len() > 1 {
-            for (line, mark) in drawn {
-                text += &format!("{:>9}{mark} {}\n", "", line.label);
-            }
-        }
-        text
-    }
 }
+
+#[cfg(test)]
+mod tests;

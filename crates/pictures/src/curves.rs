@@ -2,9 +2,11 @@
 
 use induct::probe::median;
 use induct_figure::{Axis, Colour, Level, Mark, Plot, Series, plain};
-use induct_studies::strategy_colours;
+
+use crate::strategy_colours;
 
 /// Runs that differ only in their seed.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// What they share, such as `lr = 1e-3`.
     pub label: String,
