@@ -9,7 +9,7 @@
 //! All figures share one visual language: the colours of [`Colour`], which are distinct with any colour
 //! vision, lines named where they end, horizontal axis labels, one font. The font is bundled: PNGs are drawn
 //! with it and SVG files embed it, so a figure looks the same everywhere. SVGs follow the reader's light or
-//! dark colour scheme.
+//! dark colour scheme. Without the feature `png`, which is on by default, there is no rasterizer to compile.
 
 mod annotate;
 mod axis;
@@ -27,6 +27,8 @@ mod marks;
 mod matrix;
 mod path;
 mod plot;
+#[cfg(feature = "png")]
+mod png;
 mod scale;
 mod sentence;
 mod shade;

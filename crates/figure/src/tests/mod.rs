@@ -224,7 +224,7 @@ fn fill_gallery() {
             }
             for (paper, svg) in [("light", light), ("dark", dark)] {
                 let file = format!("{folder}/{name}-{width}-{paper}.png");
-                std::fs::write(file, figure::pixels(&svg, 1)).unwrap();
+                std::fs::write(file, png::pixels(&svg, 1)).unwrap();
             }
         }
     }

@@ -1,0 +1,301 @@
+//! Pictures of runs, models and tasks: the same as in reports, from the same crates.
+
+mod chains;
+mod over_training;
+mod weights;
+
+use induct_figure::{Figure, Panel, PlotFrame};
+use induct_pictures::attention::Attention;
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Problem;
+use crate::shelf::{Moment, RunId, Shelf};
+
+/// A picture to draw.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Picture {
+    /// What it shows.
+    pub subject: Subject,
+    /// Its width in pixels.
+    pub width: u32,
+    /// What it is for.
+    #[serde(default)]
+    pub form: Form,
+}
+
+/// What a picture is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// To be put into the page.
+    #[default]
+    Inline,
+    /// An SVG file.
+    Svg,
+    /// A PNG file.
+    Png,
+    /// The numbers behind it, as CSV.
+    Csv,
+}
+
+/// What a picture shows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "of", rename_all = "kebab-case")]
+pub enum Subject {
+    /// Curves of runs: the loss and the distance to strategies, or other measures.
+    Curves {
+        /// Runs of one recipe each.
+        groups: Vec<Group>,
+        /// Names of measures or columns.
+        #[serde(default)]
+        measures: Vec<String>,
+        /// Whether it is drawn while a run goes on: axes then reach to its end, and the transition is marked.
+        #[serde(default)]
+        live: bool,
+    },
+    /// Attention of two heads as arcs over a sequence.
+    Arcs {
+        /// The model.
+        #[serde(flatten)]
+        moment: Moment,
+        /// The sequence.
+        tokens: Vec<u8>,
+        /// The heads of the first and the last layer, from 0.
+        #[serde(default)]
+        heads: [usize; 2],
+    },
+    /// What a head attends to, as a map.
+    Map {
+        /// The model.
+        #[serde(flatten)]
+        moment: Moment,
+        /// The sequence.
+        tokens: Vec<u8>,
+        /// The layer, from 0.
+        layer: usize,
+        /// The head, from 0.
+        head: usize,
+        /// Whether to show scores before the softmax.
+        #[serde(default)]
+        scores: bool,
+    },
+    /// What position adds to attention, by lag.
+    Profile {
+        /// The model.
+        #[serde(flatten)]
+        moment: Moment,
+    },
+    /// What symbols look for, as small matrices.
+    Weights {
+        /// The model.
+        #[serde(flatten)]
+        moment: Moment,
+    },
+    /// Chains that a prior draws.
+    Chains {
+        /// As TOML.
+        recipe: String,
+    },
+}
+
+/// Runs that differ only in their seeds.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Group {
+    /// What they are called.
+    pub label: String,
+    /// The runs.
+    pub runs: Vec<RunId>,
+}
+
+/// A picture that was drawn.
+pub struct Drawn {
+    /// What the page is told.
+    pub answer: Described,
+    /// The file, unless it is for the page.
+    pub file: Option<Vec<u8>>,
+}
+
+/// What the page is told of a picture.
+#[derive(Debug, Default, Serialize)]
+pub struct Described {
+    svg: Option<String>,
+    /// Its height in pixels.
+    height: f64,
+    /// What it shows, in a sentence.
+    description: String,
+    frames: Vec<Frame>,
+}
+
+/// Where a plot is within the picture.
+#[derive(Debug, Serialize)]
+struct Frame {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+    /// The numbers at the left and the right edge.
+    x: (f64, f64),
+}
+
+impl From<&PlotFrame> for Frame {
+    fn from(frame: &PlotFrame) -> Self {
+        Self {
+            left: frame.left,
+            top: frame.top,
+            right: frame.right,
+            bottom: frame.bottom,
+            x: frame.x,
+        }
+    }
+}
+
+/// Pixels per layout pixel of a PNG, as the command line draws it.
+const SCALE: u32 = 2;
+/// The widths that are drawn.
+const WIDTHS: std::ops::RangeInclusive<u32> = 240..=4000;
+
+/// Draws pictures, and remembers the last attention: every head of it is asked for on its own.
+#[derive(Default)]
+pub struct Painter {
+    seen: Option<(Moment, Vec<u8>, Attention)>,
+}
+
+impl Painter {
+    /// Forgets what it remembers.
+    pub fn forget(&mut self) {
+        self.seen = None;
+    }
+
+    /// Draws a picture.
+    pub fn draw(&mut self, shelf: &Shelf, picture: &Picture) -> Result<Drawn, Problem> {
+        let figure = self.figure(shelf, &picture.subject)?;
+        let width = picture.width.clamp(*WIDTHS.start(), *WIDTHS.end());
+        let description = figure.description.clone();
+        let (answer, file) = match picture.form {
+            Form::Inline => {
+                let inline = figure.inline(width);
+                let answer = Described {
+                    svg: Some(inline.svg),
+                    height: inline.height,
+                    description,
+                    frames: inline.frames.iter().map(Frame::from).collect(),
+                };
+                (answer, None)
+            }
+            form => {
+                let file = match form {
+                    Form::Png => figure.png(width, SCALE),
+                    Form::Csv => figure.csv().into_bytes(),
+                    _ => figure.svg(width).into_bytes(),
+                };
+                let answer = Described {
+                    description,
+                    ..Described::default()
+                };
+                (answer, Some(file))
+            }
+        };
+        Ok(Drawn { answer, file })
+    }
+
+    fn figure(&mut self, shelf: &Shelf, subject: &Subject) -> Result<Figure, Problem> {
+        match subject {
+            Subject::Curves {
+                groups,
+                measures,
+                live,
+            } => over_training::curves(shelf, groups, measures, *live),
+            Subject::Arcs {
+                moment,
+                tokens,
+                heads,
+            } => self.arcs(shelf, moment, tokens, *heads),
+            Subject::Map {
+                moment,
+                tokens,
+                layer,
+                head,
+                scores,
+            } => {
+                let attention = self.attention(shelf, moment, tokens)?;
+                let found = attention.head(*layer, *head);
+                let found = found.ok_or_else(|| no_head(*layer, *head))?;
+                let (pattern, raw) = (attention.pattern_map(found), attention.score_map(found));
+                let map = if *scores {
+                    raw.or(pattern)
+                } else {
+                    pattern.or(raw)
+                };
+                let mut map = map.ok_or_else(|| no_head(*layer, *head))?;
+                map.title = String::new();
+                map.without_bar = true;
+                Ok(alone(
+                    format!("Attention of head {head} in layer {layer}."),
+                    Panel::Heatmap(map),
+                ))
+            }
+            Subject::Profile { moment } => {
+                let run = shelf.get(moment.run)?;
+                weights::profile(run, moment)
+            }
+            Subject::Weights { moment } => {
+                let run = shelf.get(moment.run)?;
+                weights::matrices(run, moment)
+            }
+            Subject::Chains { recipe } => chains::chains(recipe),
+        }
+    }
+
+    fn arcs(
+        &mut self,
+        shelf: &Shelf,
+        moment: &Moment,
+        tokens: &[u8],
+        heads: [usize; 2],
+    ) -> Result<Figure, Problem> {
+        let attention = self.attention(shelf, moment, tokens)?;
+        let last = attention.heads.iter().map(|head| head.layer).max();
+        let last = last.unwrap_or(0);
+        let of = |layer, head| attention.head(layer, head).or(attention.head(layer, 0));
+        let (first, second) = (of(0, heads[0]), of(last, heads[1]));
+        let both = first.zip(second).filter(|_| last > 0);
+        let arcs = both.and_then(|(first, second)| attention.two_layers([first, second]));
+        let arcs = arcs.or_else(|| attention.arcs(second?));
+        let arcs = arcs.ok_or_else(|| no_head(last, heads[1]))?;
+        Ok(alone(
+            "Attention as arcs over the sequence.".into(),
+            Panel::Arcs(arcs),
+        ))
+    }
+
+    fn attention(
+        &mut self,
+        shelf: &Shelf,
+        moment: &Moment,
+        tokens: &[u8],
+    ) -> Result<&Attention, Problem> {
+        let same = |(at, of, _): &(Moment, Vec<u8>, Attention)| at == moment && of == tokens;
+        if !self.seen.as_ref().is_some_and(same) {
+            let run = shelf.get(moment.run)?;
+            let (_, weights) = run.snapshot(moment.step)?;
+            let model = run.model(moment.step, &moment.under)?;
+            let attention = Attention::of(&model, weights, tokens, run.recipe.task.ngram)?;
+            self.seen = Some((moment.clone(), tokens.to_vec(), attention));
+        }
+        let (_, _, attention) = self.seen.as_ref().expect("just seen");
+        Ok(attention)
+    }
+}
+
+fn no_head(layer: usize, head: usize) -> Problem {
+    Problem::new(format!("layer {layer} has no head {head} with a pattern"))
+}
+
+/// A figure of one panel.
+fn alone(description: String, panel: Panel) -> Figure {
+    Figure {
+        description,
+        panels: vec![panel],
+        columns: 1,
+    }
+}

@@ -1,0 +1,98 @@
+//! Curves over training.
+
+use induct_figure::{Axis, Figure, Moment, Panel};
+use induct_pictures::panels::{self, RunCurves, Runs};
+
+use super::Group;
+use crate::problem::Problem;
+use crate::shelf::{Shelf, Shelved};
+
+/// Curves of groups of runs: the picture that `induct plot` draws of them. If runs go on, the axes reach to their end
+/// and the transition is marked, so that nothing moves but the curves.
+pub fn curves(
+    shelf: &Shelf,
+    groups: &[Group],
+    measures: &[String],
+    live: bool,
+) -> Result<Figure, Problem> {
+    let mut shelved: Vec<(String, Vec<&Shelved>)> = Vec::new();
+    for group in groups {
+        let runs: Result<Vec<_>, _> = group.runs.iter().map(|&run| shelf.get(run)).collect();
+        shelved.push((group.label.clone(), runs?));
+    }
+    shelved.retain(|(_, runs)| !runs.is_empty());
+    let all: Vec<&Shelved> = shelved.iter().flat_map(|(_, runs)| runs).copied().collect();
+    let Some(first) = all.first() else {
+        return Err(Problem::new("there is no run to draw"));
+    };
+    let runs: Vec<Runs> = shelved
+        .iter()
+        .map(|(label, runs)| Runs {
+            label: label.clone(),
+            runs: runs.iter().map(|run| curves_of(run)).collect(),
+        })
+        .collect();
+    // The strategies' losses belong to the task.
+    let same_task = all.iter().all(|run| run.recipe.task == first.recipe.task);
+    let levels = if same_task {
+        first.levels.as_slice()
+    } else {
+        &[]
+    };
+    let chosen = panels::chosen(&runs, measures).map_err(Problem::new)?;
+    let panels = panels::panels(&runs, &chosen, levels).map_err(Problem::new)?;
+    let mut figure = panels::figure(&panels);
+    if live {
+        let last = all.iter().map(|run| run.recipe.train.steps).max();
+        let transition = match all.as_slice() {
+            [only] => only.transition(),
+            _ => None,
+        };
+        for (panel, curves) in figure.panels.iter_mut().zip(&panels) {
+            if let Panel::Plot(plot) = panel {
+                if let Some((title, label)) = in_words(&curves.title) {
+                    plot.title = title.to_owned();
+                    plot.y.label = label.to_owned();
+                }
+                plot.x = to_the_end(&plot.x, last.unwrap_or(0));
+                plot.moments = transition.iter().map(mark).collect();
+            }
+        }
+    }
+    Ok(figure)
+}
+
+fn curves_of(run: &Shelved) -> RunCurves<'_> {
+    RunCurves {
+        history: &run.history,
+        recipe: &run.recipe,
+    }
+}
+
+fn to_the_end(axis: &Axis, last: u64) -> Axis {
+    match last {
+        0 => axis.clone(),
+        _ => axis.clone().range(0.0, last as f64),
+    }
+}
+
+fn mark((step, strategy): &(u64, String)) -> Moment {
+    Moment {
+        x: *step as f64,
+        label: format!("{strategy} from step {step}"),
+    }
+}
+
+/// What a measure is called on the page, where its name would only be a column's: a title and the label of its axis.
+fn in_words(measure: &str) -> Option<(&'static str, &'static str)> {
+    Some(match measure {
+        "kl_truth" => ("Loss", "KL(truth ‖ model), nats"),
+        "kl_strategy" => ("Distance to each strategy", "KL(strategy ‖ model), nats"),
+        "previous_token" => ("Looks at the previous symbol", "share of attention"),
+        "induction" => (
+            "Looks at what followed the same symbol",
+            "share of attention",
+        ),
+        _ => return None,
+    })
+}

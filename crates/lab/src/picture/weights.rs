@@ -1,0 +1,158 @@
+//! Weights as small pictures: what position adds to attention, and what symbols look for.
+
+use induct::model::Kind;
+use induct::model::circuits::{copying_scores, matching_scores, positional_scores};
+use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Sentence, Series};
+
+use super::alone;
+use crate::problem::Problem;
+use crate::shelf::{Moment, Shelved};
+
+/// The most lags to show.
+const LAGS: usize = 40;
+/// The most matrices to show.
+const MATRICES: usize = 6;
+/// The most states whose matrices can be read.
+const STATES: usize = 8;
+
+/// What position alone adds to the scores of the first layer, by lag; v of the minimal model.
+pub fn profile(run: &Shelved, moment: &Moment) -> Result<Figure, Problem> {
+    let (_, weights) = run.snapshot(moment.step)?;
+    let model = run.recipe.model()?;
+    let panels = match model.kind() {
+        Kind::Minimal(_) => {
+            let v = model.layout().in_group("v").next();
+            let v = v
+                .map(|tensor| &weights[tensor.range.clone()])
+                .unwrap_or_default();
+            vec![by_lag(
+                "weight v of each lag".into(),
+                vec![line("v", Colour::Ink, v.iter().copied().map(f64::from))],
+            )]
+        }
+        Kind::Transformer(_) => {
+            let heads = positional_scores(&model, weights).unwrap_or_default();
+            let several = heads.len() > 1;
+            let panel = |(head, scores): (usize, &induct::model::Matrix)| {
+                let colours = Colour::PALETTE.into_iter().cycle();
+                let lines = (0..scores.rows).zip(colours).map(|(symbol, colour)| {
+                    line(
+                        &format!("symbol {symbol}"),
+                        colour,
+                        scores.row(symbol).iter().copied(),
+                    )
+                });
+                let title = match several {
+                    true => format!("head {head}: score of each lag"),
+                    false => "score of each lag".into(),
+                };
+                by_lag(title, lines.collect())
+            };
+            heads.iter().enumerate().take(MATRICES).map(panel).collect()
+        }
+    };
+    Ok(match panels.is_empty() {
+        true => sentence("This model has no relative positions."),
+        false => Figure {
+            description: "What position adds to attention in the first layer, by lag.".into(),
+            columns: panels.len().min(2),
+            panels,
+        },
+    })
+}
+
+fn line(label: &str, colour: Colour, values: impl Iterator<Item = f64>) -> Series {
+    let points = values.enumerate().take(LAGS);
+    let points = points.map(|(lag, value)| (lag as f64, value));
+    Series::new(label, colour, Mark::Line, points)
+}
+
+fn by_lag(label: String, series: Vec<Series>) -> Panel {
+    Panel::Plot(Plot {
+        x: Axis::linear("lag: how many symbols back"),
+        y: Axis::linear(label),
+        without_names: series.len() == 1,
+        series,
+        aspect: 0.5,
+        ..Plot::default()
+    })
+}
+
+/// What the second layer looks for, by symbols, and what heads add to the logits; W_k of the minimal model.
+pub fn matrices(run: &Shelved, moment: &Moment) -> Result<Figure, Problem> {
+    let (_, weights) = run.snapshot(moment.step)?;
+    let model = run.recipe.model()?;
+    if model.states() > STATES {
+        return Ok(sentence(
+            "There are too many states for matrices that can be read.",
+        ));
+    }
+    let minimal = matches!(model.kind(), Kind::Minimal(_));
+    let matching = matching_scores(&model, weights).unwrap_or_default();
+    let mut panels: Vec<Panel> = Vec::new();
+    for (index, scores) in matching.iter().enumerate() {
+        let title = match (minimal, matching.len()) {
+            (true, _) => "W_k".to_owned(),
+            (false, 1) => "layer 1 looks for".to_owned(),
+            (false, _) => format!("layer 1 looks for, pair {}", index + 1),
+        };
+        panels.push(matrix(
+            title,
+            ["at this symbol", "what came before"],
+            scores,
+        ));
+    }
+    for (layer, heads) in copying_scores(&model, weights).iter().enumerate() {
+        for (head, scores) in heads.iter().enumerate() {
+            let title = format!("layers.{layer}.heads.{head} copies");
+            panels.push(matrix(title, ["symbol attended to", "logit of"], scores));
+        }
+    }
+    panels.truncate(MATRICES);
+    Ok(match panels.is_empty() {
+        true => sentence("No fixed matrix describes what this model looks for."),
+        false => Figure {
+            description: "What symbols look for, and what heads add to the logits.".into(),
+            columns: panels.len().min(3),
+            panels,
+        },
+    })
+}
+
+fn matrix(
+    title: String,
+    [row_label, column_label]: [&str; 2],
+    of: &induct::model::Matrix,
+) -> Panel {
+    let names: Vec<String> = (0..of.cols).map(|symbol| symbol.to_string()).collect();
+    let values: Vec<f64> = of.data.clone();
+    Panel::Matrix(Matrix {
+        title,
+        row_label: row_label.into(),
+        column_label: column_label.into(),
+        rows: (0..of.rows).map(|symbol| symbol.to_string()).collect(),
+        columns: names,
+        cells: values.iter().map(|value| vec![cell(*value)]).collect(),
+        values,
+        signed: true,
+    })
+}
+
+/// A number with two digits, and no sign before zero.
+fn cell(value: f64) -> String {
+    let text = format!("{value:.2}");
+    match text.as_str() {
+        "-0.00" => "0.00".to_owned(),
+        _ => text.replace('-', "−"),
+    }
+}
+
+fn sentence(text: &str) -> Figure {
+    alone(
+        text.to_owned(),
+        Panel::Sentence(Sentence {
+            title: String::new(),
+            text: text.to_owned(),
+        }),
+    )
+}

@@ -1,0 +1,353 @@
+//! Recipes as the page tells them: a setting of the catalogue with overrides, or a whole text.
+
+use std::collections::BTreeMap;
+
+use induct::catalogue::{SETTINGS, Setting};
+use induct::model::{Kind, ModelSpec};
+use induct::run::{Identity, NUMERICS};
+use induct::train::{InterveneSpec, Recipe, StageSpec, When};
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Problem;
+
+/// A recipe in the page's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Source {
+    /// The name of a setting; `main` if it is empty.
+    pub base: String,
+    /// The whole recipe as TOML, in place of a setting.
+    pub text: Option<String>,
+    /// Overrides, each `key.path=value`.
+    pub sets: Vec<String>,
+}
+
+/// Everything that the page needs to know of a recipe.
+#[derive(Debug, Serialize)]
+pub struct Told {
+    /// The same in fewest words: what a link says.
+    source: Source,
+    /// All of it.
+    toml: String,
+    /// Its keys, with their values as TOML.
+    values: BTreeMap<String, String>,
+    /// The command that repeats the run natively, to the byte.
+    command: String,
+    /// Identifies the run.
+    identity: String,
+    /// Number of parameters of the model.
+    parameters: usize,
+    /// Heads per layer; the minimal model has one pattern per layer.
+    heads: Vec<usize>,
+    /// Whether the layers have MLPs.
+    mlp: bool,
+    /// Whether it is the minimal model.
+    minimal: bool,
+    /// What it takes to train.
+    cost: Cost,
+}
+
+/// What a run takes.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Cost {
+    /// Memory in bytes: to train it, and to keep its snapshots.
+    bytes: f64,
+    /// Multiplications of all steps together.
+    multiplications: f64,
+}
+
+/// A setting to choose.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    name: &'static str,
+    about: &'static str,
+    origin: &'static str,
+}
+
+/// What a run is to do differently from a step on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Change {
+    /// Learn at another rate.
+    Rate {
+        /// The rate.
+        lr: f64,
+    },
+    /// Train on chains from another prior.
+    Prior {
+        /// The prior, as TOML.
+        prior: String,
+    },
+    /// More interventions.
+    Intervene {
+        /// Their entries in a recipe without a time: `kind="ablate", at="layers.1.heads.0"`.
+        entries: Vec<String>,
+    },
+}
+
+/// The settings to choose from.
+pub fn catalogue() -> Vec<Listed> {
+    let listed = SETTINGS.iter().filter(|setting| setting.listed);
+    let listed = listed.map(|setting| Listed {
+        name: setting.name,
+        about: setting.about,
+        origin: setting.origin.name(),
+    });
+    listed.collect()
+}
+
+impl Source {
+    /// The recipe.
+    pub fn recipe(&self) -> Result<Recipe, Problem> {
+        if let Some(text) = &self.text {
+            return Ok(Recipe::from_toml(text, &self.sets)?);
+        }
+        Ok(self.setting()?.recipe(&self.sets)?)
+    }
+
+    fn setting(&self) -> Result<&'static Setting, Problem> {
+        let name = match self.base.as_str() {
+            "" => "main",
+            name => name,
+        };
+        Setting::named(name).ok_or_else(|| {
+            let names: Vec<&str> = catalogue().iter().map(|listed| listed.name).collect();
+            Problem::new(format!(
+                "there is no preset \"{name}\"; there are {}",
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// The same recipe in fewest words.
+    fn shortest(&self, recipe: &Recipe) -> Self {
+        let setting = match &self.text {
+            Some(_) => Setting::named("main"),
+            None => self.setting().ok(),
+        };
+        let told = setting.and_then(|setting| {
+            let base = setting.recipe(&[]).ok()?;
+            let sets = recipe.overrides_of(&base)?;
+            let name = setting.name;
+            Some((name, sets))
+        });
+        match told {
+            Some((name, sets)) => Self {
+                base: name.to_owned(),
+                text: None,
+                sets,
+            },
+            None => Self {
+                text: Some(recipe.to_toml()),
+                ..Self::default()
+            },
+        }
+    }
+
+    fn command(&self) -> String {
+        let mut words: Vec<String> = ["induct", "--level", "portable", "train"]
+            .map(String::from)
+            .into();
+        words.push(match self.text {
+            Some(_) => "recipe.toml".to_owned(),
+            None => self.base.clone(),
+        });
+        for set in &self.sets {
+            words.extend(["--set".to_owned(), quoted(set)]);
+        }
+        words.join(" ")
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "=.-_+,:/".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Reads a recipe and tells what the page needs to know of it.
+pub fn told(source: &Source) -> Result<Told, Problem> {
+    let recipe = source.recipe()?;
+    let model = recipe.model()?;
+    let source = source.shortest(&recipe);
+    let layers = 0..model.layer_count();
+    let snapshots = recipe.record.snapshot_steps(recipe.train.steps).len() as f64;
+    let parameters = model.layout().len();
+    let batch = recipe.train.batch as f64 * recipe.train.steps as f64;
+    Ok(Told {
+        command: source.command(),
+        values: recipe.entries().into_iter().collect(),
+        toml: recipe.to_toml(),
+        identity: Identity::of(&recipe).run,
+        parameters,
+        heads: layers.map(|layer| model.heads(layer).max(1)).collect(),
+        mlp: matches!(&recipe.model, ModelSpec::Transformer(spec) if spec.mlp),
+        minimal: matches!(model.kind(), Kind::Minimal(_)),
+        cost: Cost {
+            // A snapshot is kept with the optimiser's moments, to go on from, and once more to look at.
+            bytes: recipe.memory()?.total() + 4.0 * 4.0 * snapshots * parameters as f64,
+            multiplications: model.multiplications() * batch,
+        },
+        source,
+    })
+}
+
+/// The version that results belong to: it goes up whenever any result changes.
+pub fn numerics() -> u32 {
+    NUMERICS
+}
+
+/// A recipe that changes something from a step on. Up to there its run is that of `recipe`, to the byte.
+pub fn changed(recipe: &Recipe, step: u64, change: &Change) -> Result<Recipe, Problem> {
+    let mut changed = recipe.clone();
+    match change {
+        Change::Rate { lr } => {
+            end_rates(&mut changed.intervene, step);
+            changed.intervene.push(InterveneSpec::Rate {
+                group: "all".into(),
+                lr: *lr,
+                from: When::Step(step),
+                until: None,
+            });
+        }
+        Change::Prior { prior } => {
+            let only = Recipe::from_toml(&recipe.to_toml(), &[format!("task.prior={prior}")])?;
+            let stages = &mut changed.train.curriculum;
+            stages.retain(|stage| stage.from < step);
+            stages.push(StageSpec {
+                from: step,
+                prior: only.task.prior,
+            });
+        }
+        Change::Intervene { entries } => {
+            let from = |entry: &String| format!("{entry}, from={step}");
+            let entries: Vec<String> = entries.iter().map(from).collect();
+            return with_entries(recipe, &entries);
+        }
+    }
+    changed.check()?;
+    Ok(changed)
+}
+
+/// Ends the learning rates of all parameters that are in force at a step, and forgets those that begin later.
+fn end_rates(all: &mut Vec<InterveneSpec>, step: u64) {
+    let of_all =
+        |spec: &InterveneSpec| matches!(spec, InterveneSpec::Rate { group, .. } if group == "all");
+    let later = |when: &When| matches!(when, When::Step(other) if *other >= step);
+    all.retain(|spec| {
+        !(of_all(spec) && matches!(spec, InterveneSpec::Rate { from, .. } if later(from)))
+    });
+    for spec in all.iter_mut().filter(|spec| of_all(spec)) {
+        if let InterveneSpec::Rate { until, .. } = spec
+            && until.as_ref().is_none_or(later)
+        {
+            *until = Some(When::Step(step));
+        }
+    }
+}
+
+/// A recipe with more interventions, each as its entry in a recipe without the braces.
+pub fn with_entries(recipe: &Recipe, entries: &[String]) -> Result<Recipe, Problem> {
+    if entries.is_empty() {
+        return Ok(recipe.clone());
+    }
+    let own = recipe.intervene.iter().map(|spec| {
+        let value = toml::Value::try_from(spec).expect("an intervention is plain data");
+        value.to_string()
+    });
+    let all: Vec<String> = own
+        .chain(entries.iter().map(|entry| format!("{{{entry}}}")))
+        .collect();
+    let set = format!("intervene=[{}]", all.join(", "));
+    Ok(Recipe::from_toml(&recipe.to_toml(), &[set])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(base: &str, sets: &[&str]) -> Source {
+        Source {
+            base: base.into(),
+            text: None,
+            sets: sets.iter().map(|&set| set.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_pasted_recipe_is_told_as_a_preset_with_overrides() {
+        let pasted = Source {
+            text: Some("train.batch = 32\ntask.prior = \"doubly-stochastic\"".into()),
+            ..Source::default()
+        };
+        let told = told(&pasted).unwrap();
+        assert_eq!(
+            told.source,
+            source(
+                "main",
+                &[
+                    "task.prior={ kind = \"doubly-stochastic\" }",
+                    "train.batch=32"
+                ]
+            )
+        );
+        assert_eq!(told.source.recipe().unwrap(), pasted.recipe().unwrap());
+        assert_eq!(
+            told.command,
+            "induct --level portable train main --set 'task.prior={ kind = \"doubly-stochastic\" }' \
+             --set train.batch=32"
+        );
+    }
+
+    #[test]
+    fn problems_name_the_field() {
+        let refused = told(&source("main", &["model.width=15", "model.heads=2"])).unwrap_err();
+        assert_eq!(refused.field.as_deref(), Some("model.heads"), "{refused:?}");
+        let refused = told(&source("main", &["task.states=nine"])).unwrap_err();
+        assert_eq!(refused.field.as_deref(), Some("task.states"), "{refused:?}");
+        let refused = told(&source("mian", &[])).unwrap_err();
+        assert!(refused.sentence.contains("main"), "{refused:?}");
+        let garbage = Source {
+            text: Some("<script>".into()),
+            ..Source::default()
+        };
+        assert!(
+            told(&garbage)
+                .unwrap_err()
+                .sentence
+                .contains("not valid TOML")
+        );
+    }
+
+    #[test]
+    fn changes_in_mid_run_are_in_the_recipe() {
+        let main = source("main", &[]).recipe().unwrap();
+        let rate = |lr| Change::Rate { lr };
+        let twice = changed(&changed(&main, 100, &rate(1e-2)).unwrap(), 300, &rate(1e-4)).unwrap();
+        assert_eq!(twice.intervene.len(), 2);
+        let again = changed(&twice, 200, &rate(3e-3)).unwrap();
+        let text = again.to_toml();
+        assert!(
+            text.contains("until = 200") && !text.contains("from = 300"),
+            "{text}"
+        );
+        let prior = Change::Prior {
+            prior: "{kind=\"iid\"}".into(),
+        };
+        let other = changed(&main, 500, &prior).unwrap();
+        assert_eq!(other.train.curriculum[0].from, 500);
+        assert_eq!(other.task, main.task);
+        let ablate = Change::Intervene {
+            entries: vec!["kind=\"ablate\", at=\"layers.0.heads.0\"".into()],
+        };
+        let ablated = changed(&again, 700, &ablate).unwrap();
+        assert_eq!(ablated.intervene.len(), 3);
+        let refused = changed(&ablated, 900, &ablate).unwrap_err();
+        assert!(refused.sentence.contains("layers.0.heads.0"), "{refused:?}");
+        let late = changed(&main, 4000, &rate(1e-2)).unwrap_err();
+        assert!(late.sentence.contains("train.steps"), "{late:?}");
+    }
+}

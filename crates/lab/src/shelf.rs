@@ -1,0 +1,292 @@
+//! Runs that are looked at: their records and snapshots, from training or from files.
+
+use std::collections::BTreeMap;
+
+use induct::chain::{Address, Purpose};
+use induct::measure::KL_TRUTH;
+use induct::model::Model;
+use induct::probe::{Draw, History, Moments, Phase, TestSet, columns};
+use induct::run::{Recording, Summary, model_at};
+use induct::strategy::ladder_names;
+use induct::train::{Recipe, no_snapshots};
+use induct_store::{RunFiles, RunFolder};
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Problem;
+use crate::recipes::with_entries;
+use crate::training::Levels;
+
+/// The number by which the page calls a run.
+pub type RunId = u32;
+
+/// All runs that are looked at.
+#[derive(Default)]
+pub struct Shelf(BTreeMap<RunId, Shelved>);
+
+/// A run.
+pub struct Shelved {
+    /// What was trained.
+    pub recipe: Recipe,
+    /// What was recorded so far.
+    pub history: History,
+    /// How well the strategies do.
+    pub levels: Levels,
+    /// Steps and weights, in order.
+    pub snapshots: Vec<(u64, Vec<f32>)>,
+    /// The outcome, once it has ended.
+    pub summary: Option<Summary>,
+    /// Fresh sequences, once they are needed.
+    fresh: Option<TestSet>,
+}
+
+/// A model at a moment: a run, a step and what is changed in it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Moment {
+    /// The run.
+    pub run: RunId,
+    /// The step; the last snapshot that is not later is taken.
+    pub step: u64,
+    /// Interventions, each as its entry in a recipe without the braces.
+    #[serde(default)]
+    pub under: Vec<String>,
+}
+
+/// What a run is, for the page.
+#[derive(Debug, Serialize)]
+pub struct About {
+    recipe: String,
+    name: String,
+    steps: u64,
+    records: Vec<u64>,
+    snapshots: Vec<u64>,
+    ended: bool,
+}
+
+/// The course of a run so far.
+#[derive(Debug, Serialize)]
+pub struct Course {
+    phases: Vec<Phase>,
+    /// The onset of the strategy of the task, if its phase has come.
+    transition: Option<u64>,
+    /// KL(truth ‖ model) at the recorded steps.
+    loss: Vec<f64>,
+    steps: Vec<u64>,
+}
+
+/// A mean with its standard error.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Mean {
+    mean: f64,
+    se: f64,
+}
+
+/// What interventions do to a model's loss at a moment.
+#[derive(Debug, Serialize)]
+pub struct Effect {
+    /// KL(truth ‖ model) as it is.
+    without: Mean,
+    /// With them.
+    with: Mean,
+    /// How much higher it is with them, sequence by sequence.
+    difference: Mean,
+    /// Number of fresh sequences.
+    sequences: u64,
+}
+
+/// The number of fresh sequences that effects are measured on.
+const FRESH: u64 = 512;
+
+impl Shelf {
+    /// Puts a new run there, which has recorded nothing yet.
+    pub fn add(&mut self, id: RunId, recipe: Recipe, levels: Levels) -> Result<(), Problem> {
+        let history = History::new(columns(&recipe)?);
+        let run = Shelved {
+            recipe,
+            history,
+            levels,
+            snapshots: Vec::new(),
+            summary: None,
+            fresh: None,
+        };
+        self.0.insert(id, run);
+        Ok(())
+    }
+
+    /// Puts a run there that shares another one's beginning, up to a step.
+    pub fn fork(&mut self, id: RunId, of: RunId, recipe: Recipe, step: u64) -> Result<(), Problem> {
+        let parent = self.get(of)?;
+        let (mut history, levels) = (parent.history.clone(), parent.levels.clone());
+        let mut snapshots = parent.snapshots.clone();
+        history.retain(|recorded| recorded <= step);
+        snapshots.retain(|(at, _)| *at <= step);
+        self.add(id, recipe, levels)?;
+        let run = self.get_mut(id)?;
+        (run.history, run.snapshots) = (history, snapshots);
+        Ok(())
+    }
+
+    /// Puts a run there whose files are at hand.
+    pub fn open(&mut self, id: RunId, name: &str, files: RunFiles) -> Result<About, Problem> {
+        let folder = RunFolder::of_files(name, files)?;
+        let history = folder.history()?;
+        let steps = folder.snapshot_steps()?.into_iter();
+        let snapshots = steps.map(|step| folder.snapshot(Some(step)));
+        let summary = folder.summary()?;
+        let strategies = summary.iter().flat_map(|summary| &summary.strategies);
+        let levels = strategies.filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)));
+        let run = Shelved {
+            recipe: folder.recipe().clone(),
+            history,
+            levels: levels.collect(),
+            snapshots: snapshots.collect::<Result<_, _>>()?,
+            summary,
+            fresh: None,
+        };
+        let about = run.about();
+        self.0.insert(id, run);
+        Ok(about)
+    }
+
+    /// Takes a run away.
+    pub fn remove(&mut self, id: RunId) {
+        self.0.remove(&id);
+    }
+
+    /// A run.
+    pub fn get(&self, id: RunId) -> Result<&Shelved, Problem> {
+        self.0.get(&id).ok_or_else(|| unknown(id))
+    }
+
+    /// A run, to be changed.
+    pub fn get_mut(&mut self, id: RunId) -> Result<&mut Shelved, Problem> {
+        self.0.get_mut(&id).ok_or_else(|| unknown(id))
+    }
+}
+
+fn unknown(id: RunId) -> Problem {
+    Problem::new(format!("run {id} is not here"))
+}
+
+impl Shelved {
+    /// Adds records, a row of numbers each, and snapshots.
+    pub fn extend(&mut self, rows: &[f64], snapshots: Vec<(u64, Vec<f32>)>) -> Result<(), Problem> {
+        let width = self.history.columns().len().max(1);
+        for row in rows.chunks(width) {
+            self.history.push(row).map_err(Problem::new)?;
+        }
+        let expected = self.recipe.model()?.layout().len();
+        for (step, weights) in snapshots {
+            if weights.len() != expected {
+                let found = weights.len();
+                let sentence = format!("a snapshot has {found} weights, the model {expected}");
+                return Err(Problem::new(sentence));
+            }
+            self.snapshots.push((step, weights));
+        }
+        Ok(())
+    }
+
+    /// What it is.
+    pub fn about(&self) -> About {
+        About {
+            recipe: self.recipe.to_toml(),
+            name: self.recipe.name.clone(),
+            steps: self.recipe.train.steps,
+            records: self.history.steps(),
+            snapshots: self.snapshots.iter().map(|(step, _)| *step).collect(),
+            ended: self.summary.is_some(),
+        }
+    }
+
+    /// Its course so far.
+    pub fn course(&self) -> Course {
+        let (phases, _) = self.history.phases(self.recipe.task.ngram);
+        Course {
+            transition: self.transition().map(|(step, _)| step),
+            phases,
+            loss: self.history.column(&KL_TRUTH).unwrap_or_default(),
+            steps: self.history.steps(),
+        }
+    }
+
+    /// The onset of the phase of the task's own n-gram strategy, and its name, if it has come.
+    pub fn transition(&self) -> Option<(u64, String)> {
+        let ngram = self.recipe.task.ngram;
+        let goal = ladder_names(ngram).pop()?;
+        let (phases, _) = self.history.phases(ngram);
+        let phase = phases.iter().find(|phase| phase.strategy == goal)?;
+        Some((phase.onset, goal))
+    }
+
+    /// The last snapshot that is not later than a step; the first if there is none.
+    pub fn snapshot(&self, step: u64) -> Result<(u64, &[f32]), Problem> {
+        let after = self.snapshots.partition_point(|(at, _)| *at <= step);
+        let found = self.snapshots.get(after.saturating_sub(1));
+        let none = || Problem::new("this run has kept no weights yet");
+        found
+            .map(|(step, weights)| (*step, weights.as_slice()))
+            .ok_or_else(none)
+    }
+
+    /// The model at a step, under the run's own interventions and these.
+    pub fn model(&self, step: u64, under: &[String]) -> Result<Model, Problem> {
+        let recipe = with_entries(&self.recipe, under)?;
+        Ok(model_at(&recipe, &self.history, step, &no_snapshots)?)
+    }
+
+    /// What it has recorded and kept, if it has ended.
+    pub fn recording(&self) -> Option<Recording> {
+        Some(Recording {
+            recipe: self.recipe.clone(),
+            history: self.history.clone(),
+            summary: self.summary.clone()?,
+            snapshots: self.snapshots.clone(),
+        })
+    }
+
+    /// What interventions do to the loss at a step.
+    pub fn effect(&mut self, step: u64, under: &[String]) -> Result<Effect, Problem> {
+        let (as_it_is, changed) = (self.model(step, &[])?, self.model(step, under)?);
+        let fresh = match self.fresh.take() {
+            Some(fresh) => fresh,
+            None => fresh(&self.recipe)?,
+        };
+        let (_, weights) = self.snapshot(step)?;
+        let without = fresh.kl_by_sequence(&as_it_is, weights)?;
+        let with = fresh.kl_by_sequence(&changed, weights)?;
+        self.fresh = Some(fresh);
+        let difference = with
+            .iter()
+            .zip(&without)
+            .map(|(with, without)| with - without);
+        Ok(Effect {
+            difference: mean(difference),
+            without: mean(without.iter().copied()),
+            with: mean(with.iter().copied()),
+            sequences: FRESH,
+        })
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Mean {
+    let estimate = Moments::from_iter(values).estimate();
+    Mean {
+        mean: estimate.mean,
+        se: estimate.se,
+    }
+}
+
+/// Sequences that no run has seen.
+fn fresh(recipe: &Recipe) -> Result<TestSet, Problem> {
+    let draw = Draw {
+        address: Address {
+            purpose: Purpose::Fresh,
+            seed: recipe.seeds.eval,
+            step: 0,
+        },
+        sequences: 0..FRESH,
+        length: recipe.task.length,
+        thorough: 0,
+    };
+    Ok(TestSet::draw(&recipe.prior()?, &draw, &[])?)
+}
