@@ -49,9 +49,10 @@ export class Intervene {
   #places() {
     const told = this.#now.run?.recipe;
     if (!told) return [];
+    const several = told.heads.some((count) => count > 1);
     const heads = told.heads.flatMap((count, layer) => Array.from({ length: count }, (_, head) => told.minimal
       ? { place: `layers.${layer}`, words: `layer ${layer + 1}`, ablate: false }
-      : { place: `layers.${layer}.heads.${head}`, words: count > 1 ? `layer ${layer + 1}, head ${head + 1}` : `layer ${layer + 1}'s head`, ablate: true }));
+      : { place: `layers.${layer}.heads.${head}`, words: several ? `layer ${layer + 1}, head ${head + 1}` : `layer ${layer + 1}'s head`, ablate: true }));
     const mlps = told.mlp ? told.heads.map((_, layer) => ({ place: `layers.${layer}.mlp_out`, words: `layer ${layer + 1}'s MLP`, ablate: true })) : [];
     return [...heads, ...mlps].slice(0, 32);
   }
@@ -126,8 +127,12 @@ export class Intervene {
   }
 }
 
-/** An entry in words. */
+/** An entry in words: "layer 1 silenced", "layer 2, head 3 made to look at the previous symbol". */
 export function inWords(entry) {
   const value = (key) => entry.match(new RegExp(`${key}="([^"]*)"`))?.[1] ?? "";
-  return value("kind") === "ablate" ? `${value("at")} silenced` : `${value("at")} clamped to ${value("pattern")}`;
+  const [, layer, part, head] = value("at").match(/^layers\.(\d+)(\.heads\.(\d+)|\.mlp_out)?$/) ?? [];
+  if (layer === undefined) return entry;
+  const place = `layer ${Number(layer) + 1}` + (part === ".mlp_out" ? "'s MLP" : Number(head) > 0 ? `, head ${Number(head) + 1}` : "");
+  const does = CLAMPS.find(([pattern]) => pattern === value("pattern"))?.[1] ?? value("pattern");
+  return value("kind") === "ablate" ? `${place} silenced` : `${place} made to ${does}`;
 }

@@ -118,7 +118,7 @@ scrubber.follow(heads);
 // ---- Status
 
 const strategies = (phases) => phases.map(({ strategy, onset }) => [
-  element("span", { class: `phase ${strategy}` }, strategy), `from step ${whole(onset)}`,
+  element("span", { class: `phase ${strategy}` }, strategy), ` from step ${whole(onset)}`,
 ]);
 
 function status() {
@@ -372,6 +372,9 @@ const nearest = (run, step) => run.snapshots.reduce((best, at) => (Math.abs(at -
 // ---- The start
 
 addEventListener("unhandledrejection", ({ reason }) => notice(`Something went wrong on this page: ${reason?.message ?? reason}`));
+
+// On a phone, the way from the button to the curves is short.
+if (matchMedia("(max-width: 900px)").matches) document.querySelector("#form details").open = false;
 
 const { answer: catalogue } = await runs.view.ask({ do: "catalogue" });
 numerics = catalogue.numerics;

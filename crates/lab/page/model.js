@@ -17,9 +17,10 @@ export class Model {
     this.#now = now;
     this.#runs = runs;
     const at = () => now.moment;
+    const room = () => Math.max(8, Math.min(SHOWN, Math.floor(the("arcs").clientWidth / CELL)));
     const seen = () => at() && now.tokens.length > 0 && { ...at(), tokens: now.tokens };
     this.#pictures = [
-      new Picture(the("arcs"), runs, () => seen() && { of: "arcs", ...seen(), tokens: now.tokens.slice(-SHOWN) }, { name: "attention" }),
+      new Picture(the("arcs"), runs, () => seen() && !now.run.recipe.minimal && { of: "arcs", ...seen(), tokens: now.tokens.slice(-room()) }, { name: "attention" }),
       new Picture(the("profile"), runs, () => at() && { of: "profile", ...at() }),
       new Picture(the("weights"), runs, () => at() && { of: "weights", ...at() }),
     ];
@@ -40,7 +41,7 @@ export class Model {
     if (shape !== this.#shape) {
       this.#shape = shape;
       const heads = (told?.heads ?? []).flatMap((count, layer) => Array.from({ length: count }, (_, head) => ({ layer, head })));
-      this.#maps = heads.slice(0, MAPS).map(({ layer, head }) => this.#map(layer, head, told.minimal));
+      this.#maps = heads.slice(0, MAPS).map(({ layer, head }) => this.#map(layer, head, told));
       the("maps").replaceChildren(...this.#maps.map((map) => map.figure.closest(".map")));
     }
     for (const map of this.#maps) {
@@ -51,8 +52,9 @@ export class Model {
     }
   }
 
-  #map(layer, head, minimal) {
-    const label = minimal ? `layer ${layer + 1}` : `layer ${layer + 1}, head ${head + 1}`;
+  #map(layer, head, { heads, minimal }) {
+    const several = heads.some((count) => count > 1);
+    const label = several ? `layer ${layer + 1}, head ${head + 1}` : `layer ${layer + 1}`;
     const figure = element("span", { class: "figure" });
     const button = element("button", { type: "button", class: "map", "aria-label": `${label}: change it` }, element("span", { class: "name" }, label), figure);
     button.addEventListener("click", () => this.onHead(layer, head));
@@ -68,5 +70,7 @@ export class Model {
 
 /** The most symbols over which arcs can be told apart. */
 const SHOWN = 48;
+/** The least width of a symbol below arcs, in pixels. */
+const CELL = 14;
 /** The most heads that have a map. */
 const MAPS = 24;

@@ -218,6 +218,14 @@ impl Shelved {
         Some((phase.onset, goal))
     }
 
+    /// Whether any layer has several heads, which then need numbers.
+    pub fn has_several_heads(&self) -> bool {
+        let Ok(model) = self.recipe.model() else {
+            return false;
+        };
+        (0..model.layer_count()).any(|layer| model.heads(layer) > 1)
+    }
+
     /// The last snapshot that is not later than a step; the first if there is none.
     pub fn snapshot(&self, step: u64) -> Result<(u64, &[f32]), Problem> {
         let after = self.snapshots.partition_point(|(at, _)| *at <= step);

@@ -291,6 +291,14 @@ fn no_head(layer: usize, head: usize) -> Problem {
     Problem::new(format!("layer {layer} has no head {head} with a pattern"))
 }
 
+/// A head as the page calls it: people count from 1.
+fn head_in_words(layer: usize, head: usize, several: bool) -> String {
+    match several {
+        true => format!("layer {}, head {}", layer + 1, head + 1),
+        false => format!("layer {}", layer + 1),
+    }
+}
+
 /// A figure of one panel.
 fn alone(description: String, panel: Panel) -> Figure {
     Figure {

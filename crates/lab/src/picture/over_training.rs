@@ -3,7 +3,7 @@
 use induct_figure::{Axis, Figure, Moment, Panel};
 use induct_pictures::panels::{self, RunCurves, Runs};
 
-use super::Group;
+use super::{Group, head_in_words};
 use crate::problem::Problem;
 use crate::shelf::{Shelf, Shelved};
 
@@ -44,6 +44,7 @@ pub fn curves(
     let mut figure = panels::figure(&panels);
     if live {
         let last = all.iter().map(|run| run.recipe.train.steps).max();
+        let several = first.has_several_heads();
         let transition = match all.as_slice() {
             [only] => only.transition(),
             _ => None,
@@ -51,8 +52,11 @@ pub fn curves(
         for (panel, curves) in figure.panels.iter_mut().zip(&panels) {
             if let Panel::Plot(plot) = panel {
                 if let Some((title, label)) = in_words(&curves.title) {
-                    plot.title = title.to_owned();
+                    plot.title = title;
                     plot.y.label = label.to_owned();
+                }
+                for series in &mut plot.series {
+                    series.label = layer_words(&series.label, several);
                 }
                 plot.x = to_the_end(&plot.x, last.unwrap_or(0));
                 plot.moments = transition.iter().map(mark).collect();
@@ -84,15 +88,40 @@ fn mark((step, strategy): &(u64, String)) -> Moment {
 }
 
 /// What a measure is called on the page, where its name would only be a column's: a title and the label of its axis.
-fn in_words(measure: &str) -> Option<(&'static str, &'static str)> {
-    Some(match measure {
+fn in_words(measure: &str) -> Option<(String, &'static str)> {
+    const DISTANCE: &str = "KL(strategy ‖ model), nats";
+    let (title, label) = match measure {
         "kl_truth" => ("Loss", "KL(truth ‖ model), nats"),
-        "kl_strategy" => ("Distance to each strategy", "KL(strategy ‖ model), nats"),
+        "kl_strategy" => ("Distance to each strategy", DISTANCE),
         "previous_token" => ("Looks at the previous symbol", "share of attention"),
         "induction" => (
             "Looks at what followed the same symbol",
             "share of attention",
         ),
-        _ => return None,
-    })
+        "matching_gap" => (
+            "Layer 2 prefers the same symbol",
+            "its score minus that of another one",
+        ),
+        "odd_even" => (
+            "Odd lags stand out",
+            "lags 3, 5, 7, 9 above their even neighbours, relative to the mean weight",
+        ),
+        _ => {
+            let strategy = measure.strip_prefix("kl_")?;
+            return Some((format!("Distance to {strategy}"), DISTANCE));
+        }
+    };
+    Some((title.to_owned(), label))
+}
+
+/// The name of a line: a head is called as on the rest of the page.
+fn layer_words(label: &str, several: bool) -> String {
+    let numbers = label
+        .strip_prefix("layers.")
+        .and_then(|rest| rest.split_once(".heads."));
+    let parsed = numbers.and_then(|(layer, head)| Some((layer.parse().ok()?, head.parse().ok()?)));
+    match parsed {
+        Some((layer, head)) => head_in_words(layer, head, several),
+        None => label.to_owned(),
+    }
 }

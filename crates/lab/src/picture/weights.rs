@@ -4,7 +4,7 @@ use induct::model::Kind;
 use induct::model::circuits::{copying_scores, matching_scores, positional_scores};
 use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Sentence, Series};
 
-use super::alone;
+use super::{alone, head_in_words};
 use crate::problem::Problem;
 use crate::shelf::{Moment, Shelved};
 
@@ -93,18 +93,19 @@ pub fn matrices(run: &Shelved, moment: &Moment) -> Result<Figure, Problem> {
     for (index, scores) in matching.iter().enumerate() {
         let title = match (minimal, matching.len()) {
             (true, _) => "W_k".to_owned(),
-            (false, 1) => "layer 1 looks for".to_owned(),
-            (false, _) => format!("layer 1 looks for, pair {}", index + 1),
+            (false, 1) => "layer 2 looks for".to_owned(),
+            (false, _) => format!("layer 2 looks for, pair {}", index + 1),
         };
         panels.push(matrix(
             title,
-            ["at this symbol", "what came before"],
+            ["at this symbol", "positions that follow"],
             scores,
         ));
     }
     for (layer, heads) in copying_scores(&model, weights).iter().enumerate() {
         for (head, scores) in heads.iter().enumerate() {
-            let title = format!("layers.{layer}.heads.{head} copies");
+            let head = head_in_words(layer, head, run.has_several_heads());
+            let title = format!("{head} copies");
             panels.push(matrix(title, ["symbol attended to", "logit of"], scores));
         }
     }
