@@ -49,6 +49,12 @@ export class Form {
       if (field.type === "range") field.addEventListener("input", () => this.#edited(field));
     }
     the("preset").addEventListener("change", () => this.use({ base: the("preset").value, text: null, sets: [] }));
+    for (const button of document.querySelectorAll("[data-preset]")) {
+      button.addEventListener("click", async () => {
+        this.seeds = Number(button.dataset.seeds ?? 1);
+        if (!(await this.use({ base: button.dataset.preset, text: null, sets: [] }))) this.#train();
+      });
+    }
     the("use-recipe").addEventListener("click", () => this.use({ base: "", text: the("recipe-text").value, sets: [] }, the("recipe-text")));
     the("copy-recipe").addEventListener("click", (event) => copy(the("recipe-text").value, event.target));
     the("copy-command").addEventListener("click", (event) => copy(the("command").textContent, event.target));
@@ -137,6 +143,8 @@ export class Form {
   /** Fills the fields from the recipe. */
   #show() {
     const { told, source } = this.#recipe;
+    const listed = [...the("preset").options].some((option) => option.value === source.base);
+    if (!source.text && !listed) the("preset").append(element("option", { value: source.base }, source.base));
     the("preset").value = source.text ? "" : source.base;
     the("about").textContent = source.text
       ? "A recipe of your own."

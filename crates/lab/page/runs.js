@@ -114,6 +114,7 @@ export class Runs extends EventTarget {
     this.paused = false;
     parent.group.pinned = true;
     if (!parent.ended) parent.status = "stopped";
+    this.dispatchEvent(new Event("resume"));
     const group = this.#add(label);
     const run = new Run(told, group);
     group.runs.push(run);

@@ -7,6 +7,10 @@ use super::{Group, head_in_words};
 use crate::problem::Problem;
 use crate::shelf::{Shelf, Shelved};
 
+/// The share of the axis from which on a phase has room for its name. A name that does not fit would move into the
+/// legend, and back as the phase grows.
+const NAMED: f64 = 0.2;
+
 /// Curves of groups of runs: the picture that `induct plot` draws of them. If runs go on, the axes reach to their end
 /// and the transition is marked, so that nothing moves but the curves.
 pub fn curves(
@@ -58,7 +62,13 @@ pub fn curves(
                 for series in &mut plot.series {
                     series.label = layer_words(&series.label, several);
                 }
-                plot.x = to_the_end(&plot.x, last.unwrap_or(0));
+                let last = last.unwrap_or(0);
+                for region in &mut plot.regions {
+                    if region.to - region.from < NAMED * last as f64 {
+                        region.label = String::new();
+                    }
+                }
+                plot.x = to_the_end(&plot.x, last);
                 plot.moments = transition.iter().map(mark).collect();
             }
         }

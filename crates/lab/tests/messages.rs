@@ -1,0 +1,261 @@
+//! A page's day, asked natively: what a browser test does with clicks, here with messages.
+
+use induct::probe::Instruments;
+use induct::run::Recorder;
+use induct::train::Recipe;
+use induct_lab::Lab;
+use induct_store::RunFiles;
+use serde_json::{Value, json};
+
+/// Asks, and expects an answer.
+fn ask(lab: &mut Lab, request: &Value, attachments: Vec<Vec<u8>>) -> (Value, Vec<Vec<u8>>) {
+    let answer = lab.answer(request.to_string().as_bytes(), attachments);
+    let text: Value = serde_json::from_str(&answer.text).unwrap();
+    assert!(text.get("problem").is_none(), "{request}: {text}");
+    (text["answer"].clone(), answer.attachments)
+}
+
+/// Asks, and expects a refusal: its sentence.
+fn refused(lab: &mut Lab, request: &str) -> String {
+    let answer = lab.answer(request.as_bytes(), Vec::new());
+    let text: Value = serde_json::from_str(&answer.text).unwrap();
+    let sentence = text["problem"]["sentence"].as_str();
+    sentence
+        .unwrap_or_else(|| panic!("{request}: {text}"))
+        .to_owned()
+}
+
+const SMALL: [&str; 6] = [
+    "task.length=12",
+    "train.steps=40",
+    "train.batch=8",
+    "record.every=5",
+    "record.snapshots=5",
+    "record.test_sequences=16",
+];
+
+fn told(lab: &mut Lab, base: &str, sets: &[&str]) -> Value {
+    let sets: Vec<&str> = SMALL.iter().chain(sets).copied().collect();
+    let source = json!({ "base": base, "sets": sets });
+    ask(
+        lab,
+        &json!({ "do": "recipe", "source": source }),
+        Vec::new(),
+    )
+    .0
+}
+
+/// Trains a recipe in one lab and puts it as run 1 on the shelf of another.
+fn train(lab: &mut Lab, toml: &Value) {
+    let mut worker = Lab::default();
+    let (begun, _) = ask(
+        &mut worker,
+        &json!({ "do": "begin", "recipe": toml }),
+        Vec::new(),
+    );
+    let add = json!({ "do": "add", "run": 1, "recipe": toml, "levels": begun["levels"] });
+    ask(lab, &add, Vec::new());
+    loop {
+        let (slice, attached) = ask(
+            &mut worker,
+            &json!({ "do": "advance", "steps": 7 }),
+            Vec::new(),
+        );
+        let extend = json!({ "do": "extend", "run": 1, "snapshots": slice["snapshots"] });
+        let (course, _) = ask(lab, &extend, attached);
+        assert!(course["steps"].as_array().is_some());
+        if !slice["ended"].is_null() {
+            assert_eq!(slice["ended"]["how"], "complete");
+            break;
+        }
+    }
+    let (outcome, _) = ask(
+        &mut worker,
+        &json!({ "do": "outcome", "seconds": 0.0 }),
+        Vec::new(),
+    );
+    ask(
+        lab,
+        &json!({ "do": "end", "run": 1, "outcome": outcome }),
+        Vec::new(),
+    );
+}
+
+#[test]
+fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
+    let mut lab = Lab::default();
+    let toml = told(&mut lab, "main", &[])["toml"].clone();
+    train(&mut lab, &toml);
+    let recipe = Recipe::from_toml(toml.as_str().unwrap(), &[]).unwrap();
+    let instruments = Instruments::new(&recipe).unwrap();
+    let mut whole = Recorder::record(&recipe, instruments.into()).unwrap();
+    let mut take = |what: Value| {
+        let (taken, mut attached) = ask(&mut lab, &what, Vec::new());
+        (
+            taken["name"].as_str().unwrap().to_owned(),
+            attached.remove(0),
+        )
+    };
+    let files = RunFiles::of(&whole).unwrap();
+    for name in ["recipe", "metrics"] {
+        let (name, bytes) = take(json!({ "do": "take", "run": 1, "file": name }));
+        assert_eq!(files.get(&name), Some(bytes.as_slice()), "{name}");
+    }
+    for (step, at) in [(0, 0), (10, 10), (14, 10), (4000, 40)] {
+        let (name, bytes) =
+            take(json!({ "do": "take", "run": 1, "file": "snapshot", "step": step }));
+        assert_eq!(name, format!("step-{at:06}.safetensors"));
+        assert_eq!(
+            files.get(&format!("snapshots/{name}")),
+            Some(bytes.as_slice()),
+            "{name}"
+        );
+    }
+    let (name, archive) = take(json!({ "do": "take", "run": 1, "file": "run" }));
+    assert_eq!(name, "main.tar");
+    let mut unpacked = RunFiles::default();
+    for entry in tar::Archive::new(archive.as_slice()).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().to_string_lossy().into_owned();
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut entry, &mut bytes).unwrap();
+        unpacked.insert(path.strip_prefix("main/").unwrap(), bytes);
+    }
+    let recording = induct_store::RunFolder::of_files("main", unpacked).unwrap();
+    let recording = recording.recording().unwrap().unwrap();
+    whole.summary.threads = recording.summary.threads;
+    assert_eq!(recording, whole);
+}
+
+#[test]
+fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
+    for (base, sets) in [
+        ("main", vec![]),
+        ("minimal", vec![]),
+        ("trigram", vec!["model.heads=2"]),
+        (
+            "five-states",
+            vec!["model.mlp=true", "model.positions=\"absolute\""],
+        ),
+        ("released", vec!["model.layers=1"]),
+    ] {
+        let mut lab = Lab::default();
+        let toml = told(&mut lab, base, &sets)["toml"].clone();
+        train(&mut lab, &toml);
+        let moment = json!({ "run": 1, "step": 40, "tokens": [0, 1, 1, 0, 1] });
+        let subject = |of: &str, more: Value| {
+            let mut subject = moment.clone();
+            subject["of"] = json!(of);
+            let more = more.as_object().unwrap().clone();
+            subject.as_object_mut().unwrap().extend(more);
+            subject
+        };
+        let groups = json!([{ "label": "a run", "runs": [1] }]);
+        let mut subjects = vec![
+            subject("curves", json!({ "groups": groups, "live": true })),
+            subject("curves", json!({ "groups": groups })),
+            subject("map", json!({ "layer": 0, "head": 0 })),
+            subject("map", json!({ "layer": 0, "head": 0, "scores": true })),
+            subject("profile", json!({})),
+            subject("weights", json!({})),
+            subject("chains", json!({ "recipe": toml })),
+        ];
+        if base != "minimal" {
+            subjects.push(subject("arcs", json!({})));
+        }
+        for subject in subjects {
+            let picture = |form: &str| json!({ "do": "picture", "subject": subject, "width": 500, "form": form });
+            let (inline, attached) = ask(&mut lab, &picture("inline"), Vec::new());
+            let svg = inline["svg"].as_str().unwrap();
+            assert!(
+                svg.starts_with("<svg") && attached.is_empty(),
+                "{base}: {subject}"
+            );
+            for (form, begins) in [("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"pane")] {
+                let (_, attached) = ask(&mut lab, &picture(form), Vec::new());
+                assert!(
+                    attached[0].starts_with(begins),
+                    "{base}: {subject} as {form}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_is_talked_to_and_broken_and_mended() {
+    let mut lab = Lab::default();
+    let toml = told(&mut lab, "main", &[])["toml"].clone();
+    train(&mut lab, &toml);
+    let talk = |lab: &mut Lab, under: &[&str]| {
+        let request =
+            json!({ "do": "talk", "run": 1, "step": 40, "under": under, "tokens": [0, 1, 1] });
+        ask(lab, &request, Vec::new()).0["answers"].clone()
+    };
+    let as_it_is = talk(&mut lab, &[]);
+    let names: Vec<&str> = as_it_is
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..4], ["model", "uniform", "unigram", "bigram"]);
+    assert!(names.contains(&"bayes"), "{names:?}");
+    let ablate = "kind=\"ablate\", at=\"layers.1.heads.0\"";
+    let broken = talk(&mut lab, &[ablate]);
+    assert_ne!(broken[0], as_it_is[0]);
+    assert_eq!(broken[1]["probabilities"], as_it_is[1]["probabilities"]);
+    assert_eq!(talk(&mut lab, &[]), as_it_is);
+    let request = json!({ "do": "effect", "run": 1, "step": 40, "under": [ablate] });
+    let (effect, _) = ask(&mut lab, &request, Vec::new());
+    let number = |key: &str| effect[key]["mean"].as_f64().unwrap();
+    let difference = number("with") - number("without");
+    assert!((number("difference") - difference).abs() < 1e-12);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_sentence() {
+    let mut lab = Lab::default();
+    let toml = told(&mut lab, "main", &[])["toml"].clone();
+    train(&mut lab, &toml);
+    for (request, expected) in [
+        ("", "not a request"),
+        ("{\"do\": \"dance\"}", "dance"),
+        (
+            "{\"do\": \"advance\", \"steps\": 1}",
+            "nothing is in training",
+        ),
+        ("{\"do\": \"course\", \"run\": 7}", "run 7 is not here"),
+        (
+            "{\"do\": \"talk\", \"run\": 1, \"step\": 0, \"tokens\": [0, 2]}",
+            "2",
+        ),
+        (
+            "{\"do\": \"talk\", \"run\": 1, \"step\": 0, \"tokens\": []}",
+            "empty",
+        ),
+        (
+            "{\"do\": \"effect\", \"run\": 1, \"step\": 0, \"under\": [\"kind=\\\"ablate\\\", at=\\\"nowhere\\\"\"]}",
+            "nowhere",
+        ),
+        (
+            "{\"do\": \"effect\", \"run\": 1, \"step\": 0, \"under\": [\"}, {\"]}",
+            "",
+        ),
+        (
+            "{\"do\": \"open\", \"run\": 2, \"name\": \"<b>\", \"files\": []}",
+            "<b>",
+        ),
+        ("{\"do\": \"extend\", \"run\": 1, \"snapshots\": []}", ""),
+    ] {
+        if expected.is_empty() {
+            // Whatever it is, it is an answer or a refusal, and no panic.
+            lab.answer(request.as_bytes(), vec![vec![0; 3]]);
+        } else {
+            let sentence = refused(&mut lab, request);
+            assert!(sentence.contains(expected), "{request}: {sentence}");
+        }
+    }
+    // Nothing is lost by any of these.
+    ask(&mut lab, &json!({ "do": "course", "run": 1 }), Vec::new());
+}
