@@ -144,6 +144,14 @@ function status() {
   the("status").textContent = words + others;
   const story = strategies(run.course.phases).flatMap((phase, index) => (index > 0 ? [" → ", ...phase] : phase));
   the("story").replaceChildren(...story);
+  announce(run, words);
+}
+
+/** Tells those who listen what has happened: a new phase, or the end. Not every step. */
+function announce(run, words) {
+  const phases = run.course.phases.map(({ strategy, onset }) => `${strategy} from step ${onset}`).join(", ");
+  const text = run.ended ? `${words} ${phases}` : phases;
+  if (the("announced").textContent !== text) the("announced").textContent = text;
 }
 
 function list() {
