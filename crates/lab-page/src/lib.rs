@@ -1,10 +1,10 @@
 //! Induct's page as one HTML file that needs nothing else: no server, no network, no installation.
 //!
-//! [`assemble`] puts scripts, styles, the font and the engine (a WebAssembly module) into the page. [`with_runs`] puts
-//! files of runs into a page that was assembled before.
+//! [`assemble`] puts scripts, styles, the font and the engine (a WebAssembly module) into the page.
+//! [`with_runs`] puts files of runs into a page that was assembled before.
 //!
-//! Scripts are modules, as they stand in `crates/lab/page`: an import map leads from their names to their texts. What is
-//! binary is compressed and written in letters.
+//! Scripts are modules, as they stand in `crates/lab/page`: an import map leads from their names to their
+//! texts. What is binary is compressed and written in letters.
 
 use std::io::Write;
 
@@ -121,8 +121,8 @@ fn packed(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(written.expect("writing to memory"))
 }
 
-/// The files of a run one after another, each behind a line with its name and length: the first line is that of the run,
-/// with the number of files.
+/// The files of a run one after another, each behind a line with its name and length: the first line is
+/// that of the run, with the number of files.
 fn bundle(run: &Run) -> Vec<u8> {
     let mut bytes = format!("{} {}\n", run.files.len(), one_line(&run.name)).into_bytes();
     for (name, file) in &run.files {

@@ -1,8 +1,9 @@
 //! The functions that a WebAssembly module exports: plain numbers in and out.
 //!
-//! A request is text, and may have attachments. Its sender asks for `room` and writes the text there, asks for room
-//! with `attach` for every attachment, and calls `answer`. The answer is then where `text` and `attached` point, until
-//! the next request. The module imports nothing: it cannot reach a clock, a file or a network.
+//! A request is text, and may have attachments. Its sender asks for `room` and writes the text there, asks
+//! for room with `attach` for every attachment, and calls `answer`. The answer is then where `text` and
+//! `attached` point, until the next request. The module imports nothing: it cannot reach a clock, a file or
+//! a network.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

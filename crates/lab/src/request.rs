@@ -1,5 +1,6 @@
 //! What can be asked, and how it is answered.
 
+use induct::probe::test_sequence;
 use induct::train::Recipe;
 use induct_store::RunFiles;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use crate::problem::Problem;
 use crate::recipes::{self, Change, Source, catalogue, changed};
 use crate::shelf::{Moment, RunId, Shelf};
 use crate::take::Take;
-use crate::talk::{Strategies, sequence};
+use crate::talk::Strategies;
 use crate::training::{Levels, Training};
 
 /// What a page asks.
@@ -197,7 +198,7 @@ impl Lab {
                 change,
             } => alone(json!(changed(&read(&recipe)?, step, &change)?.to_toml())),
             Request::Sequence { recipe, number } => {
-                alone(json!(sequence(&read(&recipe)?, number)?))
+                alone(json!(test_sequence(&read(&recipe)?, number)?))
             }
             Request::Begin { recipe } => {
                 // The old run's memory is free before the new one takes its own.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use induct::chain::{Address, Purpose};
 use induct::measure::KL_TRUTH;
 use induct::model::Model;
-use induct::probe::{Draw, History, Moments, Phase, TestSet, columns};
+use induct::probe::{History, Moments, Phase, TestSet, columns, fresh};
 use induct::run::{Recording, Summary, model_at};
 use induct::strategy::ladder_names;
 use induct::train::{Recipe, no_snapshots};
@@ -257,7 +256,7 @@ impl Shelved {
         let (as_it_is, changed) = (self.model(step, &[])?, self.model(step, under)?);
         let fresh = match self.fresh.take() {
             Some(fresh) => fresh,
-            None => fresh(&self.recipe)?,
+            None => fresh(&self.recipe, FRESH)?,
         };
         let (_, weights) = self.snapshot(step)?;
         let without = fresh.kl_by_sequence(&as_it_is, weights)?;
@@ -282,19 +281,4 @@ fn mean(values: impl Iterator<Item = f64>) -> Mean {
         mean: estimate.mean,
         se: estimate.se,
     }
-}
-
-/// Sequences that no run has seen.
-fn fresh(recipe: &Recipe) -> Result<TestSet, Problem> {
-    let draw = Draw {
-        address: Address {
-            purpose: Purpose::Fresh,
-            seed: recipe.seeds.eval,
-            step: 0,
-        },
-        sequences: 0..FRESH,
-        length: recipe.task.length,
-        thorough: 0,
-    };
-    Ok(TestSet::draw(&recipe.prior()?, &draw, &[])?)
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use induct::chain::{Address, Purpose, Sampler};
 use induct::strategy::{self, Strategy};
-use induct::train::Recipe;
 use serde::Serialize;
 
 use crate::problem::Problem;
@@ -74,18 +72,4 @@ impl Strategies {
 fn kl(p: &[f64], q: &[f64]) -> f64 {
     let terms = p.iter().zip(q).filter(|(p, _)| **p > 0.0);
     terms.map(|(p, q)| p * (p / q).ln()).sum()
-}
-
-/// A sequence of the task's own test set, without the symbol that follows it.
-pub fn sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, Problem> {
-    let prior = recipe.prior()?;
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: recipe.seeds.eval,
-        step: 0,
-    };
-    let mut tokens = vec![0; recipe.task.length + 1];
-    Sampler::new(&prior).sequence(&prior, address, number, &mut tokens)?;
-    tokens.truncate(recipe.task.length);
-    Ok(tokens)
 }

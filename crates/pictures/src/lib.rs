@@ -1,4 +1,5 @@
-//! Pictures of runs and models: what the crate [`induct_figure`] draws of what the library [`induct`] computes.
+//! Pictures of runs and models: what the crate [`induct_figure`] draws of what the library [`induct`]
+//! computes.
 //!
 //! - [`panels`]: curves of one run, or of several overlaid, for any measure that they recorded
 //! - [`curves`]: every seed's own curve and their median, which is what panels are made of

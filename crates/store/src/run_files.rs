@@ -12,8 +12,9 @@ use crate::metrics;
 use crate::run_folder::{Stamp, summary_file};
 use crate::tensors;
 
-/// The files of a run by their names within its folder, such as `metrics.csv`. They are byte for byte those that
-/// [`RunWriter`](crate::RunWriter) writes, and [`RunFolder::of_files`](crate::RunFolder::of_files) reads them.
+/// The files of a run by their names within its folder, such as `metrics.csv`. They are byte for byte those
+/// that [`RunWriter`](crate::RunWriter) writes, and [`RunFolder::of_files`](crate::RunFolder::of_files)
+/// reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFiles(BTreeMap<String, Vec<u8>>);
 

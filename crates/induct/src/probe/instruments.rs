@@ -9,7 +9,7 @@ use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
-use crate::chain::{Address, Purpose, TaskPrior};
+use crate::chain::{Address, Purpose, Sampler, TaskPrior};
 use crate::invalid::Invalid;
 use crate::lanes::{LANES, Lane};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
@@ -85,6 +85,48 @@ pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     test_set(recipe, &prior, 0, length, (strategies, Positions::All))
 }
 
+/// A sequence of that test set, without the symbol that follows it, drawn on its own.
+///
+/// # Errors
+///
+/// If the recipe has no prior to draw from.
+pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError> {
+    let prior = recipe.prior()?;
+    let mut tokens = vec![0; recipe.task.length + 1];
+    let mut sampler = Sampler::new(&prior);
+    sampler.sequence(&prior, test_address(recipe, 0), number, &mut tokens)?;
+    tokens.truncate(recipe.task.length);
+    Ok(tokens)
+}
+
+/// Sequences of the recipe's own prior that no run is trained or measured on, with the truth's predictions.
+///
+/// # Errors
+///
+/// If the recipe has no prior to draw from.
+pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed: recipe.seeds.eval,
+        step: 0,
+    };
+    let draw = Draw {
+        address,
+        sequences: 0..sequences,
+        length: recipe.task.length,
+        thorough: 0,
+    };
+    TestSet::draw(&recipe.prior()?, &draw, &[])
+}
+
+fn test_address(recipe: &Recipe, number: u64) -> Address {
+    Address {
+        purpose: Purpose::Test,
+        seed: recipe.seeds.eval,
+        step: number,
+    }
+}
+
 /// Test set `number` of a recipe. Only the first one is measured at all positions.
 fn test_set(
     recipe: &Recipe,
@@ -93,13 +135,8 @@ fn test_set(
     length: usize,
     (strategies, positions): (Vec<Arc<dyn Strategy>>, Positions),
 ) -> Result<TestSet, ProbeError> {
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: recipe.seeds.eval,
-        step: number,
-    };
     let draw = Draw {
-        address,
+        address: test_address(recipe, number),
         sequences: 0..recipe.record.test_sequences as u64,
         length,
         thorough: if number == 0 { THOROUGH_SEQUENCES } else { 0 },

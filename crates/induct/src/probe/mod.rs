@@ -18,7 +18,8 @@ pub use estimate::{Estimate, Moments, median};
 pub use heads::head_scores;
 pub use history::{BadRow, History};
 pub use instruments::{
-    EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, in_distribution,
+    EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, fresh, in_distribution,
+    test_sequence,
 };
 pub use overlap::{movement_overlap, overlap};
 pub(crate) use phases::SHORTEST_PHASE;

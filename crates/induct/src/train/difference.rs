@@ -45,8 +45,8 @@ impl Recipe {
 }
 
 impl Recipe {
-    /// The overrides, each `key.path=value`, that turn `base` into this recipe, ordered by key; `None` if overrides
-    /// cannot do that, because `base` sets a key that this recipe leaves unset.
+    /// The overrides, each `key.path=value`, that turn `base` into this recipe, ordered by key; `None` if
+    /// overrides cannot do that, because `base` sets a key that this recipe leaves unset.
     ///
     /// ```
     /// use induct::train::Recipe;
@@ -65,8 +65,8 @@ impl Recipe {
     }
 }
 
-/// Adds the overrides that turn a value at `path` into another. A list is replaced whole, and so is a table of another
-/// kind, whose keys are others.
+/// Adds the overrides that turn a value at `path` into another. A list is replaced whole, and so is a table
+/// of another kind, whose keys are others.
 fn overriding(path: &str, old: &Value, new: &Value, overrides: &mut Vec<String>) -> Option<()> {
     let kind = |value: &Value| value.get("kind").cloned();
     match (old, new) {

@@ -7,12 +7,12 @@ use super::{Group, head_in_words};
 use crate::problem::Problem;
 use crate::shelf::{Shelf, Shelved};
 
-/// The share of the axis from which on a phase has room for its name. A name that does not fit would move into the
-/// legend, and back as the phase grows.
+/// The share of the axis from which on a phase has room for its name. A name that does not fit would move
+/// into the legend, and back as the phase grows.
 const NAMED: f64 = 0.2;
 
-/// Curves of groups of runs: the picture that `induct plot` draws of them. If runs go on, the axes reach to their end
-/// and the transition is marked, so that nothing moves but the curves.
+/// Curves of groups of runs: the picture that `induct plot` draws of them. If runs go on, the axes reach to
+/// their end and the transition is marked, so that nothing moves but the curves.
 pub fn curves(
     shelf: &Shelf,
     groups: &[Group],
@@ -97,7 +97,8 @@ fn mark((step, strategy): &(u64, String)) -> Moment {
     }
 }
 
-/// What a measure is called on the page, where its name would only be a column's: a title and the label of its axis.
+/// What a measure is called on the page, where its name would only be a column's: a title and the label of
+/// its axis.
 fn in_words(measure: &str) -> Option<(String, &'static str)> {
     const DISTANCE: &str = "KL(strategy ‖ model), nats";
     let (title, label) = match measure {

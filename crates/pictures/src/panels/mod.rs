@@ -53,8 +53,8 @@ pub struct Curves {
 const MOST: usize = 24;
 
 /// The panels for the measures that were asked for. Runs of one recipe have one panel per measure, with its
-/// columns as lines; otherwise every column has a panel, with the recipes as lines. `levels` are the losses of
-/// strategies, by name, if all runs share a task.
+/// columns as lines; otherwise every column has a panel, with the recipes as lines. `levels` are the losses
+/// of strategies, by name, if all runs share a task.
 ///
 /// # Errors
 ///

@@ -1,9 +1,8 @@
 //! The worth of every part at some steps.
 
 use indicatif::ProgressBar;
-use induct::chain::{Address, Purpose};
 use induct::model::{Instead, Reader, Site, Source};
-use induct::probe::{Draw, Estimate, TestSet, Whole};
+use induct::probe::{Estimate, Whole, fresh};
 use induct::train::Recipe;
 
 use crate::commands::note;
@@ -89,7 +88,7 @@ pub fn measure(
     steps: &[Option<u64>],
     models: &mut StoredModels,
 ) -> Result<Measured, Failure> {
-    let set = draw(asked)?;
+    let set = fresh(asked.recipe, asked.sequences)?;
     let mut measured = Measured {
         steps: Vec::new(),
         whole: Vec::new(),
@@ -121,22 +120,6 @@ pub fn measure(
     }
     progress.finish_and_clear();
     Ok(measured)
-}
-
-/// Fresh sequences, with the truth's predictions.
-fn draw(asked: &Asked) -> Result<TestSet, Failure> {
-    let recipe = asked.recipe;
-    let draw = Draw {
-        address: Address {
-            purpose: Purpose::Fresh,
-            seed: recipe.seeds.eval,
-            step: 0,
-        },
-        sequences: 0..asked.sequences,
-        length: recipe.task.length,
-        thorough: 0,
-    };
-    Ok(TestSet::draw(&recipe.prior()?, &draw, &[])?)
 }
 
 fn parts(sites: &[Site]) -> Result<Vec<Part>, Failure> {

@@ -1,7 +1,6 @@
 //! The sequences of a run's own test set, one at a time.
 
-use induct::chain::{Address, Purpose};
-use induct::probe::{Draw, TestSet};
+use induct::probe;
 use induct::train::Recipe;
 
 use crate::failure::Failure;
@@ -15,27 +14,7 @@ pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, Failure> {
             count.saturating_sub(1)
         )));
     }
-    let mut tokens = drawn(recipe, number)?
-        .sequences()
-        .next()
-        .unwrap_or_default();
-    tokens.truncate(recipe.task.length);
-    Ok(tokens)
-}
-
-/// A test set of this sequence only. The other sequences, and what strategies say about them, are not needed.
-fn drawn(recipe: &Recipe, number: u64) -> Result<TestSet, Failure> {
-    let draw = Draw {
-        address: Address {
-            purpose: Purpose::Test,
-            seed: recipe.seeds.eval,
-            step: 0,
-        },
-        sequences: number..number + 1,
-        length: recipe.task.length,
-        thorough: 0,
-    };
-    Ok(TestSet::draw(&recipe.prior()?, &draw, &[])?)
+    Ok(probe::test_sequence(recipe, number)?)
 }
 
 #[cfg(test)]
