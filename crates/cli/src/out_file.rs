@@ -24,6 +24,8 @@ pub enum Format {
     Png,
     /// Arrays for NumPy.
     Npz,
+    /// A page.
+    Html,
 }
 
 impl OutFile {
@@ -42,6 +44,11 @@ impl OutFile {
         Self::with_ending(text, &formats)
     }
 
+    /// Reads the name of a page's file. For `value_parser`.
+    pub fn page(text: &str) -> Result<Self, String> {
+        Self::with_ending(text, &[("html", Format::Html)])
+    }
+
     fn with_ending(text: &str, formats: &[(&str, Format)]) -> Result<Self, String> {
         let path = PathBuf::from(text);
         let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
@@ -53,7 +60,8 @@ impl OutFile {
             None => {
                 let names: Vec<String> =
                     formats.iter().map(|(name, _)| format!(".{name}")).collect();
-                Err(format!("a file that ends in one of {}", names.join(", ")))
+                let one_of = if names.len() == 1 { "" } else { "one of " };
+                Err(format!("a file that ends in {one_of}{}", names.join(", ")))
             }
         }
     }
@@ -118,6 +126,8 @@ mod tests {
             assert_eq!(refused, "a file that ends in one of .svg, .png", "{text}");
         }
         assert!(OutFile::picture_or_arrays("b.npz").is_ok());
+        let refused = OutFile::page("b.svg").unwrap_err();
+        assert_eq!(refused, "a file that ends in .html");
     }
 
     #[test]
