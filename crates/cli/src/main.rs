@@ -1,5 +1,6 @@
 //! The command line of Induct: parse, call, print.
 
+mod browser;
 mod chapter_folder;
 mod chart;
 mod commands;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    ablate, attention, bench, compare, eval, plot, predict, presets, reproduce, sample, show,
+    ablate, attention, bench, compare, eval, lab, plot, predict, presets, reproduce, sample, show,
     sweep, theory, train,
 };
 use failure::Failure;
@@ -50,6 +51,7 @@ enum Command {
     Show(show::Arguments),
     Plot(plot::Arguments),
     Compare(compare::Arguments),
+    Lab(lab::Arguments),
     Predict(predict::Arguments),
     Attention(attention::Arguments),
     Ablate(ablate::Arguments),
@@ -82,6 +84,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Show(arguments) => show::run(arguments),
         Command::Plot(arguments) => plot::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Lab(arguments) => lab::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
         Command::Attention(arguments) => attention::run(arguments),
         Command::Ablate(arguments) => ablate::run(arguments),

@@ -1,6 +1,7 @@
 //! The file that `--out` names: its ending says what to write.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use induct_figure::Figure;
@@ -23,6 +24,8 @@ pub enum Format {
     Png,
     /// Arrays for NumPy.
     Npz,
+    /// A page.
+    Html,
 }
 
 impl OutFile {
@@ -41,6 +44,11 @@ impl OutFile {
         Self::with_ending(text, &formats)
     }
 
+    /// Reads the name of a page's file. For `value_parser`.
+    pub fn page(text: &str) -> Result<Self, String> {
+        Self::with_ending(text, &[("html", Format::Html)])
+    }
+
     fn with_ending(text: &str, formats: &[(&str, Format)]) -> Result<Self, String> {
         let path = PathBuf::from(text);
         let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
@@ -52,7 +60,8 @@ impl OutFile {
             None => {
                 let names: Vec<String> =
                     formats.iter().map(|(name, _)| format!(".{name}")).collect();
-                Err(format!("a file that ends in one of {}", names.join(", ")))
+                let one_of = if names.len() == 1 { "" } else { "one of " };
+                Err(format!("a file that ends in {one_of}{}", names.join(", ")))
             }
         }
     }
@@ -75,12 +84,32 @@ impl OutFile {
         }
     }
 
-    /// Writes the file, in place of any earlier one.
+    /// Writes the file, in place of any earlier one, which stays until the new one is whole.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        fs::write(&self.path, bytes).map_err(|error| {
+        write_whole(&self.path, bytes).map_err(|error| {
             Failure::failed(format!("cannot write {}: {error}", self.path.display()))
         })
     }
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A link stays one: the file that it leads to is written.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&path) {
+        // Nothing can take the place of a pipe or a device.
+        Ok(about) if !about.is_file() => return fs::write(&path, bytes),
+        // A file that must not be written must not be replaced either.
+        Ok(_) => drop(OpenOptions::new().append(true).open(&path)?),
+        Err(_) => {}
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let part = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, &path));
+    if written.is_err() {
+        // What is half-written is of no use; that it cannot be removed matters less than the first error.
+        let _ = fs::remove_file(&part);
+    }
+    written
 }
 
 #[cfg(test)]
@@ -97,5 +126,21 @@ mod tests {
             assert_eq!(refused, "a file that ends in one of .svg, .png", "{text}");
         }
         assert!(OutFile::picture_or_arrays("b.npz").is_ok());
+        let refused = OutFile::page("b.svg").unwrap_err();
+        assert_eq!(refused, "a file that ends in .html");
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_nothing_else_is_left() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("b.html");
+        for text in ["a longer text", "short"] {
+            write_whole(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        // A folder cannot be written.
+        assert!(write_whole(folder.path(), b"text").is_err());
+        assert!(write_whole(&folder.path().join("absent/b.html"), b"text").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

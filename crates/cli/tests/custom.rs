@@ -2,6 +2,7 @@
 
 mod program;
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use induct::train::Recipe;
 use induct_store::{Begun, How, RunWriter, StoreError};
 use tempfile::TempDir;
 
-use program::{SMALL, fail, json, succeed};
+use program::{SMALL, fail, induct, json, succeed, text};
 
 /// Chains that like to stay where they are.
 #[derive(Debug)]
@@ -80,6 +81,9 @@ impl Sink for Until {
     }
 }
 
+/// A page with a place for runs, and nothing else.
+const PAGE: &str = "<!--runs--><!--end of runs-->";
+
 /// What such a program does: trains for `steps` of the recipe's 30 steps.
 fn train(path: &Path, steps: u64) {
     let mut recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
@@ -115,6 +119,19 @@ fn a_run_of_another_program_can_be_shown() {
         // How well it does is known only to those who have it.
         assert_eq!(again["kl_truth"].is_number(), name == "ended", "{again}");
         assert!(shown["final"]["kl_again"].is_number());
+        // A browser has no part of another program either, and the user is told.
+        let (page, out) = (
+            folder.path().join("lab.html"),
+            folder.path().join("out.html"),
+        );
+        fs::write(&page, PAGE).unwrap();
+        let lab = ["lab", run, "--page", page.to_str().unwrap(), "--out"];
+        let lab = induct(&[&lab[..], &[out.to_str().unwrap()]].concat());
+        assert!(lab.status.success());
+        let notes = text(&lab.stderr);
+        for part in ["cannot compute anew", "task.prior.name = \"sticky\""] {
+            assert!(notes.contains(part), "{notes}");
+        }
     }
     let stopped = folder.path().join("stopped");
     let shown = succeed(&["show", stopped.to_str().unwrap()]);

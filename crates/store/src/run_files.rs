@@ -7,7 +7,7 @@ use induct::probe::History;
 use induct::run::Recording;
 use induct::train::Recipe;
 
-use crate::layout::{METRICS, RECIPE, SUMMARY, snapshot_name};
+use crate::layout::{METRICS, RECIPE, SNAPSHOTS, SUMMARY, snapshot_name, snapshot_step};
 use crate::metrics;
 use crate::run_folder::{Stamp, summary_file};
 use crate::tensors;
@@ -64,6 +64,13 @@ impl RunFiles {
     /// Adds a file; a name is relative to the folder, with `/` between its parts.
     pub fn insert(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
         self.0.insert(name.into(), bytes);
+    }
+
+    /// Keeps only the snapshots at these steps, in increasing order, and all other files.
+    pub fn keep_snapshots(&mut self, steps: &[u64]) {
+        let step = |name: &str| snapshot_step(name.strip_prefix(SNAPSHOTS)?.strip_prefix('/')?);
+        self.0
+            .retain(|name, _| step(name).is_none_or(|step| steps.binary_search(&step).is_ok()));
     }
 
     /// The bytes of a file.

@@ -196,17 +196,19 @@ impl RunFolder {
     /// The files that show what became of the run: recipe, records, outcome and snapshots, without the state that
     /// training resumes from.
     pub fn files(&self) -> Result<RunFiles, StoreError> {
-        let steps = self.snapshot_steps()?;
-        let snapshots = steps.into_iter().map(layout::snapshot_name);
         let mut files = RunFiles::default();
-        for name in [RECIPE, METRICS, SUMMARY]
-            .map(String::from)
-            .into_iter()
-            .chain(snapshots)
-        {
+        let mut take = |name: String| -> Result<(), StoreError> {
             if let Some(bytes) = self.read(&name)? {
                 files.insert(name, bytes);
             }
+            Ok(())
+        };
+        // The run may end meanwhile. Whatever its summary promises is there before it, so it is read first.
+        for name in [RECIPE, SUMMARY, METRICS] {
+            take(name.to_owned())?;
+        }
+        for step in self.snapshot_steps()? {
+            take(layout::snapshot_name(step))?;
         }
         Ok(files)
     }

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod compare;
 mod engines;
 pub mod eval;
+pub mod lab;
 pub mod numbers;
 pub mod plot;
 pub mod predict;

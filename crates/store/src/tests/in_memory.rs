@@ -50,3 +50,18 @@ fn damaged_or_missing_files_in_memory_are_refused_by_name() {
         assert!(refused(damaged).contains(name), "{name}");
     }
 }
+
+#[test]
+fn snapshots_can_be_left_out_and_the_others_are_still_read() {
+    let folder = tempfile::tempdir().unwrap();
+    complete(folder.path(), &recipe(&[]), How::New).unwrap();
+    let whole = RunFolder::open(folder.path()).unwrap();
+    assert_eq!(whole.snapshot_steps().unwrap(), [0, 8, 12]);
+    let mut files = whole.files().unwrap();
+    files.keep_snapshots(&[0, 12]);
+    assert_eq!(files.iter().count(), 5);
+    let some = RunFolder::of_files("some", files).unwrap();
+    assert_eq!(some.snapshot_steps().unwrap(), [0, 12]);
+    assert_eq!(some.history().unwrap(), whole.history().unwrap());
+    assert_eq!(some.snapshot(None).unwrap(), whole.snapshot(None).unwrap());
+}

@@ -94,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
         match out.format() {
             Format::Npz => out.write(&looked.npz()?)?,
-            Format::Svg | Format::Png => {
+            _ => {
                 let (figure, width) = figure(&looked.seen);
                 out.write_figure(&figure, width)?;
             }

@@ -1,0 +1,114 @@
+//! The page that runs are put into.
+
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use induct_lab_page::{PageError, with_runs};
+
+use crate::failure::Failure;
+
+/// What `./lab` calls it.
+const NAME: &str = "lab.html";
+
+/// How to come by one.
+const HOW: &str = "`./lab` in a clone of Induct makes one, and --page FILE says where it is";
+
+/// A page with a place for runs.
+pub struct BasePage {
+    path: PathBuf,
+    text: String,
+}
+
+impl BasePage {
+    /// The page at a path; without one, that at the first place where it may be.
+    pub fn find(given: Option<&Path>) -> Result<Self, Failure> {
+        if let Some(path) = given {
+            return Self::read(path);
+        }
+        let places = places();
+        match places.iter().find(|place| place.is_file()) {
+            Some(path) => Self::read(path),
+            None => {
+                let places: Vec<String> = places
+                    .iter()
+                    .map(|place| place.display().to_string())
+                    .collect();
+                Err(Failure::mistake(format!(
+                    "there is no page to put runs into (looked for {}): {HOW}",
+                    places.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => refused(path, "it is not text"),
+            ErrorKind::NotFound => Failure::mistake(format!(
+                "--page {}: there is no such file; {HOW}",
+                path.display()
+            )),
+            _ => Failure::mistake(format!("cannot read {}: {error}", path.display())),
+        })?;
+        let page = Self {
+            path: path.to_owned(),
+            text,
+        };
+        match with_runs(&page.text, &[]) {
+            Ok(_) => Ok(page),
+            Err(error) => Err(page.refused(&error)),
+        }
+    }
+
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The failure to put runs into it.
+    pub fn refused(&self, error: &PageError) -> Failure {
+        refused(&self.path, &error.to_string())
+    }
+
+    /// Refuses to write over this page, or over another one without runs: making it anew takes a build.
+    pub fn check_stays(&self, out: &Path) -> Result<(), Failure> {
+        let same = match (self.path.canonicalize(), out.canonicalize()) {
+            (Ok(page), Ok(out)) => page == out,
+            _ => false,
+        };
+        let base = |text: &str| with_runs(text, &[]).as_deref() == Ok(text);
+        if same || fs::read_to_string(out).is_ok_and(|text| base(&text)) {
+            let what = match same {
+                true => "the page that runs are put into",
+                false => "a page without runs, as `./lab` makes it",
+            };
+            return Err(Failure::mistake(format!(
+                "{} is {what}, and stays as it is: give another --out",
+                out.display()
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn refused(path: &Path, why: &str) -> Failure {
+    Failure::mistake(format!(
+        "{} is not a page that runs can be put into ({why}): {HOW}",
+        path.display()
+    ))
+}
+
+/// Where the page may be: in this folder, beside this program, and at the root of the clone whose `target` folder
+/// this program is in.
+fn places() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from(NAME)];
+    if let Ok(program) = env::current_exe() {
+        places.extend(program.parent().map(|folder| folder.join(NAME)));
+        let target = program.ancestors().find(|above| above.ends_with("target"));
+        let clone = target.and_then(Path::parent);
+        places.extend(clone.map(|clone| clone.join(NAME)));
+    }
+    places
+}

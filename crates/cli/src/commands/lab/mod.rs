@@ -1,0 +1,144 @@
+//! `induct lab`: runs in a page, to look at in a browser.
+
+mod base_page;
+mod carried;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use induct_lab_page::with_runs;
+use serde_json::{Value, json};
+
+use super::{note, numbers, print, print_json};
+use crate::browser;
+use crate::failure::Failure;
+use crate::out_file::OutFile;
+use crate::recorded::Recorded;
+use crate::words::count;
+use base_page::BasePage;
+use carried::Carried;
+
+/// Write a page for the browser with runs inside: go through their training, talk to the model, change it
+#[derive(Args)]
+pub struct Arguments {
+    /// Folders of runs, of sweeps, or of several runs
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The file to write (.html). Without it: lab-NAME.html in this folder, with the name of RUN's folder;
+    /// lab-runs.html for more than one RUN
+    #[arg(long, value_name = "FILE", value_parser = OutFile::page)]
+    out: Option<OutFile>,
+    /// The page to put them into, which stays as it is: `./lab` in a clone of Induct makes it. Without it: lab.html
+    /// in this folder, beside this program, or in the clone that this program was built in
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Keep at most N snapshots of each run, evenly spread, the last one always. Without it: 200, or as many as
+    /// fit into 8 MB
+    #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1_000_000))]
+    snapshots: Option<u64>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Print {"page", "bytes", "runs": [{"run", "snapshots", "left_out"}, …]}
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let base = BasePage::find(arguments.page.as_deref())?;
+    let out = match &arguments.out {
+        Some(out) => out.clone(),
+        None => default_out(&arguments.runs),
+    };
+    base.check_stays(out.path())?;
+    let carried = gather(arguments)?;
+    say_what_is_left_out(&carried);
+    let (names, runs): (Vec<Value>, Vec<_>) = carried
+        .into_iter()
+        .map(|carried| (carried.in_json(), carried.run))
+        .unzip();
+    let page = with_runs(base.text(), &runs).map_err(|error| base.refused(&error))?;
+    out.write(page.as_bytes())?;
+    let path = out.path().display();
+    match arguments.json {
+        true => print_json(&json!({
+            "page": path.to_string(),
+            "bytes": page.len(),
+            "runs": names,
+        }))?,
+        false => print(&format!(
+            "{path} is written: {}, {:.1} MB\n",
+            count(runs.len(), "run"),
+            page.len() as f64 / 1e6
+        ))?,
+    }
+    if arguments.open {
+        open(out.path());
+    }
+    Ok(())
+}
+
+/// The runs that were asked for. One that was named must be sound; one in a folder of others is left out with a
+/// note if it is not.
+fn gather(arguments: &Arguments) -> Result<Vec<Carried>, Failure> {
+    let mut all = Vec::new();
+    for path in &arguments.runs {
+        let mut last_why = None;
+        let before = all.len();
+        for run in Recorded::find(path)? {
+            match Carried::new(&run, arguments.snapshots) {
+                Ok(carried) => all.push(carried),
+                Err(why) if run.folder.path() == path => return Err(why),
+                Err(why) => {
+                    note(&format!("left out: {why}"));
+                    last_why = Some(why);
+                }
+            }
+        }
+        if let Some(why) = last_why
+            && all.len() == before
+        {
+            return Err(why.while_at(&format!("{} holds no sound run", path.display())));
+        }
+    }
+    Ok(all)
+}
+
+fn say_what_is_left_out(carried: &[Carried]) {
+    let left_out: usize = carried.iter().map(|run| run.left_out).sum();
+    if left_out > 0 {
+        let all = |run: &Carried| run.snapshots + run.left_out;
+        let together: usize = carried.iter().map(all).sum();
+        let most = carried.iter().map(all).max().unwrap_or_default();
+        note(&format!(
+            "left out: {left_out} of {together} snapshots, so that those inside are evenly spread; --snapshots {most} \
+             keeps all"
+        ));
+    }
+}
+
+/// Where the page goes if nobody says so: never to lab.html, which is the page without runs.
+fn default_out(runs: &[PathBuf]) -> OutFile {
+    let name = match runs {
+        // `induct lab .` is called after the folder that it is in.
+        [run] => run.file_name().map(ToOwned::to_owned).or_else(|| {
+            let whole = run.canonicalize().ok()?;
+            Some(whole.file_name()?.to_owned())
+        }),
+        _ => None,
+    };
+    let name = name.map_or("runs".into(), |name| name.to_string_lossy().into_owned());
+    OutFile::page(&format!("lab-{name}.html")).expect("its ending is right")
+}
+
+fn open(page: &Path) {
+    let whole = page.canonicalize().unwrap_or_else(|_| page.to_owned());
+    if !browser::open(&whole) {
+        note(&format!(
+            "none of {} opens it: open {} in a browser",
+            browser::OPENERS.join(", "),
+            whole.display()
+        ));
+    }
+}
