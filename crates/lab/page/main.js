@@ -187,7 +187,7 @@ function notice(sentence) {
 /** A few sequences of the task, in colours. */
 async function samples() {
   const { toml } = recipe.told;
-  const drawn = await Promise.all([0, 1, 2, 3, 4].map((number) => runs.view.ask({ do: "sequence", recipe: toml, number })));
+  const drawn = await Promise.all([0, 1, 2, 3, 4].map((number) => runs.view.ask({ do: "sequence", recipe: toml, number }))).catch(() => []);
   if (toml !== recipe.told.toml) return;
   the("samples").replaceChildren(...drawn.map(({ answer }) => element("div", {}, ...answer.slice(0, 32).map((symbol) => element("i", { class: `s${symbol % 6}` })))));
 }
@@ -228,6 +228,7 @@ intervene.onBranch = async (label, change) => {
 take.onProblem = notice;
 take.onOpen = (group) => {
   now.look(group.runs[0]);
+  fitting();
 };
 runs.addEventListener("problem", ({ detail }) => notice(detail));
 runs.addEventListener("rate", ({ detail }) => form.learned(detail));
@@ -243,7 +244,7 @@ let listed = 0;
 runs.addEventListener("records", ({ detail: run }) => {
   curves.redraw();
   if (run === now.run) {
-    if (now.tokens.length === 0 || wrong(now.tokens)) talk.another(0);
+    fitting();
     now.grow();
     heads.redraw();
   }
@@ -264,6 +265,11 @@ const wrong = (tokens) => {
   const values = now.run?.recipe.values;
   return values && (tokens.some((symbol) => symbol >= Number(values["task.states"])) || tokens.length > Number(values["task.length"]));
 };
+
+/** Takes a sequence that the model can read, unless there is one. */
+function fitting() {
+  if (now.tokens.length === 0 || wrong(now.tokens)) talk.another(0);
+}
 
 // ---- The address is the state
 

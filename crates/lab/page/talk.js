@@ -34,9 +34,15 @@ export class Talk {
   async another(number) {
     const run = this.#now.run;
     if (!run) return;
-    const { answer } = await this.#runs.view.ask({ do: "sequence", recipe: run.recipe.toml, number });
-    // A short one can be read, and is as good.
-    this.#now.say(answer.slice(0, 40));
+    try {
+      const { answer } = await this.#runs.view.ask({ do: "sequence", recipe: run.recipe.toml, number });
+      // A short one can be read, and is as good.
+      this.#now.say(answer.slice(0, 40));
+    } catch (error) {
+      // Chains of another program's prior cannot be drawn here; symbols can still be typed.
+      if (error instanceof Problem) say(the("talk-problem"), error.message);
+      else if (!(error instanceof Died)) throw error;
+    }
   }
 
   #typed(event) {

@@ -34,6 +34,8 @@ pub struct Shelved {
     pub snapshots: Vec<(u64, Vec<f32>)>,
     /// The outcome, once it has ended.
     pub summary: Option<Summary>,
+    /// The folder that it was opened from, if it was trained elsewhere.
+    pub folder: Option<RunFolder>,
     /// Fresh sequences, once they are needed.
     fresh: Option<TestSet>,
 }
@@ -105,6 +107,7 @@ impl Shelf {
             levels,
             snapshots: Vec::new(),
             summary: None,
+            folder: None,
             fresh: None,
         };
         self.0.insert(id, run);
@@ -139,6 +142,7 @@ impl Shelf {
             levels: levels.collect(),
             snapshots: snapshots.collect::<Result<_, _>>()?,
             summary,
+            folder: Some(folder),
             fresh: None,
         };
         let about = run.about();

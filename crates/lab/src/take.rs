@@ -34,40 +34,61 @@ pub struct Taken {
 }
 
 impl Take {
-    /// The file and its bytes.
+    /// The file and its bytes. Of a run that was trained elsewhere, they are the bytes that it came with.
     pub fn of(self, run: &Shelved) -> Result<(Taken, Vec<u8>), Problem> {
+        let name = match self {
+            Take::Recipe => "recipe.toml".to_owned(),
+            Take::Metrics => "metrics.csv".to_owned(),
+            Take::Snapshot { step } => format!("step-{:06}.safetensors", run.snapshot(step)?.0),
+            Take::Run => format!("{}.tar", run.recipe.name),
+        };
+        let bytes = match (&run.folder, self) {
+            (Some(folder), Take::Run) => {
+                if folder.recording()?.is_none() {
+                    return Err(not_ended());
+                }
+                archive(&run.recipe.name, &folder.files()?).map_err(Problem::new)?
+            }
+            (Some(folder), _) => {
+                let folder_name = match self {
+                    Take::Snapshot { .. } => format!("snapshots/{name}"),
+                    _ => name.clone(),
+                };
+                let files = folder.files()?;
+                let found = files.get(&folder_name).map(<[u8]>::to_vec);
+                found.ok_or_else(|| Problem::new(format!("there is no {folder_name}")))?
+            }
+            (None, _) => self.made(run)?,
+        };
+        let media = match self {
+            Take::Recipe => "application/toml",
+            Take::Metrics => "text/csv",
+            Take::Snapshot { .. } => "application/octet-stream",
+            Take::Run => "application/x-tar",
+        };
+        Ok((Taken { name, media }, bytes))
+    }
+
+    /// The bytes of a file of a run that was trained here.
+    fn made(self, run: &Shelved) -> Result<Vec<u8>, Problem> {
         let recipe = &run.recipe;
-        let taken = |name: String, media| Taken { name, media };
         Ok(match self {
-            Take::Recipe => (
-                taken("recipe.toml".into(), "application/toml"),
-                RunFiles::recipe(recipe),
-            ),
-            Take::Metrics => (
-                taken("metrics.csv".into(), "text/csv"),
-                RunFiles::metrics(recipe, &run.history),
-            ),
+            Take::Recipe => RunFiles::recipe(recipe),
+            Take::Metrics => RunFiles::metrics(recipe, &run.history),
             Take::Snapshot { step } => {
                 let (step, weights) = run.snapshot(step)?;
-                (
-                    taken(
-                        format!("step-{step:06}.safetensors"),
-                        "application/octet-stream",
-                    ),
-                    RunFiles::snapshot(recipe, step, weights)?,
-                )
+                RunFiles::snapshot(recipe, step, weights)?
             }
             Take::Run => {
-                let recording = run.recording();
-                let recording = recording.ok_or_else(|| {
-                    Problem::new("this run has not ended: let it train to its end")
-                })?;
-                let name = &recipe.name;
-                let bytes = archive(name, &RunFiles::of(&recording)?).map_err(Problem::new)?;
-                (taken(format!("{name}.tar"), "application/x-tar"), bytes)
+                let recording = run.recording().ok_or_else(not_ended)?;
+                archive(&recipe.name, &RunFiles::of(&recording)?).map_err(Problem::new)?
             }
         })
     }
+}
+
+fn not_ended() -> Problem {
+    Problem::new("this run has not ended: let it train to its end")
 }
 
 /// The folder of a run as an archive. Nothing in it depends on when or by whom it is made.

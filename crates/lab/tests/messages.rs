@@ -128,6 +128,40 @@ fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
 }
 
 #[test]
+fn a_run_from_elsewhere_leaves_as_it_came() {
+    let recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
+    let instruments = Instruments::new(&recipe).unwrap();
+    let whole = Recorder::record(&recipe, instruments.into()).unwrap();
+    let mut files = RunFiles::of(&whole).unwrap();
+    let open = |lab: &mut Lab, files: &RunFiles| {
+        let names: Vec<&str> = files.iter().map(|(name, _)| name).collect();
+        let bytes = files.iter().map(|(_, bytes)| bytes.to_vec()).collect();
+        let request = json!({ "do": "open", "run": 1, "name": "elsewhere", "files": names });
+        ask(lab, &request, bytes).0
+    };
+    let mut lab = Lab::default();
+    let about = open(&mut lab, &files);
+    assert_eq!(about["snapshots"], json!([0, 10, 20, 30, 40]));
+    for (file, name) in [
+        ("recipe", "recipe.toml"),
+        ("snapshot", "snapshots/step-000020.safetensors"),
+    ] {
+        let request = json!({ "do": "take", "run": 1, "file": file, "step": 25 });
+        let (_, attached) = ask(&mut lab, &request, Vec::new());
+        assert_eq!(files.get(name), Some(attached[0].as_slice()), "{name}");
+    }
+    // Some snapshots may have been left out: it can be looked at, but is no longer whole.
+    files.keep_snapshots(&[0, 40]);
+    let about = open(&mut lab, &files);
+    assert_eq!(about["snapshots"], json!([0, 40]));
+    let sentence = refused(
+        &mut lab,
+        "{\"do\": \"take\", \"run\": 1, \"file\": \"run\"}",
+    );
+    assert!(sentence.contains("step-000010"), "{sentence}");
+}
+
+#[test]
 fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
     for (base, sets) in [
         ("main", vec![]),
