@@ -254,7 +254,10 @@ runs.addEventListener("records", ({ detail: run }) => {
   }
   status();
 });
+let looked = null;
 now.addEventListener("change", () => {
+  if (looked !== now.run) list();
+  looked = now.run;
   status();
   heads.redraw();
   remember();
@@ -281,7 +284,8 @@ function remember() {
   remembering = setTimeout(() => {
     const hash = written({
       source: recipe.source, seeds: form.seeds, step: now.run ? now.step : null,
-      tokens: now.tokens.length > 0 ? now.tokens : null, under: now.under, numerics,
+      tokens: now.tokens.length > 0 ? now.tokens : null, under: now.under,
+      open: now.run?.status === "opened" ? now.run.group.label : null, numerics,
     });
     if (hash !== location.hash) history.replaceState(null, "", hash);
   }, 150);
@@ -305,6 +309,7 @@ async function restore(hash) {
   if (remarks.length > 0) notice(remarks.join(" "));
   if (problem || state.step === null) return;
   if (state.tokens) now.say(state.tokens);
+  if (state.open !== null) return reopen(state);
   await form.onTrain(state.seeds);
   now.change(state.under);
   // The step is there as soon as it is trained.
@@ -316,6 +321,14 @@ async function restore(hash) {
     }
   };
   runs.addEventListener("records", arrive);
+}
+/** Looks again at a run from elsewhere, if the page carries it. */
+function reopen({ open, step, under }) {
+  const group = runs.groups.find((group) => group.label === open && group.runs[0].status === "opened");
+  if (!group) return notice(`This link looks at the run ${open}, which is not in this page: open its folder (below) to look at it.`);
+  now.look(group.runs[0]);
+  now.goTo(step);
+  now.change(under);
 }
 addEventListener("hashchange", () => restore(location.hash));
 // In a page without a server, a link to a part of it would be taken for its state.
@@ -393,10 +406,11 @@ if (matchMedia("(max-width: 900px)").matches) document.querySelector("#form deta
 const { answer: catalogue } = await runs.view.ask({ do: "catalogue" });
 numerics = catalogue.numerics;
 form.offer(catalogue.settings);
-await restore(location.hash);
+const link = location.hash;
 const carried = await take.carried();
+await restore(link);
 ready = true;
 remember();
 document.body.dataset.ready = "yes";
-if (location.hash.length < 2 && carried === 0) tour.greet();
+if (link.length < 2 && carried === 0) tour.greet();
 export { inWords, now, runs };

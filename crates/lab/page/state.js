@@ -7,6 +7,7 @@
  * @property {number | null} step the moment that is looked at; null if nothing was trained
  * @property {number[] | null} tokens the sequence; null for the first of the test set
  * @property {string[]} under interventions in force at that moment
+ * @property {string | null} open the run from elsewhere that is looked at; null for one that the page trains
  * @property {number | null} numerics the version of results that the link was made with
  */
 
@@ -17,6 +18,7 @@ export const fresh = () => ({
   step: null,
   tokens: null,
   under: [],
+  open: null,
   numerics: null,
 });
 
@@ -31,7 +33,7 @@ export function read(hash) {
   const state = fresh();
   if (hash.length > LONGEST) return { state, remark: "This link is too long to be one of this page's." };
   const entries = new URLSearchParams(hash.replace(/^#/, ""));
-  const known = ["preset", "recipe", "set", "seeds", "step", "tokens", "under", "v"];
+  const known = ["preset", "recipe", "set", "seeds", "step", "tokens", "under", "open", "v"];
   const unknown = [...new Set(entries.keys())].filter((key) => !known.includes(key));
   if (entries.has("preset")) state.source.base = entries.get("preset");
   if (entries.has("recipe")) state.source = { base: "", text: entries.get("recipe"), sets: [] };
@@ -40,6 +42,7 @@ export function read(hash) {
   state.step = number(entries.get("step"));
   state.numerics = number(entries.get("v"));
   state.under = entries.getAll("under");
+  state.open = entries.get("open");
   const symbols = entries.get("tokens");
   if (symbols && /^\d+(\.\d+)*$/.test(symbols)) state.tokens = symbols.split(".").map(Number).filter((t) => t < 256);
   const remark = unknown.length > 0 ? `This link says something that this page does not know: ${unknown.join(", ").slice(0, 200)}.` : null;
@@ -57,6 +60,7 @@ export function written(state) {
   if (state.step !== null) entries.set("step", String(state.step));
   if (state.tokens) entries.set("tokens", state.tokens.join("."));
   for (const entry of state.under) entries.append("under", entry);
+  if (state.open !== null) entries.set("open", state.open);
   if (state.numerics !== null) entries.set("v", String(state.numerics));
   return `#${entries}`;
 }
