@@ -318,6 +318,8 @@ async function restore(hash) {
     if (now.run.snapshots.at(-1) >= state.step || now.run.ended) {
       runs.removeEventListener("records", arrive);
       now.goTo(state.step);
+      // The run goes on; the link stays.
+      now.follows = false;
     }
   };
   runs.addEventListener("records", arrive);
