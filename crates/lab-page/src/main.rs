@@ -19,19 +19,23 @@ macro_rules! script {
 /// The scripts of the page.
 const SCRIPTS: &[(&str, &str)] = &[
     script!("main"),
-    script!("state"),
     script!("engine"),
-    script!("recipe"),
     script!("form"),
-    script!("runs"),
-    script!("pictures"),
-    script!("scrubber"),
-    script!("model"),
-    script!("talk"),
     script!("intervene"),
-    script!("take"),
-    script!("tour"),
+    script!("learning"),
+    script!("link"),
+    script!("model"),
+    script!("now"),
     script!("page"),
+    script!("pictures"),
+    script!("recipe"),
+    script!("runs"),
+    script!("scrubber"),
+    script!("state"),
+    script!("stops"),
+    script!("take"),
+    script!("talk"),
+    script!("tour"),
 ];
 
 /// The largest page without runs that can still be sent by mail without a thought.

@@ -18,7 +18,7 @@ export class Intervene {
   /** Called with a label and a change to train on with. */
   onBranch = (_label, _change) => {};
 
-  /** @param {import("lab/main").Now} now @param {import("lab/runs").Runs} runs */
+  /** @param {import("lab/now").Now} now @param {import("lab/runs").Runs} runs */
   constructor(now, runs) {
     this.#now = now;
     this.#runs = runs;

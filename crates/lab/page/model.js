@@ -12,7 +12,7 @@ export class Model {
   /** Called with the layer and the number of a head that was clicked. */
   onHead = (_layer, _head) => {};
 
-  /** @param {import("lab/main").Now} now @param {import("lab/runs").Runs} runs */
+  /** @param {import("lab/now").Now} now @param {import("lab/runs").Runs} runs */
   constructor(now, runs) {
     this.#now = now;
     this.#runs = runs;

@@ -11,7 +11,7 @@ export class Scrubber {
   #playing = false;
   #slider = the("step");
 
-  /** @param {import("lab/main").Now} now */
+  /** @param {import("lab/now").Now} now */
   constructor(now) {
     this.#now = now;
     now.addEventListener("change", () => this.show());

@@ -11,7 +11,7 @@ export class Take {
   /** Called with a group that was opened. */
   onOpen = (_group) => {};
 
-  /** @param {import("lab/main").Now} now @param {import("lab/runs").Runs} runs */
+  /** @param {import("lab/now").Now} now @param {import("lab/runs").Runs} runs */
   constructor(now, runs) {
     this.#now = now;
     this.#runs = runs;

@@ -11,7 +11,7 @@ export class Talk {
   #number = 0;
   #shown = "";
 
-  /** @param {import("lab/main").Now} now @param {import("lab/runs").Runs} runs */
+  /** @param {import("lab/now").Now} now @param {import("lab/runs").Runs} runs */
   constructor(now, runs) {
     this.#now = now;
     this.#runs = runs;
