@@ -1,8 +1,10 @@
-// How fast the main preset trains: natively, at the portable level, in Node and in a Chromium tab, in turns.
+// How fast the main preset trains: natively, at the portable level, in Node and in a Chromium tab, and beside them
+// TensorFlow.js in Node, in turns.
 //
-//     node speed.mjs INDUCT ENGINE.wasm LAB.html [ROUNDS]
+//     npm ci && node speed.mjs INDUCT ENGINE.wasm LAB.html [ROUNDS]
 //
-// Prints a table in Markdown: steps per second of a whole run of 4,000 steps with its 201 records, median over rounds.
+// Prints a table in Markdown: steps per second, median over rounds. Induct's are of a whole run of 4,000 steps with its 201
+// records, TensorFlow.js's of steps alone. Before that, it checks that TensorFlow.js computes Induct's loss.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,6 +12,7 @@ import { cpus, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { firstLoss, stepTimes } from "./tfjs_peer.mjs";
 
 const [induct, enginePath, labPath, rounds = "5"] = process.argv.slice(2);
 if (!labPath) {
@@ -26,6 +29,29 @@ function native(...options) {
   const { seconds } = JSON.parse(readFileSync(join(out, "summary.json"), "utf8"));
   rmSync(folder, { recursive: true });
   return seconds;
+}
+
+/** Induct's initial weights, its first batch, and its loss on it. */
+function beginning() {
+  const folder = mkdtempSync(join(tmpdir(), "induct-speed-"));
+  const out = join(folder, "run");
+  execFileSync(induct, ["train", "main", "--set", "train.steps=1", "--set", "record.every=1", "--out", out], { stdio: "ignore" });
+  const file = readFileSync(join(out, "snapshots/step-000000.safetensors"));
+  const header = Number(file.readBigUInt64LE(0));
+  const { __metadata__, ...tensors } = JSON.parse(file.subarray(8, 8 + header).toString());
+  const values = ([from, to]) => new Float32Array(file.buffer.slice(file.byteOffset + 8 + header + from, file.byteOffset + 8 + header + to));
+  const weights = Object.entries(tensors).map(([name, { shape, data_offsets }]) => ({ name, shape, values: values(data_offsets) }));
+  const [columns, , row] = readFileSync(join(out, "metrics.csv"), "utf8").split("\n").map((line) => line.split(","));
+  rmSync(folder, { recursive: true });
+  const { tokens } = JSON.parse(execFileSync(induct, ["sample", "main", "--step", "0", "--json"]).toString());
+  return { weights, tokens, loss: Number(row[columns.indexOf("train_loss")]) };
+}
+
+const { weights, tokens, loss } = beginning();
+const theirs = firstLoss(weights, tokens);
+if (!(Math.abs(theirs - loss) < 1e-5)) {
+  console.error(`speed.mjs: TensorFlow.js computes another loss: ${theirs}, Induct ${loss}`);
+  process.exit(1);
 }
 
 const module = new WebAssembly.Module(readFileSync(enginePath));
@@ -66,7 +92,8 @@ async function tab() {
   return { seconds, transition };
 }
 
-const times = { native: [], portable: [], node: [], tab: [], transition: [] };
+const median = (values) => values.slice().sort((a, b) => a - b)[values.length >> 1];
+const times = { native: [], portable: [], node: [], tab: [], transition: [], tfjs: [] };
 for (let round = 0; round < Number(rounds); round++) {
   times.native.push(native());
   times.portable.push(native("--level", "portable"));
@@ -74,12 +101,12 @@ for (let round = 0; round < Number(rounds); round++) {
   const { seconds, transition } = await tab();
   times.tab.push(seconds);
   times.transition.push(transition);
+  times.tfjs.push((STEPS * median(stepTimes(weights, 10))) / 1000);
 }
 await browser.close();
 
-const median = (values) => values.slice().sort((a, b) => a - b)[values.length >> 1];
 const row = (name, values) => {
-  const rate = (seconds) => Math.round(STEPS / seconds).toLocaleString("en");
+  const rate = (seconds) => Number((STEPS / seconds).toPrecision(3)).toLocaleString("en");
   const spread = `${rate(Math.max(...values))}–${rate(Math.min(...values))}`;
   return `| ${name} | ${rate(median(values))} | ${spread} | ${(median(values) / median(times.native)).toFixed(2)} |`;
 };
@@ -89,4 +116,5 @@ console.log(row("native, best instructions", times.native));
 console.log(row("native, portable level", times.portable));
 console.log(row(`Node ${process.version}`, times.node));
 console.log(row(`Chromium ${browser.version()}, the page drawing`, times.tab));
+console.log(row(`TensorFlow.js 4.22, WebAssembly, Node ${process.version}`, times.tfjs));
 console.log(`\nFrom the click to the bigram phase: ${median(times.transition).toFixed(1)} s (${Math.min(...times.transition).toFixed(1)}–${Math.max(...times.transition).toFixed(1)}).`);
