@@ -1,0 +1,77 @@
+// A click on Train: phases form before one's eyes, seeds are drawn together, runs over each other.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { finish, open } from "./lab.mjs";
+
+after(finish);
+
+describe("the main preset, by one click", () => {
+  let tab;
+  before(async () => (tab = await open()));
+  after(() => tab.close());
+
+  test("forms an induction head in front of the user", async (t) => {
+    const clicked = Date.now();
+    await tab.page.click("#train");
+    await tab.says("#story", /bigram ?from step/);
+    t.diagnostic(`from the click to the bigram phase: ${((Date.now() - clicked) / 1000).toFixed(1)} s`);
+    await tab.ended(4000);
+    t.diagnostic(await tab.text("#status"));
+    // As README.md says of the same run natively.
+    assert.match(await tab.text("#story"), /^uniform ?from step 0 → unigram ?from step 80 → bigram ?from step 1,420$/);
+  });
+
+  test("shades its phases and marks the transition", async () => {
+    const drawn = await tab.page.locator("#curves svg").evaluate((svg) => ({
+      shades: [...svg.querySelectorAll("rect[fill-opacity]")].map((shade) => shade.getAttribute("class")),
+      texts: [...svg.querySelectorAll("text")].map((text) => text.textContent),
+    }));
+    for (const phase of ["f-grey", "f-amber", "f-blue"]) assert.ok(drawn.shades.includes(phase), `${phase} in ${drawn.shades}`);
+    assert.ok(drawn.texts.includes("bigram from step 1420"), `${drawn.texts}`);
+  });
+
+  test("is kept when it is pinned, and a second run is drawn over it", async () => {
+    await tab.page.click("#runs li button[aria-label^=Keep]");
+    await tab.setAndSee("seeds.init", 1, /seeds\.init=1/);
+    await tab.trainFor(200);
+    assert.equal(await tab.page.locator("#runs li").count(), 2);
+    const labels = await tab.until("both runs are named in the curves",
+      () => tab.page.locator("#curves svg text").allTextContents(), (texts) => texts.includes("main") && texts.some((text) => text.includes("seeds.init=1")));
+    assert.ok(!labels.includes("bigram from step 1420"), "a mark of one run would be taken for both");
+  });
+});
+
+test("three seeds are three thin lines, and all of them finish", async () => {
+  const tab = await open();
+  await tab.page.locator("#seeds").evaluate((field) => (field.closest("details").open = true));
+  await tab.page.fill("#seeds", "3");
+  await tab.trainFor(100);
+  await tab.says("#status", /3 of 3 seeds are done/);
+  await tab.says("#runs", /\(3 seeds\)/);
+  const lines = () => tab.page.locator("#curves svg").evaluate((svg) => {
+    const [width] = [svg.viewBox.baseVal.width / 2];
+    const paths = [...svg.querySelectorAll("path[stroke-linejoin]")].filter((path) => path.getBBox().x < width);
+    return paths.map((path) => Number(path.getAttribute("stroke-width"))).sort();
+  });
+  await tab.until("three thin lines and the bold median", lines, (widths) => widths.filter((width) => width < 2).length === 3 && widths.some((width) => width >= 2));
+  await tab.close();
+});
+
+test("pausing waits, stopping ends, and what was recorded stays", async () => {
+  const tab = await open();
+  await tab.page.click("#train");
+  await tab.says("#story", /unigram/);
+  await tab.page.click("#pause");
+  await tab.says("#status", /^Paused at step/);
+  const paused = await tab.text("#status");
+  await tab.page.waitForTimeout(300);
+  assert.equal(await tab.text("#status"), paused);
+  await tab.page.click("#pause");
+  await tab.says("#status", /^Step .* steps per second/);
+  await tab.page.click("#stop");
+  await tab.says("#status", /^Stopped at step/);
+  assert.match(await tab.text("#story"), /unigram/);
+  assert.ok(await tab.page.locator("#pause").isHidden());
+  await tab.close();
+});
