@@ -1,36 +1,41 @@
-// The same page in Firefox, driven by WebDriver BiDi: it trains, and logs no error.
+// The same page in Firefox: it trains, what is looked at can be scrubbed, and no error is logged.
 
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { firefox } from "playwright-core";
-import { finish, lab, Tab } from "./lab.mjs";
+import { start } from "./firefox.mjs";
+import { finish, folder, lab } from "./lab.mjs";
 
 after(finish);
 
 const found = [process.env.FIREFOX, "/usr/bin/firefox-esr", "/usr/bin/firefox"].find((path) => path && existsSync(path));
 
+const text = (id) => `document.getElementById(${JSON.stringify(id)}).textContent`;
+
 test("an induction head forms in Firefox", { skip: !found && "there is no Firefox" }, async (t) => {
-  // Firefox as it is sold, not the patched one that Playwright ships.
-  const browser = await firefox.launch({ executablePath: found, channel: "moz-firefox" });
+  const profile = join(folder, "profile");
+  mkdirSync(profile);
+  const firefox = await start(found, profile);
   try {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    const tab = new Tab(await context.newPage(), context);
-    await tab.listen();
-    await tab.page.goto(`${pathToFileURL(lab)}#preset=main`);
-    await tab.page.waitForSelector("body[data-ready]");
-    await tab.page.click("#train");
-    await tab.says("#story", /bigram ?from step 1,420/);
-    await tab.ended(4000);
-    t.diagnostic(`Firefox ${browser.version()}: ${await tab.text("#status")}`);
-    await tab.page.locator("#inside").scrollIntoViewIfNeeded();
-    const arcs = await tab.changes("the attention figure", () => tab.arcs(), "");
-    await tab.scrub(3);
-    await tab.changes("the attention figure", () => tab.arcs(), arcs);
-    assert.equal(await tab.step(), 60);
-    await tab.close();
+    await firefox.open(`${pathToFileURL(lab)}#preset=main`);
+    await firefox.until("document.body.dataset.ready");
+    await firefox.evaluate('document.getElementById("train").click()');
+    await firefox.until(`/bigram ?from step 1,420/.test(${text("story")})`);
+    t.diagnostic(`Firefox ${firefox.version}: ${await firefox.evaluate(text("status"))}`);
+    await firefox.evaluate('document.getElementById("stop").click()');
+    await firefox.until(`/^Stopped at step/.test(${text("status")})`);
+
+    await firefox.evaluate('document.getElementById("arcs").scrollIntoView()');
+    const arcs = '(document.querySelector("#arcs svg")?.innerHTML ?? "")';
+    await firefox.until(`${arcs} !== ""`);
+    const last = await firefox.evaluate(arcs);
+    await firefox.evaluate('{ const slider = document.getElementById("step"); slider.value = 3; slider.dispatchEvent(new Event("input")); }');
+    await firefox.until(`${text("step-text")} === "step 60" && ${arcs} !== ${JSON.stringify(last)}`);
+    assert.deepEqual(firefox.errors, [], "errors on the console");
+    assert.deepEqual(firefox.asked, [], "addresses that the page asked for");
   } finally {
-    await browser.close();
+    await firefox.close();
   }
 });
