@@ -56,6 +56,8 @@ describe("scrubbing", () => {
     await leadsTo(15 * EVERY, () => tab.page.keyboard.press("Shift+ArrowRight"));
     await leadsTo(0, () => tab.page.keyboard.press("Home"));
     await leadsTo(STEPS, () => tab.page.keyboard.press("End"));
+    await tab.page.locator("#step").blur();
+    await leadsTo(STEPS - EVERY, () => tab.page.keyboard.press("ArrowLeft"));
   });
 
   test("by a click in the curves", async () => {

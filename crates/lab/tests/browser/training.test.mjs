@@ -75,3 +75,31 @@ test("pausing waits, stopping ends, and what was recorded stays", async () => {
   assert.ok(await tab.page.locator("#pause").isHidden());
   await tab.close();
 });
+
+test("a figure of the paper is trained by one click", async () => {
+  const tab = await open();
+  await tab.page.click('[data-preset="three-states"]');
+  await tab.says("#status", /^Step [\d,]+ of/);
+  assert.match(await tab.text("#command"), /train three-states$/);
+  assert.equal(await tab.page.inputValue("#preset"), "three-states");
+  await tab.page.click("#stop");
+  await tab.close();
+});
+
+test("the tour greets on the first visit, and shows everything by itself", async () => {
+  const tab = await open({ hash: "" });
+  const tour = tab.page.locator("#tour");
+  assert.ok(await tour.isVisible());
+  await tab.trainFor(200);
+  for (const title of ["The plateau", "The drop", "Two layers", "Break it yourself"]) {
+    await tab.page.click("#tour-next");
+    await tab.says("#tour-title", new RegExp(title));
+  }
+  await tab.says("#effect", /512 fresh sequences/);
+  await tab.page.click("#tour-next");
+  assert.ok(await tour.isHidden());
+  await tab.page.reload();
+  await tab.page.waitForSelector("body[data-ready]");
+  assert.ok(await tour.isHidden(), "it greets only once");
+  await tab.close();
+});

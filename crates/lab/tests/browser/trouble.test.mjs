@@ -73,6 +73,20 @@ describe("the form", () => {
     assert.ok(await tab.page.locator("#train").isEnabled());
   });
 
+  test("does not forget a wrong field when a run ends", async () => {
+    await tab.setAndSee("train.steps", 600, /train\.steps=600/);
+    await tab.page.click("#train");
+    await tab.set("train.batch", "-5");
+    const wrong = tab.page.locator('[data-key="train.batch"][aria-invalid="true"]');
+    await tab.until("the field is marked", () => wrong.count(), (count) => count === 1);
+    await tab.ended(600);
+    await tab.page.waitForTimeout(100);
+    assert.equal(await wrong.count(), 1);
+    assert.ok(await tab.page.locator("#train").isDisabled());
+    await tab.set("train.batch", 64);
+    await tab.until("the mark is gone", () => wrong.count(), (count) => count === 0);
+  });
+
   test("shows HTML in a recipe's name as text", async () => {
     const name = '<img src=\\"x\\" onerror=\\"document.title=1\\"><b id=\\"injected\\">';
     await tab.page.fill("#recipe-text", `name = "${name}"\ntrain.steps = 40\n[[intervene]]\nkind = "ablate"\nat = "layers.0.heads.0"\nfrom = 20\n`);
@@ -85,6 +99,15 @@ describe("the form", () => {
     assert.equal(await tab.page.locator("#injected, img").count(), 0);
     assert.equal(await tab.page.title(), "Induct lab");
   });
+});
+
+test("a link to what is too large for a tab trains nothing", async () => {
+  const tab = await open({ hash: "#preset=main&set=model.width%3D4096&set=task.length%3D2000&step=20" });
+  await tab.says("#cost", /Too large for a tab/);
+  await tab.page.waitForTimeout(300);
+  assert.ok(await tab.page.locator("#train").isDisabled());
+  assert.equal(await tab.text("#status"), "Ready.");
+  await tab.close();
 });
 
 test("a run that diverges says so, and keeps what it recorded", async () => {
