@@ -62,18 +62,6 @@ describe("a run of 400 steps, beside the same run natively", () => {
   });
 });
 
-test("the whole main preset is the same as natively", async () => {
-  const tab = await open();
-  await tab.page.click("#train");
-  natively("--level", "portable", "train", "main", "--out", "whole");
-  await tab.ended(4000);
-  sameBytes((await tab.download("[data-take=metrics]")).bytes, written("whole", "metrics.csv"), "metrics.csv");
-  const { name, bytes } = await tab.download("[data-take=snapshot]");
-  assert.equal(name, "step-004000.safetensors");
-  sameBytes(bytes, written("whole", "snapshots", name), name);
-  await tab.close();
-});
-
 describe("what is changed in the middle of a run is in its recipe", () => {
   let tab;
   before(async () => (tab = await open()));

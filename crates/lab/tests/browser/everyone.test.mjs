@@ -30,7 +30,8 @@ async function everywhere(deed) {
   for (const [screen, width, height] of SCREENS) {
     for (const scheme of SCHEMES) {
       await tab.page.setViewportSize({ width, height });
-      await tab.page.emulateMedia({ colorScheme: scheme });
+      // Colours in the middle of a transition are nobody's choice.
+      await tab.page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       await deed(`${screen}, ${scheme}`, screen, scheme);
     }
   }
@@ -47,10 +48,10 @@ async function barriers() {
 async function drawAll() {
   for (const id of ["experiment", "learning", "arcs", "maps", "heads", "weights", "intervene", "take"]) {
     await tab.page.evaluate((id) => document.getElementById(id).scrollIntoView({ block: "center" }), id);
-    await tab.page.waitForTimeout(120);
+    await tab.page.waitForTimeout(80);
   }
   await tab.page.evaluate(() => scrollTo(0, 0));
-  await tab.page.waitForTimeout(120);
+  await tab.page.waitForTimeout(80);
 }
 
 /** How far the page is wider than the screen, and what sticks out. */

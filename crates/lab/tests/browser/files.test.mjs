@@ -45,7 +45,7 @@ test("the folder of a native run opens, and can be trained on from", async () =>
 test("a folder opens beside a run of the page", async () => {
   const tab = await open();
   await tab.trainFor(100);
-  await tab.page.click("#runs li button[aria-label^=Keep]");
+  await tab.page.click("#runs li button[aria-pressed]");
   await tab.page.setInputFiles("#open-folder", join(folder, "native"));
   await tab.says("#status", /native: 200 steps/);
   assert.equal(await tab.page.locator("#runs li").count(), 2);

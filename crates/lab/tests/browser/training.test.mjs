@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { finish, open } from "./lab.mjs";
+import { finish, natively, open, sameBytes, written } from "./lab.mjs";
 
 after(finish);
 
@@ -31,8 +31,16 @@ describe("the main preset, by one click", () => {
     assert.ok(drawn.texts.includes("bigram from step 1420"), `${drawn.texts}`);
   });
 
+  test("is the run that the command line trains, to the byte", async () => {
+    natively("--level", "portable", "train", "main", "--out", "whole");
+    sameBytes((await tab.download("[data-take=metrics]")).bytes, written("whole", "metrics.csv"), "metrics.csv");
+    const { name, bytes } = await tab.download("[data-take=snapshot]");
+    assert.equal(name, "step-004000.safetensors");
+    sameBytes(bytes, written("whole", "snapshots", name), name);
+  });
+
   test("is kept when it is pinned, and a second run is drawn over it", async () => {
-    await tab.page.click("#runs li button[aria-label^=Keep]");
+    await tab.page.click("#runs li button[aria-pressed]");
     await tab.setAndSee("seeds.init", 1, /seeds\.init=1/);
     await tab.trainFor(200);
     assert.equal(await tab.page.locator("#runs li").count(), 2);
