@@ -52,6 +52,15 @@ test("a folder opens beside a run of the page", async () => {
   await tab.close();
 });
 
+test("HTML in a folder's name stays text", async () => {
+  const tab = await open();
+  await tab.page.setInputFiles("#open-folder", copied("<b id=injected>", () => {}));
+  await tab.says("#status", /^<b id=injected>: 200 steps/);
+  await tab.says("#runs", /<b id=injected>/);
+  assert.equal(await tab.page.locator("#injected").count(), 0);
+  await tab.close();
+});
+
 test("a damaged folder is refused by the name of the file, and nothing else changes", async () => {
   const tab = await open();
   await tab.trainFor(60);

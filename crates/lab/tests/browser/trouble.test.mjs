@@ -87,15 +87,10 @@ describe("the form", () => {
     await tab.until("the mark is gone", () => wrong.count(), (count) => count === 0);
   });
 
-  test("shows HTML in a recipe's name as text", async () => {
-    const name = '<img src=\\"x\\" onerror=\\"document.title=1\\"><b id=\\"injected\\">';
-    await tab.page.fill("#recipe-text", `name = "${name}"\ntrain.steps = 40\n[[intervene]]\nkind = "ablate"\nat = "layers.0.heads.0"\nfrom = 20\n`);
+  test("refuses HTML as a recipe's name, and shows it as text", async () => {
+    await tab.page.fill("#recipe-text", 'name = "<img src=x onerror=document.title=1><b id=injected>"');
     await tab.page.click("#use-recipe");
-    await tab.until("the recipe is taken or refused", async () => (await tab.text("#command")) + (await tab.text("#problem")), (said) => /steps=40|recipe\.toml|name/.test(said));
-    if (await tab.page.locator("#problem").isHidden()) {
-      await tab.page.click("#train");
-      await tab.ended(40);
-    }
+    await tab.says("#problem", /<b id=injected>.*letters, digits/);
     assert.equal(await tab.page.locator("#injected, img").count(), 0);
     assert.equal(await tab.page.title(), "Induct lab");
   });
