@@ -34,6 +34,9 @@ export class Form {
   #fields = [...document.querySelectorAll("#form [data-key]")];
   #wrong = null;
   #insists = false;
+  #tooLarge = false;
+  #tooLong = false;
+  #refused = false;
   /** Multiplications per second. */
   rate = RATE;
   /** Called with the number of seeds to train. */
@@ -118,16 +121,20 @@ export class Form {
     return text === "" ? '""' : text;
   }
 
+  /** Offers to train what can be trained. */
+  #allow() {
+    the("train").disabled = !this.#recipe.told || this.#refused || this.#tooLarge;
+  }
+
   #complain(problem, field) {
     this.#wrong?.removeAttribute("aria-invalid");
     this.#wrong?.removeAttribute("aria-describedby");
     document.querySelectorAll("#form .field .problem").forEach((old) => old.remove());
     say(the("problem"), null);
-    the("train").disabled = !this.#recipe.told || problem !== null;
-    if (!problem) {
-      this.#wrong = null;
-      return;
-    }
+    this.#refused = problem !== null;
+    this.#allow();
+    this.#wrong = null;
+    if (!problem) return;
     const named = problem.field && this.#fields.find((other) => problem.field.startsWith(other.dataset.key) || other.dataset.key.startsWith(problem.field));
     const at = field?.id === "recipe-text" ? field : field ?? named;
     const label = (named && named !== field ? named : at)?.closest(".field");
@@ -178,15 +185,20 @@ export class Form {
     const { cost, parameters, command } = this.#recipe.told;
     const seconds = cost.multiplications / this.rate;
     const about = `${whole(parameters)} parameters, about ${duration(seconds)} here`;
-    const asTooLarge = cost.bytes > MOST_BYTES;
-    const asTooLong = seconds > LONG;
-    the("train").disabled = asTooLarge;
-    the("train").textContent = asTooLong && this.#insists ? "Train here anyway" : "Train";
-    the("cost").textContent = asTooLarge
+    this.#tooLarge = cost.bytes > MOST_BYTES;
+    this.#tooLong = seconds > LONG;
+    this.#allow();
+    the("train").textContent = this.#tooLong && this.#insists ? "Train here anyway" : "Train";
+    the("cost").textContent = this.#tooLarge
       ? `Too large for a tab: it would take ${memory(cost.bytes)} of memory and about ${duration(seconds)}. Natively: ${command}`
-      : asTooLong
+      : this.#tooLong
         ? `${about} and ${memory(cost.bytes)}: natively it is many times faster. ${command}`
         : `${about}.`;
+  }
+
+  /** Whether the recipe can be trained here without asking. */
+  get fits() {
+    return !this.#tooLarge && !this.#tooLong;
   }
 
   /** Takes note of how fast the engine is here. */
@@ -196,8 +208,8 @@ export class Form {
   }
 
   #train() {
-    const { cost } = this.#recipe.told;
-    if (cost.multiplications / this.rate > LONG && !this.#insists) {
+    if (this.#tooLarge) return;
+    if (this.#tooLong && !this.#insists) {
       this.#insists = true;
       return this.#price();
     }

@@ -142,7 +142,7 @@ export class Learning {
     const several = runs.length > 1;
     const look = element("button", { type: "button", title: several ? "Look at its next seed" : `Look at ${label}` }, label + (several ? ` (${runs.length} seeds)` : ""));
     look.addEventListener("click", () => this.#now.look(runs[(runs.indexOf(this.#now.run) + 1) % runs.length]));
-    const pin = element("button", { type: "button", "aria-pressed": String(pinned), "aria-label": `Keep ${label} when the next run is trained` }, pinned ? "pinned" : "pin");
+    const pin = element("button", { type: "button", "aria-pressed": String(pinned), "aria-label": `${pinned ? "pinned" : "pin"}: keep ${label} when the next run is trained` }, pinned ? "pinned" : "pin");
     pin.addEventListener("click", () => {
       group.pinned = !pinned;
       this.#all();

@@ -55,17 +55,17 @@ export class Link {
       remarks.push(`This link was made with results version ${state.numerics}; this page computes version ${this.#numerics}, so curves may differ.`);
     }
     this.#form.seeds = state.seeds;
-    const problem = await this.#recipe.use(state.source);
+    const problem = await this.#form.use(state.source);
     if (problem) {
       remarks.push(`The recipe of this link cannot be trained here: ${problem.message}. This is the main preset instead.`);
       await this.#form.use({ base: "main", text: null, sets: [] });
     }
-    the("train").disabled = false;
     if (remarks.length > 0) notice(remarks.join(" "));
     if (problem || state.step === null) return;
     if (state.tokens) this.#now.say(state.tokens);
     if (state.open !== null) this.#reopen(state);
-    else await this.#repeat(state);
+    else if (this.#form.fits) await this.#repeat(state);
+    else notice("The run of this link takes long, so it was not started: see below the button, and press Train if you want it here.");
   }
 
   /** Trains what a link looks at, and goes to its step as soon as it is there. */

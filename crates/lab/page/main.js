@@ -19,8 +19,7 @@ import { Tour } from "lab/tour";
 
 const now = new Now();
 const runs = new Runs();
-// The view may be replaced, should its worker die.
-const recipe = new Recipe({ ask: (...request) => runs.view.ask(...request) });
+const recipe = new Recipe(runs.view);
 const form = new Form(recipe);
 const scrubber = new Scrubber(now);
 new Learning(now, runs, scrubber);

@@ -56,7 +56,7 @@ export class Model {
     const several = heads.some((count) => count > 1);
     const label = several ? `layer ${layer + 1}, head ${head + 1}` : `layer ${layer + 1}`;
     const figure = element("span", { class: "figure" });
-    const button = element("button", { type: "button", class: "map", "aria-label": `${label}: change it` }, element("span", { class: "name" }, label), figure);
+    const button = element("button", { type: "button", class: "map" }, element("span", { class: "name" }, label), element("span", { class: "unseen" }, ": change it"), figure);
     button.addEventListener("click", () => this.onHead(layer, head));
     const subject = () => {
       const now = this.#now;

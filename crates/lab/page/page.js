@@ -8,6 +8,7 @@ export const the = (id) => document.getElementById(id);
  * @param {string} tag
  * @param {Record<string, any>} attributes properties by name; `class`, `data-…` and `aria-…` are attributes
  * @param {...(Node | string)} children
+ * @returns {any}
  */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);

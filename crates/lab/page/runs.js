@@ -24,6 +24,8 @@ export class Run {
   status = "waiting";
   remark = null;
   seconds = 0;
+  speed = 0;
+  loss = null;
   engine = null;
   levels = [];
   outcome = null;
@@ -46,8 +48,15 @@ export class Run {
  * `problem` (with `detail`, a sentence), `rate` (with `detail`, multiplications per second).
  */
 export class Runs extends EventTarget {
-  /** The engine that keeps all records and draws. */
-  view;
+  /** The engine that keeps all records and draws. While a new one is told everything, questions wait. */
+  view = {
+    ask: async (...question) => {
+      await this.#revived;
+      return this.#drawing.ask(...question);
+    },
+  };
+  #drawing;
+  #revived = Promise.resolve();
   /** @type {Group[]} */
   groups = [];
   /** @type {Group | null} */
@@ -58,27 +67,24 @@ export class Runs extends EventTarget {
 
   constructor() {
     super();
-    this.view = this.#newView();
-  }
-
-  #newView() {
-    const view = new Engine();
-    view.onDeath = (why) => this.#revive(why);
-    return view;
+    this.#drawing = new Engine();
+    this.#drawing.onDeath = (why) => this.#revive(why);
   }
 
   /** Gives a new view everything that the old one knew. */
-  async #revive(why) {
-    this.#problem(`The part of the page that draws has died (${why}). It was started again; nothing is lost.`);
-    this.view = this.#newView();
-    try {
-      for (const run of this.groups.flatMap((group) => group.runs)) {
-        for (const { request, attachments } of run.told) await this.view.ask(request, attachments.map((bytes) => bytes.slice(0)));
+  #revive(why) {
+    const drawing = (this.#drawing = new Engine());
+    const told = this.groups.flatMap((group) => group.runs).flatMap((run) => run.told);
+    this.#revived = (async () => {
+      try {
+        for (const { request, attachments } of told) await drawing.ask(request, attachments.map((bytes) => bytes.slice(0)));
+        drawing.onDeath = (why) => this.#revive(why);
+        this.#problem(`The part of the page that draws has died (${why}). It was started again; nothing is lost.`);
+      } catch (error) {
+        this.#problem(`The part of the page that draws has died (${why}), and again (${error.message}): reload the page.`);
       }
-    } catch (error) {
-      this.#problem(`It died again (${error.message}): reload the page.`);
-    }
-    this.dispatchEvent(new Event("groups"));
+    })();
+    this.#revived.then(() => this.dispatchEvent(new Event("groups")));
   }
 
   #problem(sentence) {
@@ -87,8 +93,15 @@ export class Runs extends EventTarget {
 
   /** Tells the view something about a run, and remembers it. */
   async #tell(run, request, attachments = []) {
+    await this.#revived;
     run.told.push({ request, attachments: attachments.map((bytes) => bytes.slice(0)) });
-    return (await this.view.ask(request, attachments)).answer;
+    try {
+      return (await this.#drawing.ask(request, attachments)).answer;
+    } catch (error) {
+      if (!(error instanceof Died)) throw error;
+      // The new view has been told this, too.
+      return ["extend", "fork"].includes(request.do) ? (await this.view.ask({ do: "course", run: run.id })).answer : null;
+    }
   }
 
   #add(label) {

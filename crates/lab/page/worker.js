@@ -5,6 +5,7 @@
 // so with { died } and closes.
 "use strict";
 
+/** What the module exports. @type {any} */
 let engine;
 
 const text = (pointer, length) =>
