@@ -34,6 +34,7 @@ export class Form {
   #fields = [...document.querySelectorAll("#form [data-key]")];
   #wrong = null;
   #insists = false;
+  #pending = Promise.resolve();
   #tooLarge = false;
   #tooLong = false;
   #refused = false;
@@ -48,8 +49,9 @@ export class Form {
     this.#recipe = recipe;
     recipe.addEventListener("change", () => this.#show());
     for (const field of this.#fields) {
-      field.addEventListener("change", () => this.#edited(field));
-      if (field.type === "range") field.addEventListener("input", () => this.#edited(field));
+      const edited = () => (this.#pending = this.#edited(field));
+      field.addEventListener("change", edited);
+      if (field.type === "range") field.addEventListener("input", edited);
     }
     the("preset").addEventListener("change", () => this.use({ base: the("preset").value, text: null, sets: [] }));
     for (const button of document.querySelectorAll("[data-preset]")) {
@@ -61,9 +63,15 @@ export class Form {
     the("use-recipe").addEventListener("click", () => this.use({ base: "", text: the("recipe-text").value, sets: [] }, the("recipe-text")));
     the("copy-recipe").addEventListener("click", (event) => copy(the("recipe-text").value, event.target));
     the("copy-command").addEventListener("click", (event) => copy(the("command").textContent, event.target));
-    the("form").addEventListener("submit", (event) => {
+    the("seeds").addEventListener("change", () => {
+      this.seeds = this.seeds;
+      if (this.#recipe.told) this.#price();
+    });
+    the("form").addEventListener("submit", async (event) => {
       event.preventDefault();
-      this.#train();
+      // A field that was left by pressing Enter is still being checked.
+      await this.#pending;
+      if (!the("train").disabled) this.#train();
     });
   }
 
@@ -131,6 +139,10 @@ export class Form {
     this.#wrong?.removeAttribute("aria-describedby");
     document.querySelectorAll("#form .field .problem").forEach((old) => old.remove());
     say(the("problem"), null);
+    say(the("recipe-problem"), null);
+    // A value that was refused before is not the recipe's.
+    const before = this.#wrong;
+    if (before?.dataset.key && before !== field) before.value = this.#recipe.value(before.dataset.key) ?? before.value;
     this.#refused = problem !== null;
     this.#allow();
     this.#wrong = null;
@@ -138,7 +150,8 @@ export class Form {
     const named = problem.field && this.#fields.find((other) => problem.field.startsWith(other.dataset.key) || other.dataset.key.startsWith(problem.field));
     const at = field?.id === "recipe-text" ? field : field ?? named;
     const label = (named && named !== field ? named : at)?.closest(".field");
-    if (!label || at?.id === "recipe-text") return say(the("problem"), problem.message);
+    if (at?.id === "recipe-text") return say(the("recipe-problem"), problem.message);
+    if (!label) return say(the("problem"), problem.message);
     this.#wrong = label.querySelector("input, select");
     this.#wrong.setAttribute("aria-invalid", "true");
     this.#wrong.setAttribute("aria-describedby", "field-problem");
@@ -183,8 +196,10 @@ export class Form {
   /** How long a run takes here, and whether it fits. */
   #price() {
     const { cost, parameters, command } = this.#recipe.told;
-    const seconds = cost.multiplications / this.rate;
-    const about = `${whole(parameters)} parameters, about ${duration(seconds)} here`;
+    const turns = Math.ceil(this.seeds / Math.max(1, navigator.hardwareConcurrency || 2));
+    const seconds = (turns * cost.multiplications) / this.rate;
+    const seeds = this.seeds > 1 ? `${this.seeds} seeds, ` : "";
+    const about = `${seeds}${whole(parameters)} parameters, about ${duration(seconds)} here`;
     this.#tooLarge = cost.bytes > MOST_BYTES;
     this.#tooLong = seconds > LONG;
     this.#allow();

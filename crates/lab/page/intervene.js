@@ -4,10 +4,10 @@ import { Died, Problem } from "lab/engine";
 import { element, say, the } from "lab/page";
 
 const CLAMPS = [
-  ["previous-token", "look at the previous symbol"],
-  ["uniform", "look everywhere alike"],
-  ["same-token", "look at equal symbols"],
-  ["induction", "look at what followed"],
+  ["previous-token", "attend to the previous symbol"],
+  ["uniform", "attend uniformly"],
+  ["same-token", "attend to equal symbols"],
+  ["induction", "attend to what followed them"],
 ];
 
 export class Intervene {
@@ -26,12 +26,13 @@ export class Intervene {
     the("undo-all").addEventListener("click", () => now.change([]));
     the("train-with").addEventListener("click", () => {
       const entries = now.under;
-      this.onBranch(entries.map(inWords).join(", "), { kind: "intervene", entries });
+      this.onBranch(this.#inWords(entries), { kind: "intervene", entries });
     });
     the("change-rate").addEventListener("click", () => {
       const lr = Number(the("new-rate").value);
       if (!(lr >= 0) || the("new-rate").value.trim() === "") return say(the("intervene-problem"), "A learning rate is a number that is not negative, such as 0.01.");
-      this.onBranch(`rate ${lr}`, { kind: "rate", lr });
+      say(the("intervene-problem"), null);
+      this.onBranch(`learning rate ${lr}`, { kind: "rate", lr });
     });
     the("change-prior").addEventListener("click", () => {
       const select = the("new-prior");
@@ -57,7 +58,13 @@ export class Intervene {
     return [...heads, ...mlps].slice(0, 32);
   }
 
+  #inWords(entries) {
+    const several = this.#now.run?.recipe.heads.some((count) => count > 1) ?? false;
+    return entries.map((entry) => inWords(entry, several)).join(", ");
+  }
+
   #toggle(place, entry) {
+    say(the("intervene-problem"), null);
     const { under } = this.#now;
     const others = under.filter((other) => !other.includes(`"${place}"`));
     this.#now.change(under.includes(entry) ? others : [...others, entry]);
@@ -101,8 +108,7 @@ export class Intervene {
     const can = this.#now.run !== null;
     for (const id of ["change-rate", "change-prior"]) the(id).disabled = !can;
     the("now").hidden = this.#now.under.length === 0;
-    say(the("intervene-problem"), null);
-    the("under-text").textContent = this.#now.under.map(inWords).join(", ");
+    the("under-text").textContent = this.#inWords(this.#now.under);
     if (this.#now.under.length > 0) this.#measure();
   }
 
@@ -115,8 +121,10 @@ export class Intervene {
       const { answer } = await this.#runs.view.ask({ do: "effect", ...this.#now.moment });
       if (asked !== this.#asked) return;
       const { without, with: broken, difference, sequences } = answer;
-      the("effect").textContent = `Loss now: ${without.mean.toFixed(4)} nats; with this: ${broken.mean.toFixed(4)} `
-        + `(${difference.mean < 0 ? "−" : "+"}${Math.abs(difference.mean).toFixed(4)} ± ${difference.se.toFixed(4)}, ${sequences} fresh sequences).`;
+      const change = Math.abs(difference.mean).toFixed(4);
+      const sign = Number(change) === 0 ? "±" : difference.mean < 0 ? "−" : "+";
+      the("effect").textContent = `Loss ${without.mean.toFixed(4)} → ${broken.mean.toFixed(4)} nats `
+        + `(${sign}${change}, standard error ${difference.se.toFixed(4)}, on ${sequences} fresh sequences).`;
       the("train-with").disabled = false;
     } catch (error) {
       if (error instanceof Problem) {
@@ -128,11 +136,11 @@ export class Intervene {
 }
 
 /** An entry in words: "layer 1 silenced", "layer 2, head 3 made to look at the previous symbol". */
-export function inWords(entry) {
+export function inWords(entry, several) {
   const value = (key) => entry.match(new RegExp(`${key}="([^"]*)"`))?.[1] ?? "";
   const [, layer, part, head] = value("at").match(/^layers\.(\d+)(\.heads\.(\d+)|\.mlp_out)?$/) ?? [];
   if (layer === undefined) return entry;
-  const place = `layer ${Number(layer) + 1}` + (part === ".mlp_out" ? "'s MLP" : Number(head) > 0 ? `, head ${Number(head) + 1}` : "");
+  const place = `layer ${Number(layer) + 1}` + (part === ".mlp_out" ? "'s MLP" : several && head !== undefined ? `, head ${Number(head) + 1}` : "");
   const does = CLAMPS.find(([pattern]) => pattern === value("pattern"))?.[1] ?? value("pattern");
   return value("kind") === "ablate" ? `${place} silenced` : `${place} made to ${does}`;
 }

@@ -11,7 +11,7 @@ function inWords(run) {
   const steps = Number(run.recipe.values["train.steps"]);
   return {
     waiting: "Waiting for a free core.",
-    training: run.snapshots.length === 0 ? "Drawing test sets…" : `Step ${whole(run.step)} of ${whole(steps)}, ${whole(run.speed ?? 0)} steps per second.`,
+    training: run.snapshots.length === 0 ? "Sampling test sets…" : `Step ${whole(run.step)} of ${whole(steps)}, ${whole(run.speed ?? 0)} steps per second.`,
     paused: `Paused at step ${whole(run.step)}.`,
     stopped: `Stopped at step ${whole(run.step)}.`,
     complete: `${whole(steps)} steps in ${run.seconds.toFixed(1)} s.`,
@@ -28,6 +28,7 @@ export function notice(sentence) {
   close.addEventListener("click", () => (the("notice").hidden = true));
   the("notice").replaceChildren(element("p", {}, sentence), close);
   the("notice").hidden = false;
+  the("notice").scrollIntoView({ block: "nearest" });
 }
 
 export class Learning {
@@ -45,7 +46,7 @@ export class Learning {
   constructor(now, runs, scrubber) {
     this.#now = now;
     this.#runs = runs;
-    the("curves").dataset.empty = "Press Train. In a few seconds, the loss falls from plateau to plateau.";
+    the("curves").dataset.empty = "Press Train, or a figure of the paper. With Fig. 1, the loss falls in steps within seconds: uniform, unigram, bigram.";
     this.#curves = new Picture(the("curves"), runs, () => this.#curvesOf(this.#shown()));
     this.#heads = new Picture(the("heads"), runs, () => this.#headsOf(now.run));
     scrubber.follow(this.#curves);
@@ -100,19 +101,23 @@ export class Learning {
   }
 
   #status() {
-    const { current, paused } = this.#runs;
-    const runs = current?.runs ?? [];
-    const active = runs.filter((run) => !run.ended);
+    const { active, paused } = this.#runs;
     the("pause").hidden = the("stop").hidden = active.length === 0;
-    the("pause").textContent = paused ? "Go on" : "Pause";
+    the("pause").textContent = paused ? "Resume" : "Pause";
     const { run } = this.#now;
+    const runs = run?.group.runs ?? [];
+    const ended = runs.filter((run) => run.ended).length;
     if (!run) {
       the("status").textContent = "Ready.";
+      the("looked-at").textContent = "the model";
+      the("shares").textContent = "";
       the("story").replaceChildren();
       return;
     }
     const words = inWords(run);
-    const others = runs.length > 1 ? ` ${runs.length - active.length} of ${runs.length} seeds are done.` : "";
+    const others = runs.length > 1 ? ` ${ended} of ${runs.length} seeds are done.` : "";
+    the("looked-at").textContent = run.group.label + (runs.length > 1 ? `, seed ${runs.indexOf(run) + 1} of ${runs.length}` : "");
+    the("shares").textContent = run.shares ? `It shares its first ${whole(run.shares.until)} steps with “${run.shares.label}”.` : "";
     the("status").textContent = words + others;
     const phases = run.course.phases.map(({ strategy, onset }) => [
       element("span", { class: `phase ${strategy}` }, strategy), ` from step ${whole(onset)}`,
@@ -131,7 +136,7 @@ export class Learning {
   /** Lists the groups that are shown, if anything about them has changed. */
   #list() {
     const groups = this.#shown();
-    const listed = JSON.stringify(groups.map(({ id, label, runs, pinned }) => [id, label, runs.length, pinned, runs.includes(this.#now.run)]));
+    const listed = JSON.stringify(groups.map(({ id, label, runs, pinned }) => [id, label, runs.length, pinned, runs.indexOf(this.#now.run)]));
     if (listed === this.#listed) return;
     this.#listed = listed;
     the("runs").replaceChildren(...groups.map((group) => this.#entry(group)));
@@ -140,7 +145,7 @@ export class Learning {
   #entry(group) {
     const { label, runs, pinned } = group;
     const several = runs.length > 1;
-    const look = element("button", { type: "button", title: several ? "Look at its next seed" : `Look at ${label}` }, label + (several ? ` (${runs.length} seeds)` : ""));
+    const look = element("button", { type: "button", title: several ? "Look at its next seed" : `Look at ${label}` }, label + (several ? ` · seed ${Math.max(0, runs.indexOf(this.#now.run)) + 1} of ${runs.length} ›` : ""));
     look.addEventListener("click", () => this.#now.look(runs[(runs.indexOf(this.#now.run) + 1) % runs.length]));
     const pin = element("button", { type: "button", "aria-pressed": String(pinned), "aria-label": `${pinned ? "pinned" : "pin"}: keep ${label} when the next run is trained` }, pinned ? "pinned" : "pin");
     pin.addEventListener("click", () => {

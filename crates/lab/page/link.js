@@ -31,20 +31,27 @@ export class Link {
   }
 
   #remember() {
+    // Browsers limit how often an address may change.
+    this.#writing ??= setTimeout(() => this.write(), 400);
+  }
+
+  /** Writes what is seen into the address. */
+  write() {
     clearTimeout(this.#writing);
-    this.#writing = setTimeout(() => {
-      const { run, step, tokens, under } = this.#now;
-      const hash = written({
-        source: this.#recipe.source,
-        seeds: this.#form.seeds,
-        step: run ? step : null,
-        tokens: tokens.length > 0 ? tokens : null,
-        under,
-        open: run?.status === "opened" ? run.group.label : null,
-        numerics: this.#numerics,
-      });
-      if (hash !== location.hash) history.replaceState(null, "", hash);
-    }, 150);
+    this.#writing = null;
+    const { run, step, tokens, under } = this.#now;
+    const trained = run && run.status !== "opened";
+    const hash = written({
+      // What is seen is a run; the form may show what the next one will be.
+      source: trained ? run.group.runs[0].recipe.source : this.#recipe.source,
+      seeds: trained ? run.group.runs.length : this.#form.seeds,
+      step: run ? step : null,
+      tokens: tokens.length > 0 ? tokens : null,
+      under,
+      open: run?.status === "opened" ? run.group.label : null,
+      numerics: this.#numerics,
+    });
+    if (hash !== location.hash) history.replaceState(null, "", hash);
   }
 
   /** Restores what a link says, training again what it looks at. */
@@ -72,10 +79,12 @@ export class Link {
   async #repeat({ seeds, step, under }) {
     await this.#form.onTrain(seeds);
     this.#now.change(under);
+    const { run } = this.#now;
     const arrive = () => {
-      const { run } = this.#now;
-      if (!run || (run.snapshots.at(-1) < step && !run.ended)) return;
+      const elsewhere = this.#now.run !== run || !this.#now.follows;
+      if (!elsewhere && run.snapshots.at(-1) < step && !run.ended) return;
       this.#runs.removeEventListener("records", arrive);
+      if (elsewhere) return;
       this.#now.goTo(step);
       // The run goes on; the link stays.
       this.#now.follows = false;

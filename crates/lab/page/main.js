@@ -27,7 +27,7 @@ const model = new Model(now, runs);
 const talk = new Talk(now, runs);
 const intervene = new Intervene(now, runs);
 const take = new Take(now, runs);
-const tour = new Tour(stops({ now, form }));
+const tour = new Tour(stops({ now, form, runs }));
 
 // ---- The task: chains and sequences
 
@@ -51,12 +51,15 @@ form.onTask = () => {
 // ---- Training, and training on
 
 form.onTrain = async (seeds) => {
-  const recipes = await Promise.all(Array.from({ length: seeds }, (_, seed) => recipe.withSeed(seed)));
   const { source } = recipe;
   const differs = source.sets.filter((set) => set.length < 40 && !set.startsWith("name="));
-  const label = [source.text ? recipe.value("name") : source.base, ...differs].join(", ");
+  const label = [recipe.value("name"), ...differs].join(", ");
+  const recipes = await Promise.all(Array.from({ length: seeds }, (_, seed) => recipe.withSeed(seed)));
   now.change([]);
   now.look(runs.train(label, recipes).runs[0]);
+  // The keys are then the scrubber's: the space bar plays, and does not train again.
+  if (the("experiment").contains(document.activeElement)) the("learning").focus({ preventScroll: true });
+  if (matchMedia("(max-width: 900px)").matches) the("learning").scrollIntoView();
 };
 intervene.onBranch = async (label, change) => {
   const { run: parent, step } = now;
@@ -86,6 +89,11 @@ runs.addEventListener("records", ({ detail: run }) => {
   if (run !== now.run) return;
   fitting();
   now.grow();
+});
+let looked = null;
+now.addEventListener("change", () => {
+  if (now.run !== looked && now.moment) fitting();
+  looked = now.run;
 });
 runs.addEventListener("groups", () => {
   const there = runs.groups.some((group) => group.runs.includes(now.run));
@@ -120,5 +128,6 @@ const carried = await take.carried();
 const restored = location.hash;
 await link.restore(restored);
 link.follow();
+take.onLink = () => link.write();
 document.body.dataset.ready = "yes";
 if (restored.length < 2 && carried === 0) tour.greet();

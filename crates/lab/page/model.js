@@ -48,7 +48,7 @@ export class Model {
       const name = map.figure.closest(".map").querySelector(".name");
       const changed = this.#now.under.some((entry) => entry.includes(`"${map.place}"`) || entry.includes(`"${map.place.replace(/\.heads.*/, "")}"`));
       name.classList.toggle("changed", changed);
-      name.textContent = map.label + (changed ? " (changed)" : "");
+      name.textContent = map.label + (changed ? " (modified)" : "");
     }
   }
 

@@ -23,15 +23,20 @@ export class Now extends EventTarget {
   }
 
   look(run) {
+    // What was changed in one model need not exist in another.
+    const shape = (run) => run && JSON.stringify([run.recipe.heads, run.recipe.minimal, run.recipe.mlp]);
+    if (shape(run) !== shape(this.run)) this.under = [];
     this.run = run;
     this.follows = run !== null && !run.ended;
     this.step = run?.snapshots.at(-1) ?? 0;
     this.#tell();
   }
 
+  /** Goes to the last step with weights that is not later. */
   goTo(step) {
-    this.step = step;
-    this.follows = this.run !== null && !this.run.ended && step === this.run.snapshots.at(-1);
+    const steps = this.run?.snapshots ?? [];
+    this.step = steps.findLast((at) => at <= step) ?? steps[0] ?? 0;
+    this.follows = this.run !== null && !this.run.ended && this.step === steps.at(-1);
     this.#tell();
   }
 

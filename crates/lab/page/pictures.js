@@ -53,8 +53,10 @@ export class Picture extends EventTarget {
     let known = 0;
     new ResizeObserver(() => {
       const width = this.#figure.clientWidth;
-      if (Math.abs(width - known) > 8) this.redraw();
-      known = width;
+      if (Math.abs(width - known) > 8) {
+        known = width;
+        this.redraw();
+      } else if (this.frames.length > 0) this.dispatchEvent(new Event("drawn"));
     }).observe(figure);
   }
 

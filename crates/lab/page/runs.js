@@ -28,7 +28,8 @@ export class Run {
   loss = null;
   engine = null;
   levels = [];
-  outcome = null;
+  /** The beginning that a branch shares with another run. @type {{label: string, until: number} | null} */
+  shares = null;
   /** Everything that the view was told, to tell it again should it die. */
   told = [];
 
@@ -100,12 +101,16 @@ export class Runs extends EventTarget {
     } catch (error) {
       if (!(error instanceof Died)) throw error;
       // The new view has been told this, too.
-      return ["extend", "fork"].includes(request.do) ? (await this.view.ask({ do: "course", run: run.id })).answer : null;
+      const course = async () => (await this.view.ask({ do: "course", run: run.id })).answer;
+      if (request.do === "fork") return { course: await course(), snapshots: run.snapshots };
+      return request.do === "extend" ? course() : null;
     }
   }
 
   #add(label) {
     const group = { id: ++lastGroup, label, runs: [], pinned: false };
+    const taken = (name) => this.groups.some((other) => other.pinned && other.label === name);
+    for (let number = 2; taken(group.label); number++) group.label = `${label} (${number})`;
     for (const old of this.groups.filter((old) => !old.pinned)) this.remove(old);
     this.groups.push(group);
     this.current = group;
@@ -125,8 +130,9 @@ export class Runs extends EventTarget {
   /** Trains another recipe that shares the beginning of a run, up to a step. */
   branch(label, parent, told, step) {
     this.paused = false;
-    parent.group.pinned = true;
-    if (!parent.ended) parent.status = "stopped";
+    // What was there is drawn beside the branch.
+    for (const shown of [parent.group, this.current]) if (shown) shown.pinned = true;
+    for (const run of parent.group.runs) if (!run.ended) run.status = "stopped";
     this.dispatchEvent(new Event("resume"));
     const group = this.#add(label);
     const run = new Run(told, group);
@@ -141,9 +147,10 @@ export class Runs extends EventTarget {
       const { answer } = await run.engine.ask({ do: "branch", recipe: told.toml, step });
       run.levels = answer.levels;
       if (answer.from === 0) return this.#tell(run, { do: "add", run: run.id, recipe: told.toml, levels: answer.levels });
-      run.course = await this.#tell(run, { do: "fork", run: run.id, of: parent.id, recipe: told.toml, step: answer.from });
-      run.snapshots = parent.snapshots.filter((at) => at <= answer.from);
+      const fork = await this.#tell(run, { do: "fork", run: run.id, of: parent.id, recipe: told.toml, step: answer.from });
+      [run.course, run.snapshots] = [fork.course, fork.snapshots];
       run.step = answer.from;
+      run.shares = { label: parent.group.label, until: answer.from };
       // A view that is told anew has to know the parent first.
       run.told.unshift(...parent.told.map((told) => ({ ...told })));
     });
@@ -204,12 +211,12 @@ export class Runs extends EventTarget {
   async #slices(run) {
     let [steps, first] = [1, true];
     while (!run.ended) {
-      if (this.paused && run.group === this.current) {
+      while (this.paused && !run.ended) {
         run.status = "paused";
         await new Promise((resolve) => this.addEventListener("resume", resolve, { once: true }));
-        if (run.ended) return;
-        run.status = "training";
+        if (!run.ended) run.status = "training";
       }
+      if (run.ended) return;
       const started = performance.now();
       const { answer, attachments } = await run.engine.ask({ do: "advance", steps });
       const took = performance.now() - started;
@@ -253,17 +260,22 @@ export class Runs extends EventTarget {
     this.dispatchEvent(new CustomEvent("records", { detail: run }));
   }
 
-  /** Waits with all runs of the current group, or goes on. */
+  /** The runs that are not over. */
+  get active() {
+    return this.groups.flatMap((group) => group.runs).filter((run) => !run.ended);
+  }
+
+  /** Waits with all runs, or goes on. */
   pause(wait) {
     this.paused = wait;
     if (!wait) this.dispatchEvent(new Event("resume"));
     this.dispatchEvent(new Event("status"));
   }
 
-  /** Ends the runs of a group where they are. */
-  stop(group = this.current) {
-    for (const run of group?.runs ?? []) if (!run.ended) run.status = "stopped";
-    this.paused = false;
+  /** Ends runs where they are: all of them, or those of a group. */
+  stop(group = null) {
+    for (const run of this.active) if (!group || run.group === group) run.status = "stopped";
+    if (this.active.length === 0) this.paused = false;
     this.dispatchEvent(new Event("resume"));
     this.dispatchEvent(new Event("status"));
   }

@@ -9,6 +9,8 @@ export class Scrubber {
   #now;
   #pictures = [];
   #playing = false;
+  /** The run that is played. */
+  #played = null;
   #slider = the("step");
 
   /** @param {import("lab/now").Now} now */
@@ -61,6 +63,7 @@ export class Scrubber {
 
   /** Shows where it stands. */
   show() {
+    if (this.#playing && this.#now.run !== this.#played) this.#pause();
     const steps = this.#steps();
     const at = Math.max(0, steps.findLastIndex((step) => step <= this.#now.step));
     this.#slider.max = String(Math.max(0, steps.length - 1));
@@ -71,7 +74,7 @@ export class Scrubber {
     this.#slider.setAttribute("aria-valuetext", `step ${step}`);
     the("step-text").textContent = `step ${whole(step)}`;
     the("step-text").title = loss === undefined ? "" : `loss ${loss.toFixed(4)} nats`;
-    for (const place of document.querySelectorAll(".at")) place.textContent = `step ${whole(step)}`;
+    the("looked-step").textContent = `step ${whole(step)}`;
     for (const picture of this.#pictures) this.#mark(picture);
   }
 
@@ -118,6 +121,7 @@ export class Scrubber {
     const steps = this.#steps();
     if (steps.length < 2) return;
     this.#playing = true;
+    this.#played = this.#now.run;
     this.#button("❚❚", "Pause playing");
     const last = steps.length - 1;
     const start = this.#now.step >= steps[last] ? 0 : steps.findLastIndex((step) => step <= this.#now.step);

@@ -8,6 +8,8 @@ export class Take {
   #runs;
   /** Called with a sentence about something that cannot be had. */
   onProblem = (_sentence) => {};
+  /** Called before the address is copied. */
+  onLink = () => {};
   /** Called with a group that was opened. */
   onOpen = (_group) => {};
 
@@ -23,7 +25,10 @@ export class Take {
     now.addEventListener("change", show);
     runs.addEventListener("status", show);
     show();
-    the("copy-link").addEventListener("click", (event) => copy(location.href, event.target));
+    the("copy-link").addEventListener("click", (event) => {
+      this.onLink();
+      copy(location.href, event.target);
+    });
     the("open-folder").addEventListener("change", () => this.#folder([...the("open-folder").files]));
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => event.preventDefault());

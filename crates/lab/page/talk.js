@@ -49,7 +49,10 @@ export class Talk {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (/^\d$/.test(event.key)) this.#add(Number(event.key));
     else if (event.key === "Backspace") this.#now.say(this.#now.tokens.slice(0, -1));
+    else if (event.key === "ArrowLeft") event.target.previousElementSibling?.focus();
+    else if (event.key === "ArrowRight") event.target.nextElementSibling?.focus();
     else return;
+    event.stopPropagation();
     event.preventDefault();
   }
 
@@ -81,6 +84,7 @@ export class Talk {
 
   #cells(tokens) {
     const row = the("sequence");
+    const had = row.contains(document.activeElement);
     while (row.children.length > tokens.length) row.lastChild.remove();
     while (row.children.length < tokens.length) {
       const index = row.children.length;
@@ -96,6 +100,7 @@ export class Talk {
       // One stop for the Tab key; the rest by pointer or by typing.
       button.tabIndex = index === tokens.length - 1 ? 0 : -1;
     });
+    if (had && !row.contains(document.activeElement)) row.lastElementChild?.focus();
     row.scrollTop = row.scrollHeight;
     const count = Math.min(10, this.#states);
     const symbols = the("symbols");
@@ -139,7 +144,7 @@ export class Talk {
           element("td", {}, element("div", { class: "bar", role: "img" }, ...spans)), element("td", { class: "number" })));
       }
       const head = element("tr", {}, element("th", { scope: "col" }, ""), element("th", { scope: "col" }, "next symbol"),
-        element("th", { scope: "col", title: "KL(strategy ‖ model) at this position, nats" }, "distance"));
+        element("th", { scope: "col", title: "KL(strategy ‖ model) at this position, nats" }, "KL to model"));
       place.replaceChildren(element("table", {}, element("thead", {}, head), body));
     }
     answers.forEach(({ name, probabilities, divergence }, index) => {

@@ -5,7 +5,7 @@ import { the } from "lab/page";
 /** Where the page remembers that the tour was seen. */
 const SEEN = "induct-lab-tour";
 
-/** @typedef {{at: string, title: string, text: string, does: () => void | Promise<void>}} Stop */
+/** @typedef {{at: string, title: string, text: string, does: (isHere: () => boolean) => void | Promise<void>}} Stop */
 
 export class Tour {
   #stops;
@@ -17,7 +17,7 @@ export class Tour {
     the("start-tour").addEventListener("click", () => this.start());
     the("tour-next").addEventListener("click", () => this.#go(this.#at + 1));
     the("tour-skip").addEventListener("click", () => this.#end());
-    the("tour").addEventListener("keydown", (event) => event.key === "Escape" && this.#end());
+    document.addEventListener("keydown", (event) => event.key === "Escape" && !the("tour").hidden && !document.querySelector("dialog[open]") && this.#end());
   }
 
   /** Starts by itself on the first visit. */
@@ -49,7 +49,8 @@ export class Tour {
     the(at).classList.add("highlight");
     if (focus) the(at).scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
     if (focus) the("tour-next").focus({ preventScroll: true });
-    await does();
+    // Some stops wait for a run to end; whoever goes on meanwhile is elsewhere.
+    await does(() => this.#at === to && !the("tour").hidden);
   }
 
   #unmark() {

@@ -200,9 +200,18 @@ pub fn numerics() -> u32 {
     NUMERICS
 }
 
+/// The least number of steps that a run is made longer by, so that there is something to see.
+const LEAST_MORE: u64 = 500;
+
 /// A recipe that changes something from a step on. Up to there its run is that of `recipe`, to the byte.
+///
+/// A run that ends at that step is made longer, unless its schedule depends on its length.
 pub fn changed(recipe: &Recipe, step: u64, change: &Change) -> Result<Recipe, Problem> {
     let mut changed = recipe.clone();
+    if step >= recipe.train.steps && !recipe.train.schedule.depends_on_length() {
+        let more = step.div_ceil(2).max(LEAST_MORE);
+        changed.train.steps = (step + more).next_multiple_of(recipe.record.every.max(1));
+    }
     match change {
         Change::Rate { lr } => {
             end_rates(&mut changed.intervene, step);
@@ -225,7 +234,7 @@ pub fn changed(recipe: &Recipe, step: u64, change: &Change) -> Result<Recipe, Pr
         Change::Intervene { entries } => {
             let from = |entry: &String| format!("{entry}, from={step}");
             let entries: Vec<String> = entries.iter().map(from).collect();
-            return with_entries(recipe, &entries);
+            return with_entries(&changed, &entries);
         }
     }
     changed.check()?;
@@ -267,6 +276,8 @@ pub fn with_entries(recipe: &Recipe, entries: &[String]) -> Result<Recipe, Probl
 
 #[cfg(test)]
 mod tests {
+    use induct::train::Schedule;
+
     use super::*;
 
     fn source(base: &str, sets: &[&str]) -> Source {
@@ -347,7 +358,13 @@ mod tests {
         assert_eq!(ablated.intervene.len(), 3);
         let refused = changed(&ablated, 900, &ablate).unwrap_err();
         assert!(refused.sentence.contains("layers.0.heads.0"), "{refused:?}");
-        let late = changed(&main, 4000, &rate(1e-2)).unwrap_err();
+        assert_eq!(changed(&main, 4000, &rate(1e-2)).unwrap().train.steps, 6000);
+        let mut cosine = main.clone();
+        cosine.train.schedule = Schedule::Cosine {
+            warmup: 0,
+            floor: 0.0,
+        };
+        let late = changed(&cosine, 4000, &rate(1e-2)).unwrap_err();
         assert!(late.sentence.contains("train.steps"), "{late:?}");
     }
 }

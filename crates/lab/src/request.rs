@@ -246,7 +246,8 @@ impl Lab {
             } => {
                 self.forget(run);
                 self.shelf.fork(run, of, read(&recipe)?, step)?;
-                alone(plain(&self.shelf.get(run)?.course()))
+                let forked = self.shelf.get(run)?;
+                alone(json!({ "course": forked.course(), "snapshots": forked.snapshot_steps() }))
             }
             Request::End { run, outcome } => {
                 self.shelf.get_mut(run)?.summary =

@@ -120,7 +120,8 @@ impl Shelf {
         let (mut history, levels) = (parent.history.clone(), parent.levels.clone());
         let mut snapshots = parent.snapshots.clone();
         history.retain(|recorded| recorded <= step);
-        snapshots.retain(|(at, _)| *at <= step);
+        let kept = recipe.record.snapshot_steps(recipe.train.steps);
+        snapshots.retain(|(at, _)| *at <= step && kept.contains(at));
         self.add(id, recipe, levels)?;
         let run = self.get_mut(id)?;
         (run.history, run.snapshots) = (history, snapshots);
@@ -196,9 +197,14 @@ impl Shelved {
             name: self.recipe.name.clone(),
             steps: self.recipe.train.steps,
             records: self.history.steps(),
-            snapshots: self.snapshots.iter().map(|(step, _)| *step).collect(),
+            snapshots: self.snapshot_steps(),
             ended: self.summary.is_some(),
         }
+    }
+
+    /// The steps whose weights it has, in order.
+    pub fn snapshot_steps(&self) -> Vec<u64> {
+        self.snapshots.iter().map(|(step, _)| *step).collect()
     }
 
     /// Its course so far.

@@ -77,6 +77,11 @@ impl Training {
         let Some((at, checkpoint)) = self.states.before(step) else {
             return start();
         };
+        // A longer run may keep other snapshots of the part that they share.
+        let [own, theirs] = [self.run.recipe(), recipe].map(|recipe| snapshots_until(recipe, at));
+        if theirs.iter().any(|step| !own.contains(step)) {
+            return start();
+        }
         let mut history: History = self.run.history().clone();
         history.retain(|recorded| recorded <= at);
         let instruments = self.instruments.clone();
@@ -129,6 +134,13 @@ impl Training {
     pub fn summary(&self, seconds: f64) -> Option<Summary> {
         Summary::of(&self.run, self.ending.as_ref()?, seconds)
     }
+}
+
+/// The steps up to `last` whose weights a recipe keeps.
+fn snapshots_until(recipe: &Recipe, last: u64) -> Vec<u64> {
+    let mut steps = recipe.record.snapshot_steps(recipe.train.steps);
+    steps.retain(|&step| step <= last);
+    steps
 }
 
 fn ended(ending: &Ending) -> Option<Ended> {

@@ -69,7 +69,7 @@ pub fn curves(
                     }
                 }
                 plot.x = to_the_end(&plot.x, last);
-                plot.moments = transition.iter().map(mark).collect();
+                plot.moments = vec![transition.as_ref().map_or(unmarked(), mark)];
             }
         }
     }
@@ -87,6 +87,14 @@ fn to_the_end(axis: &Axis, last: u64) -> Axis {
     match last {
         0 => axis.clone(),
         _ => axis.clone().range(0.0, last as f64),
+    }
+}
+
+/// A moment before all others: it is not drawn, and keeps the line free in which its name would stand.
+fn unmarked() -> Moment {
+    Moment {
+        x: -1.0,
+        label: String::new(),
     }
 }
 

@@ -10,6 +10,8 @@ use crate::shelf::{Moment, Shelved};
 
 /// The most lags to show.
 const LAGS: usize = 40;
+/// The least score that the axis reaches.
+const LEAST_SCORE: f64 = 0.05;
 /// The most matrices to show.
 const MATRICES: usize = 6;
 /// The most states whose matrices can be read.
@@ -43,8 +45,8 @@ pub fn profile(run: &Shelved, moment: &Moment) -> Result<Figure, Problem> {
                     )
                 });
                 let title = match several {
-                    true => format!("head {head}: score of each lag"),
-                    false => "score of each lag".into(),
+                    true => format!("layer 1, head {}: score of each lag", head + 1),
+                    false => "layer 1: score of each lag".into(),
                 };
                 by_lag(title, lines.collect())
             };
@@ -68,9 +70,14 @@ fn line(label: &str, colour: Colour, values: impl Iterator<Item = f64>) -> Serie
 }
 
 fn by_lag(label: String, series: Vec<Series>) -> Panel {
+    // What is nearly nothing should look like nothing.
+    let values = series.iter().flat_map(|series| &series.values);
+    let largest = values
+        .map(|value| value.y.abs())
+        .fold(LEAST_SCORE, f64::max);
     Panel::Plot(Plot {
         x: Axis::linear("lag: how many symbols back"),
-        y: Axis::linear(label),
+        y: Axis::linear(label).range(-1.08 * largest, 1.08 * largest),
         without_names: series.len() == 1,
         series,
         aspect: 0.5,
@@ -133,19 +140,10 @@ fn matrix(
         column_label: column_label.into(),
         rows: (0..of.rows).map(|symbol| symbol.to_string()).collect(),
         columns: names,
-        cells: values.iter().map(|value| vec![cell(*value)]).collect(),
         values,
         signed: true,
+        ..Matrix::default()
     })
-}
-
-/// A number with two digits, and no sign before zero.
-fn cell(value: f64) -> String {
-    let text = format!("{value:.2}");
-    match text.as_str() {
-        "-0.00" => "0.00".to_owned(),
-        _ => text.replace('-', "−"),
-    }
 }
 
 fn sentence(text: &str) -> Figure {

@@ -108,7 +108,7 @@ describe("what is changed in the middle of a run is in its recipe", () => {
     await tab.scrub(7);
     await tab.until("the step is shown", () => tab.step(), (step) => step === 140);
     await tab.page.click('[data-entry="kind=\\"ablate\\", at=\\"layers.0.heads.0\\""]');
-    await tab.says("#effect", /with this/);
+    await tab.says("#effect", /→/);
     await tab.page.click("#train-with");
     await tab.branchEnded(140, 300);
     assert.match(await sameNatively("silenced"), /from = 140/);

@@ -193,7 +193,7 @@ export class Tab {
 
   /** The part of the page's address that is its state, once it has been written. */
   async address() {
-    await this.page.waitForTimeout(300);
+    await this.page.waitForTimeout(700);
     return this.page.url().replace(/^[^#]*/, "");
   }
 }

@@ -148,8 +148,8 @@ describe("a silenced head", () => {
     await tab.scrub(LAST);
     const whole = await settled();
     await tab.page.click(SILENCE);
-    await tab.says("#effect", /Loss now: [\d.]+ nats; with this: [\d.]+ \([+−][\d.]+ ± [\d.]+, 512 fresh sequences\)/);
-    await tab.says("#maps", /\(changed\)/);
+    await tab.says("#effect", /Loss [\d.]+ → [\d.]+ nats \([+−][\d.]+, standard error [\d.]+, on 512 fresh sequences\)/);
+    await tab.says("#maps", /\(modified\)/);
     const broken = await settled();
     assert.notEqual(broken.arcs, whole.arcs);
     assert.notEqual(broken.answers, whole.answers);

@@ -56,13 +56,54 @@ test("three seeds are three thin lines, and all of them finish", async () => {
   await tab.page.fill("#seeds", "3");
   await tab.trainFor(100);
   await tab.says("#status", /3 of 3 seeds are done/);
-  await tab.says("#runs", /\(3 seeds\)/);
+  await tab.says("#runs", /seed 1 of 3/);
   const lines = () => tab.page.locator("#curves svg").evaluate((svg) => {
     const [width] = [svg.viewBox.baseVal.width / 2];
     const paths = [...svg.querySelectorAll("path[stroke-linejoin]")].filter((path) => path.getBBox().x < width);
     return paths.map((path) => Number(path.getAttribute("stroke-width"))).sort();
   });
   await tab.until("three thin lines and the bold median", lines, (widths) => widths.filter((width) => width < 2).length === 3 && widths.some((width) => width >= 2));
+  await tab.close();
+});
+
+test("Enter in a field trains what the field says", async () => {
+  const tab = await open();
+  await tab.set("train.steps", 400);
+  await tab.page.locator('[data-key="train.steps"]').fill("60");
+  await tab.page.locator('[data-key="train.steps"]').press("Enter");
+  await tab.ended(60);
+  await tab.close();
+});
+
+test("a run can go on from its last step, and is longer then", async () => {
+  const tab = await open();
+  await tab.trainFor(100);
+  await tab.page.click('[data-entry=\'kind="ablate", at="layers.0.heads.0"\']');
+  await tab.says("#effect", /512 fresh sequences/);
+  await tab.page.click("#train-with");
+  await tab.branchEnded(100, 600);
+  await tab.says("#shares", /shares its first 80 steps with “main, train.steps=100”/);
+  assert.match(await tab.text("#command"), /train\.steps=600/);
+  await tab.close();
+});
+
+test("another run has a sequence and interventions that fit it", async () => {
+  const tab = await open({ hash: "#preset=three-states" });
+  await tab.trainFor(40);
+  await tab.page.click("#runs button[aria-pressed]");
+  await tab.page.selectOption("#preset", "minimal");
+  await tab.says("#command", /train minimal/);
+  await tab.trainFor(40);
+  const look = (name) => tab.page.locator("#runs li button").filter({ hasText: name }).first().click();
+  await look("three-states");
+  await tab.says("#looked-at", /three-states/);
+  await tab.page.click("#another");
+  await tab.page.click('[data-entry=\'kind="ablate", at="layers.0.heads.0"\']');
+  await tab.says("#under-text", /layer 1 silenced/);
+  await look("minimal");
+  await tab.says("#looked-at", /minimal/);
+  await tab.until("answers, and no problem", () => tab.page.locator("#answers .problem, #maps .says").count(), (count) => count === 0);
+  assert.equal(await tab.text("#under-text"), "");
   await tab.close();
 });
 

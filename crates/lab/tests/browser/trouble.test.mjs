@@ -25,11 +25,11 @@ describe("the form", () => {
     await tab.page.locator("#recipe-details").evaluate((details) => (details.open = true));
     await tab.page.fill("#recipe-text", "this is = = not TOML\n<script>");
     await tab.page.click("#use-recipe");
-    await tab.says("#problem", /not valid TOML/);
-    assert.ok(await tab.page.locator("#problem").isVisible());
+    await tab.says("#recipe-problem", /not valid TOML/);
+    assert.ok(await tab.page.locator("#recipe-problem").isVisible());
     await tab.page.fill("#recipe-text", "train.stepz = 5");
     await tab.page.click("#use-recipe");
-    await tab.says("#problem", /stepz/);
+    await tab.says("#recipe-problem", /stepz/);
   });
 
   test("takes a recipe that is right after one that was not", async () => {
@@ -90,7 +90,7 @@ describe("the form", () => {
   test("refuses HTML as a recipe's name, and shows it as text", async () => {
     await tab.page.fill("#recipe-text", 'name = "<img src=x onerror=document.title=1><b id=injected>"');
     await tab.page.click("#use-recipe");
-    await tab.says("#problem", /<b id=injected>.*letters, digits/);
+    await tab.says("#recipe-problem", /<b id=injected>.*letters, digits/);
     assert.equal(await tab.page.locator("#injected, img").count(), 0);
     assert.equal(await tab.page.title(), "Induct lab");
   });
