@@ -64,6 +64,7 @@ export class Form {
     the("copy-recipe").addEventListener("click", (event) => copy(the("recipe-text").value, event.target));
     the("copy-command").addEventListener("click", (event) => copy(the("command").textContent, event.target));
     the("seeds").addEventListener("change", () => {
+      // The field shows what is taken.
       this.seeds = this.seeds;
       if (this.#recipe.told) this.#price();
     });

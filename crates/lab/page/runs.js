@@ -24,10 +24,9 @@ export class Run {
   status = "waiting";
   remark = null;
   seconds = 0;
+  /** Steps per second of the last slice. */
   speed = 0;
-  loss = null;
   engine = null;
-  levels = [];
   /** The beginning that a branch shares with another run. @type {{label: string, until: number} | null} */
   shares = null;
   /** Everything that the view was told, to tell it again should it die. */
@@ -145,7 +144,6 @@ export class Runs extends EventTarget {
       parent.engine = null;
       run.engine.onDeath = (why) => this.#died(run, why);
       const { answer } = await run.engine.ask({ do: "branch", recipe: told.toml, step });
-      run.levels = answer.levels;
       if (answer.from === 0) return this.#tell(run, { do: "add", run: run.id, recipe: told.toml, levels: answer.levels });
       const fork = await this.#tell(run, { do: "fork", run: run.id, of: parent.id, recipe: told.toml, step: answer.from });
       [run.course, run.snapshots] = [fork.course, fork.snapshots];
@@ -161,7 +159,6 @@ export class Runs extends EventTarget {
     run.engine = new Engine();
     run.engine.onDeath = (why) => this.#died(run, why);
     const { answer } = await run.engine.ask({ do: "begin", recipe: run.recipe.toml });
-    run.levels = answer.levels;
     await this.#tell(run, { do: "add", run: run.id, recipe: run.recipe.toml, levels: answer.levels });
   }
 
@@ -228,7 +225,6 @@ export class Runs extends EventTarget {
       first = false;
       run.step = answer.step;
       run.speed = done / (took / 1000);
-      run.loss = answer.loss;
       run.snapshots.push(...answer.snapshots);
       const told = this.#tell(run, { do: "extend", run: run.id, snapshots: answer.snapshots }, attachments).then((course) => {
         run.course = course;
@@ -251,7 +247,8 @@ export class Runs extends EventTarget {
     run.remark = sentence;
     const { multiplications } = run.recipe.cost;
     const steps = Number(run.recipe.values["train.steps"]);
-    if (run.step === steps && run.seconds > 0.2) {
+    // A branch has trained only a part of its steps.
+    if (run.step === steps && !run.shares && run.seconds > 0.2) {
       this.dispatchEvent(new CustomEvent("rate", { detail: multiplications / run.seconds }));
     }
     const { answer } = await run.engine.ask({ do: "outcome", seconds: run.seconds });
