@@ -91,6 +91,7 @@ export class Learning {
       // Groups overlaid have a panel per column: the loss, and the distance to the task's own strategy.
       measures: groups.length > 1 ? ["kl_truth", `kl_${goal(groups[0].runs[0])}gram`] : [],
       live: true,
+      marks: groups.flatMap(({ runs }) => runs.flatMap(({ shares }) => (shares ? [[shares.at, "branch"]] : []))),
     };
   }
 

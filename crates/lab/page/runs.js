@@ -27,7 +27,7 @@ export class Run {
   /** Steps per second of the last slice. */
   speed = 0;
   engine = null;
-  /** The beginning that a branch shares with another run. @type {{label: string, until: number} | null} */
+  /** The beginning that a branch shares with another run. @type {{label: string, until: number, at: number} | null} */
   shares = null;
   /** Everything that the view was told, to tell it again should it die. */
   told = [];
@@ -148,7 +148,7 @@ export class Runs extends EventTarget {
       const fork = await this.#tell(run, { do: "fork", run: run.id, of: parent.id, recipe: told.toml, step: answer.from });
       [run.course, run.snapshots] = [fork.course, fork.snapshots];
       run.step = answer.from;
-      run.shares = { label: parent.group.label, until: answer.from };
+      run.shares = { label: parent.group.label, until: answer.from, at: step };
       // A view that is told anew has to know the parent first.
       run.told.unshift(...parent.told.map((told) => ({ ...told })));
     });

@@ -186,7 +186,10 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
         };
         let groups = json!([{ "label": "a run", "runs": [1] }]);
         let mut subjects = vec![
-            subject("curves", json!({ "groups": groups, "live": true })),
+            subject(
+                "curves",
+                json!({ "groups": groups, "live": true, "marks": [[10, "branch"]] }),
+            ),
             subject("curves", json!({ "groups": groups })),
             subject("map", json!({ "layer": 0, "head": 0 })),
             subject("map", json!({ "layer": 0, "head": 0, "scores": true })),
@@ -205,6 +208,8 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
                 svg.starts_with("<svg") && attached.is_empty(),
                 "{base}: {subject}"
             );
+            let marked = subject.get("marks").is_some();
+            assert_eq!(svg.contains(">branch<"), marked, "{base}: {subject}");
             for (form, begins) in [("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"pane")] {
                 let (_, attached) = ask(&mut lab, &picture(form), Vec::new());
                 assert!(

@@ -52,6 +52,9 @@ pub enum Subject {
         /// Whether it is drawn while a run goes on: axes then reach to its end, and the transition is marked.
         #[serde(default)]
         live: bool,
+        /// Steps to mark while it is, with what to call them.
+        #[serde(default)]
+        marks: Vec<(u64, String)>,
     },
     /// Attention of two heads as arcs over a sequence.
     Arcs {
@@ -204,7 +207,8 @@ impl Painter {
                 groups,
                 measures,
                 live,
-            } => over_training::curves(shelf, groups, measures, *live),
+                marks,
+            } => over_training::curves(shelf, groups, measures, live.then_some(marks)),
             Subject::Arcs {
                 moment,
                 tokens,

@@ -11,13 +11,14 @@ use crate::shelf::{Shelf, Shelved};
 /// into the legend, and back as the phase grows.
 const NAMED: f64 = 0.2;
 
-/// Curves of groups of runs: the picture that `induct plot` draws of them. If runs go on, the axes reach to
-/// their end and the transition is marked, so that nothing moves but the curves.
+/// Curves of groups of runs: the picture that `induct plot` draws of them. While runs go on (`live`, with
+/// steps to mark), the axes reach to their end and the transition is marked, so that nothing moves but the
+/// curves.
 pub fn curves(
     shelf: &Shelf,
     groups: &[Group],
     measures: &[String],
-    live: bool,
+    live: Option<&Vec<(u64, String)>>,
 ) -> Result<Figure, Problem> {
     let mut shelved: Vec<(String, Vec<&Shelved>)> = Vec::new();
     for group in groups {
@@ -46,7 +47,7 @@ pub fn curves(
     let chosen = panels::chosen(&runs, measures).map_err(Problem::new)?;
     let panels = panels::panels(&runs, &chosen, levels).map_err(Problem::new)?;
     let mut figure = panels::figure(&panels);
-    if live {
+    if let Some(marks) = live {
         let last = all.iter().map(|run| run.recipe.train.steps).max();
         let several = first.has_several_heads();
         let transition = match all.as_slice() {
@@ -69,7 +70,9 @@ pub fn curves(
                     }
                 }
                 plot.x = to_the_end(&plot.x, last);
-                plot.moments = vec![transition.as_ref().map_or(unmarked(), mark)];
+                plot.moments = marks.iter().map(mark).collect();
+                plot.moments
+                    .push(transition.as_ref().map_or(unmarked(), transition_mark));
             }
         }
     }
@@ -98,11 +101,15 @@ fn unmarked() -> Moment {
     }
 }
 
-fn mark((step, strategy): &(u64, String)) -> Moment {
+fn mark((step, label): &(u64, String)) -> Moment {
     Moment {
         x: *step as f64,
-        label: format!("{strategy} from step {step}"),
+        label: label.clone(),
     }
+}
+
+fn transition_mark((step, strategy): &(u64, String)) -> Moment {
+    mark(&(*step, format!("{strategy} from step {step}")))
 }
 
 /// What a measure is called on the page, where its name would only be a column's: a title and the label of
