@@ -117,7 +117,7 @@ export class Learning {
     }
     const words = inWords(run);
     const others = runs.length > 1 ? ` ${ended} of ${runs.length} seeds are done.` : "";
-    the("looked-at").textContent = run.group.label + (runs.length > 1 ? `, seed ${runs.indexOf(run) + 1} of ${runs.length}` : "");
+    the("looked-at").textContent = `“${run.group.label}”` + (runs.length > 1 ? `, seed ${runs.indexOf(run) + 1} of ${runs.length}` : "");
     the("shares").textContent = run.shares ? `It shares its first ${whole(run.shares.until)} steps with “${run.shares.label}”.` : "";
     the("status").textContent = words + others;
     const phases = run.course.phases.map(({ strategy, onset }) => [

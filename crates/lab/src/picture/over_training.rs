@@ -96,7 +96,7 @@ fn to_the_end(axis: &Axis, last: u64) -> Axis {
 /// A moment before all others: it is not drawn, and keeps the line free in which its name would stand.
 fn unmarked() -> Moment {
     Moment {
-        x: -1.0,
+        x: -1e12,
         label: String::new(),
     }
 }
