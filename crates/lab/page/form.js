@@ -23,7 +23,7 @@ const KINDS = {
 };
 
 /** Multiplications per second, until a run has shown how many there are here. */
-export const RATE = 4e9;
+const RATE = 4e9;
 /** What a tab can take: above it, only the command line is offered. */
 const MOST_BYTES = 1.5e9;
 /** Longer than this is asked about. */

@@ -136,7 +136,7 @@ export class Intervene {
 }
 
 /** An entry in words: "layer 1 silenced", "layer 2, head 3 made to look at the previous symbol". */
-export function inWords(entry, several) {
+function inWords(entry, several) {
   const value = (key) => entry.match(new RegExp(`${key}="([^"]*)"`))?.[1] ?? "";
   const [, layer, part, head] = value("at").match(/^layers\.(\d+)(\.heads\.(\d+)|\.mlp_out)?$/) ?? [];
   if (layer === undefined) return entry;

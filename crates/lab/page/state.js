@@ -12,7 +12,7 @@
  */
 
 /** The state of a page that has just been opened. @returns {State} */
-export const fresh = () => ({
+const fresh = () => ({
   source: { base: "main", text: null, sets: [] },
   seeds: 1,
   step: null,

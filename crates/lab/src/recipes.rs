@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use induct::catalogue::{SETTINGS, Setting};
 use induct::model::{Kind, ModelSpec};
-use induct::run::{Identity, NUMERICS};
 use induct::train::{InterveneSpec, Recipe, StageSpec, When};
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +32,6 @@ pub struct Told {
     values: BTreeMap<String, String>,
     /// The command that repeats the run natively, to the byte.
     command: String,
-    /// Identifies the run.
-    identity: String,
     /// Number of parameters of the model.
     parameters: usize,
     /// Heads per layer; the minimal model has one pattern per layer.
@@ -181,7 +178,6 @@ pub fn told(source: &Source) -> Result<Told, Problem> {
         command: source.command(),
         values: recipe.entries().into_iter().collect(),
         toml: recipe.to_toml(),
-        identity: Identity::of(&recipe).run,
         parameters,
         heads: layers.map(|layer| model.heads(layer).max(1)).collect(),
         mlp: matches!(&recipe.model, ModelSpec::Transformer(spec) if spec.mlp),
@@ -193,11 +189,6 @@ pub fn told(source: &Source) -> Result<Told, Problem> {
         },
         source,
     })
-}
-
-/// The version that results belong to: it goes up whenever any result changes.
-pub fn numerics() -> u32 {
-    NUMERICS
 }
 
 /// The least number of steps that a run is made longer by, so that there is something to see.

@@ -1,6 +1,7 @@
 //! What can be asked, and how it is answered.
 
 use induct::probe::test_sequence;
+use induct::run::NUMERICS;
 use induct::train::Recipe;
 use induct_store::RunFiles;
 use serde::{Deserialize, Serialize};
@@ -188,7 +189,7 @@ impl Lab {
         match request {
             Request::Catalogue => alone(json!({
                 "settings": catalogue(),
-                "numerics": recipes::numerics(),
+                "numerics": NUMERICS,
                 "version": env!("CARGO_PKG_VERSION"),
             })),
             Request::Recipe { source } => alone(plain(&recipes::told(&source)?)),

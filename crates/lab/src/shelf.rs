@@ -56,11 +56,8 @@ pub struct Moment {
 #[derive(Debug, Serialize)]
 pub struct About {
     recipe: String,
-    name: String,
-    steps: u64,
     records: Vec<u64>,
     snapshots: Vec<u64>,
-    ended: bool,
 }
 
 /// The course of a run so far.
@@ -194,11 +191,8 @@ impl Shelved {
     pub fn about(&self) -> About {
         About {
             recipe: self.recipe.to_toml(),
-            name: self.recipe.name.clone(),
-            steps: self.recipe.train.steps,
             records: self.history.steps(),
             snapshots: self.snapshot_steps(),
-            ended: self.summary.is_some(),
         }
     }
 

@@ -27,8 +27,6 @@ pub struct Training {
 pub struct Slice {
     /// Steps done.
     pub step: u64,
-    /// The loss of the last step.
-    pub loss: Option<f64>,
     /// The steps of the snapshots.
     pub snapshots: Vec<u64>,
     /// How the run ended, if it did.
@@ -105,7 +103,6 @@ impl Training {
             wants_state: false,
             slice: Slice {
                 step: 0,
-                loss: None,
                 snapshots: Vec::new(),
                 ended: None,
                 rows: Vec::new(),
@@ -185,7 +182,6 @@ impl Sink for Gathering<'_> {
     }
 
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        self.slice.loss = progress.loss.map(|loss| loss.mean);
         self.wants_state |= self.kept.binary_search(&progress.step).is_ok();
         self.left -= 1;
         match self.left {
