@@ -1,7 +1,6 @@
 //! Failures, as the user sees them.
 
 use std::fmt::{Display, Formatter};
-use std::process::ExitCode;
 
 use induct::Invalid;
 use induct::chain::DrawError;
@@ -9,7 +8,13 @@ use induct::model::InputError;
 use induct::probe::ProbeError;
 use induct::train::RecipeError;
 use induct_pictures::panels::PlotError;
-use induct_store::StoreError;
+use induct_store::{SessionError, SourceError, StoreError};
+
+/// Exit code of a mistake of the user's.
+pub const MISTAKE: u8 = 2;
+
+/// Exit code of work that failed.
+const FAILED: u8 = 1;
 
 /// Exit code of an interrupted command: 128 + SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
@@ -37,11 +42,11 @@ impl Failure {
     }
 
     /// The process's exit code.
-    pub fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Mistake(_) => ExitCode::from(2),
-            Failure::Failed(_) => ExitCode::from(1),
-            Failure::Interrupted(_) => ExitCode::from(INTERRUPTED),
+            Failure::Mistake(_) => MISTAKE,
+            Failure::Failed(_) => FAILED,
+            Failure::Interrupted(_) => INTERRUPTED,
         }
     }
 
@@ -124,6 +129,29 @@ impl From<StoreError> for Failure {
         match error.is_failure() {
             true => Failure::Failed(error.to_string()),
             false => Failure::Mistake(error.to_string()),
+        }
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Store(error) => error.into(),
+            SourceError::Recipe(_) | SourceError::OtherModel { .. } => {
+                Failure::Mistake(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Store(error) => error.into(),
+            SessionError::Prior(_) => Failure::Failed(error.to_string()),
+            SessionError::Recipe(_) | SessionError::Probe(_) | SessionError::Unfit { .. } => {
+                Failure::Mistake(error.to_string())
+            }
         }
     }
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use induct::probe::{History, Instruments};
-use induct::run::Summary;
+use induct::run::{Compared, Summary};
+use induct_pictures::groups;
 use induct_pictures::panels::RunCurves;
 use induct_store::RunFolder;
 
@@ -59,11 +60,12 @@ impl Recorded {
         self.folder.path().display().to_string()
     }
 
-    /// Its curves, for plots.
-    pub fn curves(&self) -> RunCurves<'_> {
-        RunCurves {
-            history: &self.history,
+    /// What there is to compare of it, with its outcome.
+    pub fn compared<'a>(&'a self, summary: &'a Summary) -> Compared<'a> {
+        Compared {
             recipe: self.folder.recipe(),
+            history: &self.history,
+            summary,
         }
     }
 
@@ -85,6 +87,15 @@ impl Recorded {
             };
             Ok(Summary::of_records(recipe, &self.history, &levels))
         })
+    }
+}
+
+impl groups::Recorded for Recorded {
+    fn curves(&self) -> RunCurves<'_> {
+        RunCurves {
+            history: &self.history,
+            recipe: self.folder.recipe(),
+        }
     }
 }
 

@@ -4,12 +4,11 @@ use induct::model::Model;
 use induct::probe::History;
 use induct::run::in_force;
 use induct::train::{InterveneSpec, Recipe, WeightsSpec};
-use induct_store::RunFolder;
+use induct_store::{RunFolder, complete, snapshot_weights};
 
 use crate::commands::note;
 use crate::failure::Failure;
 use crate::recipes;
-use crate::session::{complete, snapshot_weights};
 
 /// A trained model.
 pub struct StoredModel {
@@ -109,6 +108,8 @@ fn other_interventions(recipe: &Recipe, interventions: &[String]) -> Result<Reci
              here it can be ablate, clamp, patch or stop-gradient"
         )));
     }
-    complete(&mut other).map_err(|failure| failure.while_at("--intervene"))?;
+    complete(&mut other).map_err(|(place, error)| {
+        Failure::from(error).while_at(&format!("--intervene: {place}"))
+    })?;
     Ok(other)
 }

@@ -1,6 +1,4 @@
-//! Numbers in sentences, and values in order.
-
-use std::cmp::Ordering;
+//! Numbers in sentences.
 
 /// A count with its noun: `1 run`, `3 runs`.
 pub fn count(number: usize, noun: &str) -> String {
@@ -17,17 +15,6 @@ pub fn fixed(x: f64, digits: usize) -> String {
         Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => zero.to_owned(),
         _ => text,
     }
-}
-
-/// The order of values as text: numbers first, by size; everything else alphabetically.
-pub fn by_size(a: &str, b: &str) -> Ordering {
-    let order = match (a.parse::<f64>(), b.parse::<f64>()) {
-        (Ok(a), Ok(b)) => a.total_cmp(&b),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        (Err(_), Err(_)) => Ordering::Equal,
-    };
-    order.then_with(|| a.cmp(b))
 }
 
 #[cfg(test)]

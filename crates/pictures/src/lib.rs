@@ -2,6 +2,7 @@
 //! computes.
 //!
 //! - [`panels`]: curves of one run, or of several overlaid, for any measure that they recorded
+//! - [`groups`]: runs of one recipe that differ only in their seeds, with labels that tell recipes apart
 //! - [`curves`]: every seed's own curve and their median, which is what panels are made of
 //! - [`attention`]: what heads attend to on a sequence, as heat maps and arcs
 //! - [`strategy_colours`], [`phase_regions`], [`regions_of_run`]: the colours that all pictures share
@@ -11,6 +12,7 @@
 
 pub mod attention;
 pub mod curves;
+pub mod groups;
 pub mod panels;
 mod phase_regions;
 mod strategy_colours;

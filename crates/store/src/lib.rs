@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`RunFolder`] reads a run. [`RunWriter`] writes one, as the [`Sink`](induct::run::Sink) of the training
-//! loop. [`OutputFolder`] is the folder of anything else that the program makes (a report, a sweep), claimed
+//! loop. [`Session`] trains a recipe into its folder. [`OutputFolder`] is the folder of anything else that the program makes (a report, a sweep), claimed
 //! in the same way. [`RunFiles`] are the same files in memory, for programs without a disk.
 //!
 //! **Nothing half-written.** A file appears under its name only when it is whole. `metrics.csv` grows by
@@ -34,6 +34,8 @@ mod output_folder;
 mod run_files;
 mod run_folder;
 mod seal;
+mod session;
+mod sources;
 mod tensors;
 mod writer;
 
@@ -41,6 +43,8 @@ pub use error::StoreError;
 pub use output_folder::{Mark, OutputFolder};
 pub use run_files::RunFiles;
 pub use run_folder::RunFolder;
+pub use session::{Outcome, Session, SessionError};
+pub use sources::{SourceError, complete, snapshot_weights, start_from};
 pub use writer::{Begun, How, RunWriter, Start};
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use induct::train::{Recipe, many};
-use induct_store::{How, Mark, OutputFolder, RunFolder, StoreError};
+use induct_store::{How, Mark, Outcome, OutputFolder, RunFolder, Session, StoreError};
 use induct_studies::{
     Changes, Decided, Drawn, Experiment, Making, Refused, Reproduction, Results, Run, STUDIES,
     Scale, Study, StudyFigure, protocol, report,
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, Task};
-use crate::session::{Outcome, Session};
+use crate::session;
 use crate::words::count;
 
 /// Marks a folder as a report's.
@@ -348,10 +348,10 @@ impl<'a> Batch<'a> {
             path: &path,
             how: How::Replace,
             instruments: None,
-            interrupt,
+            remark: &note,
         };
         let mut last = 0;
-        let outcome = session.train(|now| {
+        let outcome = session::train(&session, interrupt, |now| {
             progress.steps(task, now.step.saturating_sub(last));
             last = now.step;
         })?;

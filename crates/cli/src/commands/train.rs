@@ -7,13 +7,14 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use induct::run::{Ended, Progress, Summary};
 use induct::train::Recipe;
-use induct_store::How;
+use induct_store::{How, Outcome, Session, complete, start_from};
 
 use super::{Threads, level_option, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
-use crate::session::{Outcome, Session, advice, complete, start_from};
+use crate::run_at::RunAt;
+use crate::session::{advice, train};
 use crate::story::stopped;
 use crate::words::{count, fixed};
 
@@ -48,9 +49,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let overrides = recipes::with_interventions(&arguments.set, &arguments.intervene);
     let mut recipe = recipes::load(&arguments.recipe, &overrides)?;
-    complete(&mut recipe)?;
+    complete(&mut recipe).map_err(|(place, error)| Failure::from(error).while_at(&place))?;
     if let Some(source) = &arguments.from {
-        recipe.from = Some(start_from(source, &recipe)?);
+        let at = RunAt::parse(source).map_err(|failure| failure.while_at("--from"))?;
+        let from = start_from(&at.path, at.step, &recipe).map_err(Failure::from);
+        recipe.from = Some(from.map_err(|failure| failure.while_at(&format!("--from {source}")))?);
     }
     let out = out_folder(arguments, &recipe);
     let interrupt = Interrupt::watch()?;
@@ -62,12 +65,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             false => How::New,
         },
         instruments: None,
-        interrupt: &interrupt,
+        remark: &note,
     };
     let bar = Bar::new(recipe.train.steps);
     let outcome = arguments
         .threads
-        .run(|| session.train(|progress| bar.show(progress)));
+        .run(|| train(&session, &interrupt, |progress| bar.show(progress)));
     bar.finish();
     let place = out.display();
     match outcome? {

@@ -3,6 +3,7 @@
 //! A [`Run`] trains a recipe and measures the model at every recorded step. It tells its sink of records,
 //! snapshots and checkpoints, and the sink may ask it to stop. Files and terminals belong to sinks, not here.
 
+mod differences;
 mod drive;
 mod event;
 mod identity;
@@ -11,10 +12,11 @@ mod recording;
 mod sink;
 mod summary;
 
+pub use differences::{Compared, Differences, Pair, Parting};
 pub use drive::{Ending, Run, Unfit, check_records};
 pub use event::{Awaited, Onsets, kept_steps, last_step};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
 pub use in_force::{in_force, model_at};
 pub use recording::{Recorder, Recording, RunError, train};
-pub use sink::{Checkpoint, Progress, Record, Sink};
+pub use sink::{Checkpoint, Progress, Record, Sink, Watched};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

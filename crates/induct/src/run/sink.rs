@@ -1,5 +1,6 @@
 //! What receives the results of a run.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use crate::probe::History;
@@ -70,5 +71,46 @@ pub trait Sink: Send {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Self::Error> {
         let _ = checkpoint;
         Ok(())
+    }
+}
+
+/// Two sinks as one: a sink that keeps what a run produces, and one that watches it. Either may stop the run.
+pub struct Watched<'a, K, W> {
+    /// Told of everything.
+    pub keeper: &'a mut K,
+    /// Told of steps, records and snapshots.
+    pub watcher: &'a mut W,
+}
+
+impl<K: Sink, W: Sink<Error = Infallible>> Sink for Watched<'_, K, W> {
+    type Error = K::Error;
+
+    fn record(&mut self, record: &Record) -> Result<(), K::Error> {
+        self.keeper.record(record)?;
+        let Ok(()) = self.watcher.record(record);
+        Ok(())
+    }
+
+    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), K::Error> {
+        self.keeper.snapshot(step, params)?;
+        let Ok(()) = self.watcher.snapshot(step, params);
+        Ok(())
+    }
+
+    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
+        let kept = self.keeper.step(progress);
+        let watched = self.watcher.step(progress);
+        match kept.is_break() || watched.is_break() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn wants_checkpoint(&mut self) -> bool {
+        self.keeper.wants_checkpoint()
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), K::Error> {
+        self.keeper.checkpoint(checkpoint)
     }
 }

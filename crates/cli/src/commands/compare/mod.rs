@@ -1,21 +1,20 @@
 //! `induct compare`: where two runs differ.
 
-mod differences;
 mod text;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use induct::run::Differences;
 use induct::train::Difference;
+use induct_pictures::groups::{RunGroup, labelled};
 use induct_pictures::panels::{self, Runs};
 use serde_json::{Value, json};
 
-use self::differences::Differences;
 use super::{Threads, plot, print, print_json};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::recorded::Recorded;
-use crate::run_groups::{RunGroup, labelled};
 
 /// Compare two runs: keys of their recipes, phases, drops, last records, and when their records part
 #[derive(Args)]
@@ -37,9 +36,9 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (a, b) = (Recorded::open(&arguments.a)?, Recorded::open(&arguments.b)?);
-    let summaries = [&a, &b].map(|run| run.summary(&arguments.threads));
-    let [first, second] = summaries;
-    let found = Differences::of(&a, &b, [&first?, &second?]);
+    let [first, second] = [&a, &b].map(|run| run.summary(&arguments.threads));
+    let (first, second) = (first?, second?);
+    let found = Differences::of(a.compared(&first), b.compared(&second));
     let (name_a, name_b) = (a.path(), b.path());
     if let Some(out) = &arguments.out {
         let mut groups = labelled(vec![vec![a], vec![b]]);

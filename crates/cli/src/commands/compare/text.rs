@@ -1,7 +1,7 @@
 //! A comparison of two runs as text: a table per subject, with the second value's difference from the first.
 
-use super::differences::{Differences, Pair, Parting};
 use crate::words::{count, fixed};
+use induct::run::{Differences, Pair, Parting};
 
 /// The number of columns to name that part at one step.
 const NAMED: usize = 6;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct_figure::Figure;
+use induct_pictures::groups::{RunGroup, grouped};
 use induct_pictures::panels::{self, Chosen, Runs};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,6 @@ use super::{Threads, print, print_json};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::recorded::Recorded;
-use crate::run_groups::{RunGroup, grouped};
 use crate::story::levels;
 
 /// Plot curves of one run or of several: losses beside those of the strategies, or any other measure
@@ -73,7 +73,7 @@ pub fn write(out: &OutFile, figure: &Figure) -> Result<(), Failure> {
 
 /// The strategies' losses, which belong to the task: none if the runs differ in it.
 pub fn shared_levels(
-    groups: &[RunGroup],
+    groups: &[RunGroup<Recorded>],
     threads: &Threads,
 ) -> Result<Vec<(String, f64)>, Failure> {
     let runs = || groups.iter().flat_map(|group| &group.runs);
@@ -88,8 +88,8 @@ pub fn shared_levels(
     }
 }
 
-fn in_json(groups: &[RunGroup], chosen: &[Chosen], levels: &[(String, f64)]) -> Value {
-    let group = |group: &RunGroup| {
+fn in_json(groups: &[RunGroup<Recorded>], chosen: &[Chosen], levels: &[(String, f64)]) -> Value {
+    let group = |group: &RunGroup<Recorded>| {
         let runs: Vec<String> = group.runs.iter().map(Recorded::path).collect();
         json!({ "label": group.label, "runs": runs })
     };

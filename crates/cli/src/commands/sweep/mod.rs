@@ -14,7 +14,8 @@ use induct::measure::KL_TRUTH;
 use induct::train::many;
 use induct_figure::Figure;
 use induct_pictures::curves::Group;
-use induct_store::{How, RunFolder};
+use induct_pictures::groups::by_size;
+use induct_store::{How, Outcome, RunFolder, Session};
 use serde_json::{Value, json};
 
 use self::figure::{KeyAxis, Map, curves, phase_diagram};
@@ -26,9 +27,9 @@ use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
-use crate::session::{Outcome, Session};
+use crate::session;
 use crate::story::levels;
-use crate::words::{by_size, count};
+use crate::words::count;
 
 /// Train one recipe over many seeds and variations, several runs at a time
 #[derive(Args)]
@@ -135,9 +136,9 @@ fn train_all(
             path: &path,
             how: How::Resume,
             instruments: None,
-            interrupt,
+            remark: &note,
         };
-        match session.train(|progress| advance(progress.step))? {
+        match session::train(&session, interrupt, |progress| advance(progress.step))? {
             Outcome::Stopped(_) => {
                 stopped.fetch_add(1, Ordering::Relaxed);
             }

@@ -5,11 +5,12 @@ use std::path::Path;
 use induct::probe::Moments;
 use induct::run::{Ended, Summary};
 use induct::train::Recipe;
+use induct_pictures::groups::by_size;
 use induct_store::RunFolder;
 
 use super::plan;
 use crate::failure::Failure;
-use crate::words::{by_size, count, fixed};
+use crate::words::{count, fixed};
 
 /// A run that has ended.
 pub struct Row {

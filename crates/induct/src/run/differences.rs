@@ -1,11 +1,21 @@
 //! Where two runs differ: recipes, phases, drops, last records, and when their records part.
 
-use induct::probe::{Drop, History, Phase};
-use induct::run::Summary;
-use induct::train::Difference;
 use serde::Serialize;
 
-use crate::recorded::Recorded;
+use super::summary::Summary;
+use crate::probe::{Drop, History, Phase};
+use crate::train::{Difference, Recipe};
+
+/// A run to compare: its recipe, its records, and what they amount to.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// What was trained.
+    pub recipe: &'a Recipe,
+    /// What was recorded.
+    pub history: &'a History,
+    /// The outcome.
+    pub summary: &'a Summary,
+}
 
 /// A quantity of both runs.
 #[derive(Debug, PartialEq, Serialize)]
@@ -30,6 +40,7 @@ pub struct Parting {
 }
 
 /// Everything in which two runs may differ.
+#[derive(Debug)]
 pub struct Differences {
     /// Keys of their recipes.
     pub keys: Vec<Difference>,
@@ -68,8 +79,9 @@ impl Pair {
 
 impl Differences {
     /// Compares two runs.
-    pub fn of(a: &Recorded, b: &Recorded, [ended_a, ended_b]: [&Summary; 2]) -> Self {
-        let (parting, same_records) = parting(&a.history, &b.history);
+    pub fn of(a: Compared, b: Compared) -> Self {
+        let (parting, same_records) = parting(a.history, b.history);
+        let (ended_a, ended_b) = (a.summary, b.summary);
         let phases = [ended_a, ended_b].map(|summary| onsets(&summary.phases));
         let drops = |of: fn(&Drop) -> f64| {
             let [a, b] = [ended_a, ended_b].map(|summary| named_drops(&summary.drops, of));
@@ -81,7 +93,7 @@ impl Differences {
             level.collect::<Vec<_>>()
         });
         Self {
-            keys: a.folder.recipe().differences(b.folder.recipe()),
+            keys: a.recipe.differences(b.recipe),
             onsets: paired(&phases[0], &phases[1]),
             midpoints: drops(|drop| drop.midpoint),
             widths: drops(|drop| drop.width),
@@ -153,7 +165,7 @@ fn parting(a: &History, b: &History) -> (Vec<Parting>, bool) {
 
 #[cfg(test)]
 mod tests {
-    use induct::measure::{KL_TRUTH, ODD_EVEN, STEP};
+    use crate::measure::{KL_TRUTH, ODD_EVEN, STEP};
 
     use super::*;
 

@@ -1,22 +1,28 @@
 //! Runs in groups: those of one recipe that differ only in their seeds belong together.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use induct::train::Recipe;
-use induct_pictures::panels::Runs;
 
-use crate::recorded::Recorded;
-use crate::words::by_size;
+use crate::panels::{RunCurves, Runs};
+
+/// A run with its recipe and records, wherever they are kept.
+pub trait Recorded {
+    /// Its curves, for plots.
+    fn curves(&self) -> RunCurves<'_>;
+}
 
 /// Runs of one recipe with different seeds.
-pub struct RunGroup {
+#[derive(Clone, Debug)]
+pub struct RunGroup<R> {
     /// The keys in which the recipe differs from those of other groups; the recipe's name if there is none.
     pub label: String,
     /// The runs; at least one.
-    pub runs: Vec<Recorded>,
+    pub runs: Vec<R>,
 }
 
-impl RunGroup {
+impl<R: Recorded> RunGroup<R> {
     /// Their curves, for plots.
     pub fn curves(&self) -> Runs<'_> {
         Runs {
@@ -30,11 +36,11 @@ impl RunGroup {
 const NAMED: usize = 3;
 
 /// Groups runs by recipe, ordered by what differs between recipes.
-pub fn grouped(runs: Vec<Recorded>) -> Vec<RunGroup> {
-    let mut groups: Vec<Vec<Recorded>> = Vec::new();
+pub fn grouped<R: Recorded>(runs: Vec<R>) -> Vec<RunGroup<R>> {
+    let mut groups: Vec<Vec<R>> = Vec::new();
     for run in runs {
-        let of_group = |group: &&mut Vec<Recorded>| {
-            comparable(group[0].folder.recipe()) == comparable(run.folder.recipe())
+        let of_group = |group: &&mut Vec<R>| {
+            comparable(group[0].curves().recipe) == comparable(run.curves().recipe)
         };
         match groups.iter_mut().find(of_group) {
             Some(group) => group.push(run),
@@ -45,10 +51,10 @@ pub fn grouped(runs: Vec<Recorded>) -> Vec<RunGroup> {
 }
 
 /// Groups as they are, with labels, ordered by what differs between their recipes.
-pub fn labelled(groups: Vec<Vec<Recorded>>) -> Vec<RunGroup> {
+pub fn labelled<R: Recorded>(groups: Vec<Vec<R>>) -> Vec<RunGroup<R>> {
     let entries: Vec<Vec<(String, String)>> = groups
         .iter()
-        .map(|group| comparable(group[0].folder.recipe()).entries())
+        .map(|group| comparable(group[0].curves().recipe).entries())
         .collect();
     let keys = differing_keys(&entries);
     let telling =
@@ -61,15 +67,14 @@ pub fn labelled(groups: Vec<Vec<Recorded>>) -> Vec<RunGroup> {
         })
     };
     let values = |entries| keys.iter().map(|key| value(entries, key)).collect();
-    let mut groups: Vec<(Vec<String>, Vec<Recorded>)> =
-        entries.iter().map(values).zip(groups).collect();
+    let mut groups: Vec<(Vec<String>, Vec<R>)> = entries.iter().map(values).zip(groups).collect();
     groups.sort_by(|(a, _), (b, _)| {
         let orders = a.iter().zip(b).map(|(a, b)| by_size(a, b));
-        orders.fold(std::cmp::Ordering::Equal, |first, next| first.then(next))
+        orders.fold(Ordering::Equal, |first, next| first.then(next))
     });
-    let group = |(values, runs): (Vec<String>, Vec<Recorded>)| RunGroup {
+    let group = |(values, runs): (Vec<String>, Vec<R>)| RunGroup {
         label: match keys.is_empty() {
-            true => runs[0].folder.recipe().name.clone(),
+            true => runs[0].curves().recipe.name.clone(),
             false => label(&keys, &values, named),
         },
         runs,
@@ -137,6 +142,17 @@ fn label(keys: &[String], values: &[String], named: usize) -> String {
         0 => words,
         more => format!("{words} and {more} more"),
     }
+}
+
+/// The order of values as text: numbers first, by size; everything else alphabetically.
+pub fn by_size(a: &str, b: &str) -> Ordering {
+    let order = match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a.total_cmp(&b),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => Ordering::Equal,
+    };
+    order.then_with(|| a.cmp(b))
 }
 
 #[cfg(test)]

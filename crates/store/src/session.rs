@@ -1,0 +1,158 @@
+//! One session of training in a run's folder: the loop, and the writer of its files.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use induct::Invalid;
+use induct::probe::{Instruments, ProbeError};
+use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, Watched};
+use induct::train::{Recipe, TrainError};
+
+use crate::error::StoreError;
+use crate::run_folder::RunFolder;
+use crate::sources::snapshot_weights;
+use crate::writer::{Begun, How, RunWriter};
+
+/// What became of a run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It has ended, now or in an earlier session.
+    Ended {
+        /// Its summary.
+        summary: Box<Summary>,
+        /// Whether it had ended before, so that there was nothing left to do.
+        earlier: bool,
+    },
+    /// It was stopped after this many steps, and can be resumed.
+    Stopped(u64),
+}
+
+/// Why a run could not be trained.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The recipe is impossible.
+    #[error(transparent)]
+    Recipe(#[from] Invalid),
+    /// There is nothing to measure it with.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What the folder holds does not fit the recipe.
+    #[error("{path}: {unfit}")]
+    Unfit {
+        /// The folder.
+        path: String,
+        /// What is wrong.
+        unfit: Unfit,
+    },
+    /// A prior of another program failed in mid-run. All before that is kept, with a checkpoint.
+    #[error(transparent)]
+    Prior(TrainError),
+}
+
+/// A run to train in a folder.
+pub struct Session<'a> {
+    /// What to train.
+    pub recipe: &'a Recipe,
+    /// The run's folder.
+    pub path: &'a Path,
+    /// What the folder may hold already.
+    pub how: How,
+    /// The instruments to measure with, if they exist already.
+    pub instruments: Option<Arc<Instruments>>,
+    /// Told why an earlier run in the folder is not resumed, if that is the case.
+    pub remark: &'a (dyn Fn(&str) + Sync),
+}
+
+impl Session<'_> {
+    /// Trains to the end on the current thread pool. `watcher` is told of the step that training starts from,
+    /// then of every step, record and snapshot; it may stop the run.
+    pub fn train<W: Sink<Error = Infallible>>(
+        &self,
+        watcher: &mut W,
+    ) -> Result<Outcome, SessionError> {
+        if matches!(self.how, How::Resume | How::Extend)
+            && let Some(summary) = RunFolder::finished(self.path, self.recipe)
+            && RunFolder::open(self.path).is_ok_and(|run| run.recording().is_ok())
+        {
+            return Ok(Outcome::Ended {
+                summary: Box::new(summary),
+                earlier: true,
+            });
+        }
+        let started = Instant::now();
+        // Anything that may be refused, or may not fit into memory, comes before the folder is touched.
+        let instruments = match &self.instruments {
+            Some(instruments) => Arc::clone(instruments),
+            None => Arc::new(Instruments::new(self.recipe)?),
+        };
+        let from_start = || -> Result<Run, SessionError> {
+            let instruments = Arc::clone(&instruments);
+            let run = Run::with_snapshots(self.recipe, instruments, &snapshot_weights);
+            Ok(run?)
+        };
+        let resumes =
+            RunFolder::open(self.path).is_ok_and(|run| run.checkpoint().is_ok_and(|c| c.is_some()));
+        let fresh = match resumes {
+            true => None,
+            false => Some(from_start()?),
+        };
+        let begun = RunWriter::begin(self.path, self.recipe, self.how);
+        let start = match begun? {
+            Begun::Training(start) => start,
+            Begun::Ended(_, summary) => {
+                return Ok(Outcome::Ended {
+                    summary,
+                    earlier: true,
+                });
+            }
+        };
+        if let Some(remark) = &start.remark {
+            (self.remark)(remark);
+        }
+        let mut run = match (start.from, fresh) {
+            (Some((state, history)), _) => {
+                let run = Run::resumed(self.recipe, instruments, state, history, &snapshot_weights);
+                run.map_err(|unfit| SessionError::Unfit {
+                    path: self.path.display().to_string(),
+                    unfit,
+                })?
+            }
+            (None, Some(fresh)) => fresh,
+            (None, None) => from_start()?,
+        };
+        let mut writer = start.writer;
+        // Whoever wants to stop before the first step can do so after it.
+        let _ = watcher.step(&Progress {
+            step: run.step(),
+            loss: None,
+            nearest: None,
+        });
+        let ending = run.drive(&mut Watched {
+            keeper: &mut writer,
+            watcher,
+        })?;
+        if let Ending::PriorFailed { step, error } = ending {
+            writer.close()?;
+            return Err(SessionError::Prior(TrainError::Prior { step, error }));
+        }
+        match Summary::of(&run, &ending, started.elapsed().as_secs_f64()) {
+            Some(summary) => {
+                writer.finish(&summary)?;
+                Ok(Outcome::Ended {
+                    summary: Box::new(summary),
+                    earlier: false,
+                })
+            }
+            None => {
+                writer.close()?;
+                debug_assert!(matches!(ending, Ending::Stopped(_)));
+                Ok(Outcome::Stopped(run.step()))
+            }
+        }
+    }
+}
