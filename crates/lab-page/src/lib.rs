@@ -50,6 +50,19 @@ pub enum PageError {
     EndsEarly(&'static str),
 }
 
+/// The most snapshots of a run, unless the user says otherwise: a scrubber has hardly room for more.
+const MOST: usize = 200;
+
+/// The most bytes that they take, unless the user says otherwise: such a page can still be sent to somebody.
+const MOST_BYTES: usize = 8_000_000;
+
+/// How many of a run's `count` snapshots, which take `bytes` together, a page has room for: two at least, the first
+/// and the last.
+pub fn room(count: usize, bytes: usize) -> usize {
+    let each = bytes.div_ceil(count.max(1)).max(1);
+    (MOST_BYTES / each).clamp(2, MOST)
+}
+
 /// The places in the page.
 const CSS: &str = "/*css*/";
 const FIGURE_CSS: &str = "/*figure-css*/";
@@ -203,5 +216,14 @@ mod tests {
             files: vec![("x".into(), vec![0, 1]), ("y/z".into(), vec![])],
         };
         assert_eq!(bundle(&run), b"2 a run\n2 x\n\0\x010 y/z\n");
+    }
+
+    #[test]
+    fn there_is_room_for_a_few_megabytes() {
+        assert_eq!(room(100, 100_000), MOST);
+        assert_eq!(room(400, 4_000_000), MOST);
+        assert_eq!(room(200, 16_000_000), 100);
+        assert_eq!(room(3, 90_000_000), 2);
+        assert_eq!(room(0, 0), MOST);
     }
 }

@@ -7,9 +7,10 @@ use induct::probe::History;
 use induct::run::Recording;
 use induct::train::Recipe;
 
+use crate::error::StoreError;
 use crate::layout::{METRICS, RECIPE, SNAPSHOTS, SUMMARY, snapshot_name, snapshot_step};
 use crate::metrics;
-use crate::run_folder::{Stamp, summary_file};
+use crate::run_folder::{RunFolder, Stamp, summary_file};
 use crate::tensors;
 
 /// The files of a run by their names within its folder, such as `metrics.csv`. They are byte for byte those
@@ -68,9 +69,46 @@ impl RunFiles {
 
     /// Keeps only the snapshots at these steps, in increasing order, and all other files.
     pub fn keep_snapshots(&mut self, steps: &[u64]) {
-        let step = |name: &str| snapshot_step(name.strip_prefix(SNAPSHOTS)?.strip_prefix('/')?);
-        self.0
-            .retain(|name, _| step(name).is_none_or(|step| steps.binary_search(&step).is_ok()));
+        self.0.retain(|name, _| {
+            snapshot_of(name).is_none_or(|step| steps.binary_search(&step).is_ok())
+        });
+    }
+
+    /// The steps of its snapshots, in increasing order, once everything has been read and checked: these very bytes.
+    /// On disk, a run in training may have changed since. `name` is what errors call the run.
+    ///
+    /// # Errors
+    ///
+    /// If a file is damaged or missing, or there is no snapshot.
+    pub fn checked_steps(&self, name: &str) -> Result<Vec<u64>, StoreError> {
+        let folder = RunFolder::of_files(name, self.clone())?;
+        let steps = folder.snapshot_steps()?;
+        // Of a run that has ended, none may be missing.
+        if folder.recording()?.is_none() {
+            folder.history()?;
+            for &step in &steps {
+                folder.snapshot(Some(step))?;
+            }
+        }
+        folder.snapshot(None)?;
+        Ok(steps)
+    }
+
+    /// How many bytes its snapshots take.
+    pub fn snapshot_bytes(&self) -> usize {
+        let snapshots = self
+            .0
+            .iter()
+            .filter(|(name, _)| snapshot_of(name).is_some());
+        snapshots.map(|(_, bytes)| bytes.len()).sum()
+    }
+
+    /// Keeps at most `most` of the snapshots at these steps, evenly spread: the last always, the first from two on.
+    /// Returns how many are left.
+    pub fn spread_snapshots(&mut self, steps: &[u64], most: usize) -> usize {
+        let kept: Vec<u64> = spread(steps.len(), most).map(|at| steps[at]).collect();
+        self.keep_snapshots(&kept);
+        kept.len()
     }
 
     /// The bytes of a file.
@@ -89,5 +127,45 @@ impl RunFiles {
     pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
         let inside = |name: &String| Some(name.strip_prefix(folder)?.strip_prefix('/')?.to_owned());
         self.0.keys().filter_map(inside).collect()
+    }
+}
+
+/// The step of the snapshot with this name within a run's folder.
+fn snapshot_of(name: &str) -> Option<u64> {
+    snapshot_step(name.strip_prefix(SNAPSHOTS)?.strip_prefix('/')?)
+}
+
+/// At most `most` of the numbers below `count`, evenly spread: the last always, the first from two on.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let last = count.saturating_sub(1);
+    let kept = most.min(count);
+    (0..kept).map(move |at| match kept {
+        1 => last,
+        _ => (at * last + (kept - 1) / 2) / (kept - 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_are_spread_from_the_first_to_the_last() {
+        let spread = |count, most| spread(count, most).collect::<Vec<_>>();
+        assert_eq!(spread(5, 9), [0, 1, 2, 3, 4]);
+        assert_eq!(spread(5, 3), [0, 2, 4]);
+        assert_eq!(spread(6, 4), [0, 2, 3, 5]);
+        assert_eq!(spread(5, 2), [0, 4]);
+        assert_eq!(spread(5, 1), [4]);
+        assert_eq!(spread(1, 7), [0]);
+        assert!(spread(0, 7).is_empty());
+        for count in 2..60 {
+            for most in 2..=count {
+                let kept = spread(count, most);
+                assert!(kept.is_sorted_by(|a, b| a < b), "{count}, {most}: {kept:?}");
+                assert_eq!((kept[0], kept[kept.len() - 1]), (0, count - 1));
+                assert_eq!(kept.len(), most);
+            }
+        }
     }
 }
