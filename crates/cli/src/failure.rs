@@ -149,6 +149,7 @@ impl From<SessionError> for Failure {
         match error {
             SessionError::Store(error) => error.into(),
             SessionError::Prior(_) => Failure::Failed(error.to_string()),
+            SessionError::Watcher(never) => match never {},
             SessionError::Recipe(_) | SessionError::Probe(_) | SessionError::Unfit { .. } => {
                 Failure::Mistake(error.to_string())
             }

@@ -51,6 +51,11 @@ impl<T: ?Sized> Custom<T> {
         self
     }
 
+    /// Gives a part that was read from text its code.
+    pub fn supply(&mut self, part: Arc<T>) {
+        self.part = Some(part);
+    }
+
     /// Checks what stands in the recipe's text.
     /// Its name may have letters, digits and `marks` in it.
     pub(crate) fn check_text(&self, marks: &str) -> Result<(), Invalid> {
@@ -131,6 +136,9 @@ mod tests {
             refused.to_string().contains("name = \"double\""),
             "{refused}"
         );
+        let mut read = read;
+        read.supply(Arc::new(|x| x + x));
+        assert_eq!(read.part().unwrap()(3.0), 6.0);
         assert_ne!(part.clone().with("factor", 3.0), part);
         assert_eq!(part.check_text("-"), Ok(()));
         let refused = part.with("factor", f64::NAN).check_text("-").unwrap_err();

@@ -4,6 +4,7 @@
 //! - [`panels`]: curves of one run, or of several overlaid, for any measure that they recorded
 //! - [`groups`]: runs of one recipe that differ only in their seeds, with labels that tell recipes apart
 //! - [`curves`]: every seed's own curve and their median, which is what panels are made of
+//! - [`sweeps`]: families of curves, and phase diagrams over two keys
 //! - [`attention`]: what heads attend to on a sequence, as heat maps and arcs
 //! - [`strategy_colours`], [`phase_regions`], [`regions_of_run`]: the colours that all pictures share
 //!
@@ -16,6 +17,7 @@ pub mod groups;
 pub mod panels;
 mod phase_regions;
 mod strategy_colours;
+pub mod sweeps;
 
 pub use phase_regions::{phase_regions, regions_of_run};
 pub use strategy_colours::strategy_colours;

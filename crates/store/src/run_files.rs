@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use induct::Invalid;
 use induct::probe::History;
-use induct::run::Recording;
+use induct::run::{Recording, Summary};
 use induct::train::Recipe;
 
 use crate::error::StoreError;
@@ -45,6 +45,16 @@ impl RunFiles {
     /// The bytes of `metrics.csv`.
     pub fn metrics(recipe: &Recipe, history: &History) -> Vec<u8> {
         metrics::file(history, &Stamp::current(recipe).identity.lineage).into_bytes()
+    }
+
+    /// The bytes of `summary.json`.
+    pub fn summary(summary: &Summary) -> Vec<u8> {
+        summary_file(summary)
+    }
+
+    /// The name of the snapshot at `step`.
+    pub fn snapshot_name(step: u64) -> String {
+        snapshot_name(step)
     }
 
     /// The bytes of the snapshot at `step`.

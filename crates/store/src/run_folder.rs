@@ -169,6 +169,11 @@ impl RunFolder {
         &self.path
     }
 
+    /// Whether its files are on disk rather than in memory.
+    pub fn is_on_disk(&self) -> bool {
+        self.files.is_none()
+    }
+
     /// Its recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe

@@ -7,12 +7,11 @@ use std::time::Instant;
 
 use induct::Invalid;
 use induct::probe::{Instruments, ProbeError};
-use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, Watched};
-use induct::train::{Recipe, TrainError};
+use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, WatchError, Watched};
+use induct::train::{FromSpec, Recipe, TrainError};
 
 use crate::error::StoreError;
 use crate::run_folder::RunFolder;
-use crate::sources::snapshot_weights;
 use crate::writer::{Begun, How, RunWriter};
 
 /// What became of a run.
@@ -29,9 +28,9 @@ pub enum Outcome {
     Stopped(u64),
 }
 
-/// Why a run could not be trained.
+/// Why a run could not be trained. `W` is the error of the sink that watches it.
 #[derive(Debug, thiserror::Error)]
-pub enum SessionError {
+pub enum SessionError<W = Infallible> {
     /// The recipe is impossible.
     #[error(transparent)]
     Recipe(#[from] Invalid),
@@ -52,6 +51,9 @@ pub enum SessionError {
     /// A prior of another program failed in mid-run. All before that is kept, with a checkpoint.
     #[error(transparent)]
     Prior(TrainError),
+    /// The sink that watches it failed.
+    #[error("{0}")]
+    Watcher(W),
 }
 
 /// A run to train in a folder.
@@ -64,6 +66,9 @@ pub struct Session<'a> {
     pub how: How,
     /// The instruments to measure with, if they exist already.
     pub instruments: Option<Arc<Instruments>>,
+    /// Finds the weights of snapshots that the recipe names; [`snapshot_weights`](crate::snapshot_weights) looks for
+    /// them in the folders of their runs.
+    pub snapshots: &'a (dyn Fn(&FromSpec) -> Result<Vec<f32>, Invalid> + Sync),
     /// Told why an earlier run in the folder is not resumed, if that is the case.
     pub remark: &'a (dyn Fn(&str) + Sync),
 }
@@ -71,10 +76,7 @@ pub struct Session<'a> {
 impl Session<'_> {
     /// Trains to the end on the current thread pool. `watcher` is told of the step that training starts from,
     /// then of every step, record and snapshot; it may stop the run.
-    pub fn train<W: Sink<Error = Infallible>>(
-        &self,
-        watcher: &mut W,
-    ) -> Result<Outcome, SessionError> {
+    pub fn train<W: Sink>(&self, watcher: &mut W) -> Result<Outcome, SessionError<W::Error>> {
         if matches!(self.how, How::Resume | How::Extend)
             && let Some(summary) = RunFolder::finished(self.path, self.recipe)
             && RunFolder::open(self.path).is_ok_and(|run| run.recording().is_ok())
@@ -90,9 +92,9 @@ impl Session<'_> {
             Some(instruments) => Arc::clone(instruments),
             None => Arc::new(Instruments::new(self.recipe)?),
         };
-        let from_start = || -> Result<Run, SessionError> {
+        let from_start = || -> Result<Run, SessionError<W::Error>> {
             let instruments = Arc::clone(&instruments);
-            let run = Run::with_snapshots(self.recipe, instruments, &snapshot_weights);
+            let run = Run::with_snapshots(self.recipe, instruments, self.snapshots);
             Ok(run?)
         };
         let resumes =
@@ -116,7 +118,7 @@ impl Session<'_> {
         }
         let mut run = match (start.from, fresh) {
             (Some((state, history)), _) => {
-                let run = Run::resumed(self.recipe, instruments, state, history, &snapshot_weights);
+                let run = Run::resumed(self.recipe, instruments, state, history, self.snapshots);
                 run.map_err(|unfit| SessionError::Unfit {
                     path: self.path.display().to_string(),
                     unfit,
@@ -133,8 +135,12 @@ impl Session<'_> {
             nearest: None,
         });
         let ending = run.drive(&mut Watched {
-            keeper: &mut writer,
             watcher,
+            keeper: &mut writer,
+        });
+        let ending = ending.map_err(|error| match error {
+            WatchError::Watcher(error) => SessionError::Watcher(error),
+            WatchError::Keeper(error) => SessionError::Store(error),
         })?;
         if let Ending::PriorFailed { step, error } = ending {
             writer.close()?;

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use clap::Args;
 use induct::train::{Recipe, many};
-use induct_store::{How, Mark, Outcome, OutputFolder, RunFolder, Session, StoreError};
+use induct_store::{
+    How, Mark, Outcome, OutputFolder, RunFolder, Session, StoreError, snapshot_weights,
+};
 use induct_studies::{
     Changes, Decided, Drawn, Experiment, Making, Refused, Reproduction, Results, Run, STUDIES,
     Scale, Study, StudyFigure, protocol, report,
@@ -348,6 +350,7 @@ impl<'a> Batch<'a> {
             path: &path,
             how: How::Replace,
             instruments: None,
+            snapshots: &snapshot_weights,
             remark: &note,
         };
         let mut last = 0;

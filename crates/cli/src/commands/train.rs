@@ -7,7 +7,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use induct::run::{Ended, Progress, Summary};
 use induct::train::Recipe;
-use induct_store::{How, Outcome, Session, complete, start_from};
+use induct_store::{How, Outcome, Session, complete, snapshot_weights, start_from};
 
 use super::{Threads, level_option, note, print};
 use crate::failure::Failure;
@@ -65,6 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             false => How::New,
         },
         instruments: None,
+        snapshots: &snapshot_weights,
         remark: &note,
     };
     let bar = Bar::new(recipe.train.steps);

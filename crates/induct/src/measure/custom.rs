@@ -103,6 +103,11 @@ impl CustomMeasure {
         self.custom.part()
     }
 
+    /// Gives a measure that was read from text its code, which must have the scope that the text says.
+    pub fn supply(&mut self, measure: Arc<dyn Measure>) {
+        self.custom.supply(measure);
+    }
+
     /// Checks what the recipe's text says about it.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         self.custom.check_text("-_")?;

@@ -122,6 +122,16 @@ impl Activations {
     }
 }
 
+impl IntoIterator for Activations {
+    type Item = (String, Array);
+    type IntoIter = std::vec::IntoIter<(String, Array)>;
+
+    /// All activations with their names, to keep.
+    fn into_iter(self) -> Self::IntoIter {
+        self.arrays.into_iter()
+    }
+}
+
 impl Model {
     /// Everything that the model computes on a sequence.
     ///

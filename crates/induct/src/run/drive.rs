@@ -237,7 +237,7 @@ impl Run {
     /// for it.
     ///
     /// A recorded step is measured while the next steps are trained, so that threads which would otherwise
-    /// wait for one another have work. The sink still receives everything in order.
+    /// wait for one another have work. The sink still receives everything in order, and can make training wait.
     pub fn drive<S: Sink>(&mut self, sink: &mut S) -> Result<Ending, S::Error> {
         let mut loss = None;
         let mut stopped = false;
@@ -255,11 +255,14 @@ impl Run {
                 model: self.trainer.model().clone(),
             });
             let done = step >= self.records.last;
-            if done || stopped || sink.wants_checkpoint() {
+            let saves = done || stopped || sink.wants_checkpoint();
+            if saves || sink.waits() {
                 let measured = due.take().map(|due| self.records.measure(due));
                 if let Some(diverged) = self.deliver(measured, sink)? {
                     return self.give_up(diverged, sink);
                 }
+            }
+            if saves {
                 sink.checkpoint(&self.checkpoint())?;
                 match (done, stopped) {
                     (true, _) if self.trainer.is_done() => return Ok(Ending::Complete),

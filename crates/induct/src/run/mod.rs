@@ -18,5 +18,5 @@ pub use event::{Awaited, Onsets, kept_steps, last_step};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
 pub use in_force::{in_force, model_at};
 pub use recording::{Recorder, Recording, RunError, train};
-pub use sink::{Checkpoint, Progress, Record, Sink, Watched};
+pub use sink::{Checkpoint, Progress, Record, Sink, WatchError, Watched};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

@@ -1,6 +1,5 @@
 //! What receives the results of a run.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use crate::probe::History;
@@ -61,6 +60,12 @@ pub trait Sink: Send {
         ControlFlow::Continue(())
     }
 
+    /// Whether training waits for a record before it goes on. If so, a sink that stops the run because of a record
+    /// stops it one step later; otherwise training goes on to the next record meanwhile, which is faster.
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// Whether it is time for a checkpoint. Called after every step, and possibly more often. Once true, the
     /// answer must stay true until [`checkpoint`](Sink::checkpoint) is called.
     fn wants_checkpoint(&mut self) -> bool {
@@ -74,43 +79,57 @@ pub trait Sink: Send {
     }
 }
 
-/// Two sinks as one: a sink that keeps what a run produces, and one that watches it. Either may stop the run.
-pub struct Watched<'a, K, W> {
+/// Two sinks as one: one that watches a run, and one that keeps what it produces. Either may stop the run.
+pub struct Watched<'a, W, K> {
+    /// Told of records, snapshots and steps, before the other.
+    pub watcher: &'a mut W,
     /// Told of everything.
     pub keeper: &'a mut K,
-    /// Told of steps, records and snapshots.
-    pub watcher: &'a mut W,
 }
 
-impl<K: Sink, W: Sink<Error = Infallible>> Sink for Watched<'_, K, W> {
-    type Error = K::Error;
+/// The error of one of two sinks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WatchError<W, K> {
+    /// That of the one that watches. The keeper was not told of what it was about.
+    Watcher(W),
+    /// That of the one that keeps.
+    Keeper(K),
+}
 
-    fn record(&mut self, record: &Record) -> Result<(), K::Error> {
-        self.keeper.record(record)?;
-        let Ok(()) = self.watcher.record(record);
-        Ok(())
+impl<W: Sink, K: Sink> Sink for Watched<'_, W, K> {
+    type Error = WatchError<W::Error, K::Error>;
+
+    fn record(&mut self, record: &Record) -> Result<(), Self::Error> {
+        self.watcher.record(record).map_err(WatchError::Watcher)?;
+        self.keeper.record(record).map_err(WatchError::Keeper)
     }
 
-    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), K::Error> {
-        self.keeper.snapshot(step, params)?;
-        let Ok(()) = self.watcher.snapshot(step, params);
-        Ok(())
+    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), Self::Error> {
+        let watched = self.watcher.snapshot(step, params);
+        watched.map_err(WatchError::Watcher)?;
+        let kept = self.keeper.snapshot(step, params);
+        kept.map_err(WatchError::Keeper)
     }
 
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        let kept = self.keeper.step(progress);
         let watched = self.watcher.step(progress);
-        match kept.is_break() || watched.is_break() {
+        let kept = self.keeper.step(progress);
+        match watched.is_break() || kept.is_break() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
+    }
+
+    fn waits(&self) -> bool {
+        self.watcher.waits() || self.keeper.waits()
     }
 
     fn wants_checkpoint(&mut self) -> bool {
         self.keeper.wants_checkpoint()
     }
 
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), K::Error> {
-        self.keeper.checkpoint(checkpoint)
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Self::Error> {
+        let kept = self.keeper.checkpoint(checkpoint);
+        kept.map_err(WatchError::Keeper)
     }
 }

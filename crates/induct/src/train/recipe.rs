@@ -11,7 +11,8 @@ use super::memory::MemoryEstimate;
 use super::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
-use crate::chain::{PriorSpec, Start, TaskPrior, check_task};
+use crate::chain::{Prior, PriorSpec, Start, TaskPrior, check_task};
+use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::strategy::Strategy;
@@ -234,6 +235,17 @@ impl Recipe {
             custom.part().map_err(|missing| missing.within(&field))?;
         }
         Ok(())
+    }
+
+    /// The priors of other programs: those of the task, the curriculum and the test sets. A program that reads a
+    /// recipe from text can give them their code.
+    pub fn custom_priors_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+        let stages = self.train.curriculum.iter_mut();
+        let tests = self.record.tests.iter_mut();
+        let priors = std::iter::once(&mut self.task.prior)
+            .chain(stages.map(|stage| &mut stage.prior))
+            .chain(tests.map(|test| &mut test.prior));
+        priors.flat_map(PriorSpec::customs_mut).collect()
     }
 
     /// The strategies that the model is compared with: the ladder of the task, then what `record` adds to it.

@@ -1,6 +1,5 @@
 //! `induct sweep`: one recipe over many seeds and variations, on all cores.
 
-mod figure;
 mod folder;
 mod plan;
 mod table;
@@ -15,10 +14,10 @@ use induct::train::many;
 use induct_figure::Figure;
 use induct_pictures::curves::Group;
 use induct_pictures::groups::by_size;
-use induct_store::{How, Outcome, RunFolder, Session};
+use induct_pictures::sweeps::{KeyAxis, Map, curves, phase_diagram};
+use induct_store::{How, Outcome, RunFolder, Session, snapshot_weights};
 use serde_json::{Value, json};
 
-use self::figure::{KeyAxis, Map, curves, phase_diagram};
 use self::folder::SweepFolder;
 use self::plan::Planned;
 use self::table::Row;
@@ -136,6 +135,7 @@ fn train_all(
             path: &path,
             how: How::Resume,
             instruments: None,
+            snapshots: &snapshot_weights,
             remark: &note,
         };
         match session::train(&session, interrupt, |progress| advance(progress.step))? {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::stream::{Generator, open_unit};
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
 
 /// One of several priors, chosen by weight for each sequence.
@@ -79,6 +80,11 @@ impl Settings for Mixture {
             let checked = part.prior.settings().check_code();
             checked.map_err(|invalid| invalid.within("prior").within(&place))
         })
+    }
+
+    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+        let parts = self.parts.iter_mut();
+        parts.flat_map(|part| part.prior.customs_mut()).collect()
     }
 }
 

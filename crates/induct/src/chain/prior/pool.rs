@@ -8,6 +8,7 @@ use super::super::stream::{Address, Generator, Purpose, open_unit};
 use super::super::table::TransitionTable;
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
 
 /// A fixed number of chains, drawn once from another prior and then reused.
@@ -64,6 +65,10 @@ impl Settings for Pool {
     fn check_code(&self) -> Result<(), Invalid> {
         let of = self.of.settings().check_code();
         of.map_err(|invalid| invalid.within("of"))
+    }
+
+    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+        self.of.customs_mut()
     }
 }
 

@@ -30,6 +30,11 @@ pub(super) trait Settings {
     fn check_code(&self) -> Result<(), Invalid> {
         Ok(())
     }
+
+    /// The parts of other programs in it.
+    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+        Vec::new()
+    }
 }
 
 /// Makes the enum of all kinds, and everything that is the same for each of them.
@@ -61,6 +66,13 @@ macro_rules! kinds {
 
         impl PriorSpec {
             pub(super) fn settings(&self) -> &dyn Settings {
+                match self {
+                    $(Self::$kind(settings) => settings,)*
+                    Self::Custom(custom) => custom,
+                }
+            }
+
+            pub(super) fn settings_mut(&mut self) -> &mut dyn Settings {
                 match self {
                     $(Self::$kind(settings) => settings,)*
                     Self::Custom(custom) => custom,
@@ -117,6 +129,10 @@ impl Settings for Custom<dyn Prior> {
     fn check_code(&self) -> Result<(), Invalid> {
         self.part().map(|_| ())
     }
+
+    fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+        vec![self]
+    }
 }
 
 /// The most memory that the pools of one prior may take, in bytes: 4 GiB.
@@ -139,6 +155,11 @@ impl PriorSpec {
     pub(crate) fn check_code(&self) -> Result<(), Invalid> {
         let checked = self.settings().check_code();
         checked.map_err(|invalid| invalid.within("prior"))
+    }
+
+    /// The priors of other programs in it: itself, or parts of pools and mixtures.
+    pub fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
+        self.settings_mut().customs_mut()
     }
 
     /// Memory for the chains of all its pools together, in bytes. They are drawn when the prior is made.

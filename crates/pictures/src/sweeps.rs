@@ -1,9 +1,10 @@
 //! The figures of a sweep: the curve of every seed, and phase diagrams over two keys.
 
+use crate::curves::{self, Group, colour, steps_axis, values_axis};
 use induct_figure::{Colour, Figure, Grid, Panel, Plot, Scale, plain};
-use induct_pictures::curves::{self, Group, colour, steps_axis, values_axis};
 
 /// A key that the sweep varies.
+#[derive(Clone, Debug)]
 pub struct KeyAxis {
     /// The key, such as `train.optimizer.lr`.
     pub key: String,
@@ -12,6 +13,7 @@ pub struct KeyAxis {
 }
 
 /// One measure over two keys.
+#[derive(Clone, Debug)]
 pub struct Map {
     /// What is measured.
     pub title: String,

@@ -1,0 +1,226 @@
+"""Parts of a recipe that are Python functions: priors, strategies, measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _induct
+from ._model import Activations, Model
+
+Scope = Literal["run", "layer", "head", "position"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class _Part(Generic[F]):
+    function: F
+    """The function itself."""
+    name: str
+    """What recipes, columns and figures call it."""
+    settings: Mapping[str, float] = field(default_factory=dict)
+    """The numbers that it depends on: runs with other settings are other runs."""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"{type(self).__name__.lower()} needs a function, not {self.function!r}")
+        settings = {key: float(number) for key, number in self.settings.items()}
+        object.__setattr__(self, "settings", settings)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def _entry(self) -> dict[str, Any]:
+        return {"name": self.name, **({"settings": dict(self.settings)} if self.settings else {})}
+
+
+@dataclass(frozen=True)
+class Prior(_Part[Callable[[np.random.Generator], npt.ArrayLike]]):
+    """A prior over chains: a function that draws a table, one row per context, from a random generator."""
+
+    def _as_setting(self) -> dict[str, Any]:
+        return {"kind": "custom", **self._entry()}
+
+    def _native(self) -> _induct.Part:
+        def draw(first: int, second: int, contexts: int, states: int) -> npt.NDArray[np.float64]:
+            rng = np.random.Generator(np.random.Philox(key=np.array([first, second], dtype=np.uint64)))
+            table = np.asarray(self.function(rng), dtype=np.float64)
+            if table.shape != (contexts, states):
+                raise ValueError(
+                    f'prior "{self.name}" returned an array of shape {table.shape}, and needs {(contexts, states)}: '
+                    "one row per context, one column per symbol"
+                )
+            return table
+
+        return _induct.Part.prior(self.name, draw)
+
+
+@dataclass(frozen=True)
+class Strategy(_Part[Callable[[npt.NDArray[np.uint8]], npt.ArrayLike]]):
+    """A predictor: a function from the symbols so far to the distribution of the next one."""
+
+    def _as_setting(self) -> dict[str, Any]:
+        return self._entry()
+
+    def _native(self) -> _induct.Part:
+        def predict(tokens: npt.NDArray[np.uint8], states: int) -> list[float]:
+            answer = np.asarray(self.function(tokens), dtype=np.float64)
+            if answer.shape != (states,):
+                raise ValueError(
+                    f'strategy "{self.name}" returned an array of shape {answer.shape}, and needs ({states},): '
+                    "one probability per symbol"
+                )
+            return [float(p) for p in answer]
+
+        return _induct.Part.strategy(self.name, predict)
+
+
+@dataclass(frozen=True)
+class Measure(_Part[Callable[[Activations], npt.ArrayLike]]):
+    """A number that runs record: a function of the activations on 32 test sequences."""
+
+    scope: Scope = "run"
+    """What it has one value for: the run, or every layer, head or position."""
+    meaning: str = ""
+    """What it is, in a sentence: the label of axes."""
+    unit: str = ""
+    """Its unit; empty for a bare number."""
+    range: tuple[float, float] = (-np.inf, np.inf)
+    """The smallest and the largest value that it should have."""
+
+    def _as_setting(self) -> dict[str, Any]:
+        entry = {**self._entry(), "scope": self.scope, "meaning": self.meaning}
+        if self.unit:
+            entry["unit"] = self.unit
+        if tuple(self.range) != (-np.inf, np.inf):
+            entry["range"] = [float(end) for end in self.range]
+        return entry
+
+    def _native(self) -> _induct.Part:
+        def read(model: _induct.Model, tokens: npt.NDArray[np.uint8], columns: list[str]) -> list[float]:
+            values = self.function(Activations(Model(model), tokens))
+            numbers = np.asarray(_flat(values), dtype=np.float64).ravel()
+            if numbers.size != len(columns):
+                raise ValueError(
+                    f'measure "{self.name}" returned {numbers.size} numbers, and needs {len(columns)}: '
+                    f"{', '.join(columns[:4])}{', …' if len(columns) > 4 else ''}"
+                )
+            return [float(number) for number in numbers]
+
+        low, high = self.range
+        return _induct.Part.measure(self.name, read, self.scope, self.meaning, self.unit, (float(low), float(high)))
+
+
+def _flat(values: Any) -> Any:
+    """Lists of heads by layer may differ in length."""
+    if isinstance(values, (list, tuple)):
+        return np.concatenate([np.asarray(inner, dtype=np.float64).ravel() for inner in values]) if values else []
+    return values
+
+
+def _name(function: Callable[..., Any], name: str | None, mark: str) -> str:
+    return name if name is not None else getattr(function, "__name__", "part").replace("_", mark)
+
+
+@overload
+def prior(function: Callable[[np.random.Generator], npt.ArrayLike], /) -> Prior: ...
+@overload
+def prior(
+    *, name: str | None = None, **settings: float
+) -> Callable[[Callable[[np.random.Generator], npt.ArrayLike]], Prior]: ...
+def prior(function: Any = None, /, *, name: str | None = None, **settings: float) -> Any:
+    """Makes a prior of a function, as a decorator.
+
+    The function takes a :class:`numpy.random.Generator`, the only source of chance that it may use, and returns a
+    transition table: an array with one row per context and one column per symbol. Name the numbers that it depends on,
+    so that runs with different ones are told apart::
+
+        @induct.prior(least=0.8)
+        def sticky(rng):
+            stay = rng.uniform(0.8, 1)
+            return [[stay, 1 - stay], [1 - stay, stay]]
+
+        induct.train("main", set={"task.prior": sticky})
+
+    It is called once per sequence of every batch: wrap it in a pool, ``{"kind": "pool", "size": 10_000, "of":
+    sticky}``, and it is called 10,000 times in all.
+    """
+
+    def made(function: Callable[[np.random.Generator], npt.ArrayLike]) -> Prior:
+        return Prior(function, _name(function, name, "-"), settings)
+
+    return made if function is None else made(function)
+
+
+@overload
+def strategy(function: Callable[[npt.NDArray[np.uint8]], npt.ArrayLike], /) -> Strategy: ...
+@overload
+def strategy(
+    *, name: str | None = None, **settings: float
+) -> Callable[[Callable[[npt.NDArray[np.uint8]], npt.ArrayLike]], Strategy]: ...
+def strategy(function: Any = None, /, *, name: str | None = None, **settings: float) -> Any:
+    """Makes a strategy of a function, as a decorator.
+
+    The function takes the symbols so far, at least one, and returns the distribution of the next one. Runs record
+    how far the model is from it, in the column ``kl_NAME``::
+
+        @induct.strategy
+        def again(tokens):
+            return np.where(np.arange(2) == tokens[-1], 0.9, 0.1)
+
+        induct.train("main", set={"record.custom_strategies": [again]})
+    """
+
+    def made(function: Callable[[npt.NDArray[np.uint8]], npt.ArrayLike]) -> Strategy:
+        return Strategy(function, _name(function, name, "-"), settings)
+
+    return made if function is None else made(function)
+
+
+@overload
+def measure(function: Callable[[Activations], npt.ArrayLike], /) -> Measure: ...
+@overload
+def measure(
+    *,
+    name: str | None = None,
+    scope: Scope = "run",
+    meaning: str | None = None,
+    unit: str = "",
+    range: tuple[float, float] = (-np.inf, np.inf),
+    **settings: float,
+) -> Callable[[Callable[[Activations], npt.ArrayLike]], Measure]: ...
+def measure(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    scope: Scope = "run",
+    meaning: str | None = None,
+    unit: str = "",
+    range: tuple[float, float] = (-np.inf, np.inf),
+    **settings: float,
+) -> Any:
+    """Makes a measure of a function, as a decorator.
+
+    The function takes the :class:`Activations` of the model on 32 sequences of the test set, and returns a number; with
+    ``scope="head"``, one per head by layer::
+
+        @induct.measure(scope="head", unit="nats")
+        def sink(seen):
+            '''Attention of the last position to the first.'''
+            return [seen[f"layers.{layer}.attn_pattern"][:, :, -1, 0].mean(axis=0) for layer in range(2)]
+
+        induct.train("main", set={"record.custom_measures": [sink]})
+    """
+
+    def made(function: Callable[[Activations], npt.ArrayLike]) -> Measure:
+        said = meaning if meaning is not None else (function.__doc__ or "").strip().split("\n")[0]
+        return Measure(
+            function, _name(function, name, "_"), settings, scope=scope, meaning=said, unit=unit, range=range
+        )
+
+    return made if function is None else made(function)

@@ -1,0 +1,434 @@
+//! Models with their weights: activations, predictions, interventions.
+
+use std::sync::Arc;
+
+use induct::chain::{Address, Purpose};
+use induct::digest;
+use induct::model::{Array, Instead, Model};
+use induct::probe::{Divergence, Draw, Positions, TestSet, Whole, fresh};
+use induct::train::{InterveneSpec, Recipe, WeightsSpec};
+use induct_pictures::attention::{Attention, figure};
+use numpy::ndarray::ArrayD;
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::figure::PyFigure;
+use crate::table::view;
+use crate::threads::in_pool;
+use crate::weights::Weights;
+
+/// A model at given weights, under interventions if there are any.
+#[pyclass(frozen, module = "induct._induct", name = "Model")]
+pub struct PyModel {
+    /// That of the run it comes from, with the interventions that it is under now and no others.
+    recipe: Arc<Recipe>,
+    /// What those interventions may need.
+    weights: Weights,
+    model: Model,
+    params: Arc<Vec<f32>>,
+    step: u64,
+}
+
+/// The flat vectors that came in, one per tensor.
+type Tensors<'py> = Vec<(String, PyReadonlyArray1<'py, f32>)>;
+
+/// The most numbers that activations may take.
+const MOST_NUMBERS: f64 = 5e8;
+
+impl PyModel {
+    pub fn new(
+        recipe: Arc<Recipe>,
+        weights: Weights,
+        model: Model,
+        params: impl Into<Arc<Vec<f32>>>,
+        step: u64,
+    ) -> Self {
+        Self {
+            recipe,
+            weights,
+            model,
+            params: params.into(),
+            step,
+        }
+    }
+
+    /// Lets a recipe take its weights.
+    pub fn lend(&self, weights: &mut Weights) {
+        weights.extend(&self.weights);
+        weights.add(digest::weights(&self.params), Arc::clone(&self.params));
+    }
+
+    /// One array per row of tokens, put together.
+    fn by_sequence<'py>(
+        &self,
+        py: Python<'py>,
+        tokens: &PyReadonlyArray2<'py, u8>,
+        compute: impl Fn(&[u8]) -> Result<Array, Failure> + Sync,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let rows: Vec<Vec<u8>> = tokens
+            .as_array()
+            .rows()
+            .into_iter()
+            .map(|r| r.to_vec())
+            .collect();
+        let (shape, numbers) = py.detach(|| {
+            let mut numbers = Vec::new();
+            let mut shape = vec![rows.len(), 0, self.model.states()];
+            for row in &rows {
+                let array = compute(row)?;
+                shape[1] = array.shape()[0];
+                numbers.extend(array.into_data());
+            }
+            Ok::<_, Failure>((shape, numbers))
+        })?;
+        Ok(array(py, &shape, numbers))
+    }
+}
+
+/// Numbers as an array, which takes them over.
+fn array<'py>(py: Python<'py>, shape: &[usize], numbers: Vec<f32>) -> Bound<'py, PyAny> {
+    let array = ArrayD::from_shape_vec(shape, numbers).expect("as many numbers as the shape says");
+    array.into_pyarray(py).into_any()
+}
+
+/// A mean and its standard error.
+type Estimated = (f64, f64);
+
+#[pymethods]
+impl PyModel {
+    #[getter]
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    #[getter]
+    fn states(&self) -> usize {
+        self.model.states()
+    }
+
+    #[getter]
+    fn length(&self) -> usize {
+        self.model.length()
+    }
+
+    /// The recipe of its run, with the interventions that it is under.
+    fn recipe_toml(&self) -> String {
+        self.recipe.to_toml()
+    }
+
+    /// Identifies its weights.
+    #[getter]
+    fn digest(&self) -> String {
+        digest::weights(&self.params)
+    }
+
+    /// Every tensor: its name, its shape, and its numbers where they lie.
+    fn tensors<'py>(slf: &Bound<'py, Self>) -> Vec<(String, Vec<usize>, Bound<'py, PyAny>)> {
+        let model = slf.get();
+        let tensors = model.model.layout().tensors().iter();
+        let tensor = |tensor: &induct::model::Tensor| {
+            let numbers = &model.params[tensor.range.clone()];
+            let seen = view(numbers, slf.clone().into_any());
+            (tensor.name.clone(), tensor.shape.clone(), seen)
+        };
+        tensors.map(tensor).collect()
+    }
+
+    /// The same model with other weights, flat, by tensor.
+    fn with_tensors(&self, tensors: Tensors<'_>) -> Result<Self, Failure> {
+        let layout = self.model.layout();
+        let mut params = vec![0.0; layout.len()];
+        for tensor in layout.tensors() {
+            let found = tensors.iter().find(|(name, _)| *name == tensor.name);
+            let Some((_, numbers)) = found else {
+                return Err(Failure::input(format!(
+                    "there is no tensor \"{}\"",
+                    tensor.name
+                )));
+            };
+            let numbers = numbers.as_array();
+            if numbers.len() != tensor.range.len() {
+                return Err(Failure::input(format!(
+                    "tensor \"{}\" has {} numbers, and needs {}: shape {:?}",
+                    tensor.name,
+                    numbers.len(),
+                    tensor.range.len(),
+                    tensor.shape
+                )));
+            }
+            let to = params[tensor.range.clone()].iter_mut();
+            to.zip(numbers).for_each(|(to, from)| *to = *from);
+        }
+        Ok(Self::new(
+            Arc::clone(&self.recipe),
+            self.weights.clone(),
+            self.model.clone(),
+            params,
+            self.step,
+        ))
+    }
+
+    /// Everything that it computes on sequences of equal length, by name; each array is [sequences, …].
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        tokens: PyReadonlyArray2<'py, u8>,
+    ) -> Result<Vec<(String, Bound<'py, PyAny>)>, Failure> {
+        let rows: Vec<Vec<u8>> = tokens
+            .as_array()
+            .rows()
+            .into_iter()
+            .map(|r| r.to_vec())
+            .collect();
+        self.check_size(rows.len(), rows.first().map_or(0, Vec::len))?;
+        let arrays = py.detach(|| {
+            let mut all: Vec<(String, Vec<usize>, Vec<f32>)> = Vec::new();
+            for (index, row) in rows.iter().enumerate() {
+                let seen = self.model.run(&self.params, row)?;
+                for (at, (name, array)) in seen.into_iter().enumerate() {
+                    match index {
+                        // The first takes over its numbers: a single sequence is never copied.
+                        0 => {
+                            let shape = [&[rows.len()], array.shape()].concat();
+                            let mut numbers = array.into_data();
+                            numbers.reserve_exact(numbers.len() * (rows.len() - 1));
+                            all.push((name, shape, numbers));
+                        }
+                        _ => all[at].2.extend(array.into_data()),
+                    }
+                }
+            }
+            Ok::<_, Failure>(all)
+        })?;
+        let named = |(name, shape, numbers): (String, Vec<usize>, Vec<f32>)| {
+            (name, array(py, &shape, numbers))
+        };
+        Ok(arrays.into_iter().map(named).collect())
+    }
+
+    /// Logits at every position: [sequences, t, k].
+    fn logits<'py>(
+        &self,
+        py: Python<'py>,
+        tokens: PyReadonlyArray2<'py, u8>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let evaluator = self.model.evaluator(&self.params)?;
+        self.by_sequence(py, &tokens, |row| Ok(evaluator.logits(row)?))
+    }
+
+    /// Distributions of the next symbol at every position: [sequences, t, k].
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        tokens: PyReadonlyArray2<'py, u8>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let evaluator = self.model.evaluator(&self.params)?;
+        self.by_sequence(py, &tokens, |row| Ok(evaluator.probabilities(row)?))
+    }
+
+    /// The same weights under these interventions and no others: entries of `[[intervene]]`, as inline tables.
+    fn under(
+        &self,
+        py: Python<'_>,
+        entries: Vec<String>,
+        models: Vec<PyRef<'_, PyModel>>,
+    ) -> Result<Self, Failure> {
+        let mut weights = self.weights.clone();
+        models.iter().for_each(|model| model.lend(&mut weights));
+        // How many sequences training took at once does not matter to a model that is trained.
+        let mut overrides = ["train.batch=64", "record.test_sequences=64"]
+            .map(String::from)
+            .to_vec();
+        overrides.push(format!("intervene=[{}]", entries.join(", ")));
+        let mut recipe = Recipe::from_toml(&self.recipe.to_toml(), &overrides)?;
+        if let Some(index) = recipe
+            .intervene
+            .iter()
+            .position(InterveneSpec::is_about_weights)
+        {
+            return Err(Failure::input(format!(
+                "intervene[{index}] changes how weights are trained, not what a trained model computes; here it \
+                 can be ablate, clamp, patch or stop-gradient"
+            )));
+        }
+        // Weights of the run itself would have to be trained, which nobody asked for.
+        let own =
+            |spec: &InterveneSpec| matches!(spec.weights(), Some((_, WeightsSpec::Own { .. })));
+        if let Some(index) = recipe.intervene.iter().position(own) {
+            return Err(Failure::input(format!(
+                "intervene[{index}] takes weights of the run's own step; give the model of that step instead, as in \
+                 run.model(step)"
+            )));
+        }
+        induct_store::complete(&mut recipe).map_err(|(_, error)| error)?;
+        let all: Vec<usize> = (0..recipe.intervene.len()).collect();
+        let model = py.detach(|| recipe.model_under(&all, &|from| weights.find(from)))?;
+        Ok(Self::new(
+            Arc::new(recipe),
+            weights,
+            model,
+            Arc::clone(&self.params),
+            self.step,
+        ))
+    }
+
+    /// KL(truth ‖ model) on fresh sequences, and KL(strategy ‖ model) by strategy: at the last position, and over
+    /// all positions; means and standard errors.
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        sequences: u64,
+        threads: usize,
+    ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
+        self.model.check_batch(sequences)?;
+        py.detach(|| in_pool(threads, || self.divergences(sequences)))
+    }
+
+    /// What each part is worth: how much higher KL(truth ‖ model) is without it, on fresh sequences.
+    fn worth(
+        &self,
+        py: Python<'_>,
+        sequences: u64,
+        instead: &str,
+        threads: usize,
+    ) -> Result<Vec<(String, f64, f64)>, Failure> {
+        let instead = match instead {
+            "zero" => Instead::Zero,
+            "mean" => Instead::Mean,
+            "resample" => Instead::Resampled,
+            _ => {
+                return Err(Failure::input(format!(
+                    "instead = \"{instead}\" is not allowed: \"zero\", \"mean\" or \"resample\""
+                )));
+            }
+        };
+        let measure = || -> Result<_, Failure> {
+            let set = fresh(&self.recipe, sequences)?;
+            let whole = Whole::new(&self.model, &self.params, &set)?;
+            let mut parts = Vec::new();
+            for site in self.model.parts() {
+                if let Some(worth) = whole.worth(site, instead.clone())? {
+                    parts.push((site.to_string(), worth.mean, worth.se));
+                }
+            }
+            Ok(parts)
+        };
+        py.detach(|| in_pool(threads, measure))
+    }
+
+    /// What every head attends to on a sequence.
+    fn attention(
+        &self,
+        py: Python<'_>,
+        tokens: PyReadonlyArray1<'_, u8>,
+    ) -> Result<PyFigure, Failure> {
+        let tokens = tokens.as_array().to_vec();
+        self.check_size(1, tokens.len())?;
+        py.detach(|| {
+            let ngram = self.recipe.task.ngram;
+            let mut seen = Attention::of(&self.model, &self.params, &tokens, ngram)?;
+            seen.title = format!("after step {}, {} symbols", self.step, tokens.len());
+            let (figure, width) = figure(&seen);
+            Ok(PyFigure::new(figure, width))
+        })
+    }
+
+    /// Identifies it, for pickling: the recipe, its weights and its step.
+    fn state<'py>(slf: &Bound<'py, Self>) -> (String, Vec<Bound<'py, PyAny>>, u64) {
+        let tensors = Self::tensors(slf)
+            .into_iter()
+            .map(|(_, _, numbers)| numbers);
+        (slf.get().recipe_toml(), tensors.collect(), slf.get().step)
+    }
+}
+
+impl PyModel {
+    /// Refuses sequences whose activations would not fit into memory.
+    fn check_size(&self, count: usize, t: usize) -> Result<(), Failure> {
+        let heads: usize = (0..self.model.layer_count())
+            .map(|l| self.model.heads(l).max(1))
+            .sum();
+        let numbers = 2.0 * heads as f64 * count as f64 * (t as f64) * (t as f64);
+        match numbers <= MOST_NUMBERS {
+            true => Ok(()),
+            false => Err(Failure::input(format!(
+                "patterns of {count} sequences of {t} symbols take {numbers:.1e} numbers, and {MOST_NUMBERS:.0e} are \
+                 allowed; give fewer or shorter sequences"
+            ))),
+        }
+    }
+
+    fn divergences(
+        &self,
+        sequences: u64,
+    ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
+        let prior = self.recipe.prior()?;
+        // What another program predicts is known only there.
+        let mut known = self.recipe.record.clone();
+        known.custom_strategies.clear();
+        let strategies = known.strategies(&prior)?;
+        let asked: Vec<_> = strategies
+            .into_iter()
+            .map(|s| (s, Positions::All))
+            .collect();
+        let mut names = vec!["truth".to_owned()];
+        names.extend(asked.iter().map(|(strategy, _)| strategy.name()));
+        let address = Address {
+            purpose: Purpose::Fresh,
+            seed: self.recipe.seeds.eval,
+            step: 0,
+        };
+        let mut sums: Vec<Divergence> = Vec::new();
+        for first in (0..sequences).step_by(PIECE) {
+            let draw = Draw {
+                address,
+                sequences: first..(first + PIECE as u64).min(sequences),
+                length: self.recipe.task.length,
+                thorough: sequences,
+            };
+            let set = TestSet::draw(&prior, &draw, &asked)?;
+            let found = set.divergences(&self.model, &self.params)?;
+            match sums.is_empty() {
+                true => sums = found,
+                false => sums
+                    .iter_mut()
+                    .zip(&found)
+                    .for_each(|(sum, more)| sum.merge(more)),
+            }
+        }
+        let estimated = |moments: &induct::probe::Moments| {
+            let estimate = moments.estimate();
+            (estimate.mean, estimate.se)
+        };
+        let entry = |(name, kl): (String, &Divergence)| {
+            (name, estimated(&kl.last), kl.all.as_ref().map(estimated))
+        };
+        Ok(names.into_iter().zip(&sums).map(entry).collect())
+    }
+}
+
+/// Sequences that are measured at a time.
+const PIECE: usize = 2048;
+
+/// A model from its recipe, its weights by tensor in order, and its step.
+#[pyfunction]
+pub fn model_of(
+    toml: &str,
+    tensors: Vec<PyReadonlyArray1<'_, f32>>,
+    step: u64,
+) -> Result<PyModel, Failure> {
+    let recipe = Recipe::from_toml(toml, &[])?;
+    let all: Vec<usize> = (0..recipe.intervene.len()).collect();
+    let model = recipe.model_under(&all, &induct_store::snapshot_weights)?;
+    let params: Vec<f32> = tensors.iter().flat_map(|t| t.as_array().to_vec()).collect();
+    // Counts them.
+    model.evaluator(&params)?;
+    Ok(PyModel::new(
+        Arc::new(recipe),
+        Weights::default(),
+        model,
+        params,
+        step,
+    ))
+}

@@ -1,0 +1,341 @@
+//! Parts of a recipe that are Python functions: priors, strategies and measures.
+//!
+//! The library's traits have no room for exceptions. One that a function raises is kept here, its answer becomes one
+//! that the library refuses, and whoever called the library raises the exception in place of the refusal.
+
+use std::fmt::{Debug, Formatter};
+use std::sync::{Arc, Mutex};
+
+use induct::chain::{self, Draft, Generator, open_unit};
+use induct::measure::{self, Column, Observation, Scope};
+use induct::strategy::{self, Seen};
+use induct::train::Recipe;
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::errors::{Failure, RecipeError};
+use crate::model::PyModel;
+use crate::weights::Weights;
+
+/// The first exception that a part raised, until it is taken.
+#[derive(Default)]
+pub struct Raised(Mutex<Option<PyErr>>);
+
+impl Raised {
+    /// Keeps an exception, unless an earlier one is kept.
+    fn keep(&self, error: PyErr) {
+        let mut kept = self
+            .0
+            .lock()
+            .expect("nothing panics while it holds the lock");
+        kept.get_or_insert(error);
+    }
+
+    /// Whether there is one.
+    pub fn any(&self) -> bool {
+        let kept = self
+            .0
+            .lock()
+            .expect("nothing panics while it holds the lock");
+        kept.is_some()
+    }
+
+    /// Takes it.
+    pub fn take(&self) -> Option<PyErr> {
+        let mut kept = self
+            .0
+            .lock()
+            .expect("nothing panics while it holds the lock");
+        kept.take()
+    }
+}
+
+/// A Python function under a name.
+pub struct Function {
+    name: String,
+    call: Py<PyAny>,
+    raised: Arc<Raised>,
+}
+
+impl Debug for Function {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Function")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clone for Function {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            call: Python::attach(|py| self.call.clone_ref(py)),
+            raised: Arc::clone(&self.raised),
+        }
+    }
+}
+
+impl Function {
+    /// Calls it, and keeps what it raises; `None` then.
+    fn ask<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
+        Python::attach(|py| match work(self.call.bind(py)) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.raised.keep(error);
+                None
+            }
+        })
+    }
+}
+
+/// What kind of part a function is.
+#[derive(Clone)]
+enum Kind {
+    Prior,
+    Strategy,
+    Measure {
+        scope: Scope,
+        meaning: String,
+        unit: String,
+        range: [f64; 2],
+    },
+}
+
+/// A part of a recipe.
+#[pyclass(frozen, module = "induct._induct")]
+pub struct Part {
+    function: Function,
+    kind: Kind,
+}
+
+#[pymethods]
+impl Part {
+    #[staticmethod]
+    fn prior(name: String, call: Py<PyAny>) -> Self {
+        Self::new(name, call, Kind::Prior)
+    }
+
+    #[staticmethod]
+    fn strategy(name: String, call: Py<PyAny>) -> Self {
+        Self::new(name, call, Kind::Strategy)
+    }
+
+    #[staticmethod]
+    fn measure(
+        name: String,
+        call: Py<PyAny>,
+        scope: &str,
+        meaning: String,
+        unit: String,
+        range: [f64; 2],
+    ) -> PyResult<Self> {
+        let scope = match scope {
+            "run" => Scope::Run,
+            "head" => Scope::Head,
+            "layer" => Scope::Layer,
+            "position" => Scope::Position,
+            _ => {
+                let allowed =
+                    "a measure has a value per \"run\", \"layer\", \"head\" or \"position\"";
+                let message = format!("scope = \"{scope}\" is not allowed: {allowed}");
+                return Err(RecipeError::new_err((
+                    message,
+                    "scope",
+                    scope.to_owned(),
+                    allowed,
+                )));
+            }
+        };
+        Ok(Self::new(
+            name,
+            call,
+            Kind::Measure {
+                scope,
+                meaning,
+                unit,
+                range,
+            },
+        ))
+    }
+}
+
+impl Part {
+    fn new(name: String, call: Py<PyAny>, kind: Kind) -> Self {
+        let raised = Arc::default();
+        Self {
+            function: Function { name, call, raised },
+            kind,
+        }
+    }
+
+    /// The exception that it raised, if any.
+    pub fn raised(&self) -> &Arc<Raised> {
+        &self.function.raised
+    }
+
+    /// Gives the recipe this part's code, wherever it names the part.
+    pub fn supply(&self, recipe: &mut Recipe) {
+        let name = self.function.name.as_str();
+        let function = || self.function.clone();
+        match &self.kind {
+            Kind::Prior => {
+                for custom in recipe.custom_priors_mut() {
+                    if custom.name == name {
+                        custom.supply(Arc::new(Prior(function())));
+                    }
+                }
+            }
+            Kind::Strategy => {
+                let states = recipe.task.states;
+                for custom in &mut recipe.record.custom_strategies {
+                    if custom.name == name {
+                        let function = function();
+                        custom.supply(Arc::new(Strategy { function, states }));
+                    }
+                }
+            }
+            Kind::Measure {
+                scope,
+                meaning,
+                unit,
+                range,
+            } => {
+                let of = Arc::new(recipe.clone());
+                for custom in &mut recipe.record.custom_measures {
+                    if measure::Measure::name(custom) == name {
+                        custom.supply(Arc::new(Measure {
+                            function: function(),
+                            scope: *scope,
+                            meaning: meaning.clone(),
+                            unit: unit.clone(),
+                            range: *range,
+                            recipe: Arc::clone(&of),
+                        }));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Draws tables: the function takes two seeds and returns an array [contexts, k].
+#[derive(Debug)]
+struct Prior(Function);
+
+/// As many whole numbers as fit into a random number with equal chance.
+const SEEDS: f64 = (1_u64 << 53) as f64;
+
+impl chain::Prior for Prior {
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        let seeds = [0; 2].map(|_: u8| (open_unit(rng) * SEEDS) as u64);
+        let shape = (table.contexts(), table.states());
+        let drawn = self.0.ask(|call| {
+            let answer = call.call1((seeds[0], seeds[1], shape.0, shape.1))?;
+            let rows: PyReadonlyArray2<f64> = answer.extract()?;
+            let rows = rows.as_array();
+            for (context, row) in rows.rows().into_iter().enumerate() {
+                let to = table.row_mut(context);
+                to.iter_mut().zip(row).for_each(|(to, from)| *to = *from);
+            }
+            Ok(())
+        });
+        if drawn.is_none() {
+            table.row_mut(0).fill(f64::NAN);
+        }
+    }
+}
+
+/// Predicts: the function takes the symbols so far and returns a distribution.
+#[derive(Debug)]
+struct Strategy {
+    function: Function,
+    states: usize,
+}
+
+impl strategy::Strategy for Strategy {
+    fn name(&self) -> String {
+        self.function.name.clone()
+    }
+
+    fn states(&self) -> usize {
+        self.states
+    }
+
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+        let answered = self.function.ask(|call| {
+            let tokens = PyArray1::from_slice(call.py(), seen.tokens);
+            let answer = call.call1((tokens, self.states))?;
+            let answer: Vec<f64> = answer.extract()?;
+            out.copy_from_slice(&answer);
+            Ok(())
+        });
+        if answered.is_none() {
+            out.fill(f64::NAN);
+        }
+    }
+}
+
+/// Measures: the function takes a model and test sequences and returns one number per column.
+#[derive(Debug)]
+struct Measure {
+    function: Function,
+    scope: Scope,
+    meaning: String,
+    unit: String,
+    range: [f64; 2],
+    recipe: Arc<Recipe>,
+}
+
+/// Test sequences that a measure sees, at most: as many as the built-in scores of heads are averaged over.
+const SEQUENCES: usize = 32;
+
+impl measure::Measure for Measure {
+    fn name(&self) -> &str {
+        &self.function.name
+    }
+
+    fn meaning(&self) -> &str {
+        &self.meaning
+    }
+
+    fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    fn range(&self) -> [f64; 2] {
+        self.range
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
+        let sequences: Vec<Vec<u8>> = seen.test_sequences().take(SEQUENCES).collect();
+        let (count, length) = (sequences.len(), seen.model().length());
+        let tokens = Array2::from_shape_fn((count, length), |(n, i)| sequences[n][i]);
+        let model = PyModel::new(
+            Arc::clone(&self.recipe),
+            Weights::default(),
+            seen.model().clone(),
+            seen.params().to_vec(),
+            seen.step,
+        );
+        let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
+        self.function.ask(|call| {
+            let tokens = tokens.into_pyarray(call.py());
+            tokens.readwrite().make_nonwriteable();
+            let answer = call.call1((model, tokens, names))?;
+            let answer: Vec<f64> = answer.extract()?;
+            values.copy_from_slice(&answer);
+            Ok(())
+        });
+    }
+}
+
+/// The exception that a part raised in place of the library's refusal, or that refusal.
+pub fn rather_raised(parts: &[Arc<Raised>], failure: impl Into<Failure>) -> Failure {
+    let raised = parts.iter().find_map(|part| part.take());
+    raised.map_or_else(|| failure.into(), Failure::from)
+}
