@@ -4,7 +4,7 @@
 //! that the library refuses, and whoever called the library raises the exception in place of the refusal.
 
 use std::fmt::{Debug, Formatter};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use induct::chain::{self, Draft, Generator, open_unit};
 use induct::measure::{self, Column, Observation, Scope};
@@ -19,35 +19,38 @@ use crate::model::PyModel;
 use crate::weights::Weights;
 
 /// The first exception that a part raised, until it is taken.
-#[derive(Default)]
-pub struct Raised(Mutex<Option<PyErr>>);
+pub struct Raised {
+    kept: Mutex<Option<PyErr>>,
+    /// Whether the part is a measure.
+    pub by_measure: bool,
+}
 
 impl Raised {
+    fn new(by_measure: bool) -> Arc<Self> {
+        Arc::new(Self {
+            kept: Mutex::default(),
+            by_measure,
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<PyErr>> {
+        let kept = self.kept.lock();
+        kept.expect("nothing panics while it holds the lock")
+    }
+
     /// Keeps an exception, unless an earlier one is kept.
     fn keep(&self, error: PyErr) {
-        let mut kept = self
-            .0
-            .lock()
-            .expect("nothing panics while it holds the lock");
-        kept.get_or_insert(error);
+        self.kept().get_or_insert(error);
     }
 
     /// Whether there is one.
     pub fn any(&self) -> bool {
-        let kept = self
-            .0
-            .lock()
-            .expect("nothing panics while it holds the lock");
-        kept.is_some()
+        self.kept().is_some()
     }
 
     /// Takes it.
     pub fn take(&self) -> Option<PyErr> {
-        let mut kept = self
-            .0
-            .lock()
-            .expect("nothing panics while it holds the lock");
-        kept.take()
+        self.kept().take()
     }
 }
 
@@ -162,7 +165,7 @@ impl Part {
 
 impl Part {
     fn new(name: String, call: Py<PyAny>, kind: Kind) -> Self {
-        let raised = Arc::default();
+        let raised = Raised::new(matches!(kind, Kind::Measure { .. }));
         Self {
             function: Function { name, call, raised },
             kind,

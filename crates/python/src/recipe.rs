@@ -6,7 +6,7 @@ use induct::catalogue::{SETTINGS, Setting};
 use induct::chain::{Sampler, TransitionTable};
 use induct::run::Identity;
 use induct::strategy;
-use induct::train::{Recipe, RecipeError, batch_address, prior_at};
+use induct::train::{Recipe, batch_address, prior_at};
 use induct_store::complete;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyReadonlyArray1};
@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::model::PyModel;
 use crate::parts::{Part, Raised, rather_raised};
+use crate::threads::in_pool;
 use crate::weights::Weights;
 
 /// A recipe, with the functions and weights that it names.
@@ -46,8 +47,11 @@ impl PyRecipe {
                 model.get().lend(&mut weights);
             }
         }
-        complete(&mut recipe).map_err(|(_, error)| error)?;
-        recipe.check()?;
+        let checked = checked(py, || {
+            complete(&mut recipe).map_err(|(_, error)| error)?;
+            Ok(recipe.check()?)
+        });
+        checked.map_err(|failure| rather_raised(&raised, failure))?;
         Ok(Self {
             recipe: Arc::new(recipe),
             weights,
@@ -73,6 +77,14 @@ impl PyRecipe {
     }
 }
 
+/// Does what may draw chains, and so may call Python on other threads.
+fn checked<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    py.detach(|| in_pool(1, work))
+}
+
 /// The most numbers of a batch that is handed over.
 const MOST_NUMBERS: f64 = 5e8;
 
@@ -86,7 +98,8 @@ impl PyRecipe {
         overrides: Vec<String>,
         parts: Vec<Py<PyAny>>,
     ) -> Result<Self, Failure> {
-        Self::build(py, Recipe::from_toml(text, &overrides)?, parts)
+        let recipe = checked(py, || Ok(Recipe::from_toml(text, &overrides)?))?;
+        Self::build(py, recipe, parts)
     }
 
     /// A setting of the catalogue; `None` if there is none with that name.
@@ -97,10 +110,11 @@ impl PyRecipe {
         overrides: Vec<String>,
         parts: Vec<Py<PyAny>>,
     ) -> Result<Option<Self>, Failure> {
-        let recipe = Setting::named(name).map(|setting| setting.recipe(&overrides));
-        let recipe: Option<Result<Self, Failure>> =
-            recipe.map(|recipe: Result<Recipe, RecipeError>| Self::build(py, recipe?, parts));
-        recipe.transpose()
+        let Some(setting) = Setting::named(name) else {
+            return Ok(None);
+        };
+        let recipe = checked(py, || Ok(setting.recipe(&overrides)?))?;
+        Self::build(py, recipe, parts).map(Some)
     }
 
     fn to_toml(&self) -> String {
@@ -139,7 +153,7 @@ impl PyRecipe {
                  smaller number"
             )));
         }
-        let drawn = py.detach(|| -> Result<_, Failure> {
+        let drawn = checked(py, || -> Result<_, Failure> {
             let stages = recipe.stages()?;
             let prior = prior_at(&stages, step);
             let mut sampler = Sampler::new(prior);
@@ -163,12 +177,14 @@ impl PyRecipe {
     }
 
     /// The names of all strategies that its task has.
-    fn strategies(&self) -> Result<Vec<String>, Failure> {
-        let prior = self.recipe.prior()?;
-        let own = self.recipe.record.custom_strategies.iter();
-        let all = strategy::all(&prior)?.into_iter();
-        let names = all.map(|strategy| strategy.name());
-        Ok(names.chain(own.map(|custom| custom.name.clone())).collect())
+    fn strategies(&self, py: Python<'_>) -> Result<Vec<String>, Failure> {
+        let names = checked(py, || {
+            let all = strategy::all(&self.recipe.prior()?)?.into_iter();
+            let own = self.recipe.record.custom_strategies.iter();
+            let names = all.map(|strategy| strategy.name());
+            Ok(names.chain(own.map(|custom| custom.name.clone())).collect())
+        });
+        names.map_err(|failure| rather_raised(&self.raised, failure))
     }
 
     /// A strategy's distributions at every position of a sequence: [t, k].
@@ -179,7 +195,7 @@ impl PyRecipe {
         tokens: PyReadonlyArray1<'py, u8>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let tokens = tokens.as_array().to_vec();
-        let rows = py.detach(|| -> Result<Vec<f64>, Failure> {
+        let rows = checked(py, || -> Result<Vec<f64>, Failure> {
             let prior = self.recipe.prior()?;
             let custom = self.recipe.record.custom_strategies.iter();
             let found = { custom }.find(|custom| custom.name == strategy);

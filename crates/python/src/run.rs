@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
 use induct::run::{Checkpoint, Compared, Differences, Identity, Summary, in_force};
-use induct::train::{Difference, Recipe};
+use induct::train::Difference;
 use induct_lab_page::{Run as PageRun, room, with_runs};
 use induct_pictures::groups::{Recorded, grouped, labelled};
 use induct_pictures::panels::{self, RunCurves, Runs};
@@ -81,7 +81,7 @@ impl PyRun {
         let ended = summary.is_some();
         let summary = match summary {
             Some(summary) => summary,
-            None => so_far(&recipe.recipe, &history)?,
+            None => so_far(&recipe, &history),
         };
         Ok(Self {
             recipe,
@@ -152,15 +152,17 @@ impl PyRun {
     }
 }
 
-/// What the records of a run that has not ended say.
-fn so_far(recipe: &Recipe, history: &History) -> Result<Summary, Failure> {
-    let mut measured = recipe.clone();
+/// What the records of a run that has not ended say; without the levels of strategies, if a part that is needed for
+/// them is missing or fails.
+fn so_far(recipe: &PyRecipe, history: &History) -> Summary {
+    let mut measured = (*recipe.recipe).clone();
     measured.record.custom_measures.clear();
-    let levels = match measured.check_parts() {
-        Ok(()) => in_pool(0, || Ok(Instruments::new(&measured)?.levels().to_vec()))?,
-        Err(_) => Vec::new(),
-    };
-    Ok(Summary::of_records(recipe, history, &levels))
+    let levels = in_pool(0, || {
+        measured.check_parts()?;
+        Ok(Instruments::new(&measured)?.levels().to_vec())
+    });
+    recipe.raised.iter().for_each(|part| drop(part.take()));
+    Summary::of_records(&recipe.recipe, history, &levels.unwrap_or_default())
 }
 
 impl Recorded for &PyRun {
@@ -293,10 +295,9 @@ impl PyRun {
             let find = |from: &induct::train::FromSpec| self.recipe.weights.find(from);
             let model = in_pool(0, || Ok(recipe.model_under(&indices, &find)?))?;
             let mut of_model = (**recipe).clone();
-            of_model.intervene = indices
-                .iter()
-                .map(|&i| recipe.intervene[i].clone())
-                .collect();
+            // Those about weights have had their effect: the weights are here.
+            let there = indices.iter().map(|&index| recipe.intervene[index].clone());
+            of_model.intervene = there.filter(|spec| !spec.is_about_weights()).collect();
             let weights = self.recipe.weights.clone();
             Ok(PyModel::new(
                 Arc::new(of_model),

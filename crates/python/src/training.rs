@@ -66,10 +66,10 @@ pub fn train(
         Ok(trained) => trained,
         Err(failure) => return Err(rather_raised(&raised, failure)),
     };
-    let recipe = recipe.with(py, trained)?;
-    let run = place.run(py, recipe)?;
     // A prior failed in mid-run: what came before it is kept.
     let stopped_by = stopped_by.or_else(|| raised.iter().find_map(|part| part.take()));
+    let recipe = recipe.with(py, trained)?;
+    let run = place.run(py, recipe)?;
     let stopped_by = stopped_by.map(|error| error.into_value(py).into_any());
     let remarks = remarks.into_inner().expect("no thread is left");
     Ok((run, stopped_by, remarks))
@@ -128,12 +128,12 @@ pub fn train_many(
         places.into_iter().collect::<Result<Vec<_>, Failure>>()
     });
     let places = result.map_err(|failure| rather_raised(&raised, failure))?;
+    let stopped_by = stopped_by.or_else(|| raised.iter().find_map(|part| part.take()));
     let mut runs = Vec::with_capacity(recipes.len());
     for (place, recipe) in places.into_iter().zip(recipes) {
         let run = place.map(|place| place.run(py, recipe)).transpose()?;
         runs.push(run.filter(|run| run.ended));
     }
-    let stopped_by = stopped_by.or_else(|| raised.iter().find_map(|part| part.take()));
     Ok((
         runs,
         stopped_by.map(|error| error.into_value(py).into_any()),
@@ -155,13 +155,14 @@ impl Place {
                     history,
                     summary,
                 } = *memory;
-                PyRun::in_memory(
-                    recipe,
-                    history,
-                    summary,
-                    keeper.snapshots,
-                    keeper.checkpoint,
-                )
+                py.detach(|| {
+                    let Keeper {
+                        snapshots,
+                        checkpoint,
+                        ..
+                    } = keeper;
+                    PyRun::in_memory(recipe, history, summary, snapshots, checkpoint)
+                })
             }
             Place::Folder { path, .. } => {
                 // What the disk holds, not what memory holds.
@@ -181,7 +182,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// A run from where another one stopped or ended, or from the start.
+    /// A run from where another one stopped or ended; from the start, if that did not keep what this one keeps.
     fn going_on(recipe: &Recipe, from: Option<&PyRun>) -> Self {
         let Some(PyRun {
             history,
@@ -198,9 +199,14 @@ impl Memory {
         let (step, steps) = (checkpoint.state.step, recipe.train.steps);
         let mut history = history.clone();
         history.retain(|at| at <= step && recipe.record.records(at, steps));
-        let kept = kept_steps(recipe, &history);
+        let mut kept = kept_steps(recipe, &history);
+        kept.retain(|at| *at <= step);
         let mut snapshots = snapshots.clone();
-        snapshots.retain(|(at, _)| *at <= step && kept.binary_search(at).is_ok());
+        snapshots.retain(|(at, _)| kept.binary_search(at).is_ok());
+        // A longer run may keep other steps than those that were kept: then it starts over.
+        if snapshots.len() != kept.len() {
+            return Self::default();
+        }
         Self {
             keeper: Keeper {
                 snapshots,
@@ -362,9 +368,10 @@ impl Training<'_> {
 /// The recipe with more interventions, which begin at a step.
 fn intervened(recipe: &Recipe, asked: &[(String, String)], step: u64) -> Result<Recipe, Failure> {
     let entry = |(kind, text): &(String, String)| {
-        let when = match kind.as_str() {
-            "reset" | "transplant" => "step",
-            _ => "from",
+        let (when, step) = match kind.as_str() {
+            // A state is one in which all that happens at its step has happened.
+            "reset" | "transplant" => ("step", step + 1),
+            _ => ("from", step),
         };
         format!("{{kind = \"{kind}\", {when} = {step}, {text}}}")
     };

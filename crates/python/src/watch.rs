@@ -95,7 +95,8 @@ impl Sink for Watcher {
     type Error = MeasureRaised;
 
     fn record(&mut self, record: &Record) -> Result<(), MeasureRaised> {
-        if self.raised.iter().any(|part| part.any()) {
+        // What a prior raised ends the run by itself.
+        if self.raised.iter().any(|part| part.by_measure && part.any()) {
             return Err(MeasureRaised);
         }
         let near = record.history.nearest(self.ngram).map(str::to_owned);

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import pickle
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -33,6 +37,11 @@ class _Part(Generic[F]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A decorated function is not what its name stands for: the part is.
+        more = tuple(getattr(self, name) for name in self.__dataclass_fields__ if name != "function")
+        return _rebuilt, (type(self), _packed(self), more)
 
     def _entry(self) -> dict[str, Any]:
         return {"name": self.name, **({"settings": dict(self.settings)} if self.settings else {})}
@@ -113,6 +122,50 @@ class Measure(_Part[Callable[[Activations], npt.ArrayLike]]):
 
         low, high = self.range
         return _induct.Part.measure(self.name, read, self.scope, self.meaning, self.unit, (float(low), float(high)))
+
+
+def _packed(part: _Part[Any]) -> Any:
+    """The function in a form that any pickler takes: where it can be found, or itself."""
+    function = part.function
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    found: Any = sys.modules.get(module) if module else None
+    for inner in name.split("."):
+        found = getattr(found, inner, None)
+    if found is not part:
+        return function
+    if module == "__main__":
+        # Another process may have another main module; cloudpickle, which Dask and joblib bring, takes the code along.
+        with contextlib.suppress(ImportError):
+            import cloudpickle
+
+            return _Pickled(cloudpickle.dumps(function))
+    return _Place(str(module), name)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a decorated function is found."""
+
+    module: str
+    name: str
+
+
+@dataclass(frozen=True)
+class _Pickled:
+    """A function as cloudpickle writes it."""
+
+    code: bytes
+
+
+def _rebuilt(kind: type[_Part[Any]], function: Any, more: tuple[Any, ...]) -> Any:
+    if isinstance(function, _Place):
+        found: Any = importlib.import_module(function.module)
+        for inner in function.name.split("."):
+            found = getattr(found, inner)
+        function = found.function
+    elif isinstance(function, _Pickled):
+        function = pickle.loads(function.code)
+    return kind(function, *more)
 
 
 def _flat(values: Any) -> Any:

@@ -33,17 +33,10 @@ class Report:
     def _repr_html_(self) -> str:
         rows = ""
         for claim in self.claims:
-            verdicts = claim.get("verdicts", {})
-            said = ", ".join(f"{name}: {verdict}" for name, verdict in _pairs(verdicts))
-            title = claim.get("short") or claim.get("title") or claim.get("claim") or ""
-            rows += f"<tr><td>{escape(str(claim['id']))}</td><td>{escape(str(title))}</td><td>{escape(said)}</td></tr>"
+            said = ", ".join(f"{at['variant']}: {at['verdict']}" for at in claim["verdicts"])
+            cells = (claim["id"], claim["title"], said)
+            rows += "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
         return f"<p>{escape(str(self.path / 'index.html'))}</p><table>{rows}</table>"
-
-
-def _pairs(verdicts: Any) -> list[tuple[str, str]]:
-    if isinstance(verdicts, Mapping):
-        return [(str(name), str(verdict)) for name, verdict in verdicts.items()]
-    return [(str(at.get("variant", "")), str(at.get("verdict", ""))) for at in verdicts if isinstance(at, Mapping)]
 
 
 def reproduce(

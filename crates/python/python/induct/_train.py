@@ -39,8 +39,9 @@ class Record(Mapping[str, float]):
         self._stops = True
 
     def intervene(self, kind: str, **settings: Any) -> None:
-        """Intervenes from the next step on, as an entry of ``[[intervene]]`` does that says ``from`` that step. The run's
-        recipe gets that entry, so that it can be repeated without the callback::
+        """Intervenes from the next step on, as an entry of ``[[intervene]]`` does that says ``from`` that step; what
+        happens once (``reset``, ``transplant``) does so a step later. The run's recipe gets that entry, so that it can be
+        repeated without the callback::
 
             record.intervene("ablate", at="layers.0.heads.0")
             record.intervene("freeze", group="layers.1")

@@ -9,8 +9,7 @@ from . import _command
 
 def ledger() -> list[dict[str, Any]]:
     """Every formula and claim of the paper with a verdict and its evidence."""
-    answer = _command.answer("theory")
-    entries: list[dict[str, Any]] = answer["entries"] if isinstance(answer, dict) else answer
+    entries: list[dict[str, Any]] = _command.answer("theory")["entries"]
     return entries
 
 

@@ -1,0 +1,167 @@
+"""Priors, strategies and measures that are Python functions."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import induct
+
+
+@induct.prior(least=0.8)
+def sticky(rng: np.random.Generator) -> npt.ArrayLike:
+    stay = rng.uniform(0.8, 1.0)
+    return [[stay, 1 - stay], [1 - stay, stay]]
+
+
+@induct.strategy
+def again(tokens: npt.NDArray[np.uint8]) -> npt.ArrayLike:
+    return np.where(np.arange(2) == tokens[-1], 0.9, 0.1)
+
+
+@induct.measure(scope="head", range=(0, 1))
+def to_first(seen: induct.Activations) -> Any:
+    """Attention of the last position to the first."""
+    return [seen[f"layers.{layer}.attn_pattern"][:, :, -1, 0].mean(axis=0) for layer in range(2)]
+
+
+def test_a_prior_draws_the_chains_of_every_batch(small: induct.Recipe) -> None:
+    recipe = small.replace({"task.prior": sticky})
+    assert recipe.task.prior.name == "sticky"
+    assert recipe.task.prior.settings.least == 0.8
+    tables = recipe.batch(3).tables
+    assert (tables[:, 0, 0] >= 0.8).all() and np.unique(tables[:, 0, 0]).size == 16
+    np.testing.assert_array_equal(tables, recipe.batch(3).tables)
+    one, two = induct.train(recipe, threads=1), induct.train(recipe, threads=2)
+    assert one.compare(two).identical
+    assert one.identity != induct.train(small).identity
+
+
+def test_a_prior_in_a_pool_is_drawn_once_per_chain(small: induct.Recipe) -> None:
+    calls: list[int] = []
+
+    @induct.prior(name="counted")
+    def counted(rng: np.random.Generator) -> npt.ArrayLike:
+        calls.append(1)
+        return rng.dirichlet([1, 1], size=2)
+
+    recipe = small.replace({"task.prior": {"kind": "pool", "size": 20, "of": counted}, "record.tests": []})
+    calls.clear()
+    batch = recipe.batch()
+    assert len(calls) == 20
+    assert {tuple(table.ravel()) for table in recipe.batch(1).tables} & {tuple(table.ravel()) for table in batch.tables}
+
+
+def test_a_strategy_is_compared_with_the_model(small: induct.Recipe) -> None:
+    recipe = small.replace({"record.custom_strategies": [again]})
+    run = induct.train(recipe)
+    assert "kl_again" in run.metrics and run.metrics["kl_again"][0] > 0
+    assert run.summary["strategies"]["again"]["kl_truth"] > 0
+    assert "again" in recipe.strategies
+    np.testing.assert_allclose(recipe.predict("again", [0, 1]), [[0.9, 0.1], [0.1, 0.9]])
+
+
+def test_a_measure_is_a_column(small: induct.Recipe) -> None:
+    run = induct.train(small, set={"record.custom_measures": [to_first]})
+    for layer in range(2):
+        column = run.metrics[f"layers.{layer}.heads.0.to_first"]
+        assert len(column) == 7 and ((column >= 0) & (column <= 1)).all()
+    entry = run.recipe.to_dict()["record"]["custom_measures"][0]
+    assert entry["meaning"] == "Attention of the last position to the first." and entry["range"] == [0, 1]
+    assert run.plot("to_first").description == "to_first over training steps."
+
+    @induct.measure
+    def largest(seen: induct.Activations) -> float:
+        assert seen.tokens.shape == (32, 12) and seen.step % 10 == 0
+        return float(np.abs(seen.model.weights["embed.E"]).max())
+
+    run = induct.train(small, set={"record.custom_measures": [largest]})
+    assert run.metrics["largest"][-1] == pytest.approx(np.abs(run.model().weights["embed.E"]).max())
+
+
+def test_a_run_of_other_code_can_be_shown_but_not_trained(small: induct.Recipe, tmp_path: Path) -> None:
+    induct.train(small, set={"task.prior": sticky, "record.custom_strategies": [again]}, out=tmp_path / "run")
+    opened = induct.open(tmp_path / "run")
+    assert opened.ended == "complete" and "kl_again" in opened.metrics
+    assert opened.plot().svg
+    with pytest.raises(induct.RecipeError, match="added by another one"):
+        induct.train(opened.recipe)
+
+
+def test_parts_are_pickled_with_recipes_and_runs(small: induct.Recipe) -> None:
+    recipe = small.replace({"task.prior": sticky, "record.custom_measures": [to_first]})
+    again = pickle.loads(pickle.dumps(recipe))
+    run = pickle.loads(pickle.dumps(induct.train(recipe)))
+    assert run.compare(induct.train(again)).identical
+    assert induct.train(run.recipe).compare(run).identical
+
+
+def broken(at: int) -> Any:
+    calls: list[int] = []
+
+    def fails(*_: Any) -> Any:
+        calls.append(1)
+        if len(calls) > at:
+            raise LookupError("no more ideas")
+        return [[0.5, 0.5], [0.5, 0.5]]
+
+    return fails
+
+
+def test_an_exception_in_a_prior_surfaces_and_the_run_is_kept(small: induct.Recipe, tmp_path: Path) -> None:
+    for out in (None, tmp_path / "run"):
+        prior = induct.Prior(broken(600), "broken")
+        with pytest.raises(LookupError, match="no more ideas") as raised:
+            induct.train(small, set={"task.prior": prior, "record.tests": []}, out=out, threads=1)
+        assert raised.traceback[-1].name == "fails"
+        kept = raised.value.run  # type: ignore[attr-defined]
+        assert kept.ended is None and 10 <= kept.metrics["step"][-1] < 60
+    with pytest.raises(LookupError):
+        induct.train(small, set={"task.prior": induct.Prior(broken(0), "broken")})
+    with pytest.raises(LookupError):
+        small.replace({"task.prior": induct.Prior(broken(0), "broken")}).batch()
+
+
+def test_an_exception_in_a_strategy_or_measure_surfaces(small: induct.Recipe) -> None:
+    def fails(*_: Any) -> Any:
+        raise LookupError("no more ideas")
+
+    for set in (
+        {"record.custom_strategies": [induct.Strategy(fails, "broken")]},
+        {"record.custom_measures": [induct.Measure(fails, "broken")]},
+    ):
+        with pytest.raises(LookupError, match="no more ideas") as raised:
+            induct.train(small, set=set)
+        assert raised.traceback[-1].name == "fails"
+
+
+@pytest.mark.parametrize(
+    ("set", "error", "says"),
+    [
+        ({"task.prior": induct.Prior(lambda rng: [0.5, 0.5], "flat")}, ValueError, r"shape \(2,\), and needs \(2, 2\)"),
+        ({"task.prior": induct.Prior(lambda rng: [[0.5, 0.6], [1, 0]], "off")}, induct.RunError, "sum to 1"),
+        ({"task.prior": induct.Prior(lambda rng: "table", "text")}, ValueError, "could not convert"),
+        ({"record.custom_strategies": [induct.Strategy(lambda t: [1.0], "short")]}, ValueError, r"needs \(2,\)"),
+        ({"record.custom_strategies": [induct.Strategy(lambda t: [2.0, -1.0], "off")]}, induct.RunError, "off"),
+        ({"record.custom_measures": [induct.Measure(lambda s: [1, 2], "two")]}, ValueError, "2 numbers, and needs 1"),
+        ({"record.custom_measures": [induct.Measure(lambda s: s["nope"], "nope")]}, induct.InputError, "layers.0"),
+        ({"task.prior": induct.Prior(lambda rng: 0, "not a name")}, induct.RecipeError, "letters, digits"),
+        ({"record.custom_measures": [induct.Measure(lambda s: 0, "kl_truth")]}, induct.RecipeError, "built-in"),
+        ({"record.custom_measures": [induct.Measure(lambda s: 0, "m", scope="galaxy")]}, induct.RecipeError, "scope"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused(
+    small: induct.Recipe, set: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        induct.train(small, set=set)
+
+
+def test_what_is_no_function_is_refused() -> None:
+    with pytest.raises(TypeError, match="prior needs a function"):
+        induct.Prior([[0.5, 0.5]], "table")  # type: ignore[arg-type]
