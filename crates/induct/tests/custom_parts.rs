@@ -462,3 +462,27 @@ fn memory_counts_the_strategies_that_are_added() {
     let refused = large.check().unwrap_err();
     assert_eq!(refused.field, "record.strategies", "{refused}");
 }
+
+#[test]
+fn a_recipe_read_from_text_takes_the_code_of_its_priors() {
+    let coins = || mostly(0.0, NO_NUMBER);
+    let part = |prior| MixturePart { weight: 1.0, prior };
+    let of = Box::new(coins());
+    let (size, seed) = (4, 0);
+    let mut recipe = Recipe::default();
+    recipe.task.prior = Mixture {
+        parts: vec![part(coins()), part(Pool { size, seed, of }.into())],
+    }
+    .into();
+    let mut read = Recipe::from_toml(&recipe.to_toml(), &[]).unwrap();
+    assert!(read.prior().is_err());
+    let customs = read.custom_priors_mut();
+    assert_eq!(customs.len(), 2);
+    for custom in customs {
+        custom.supply(Arc::new(Mostly {
+            share: 0.0,
+            otherwise: NO_NUMBER,
+        }));
+    }
+    assert!(read.prior().is_ok());
+}

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import induct
+import pytest
 
 SMALL: dict[str, Any] = {
     "task.length": 12,

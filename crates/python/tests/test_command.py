@@ -6,10 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import induct
 import pytest
 from conftest import SMALL, command, sets
-
-import induct
 
 
 def test_the_command_is_there(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import induct
 import numpy as np
 import pytest
 from conftest import SMALL, command
-
-import induct
 
 TOKENS = [0, 1, 1, 0, 1, 0, 0]
 
@@ -23,7 +22,7 @@ def model(run: induct.Run) -> induct.Model:
 
 def test_activations_have_names_and_shapes(model: induct.Model) -> None:
     seen = model.activations(TOKENS)
-    assert list(seen)[0] == "embed" and list(seen)[-1] == "logits" and len(seen) == 12
+    assert next(iter(seen)) == "embed" and list(seen)[-1] == "logits" and len(seen) == 12
     assert seen["layers.1.attn_pattern"].shape == (1, 7, 7)
     np.testing.assert_allclose(seen["layers.1.attn_pattern"].sum(axis=-1), 1.0, rtol=1e-6)
     np.testing.assert_allclose(seen["logits"], model.logits(TOKENS), atol=1e-5)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
+import induct
 import numpy as np
 import pytest
-
-import induct
 
 
 def test_figures_are_shown_and_saved(run: induct.Run, tmp_path: Path) -> None:

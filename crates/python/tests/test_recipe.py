@@ -6,11 +6,10 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import induct
 import numpy as np
 import pytest
 from conftest import command
-
-import induct
 
 
 def test_presets_dicts_files_and_recipes_are_recipes(tmp_path: Path) -> None:

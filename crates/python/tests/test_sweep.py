@@ -6,10 +6,9 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import induct
 import numpy as np
 import pytest
-
-import induct
 
 GRID: dict[str, list[Any]] = {"train.batch": [8, 16], "train.optimizer.lr": [1e-3, 3e-3]}
 
@@ -27,7 +26,10 @@ def test_every_point_has_every_seed(sweep: induct.Sweep, small: induct.Recipe) -
     alone = induct.train(small, seed=1, set={"train.batch": 16, "train.optimizer.lr": 1e-3})
     assert sweep[5].compare(alone).identical
     assert sweep.values("kl_truth")[5] == alone.metrics["kl_truth"][-1]
-    assert [run.identity for run in sweep.select(seed=1, **{"train.batch": 16})] == [sweep[5].identity, sweep[7].identity]
+    assert [run.identity for run in sweep.select(seed=1, **{"train.batch": 16})] == [
+        sweep[5].identity,
+        sweep[7].identity,
+    ]
     with pytest.raises(induct.InputError, match="does not vary"):
         sweep.select(**{"train.steps": 3})
     assert "8 runs over train.batch × train.optimizer.lr × 2 seeds" in repr(sweep)

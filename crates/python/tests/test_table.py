@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import induct
 import numpy as np
 import pandas
 import polars
 import pyarrow
 import pytest
-
-import induct
 
 
 def test_columns_are_those_of_the_file(run: induct.Run, tmp_path: Path) -> None:

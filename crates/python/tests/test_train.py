@@ -14,11 +14,10 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import induct
 import numpy as np
 import pytest
 from conftest import SMALL, command, sets
-
-import induct
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -138,7 +137,9 @@ def test_a_callback_that_intervenes_makes_a_recipe_that_repeats_it(small: induct
         assert run.compare(repeated).identical
         np.testing.assert_array_equal(run.model().weights["layers.1.W_Q"], repeated.model().weights["layers.1.W_Q"])
         assert run.model(20).interventions == [] and len(run.model(60).interventions) == 1
-    assert files(tmp_path / "run").keys() == files(induct.train(run.recipe, out=tmp_path / "again").path or Path()).keys()
+    assert (
+        files(tmp_path / "run").keys() == files(induct.train(run.recipe, out=tmp_path / "again").path or Path()).keys()
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "run"]
 
 

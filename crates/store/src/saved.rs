@@ -1,7 +1,7 @@
 //! A run that was trained elsewhere, put into a folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use induct::probe::History;
 use induct::run::{Checkpoint, Record, Sink, Summary};
@@ -87,22 +87,38 @@ impl RunFolder {
             checkpoint: Some(&checkpoint),
             summary: None,
         };
-        let [next, before] = ["next", "before"].map(|what| beside(self.path(), what));
+        let next = beside(self.path(), NEXT);
+        let before = beside(self.path(), BEFORE);
         remove(&next)?;
         saved.write(&next)?;
         remove(&before)?;
-        let moved =
-            |from: &Path, to: &Path| fs::rename(from, to).map_err(StoreError::io("rename", from));
-        moved(self.path(), &before)?;
-        moved(&next, self.path())?;
+        rename(self.path(), &before)?;
+        rename(&next, self.path())?;
         remove(&before)
     }
 }
 
+/// What stands beside a folder while it is replaced.
+const NEXT: &str = "next";
+const BEFORE: &str = "before";
+
+/// Brings back a run whose folder was being replaced when the machine stopped.
+pub fn bring_back(path: &Path) -> Result<(), StoreError> {
+    let before = beside(path, BEFORE);
+    match path.exists() || !before.exists() {
+        true => Ok(()),
+        false => rename(&before, path),
+    }
+}
+
 /// A hidden folder beside another one.
-fn beside(path: &Path, what: &str) -> std::path::PathBuf {
+fn beside(path: &Path, what: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{what}"))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fs::rename(from, to).map_err(StoreError::io("rename", from))
 }
 
 fn remove(path: &Path) -> Result<(), StoreError> {

@@ -20,6 +20,7 @@ use crate::lock::{self, Lock};
 use crate::metrics;
 use crate::opening::{Opening, holds_run};
 use crate::run_folder::{RunFolder, Stamp, summary_file};
+use crate::saved::bring_back;
 use crate::tensors;
 
 /// Time between two checkpoints: the most that an interrupted run can lose.
@@ -95,6 +96,7 @@ impl RunWriter {
         recipe: &Recipe,
         how: How,
     ) -> Result<Begun, StoreError> {
+        bring_back(path)?;
         holds_run(path, how)?;
         let lock = Lock::take(&disk, path)?;
         // Another process may have come between the check and the lock.

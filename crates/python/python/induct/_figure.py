@@ -64,9 +64,7 @@ class Figure:
     def _repr_html_(self) -> str:
         # An image of its own: styles of two figures in one page cannot get in each other's way.
         image = base64.b64encode(self.svg.encode()).decode()
-        return (
-            f'<img alt="{escape(self.description)}" style="max-width:100%" src="data:image/svg+xml;base64,{image}">'
-        )
+        return f'<img alt="{escape(self.description)}" style="max-width:100%" src="data:image/svg+xml;base64,{image}">'
 
 
 class Comparison(Figure):

@@ -108,8 +108,8 @@ class Model:
         return {name: array.reshape(shape) for name, shape, array in self._native.tensors()}
 
     def load(self, weights: Mapping[str, Any] | nn.Module) -> Model:
-        """The same model with other weights: by tensor, as :attr:`weights` gives them, or those of a PyTorch module that
-        :meth:`to_torch` made."""
+        """The same model with other weights: by tensor, as :attr:`weights` gives them, or those of a PyTorch module
+        that :meth:`to_torch` made."""
         if not isinstance(weights, Mapping):
             from . import pytorch
 
@@ -162,8 +162,8 @@ class Model:
 
     def evaluate(self, sequences: int = 4096, threads: int | None = None) -> dict[str, dict[str, float]]:
         """How far the truth and the strategies are from it, on fresh sequences, in nats: KL(truth ‖ model) under
-        ``truth``, KL(strategy ‖ model) under each strategy. Each has the mean at the last position, ``kl``, its standard
-        error ``se``, and both over all positions, ``kl_all`` and ``se_all``."""
+        ``truth``, KL(strategy ‖ model) under each strategy. Each has the mean at the last position, ``kl``, its
+        standard error ``se``, and both over all positions, ``kl_all`` and ``se_all``."""
         found: dict[str, dict[str, float]] = {}
         for name, (mean, se), everywhere in self._native.evaluate(_count(sequences, "sequences"), threads or 0):
             found[name] = {"kl": mean, "se": se}

@@ -73,8 +73,8 @@ class Batch(NamedTuple):
 class Recipe:
     """Everything that determines a run. It does not change; :meth:`replace` gives another one.
 
-    ``Recipe("main")`` is a preset, ``Recipe("mine.toml")`` a file, ``Recipe({"train": {"steps": 500}})`` a dict that says
-    what differs from the defaults. Settings are attributes: ``recipe.train.optimizer.lr``.
+    ``Recipe("main")`` is a preset, ``Recipe("mine.toml")`` a file, ``Recipe({"train": {"steps": 500}})`` a dict that
+    says what differs from the defaults. Settings are attributes: ``recipe.train.optimizer.lr``.
     """
 
     _native: _induct.Recipe

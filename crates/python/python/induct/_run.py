@@ -134,7 +134,9 @@ class Run:
         """Both runs in one picture, and where they differ."""
         if not isinstance(other, Run):
             raise TypeError(f"a run is compared with a run, not with {other!r}")
-        names = [str(run.path) if run.path else f"{run.recipe.name} {letter}" for run, letter in ((self, "a"), (other, "b"))]
+        names = [
+            str(run.path) if run.path else f"{run.recipe.name} {letter}" for run, letter in ((self, "a"), (other, "b"))
+        ]
         figure = _induct.curves([self._native, other._native], names, list(measures), True)
         return Comparison(figure, json.loads(self._native.differences_json(other._native)))
 

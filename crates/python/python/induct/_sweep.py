@@ -66,19 +66,21 @@ class Sweep(Sequence[Run]):
         wanted = {key: value for key, value in keys.items() if key != "seed"}
         if unknown := [key for key in wanted if key not in self.keys]:
             raise InputError(f"{unknown[0]} does not vary in this sweep; {', '.join([*self.keys, 'seed'])} do")
+        seeds = {keys["seed"]} if "seed" in keys else {*self._seeds}
         rows = zip(self._points, self._seeds, self.runs, strict=True)
-        fits = lambda point, seed: all(point[key] == value for key, value in wanted.items()) and (  # noqa: E731
-            "seed" not in keys or seed == keys["seed"]
-        )
-        return [run for point, seed, run in rows if fits(point, seed)]
+        return [
+            run
+            for point, seed, run in rows
+            if seed in seeds and all(point[key] == value for key, value in wanted.items())
+        ]
 
     def plot(self, *measures: str) -> Figure:
         """Curves of all runs: seeds thin, their medians bold, a colour per point of the grid."""
         return plot(self.runs, *measures)
 
     def diagram(self, *measures: str, x: str | None = None, y: str | None = None) -> Figure:
-        """A phase diagram over two keys: the median over seeds, and over further keys, of measures as :meth:`values` has
-        them; the final loss and the onset of the last phase, if none is named."""
+        """A phase diagram over two keys: the median over seeds, and over further keys, of measures as :meth:`values`
+        has them; the final loss and the onset of the last phase, if none is named."""
         keys = [key for key in (x, y) if key is not None]
         keys += [key for key in self.keys if key not in keys]
         if len(self.keys) < 2:
@@ -134,8 +136,8 @@ def sweep(
         set: overrides settings in every run.
         out: keeps the runs below this folder. Runs that are there already are not trained again, so that a sweep can
             grow, and go on after an interruption.
-        executor: trains elsewhere: anything with ``submit(function, *arguments)`` that returns futures, such as those of
-            :mod:`concurrent.futures`, Dask, submitit and Ray. Without one, runs go on all cores of this machine, one
+        executor: trains elsewhere: anything with ``submit(function, *arguments)`` that returns futures, such as those
+            of :mod:`concurrent.futures`, Dask, submitit and Ray. Without one, runs go on all cores of this machine, one
             thread each.
         threads: the number of cores, without an executor.
         progress: as for :func:`train`; with an executor, runs are counted instead of steps.
@@ -168,7 +170,9 @@ def sweep(
 
 def _here(recipes: list[Recipe], folders: list[Path] | None, threads: int | None, progress: Progress) -> list[Run]:
     with Bar(progress, sum(int(recipe.train.steps) for recipe in recipes)) as bar:
-        native, error = _induct.train_many([recipe._native for recipe in recipes], folders, _threads(threads), bar.report)
+        native, error = _induct.train_many(
+            [recipe._native for recipe in recipes], folders, _threads(threads), bar.report
+        )
     runs = [Run(run, recipe._named) for run, recipe in zip(native, recipes, strict=True) if run is not None]
     if isinstance(error, KeyboardInterrupt):
         kept = f" in {folders[0].parent}; the same call continues" if folders else "; give out to keep runs"
@@ -179,7 +183,8 @@ def _here(recipes: list[Recipe], folders: list[Path] | None, threads: int | None
 
 
 def _elsewhere(executor: Any, recipes: list[Recipe], folders: list[Path] | None, progress: Progress) -> list[Run]:
-    arguments = zip(recipes, folders or [None] * len(recipes), strict=True)
+    places: list[Path | None] = [*folders] if folders else [None] * len(recipes)
+    arguments = zip(recipes, places, strict=True)
     futures = [executor.submit(_one, recipe, folder) for recipe, folder in arguments]
     with Bar(progress, len(futures), unit=" runs") as bar:
         # Jobs that are no futures of the standard library can only be waited for, one after another.

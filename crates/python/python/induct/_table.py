@@ -25,8 +25,8 @@ SHOWN_COLUMNS = 8
 class Table:
     """One row per recorded step, by column. A missing number is NaN.
 
-    Columns are NumPy arrays for reading only, without copies. Anything that speaks Arrow takes the whole table as it is:
-    ``pyarrow.table(metrics)``, ``polars.DataFrame(metrics)``; for pandas there is :meth:`to_pandas`.
+    Columns are NumPy arrays for reading only, without copies. Anything that speaks Arrow takes the whole table as it
+    is: ``pyarrow.table(metrics)``, ``polars.DataFrame(metrics)``; for pandas there is :meth:`to_pandas`.
     """
 
     def __init__(self, native: _induct.Table) -> None:
@@ -87,9 +87,13 @@ class Table:
     def _repr_html_(self) -> str:
         names = self.columns[:SHOWN_COLUMNS]
         last = len(self)
-        shown = list(range(last)) if last <= SHOWN_ROWS else [*range(SHOWN_ROWS // 2), *range(last - SHOWN_ROWS // 2, last)]
+        shown = (
+            list(range(last)) if last <= SHOWN_ROWS else [*range(SHOWN_ROWS // 2), *range(last - SHOWN_ROWS // 2, last)]
+        )
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join("<tr>" + "".join(f"<td>{_cell(self[name][row])}</td>" for name in names) + "</tr>" for row in shown)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_cell(self[name][row])}</td>" for name in names) + "</tr>" for row in shown
+        )
         more = f" of {len(self._index)}" if len(self._index) > len(names) else ""
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -32,8 +32,6 @@ def as_rows(tokens: Tokens, states: int) -> tuple[npt.NDArray[np.uint8], bool]:
     unknown = np.argwhere((array < 0) | (array >= states))
     if len(unknown):
         at = tuple(int(index) for index in unknown[0])
-        raise InputError(
-            f"symbol {array[at]} at position {at[-1]} is unknown: the model has symbols 0 to {states - 1}"
-        )
+        raise InputError(f"symbol {array[at]} at position {at[-1]} is unknown: the model has symbols 0 to {states - 1}")
     rows = np.ascontiguousarray(np.atleast_2d(array), dtype=np.uint8)
     return rows, array.ndim == 1

@@ -40,8 +40,8 @@ class Record(Mapping[str, float]):
 
     def intervene(self, kind: str, **settings: Any) -> None:
         """Intervenes from the next step on, as an entry of ``[[intervene]]`` does that says ``from`` that step; what
-        happens once (``reset``, ``transplant``) does so a step later. The run's recipe gets that entry, so that it can be
-        repeated without the callback::
+        happens once (``reset``, ``transplant``) does so a step later. The run's recipe gets that entry, so that it can
+        be repeated without the callback::
 
             record.intervene("ablate", at="layers.0.heads.0")
             record.intervene("freeze", group="layers.1")
@@ -51,7 +51,9 @@ class Record(Mapping[str, float]):
         named: list[_toml.Named] = []
         text = _toml.entries(settings, named, "intervene")
         if any(isinstance(part, Model) for part in named):
-            raise InputError("a callback cannot bring weights; name the folder of their run: {'run': FOLDER, 'step': N}")
+            raise InputError(
+                "a callback cannot bring weights; name the folder of their run: {'run': FOLDER, 'step': N}"
+            )
         self._entries.append((kind, text))
 
     def __getitem__(self, column: str) -> float:
@@ -149,13 +151,15 @@ def _train(
         raise Interrupted(f"stopped after {done} of {steps} steps{place}; the exception's run.resume() continues", run)
     if error is not None:
         if sys.version_info >= (3, 11):
-            error.add_note("The run is kept up to here: the exception's attribute `run` is it, and run.resume() continues.")
+            error.add_note(
+                "The run is kept up to here: the exception's attribute `run` is it, and run.resume() continues."
+            )
         error.run = run  # type: ignore[attr-defined]
         raise error
     if run.ended == "diverged":
         warnings.warn(
-            f"the loss was not a number at step {run.summary['diverged_at']}; everything recorded before is kept. A lower "
-            "learning rate may help: train.optimizer.lr",
+            f"the loss was not a number at step {run.summary['diverged_at']}; everything recorded before is kept. "
+            "A lower learning rate may help: train.optimizer.lr",
             RuntimeWarning,
             stacklevel=3,
         )

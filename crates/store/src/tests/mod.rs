@@ -4,6 +4,7 @@ mod custom;
 mod damage;
 mod faults;
 mod in_memory;
+mod saved;
 mod sequences;
 
 use std::collections::BTreeMap;
