@@ -299,15 +299,8 @@ impl Story<'_> {
         };
         let chart = Chart {
             lines: &[line],
-            levels: &levels(self.summary),
+            levels: &self.summary.levels(),
         };
         format!("\nKL(truth ‖ model) over training steps\n{}", chart.draw())
     }
-}
-
-/// KL(truth ‖ strategy) by strategy, as far as it is known.
-pub fn levels(summary: &Summary) -> Vec<(String, f64)> {
-    let strategies = summary.strategies.iter();
-    let known = strategies.filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)));
-    known.collect()
 }

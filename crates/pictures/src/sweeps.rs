@@ -19,7 +19,7 @@ pub struct Map {
     pub title: String,
     /// Its unit, such as `nats`.
     pub unit: String,
-    /// [y][x]; `None` where no run has a value.
+    /// By `y`, then by `x`; `None` where no run has a value.
     pub cells: Vec<Vec<Option<f64>>>,
 }
 

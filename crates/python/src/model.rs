@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::figure::PyFigure;
+use crate::parts::{Raised, rather_raised};
 use crate::table::view;
 use crate::threads::in_pool;
 use crate::weights::Weights;
@@ -25,6 +26,8 @@ pub struct PyModel {
     recipe: Arc<Recipe>,
     /// What those interventions may need.
     weights: Weights,
+    /// What parts of the recipe raise.
+    raised: Vec<Arc<Raised>>,
     model: Model,
     params: Arc<Vec<f32>>,
     step: u64,
@@ -47,10 +50,16 @@ impl PyModel {
         Self {
             recipe,
             weights,
+            raised: Vec::new(),
             model,
             params: params.into(),
             step,
         }
+    }
+
+    /// The same, with what the parts of its recipe raise.
+    pub fn raising(self, raised: Vec<Arc<Raised>>) -> Self {
+        Self { raised, ..self }
     }
 
     /// Lets a recipe take its weights.
@@ -166,7 +175,8 @@ impl PyModel {
             self.model.clone(),
             params,
             self.step,
-        ))
+        )
+        .raising(self.raised.clone()))
     }
 
     /// Everything that it computes on sequences of equal length, by name; each array is [sequences, …].
@@ -241,7 +251,9 @@ impl PyModel {
             .map(String::from)
             .to_vec();
         overrides.push(format!("intervene=[{}]", entries.join(", ")));
-        let mut recipe = Recipe::from_toml(&self.recipe.to_toml(), &overrides)?;
+        let read = Recipe::from_toml(&self.recipe.to_toml(), &overrides)?;
+        let mut recipe = (*self.recipe).clone();
+        recipe.intervene = read.intervene;
         if let Some(index) = recipe
             .intervene
             .iter()
@@ -270,7 +282,8 @@ impl PyModel {
             model,
             Arc::clone(&self.params),
             self.step,
-        ))
+        )
+        .raising(self.raised.clone()))
     }
 
     /// KL(truth ‖ model) on fresh sequences, and KL(strategy ‖ model) by strategy: at the last position, and over
@@ -282,7 +295,8 @@ impl PyModel {
         threads: usize,
     ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
         self.model.check_batch(sequences)?;
-        py.detach(|| in_pool(threads, || self.divergences(sequences)))
+        let found = py.detach(|| in_pool(threads, || self.divergences(sequences)));
+        found.map_err(|failure| rather_raised(&self.raised, failure))
     }
 
     /// What each part is worth: how much higher KL(truth ‖ model) is without it, on fresh sequences.
@@ -314,7 +328,8 @@ impl PyModel {
             }
             Ok(parts)
         };
-        py.detach(|| in_pool(threads, measure))
+        let found = py.detach(|| in_pool(threads, measure));
+        found.map_err(|failure| rather_raised(&self.raised, failure))
     }
 
     /// What every head attends to on a sequence.

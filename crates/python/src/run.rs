@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
 use induct::run::{Checkpoint, Compared, Differences, Identity, Summary, in_force};
-use induct::train::Difference;
 use induct_lab_page::{Run as PageRun, room, with_runs};
 use induct_pictures::groups::{Recorded, grouped, labelled};
 use induct_pictures::panels::{self, RunCurves, Runs};
 use induct_pictures::sweeps::{KeyAxis, Map, phase_diagram};
 use induct_store::{RunFiles, RunFolder, Saved, StoreError};
 use pyo3::prelude::*;
-use serde_json::json;
 
 use crate::errors::Failure;
 use crate::figure::PyFigure;
@@ -299,32 +297,15 @@ impl PyRun {
             let there = indices.iter().map(|&index| recipe.intervene[index].clone());
             of_model.intervene = there.filter(|spec| !spec.is_about_weights()).collect();
             let weights = self.recipe.weights.clone();
-            Ok(PyModel::new(
-                Arc::new(of_model),
-                weights,
-                model,
-                params,
-                step,
-            ))
+            let model = PyModel::new(Arc::new(of_model), weights, model, params, step);
+            Ok(model.raising(self.recipe.raised.clone()))
         })
     }
 
     /// Where it differs from another one, as JSON.
     fn differences_json(&self, other: &PyRun) -> String {
         let found = Differences::of(self.compared(), other.compared());
-        let key =
-            |Difference { key, old, new }: &Difference| json!({ "key": key, "a": old, "b": new });
-        let shown = json!({
-            "identical": found.is_empty(),
-            "keys": found.keys.iter().map(key).collect::<Vec<_>>(),
-            "phases": found.onsets,
-            "drops": { "midpoint": found.midpoints, "width": found.widths },
-            "strategies": found.levels,
-            "final": found.last,
-            "parting": found.parting,
-            "same_columns_and_steps": found.same_records,
-        });
-        shown.to_string()
+        serde_json::to_string(&found).expect("plain data")
     }
 
     /// A page with the run inside, and how many snapshots had no room in it.
@@ -373,7 +354,7 @@ pub fn curves(
         let chosen = panels::chosen(&curves, &measures)?;
         let task = &runs[0].recipe.recipe.task;
         let levels = match runs.iter().all(|run| run.recipe.recipe.task == *task) {
-            true => levels(&runs[0].summary),
+            true => runs[0].summary.levels(),
             false => Vec::new(),
         };
         let panels = panels::panels(&curves, &chosen, &levels)?;
@@ -400,11 +381,4 @@ pub fn diagram(
     };
     let maps: Vec<Map> = maps.into_iter().map(map).collect();
     PyFigure::new(phase_diagram(&axis(x), &axis(y), &maps), 900)
-}
-
-/// What the strategies lose.
-fn levels(summary: &Summary) -> Vec<(String, f64)> {
-    let strategies = summary.strategies.iter();
-    let known = strategies.filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)));
-    known.collect()
 }

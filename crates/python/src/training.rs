@@ -20,7 +20,7 @@ use crate::run::{Kept, PyRun};
 use crate::watch::{Callbacks, MeasureRaised, Watch, watched};
 use crate::weights::Weights;
 
-/// A run and the exception that stopped it, if one did.
+/// A run, the exception that stopped it, if one did, and remarks.
 type Stopped = (PyRun, Option<Py<PyAny>>, Vec<String>);
 
 /// Trains a recipe, in memory or in a folder. Goes on with `resume`, if it is given.
@@ -59,7 +59,7 @@ pub fn train(
             place,
             remarks: &remarks,
         };
-        training.to_the_end(watch)?;
+        training.finish(watch)?;
         Ok((training.recipe, training.place))
     });
     let (trained, place) = match result {
@@ -75,6 +75,9 @@ pub fn train(
     Ok((run, stopped_by, remarks))
 }
 
+/// Runs, none where one did not end, and the exception that stopped them, if one did.
+type ManyStopped = (Vec<Option<PyRun>>, Option<Py<PyAny>>);
+
 /// Trains many recipes, several at a time. Without folders, all of them are kept in memory. Runs that were stopped or
 /// not begun are missing.
 #[pyfunction]
@@ -84,7 +87,7 @@ pub fn train_many(
     folders: Option<Vec<PathBuf>>,
     threads: usize,
     progress: Option<Py<PyAny>>,
-) -> Result<(Vec<Option<PyRun>>, Option<Py<PyAny>>), Failure> {
+) -> Result<ManyStopped, Failure> {
     let recipes: Vec<PyRecipe> = recipes.iter().map(|recipe| recipe.clone_ref(py)).collect();
     let raised: Vec<_> = recipes
         .iter()
@@ -119,7 +122,7 @@ pub fn train_many(
                 place,
                 remarks: &remarks,
             };
-            training.to_the_end(watch)?;
+            training.finish(watch)?;
             Ok(Some(training.place))
         };
         let places = many(jobs.len(), one);
@@ -314,7 +317,7 @@ struct Training<'a> {
 impl Training<'_> {
     /// Trains until it ends or is stopped. A callback that intervenes makes it the run of another recipe, in which
     /// the intervention begins at the step that it has reached.
-    fn to_the_end(&mut self, watch: &Watch) -> Result<(), Failure> {
+    fn finish(&mut self, watch: &Watch) -> Result<(), Failure> {
         let instruments = Arc::new(Instruments::new(&self.recipe)?);
         loop {
             let step = self.session(Arc::clone(&instruments), watch)?;

@@ -56,6 +56,12 @@ def test_a_prior_in_a_pool_is_drawn_once_per_chain(small: induct.Recipe) -> None
     assert {tuple(table.ravel()) for table in recipe.batch(1).tables} & {tuple(table.ravel()) for table in batch.tables}
 
 
+def test_a_model_is_evaluated_on_a_prior_of_ones_own(small: induct.Recipe) -> None:
+    model = induct.train(small, set={"task.prior": sticky}).model()
+    assert model.ablate("layers.0.heads.0").evaluate(sequences=64)["truth"]["kl"] > 0
+    assert model.worth(sequences=64)
+
+
 def test_a_strategy_is_compared_with_the_model(small: induct.Recipe) -> None:
     recipe = small.replace({"record.custom_strategies": [again]})
     run = induct.train(recipe)

@@ -1,6 +1,7 @@
 //! Where two runs differ: recipes, phases, drops, last records, and when their records part.
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::summary::Summary;
 use crate::probe::{Drop, History, Phase};
@@ -107,6 +108,44 @@ impl Differences {
     /// Whether the runs are the same: recipe and records.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.parting.is_empty() && self.same_records
+    }
+}
+
+/// As `induct compare --json` prints it.
+impl Serialize for Differences {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Key<'a> {
+            key: &'a str,
+            a: Option<&'a str>,
+            b: Option<&'a str>,
+        }
+        #[derive(Serialize)]
+        struct Drops<'a> {
+            midpoint: &'a [Pair],
+            width: &'a [Pair],
+        }
+        fn key(Difference { key, old, new }: &Difference) -> Key<'_> {
+            Key {
+                key,
+                a: old.as_deref(),
+                b: new.as_deref(),
+            }
+        }
+        let drops = Drops {
+            midpoint: &self.midpoints,
+            width: &self.widths,
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("identical", &self.is_empty())?;
+        map.serialize_entry("keys", &self.keys.iter().map(key).collect::<Vec<_>>())?;
+        map.serialize_entry("phases", &self.onsets)?;
+        map.serialize_entry("drops", &drops)?;
+        map.serialize_entry("strategies", &self.levels)?;
+        map.serialize_entry("final", &self.last)?;
+        map.serialize_entry("parting", &self.parting)?;
+        map.serialize_entry("same_columns_and_steps", &self.same_records)?;
+        map.end()
     }
 }
 

@@ -123,6 +123,13 @@ impl Summary {
         Some(summary)
     }
 
+    /// KL(truth ‖ strategy) on the task's own test set, by strategy, where it is known.
+    pub fn levels(&self) -> Vec<(String, f64)> {
+        let known =
+            |(name, level): &(String, StrategySummary)| Some((name.clone(), level.kl_truth?));
+        self.strategies.iter().filter_map(known).collect()
+    }
+
     /// What the records alone say about a run, which may not have ended.
     pub fn of_records(recipe: &Recipe, history: &History, levels: &[TestLevels]) -> Self {
         let (phases, drops) = history.phases(recipe.task.ngram);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 import sys
@@ -10,8 +11,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from tqdm.auto import tqdm
 
 from . import _induct, _toml
 from ._errors import InputError, Interrupted
@@ -183,7 +182,7 @@ class Bar:
         self._call = progress if callable(progress) else None
         shows = progress if isinstance(progress, bool) else progress is None and _somebody_looks()
         if shows and self._call is None:
-            self._bar = tqdm(total=steps, unit=unit, leave=False, mininterval=0.1)
+            self._bar = _tqdm()(total=steps, unit=unit, leave=False, mininterval=0.1)
 
     @property
     def report(self) -> Callable[[int, float, str | None], None] | None:
@@ -203,6 +202,17 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _tqdm() -> Any:
+    """The bar of notebooks, where there are widgets; else the one of letters, which works everywhere."""
+    if "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None:
+        from tqdm.notebook import tqdm
+
+        return tqdm
+    from tqdm import tqdm as letters
+
+    return letters
 
 
 def _somebody_looks() -> bool:

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct::run::Differences;
-use induct::train::Difference;
 use induct_pictures::groups::{RunGroup, labelled};
 use induct_pictures::panels::{self, Runs};
 use serde_json::{Value, json};
@@ -72,17 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn in_json(a: &str, b: &str, found: &Differences) -> Value {
-    let key = |Difference { key, old, new }: &Difference| json!({ "key": key, "a": old, "b": new });
-    json!({
-        "a": a,
-        "b": b,
-        "identical": found.is_empty(),
-        "keys": found.keys.iter().map(key).collect::<Vec<_>>(),
-        "phases": found.onsets,
-        "drops": { "midpoint": found.midpoints, "width": found.widths },
-        "strategies": found.levels,
-        "final": found.last,
-        "parting": found.parting,
-        "same_columns_and_steps": found.same_records,
-    })
+    let mut shown = json!({ "a": a, "b": b });
+    let found = serde_json::to_value(found).expect("plain data");
+    if let (Value::Object(shown), Value::Object(found)) = (&mut shown, found) {
+        shown.extend(found);
+    }
+    shown
 }

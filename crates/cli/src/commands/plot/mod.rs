@@ -14,7 +14,6 @@ use super::{Threads, print, print_json};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::recorded::Recorded;
-use crate::story::levels;
 
 /// Plot curves of one run or of several: losses beside those of the strategies, or any other measure
 #[derive(Args)]
@@ -82,7 +81,7 @@ pub fn shared_levels(
     let ended = runs().find(|run| matches!(run.folder.summary(), Ok(Some(_))));
     match ended.or(runs().next()) {
         Some(run) if runs().all(|other| task(other) == task(run)) => {
-            Ok(levels(&run.summary(threads)?))
+            Ok(run.summary(threads)?.levels())
         }
         _ => Ok(Vec::new()),
     }

@@ -27,7 +27,6 @@ use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
 use crate::recipes;
 use crate::session;
-use crate::story::levels;
 use crate::words::count;
 
 /// Train one recipe over many seeds and variations, several runs at a time
@@ -208,7 +207,7 @@ fn summary_figure(rows: &[Row], folder: &SweepFolder) -> Result<Option<Figure>, 
     // The levels belong to the task, so they are shared by all runs unless the task varies.
     let same_task = !folder.keys.iter().any(|key| key.starts_with("task."));
     let levels: Vec<(String, f64)> = match same_task {
-        true => levels(&rows[0].summary),
+        true => rows[0].summary.levels(),
         false => Vec::new(),
     };
     Ok(Some(curves(&groups, &levels)))
