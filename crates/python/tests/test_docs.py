@@ -48,6 +48,8 @@ def test_every_snippet_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         names = execute(DOCS / "python.md")
     own, fresh = names["pools"].values("kl_truth"), names["pools"].values("fresh.kl_truth")
     assert own[0] < 0.01 and fresh[0] > 0.1, "a pool of one chain is memorised"
+    least = [run.recipe.batch(0).tables[:, 0, 0].min() for run in names["stickier"]]
+    assert 0.6 <= least[0] < 0.9 <= least[1]
     assert names["clamped"].onset("bigram") < names["run"].onset("bigram")
     assert sorted(path.name for path in tmp_path.glob("*.*")) == ["diagram.svg", "heads.npz", "heads.svg"]
 
