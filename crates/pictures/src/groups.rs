@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use induct::train::Recipe;
+use induct::train::{InterveneSpec, Recipe};
 
 use crate::panels::{RunCurves, Runs};
 
@@ -54,7 +54,7 @@ pub fn grouped<R: Recorded>(runs: Vec<R>) -> Vec<RunGroup<R>> {
 pub fn labelled<R: Recorded>(groups: Vec<Vec<R>>) -> Vec<RunGroup<R>> {
     let entries: Vec<Vec<(String, String)>> = groups
         .iter()
-        .map(|group| comparable(group[0].curves().recipe).entries())
+        .map(|group| entries(group[0].curves().recipe))
         .collect();
     let keys = differing_keys(&entries);
     let telling =
@@ -98,6 +98,47 @@ fn comparable(recipe: &Recipe) -> Recipe {
     comparable
 }
 
+/// What a label for all interventions together is called.
+const INTERVENE: &str = "intervene";
+
+/// The keys and values that tell recipes apart. All interventions together are one: a key for each of their settings
+/// would say less in more words.
+fn entries(recipe: &Recipe) -> Vec<(String, String)> {
+    let recipe = comparable(recipe);
+    let mut entries = recipe.entries();
+    entries.retain(|(key, _)| !key.starts_with("intervene["));
+    if !recipe.intervene.is_empty() {
+        let all: Vec<String> = recipe.intervene.iter().map(in_words).collect();
+        entries.push((INTERVENE.to_owned(), all.join(" + ")));
+    }
+    entries
+}
+
+/// An intervention as its settings in a row: `clamp layers.0 previous-token`.
+fn in_words(spec: &InterveneSpec) -> String {
+    let alone = Recipe {
+        intervene: vec![spec.clone()],
+        ..Recipe::default()
+    };
+    let settings = alone.entries().into_iter();
+    let own = settings.filter_map(|(key, value)| {
+        let key = key.strip_prefix("intervene[0].")?.to_owned();
+        Some((key, value.trim_matches('"').to_owned()))
+    });
+    let (mut names, mut times) = (Vec::new(), Vec::new());
+    for (key, value) in own {
+        match key.as_str() {
+            "kind" => names.insert(0, value),
+            "from" | "until" | "step" => times.push(format!("{key} {value}")),
+            // What identifies weights says nothing to people.
+            key if key.ends_with("weights") => {}
+            _ => names.push(value),
+        }
+    }
+    names.extend(times);
+    names.join(" ")
+}
+
 /// The keys that do not have the same value everywhere. Kinds come first, because other keys follow from
 /// them; then keys that tell groups apart which those before them do not.
 fn differing_keys(entries: &[Vec<(String, String)>]) -> Vec<String> {
@@ -132,9 +173,11 @@ fn distinct(entries: &[Vec<(String, String)>], keys: &[String]) -> usize {
 
 /// The first `named` keys with their values.
 fn label(keys: &[String], values: &[String], named: usize) -> String {
-    let word = |(key, value): (&String, &String)| match value.is_empty() {
-        true => format!("no {key}"),
-        false => format!("{key} = {value}"),
+    let word = |(key, value): (&String, &String)| match (key.as_str(), value.is_empty()) {
+        (INTERVENE, true) => "no interventions".to_owned(),
+        (INTERVENE, false) => value.clone(),
+        (key, true) => format!("no {key}"),
+        (key, false) => format!("{key} = {value}"),
     };
     let words: Vec<String> = keys.iter().zip(values).take(named).map(word).collect();
     let words = words.join(", ");
@@ -160,10 +203,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn interventions_are_named_in_words() {
+        let label_of = |set: &[String]| {
+            let recipe = Recipe::from_toml("", set).unwrap();
+            let all = [entries(&Recipe::default()), entries(&recipe)];
+            let keys = differing_keys(&all);
+            let value = all[1].iter().find(|(key, _)| *key == keys[0]);
+            let value = value.map_or(String::new(), |(_, value)| value.clone());
+            (label(&keys, &[String::new()], 3), label(&keys, &[value], 3))
+        };
+        let clamp = "{kind=\"clamp\", at=\"layers.0\", pattern=\"previous-token\", until=500}";
+        let freeze = "{kind=\"freeze\", group=\"embed\"}";
+        let (without, with) = label_of(&[format!("intervene=[{clamp}, {freeze}]")]);
+        assert_eq!(without, "no interventions");
+        assert_eq!(
+            with,
+            "clamp layers.0 previous-token until 500 + freeze embed"
+        );
+    }
+
+    #[test]
     fn labels_name_the_keys_that_differ() {
         let entries = |sets: &[&str]| {
             let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-            comparable(&Recipe::from_toml("", &sets).unwrap()).entries()
+            super::entries(&Recipe::from_toml("", &sets).unwrap())
         };
         let all = [
             entries(&["seeds.data=3", "record.snapshots=5"]),

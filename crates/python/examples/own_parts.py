@@ -14,19 +14,17 @@ import induct
 import numpy as np
 import numpy.typing as npt
 
-WINDOW = 20
-
 
 @induct.prior(least=0.6)
-def sticky(rng: np.random.Generator) -> npt.ArrayLike:
-    stay = rng.uniform(0.6, 1, size=2)
+def sticky(rng: np.random.Generator, least: float) -> npt.ArrayLike:
+    stay = rng.uniform(least, 1, size=2)
     return [[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]]
 
 
-@induct.strategy(window=WINDOW)
-def recent(tokens: npt.NDArray[np.uint8]) -> npt.ArrayLike:
+@induct.strategy(window=20)
+def recent(tokens: npt.NDArray[np.uint8], window: float) -> npt.ArrayLike:
     """Bigrams of the last few symbols, with one count added to each."""
-    last = tokens[-WINDOW:]
+    last = tokens[-int(window) :]
     followers = last[1:][last[:-1] == last[-1]]
     counts = np.bincount(followers, minlength=2) + 1
     return list(counts / counts.sum())

@@ -117,6 +117,7 @@ impl From<StoreError> for Failure {
             StoreError::NotARun { path } if !path.exists() => {
                 Failure(PyFileNotFoundError::new_err(message))
             }
+            StoreError::NoSnapshot { .. } | StoreError::NoSnapshots { .. } => Self::input(message),
             _ if error.is_failure() => Failure(PyOSError::new_err(message)),
             _ => Self::run(message),
         }

@@ -43,7 +43,8 @@ fn levels() -> Vec<&'static str> {
 /// Makes this process compute at a level.
 #[pyfunction]
 fn use_level(name: &str) -> Result<(), Failure> {
-    Ok(lanes::use_level(name)?)
+    let used = lanes::use_level(name);
+    used.map_err(|invalid| Failure::input(invalid.to_string()))
 }
 
 /// The native part of the package.

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::figure::PyFigure;
 use crate::parts::{Raised, rather_raised};
+use crate::recipe::PyRecipe;
 use crate::table::view;
 use crate::threads::in_pool;
 use crate::weights::Weights;
@@ -287,16 +288,31 @@ impl PyModel {
     }
 
     /// KL(truth ‖ model) on fresh sequences, and KL(strategy ‖ model) by strategy: at the last position, and over
-    /// all positions; means and standard errors.
+    /// all positions; means and standard errors. Sequences are those of its own task, or of another recipe's.
     fn evaluate(
         &self,
         py: Python<'_>,
         sequences: u64,
         threads: usize,
+        on: Option<PyRef<'_, PyRecipe>>,
     ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
         self.model.check_batch(sequences)?;
-        let found = py.detach(|| in_pool(threads, || self.divergences(sequences)));
-        found.map_err(|failure| rather_raised(&self.raised, failure))
+        let raised = match &on {
+            Some(on) => on.raised.clone(),
+            None => self.raised.clone(),
+        };
+        let recipe = on.map_or_else(|| Arc::clone(&self.recipe), |on| Arc::clone(&on.recipe));
+        let (states, length) = (recipe.task.states, recipe.task.length);
+        if states != self.model.states() || length > self.model.length() {
+            return Err(Failure::input(format!(
+                "the sequences have {states} states and length {length}; this model knows {} states and at most {} \
+                 symbols",
+                self.model.states(),
+                self.model.length()
+            )));
+        }
+        let found = py.detach(|| in_pool(threads, || self.divergences(&recipe, sequences)));
+        found.map_err(|failure| rather_raised(&raised, failure))
     }
 
     /// What each part is worth: how much higher KL(truth ‖ model) is without it, on fresh sequences.
@@ -376,11 +392,12 @@ impl PyModel {
 
     fn divergences(
         &self,
+        recipe: &Recipe,
         sequences: u64,
     ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
-        let prior = self.recipe.prior()?;
+        let prior = recipe.prior()?;
         // What another program predicts is known only there.
-        let mut known = self.recipe.record.clone();
+        let mut known = recipe.record.clone();
         known.custom_strategies.clear();
         let strategies = known.strategies(&prior)?;
         let asked: Vec<_> = strategies
@@ -391,7 +408,7 @@ impl PyModel {
         names.extend(asked.iter().map(|(strategy, _)| strategy.name()));
         let address = Address {
             purpose: Purpose::Fresh,
-            seed: self.recipe.seeds.eval,
+            seed: recipe.seeds.eval,
             step: 0,
         };
         let mut sums: Vec<Divergence> = Vec::new();
@@ -399,7 +416,7 @@ impl PyModel {
             let draw = Draw {
                 address,
                 sequences: first..(first + PIECE as u64).min(sequences),
-                length: self.recipe.task.length,
+                length: recipe.task.length,
                 thorough: sequences,
             };
             let set = TestSet::draw(&prior, &draw, &asked)?;

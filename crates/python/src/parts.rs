@@ -3,6 +3,7 @@
 //! The library's traits have no room for exceptions. One that a function raises is kept here, its answer becomes one
 //! that the library refuses, and whoever called the library raises the exception in place of the refusal.
 
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -69,16 +70,6 @@ impl Debug for Function {
     }
 }
 
-impl Clone for Function {
-    fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            call: Python::attach(|py| self.call.clone_ref(py)),
-            raised: Arc::clone(&self.raised),
-        }
-    }
-}
-
 impl Function {
     /// Calls it, and keeps what it raises; `None` then.
     fn ask<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
@@ -93,7 +84,6 @@ impl Function {
 }
 
 /// What kind of part a function is.
-#[derive(Clone)]
 enum Kind {
     Prior,
     Strategy,
@@ -105,29 +95,31 @@ enum Kind {
     },
 }
 
-/// A part of a recipe.
+/// A part of a recipe. `make` gives the function for the settings that the recipe has.
 #[pyclass(frozen, module = "induct._induct")]
 pub struct Part {
-    function: Function,
+    name: String,
+    make: Py<PyAny>,
+    raised: Arc<Raised>,
     kind: Kind,
 }
 
 #[pymethods]
 impl Part {
     #[staticmethod]
-    fn prior(name: String, call: Py<PyAny>) -> Self {
-        Self::new(name, call, Kind::Prior)
+    fn prior(name: String, make: Py<PyAny>) -> Self {
+        Self::new(name, make, Kind::Prior)
     }
 
     #[staticmethod]
-    fn strategy(name: String, call: Py<PyAny>) -> Self {
-        Self::new(name, call, Kind::Strategy)
+    fn strategy(name: String, make: Py<PyAny>) -> Self {
+        Self::new(name, make, Kind::Strategy)
     }
 
     #[staticmethod]
     fn measure(
         name: String,
-        call: Py<PyAny>,
+        make: Py<PyAny>,
         scope: &str,
         meaning: String,
         unit: String,
@@ -142,58 +134,60 @@ impl Part {
                 let allowed =
                     "a measure has a value per \"run\", \"layer\", \"head\" or \"position\"";
                 let message = format!("scope = \"{scope}\" is not allowed: {allowed}");
-                return Err(RecipeError::new_err((
-                    message,
-                    "scope",
-                    scope.to_owned(),
-                    allowed,
-                )));
+                let scope = scope.to_owned();
+                return Err(RecipeError::new_err((message, "scope", scope, allowed)));
             }
         };
-        Ok(Self::new(
-            name,
-            call,
-            Kind::Measure {
-                scope,
-                meaning,
-                unit,
-                range,
-            },
-        ))
+        let kind = Kind::Measure {
+            scope,
+            meaning,
+            unit,
+            range,
+        };
+        Ok(Self::new(name, make, kind))
     }
 }
 
 impl Part {
-    fn new(name: String, call: Py<PyAny>, kind: Kind) -> Self {
-        let raised = Raised::new(matches!(kind, Kind::Measure { .. }));
+    fn new(name: String, make: Py<PyAny>, kind: Kind) -> Self {
         Self {
-            function: Function { name, call, raised },
+            name,
+            make,
+            raised: Raised::new(matches!(kind, Kind::Measure { .. })),
             kind,
         }
     }
 
     /// The exception that it raised, if any.
     pub fn raised(&self) -> &Arc<Raised> {
-        &self.function.raised
+        &self.raised
+    }
+
+    /// The function for these settings.
+    fn function(&self, py: Python<'_>, settings: &BTreeMap<String, f64>) -> PyResult<Function> {
+        Ok(Function {
+            name: self.name.clone(),
+            call: self.make.call1(py, (settings.clone(),))?,
+            raised: Arc::clone(&self.raised),
+        })
     }
 
     /// Gives the recipe this part's code, wherever it names the part.
-    pub fn supply(&self, recipe: &mut Recipe) {
-        let name = self.function.name.as_str();
-        let function = || self.function.clone();
+    pub fn supply(&self, py: Python<'_>, recipe: &mut Recipe) -> PyResult<()> {
         match &self.kind {
             Kind::Prior => {
                 for custom in recipe.custom_priors_mut() {
-                    if custom.name == name {
-                        custom.supply(Arc::new(Prior(function())));
+                    if custom.name == self.name {
+                        let function = self.function(py, &custom.settings)?;
+                        custom.supply(Arc::new(Prior(function)));
                     }
                 }
             }
             Kind::Strategy => {
                 let states = recipe.task.states;
                 for custom in &mut recipe.record.custom_strategies {
-                    if custom.name == name {
-                        let function = function();
+                    if custom.name == self.name {
+                        let function = self.function(py, &custom.settings)?;
                         custom.supply(Arc::new(Strategy { function, states }));
                     }
                 }
@@ -206,9 +200,10 @@ impl Part {
             } => {
                 let of = Arc::new(recipe.clone());
                 for custom in &mut recipe.record.custom_measures {
-                    if measure::Measure::name(custom) == name {
+                    if measure::Measure::name(custom) == self.name {
+                        let function = self.function(py, custom.settings())?;
                         custom.supply(Arc::new(Measure {
-                            function: function(),
+                            function,
                             scope: *scope,
                             meaning: meaning.clone(),
                             unit: unit.clone(),
@@ -219,6 +214,7 @@ impl Part {
                 }
             }
         }
+        Ok(())
     }
 }
 

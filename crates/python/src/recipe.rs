@@ -40,7 +40,7 @@ impl PyRecipe {
         for part in &parts {
             let part = part.bind(py);
             if let Ok(part) = part.cast::<Part>() {
-                part.get().supply(&mut recipe);
+                part.get().supply(py, &mut recipe)?;
                 raised.push(Arc::clone(part.get().raised()));
             } else {
                 let model = part.cast::<PyModel>().map_err(PyErr::from)?;

@@ -48,7 +48,7 @@ def test_reproduce_a_part(tmp_path: Path) -> None:
 
 def test_levels(tmp_path: Path) -> None:
     assert induct.level() in induct.levels() and induct.levels()[-1] == "portable"
-    with pytest.raises(induct.RecipeError, match="abacus"):
+    with pytest.raises(induct.InputError, match="abacus"):
         induct.use_level("abacus")
     script = "import induct; induct.use_level('portable'); print(induct.level())"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "portable\n"

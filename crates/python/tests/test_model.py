@@ -121,6 +121,16 @@ def test_interventions_that_cannot_be_are_refused(model: induct.Model) -> None:
         mean.evaluate(sequences=63)
 
 
+def test_a_model_is_evaluated_on_other_chains(model: induct.Model, small: induct.Recipe) -> None:
+    own, iid = model.evaluate(sequences=512), model.evaluate(sequences=512, on={"task.prior": "iid"})
+    assert own["truth"]["kl"] > iid["truth"]["kl"] > 0
+    assert model.evaluate(sequences=512, on=small) == own
+    with pytest.raises(induct.InputError, match="knows 2 states and at most 12 symbols"):
+        model.evaluate(on=induct.Recipe("three-states"))
+    with pytest.raises(TypeError, match="on is a recipe"):
+        model.evaluate(on="iid")  # type: ignore[arg-type]
+
+
 def test_what_parts_are_worth(model: induct.Model) -> None:
     worth = model.worth(sequences=64)
     assert "layers.0.heads.0 -> layers.1.keys" in worth and set(worth["embed"]) == {"worth", "se"}

@@ -13,8 +13,8 @@ import pytest
 
 
 @induct.prior(least=0.8)
-def sticky(rng: np.random.Generator) -> npt.ArrayLike:
-    stay = rng.uniform(0.8, 1.0)
+def sticky(rng: np.random.Generator, least: float) -> npt.ArrayLike:
+    stay = rng.uniform(least, 1.0)
     return [[stay, 1 - stay], [1 - stay, stay]]
 
 
@@ -39,6 +39,15 @@ def test_a_prior_draws_the_chains_of_every_batch(small: induct.Recipe) -> None:
     one, two = induct.train(recipe, threads=1), induct.train(recipe, threads=2)
     assert one.compare(two).identical
     assert one.identity != induct.train(small).identity
+
+
+def test_settings_are_those_of_the_recipe(small: induct.Recipe) -> None:
+    sweep = induct.sweep(small, {"task.prior.settings.least": [0.8, 0.95]}, set={"task.prior": sticky})
+    assert [run.recipe.batch().tables[:, 0, 0].min() >= 0.95 for run in sweep] == [False, True]
+    with pytest.raises(induct.RecipeError, match="settings.leest: no such setting; the settings of sticky are least"):
+        small.replace({"task.prior": sticky}).replace({"task.prior.settings.leest": 0.5})
+    with pytest.raises(TypeError, match=r'prior "plain": .*takes its settings as keywords'):
+        induct.prior(name="plain", least=0.5)(lambda rng: [[1.0]])
 
 
 def test_a_prior_in_a_pool_is_drawn_once_per_chain(small: induct.Recipe) -> None:

@@ -116,7 +116,7 @@ def test_what_is_no_seed_is_refused(seed: Any) -> None:
 
 def test_batches_and_strategies(small: induct.Recipe) -> None:
     batch = small.batch(step=7)
-    assert batch.tokens.shape == (16, 13) and batch.tables.shape == (16, 2, 2)
+    assert batch.tokens.shape == (16, 13) and batch.contexts.shape == (16, 12) and batch.tables.shape == (16, 2, 2)
     np.testing.assert_allclose(batch.tables.sum(axis=2), 1.0)
     assert not np.array_equal(batch.tokens, small.batch(8).tokens)
     assert {"uniform", "unigram", "bigram", "bayes"} <= set(small.strategies)

@@ -106,11 +106,17 @@ def test_jobs_that_are_no_futures_do(small: induct.Recipe) -> None:
         ({"train.batch": [8, 0]}, 1, "train.batch = 0"),
         ({"train.batch": list(range(1, 1001))}, 1000, "1000000 runs"),
         ({}, 0, "0 runs"),
+        ({"seeds.data": [0, 1]}, 1, "a sweep sets seeds itself"),
     ],
 )
 def test_grids_that_cannot_be_are_refused(small: induct.Recipe, vary: Any, seeds: int, says: str) -> None:
     with pytest.raises(induct.Error, match=says):
         induct.sweep(small, vary, seeds=seeds)
+
+
+def test_misspelt_phases_are_errors(sweep: induct.Sweep) -> None:
+    with pytest.raises(induct.InputError, match="uniform, unigram, bigram"):
+        sweep.values("onset.bigrams")
 
 
 def test_an_exception_in_a_part_ends_a_sweep(small: induct.Recipe) -> None:

@@ -103,6 +103,11 @@ impl CustomMeasure {
         self.custom.part()
     }
 
+    /// What it was made with.
+    pub fn settings(&self) -> &BTreeMap<String, f64> {
+        &self.custom.settings
+    }
+
     /// Gives a measure that was read from text its code, which must have the scope that the text says.
     pub fn supply(&mut self, measure: Arc<dyn Measure>) {
         self.custom.supply(measure);

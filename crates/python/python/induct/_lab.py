@@ -13,6 +13,7 @@ from pathlib import Path
 from ._errors import RunError
 
 PAGE = "lab.html"
+ZOOM = 0.65
 
 
 class LabPage:
@@ -51,8 +52,9 @@ class LabPage:
         # script makes one.
         page = base64.b64encode(self.html.encode()).decode()
         frame = (
-            f'<iframe title="Induct" style="width:100%;height:{int(self._height)}px;border:1px solid #8884;'
-            'border-radius:6px"></iframe>'
+            # Smaller than life, so that curves and attention find room beside each other.
+            f'<iframe title="Induct" style="zoom:{ZOOM};width:100%;height:{int(self._height / ZOOM)}px;'
+            'border:1px solid #8884;border-radius:6px"></iframe>'
         )
         script = (
             "(() => {"

@@ -160,12 +160,24 @@ class Model:
 
         return Figure(self._native.attention(rows[0]), data)
 
-    def evaluate(self, sequences: int = 4096, threads: int | None = None) -> dict[str, dict[str, float]]:
+    def evaluate(
+        self, sequences: int = 4096, *, on: Recipe | Mapping[str, Any] | None = None, threads: int | None = None
+    ) -> dict[str, dict[str, float]]:
         """How far the truth and the strategies are from it, on fresh sequences, in nats: KL(truth ‖ model) under
         ``truth``, KL(strategy ‖ model) under each strategy. Each has the mean at the last position, ``kl``, its
-        standard error ``se``, and both over all positions, ``kl_all`` and ``se_all``."""
+        standard error ``se``, and both over all positions, ``kl_all`` and ``se_all``.
+
+        Sequences are those of its own task; with `on`, of another recipe's, or with settings that differ:
+        ``model.evaluate(on={"task.prior": "iid"})``."""
+        from ._recipe import Recipe
+
+        other = self.recipe.replace(on) if isinstance(on, Mapping) else on
+        if other is not None and not isinstance(other, Recipe):
+            raise TypeError(f"on is a recipe, or settings that differ, not {on!r}")
         found: dict[str, dict[str, float]] = {}
-        for name, (mean, se), everywhere in self._native.evaluate(_count(sequences, "sequences"), threads or 0):
+        for name, (mean, se), everywhere in self._native.evaluate(
+            _count(sequences, "sequences"), threads or 0, other._native if other is not None else None
+        ):
             found[name] = {"kl": mean, "se": se}
             if everywhere is not None:
                 found[name] |= {"kl_all": everywhere[0], "se_all": everywhere[1]}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import inspect
 import pickle
 import sys
 from collections.abc import Callable, Mapping
@@ -14,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _induct
+from ._errors import RecipeError
 from ._model import Activations, Model
 
 Scope = Literal["run", "layer", "head", "position"]
@@ -27,16 +30,33 @@ class _Part(Generic[F]):
     name: str
     """What recipes, columns and figures call it."""
     settings: Mapping[str, float] = field(default_factory=dict)
-    """The numbers that it depends on: runs with other settings are other runs."""
+    """The numbers that it depends on, which it takes as keywords: runs with other settings are other runs."""
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TypeError(f"{type(self).__name__.lower()} needs a function, not {self.function!r}")
         settings = {key: float(number) for key, number in self.settings.items()}
         object.__setattr__(self, "settings", settings)
+        try:
+            inspect.signature(self.function).bind(None, **settings)
+        except TypeError as error:
+            kind, first = type(self).__name__.lower(), next(iter(settings), None)
+            takes = f": it takes its settings as keywords, as in f(_, {first})" if first else ": it takes one argument"
+            raise TypeError(f'{kind} "{self.name}": {error}{takes}') from None
+        except ValueError:
+            pass  # Functions of C may not tell what they take.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
+        return self.function(*args, **{**self.settings, **kwargs})
+
+    def _bound(self, settings: Mapping[str, float]) -> Callable[[Any], Any]:
+        """The function with the settings that a recipe has."""
+        if unknown := sorted(settings.keys() ^ self.settings.keys()):
+            allowed = f"the settings of {self.name} are {', '.join(self.settings) or 'none'}"
+            raise RecipeError(
+                f"settings.{unknown[0]}: no such setting; {allowed}", f"settings.{unknown[0]}", None, allowed
+            )
+        return functools.partial(self.function, **settings) if settings else self.function
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A decorated function is not what its name stands for: the part is.
@@ -48,48 +68,58 @@ class _Part(Generic[F]):
 
 
 @dataclass(frozen=True)
-class Prior(_Part[Callable[[np.random.Generator], npt.ArrayLike]]):
+class Prior(_Part[Callable[..., npt.ArrayLike]]):
     """A prior over chains: a function that draws a table, one row per context, from a random generator."""
 
     def _as_setting(self) -> dict[str, Any]:
         return {"kind": "custom", **self._entry()}
 
     def _native(self) -> _induct.Part:
-        def draw(first: int, second: int, contexts: int, states: int) -> npt.NDArray[np.float64]:
-            rng = np.random.Generator(np.random.Philox(key=np.array([first, second], dtype=np.uint64)))
-            table = np.asarray(self.function(rng), dtype=np.float64)
-            if table.shape != (contexts, states):
-                raise ValueError(
-                    f'prior "{self.name}" returned an array of shape {table.shape}, and needs {(contexts, states)}: '
-                    "one row per context, one column per symbol"
-                )
-            return table
+        def make(settings: dict[str, float]) -> Callable[[int, int, int, int], npt.NDArray[np.float64]]:
+            function = self._bound(settings)
 
-        return _induct.Part.prior(self.name, draw)
+            def draw(first: int, second: int, contexts: int, states: int) -> npt.NDArray[np.float64]:
+                rng = np.random.Generator(np.random.Philox(key=np.array([first, second], dtype=np.uint64)))
+                table = np.asarray(function(rng), dtype=np.float64)
+                if table.shape != (contexts, states):
+                    raise ValueError(
+                        f'prior "{self.name}" returned an array of shape {table.shape}, and needs '
+                        f"{(contexts, states)}: one row per context, one column per symbol"
+                    )
+                return table
+
+            return draw
+
+        return _induct.Part.prior(self.name, make)
 
 
 @dataclass(frozen=True)
-class Strategy(_Part[Callable[[npt.NDArray[np.uint8]], npt.ArrayLike]]):
+class Strategy(_Part[Callable[..., npt.ArrayLike]]):
     """A predictor: a function from the symbols so far to the distribution of the next one."""
 
     def _as_setting(self) -> dict[str, Any]:
         return self._entry()
 
     def _native(self) -> _induct.Part:
-        def predict(tokens: npt.NDArray[np.uint8], states: int) -> list[float]:
-            answer = np.asarray(self.function(tokens), dtype=np.float64)
-            if answer.shape != (states,):
-                raise ValueError(
-                    f'strategy "{self.name}" returned an array of shape {answer.shape}, and needs ({states},): '
-                    "one probability per symbol"
-                )
-            return [float(p) for p in answer]
+        def make(settings: dict[str, float]) -> Callable[[npt.NDArray[np.uint8], int], list[float]]:
+            function = self._bound(settings)
 
-        return _induct.Part.strategy(self.name, predict)
+            def predict(tokens: npt.NDArray[np.uint8], states: int) -> list[float]:
+                answer = np.asarray(function(tokens), dtype=np.float64)
+                if answer.shape != (states,):
+                    raise ValueError(
+                        f'strategy "{self.name}" returned an array of shape {answer.shape}, and needs ({states},): '
+                        "one probability per symbol"
+                    )
+                return [float(p) for p in answer]
+
+            return predict
+
+        return _induct.Part.strategy(self.name, make)
 
 
 @dataclass(frozen=True)
-class Measure(_Part[Callable[[Activations], npt.ArrayLike]]):
+class Measure(_Part[Callable[..., npt.ArrayLike]]):
     """A number that runs record: a function of the activations on 32 test sequences."""
 
     scope: Scope = "run"
@@ -110,18 +140,24 @@ class Measure(_Part[Callable[[Activations], npt.ArrayLike]]):
         return entry
 
     def _native(self) -> _induct.Part:
-        def read(model: _induct.Model, tokens: npt.NDArray[np.uint8], columns: list[str]) -> list[float]:
-            values = self.function(Activations(Model(model), tokens))
-            numbers = np.asarray(_flat(values), dtype=np.float64).ravel()
-            if numbers.size != len(columns):
-                raise ValueError(
-                    f'measure "{self.name}" returned {numbers.size} numbers, and needs {len(columns)}: '
-                    f"{', '.join(columns[:4])}{', …' if len(columns) > 4 else ''}"
-                )
-            return [float(number) for number in numbers]
+        def make(
+            settings: dict[str, float],
+        ) -> Callable[[_induct.Model, npt.NDArray[np.uint8], list[str]], list[float]]:
+            function = self._bound(settings)
+
+            def read(model: _induct.Model, tokens: npt.NDArray[np.uint8], columns: list[str]) -> list[float]:
+                numbers = np.asarray(_flat(function(Activations(Model(model), tokens))), dtype=np.float64).ravel()
+                if numbers.size != len(columns):
+                    raise ValueError(
+                        f'measure "{self.name}" returned {numbers.size} numbers, and needs {len(columns)}: '
+                        f"{', '.join(columns[:4])}{', …' if len(columns) > 4 else ''}"
+                    )
+                return [float(number) for number in numbers]
+
+            return read
 
         low, high = self.range
-        return _induct.Part.measure(self.name, read, self.scope, self.meaning, self.unit, (float(low), float(high)))
+        return _induct.Part.measure(self.name, make, self.scope, self.meaning, self.unit, (float(low), float(high)))
 
 
 def _packed(part: _Part[Any]) -> Any:
@@ -180,21 +216,19 @@ def _name(function: Callable[..., Any], name: str | None, mark: str) -> str:
 
 
 @overload
-def prior(function: Callable[[np.random.Generator], npt.ArrayLike], /) -> Prior: ...
+def prior(function: Callable[..., npt.ArrayLike], /) -> Prior: ...
 @overload
-def prior(
-    *, name: str | None = None, **settings: float
-) -> Callable[[Callable[[np.random.Generator], npt.ArrayLike]], Prior]: ...
+def prior(*, name: str | None = None, **settings: float) -> Callable[[Callable[..., npt.ArrayLike]], Prior]: ...
 def prior(function: Any = None, /, *, name: str | None = None, **settings: float) -> Any:
     """Makes a prior of a function, as a decorator.
 
     The function takes a :class:`numpy.random.Generator`, the only source of chance that it may use, and returns a
-    transition table: an array with one row per context and one column per symbol. Name the numbers that it depends on,
-    so that runs with different ones are told apart::
+    transition table: an array with one row per context and one column per symbol. The numbers that it depends on are
+    its settings, which it takes as keywords: recipes carry them, and sweeps can vary them::
 
         @induct.prior(least=0.8)
-        def sticky(rng):
-            stay = rng.uniform(0.8, 1)
+        def sticky(rng, least):
+            stay = rng.uniform(least, 1)
             return [[stay, 1 - stay], [1 - stay, stay]]
 
         induct.train("main", set={"task.prior": sticky})
@@ -203,18 +237,16 @@ def prior(function: Any = None, /, *, name: str | None = None, **settings: float
     sticky}``, and it is called 10,000 times in all.
     """
 
-    def made(function: Callable[[np.random.Generator], npt.ArrayLike]) -> Prior:
+    def made(function: Callable[..., npt.ArrayLike]) -> Prior:
         return Prior(function, _name(function, name, "-"), settings)
 
     return made if function is None else made(function)
 
 
 @overload
-def strategy(function: Callable[[npt.NDArray[np.uint8]], npt.ArrayLike], /) -> Strategy: ...
+def strategy(function: Callable[..., npt.ArrayLike], /) -> Strategy: ...
 @overload
-def strategy(
-    *, name: str | None = None, **settings: float
-) -> Callable[[Callable[[npt.NDArray[np.uint8]], npt.ArrayLike]], Strategy]: ...
+def strategy(*, name: str | None = None, **settings: float) -> Callable[[Callable[..., npt.ArrayLike]], Strategy]: ...
 def strategy(function: Any = None, /, *, name: str | None = None, **settings: float) -> Any:
     """Makes a strategy of a function, as a decorator.
 
@@ -228,14 +260,14 @@ def strategy(function: Any = None, /, *, name: str | None = None, **settings: fl
         induct.train("main", set={"record.custom_strategies": [again]})
     """
 
-    def made(function: Callable[[npt.NDArray[np.uint8]], npt.ArrayLike]) -> Strategy:
+    def made(function: Callable[..., npt.ArrayLike]) -> Strategy:
         return Strategy(function, _name(function, name, "-"), settings)
 
     return made if function is None else made(function)
 
 
 @overload
-def measure(function: Callable[[Activations], npt.ArrayLike], /) -> Measure: ...
+def measure(function: Callable[..., npt.ArrayLike], /) -> Measure: ...
 @overload
 def measure(
     *,
@@ -245,7 +277,7 @@ def measure(
     unit: str = "",
     range: tuple[float, float] = (-np.inf, np.inf),
     **settings: float,
-) -> Callable[[Callable[[Activations], npt.ArrayLike]], Measure]: ...
+) -> Callable[[Callable[..., npt.ArrayLike]], Measure]: ...
 def measure(
     function: Any = None,
     /,
@@ -262,7 +294,7 @@ def measure(
     The function takes the :class:`Activations` of the model on 32 sequences of the test set, and returns a number; with
     ``scope="head"``, one per head by layer::
 
-        @induct.measure(scope="head", unit="nats")
+        @induct.measure(scope="head", range=(0, 1))
         def sink(seen):
             '''Attention of the last position to the first.'''
             return [seen[f"layers.{layer}.attn_pattern"][:, :, -1, 0].mean(axis=0) for layer in range(2)]
@@ -270,7 +302,7 @@ def measure(
         induct.train("main", set={"record.custom_measures": [sink]})
     """
 
-    def made(function: Callable[[Activations], npt.ArrayLike]) -> Measure:
+    def made(function: Callable[..., npt.ArrayLike]) -> Measure:
         said = meaning if meaning is not None else (function.__doc__ or "").strip().split("\n")[0]
         return Measure(
             function, _name(function, name, "_"), settings, scope=scope, meaning=said, unit=unit, range=range

@@ -69,6 +69,11 @@ class Batch(NamedTuple):
     tables: npt.NDArray[np.float64]
     """[batch, contexts, k]"""
 
+    @property
+    def contexts(self) -> npt.NDArray[np.uint8]:
+        """What a model sees of them: all but the last symbol, [batch, t]."""
+        return self.tokens[:, :-1]
+
 
 class Recipe:
     """Everything that determines a run. It does not change; :meth:`replace` gives another one.

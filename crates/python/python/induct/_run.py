@@ -88,6 +88,9 @@ class Run:
 
     def onset(self, strategy: str) -> int | None:
         """The first step of a phase; none if it never came."""
+        known = self.summary["strategies"]
+        if strategy not in known:
+            raise InputError(f'the run is not compared with a strategy "{strategy}"; with {", ".join(known)} it is')
         return next((phase.onset for phase in self.phases if phase.strategy == strategy), None)
 
     @property

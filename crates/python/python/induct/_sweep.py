@@ -100,7 +100,7 @@ class Sweep(Sequence[Run]):
                 for of_y in up
             ]  # fmt: skip
             maps.append((*_title(measure), cells))
-        shown = [[str(value) for value in axis] for axis in (across, up)]
+        shown = [[_label(value) for value in axis] for axis in (across, up)]
         return Figure(_induct.diagram((keys[0], shown[0]), (keys[1], shown[1]), maps))
 
     def __repr__(self) -> str:
@@ -142,6 +142,11 @@ def sweep(
         threads: the number of cores, without an executor.
         progress: as for :func:`train`; with an executor, runs are counted instead of steps.
     """
+    for name, settings in (("vary", vary or {}), ("set", set or {})):
+        if seeded := [key for key in settings if str(key).split(".")[0] == "seeds"]:
+            raise InputError(
+                f"{name} has {seeded[0]}: a sweep sets seeds itself; choose how many, or which, with seeds"
+            )
     base = Recipe(recipe, set)
     grid = {key: list(values) for key, values in (vary or {}).items()}
     if empty := [key for key, values in grid.items() if not values]:
@@ -185,7 +190,11 @@ def _here(recipes: list[Recipe], folders: list[Path] | None, threads: int | None
 def _elsewhere(executor: Any, recipes: list[Recipe], folders: list[Path] | None, progress: Progress) -> list[Run]:
     places: list[Path | None] = [*folders] if folders else [None] * len(recipes)
     arguments = zip(recipes, places, strict=True)
-    futures = [executor.submit(_one, recipe, folder) for recipe, folder in arguments]
+    if hasattr(executor, "map_array"):
+        # Submitit makes one job array of it.
+        futures = executor.map_array(_one, recipes, places)
+    else:
+        futures = [executor.submit(_one, recipe, folder) for recipe, folder in arguments]
     with Bar(progress, len(futures), unit=" runs") as bar:
         # Jobs that are no futures of the standard library can only be waited for, one after another.
         whole = all(isinstance(future, Future) for future in futures)
@@ -218,6 +227,14 @@ def _axis(points: list[dict[str, Any]], key: str) -> list[Any]:
         return sorted(values)
     except TypeError:
         return values
+
+
+def _label(value: Any) -> str:
+    """A value in a word or two: of a table with a kind, the kind and its plain settings."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    plain = [f"{key} {_label(inner)}" for key, inner in value.items() if key != "kind"]
+    return " ".join([str(value.get("kind", "")), *plain]).strip()
 
 
 def _median(values: Iterator[float]) -> float:

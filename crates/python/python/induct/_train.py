@@ -34,7 +34,7 @@ class Record(Mapping[str, float]):
         self._entries: list[tuple[str, str]] = []
 
     def stop(self) -> None:
-        """Ends the run after the next step. It keeps its checkpoint: ``run.resume()`` goes on."""
+        """Ends the run with this record. It keeps a checkpoint: ``run.resume()`` goes on."""
         self._stops = True
 
     def intervene(self, kind: str, **settings: Any) -> None:
@@ -199,8 +199,11 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._bar is not None:
+            if kind is None:
+                # Otherwise notebooks show it in red.
+                self._bar.n = self._steps
             self._bar.close()
 
 
