@@ -67,16 +67,22 @@ def beside_the_command_line(rounds: int, folder: Path) -> dict[str, float]:
     )
 
 
-def in_threads(rounds: int) -> dict[str, float]:
+def in_threads(rounds: int, folder: Path) -> dict[str, float]:
     def several(count: int) -> None:
         with ThreadPoolExecutor(count) as pool:
             list(pool.map(lambda seed: induct.train("main", seed=seed, threads=1), range(count)))
+
+    def several_processes(count: int) -> None:
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(lambda _: command(folder, "--threads", "1"), range(count)))
 
     return in_turns(
         rounds,
         {
             "one run, one thread": lambda: several(1),
             "two runs, two threads": lambda: several(2),
+            "one command line, one thread": lambda: several_processes(1),
+            "two command lines at once": lambda: several_processes(2),
             "one run, all cores": lambda: induct.train("main"),
         },
     )
@@ -155,8 +161,8 @@ def main() -> None:
         raise SystemExit("build the command line first: cargo build --release")
     with tempfile.TemporaryDirectory() as folder:
         beside = beside_the_command_line(rounds, Path(folder))
-    shown("The preset main, 4,000 steps, all cores", beside)
-    threads = in_threads(rounds)
+        shown("The preset main, 4,000 steps, all cores", beside)
+        threads = in_threads(rounds, Path(folder))
     shown("Runs of main in threads of Python", threads)
     parts = with_python_in_the_loop(max(1, rounds // 2))
     shown("Runs of main with Python in the loop", parts)

@@ -1,6 +1,10 @@
 //! Thread pools. Every call has one of its own: the threads of a pool that outlived the call would be missing in a
 //! process that Python forks.
 
+use std::sync::Mutex;
+use std::thread::{Builder, JoinHandle};
+
+use pyo3::prelude::*;
 use rayon::ThreadPoolBuilder;
 
 use crate::errors::Failure;
@@ -11,6 +15,40 @@ pub fn in_pool<T: Send>(
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Failure::run(format!("cannot start threads: {error}")))?;
-    pool.install(work)
+    pool.map_err(cannot_start)?.install(work)
+}
+
+/// The same for work that calls Python again and again: Python knows the threads for as long as they live, where it would
+/// otherwise get to know them anew at every call, which takes several times as long as a short function. Not for threads
+/// that hold Python's lock.
+pub fn in_pool_known_to_python<T: Send>(
+    threads: usize,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    let started: Mutex<Vec<JoinHandle<()>>> = Mutex::default();
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .spawn_handler(|thread| {
+            let live = move || Python::attach(|py| py.detach(|| thread.run()));
+            let handle = Builder::new().spawn(live)?;
+            let mut started = started
+                .lock()
+                .expect("nothing panics while it holds the lock");
+            started.push(handle);
+            Ok(())
+        })
+        .build()
+        .map_err(cannot_start)?;
+    let result = pool.install(work);
+    drop(pool);
+    // They need Python to say goodbye, which may be gone soon.
+    let started = started
+        .into_inner()
+        .expect("nothing panics while it holds the lock");
+    started.into_iter().for_each(|thread| drop(thread.join()));
+    result
+}
+
+fn cannot_start(error: rayon::ThreadPoolBuildError) -> Failure {
+    Failure::run(format!("cannot start threads: {error}"))
 }

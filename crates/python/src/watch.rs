@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::parts::Raised;
-use crate::threads::in_pool;
+use crate::threads::{in_pool, in_pool_known_to_python};
 
 /// How long Ctrl-C and progress may wait.
 const POLL: Duration = Duration::from_millis(50);
@@ -199,7 +199,10 @@ pub fn watched<T: Send>(
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let _open = open;
-            in_pool(threads, || work(&watch))
+            match watch.raised.is_empty() {
+                true => in_pool(threads, || work(&watch)),
+                false => in_pool_known_to_python(threads, || work(&watch)),
+            }
         });
         let stopped_by = look_after(py, &shared, &told, callbacks);
         let result = py.detach(|| worker.join());

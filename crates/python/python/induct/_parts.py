@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -77,9 +78,16 @@ class Prior(_Part[Callable[..., npt.ArrayLike]]):
     def _native(self) -> _induct.Part:
         def make(settings: dict[str, float]) -> Callable[[int, int, int, int], npt.NDArray[np.float64]]:
             function = self._bound(settings)
+            own = threading.local()
 
             def draw(first: int, second: int, contexts: int, states: int) -> npt.NDArray[np.float64]:
-                rng = np.random.Generator(np.random.Philox(key=np.array([first, second], dtype=np.uint64)))
+                if not hasattr(own, "rng"):
+                    own.rng = np.random.Generator(np.random.Philox(key=0))
+                    own.start = own.rng.bit_generator.state
+                # A new generator with this key would draw the same, and take ten times as long to make.
+                own.start["state"]["key"] = np.array([first, second], dtype=np.uint64)
+                own.rng.bit_generator.state = own.start
+                rng: np.random.Generator = own.rng
                 table = np.asarray(function(rng), dtype=np.float64)
                 if table.shape != (contexts, states):
                     raise ValueError(
