@@ -333,6 +333,14 @@ impl PyModel {
                 )));
             }
         };
+        let (length, states) = (self.recipe.task.length as f64, self.model.states() as f64);
+        let numbers = sequences as f64 * length * (states + 1.0);
+        if numbers > MOST_NUMBERS {
+            return Err(Failure::input(format!(
+                "{sequences} sequences are too many to compare parts on; at most {:.0} of this length fit",
+                MOST_NUMBERS / length / (states + 1.0)
+            )));
+        }
         let measure = || -> Result<_, Failure> {
             let set = fresh(&self.recipe, sequences)?;
             let whole = Whole::new(&self.model, &self.params, &set)?;
@@ -363,14 +371,6 @@ impl PyModel {
             let (figure, width) = figure(&seen);
             Ok(PyFigure::new(figure, width))
         })
-    }
-
-    /// Identifies it, for pickling: the recipe, its weights and its step.
-    fn state<'py>(slf: &Bound<'py, Self>) -> (String, Vec<Bound<'py, PyAny>>, u64) {
-        let tensors = Self::tensors(slf)
-            .into_iter()
-            .map(|(_, _, numbers)| numbers);
-        (slf.get().recipe_toml(), tensors.collect(), slf.get().step)
     }
 }
 
@@ -446,21 +446,27 @@ const PIECE: usize = 2048;
 /// A model from its recipe, its weights by tensor in order, and its step.
 #[pyfunction]
 pub fn model_of(
-    toml: &str,
+    py: Python<'_>,
+    recipe: PyRef<'_, PyRecipe>,
     tensors: Vec<PyReadonlyArray1<'_, f32>>,
     step: u64,
 ) -> Result<PyModel, Failure> {
-    let recipe = Recipe::from_toml(toml, &[])?;
+    let PyRecipe {
+        recipe,
+        weights,
+        raised,
+        ..
+    } = &*recipe;
     let all: Vec<usize> = (0..recipe.intervene.len()).collect();
-    let model = recipe.model_under(&all, &induct_store::snapshot_weights)?;
-    let params: Vec<f32> = tensors.iter().flat_map(|t| t.as_array().to_vec()).collect();
+    let model = py.detach(|| {
+        in_pool(1, || {
+            Ok(recipe.model_under(&all, &|from| weights.find(from))?)
+        })
+    });
+    let (model, params) = (model?, tensors.iter().flat_map(|t| t.as_array().to_vec()));
+    let params: Vec<f32> = params.collect();
     // Counts them.
     model.evaluator(&params)?;
-    Ok(PyModel::new(
-        Arc::new(recipe),
-        Weights::default(),
-        model,
-        params,
-        step,
-    ))
+    let model = PyModel::new(Arc::clone(recipe), weights.clone(), model, params, step);
+    Ok(model.raising(raised.clone()))
 }

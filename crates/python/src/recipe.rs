@@ -48,7 +48,8 @@ impl PyRecipe {
             }
         }
         let checked = checked(py, || {
-            complete(&mut recipe).map_err(|(_, error)| error)?;
+            complete(&mut recipe)
+                .map_err(|(place, error)| Failure::run(format!("{place}: {error}")))?;
             Ok(recipe.check()?)
         });
         checked.map_err(|failure| rather_raised(&raised, failure))?;
@@ -119,11 +120,6 @@ impl PyRecipe {
 
     fn to_toml(&self) -> String {
         self.recipe.to_toml()
-    }
-
-    #[getter]
-    fn parts(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.parts.iter().map(|part| part.clone_ref(py)).collect()
     }
 
     /// Identifies a run of it by this program on this machine.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
-use induct::run::{Checkpoint, Compared, Differences, Identity, Summary, in_force};
+use induct::run::{Checkpoint, Compared, Differences, Ended, Identity, Summary, in_force};
 use induct_lab_page::{Run as PageRun, room, with_runs};
 use induct_pictures::groups::{Recorded, grouped, labelled};
 use induct_pictures::panels::{self, RunCurves, Runs};
@@ -141,6 +141,30 @@ impl PyRun {
         Ok(files)
     }
 
+    /// The state that training resumes from.
+    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, Failure> {
+        match &self.kept {
+            Kept::Memory { checkpoint, .. } => Ok(checkpoint.clone()),
+            Kept::Folder(folder) => Ok(folder.checkpoint()?),
+        }
+    }
+
+    /// Steps and weights, in order.
+    pub fn snapshots(&self) -> Result<Vec<(u64, Arc<Vec<f32>>)>, Failure> {
+        match &self.kept {
+            Kept::Memory { snapshots, .. } => Ok(snapshots.clone()),
+            Kept::Folder(_) => {
+                let steps = self.steps()?.into_iter();
+                steps.map(|step| self.snapshot(Some(step))).collect()
+            }
+        }
+    }
+
+    /// Whether its loss was not a number.
+    pub fn has_diverged(&self) -> bool {
+        self.ended && self.summary.ended == Ended::Diverged
+    }
+
     fn compared(&self) -> Compared<'_> {
         Compared {
             recipe: &self.recipe.recipe,
@@ -199,9 +223,12 @@ impl PyRun {
         py.detach(|| Self::in_folder(recipe, folder))
     }
 
-    /// The files of its folder, by name.
+    /// The files of its folder, by name, with the state that training resumes from.
     fn files(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
-        let files = self.run_files()?;
+        let mut files = self.run_files()?;
+        if let Some(checkpoint) = self.checkpoint()? {
+            files.insert_checkpoint(&self.recipe.recipe, &checkpoint)?;
+        }
         let files = files
             .iter()
             .map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
@@ -211,22 +238,7 @@ impl PyRun {
     /// Writes it into a new folder.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
         py.detach(|| {
-            let folder;
-            let (snapshots, checkpoint) = match &self.kept {
-                Kept::Memory {
-                    snapshots,
-                    checkpoint,
-                } => (snapshots.clone(), checkpoint.as_ref()),
-                Kept::Folder(from) => {
-                    folder = from.checkpoint()?;
-                    let mut snapshots = Vec::new();
-                    for step in from.snapshot_steps()? {
-                        let (step, params) = from.snapshot(Some(step))?;
-                        snapshots.push((step, Arc::new(params)));
-                    }
-                    (snapshots, folder.as_ref())
-                }
-            };
+            let (snapshots, checkpoint) = (self.snapshots()?, self.checkpoint()?);
             let saved = Saved {
                 recipe: &self.recipe.recipe,
                 history: &self.history,
@@ -234,7 +246,7 @@ impl PyRun {
                     .iter()
                     .map(|(at, w)| (*at, w.as_slice()))
                     .collect(),
-                checkpoint,
+                checkpoint: checkpoint.as_ref(),
                 summary: self.ended.then_some(&self.summary),
             };
             Ok(saved.write(&path)?)

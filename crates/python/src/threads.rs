@@ -14,6 +14,15 @@ pub fn in_pool<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
+    // A thread of another pool would take up other work of that pool while it waits: a function of the user's that
+    // calls this package would be called again in the middle of itself.
+    if rayon::current_thread_index().is_some() {
+        let elsewhere = || in_pool(threads, work);
+        return std::thread::scope(|scope| match scope.spawn(elsewhere).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+    }
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(cannot_start)?.install(work)
 }

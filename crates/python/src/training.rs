@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use induct::probe::{History, Instruments};
 use induct::run::{
-    Checkpoint, Ending, Record, Run, Sink, Summary, WatchError, Watched, kept_steps, level_with,
+    Checkpoint, Ending, Record, Run, Sink, Summary, WatchError, Watched, check_longer, kept_steps,
+    level_with,
 };
 use induct::train::{Recipe, TrainError, many};
 use induct_store::{How, Outcome, RunFolder, Session, SessionError, StoreError};
@@ -16,8 +17,8 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::parts::rather_raised;
 use crate::recipe::PyRecipe;
-use crate::run::{Kept, PyRun};
-use crate::watch::{Callbacks, MeasureRaised, Watch, watched};
+use crate::run::PyRun;
+use crate::watch::{Callbacks, MeasureRaised, Watch, Watcher, watched};
 use crate::weights::Weights;
 
 /// A run, the exception that stopped it, if one did, and remarks.
@@ -43,10 +44,10 @@ pub fn train(
     recipe.raised.iter().for_each(|part| drop(part.take()));
     let place = match out {
         Some(path) => Place::Folder { path, extend },
-        None => Place::Memory(Box::new(Memory::going_on(
-            &recipe.recipe,
-            resume.as_deref(),
-        ))),
+        None => Place::Memory(Box::new(match resume.as_deref() {
+            Some(from) => Memory::going_on(&recipe.recipe, from)?,
+            None => Memory::default(),
+        })),
     };
     let callbacks = Callbacks { record, progress };
     let (weights, raised) = (recipe.weights.clone(), recipe.raised.clone());
@@ -59,15 +60,17 @@ pub fn train(
             place,
             remarks: &remarks,
         };
-        training.finish(watch)?;
-        Ok((training.recipe, training.place))
+        let failure = training.finish(watch)?;
+        Ok((training.recipe, training.place, failure))
     });
-    let (trained, place) = match result {
+    let (trained, place, failure) = match result {
         Ok(trained) => trained,
         Err(failure) => return Err(rather_raised(&raised, failure)),
     };
-    // A prior failed in mid-run: what came before it is kept.
-    let stopped_by = stopped_by.or_else(|| raised.iter().find_map(|part| part.take()));
+    // A part failed in mid-run: what came before it is kept.
+    let stopped_by = stopped_by
+        .or_else(|| raised.iter().find_map(|part| part.take()))
+        .or_else(|| failure.map(PyErr::from));
     let recipe = recipe.with(py, trained)?;
     let run = place.run(py, recipe)?;
     let stopped_by = stopped_by.map(|error| error.into_value(py).into_any());
@@ -122,8 +125,14 @@ pub fn train_many(
                 place,
                 remarks: &remarks,
             };
-            training.finish(watch)?;
-            Ok(Some(training.place))
+            match training.finish(watch) {
+                Ok(_) => Ok(Some(training.place)),
+                Err(failure) => {
+                    // The others need not be trained in vain.
+                    watch.shared.stop();
+                    Err(failure)
+                }
+            }
         };
         let places = many(jobs.len(), one);
         let places =
@@ -186,39 +195,45 @@ struct Memory {
 
 impl Memory {
     /// A run from where another one stopped or ended; from the start, if that did not keep what this one keeps.
-    fn going_on(recipe: &Recipe, from: Option<&PyRun>) -> Self {
-        let Some(PyRun {
-            history,
-            kept:
-                Kept::Memory {
-                    snapshots,
-                    checkpoint: Some(checkpoint),
-                },
-            ..
-        }) = from
-        else {
-            return Self::default();
+    fn going_on(recipe: &Recipe, from: &PyRun) -> Result<Self, Failure> {
+        let Some(checkpoint) = from.checkpoint()? else {
+            return Ok(Self::default());
         };
         let (step, steps) = (checkpoint.state.step, recipe.train.steps);
-        let mut history = history.clone();
+        let old = &from.recipe.recipe;
+        if old.train.steps != steps {
+            let longer = check_longer(old, step, from.has_diverged(), steps);
+            longer.map_err(|why| Failure::run(why.to_string()))?;
+        }
+        let mut history = from.history.clone();
         history.retain(|at| at <= step && recipe.record.records(at, steps));
         let mut kept = kept_steps(recipe, &history);
         kept.retain(|at| *at <= step);
-        let mut snapshots = snapshots.clone();
+        let mut snapshots = from.snapshots()?;
         snapshots.retain(|(at, _)| kept.binary_search(at).is_ok());
         // A longer run may keep other steps than those that were kept: then it starts over.
         if snapshots.len() != kept.len() {
-            return Self::default();
+            return Ok(Self::default());
         }
-        Self {
+        Ok(Self {
             keeper: Keeper {
                 snapshots,
-                checkpoint: Some(checkpoint.clone()),
+                checkpoint: Some(checkpoint),
                 saved: Instant::now(),
             },
             history,
             summary: None,
-        }
+        })
+    }
+
+    /// Goes back to the last checkpoint, or to the start.
+    fn go_back(&mut self, history: &History) {
+        let checkpoint = self.keeper.checkpoint.as_ref();
+        let step = checkpoint.map(|checkpoint| checkpoint.state.step);
+        let is_kept = |at: u64| step.is_some_and(|step| at <= step);
+        self.history = history.clone();
+        self.history.retain(is_kept);
+        self.keeper.snapshots.retain(|(at, _)| is_kept(*at));
     }
 
     fn train(
@@ -227,6 +242,7 @@ impl Memory {
         weights: &Weights,
         instruments: Arc<Instruments>,
         watch: &Watch,
+        watcher: &mut Watcher,
     ) -> Result<(), Failure> {
         let started = Instant::now();
         let find = |from: &induct::train::FromSpec| weights.find(from);
@@ -238,11 +254,14 @@ impl Memory {
             None => Run::with_snapshots(recipe, instruments, &find)?,
         };
         let ending = run.drive(&mut Watched {
-            watcher: &mut watch.watcher(recipe.task.ngram),
+            watcher,
             keeper: &mut self.keeper,
         });
         match ending {
-            Err(WatchError::Watcher(raised)) => Err(raised.into()),
+            Err(WatchError::Watcher(MeasureRaised)) => {
+                self.go_back(run.history());
+                Ok(())
+            }
             Err(WatchError::Keeper(never)) => match never {},
             Ok(ending) => {
                 self.history = run.history().clone();
@@ -316,20 +335,28 @@ struct Training<'a> {
 
 impl Training<'_> {
     /// Trains until it ends or is stopped. A callback that intervenes makes it the run of another recipe, in which
-    /// the intervention begins at the step that it has reached.
-    fn finish(&mut self, watch: &Watch) -> Result<(), Failure> {
+    /// the intervention begins at the step that it has reached. Returns what is wrong with such an intervention: the run
+    /// as it was before is kept.
+    fn finish(&mut self, watch: &Watch) -> Result<Option<Failure>, Failure> {
         let instruments = Arc::new(Instruments::new(&self.recipe)?);
+        let mut watcher = watch.watcher(self.recipe.task.ngram);
         loop {
-            let step = self.session(Arc::clone(&instruments), watch)?;
+            let step = self.session(Arc::clone(&instruments), watch, &mut watcher)?;
             let asked = watch.shared.take_asked();
             let Some(step) = step.filter(|_| !asked.is_empty()) else {
-                return Ok(());
+                return Ok(None);
             };
-            self.recipe = intervened(&self.recipe, &asked, step)?;
+            self.recipe = match intervened(&self.recipe, &asked, step) {
+                Ok(recipe) => recipe,
+                Err(failure) => return Ok(Some(failure)),
+            };
             if let Place::Folder { path, .. } = &self.place {
                 RunFolder::open(path)?.rededicate(&self.recipe)?;
             }
             watch.shared.go_on();
+            if watch.shared.stops() {
+                return Ok(None);
+            }
         }
     }
 
@@ -338,10 +365,11 @@ impl Training<'_> {
         &mut self,
         instruments: Arc<Instruments>,
         watch: &Watch,
+        watcher: &mut Watcher,
     ) -> Result<Option<u64>, Failure> {
         let (path, extend) = match &mut self.place {
             Place::Memory(memory) => {
-                memory.train(&self.recipe, self.weights, instruments, watch)?;
+                memory.train(&self.recipe, self.weights, instruments, watch, watcher)?;
                 let stopped = memory.summary.is_none();
                 let checkpoint = memory.keeper.checkpoint.as_ref();
                 return Ok(checkpoint.filter(|_| stopped).map(|c| c.state.step));
@@ -359,10 +387,11 @@ impl Training<'_> {
                 remarks.push(text.to_owned());
             },
         };
-        match session.train(&mut watch.watcher(self.recipe.task.ngram)) {
+        match session.train(watcher) {
             Ok(Outcome::Stopped(step)) => Ok(Some(step)),
             Ok(Outcome::Ended { .. }) => Ok(None),
             Err(SessionError::Prior(_)) if watch.has_raised() => Ok(None),
+            Err(SessionError::Watcher(MeasureRaised)) => Ok(None),
             Err(error) => Err(advised(error)),
         }
     }

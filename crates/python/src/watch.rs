@@ -28,6 +28,8 @@ pub struct Shared {
     near: Mutex<Option<String>>,
     /// Whether to stop after the current step.
     stop: AtomicBool,
+    /// Whether to stop after the current step in order to intervene.
+    pause: AtomicBool,
     /// Interventions that a callback asked for: kinds, and entries as `key = value, …`.
     asked: Mutex<Vec<(String, String)>>,
 }
@@ -38,12 +40,13 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Lets a run go on after it was stopped.
+    /// Lets a run go on after an intervention.
     pub fn go_on(&self) {
-        self.stop.store(false, Ordering::Relaxed);
+        self.pause.store(false, Ordering::Relaxed);
     }
 
-    fn stop(&self) {
+    /// Asks to stop.
+    pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
@@ -129,7 +132,7 @@ impl Sink for Watcher {
                 .loss
                 .store(loss.mean.to_bits(), Ordering::Relaxed);
         }
-        match self.shared.stops() {
+        match self.shared.stops() || self.shared.pause.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -234,7 +237,10 @@ fn look_after(
                     Ok((stops, entries)) => {
                         let mut asked = shared.asked.lock().expect("nothing panics in between");
                         asked.extend(entries);
-                        if stops || !asked.is_empty() {
+                        if !asked.is_empty() {
+                            shared.pause.store(true, Ordering::Relaxed);
+                        }
+                        if stops {
                             shared.stop();
                         }
                     }
@@ -251,6 +257,9 @@ fn look_after(
         if let Err(error) = call_progress(py, callbacks, shared) {
             stop(error);
         }
+    }
+    if let Err(error) = call_progress(py, callbacks, shared) {
+        stop(error);
     }
     stopped_by
 }

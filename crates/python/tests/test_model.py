@@ -57,6 +57,7 @@ def test_arrays_are_not_copied(model: induct.Model) -> None:
         ([0.0, 1.0], "of type float64"),
         (["a"], "of type"),
         ("01x", "a text of digits"),
+        ("²", "a text of digits"),
         ([[0, 1], [1]], "equally long"),
         ([[[0]]], r"shape \(1, 1, 1\)"),
         (0, r"shape \(\)"),
@@ -161,6 +162,9 @@ def test_models_are_pickled(model: induct.Model) -> None:
     again = pickle.loads(pickle.dumps(clamped))
     np.testing.assert_array_equal(again.predict(TOKENS), clamped.predict(TOKENS))
     assert again.step == 60 and again.interventions == clamped.interventions
+    patched = model.patch("layers.0.head_out", model.load({name: array * 2 for name, array in model.weights.items()}))
+    again = pickle.loads(pickle.dumps(patched))
+    np.testing.assert_array_equal(again.predict(TOKENS), patched.predict(TOKENS))
 
 
 def test_the_minimal_model_has_activations_too() -> None:

@@ -175,6 +175,49 @@ def test_answers_that_do_not_fit_are_refused(
         induct.train(small, set=set)
 
 
+def test_two_functions_of_one_name_are_refused(small: induct.Recipe) -> None:
+    first, second = induct.Prior(lambda rng: [[0.9, 0.1], [0.1, 0.9]], "p"), induct.Prior(lambda rng: 0, "p")
+    parts = [{"weight": 0.5, "prior": first}, {"weight": 0.5, "prior": second}]
+    with pytest.raises(induct.RecipeError, match="two functions need two names"):
+        small.replace({"task.prior": {"kind": "mixture", "parts": parts}})
+    # Later, a new one takes the place of the old.
+    replaced = small.replace({"task.prior": second}).replace({"task.prior": first})
+    assert (replaced.batch().tables[:, 0, 0] == 0.9).all()
+    pickle.dumps(replaced.replace({"task.prior": "iid"}))
+
+
+def test_a_prior_may_call_the_package_itself(small: induct.Recipe) -> None:
+    @induct.prior
+    def nested(rng: np.random.Generator) -> npt.ArrayLike:
+        first = rng.uniform()
+        small.batch(0)
+        second = rng.uniform()
+        return [[first, 1 - first], [1 - second, second]]
+
+    recipe = small.replace({"task.prior": nested, "train.steps": 10})
+    one, four = induct.train(recipe, threads=1), induct.train(recipe, threads=4)
+    assert one.compare(four).identical
+
+
+def test_a_folder_gets_its_functions_back(small: induct.Recipe, tmp_path: Path) -> None:
+    induct.train(small, set={"task.prior": sticky}, out=tmp_path / "run")
+    longer = induct.open(tmp_path / "run", parts=[sticky]).resume(steps=120)
+    assert longer.compare(induct.train(small, set={"task.prior": sticky, "train.steps": 120})).identical
+
+
+def test_a_measure_that_raises_in_mid_run_keeps_what_came_before(small: induct.Recipe, tmp_path: Path) -> None:
+    def late(seen: induct.Activations) -> float:
+        if seen.step >= 30:
+            raise LookupError("too late")
+        return 0.0
+
+    for out in (None, tmp_path / "run"):
+        with pytest.raises(LookupError, match="too late") as raised:
+            induct.train(small, set={"record.custom_measures": [induct.Measure(late, "late")]}, out=out)
+        kept = raised.value.run  # type: ignore[attr-defined]
+        assert kept.ended is None and len(kept.metrics) <= 3
+
+
 def test_an_unknown_scope_is_refused(small: induct.Recipe) -> None:
     galaxy: Any = "galaxy"
     measure = induct.Measure(lambda seen: 0, "stars", scope=galaxy)

@@ -107,11 +107,18 @@ def test_jobs_that_are_no_futures_do(small: induct.Recipe) -> None:
         ({"train.batch": list(range(1, 1001))}, 1000, "1000000 runs"),
         ({}, 0, "0 runs"),
         ({"seeds.data": [0, 1]}, 1, "a sweep sets seeds itself"),
+        ({"train.batch": 8}, 1, "give a list of values"),
+        ({"train.batch": [8, 8]}, 1, "the same; give each value"),
     ],
 )
 def test_grids_that_cannot_be_are_refused(small: induct.Recipe, vary: Any, seeds: int, says: str) -> None:
     with pytest.raises(induct.Error, match=says):
         induct.sweep(small, vary, seeds=seeds)
+
+
+def test_a_sweep_over_n_has_phases_that_some_runs_lack(small: induct.Recipe) -> None:
+    sweep = induct.sweep(small, {"task.ngram": [2, 3], "train.batch": [8, 16]})
+    assert np.isnan(sweep.values("onset.trigram")).all() and sweep.diagram().svg
 
 
 def test_misspelt_phases_are_errors(sweep: induct.Sweep) -> None:

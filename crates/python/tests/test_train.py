@@ -99,6 +99,15 @@ def test_runs_are_longer_if_asked_and_the_same(small: induct.Recipe, tmp_path: P
         induct.train(small, out=tmp_path / "shorter").resume(steps=50)
 
 
+def test_what_cannot_be_longer_is_refused_in_memory_as_in_a_folder(small: induct.Recipe, tmp_path: Path) -> None:
+    cosine = small.replace({"train.schedule": "cosine"})
+    for out in (None, tmp_path / "run"):
+        with pytest.raises(induct.RunError, match="its cosine schedule ends at step 60"):
+            induct.train(cosine, out=out).resume(steps=120)
+    with pytest.raises(induct.RunError, match="60 steps already"):
+        induct.train(small).resume(steps=50)
+
+
 def test_a_callback_sees_records_and_may_stop(small: induct.Recipe, tmp_path: Path) -> None:
     for out in (None, tmp_path / "run"):
         seen: list[int] = []
@@ -152,8 +161,21 @@ def test_a_callback_that_intervenes_makes_a_recipe_that_repeats_it(small: induct
     ],
 )
 def test_interventions_that_cannot_be_are_refused(small: induct.Recipe, intervene: Any) -> None:
-    with pytest.raises(induct.Error):
+    with pytest.raises(induct.Error) as raised:
         induct.train(small, callback=intervene)
+    kept = raised.value.run  # type: ignore[attr-defined]
+    assert kept.resume().compare(induct.train(small)).identical
+
+
+def test_a_callback_that_intervenes_and_stops_does_both(small: induct.Recipe) -> None:
+    def both(record: induct.Record) -> None:
+        if record.step == 20:
+            record.intervene("freeze", group="embed")
+            record.stop()
+
+    run = induct.train(small, callback=both)
+    assert run.metrics["step"][-1] == 20 and run.recipe.to_dict()["intervene"][0]["from"] == 21
+    assert run.resume().compare(induct.train(run.recipe)).identical
 
 
 def test_an_exception_of_a_callback_surfaces_and_the_run_is_kept(small: induct.Recipe, tmp_path: Path) -> None:
@@ -173,7 +195,7 @@ def test_an_exception_of_a_callback_surfaces_and_the_run_is_kept(small: induct.R
 def test_progress_is_a_function_of_steps(small: induct.Recipe) -> None:
     seen: list[tuple[int, int, float]] = []
     induct.train(small, set={"train.steps": 20000}, progress=lambda *args: seen.append(args))
-    assert seen and all(steps == 20000 for _, steps, _ in seen)
+    assert seen[-1][0] == 20000 and all(steps == 20000 for _, steps, _ in seen)
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
     with pytest.raises(ZeroDivisionError):
         induct.train(small, set={"train.steps": 20000}, progress=lambda *_: 1 / 0)
@@ -258,6 +280,18 @@ def test_ctrl_c_stops_within_a_second_and_keeps_the_checkpoint(kept: str, tmp_pa
     assert "stopped after" in said and "kept True" in said, said
     if kept == "folder":
         assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+def test_a_stopped_run_goes_on_after_pickling(small: induct.Recipe, tmp_path: Path) -> None:
+    def stop(record: induct.Record) -> None:
+        if record.step == 30:
+            record.stop()
+
+    for out in (None, tmp_path / "run"):
+        stopped = pickle.loads(pickle.dumps(induct.train(small, out=out, callback=stop)))
+        records: list[int] = []
+        resumed = stopped.resume(callback=lambda record, records=records: records.append(record.step))
+        assert records == [40, 50, 60] and resumed.compare(induct.train(small)).identical
 
 
 def test_runs_are_pickled_with_all_they_keep(run: induct.Run) -> None:

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use induct::probe::{self, History};
-use induct::run::{Checkpoint, Ended, check_records, kept_steps};
+use induct::run::{Checkpoint, Ended, check_longer, check_records, kept_steps};
 use induct::train::{Difference, Recipe};
 
 use crate::disk::Disk;
@@ -105,30 +105,12 @@ impl Opening<'_> {
             let keys = in_words(&old.differences(new));
             return Err(different(format!("it is a run of another recipe ({keys})")));
         }
-        if old.train.schedule.depends_on_length() {
-            return Err(different(format!(
-                "it cannot be extended: its cosine schedule ends at step {}, \
-                 so a run of {} steps would have had other learning rates from the start",
-                old.train.steps, new.train.steps
-            )));
-        }
-        if let Some(summary) = folder.summary()?
-            && summary.ended == Ended::Diverged
-        {
-            return Err(different("it cannot be extended: it has diverged".into()));
-        }
-        let done = folder
-            .checkpoint()?
-            .map_or(0, |checkpoint| checkpoint.state.step);
-        // The new last step would have to be recorded, but training has passed it.
-        if new.train.steps <= done {
-            return Err(different(format!(
-                "train.steps = {} is not allowed: it has done {done} steps already (give {} or more)",
-                new.train.steps,
-                done + 1
-            )));
-        }
-        Ok(())
+        let summary = folder.summary()?;
+        let diverged = summary.is_some_and(|summary| summary.ended == Ended::Diverged);
+        let checkpoint = folder.checkpoint()?;
+        let done = checkpoint.map_or(0, |checkpoint| checkpoint.state.step);
+        let longer = check_longer(old, done, diverged, new.train.steps);
+        longer.map_err(|why| different(why.to_string()))
     }
 
     /// Refuses a run that this program would not continue to the same bytes.

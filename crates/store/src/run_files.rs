@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use induct::Invalid;
 use induct::probe::History;
-use induct::run::{Recording, Summary};
+use induct::run::{Checkpoint, Recording, Summary};
 use induct::train::Recipe;
 
 use crate::error::StoreError;
-use crate::layout::{METRICS, RECIPE, SNAPSHOTS, SUMMARY, snapshot_name, snapshot_step};
+use crate::layout::{
+    CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY, snapshot_name, snapshot_step,
+};
 use crate::metrics;
 use crate::run_folder::{RunFolder, Stamp, summary_file};
 use crate::tensors;
@@ -70,6 +72,22 @@ impl RunFiles {
         let lineage = Stamp::current(recipe).identity.lineage;
         let model = recipe.model()?;
         Ok(tensors::encode_snapshot(&model, &lineage, step, params))
+    }
+
+    /// Adds the state that training resumes from.
+    ///
+    /// # Errors
+    ///
+    /// If the recipe has no model.
+    pub fn insert_checkpoint(
+        &mut self,
+        recipe: &Recipe,
+        checkpoint: &Checkpoint,
+    ) -> Result<(), Invalid> {
+        let lineage = Stamp::current(recipe).identity.lineage;
+        let bytes = tensors::encode_checkpoint(&recipe.model()?, &lineage, checkpoint);
+        self.insert(CHECKPOINT, bytes);
+        Ok(())
     }
 
     /// Adds a file; a name is relative to the folder, with `/` between its parts.

@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::layout::{self, CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY};
 use crate::metrics;
 use crate::run_files::RunFiles;
+use crate::saved::bring_back;
 use crate::seal;
 use crate::tensors;
 
@@ -125,6 +126,7 @@ fn read(files: Option<&RunFiles>, path: &Path, name: &str) -> Result<Option<Vec<
 impl RunFolder {
     /// Opens the folder of a run.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        bring_back(path)?;
         Self::open_at(path, None)
     }
 

@@ -87,13 +87,18 @@ impl RunFolder {
             checkpoint: Some(&checkpoint),
             summary: None,
         };
-        let next = beside(self.path(), NEXT);
-        let before = beside(self.path(), BEFORE);
+        // Links and dots have nothing beside them.
+        let path = fs::canonicalize(self.path()).map_err(StoreError::io("use", self.path()))?;
+        let next = beside(&path, NEXT);
+        let before = beside(&path, BEFORE);
         remove(&next)?;
-        saved.write(&next)?;
+        if let Err(error) = saved.write(&next) {
+            remove(&next)?;
+            return Err(error);
+        }
         remove(&before)?;
-        rename(self.path(), &before)?;
-        rename(&next, self.path())?;
+        rename(&path, &before)?;
+        rename(&next, &path)?;
         remove(&before)
     }
 }

@@ -14,7 +14,9 @@ from ._errors import Error, InputError, RunError
 def answer(*arguments: str) -> Any:
     """What a command with ``--json`` answers. Its progress goes where this process's standard error goes."""
     command = [sys.executable, "-m", "induct", *arguments, "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", bufsize=1
+    ) as process:
         said: list[str] = []
 
         def listen() -> None:
@@ -28,6 +30,7 @@ def answer(*arguments: str) -> Any:
         listener.join()
     if process.returncode == 0:
         return json.loads(text)
-    message = said[-1].removeprefix("induct: ").strip() if said else f"exit code {process.returncode}"
+    told = [line for line in said if line.startswith(("induct: ", "error: "))]
+    message = told[-1].removeprefix("induct: ").removeprefix("error: ").strip() if told else "".join(said).strip()
     kind: type[Error] = InputError if process.returncode == 2 else RunError
-    raise kind(message)
+    raise kind(message or f"exit code {process.returncode}")

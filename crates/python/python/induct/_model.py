@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _induct, _toml
 from ._errors import InputError
 from ._figure import Figure
+from ._threads import count_threads
 from ._tokens import Tokens, as_rows
 
 if TYPE_CHECKING:
@@ -71,9 +72,10 @@ class Activations(Mapping[str, Array]):
 class Model:
     """A model at given weights, under interventions if there are any. It never changes: methods return another one."""
 
-    def __init__(self, native: _induct.Model, origin: str = "memory") -> None:
+    def __init__(self, native: _induct.Model, origin: str = "memory", named: tuple[_toml.Named, ...] = ()) -> None:
         self._native = native
         self._origin = origin
+        self._named = named
 
     @property
     def step(self) -> int:
@@ -95,7 +97,7 @@ class Model:
         """The recipe of its run, with the interventions that it is under."""
         from ._recipe import Recipe
 
-        return Recipe._of_text(self._native.recipe_toml())
+        return Recipe._of_text(self._native.recipe_toml(), self._named)
 
     @property
     def interventions(self) -> list[dict[str, Any]]:
@@ -126,7 +128,7 @@ class Model:
             if array.shape != there.shape:
                 raise InputError(f'tensor "{name}" has shape {array.shape}, and needs {there.shape}')
             tensors.append((name, np.ascontiguousarray(array).ravel()))
-        return Model(self._native.with_tensors(tensors), self._origin)
+        return Model(self._native.with_tensors(tensors), self._origin, self._named)
 
     def activations(self, tokens: Tokens) -> Activations:
         """Everything that it computes on a sequence, or on several of equal length, by name."""
@@ -176,7 +178,7 @@ class Model:
             raise TypeError(f"on is a recipe, or settings that differ, not {on!r}")
         found: dict[str, dict[str, float]] = {}
         for name, (mean, se), everywhere in self._native.evaluate(
-            _count(sequences, "sequences"), threads or 0, other._native if other is not None else None
+            _count(sequences, "sequences"), count_threads(threads), other._native if other is not None else None
         ):
             found[name] = {"kl": mean, "se": se}
             if everywhere is not None:
@@ -191,7 +193,7 @@ class Model:
     ) -> dict[str, dict[str, float]]:
         """What each part is worth: how much KL(truth ‖ model) grows, in nats, if something meaningless stands in its
         place. Parts are heads, MLPs, the embedding, and the paths between them."""
-        parts = self._native.worth(_count(sequences, "sequences"), instead, threads or 0)
+        parts = self._native.worth(_count(sequences, "sequences"), instead, count_threads(threads))
         return {part: {"worth": mean, "se": se} for part, mean, se in parts}
 
     def ablate(
@@ -218,14 +220,14 @@ class Model:
 
     def without_interventions(self) -> Model:
         """The same weights under no intervention."""
-        return Model(self._native.under([], []), self._origin)
+        return Model(self._native.under([], []), self._origin, self._named)
 
     def _under(self, entry: dict[str, Any]) -> Model:
         named: list[_toml.Named] = []
         text = _toml.value({key: value for key, value in entry.items() if value is not None}, named, "intervene")
         before = [_toml.value(there, [], "intervene") for there in self.interventions]
         models = [model._native for model in named if isinstance(model, Model)]
-        return Model(self._native.under([*before, text], models), self._origin)
+        return Model(self._native.under([*before, text], models), self._origin, (*self._named, *named))
 
     def to_torch(self) -> nn.Module:
         """A small PyTorch module with the same weights. Interventions do not come along."""
@@ -243,7 +245,7 @@ class Model:
         return {"run": self._origin, "step": self.step, "weights": self._native.digest}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self._native.state(), self._origin)
+        return _rebuilt, (self.recipe, list(self.weights.values()), self.step, self._origin)
 
     def __repr__(self) -> str:
         numbers = sum(array.size for array in self.weights.values())
@@ -251,9 +253,9 @@ class Model:
         return f"<Model: {self.states} symbols, {numbers} weights after step {self.step}{changed}>"
 
 
-def _rebuilt(state: tuple[str, list[Array], int], origin: str) -> Model:
-    toml, tensors, step = state
-    return Model(_induct.model_of(toml, [np.asarray(tensor) for tensor in tensors], step), origin)
+def _rebuilt(recipe: Recipe, tensors: list[Array], step: int, origin: str) -> Model:
+    native = _induct.model_of(recipe._native, [np.ascontiguousarray(tensor).ravel() for tensor in tensors], step)
+    return Model(native, origin, recipe._named)
 
 
 def _as_array(weights: Any) -> Any:

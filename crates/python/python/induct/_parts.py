@@ -241,8 +241,9 @@ def prior(function: Any = None, /, *, name: str | None = None, **settings: float
 
         induct.train("main", set={"task.prior": sticky})
 
-    It is called once per sequence of every batch: wrap it in a pool, ``{"kind": "pool", "size": 10_000, "of":
-    sticky}``, and it is called 10,000 times in all.
+    It is called once per sequence of every batch: 256,000 times in the main preset. Wrapped in a pool,
+    ``{"kind": "pool", "size": 10_000, "of": sticky}``, it draws 10,000 chains when a run starts, once for training and
+    once for tests.
     """
 
     def made(function: Callable[..., npt.ArrayLike]) -> Prior:

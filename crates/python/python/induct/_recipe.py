@@ -92,13 +92,16 @@ class Recipe:
         *,
         seed: int | None = None,
     ) -> None:
-        named: list[_toml.Named] = list(source._named) if isinstance(source, Recipe) else []
+        named: list[_toml.Named] = []
         overrides = _toml.overrides(source, named) if isinstance(source, Mapping) else []
         overrides += _toml.overrides(set or {}, named)
         if seed is not None:
             overrides += [f"seeds.init={_seed(seed)}", f"seeds.data={_seed(seed)}"]
-        self._named = tuple(named)
+        _check_names(named)
+        if isinstance(source, Recipe):
+            named = [*(old for old in source._named if not any(_replaces(new, old) for new in named)), *named]
         self._native = _read(source, overrides, [_native(part) for part in named])
+        self._named = _still_named(named, self.to_toml())
 
     @classmethod
     def _of(cls, native: _induct.Recipe, named: tuple[_toml.Named, ...]) -> Recipe:
@@ -140,7 +143,7 @@ class Recipe:
 
     def batch(self, step: int = 0) -> Batch:
         """Exactly the batch that a step trains on."""
-        if not isinstance(step, (int, np.integer)) or step < 0:
+        if not isinstance(step, (int, np.integer)) or not 0 <= step < 2**63:
             raise RecipeError(f"step = {step!r} is not allowed: a whole number from 0 on", "step", repr(step))
         return Batch(*self._native.batch(int(step)))
 
@@ -193,13 +196,41 @@ def _read(source: object, overrides: list[str], parts: list[Any]) -> _induct.Rec
         raise RecipeError(f"recipe = {source!r} is not allowed: {allowed}", "recipe", repr(source), allowed)
     try:
         text = Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not a text file"
         names = ", ".join(preset.name for preset in presets())
         raise RecipeError(
             f"{source} is not a preset, and cannot be read as a file ({why}); the presets are {names}", "recipe"
         ) from None
     return _induct.Recipe.read(text, overrides, parts)
+
+
+def _replaces(new: _toml.Named, old: _toml.Named) -> bool:
+    """Whether recipes call both the same."""
+    return isinstance(new, _Part) and type(new) is type(old) and new.name == getattr(old, "name", None)
+
+
+def _check_names(named: list[_toml.Named]) -> None:
+    for at, part in enumerate(named):
+        for other in named[:at]:
+            if _replaces(part, other) and part.function is not other.function:  # type: ignore[attr-defined]
+                kind, name = type(part).__name__.lower(), part.name  # type: ignore[attr-defined]
+                allowed = "two functions need two names"
+                raise RecipeError(
+                    f'name = "{name}" is not allowed: there is another {kind} of that name; {allowed}',
+                    "name",
+                    name,
+                    allowed,
+                )
+
+
+def _still_named(named: list[_toml.Named], text: str) -> tuple[_toml.Named, ...]:
+    """Those that the recipe with this text still names."""
+
+    def word(part: _toml.Named) -> str:
+        return _toml.value(part._as_setting()["weights" if isinstance(part, Model) else "name"], [], "")
+
+    return tuple(part for part in named if f"= {word(part)}" in text)
 
 
 def _native(part: _toml.Named) -> Any:

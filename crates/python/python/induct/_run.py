@@ -16,6 +16,7 @@ from ._errors import InputError
 from ._figure import Comparison, Figure
 from ._lab import LabPage
 from ._model import Model
+from ._parts import Measure, Prior, Strategy
 from ._recipe import Recipe, _native
 from ._table import Table
 from ._tokens import Tokens
@@ -46,9 +47,11 @@ class Run:
         self._named = named
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Run:
-        """The run in a folder, whichever program trained it; it may still be in training."""
-        return cls(_induct.Run.open(Path(path), []))
+    def open(cls, path: str | os.PathLike[str], parts: Sequence[Prior | Strategy | Measure] = ()) -> Run:
+        """The run in a folder, whichever program trained it; it may still be in training. To train on with Python's
+        functions, give them as `parts`: a folder has only their names."""
+        named = tuple(parts)
+        return cls(_induct.Run.open(Path(path), [_native(part) for part in named]), named)
 
     @property
     def path(self) -> Path | None:
@@ -100,10 +103,10 @@ class Run:
 
     def model(self, step: int | None = None) -> Model:
         """The model at a step that it kept, under the interventions in force there; the last one if none is given."""
-        if step is not None and (isinstance(step, bool) or not hasattr(step, "__index__") or step < 0):
+        if step is not None and (isinstance(step, bool) or not hasattr(step, "__index__") or not 0 <= step < 2**63):
             raise InputError(f"step = {step!r} is not allowed: one of run.steps")
         origin = str(self.path) if self.path is not None else "memory"
-        return Model(self._native.model(step if step is None else int(step)), origin)
+        return Model(self._native.model(step if step is None else int(step)), origin, self._named)
 
     def resume(
         self,
@@ -170,9 +173,9 @@ def _rebuilt(name: str, files: dict[str, bytes], named: tuple[_toml.Named, ...])
     return Run(_induct.Run.of_files(name, files, [_native(part) for part in named]), named)
 
 
-def open(path: str | os.PathLike[str]) -> Run:
-    """The run in a folder, whichever program trained it."""
-    return Run.open(path)
+def open(path: str | os.PathLike[str], parts: Sequence[Prior | Strategy | Measure] = ()) -> Run:
+    """The run in a folder, whichever program trained it; see :meth:`Run.open`."""
+    return Run.open(path, parts)
 
 
 def plot(runs: Sequence[Run], *measures: str) -> Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from html import escape
 from pathlib import Path
@@ -16,9 +16,11 @@ import numpy as np
 from . import _induct
 from ._errors import InputError, Interrupted
 from ._figure import Figure
+from ._parts import _Part
 from ._recipe import Recipe
 from ._run import Run, plot
-from ._train import Bar, Progress, _threads
+from ._threads import count_threads
+from ._train import Bar, Progress
 
 MAX_RUNS = 100_000
 
@@ -46,7 +48,13 @@ class Sweep(Sequence[Run]):
     def values(self, measure: str) -> list[float]:
         """A number per run: the last value of a column, such as ``kl_truth``; or the first step of a phase, as
         ``onset.bigram``. NaN where there is none."""
-        return [_value(run, measure) for run in self.runs]
+        strategy = measure.removeprefix("onset.")
+        if strategy == measure:
+            return [float(run.metrics[measure][-1]) for run in self.runs]
+        if not any(strategy in run.summary["strategies"] for run in self.runs):
+            self.runs[0].onset(strategy)
+        onsets = [_onset(run, strategy) for run in self.runs]
+        return [float("nan") if onset is None else float(onset) for onset in onsets]
 
     @property
     def table(self) -> dict[str, list[Any]]:
@@ -58,7 +66,7 @@ class Sweep(Sequence[Run]):
         columns["kl_truth"] = self.values("kl_truth")
         strategies = dict.fromkeys(phase.strategy for run in self.runs for phase in run.phases)
         for strategy in strategies:
-            columns[f"onset.{strategy}"] = [run.onset(strategy) for run in self.runs]
+            columns[f"onset.{strategy}"] = [_onset(run, strategy) for run in self.runs]
         return columns
 
     def select(self, **keys: Any) -> list[Run]:
@@ -148,6 +156,9 @@ def sweep(
                 f"{name} has {seeded[0]}: a sweep sets seeds itself; choose how many, or which, with seeds"
             )
     base = Recipe(recipe, set)
+    for key, values in (vary or {}).items():
+        if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+            raise InputError(f"{key} varies over {values!r}: give a list of values")
     grid = {key: list(values) for key, values in (vary or {}).items()}
     if empty := [key for key, values in grid.items() if not values]:
         raise InputError(f"{empty[0]} varies over no values")
@@ -165,7 +176,10 @@ def sweep(
             points.append(point)
             chosen.append(seed)
             recipes.append(varied.replace(seed=seed))
-    folders = None if out is None else [Path(out) / "runs" / one.identity[:16] for one in recipes]
+    identities = [one.identity for one in recipes]
+    if len(identities) != len({*identities}):
+        raise InputError("two runs of this sweep are the same; give each value and each seed once")
+    folders = None if out is None else [Path(out) / "runs" / identity[:16] for identity in identities]
     if executor is None:
         runs = _here(recipes, folders, threads, progress)
     else:
@@ -176,7 +190,7 @@ def sweep(
 def _here(recipes: list[Recipe], folders: list[Path] | None, threads: int | None, progress: Progress) -> list[Run]:
     with Bar(progress, sum(int(recipe.train.steps) for recipe in recipes)) as bar:
         native, error = _induct.train_many(
-            [recipe._native for recipe in recipes], folders, _threads(threads), bar.report
+            [recipe._native for recipe in recipes], folders, count_threads(threads), bar.report
         )
     runs = [Run(run, recipe._named) for run, recipe in zip(native, recipes, strict=True) if run is not None]
     if isinstance(error, KeyboardInterrupt):
@@ -211,11 +225,9 @@ def _one(recipe: Recipe, folder: Path | None) -> Run:
     return train(recipe, out=folder, threads=1, progress=False)
 
 
-def _value(run: Run, measure: str) -> float:
-    if measure.startswith("onset."):
-        onset = run.onset(measure.removeprefix("onset."))
-        return float("nan") if onset is None else float(onset)
-    return float(run.metrics[measure][-1])
+def _onset(run: Run, strategy: str) -> int | None:
+    """The first step of a phase; none too if the run is not compared with that strategy, as with another n."""
+    return run.onset(strategy) if strategy in run.summary["strategies"] else None
 
 
 def _axis(points: list[dict[str, Any]], key: str) -> list[Any]:
@@ -231,6 +243,8 @@ def _axis(points: list[dict[str, Any]], key: str) -> list[Any]:
 
 def _label(value: Any) -> str:
     """A value in a word or two: of a table with a kind, the kind and its plain settings."""
+    if isinstance(value, _Part):
+        return " ".join([value.name, *(f"{key} {number:g}" for key, number in value.settings.items())])
     if not isinstance(value, Mapping):
         return str(value)
     plain = [f"{key} {_label(inner)}" for key, inner in value.items() if key != "kind"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,11 @@ Tokens = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
 def as_rows(tokens: Tokens, states: int) -> tuple[npt.NDArray[np.uint8], bool]:
     """The symbols as rows, and whether there was a single sequence."""
     if isinstance(tokens, str):
-        if not tokens.isdigit():
+        if not tokens.isdecimal():
             raise InputError(f"tokens = {tokens!r}: a text of digits, such as '0110', or a list of whole numbers")
         tokens = [int(digit) for digit in tokens]
+    elif isinstance(tokens, Iterator):
+        tokens = list(tokens)
     try:
         array = np.asarray(tokens)
     except ValueError:

@@ -6,7 +6,6 @@ import importlib.util
 import math
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from ._errors import InputError, Interrupted
 from ._model import Model
 from ._recipe import Recipe
 from ._run import Run
+from ._threads import count_threads
 
 Progress = bool | Callable[[int, int, float], object] | None
 """Whether to show a bar; or a function of steps done, steps in all, and the last loss."""
@@ -137,7 +137,7 @@ def _train(
             recipe._native,
             None if out is None else Path(out),
             extend,
-            _threads(threads),
+            count_threads(threads),
             None if callback is None else record,
             bar.report,
             None if resume is None else resume._native,
@@ -163,14 +163,6 @@ def _train(
             stacklevel=3,
         )
     return run
-
-
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        return 0 if threading.current_thread() is threading.main_thread() else 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-        raise InputError(f"threads = {threads!r} is not allowed: a whole number from 1 to 1024")
-    return threads
 
 
 class Bar:
