@@ -31,11 +31,14 @@ pub struct PyRun {
     pub kept: Kept,
 }
 
+/// Steps and weights, in order.
+pub type Snapshots = Vec<(u64, Arc<Vec<f32>>)>;
+
 /// Where weights are.
 pub enum Kept {
     /// In memory, with the state that training resumes from.
     Memory {
-        snapshots: Vec<(u64, Arc<Vec<f32>>)>,
+        snapshots: Snapshots,
         checkpoint: Option<Checkpoint>,
     },
     /// In a folder, or in files of one in memory.
@@ -48,7 +51,7 @@ impl PyRun {
         recipe: PyRecipe,
         history: History,
         summary: Option<Summary>,
-        snapshots: Vec<(u64, Arc<Vec<f32>>)>,
+        snapshots: Snapshots,
         checkpoint: Option<Checkpoint>,
     ) -> Result<Self, Failure> {
         let kept = Kept::Memory {
@@ -150,7 +153,7 @@ impl PyRun {
     }
 
     /// Steps and weights, in order.
-    pub fn snapshots(&self) -> Result<Vec<(u64, Arc<Vec<f32>>)>, Failure> {
+    pub fn snapshots(&self) -> Result<Snapshots, Failure> {
         match &self.kept {
             Kept::Memory { snapshots, .. } => Ok(snapshots.clone()),
             Kept::Folder(_) => {

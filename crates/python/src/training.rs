@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::parts::rather_raised;
 use crate::recipe::PyRecipe;
-use crate::run::PyRun;
+use crate::run::{PyRun, Snapshots};
 use crate::watch::{Callbacks, MeasureRaised, Watch, Watcher, watched};
 use crate::weights::Weights;
 
@@ -284,7 +284,7 @@ fn prior_failed(ending: Ending, watch: &Watch) -> Result<(), Failure> {
 
 /// Keeps snapshots and the last checkpoint.
 struct Keeper {
-    snapshots: Vec<(u64, Arc<Vec<f32>>)>,
+    snapshots: Snapshots,
     checkpoint: Option<Checkpoint>,
     saved: Instant,
 }
