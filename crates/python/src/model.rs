@@ -76,12 +76,7 @@ impl PyModel {
         tokens: &PyReadonlyArray2<'py, u8>,
         compute: impl Fn(&[u8]) -> Result<Array, Failure> + Sync,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let rows: Vec<Vec<u8>> = tokens
-            .as_array()
-            .rows()
-            .into_iter()
-            .map(|r| r.to_vec())
-            .collect();
+        let rows = sequences(tokens);
         let (shape, numbers) = py.detach(|| {
             let mut numbers = Vec::new();
             let mut shape = vec![rows.len(), 0, self.model.states()];
@@ -94,6 +89,12 @@ impl PyModel {
         })?;
         Ok(array(py, &shape, numbers))
     }
+}
+
+/// The rows of an array of symbols, to be read without Python's lock.
+fn sequences(tokens: &PyReadonlyArray2<'_, u8>) -> Vec<Vec<u8>> {
+    let rows = tokens.as_array();
+    rows.rows().into_iter().map(|row| row.to_vec()).collect()
 }
 
 /// Numbers as an array, which takes them over.
@@ -186,12 +187,7 @@ impl PyModel {
         py: Python<'py>,
         tokens: PyReadonlyArray2<'py, u8>,
     ) -> Result<Vec<(String, Bound<'py, PyAny>)>, Failure> {
-        let rows: Vec<Vec<u8>> = tokens
-            .as_array()
-            .rows()
-            .into_iter()
-            .map(|r| r.to_vec())
-            .collect();
+        let rows = sequences(&tokens);
         self.check_size(rows.len(), rows.first().map_or(0, Vec::len))?;
         let arrays = py.detach(|| {
             let mut all: Vec<(String, Vec<usize>, Vec<f32>)> = Vec::new();
