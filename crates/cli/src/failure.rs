@@ -9,6 +9,7 @@ use induct::probe::ProbeError;
 use induct::train::RecipeError;
 use induct_pictures::panels::PlotError;
 use induct_store::{SessionError, SourceError, StoreError};
+use induct_sweep::slurm::TIME_IS_UP;
 
 /// Exit code of a mistake of the user's.
 pub const MISTAKE: u8 = 2;
@@ -28,6 +29,8 @@ pub enum Failure {
     Failed(String),
     /// The user interrupted it: exit code 130.
     Interrupted(String),
+    /// It stopped because its time is nearly up: exit code 75.
+    TimeIsUp(String),
 }
 
 impl Failure {
@@ -41,12 +44,29 @@ impl Failure {
         Failure::Failed(message.into())
     }
 
+    /// The same failure in words of the command line's options, where it names keys of a study.
+    pub fn for_options(self) -> Self {
+        match self {
+            Failure::Mistake(message) => {
+                let option = ["vary ", "set "]
+                    .iter()
+                    .find(|name| message.starts_with(**name));
+                Failure::Mistake(match option {
+                    Some(_) => format!("--{message}"),
+                    None => message,
+                })
+            }
+            other => other,
+        }
+    }
+
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Mistake(_) => MISTAKE,
             Failure::Failed(_) => FAILED,
             Failure::Interrupted(_) => INTERRUPTED,
+            Failure::TimeIsUp(_) => TIME_IS_UP,
         }
     }
 
@@ -57,6 +77,7 @@ impl Failure {
             Failure::Mistake(message) => Failure::Mistake(before(message)),
             Failure::Failed(message) => Failure::Failed(before(message)),
             Failure::Interrupted(message) => Failure::Interrupted(before(message)),
+            Failure::TimeIsUp(message) => Failure::TimeIsUp(before(message)),
         }
     }
 
@@ -67,14 +88,17 @@ impl Failure {
             Failure::Mistake(message) => Failure::Mistake(behind(message)),
             Failure::Failed(message) => Failure::Failed(behind(message)),
             Failure::Interrupted(message) => Failure::Interrupted(behind(message)),
+            Failure::TimeIsUp(message) => Failure::TimeIsUp(behind(message)),
         }
     }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let (Failure::Mistake(message) | Failure::Failed(message) | Failure::Interrupted(message)) =
-            self;
+        let (Failure::Mistake(message)
+        | Failure::Failed(message)
+        | Failure::Interrupted(message)
+        | Failure::TimeIsUp(message)) = self;
         f.write_str(message)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 
 use crate::failure::{Failure, INTERRUPTED};
@@ -23,6 +23,14 @@ impl Interrupt {
                 .map_err(|error| Failure::failed(format!("cannot watch for Ctrl-C: {error}")))?;
         }
         Ok(Self(asked))
+    }
+
+    /// Watches for SIGUSR1, by which a scheduler gives notice that the time is nearly up.
+    pub fn watch_notice() -> Result<Self, Failure> {
+        let given = Arc::new(AtomicBool::new(false));
+        flag::register(SIGUSR1, Arc::clone(&given))
+            .map_err(|error| Failure::failed(format!("cannot watch for notice: {error}")))?;
+        Ok(Self(given))
     }
 
     /// Whether a signal has arrived.

@@ -23,6 +23,7 @@ mod words;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
 
@@ -31,7 +32,7 @@ use commands::{
     sweep, theory, train,
 };
 use failure::Failure;
-use induct::lanes::use_level;
+use induct::lanes::{instructions, use_level};
 
 /// A laboratory for watching in-context learning form.
 #[derive(Parser)]
@@ -85,9 +86,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
+/// Whether `--level` was given.
+static PINNED: AtomicBool = AtomicBool::new(false);
+
+/// The level that `--level` names, if it was given.
+fn pinned_level() -> Option<String> {
+    let pinned = PINNED.load(Ordering::Relaxed);
+    pinned.then(|| instructions().to_owned())
+}
+
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(level) = &arguments.level {
         use_level(level)
+            .inspect(|()| PINNED.store(true, Ordering::Relaxed))
             .map_err(|invalid| Failure::mistake(format!("--level {level}: {}", invalid.allowed)))?;
     }
     match &arguments.command {

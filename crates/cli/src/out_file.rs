@@ -26,6 +26,10 @@ pub enum Format {
     Npz,
     /// A page.
     Html,
+    /// A table.
+    Parquet,
+    /// A table as text.
+    Csv,
 }
 
 impl OutFile {
@@ -47,6 +51,16 @@ impl OutFile {
     /// Reads the name of a page's file. For `value_parser`.
     pub fn page(text: &str) -> Result<Self, String> {
         Self::with_ending(text, &[("html", Format::Html)])
+    }
+
+    /// Reads the name of a table's file. For `value_parser`.
+    pub fn table(text: &str) -> Result<Self, String> {
+        Self::with_ending(text, &[("parquet", Format::Parquet), ("csv", Format::Csv)])
+    }
+
+    /// Whether it is to hold a table as text.
+    pub fn is_csv(&self) -> bool {
+        self.format == Format::Csv
     }
 
     fn with_ending(text: &str, formats: &[(&str, Format)]) -> Result<Self, String> {

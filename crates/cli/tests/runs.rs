@@ -532,6 +532,13 @@ fn sweep_arguments(out: &str) -> Vec<&str> {
     arguments
 }
 
+/// The table of a sweep, as CSV.
+fn gathered(out: &str) -> String {
+    let file = format!("{out}-table.csv");
+    succeed(&["sweep", "gather", out, "--out", &file]);
+    fs::read_to_string(file).unwrap()
+}
+
 /// The name of a sweep's run with this override and seed.
 fn run_of(shown: &Value, set: &str, seed: u64) -> String {
     let runs = shown["runs"].as_array().unwrap().iter();
@@ -550,7 +557,7 @@ fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
     let first = json(&arguments);
     let runs = first["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 4);
-    assert!(runs[0]["kl_truth"].is_f64() && runs[0]["diverged_at"].is_null());
+    assert!(runs[0]["final.kl_truth"].is_f64() && runs[0]["diverged_at"].is_null());
     assert!(runs[3]["diverged_at"].is_u64(), "{}", runs[3]);
     // The same run trained alone.
     let alone = folder.path().join("alone");
@@ -590,7 +597,7 @@ fn a_sweep_tells_which_runs_an_event_ended() {
     ]);
     for _ in 0..2 {
         succeed(&arguments);
-        let table = fs::read_to_string(out.join("sweep.csv")).unwrap();
+        let table = gathered(out.to_str().unwrap());
         assert_eq!(table.matches(",event,15,,").count(), 2, "{table}");
     }
 }
@@ -609,7 +616,7 @@ fn a_sweep_grows_by_seeds_values_and_keys_and_keeps_its_table_and_figure() {
             .for_each(|vary| arguments.extend(["--vary", vary]));
         json(&arguments)
     };
-    let table = || fs::read_to_string(format!("{out}/sweep.csv")).unwrap();
+    let table = || gathered(out);
     let modified = |run: &str| {
         let summary = format!("{out}/runs/{run}/summary.json");
         fs::metadata(summary).unwrap().modified().unwrap()
@@ -691,7 +698,7 @@ fn a_sweep_into_a_folder_whose_name_is_not_utf8_prints_json() {
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(out.join("sweep.csv").is_file());
+    assert!(out.join("results.parquet").is_file());
 }
 
 /// `show` names the induction head in whichever layer it is: here, weights set by hand put it into the last

@@ -1,7 +1,9 @@
 //! The figures of a sweep: the curve of every seed, and phase diagrams over two keys.
 
 use crate::curves::{self, Group, colour, steps_axis, values_axis};
-use induct_figure::{Colour, Figure, Grid, Panel, Plot, Scale, plain};
+use induct_figure::{
+    Axis, Colour, Family, Figure, Grid, Mark, Panel, Plot, Scale, Series, Value, plain,
+};
 
 /// A key that the sweep varies.
 #[derive(Clone, Debug)]
@@ -30,13 +32,18 @@ const LINEAR: f64 = 20.0;
 
 /// KL(truth ‖ model) over training: every seed, the median of each group, and the levels of strategies.
 pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
+    curves_over_steps("KL(truth ‖ model), nats", groups, levels)
+}
+
+/// A measure over training: every seed, the median of each group, and the levels of strategies.
+pub fn curves_over_steps(measure: &str, groups: &[Group], levels: &[(String, f64)]) -> Figure {
     let drawn: Vec<&Group> = groups.iter().filter(|group| group.is_drawn()).collect();
     if drawn.is_empty() {
         return nothing("no run has a record yet");
     }
     let panels = drawn.len().div_ceil(GROUPS);
     let x = steps_axis(drawn.iter().copied());
-    let y = values_axis("KL(truth ‖ model), nats", drawn.iter().copied(), levels);
+    let y = values_axis(measure, drawn.iter().copied(), levels);
     let split: Vec<&[&Group]> = drawn.chunks(drawn.len().div_ceil(panels)).collect();
     let plot = |groups: &&[&Group]| {
         let colours = (0..groups.len()).map(|at| colour(at, groups.len()));
@@ -58,11 +65,83 @@ pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
     let labels: Vec<&str> = drawn.iter().map(|group| group.label.as_str()).collect();
     Figure {
         description: format!(
-            "KL(truth ‖ model) over training steps, every seed and the median over seeds, for {}.",
+            "{measure} over training steps, every seed and the median over seeds, for {}.",
             labels.join("; ")
         ),
         panels: split.iter().map(plot).collect(),
         columns: 2,
+    }
+}
+
+/// A measure over a key, for one value of another key.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// What it is of, such as `train.batch = 64`.
+    pub label: String,
+    /// Each run's value, by the key.
+    pub dots: Vec<(f64, f64)>,
+    /// The median over seeds and its interval, by the key; infinite where most runs have no value.
+    pub medians: Vec<(f64, f64, Option<[f64; 2]>)>,
+}
+
+/// With more runs than this, each run's own dot would only blacken the figure.
+const DOTS: usize = 2_000;
+
+/// A measure over a key: each run, the medians over seeds and their intervals, a line per member.
+pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
+    let finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
+    let points = || {
+        members
+            .iter()
+            .flat_map(|member| member.dots.iter().copied().filter(finite))
+    };
+    if points().next().is_none() {
+        return nothing("no run has a value");
+    }
+    let axis = |label: &str, values: Vec<f64>| match spread(&values) {
+        Scale::Log => Axis::log(plain(label)),
+        Scale::Linear => Axis::linear(plain(label)),
+    };
+    let with_dots = points().count() <= DOTS;
+    let kinds = match with_dots {
+        true => "dots: each run, lines: medians, bands: 95 % intervals",
+        false => "lines: medians over seeds, bands: 95 % intervals",
+    };
+    let mut series = Vec::new();
+    for (at, member) in members.iter().enumerate() {
+        let colour = colour(at, members.len());
+        if with_dots {
+            let dots = member.dots.iter().copied().filter(finite);
+            series.push(Series::new(String::new(), colour, Mark::Points, dots));
+        }
+        let known = member
+            .medians
+            .iter()
+            .filter(|(_, median, _)| median.is_finite());
+        let values = known.map(|&(x, y, interval)| Value { x, y, interval });
+        series.push(Series::of_values(
+            plain(&member.label),
+            colour,
+            Mark::Line,
+            values,
+        ));
+    }
+    let many = members.len() > GROUPS;
+    let ends = || Some((members.first()?, members.last()?));
+    Figure {
+        description: format!("{y} over {x}: medians over seeds with 95 % intervals."),
+        panels: vec![Panel::Plot(Plot {
+            x: axis(x, points().map(|(x, _)| x).collect()),
+            y: axis(&format!("{y}; {kinds}"), points().map(|(_, y)| y).collect()),
+            series,
+            family: ends().filter(|_| many).map(|(low, high)| Family {
+                low: plain(&low.label),
+                high: plain(&high.label),
+            }),
+            names_above: true,
+            ..Plot::default()
+        })],
+        columns: 1,
     }
 }
 

@@ -40,6 +40,7 @@ mod sources;
 mod tensors;
 mod writer;
 
+pub use disk::{Disk, names, read};
 pub use error::StoreError;
 pub use output_folder::{Mark, OutputFolder};
 pub use run_files::RunFiles;

@@ -29,7 +29,8 @@ static SETTLED: OnceLock<Level> = OnceLock::new();
 /// # Ok::<(), induct::Invalid>(())
 /// ```
 pub fn use_level(name: &str) -> Result<(), Invalid> {
-    let found = Level::all().into_iter().find(|level| level.name() == name);
+    let named = |level: &Level| level.name() == name || level.short_name() == name;
+    let found = Level::all().into_iter().find(named);
     let level = found.ok_or_else(|| {
         let known: Vec<&str> = levels().collect();
         Invalid::new(
@@ -114,6 +115,13 @@ impl Level {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     fn fused() -> Vec<Self> {
         Vec::new()
+    }
+
+    /// Its name without what goes without saying, such as `avx2`.
+    fn short_name(self) -> &'static str {
+        let name = self.name();
+        let name = name.strip_suffix("+fma").unwrap_or(name);
+        name.strip_suffix("vl").unwrap_or(name)
     }
 
     /// Its name.

@@ -1,189 +1,261 @@
-//! The runs of a sweep.
+//! `induct sweep plan`: what a sweep will do, how long it takes and how much it keeps.
 
-use induct::run::Identity;
-use induct::train::Recipe;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
+use induct::lanes::{instructions, use_level};
+use induct_sweep::{Axis, Cost, Growth, Keep, Plan, Seeds, Study, Sweep, disk};
+use serde_json::json;
+
+use super::{note, print, print_json};
+use crate::commands::numbers;
 use crate::failure::Failure;
 use crate::recipes;
+use crate::words::{bytes, count, duration, thousands};
 
-/// One run of a sweep.
-pub struct Planned {
-    /// Its folder's name.
-    pub name: String,
-    /// What was varied, as `key.path=value`.
-    pub overrides: Vec<String>,
-    /// Its seed.
-    pub seed: u64,
-    /// Its recipe.
-    pub recipe: Recipe,
+/// Plan a sweep, and say how many runs it has, how long they take and how much disk they need
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    what: What,
+    /// Folder of the sweep
+    #[arg(long, value_name = "SWEEP")]
+    out: PathBuf,
+    /// Let the sweep that is in the folder grow by the runs of this plan that it has not
+    #[arg(long)]
+    extend: bool,
+    /// Print {"out": DIR, "runs": n, "points": n, "seconds": x, "bytes": x, …}
+    #[arg(long)]
+    json: bool,
 }
 
-/// One key and the values it takes.
-pub struct Variation {
-    /// The key's path.
-    pub key: String,
-    values: Vec<String>,
+/// What to sweep over.
+#[derive(Args)]
+pub struct What {
+    /// A study's file (see docs/sweeps.md), a recipe's file, or the name of a preset
+    #[arg(required = true, value_name = "STUDY|RECIPE")]
+    source: Option<String>,
+    /// Number of seeds: 0, 1, …, for both the initial weights and the data; 5 if neither this nor a study says
+    #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1_000_000))]
+    seeds: Option<u64>,
+    /// Values for one key, separated by semicolons, such as "train.optimizer.lr=1e-3;3e-3"; may be repeated,
+    /// for all combinations
+    #[arg(long, value_name = "KEY.PATH=V1;V2;…")]
+    vary: Vec<String>,
+    /// Override one key of the recipe in every run, such as train.steps=100; may be repeated
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Runs to keep whole, with snapshots and records; all if there are at most 1,000 runs, else none
+    #[arg(long, value_name = "WHICH")]
+    keep: Option<Kept>,
+    /// A column of metrics.csv to keep at every record, such as kl_truth; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    curve: Vec<String>,
 }
 
-/// The most runs per sweep.
-const MAX_RUNS: usize = 100_000;
+#[derive(Clone, Copy, ValueEnum)]
+enum Kept {
+    /// Every run
+    All,
+    /// The first seed of each point
+    First,
+    /// No run
+    None,
+}
 
-/// Number of digits of a run's identity that name its folder.
-const NAME: usize = 16;
+impl From<Kept> for Keep {
+    fn from(kept: Kept) -> Self {
+        match kept {
+            Kept::All => Keep::All,
+            Kept::First => Keep::First,
+            Kept::None => Keep::None,
+        }
+    }
+}
 
-/// The name of a run's folder.
-pub fn name(recipe: &Recipe) -> String {
-    Identity::of(recipe).run[..NAME].to_owned()
+impl What {
+    /// The plan, and the name of its recipe. Its cost is not measured yet.
+    pub fn plan(&self) -> Result<(Plan, String), Failure> {
+        let source = self.source.as_deref().unwrap_or_default();
+        let mut study = self.study(source)?;
+        if let Some(count) = self.seeds {
+            study.seeds.count = count;
+        }
+        study.set.extend(self.set.iter().cloned());
+        for axis in variations(&self.vary)? {
+            study.vary.retain(|other| other.key != axis.key);
+            study.vary.push(axis);
+        }
+        if let Some(keep) = self.keep {
+            study.results.runs = Some(keep.into());
+        }
+        if !self.curve.is_empty() {
+            study.results.curves = Some(self.curve.clone());
+        }
+        if let Some(level) = &study.level {
+            use_level(level).map_err(|invalid| {
+                Failure::mistake(format!(
+                    "{source}: level = \"{level}\": {}",
+                    invalid.allowed
+                ))
+            })?;
+            study.level = Some(instructions().to_owned());
+        } else {
+            study.level = crate::pinned_level();
+        }
+        let base = recipes::load(&study.base, &study.set)?;
+        let plan = Plan::new(&study, &base).map_err(|error| Failure::from(error).for_options())?;
+        Ok((plan, base.name))
+    }
+
+    fn study(&self, source: &str) -> Result<Study, Failure> {
+        let seeds = Seeds { first: 0, count: 5 };
+        let path = Path::new(source);
+        let text = match path.is_file() {
+            true => std::fs::read_to_string(path).unwrap_or_default(),
+            false => String::new(),
+        };
+        if !Study::is_study(&text) {
+            return Ok(Study::new(source, seeds));
+        }
+        let mut study =
+            Study::from_toml(&text).map_err(|error| Failure::from(error).while_at(source))?;
+        // A file beside the study is meant, if there is one.
+        let beside = path.with_file_name(&study.base);
+        if beside.is_file() {
+            study.base = beside.to_string_lossy().into_owned();
+        }
+        Ok(study)
+    }
+
+    /// Puts the plan into its folder.
+    pub fn put(&self, out: &Path, plan: Plan, growth: Growth) -> Result<Sweep, Failure> {
+        let (mut sweep, _) = Sweep::put(out, plan, growth, |plan| {
+            let cost = Cost::measure(plan)?;
+            plan.set_cost(cost);
+            Ok(())
+        })
+        .map_err(|error| {
+            let failure = Failure::from(error);
+            match failure.to_string().contains("--out") {
+                true => failure,
+                false => failure.with_advice("choose another --out"),
+            }
+        })?;
+        if let Some(keep) = self.keep {
+            sweep.keep(keep.into())?;
+        }
+        Ok(sweep)
+    }
 }
 
 /// Parses `--vary`: `key.path=v1;v2;…`.
-pub fn variations(texts: &[String]) -> Result<Vec<Variation>, Failure> {
-    let mut all: Vec<Variation> = Vec::new();
+fn variations(texts: &[String]) -> Result<Vec<Axis>, Failure> {
+    let mut all: Vec<Axis> = Vec::new();
     for text in texts {
         let refuse = |why: &str| Err(Failure::mistake(format!("--vary {text}: {why}")));
         let Some((key, values)) = text.split_once('=') else {
             return refuse("expected KEY.PATH=VALUE;VALUE;…");
         };
         let key = key.trim().to_owned();
-        let values: Vec<String> = values.split(';').map(|value| value.trim().into()).collect();
-        if is_seed(&key) {
-            return refuse("seeds cannot be varied here; choose their number with --seeds");
-        }
         if all.iter().any(|other| other.key == key) {
             return refuse("this key is varied already; give all its values in one --vary");
         }
-        if (1..values.len()).any(|index| values[..index].contains(&values[index])) {
-            return refuse("a value is repeated; give each value once");
-        }
-        all.push(Variation { key, values });
+        let values = values.split(';').map(|value| value.trim().into()).collect();
+        all.push(Axis { key, values });
     }
     Ok(all)
 }
 
-/// Whether a key is one that `--seeds` sets.
-fn is_seed(key: &str) -> bool {
-    ["seeds", "seeds.init", "seeds.data"].contains(&key)
-}
-
-/// All combinations of the variations, each with all seeds.
-pub fn runs(
-    source: &str,
-    set: &[String],
-    variations: &[Variation],
-    seeds: u64,
-) -> Result<Vec<Planned>, Failure> {
-    let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
-    if let Some(seeds) = set.iter().find(|set| is_seed(&key(set))) {
-        return Err(Failure::mistake(format!(
-            "--set {seeds}: a sweep runs with seeds 0, 1, …; choose how many with --seeds"
-        )));
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let growth = match arguments.extend {
+        true => Growth::Grow,
+        false => Growth::Same,
+    };
+    let (plan, _) = arguments.what.plan()?;
+    let sweep = arguments.what.put(&arguments.out, plan, growth)?;
+    let plan = &sweep.plan;
+    let seconds: f64 = (0..plan.runs())
+        .map(|number| plan.cost.of(plan, &plan.run(number)))
+        .sum();
+    let bytes_needed = disk(plan)?;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if arguments.json {
+        let keys: Vec<_> = plan.keys().iter().collect();
+        return print_json(&json!({
+            "out": arguments.out.to_string_lossy(),
+            "sweep": plan.id(),
+            "runs": plan.runs(),
+            "points": plan.points(),
+            "keys": keys,
+            "seconds": seconds,
+            "bytes": bytes_needed,
+            "kept_whole": plan.kept.runs.name(),
+            "level": plan.level,
+            "numerics": plan.numerics,
+        }));
     }
-    let counts = variations.iter().map(|variation| variation.values.len());
-    let total = counts
-        .chain([usize::try_from(seeds).unwrap_or(usize::MAX)])
-        .try_fold(1_usize, usize::checked_mul);
-    if total.is_none_or(|total| total > MAX_RUNS) {
-        let shown = total.map_or("more than can be counted".into(), |total| total.to_string());
-        return Err(Failure::mistake(format!(
-            "--vary and --seeds make {shown} runs, but at most {MAX_RUNS} are allowed; \
-             vary fewer keys, or give fewer values or seeds"
-        )));
-    }
-    let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
-    for Variation { key, values } in variations {
-        let with = |combination: &Vec<String>| {
-            let longer = |value: &String| {
-                let mut longer = combination.clone();
-                longer.push(format!("{key}={value}"));
-                longer
+    let stops = plan
+        .recipe(&plan.run(0))
+        .is_ok_and(|recipe| recipe.train.stop.is_some());
+    let at_most = if stops { "at most " } else { "about " };
+    let mut text = format!(
+        "{}: {}, in {}\n",
+        count_of(plan.runs(), "run"),
+        count_of(plan.points(), "point"),
+        arguments.out.display(),
+    );
+    for grid in &plan.grids {
+        for axis in &grid.vary {
+            let ends = match axis.values.as_slice() {
+                [only] => only.clone(),
+                [first, .., last] => {
+                    format!("{}, {first} to {last}", count(axis.values.len(), "value"))
+                }
+                [] => String::new(),
             };
-            values.iter().map(longer).collect::<Vec<_>>()
-        };
-        combinations = combinations.iter().flat_map(with).collect();
-    }
-    let mut runs: Vec<Planned> = Vec::new();
-    for overrides in combinations {
-        let all: Vec<String> = set.iter().chain(&overrides).cloned().collect();
-        let first = recipes::load(source, &all).map_err(|failure| match overrides.is_empty() {
-            true => failure,
-            // The base recipe was valid, so what varies is to blame.
-            false => Failure::mistake(format!(
-                "--vary {}: {}",
-                overrides.join(", "),
-                failure.to_string().trim_start_matches("--set ")
-            )),
-        })?;
-        let same = |run: &Planned| {
-            Recipe {
-                name: first.name.clone(),
-                seeds: first.seeds,
-                ..run.recipe.clone()
-            } == first
-        };
-        if let Some(same) = runs
-            .iter()
-            .filter(|run| run.seed == 0)
-            .find(|run| same(run))
-        {
-            return Err(Failure::mistake(format!(
-                "--vary {}: the same runs as {}; give each value once",
-                overrides.join(", "),
-                same.overrides.join(", ")
-            )));
+            text += &format!("  {}: {ends}\n", axis.key);
         }
-        for seed in 0..seeds {
-            let mut recipe = first.clone();
-            (recipe.seeds.init, recipe.seeds.data) = (seed, seed);
-            runs.push(Planned {
-                name: name(&recipe),
-                overrides: overrides.clone(),
-                seed,
-                recipe,
-            });
+        text += &format!(
+            "  seeds: {} from {} on\n",
+            grid.seeds.count, grid.seeds.first
+        );
+    }
+    text += &format!(
+        "time: {at_most}{} on one thread, {} on {} (measured here at {}: {} per run on average)\n",
+        duration(seconds),
+        duration(seconds / threads as f64),
+        count(threads, "thread"),
+        plan.cost.level,
+        duration(seconds / plan.runs() as f64),
+    );
+    let whole = match plan.kept.runs {
+        Keep::All => "every run is kept whole",
+        Keep::First => "the first seed of each point is kept whole",
+        Keep::None => "no run is kept whole",
+    };
+    text += &format!("disk: about {}; {whole}\n", bytes(bytes_needed));
+    match &plan.level {
+        Some(level) => text += &format!("level: {level} on every machine\n"),
+        None => {
+            text += "level: the best of each machine; --level pins one, so that all compute the same bytes\n";
         }
     }
-    Ok(runs)
+    let out = arguments.out.display();
+    text += &format!(
+        "next: `induct sweep work {out}` here, or `induct sweep submit {out}` on a Slurm cluster\n"
+    );
+    print(&text)?;
+    if plan.runs() > 100_000 {
+        note("a sweep of this size is better done on a cluster");
+    }
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn vary(texts: &[&str]) -> Result<Vec<Variation>, Failure> {
-        let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
-        variations(&texts)
-    }
-
-    #[test]
-    fn combinations_are_counted_before_they_are_made() {
-        let ten = |key: &str| format!("{key}=0;1;2;3;4;5;6;7;8;9");
-        let keys: Vec<String> = (0..9).map(|i| ten(&format!("k{i}"))).collect();
-        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let refused = runs("main", &[], &vary(&keys).unwrap(), 1).err().unwrap();
-        assert!(refused.to_string().contains("1000000000 runs"), "{refused}");
-    }
-
-    #[test]
-    fn what_varies_twice_or_not_at_all_is_refused() {
-        for texts in [
-            &["train.steps=1;2", "train.steps=3"][..],
-            &["train.steps=1", "seeds.data=1;2"],
-            &["train.steps=1;1"],
-            &["train.steps"],
-        ] {
-            assert!(vary(texts).is_err(), "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn a_run_keeps_its_name_when_the_sweep_grows() {
-        let names = |values: &str, seeds| -> Vec<String> {
-            let variations = vary(&[values]).unwrap();
-            let runs = runs("main", &[], &variations, seeds).unwrap();
-            runs.into_iter().map(|run| run.name).collect()
-        };
-        let (small, large) = (names("train.batch=8;16", 2), names("train.batch=4;8;16", 3));
-        assert_eq!((small.len(), large.len()), (4, 9));
-        assert!(small.iter().all(|name| large.contains(name)));
+fn count_of(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", thousands(number)),
     }
 }

@@ -1,0 +1,109 @@
+//! `induct sweep gather`: one table of all results.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct_sweep::{Gathered, RESULTS, Sweep};
+use serde_json::json;
+
+use super::{note, print, print_json};
+use crate::failure::Failure;
+use crate::out_file::OutFile;
+use crate::words::count;
+
+/// Make one table of a sweep's results, as Parquet or CSV: a row per run
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the sweep, which may still be at work
+    sweep: PathBuf,
+    /// File to write, which ends in .parquet or .csv; results.parquet in the sweep's folder if not given
+    #[arg(long, value_name = "FILE", value_parser = OutFile::table)]
+    out: Option<OutFile>,
+    /// Add how long each run took; without it, the same runs at the same level give the same bytes
+    #[arg(long)]
+    timings: bool,
+    /// Print {"out": FILE, "runs": n, "missing": n, "levels": {…}}
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let sweep = Sweep::open(&arguments.sweep)?;
+    let (gathered, out) = match &arguments.out {
+        None if !arguments.timings => {
+            let gathered = write(&sweep, false)?;
+            (gathered, sweep.path().join(RESULTS))
+        }
+        out => {
+            let gathered = read(&sweep, arguments.timings)?;
+            let (bytes, path) = match out {
+                Some(out) if out.is_csv() => (gathered.table.to_csv(), out.path().to_owned()),
+                Some(out) => (gathered.table.to_parquet(), out.path().to_owned()),
+                None => (gathered.table.to_parquet(), sweep.path().join(RESULTS)),
+            };
+            match out {
+                Some(out) => out.write(&bytes)?,
+                None => sweep.claim()?.write(RESULTS, &bytes)?,
+            }
+            (gathered, path)
+        }
+    };
+    if arguments.json {
+        return print_json(&json!({
+            "out": out.to_string_lossy(),
+            "runs": gathered.numbers.len(),
+            "missing": gathered.missing,
+            "levels": gathered.levels,
+        }));
+    }
+    print(&format!(
+        "{} in {}\n",
+        count(gathered.numbers.len(), "run"),
+        out.display()
+    ))
+}
+
+/// Gathers everything, and says what is missing, mixed or damaged.
+fn read(sweep: &Sweep, timings: bool) -> Result<Gathered, Failure> {
+    let gathered = sweep.gather(timings, |_| true)?;
+    remark(sweep, &gathered);
+    Ok(gathered)
+}
+
+/// Says what is missing, mixed or damaged.
+pub fn remark(sweep: &Sweep, gathered: &Gathered) {
+    for remark in &gathered.remarks {
+        note(remark);
+    }
+    if gathered.missing > 0 {
+        note(&format!(
+            "{} of {} without a result so far",
+            gathered.missing,
+            count(sweep.plan.runs() as usize, "run")
+        ));
+    }
+    if gathered.levels.len() > 1 {
+        let shown: Vec<String> = gathered
+            .levels
+            .iter()
+            .map(|(level, runs)| format!("{runs} at {level}"))
+            .collect();
+        note(&format!(
+            "computed at different levels: {}; plan with --level for the same bytes everywhere",
+            shown.join(", ")
+        ));
+    }
+}
+
+/// Gathers everything into the sweep's folder.
+pub fn write(sweep: &Sweep, quiet: bool) -> Result<Gathered, Failure> {
+    let gathered = match quiet {
+        true => sweep.gather(false, |_| true)?,
+        false => read(sweep, false)?,
+    };
+    sweep
+        .claim()?
+        .write(RESULTS, &gathered.table.to_parquet())?;
+    Ok(gathered)
+}

@@ -1,0 +1,151 @@
+//! `induct sweep status`: how far a sweep is, from its files alone.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct_sweep::{State, Sweep};
+use serde_json::json;
+
+use super::{print, print_json};
+use crate::failure::Failure;
+use crate::words::{count, duration, thousands};
+
+/// Show how far a sweep is: done, running, failed, and the time left
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder of the sweep
+    sweep: PathBuf,
+    /// Print {"runs": n, "done": n, "running": n, "failed": {…}, "missing": n, "seconds_left": x, …}
+    #[arg(long)]
+    json: bool,
+}
+
+/// The most failures that are shown one by one.
+const SHOWN: usize = 10;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let sweep = Sweep::open(&arguments.sweep)?;
+    let state = sweep.state()?;
+    let (runs, done) = (sweep.plan.runs(), state.finished());
+    let running = state.running();
+    let running = running
+        .iter()
+        .filter(|&&number| number < runs && !state.done[number as usize])
+        .count();
+    let threads: usize = (state.workers.iter())
+        .filter(|worker| worker.alive != Some(false))
+        .map(|worker| worker.author.threads)
+        .sum();
+    let left = seconds_left(&sweep, &state);
+    if arguments.json {
+        let failed: serde_json::Map<String, serde_json::Value> = state
+            .failed
+            .iter()
+            .map(|(number, why)| (number.to_string(), json!(why)))
+            .collect();
+        let workers = state.workers.iter().map(|worker| {
+            json!({ "shard": worker.author.shard, "host": worker.author.host, "threads": worker.author.threads,
+                    "alive": worker.alive, "runs": worker.begun })
+        });
+        let workers = workers.collect::<Vec<_>>();
+        return print_json(&json!({
+            "runs": runs,
+            "done": done,
+            "diverged": state.diverged,
+            "running": running,
+            "failed": failed,
+            "missing": runs - done,
+            "seconds_left": left,
+            "seconds_left_on_threads": threads,
+            "workers": workers,
+            "levels": state.levels,
+            "files": state.files,
+            "damaged": state.damaged.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = format!(
+        "{} of {} done, {} running, {} failed\n",
+        thousands(done),
+        count_of(runs),
+        thousands(running as u64),
+        thousands(state.failed.len() as u64)
+    );
+    if state.diverged > 0 {
+        text += &format!("{} diverged: that is a result\n", thousands(state.diverged));
+    }
+    if done < runs {
+        text += &match threads {
+            0 => format!("nobody is at work; {} left on one thread\n", duration(left)),
+            threads => format!(
+                "{} left on {} at work\n",
+                duration(left / threads as f64),
+                count(threads, "thread")
+            ),
+        };
+    }
+    if state.levels.len() > 1 {
+        let shown: Vec<String> = state
+            .levels
+            .iter()
+            .map(|(level, runs)| format!("{runs} at {level}"))
+            .collect();
+        text += &format!("computed at different levels: {}\n", shown.join(", "));
+    }
+    let silent = state
+        .workers
+        .iter()
+        .filter(|worker| worker.alive == Some(false))
+        .count();
+    if silent > 0 {
+        text += &format!(
+            "{} ended without notice; what they finished is kept, and `sweep work` or `sweep resubmit` does the rest\n",
+            count(silent, "process").replace("processs", "processes")
+        );
+    }
+    for path in &state.damaged {
+        text += &format!(
+            "{} is damaged; `sweep work` does its runs again\n",
+            path.display()
+        );
+    }
+    for path in &state.foreign {
+        text += &format!(
+            "{} belongs to another sweep, and is left out\n",
+            path.display()
+        );
+    }
+    for (number, why) in state.failed.iter().take(SHOWN) {
+        let run = sweep.plan.run(*number);
+        let mut what = sweep.plan.overrides(&run);
+        what.push(format!("seed {}", run.seed));
+        text += &format!("failed: {}: {why}\n", what.join(", "));
+    }
+    if state.failed.len() > SHOWN {
+        text += &format!(
+            "… and {} more (--json has all)\n",
+            state.failed.len() - SHOWN
+        );
+    }
+    print(&text)
+}
+
+fn count_of(runs: u64) -> String {
+    match runs {
+        1 => "1 run".into(),
+        runs => format!("{} runs", thousands(runs)),
+    }
+}
+
+/// Seconds that the missing runs take on one thread: as planned, corrected by how long finished ones took.
+pub fn seconds_left(sweep: &Sweep, state: &State) -> f64 {
+    let plan = &sweep.plan;
+    let missing = (0..plan.runs()).filter(|&number| !state.done[number as usize]);
+    let planned: f64 = missing
+        .map(|number| plan.cost.of(plan, &plan.run(number)))
+        .sum();
+    match state.expected > 0.0 && state.seconds > 0.0 {
+        true => planned * state.seconds / state.expected,
+        false => planned,
+    }
+}

@@ -1,0 +1,661 @@
+//! The folder of a sweep.
+//!
+//! ```text
+//! sweep.json            the plan
+//! parts/….parquet       rows of a thousand runs or more; the name has a digest of the bytes
+//! parts/….journal       rows of a process at work
+//! results.parquet       one row per run, made by `gather`
+//! runs/0f3a…            runs kept whole, named by their identity
+//! slurm/                script, jobs and logs
+//! ```
+//!
+//! Any number of processes may work in it at once. What each of them writes has a name of its own and appears whole, so
+//! none can harm another: the worst that happens is that a run is done twice, with the same result.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use induct::digest;
+use induct_store::{Disk, Mark, OutputFolder, StoreError};
+
+use crate::error::SweepError;
+use crate::journal::{self, Author};
+use crate::plan::{Differs, MADE_BY, Plan};
+use crate::row::{self, Became, ENDED, ERROR, LEVEL, NUMBER, RUN, Row, SECONDS};
+use crate::table::{Column, Table};
+
+/// Marks a folder as a sweep's.
+const MARK: Mark = Mark {
+    file: "sweep.json",
+    made_by: MADE_BY,
+    holds: "sweep",
+};
+
+/// A folder's name below the sweep's.
+const PARTS: &str = "parts";
+
+/// Parts with fewer rows are joined.
+pub(crate) const SMALL_PART: usize = 1_000;
+
+/// A run whose process died this often is given up: it may have been the reason.
+pub const DEATHS: u32 = 3;
+
+/// A process that has not written for so long is taken for dead, where the file system has no locks.
+const SILENT: Duration = Duration::from_secs(300);
+
+/// A sweep in its folder.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    path: PathBuf,
+    /// Its plan.
+    pub plan: Plan,
+}
+
+/// What may become of a sweep that is in a folder already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It may grow by a plan with other runs.
+    Grow,
+    /// It must be the same.
+    Same,
+}
+
+/// Everything in a sweep's folder, at some moment.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Rows of parts and journals, in the columns asked for.
+    pub tables: Vec<Table>,
+    /// Processes at work.
+    pub workers: Vec<WorkerSeen>,
+    /// Parts that are not as they were written.
+    pub damaged: Vec<PathBuf>,
+    /// Parts that belong to another sweep.
+    pub foreign: Vec<PathBuf>,
+    /// Number of files.
+    pub files: usize,
+}
+
+/// A process at work, as its journal shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerSeen {
+    /// Who it is.
+    pub author: Author,
+    /// Whether it is alive; `None` if it is not known.
+    pub alive: Option<bool>,
+    /// Runs it is at.
+    pub begun: Vec<u64>,
+}
+
+/// How far a sweep is.
+#[derive(Debug, Default)]
+pub struct State {
+    /// By number: whether the run has a result.
+    pub done: Vec<bool>,
+    /// Runs that failed, and why.
+    pub failed: BTreeMap<u64, String>,
+    /// Runs whose process died, and how often.
+    pub lost: HashMap<u64, u32>,
+    /// Results by level.
+    pub levels: BTreeMap<String, u64>,
+    /// Seconds that the finished runs took on one thread, …
+    pub seconds: f64,
+    /// … and that they were expected to take.
+    pub expected: f64,
+    /// Runs that ended because of divergence.
+    pub diverged: u64,
+    /// Processes at work.
+    pub workers: Vec<WorkerSeen>,
+    /// Parts that are not as they were written.
+    pub damaged: Vec<PathBuf>,
+    /// Parts that belong to another sweep.
+    pub foreign: Vec<PathBuf>,
+    /// Number of files of results.
+    pub files: usize,
+}
+
+impl State {
+    /// The number of runs with a result.
+    pub fn finished(&self) -> u64 {
+        self.done.iter().filter(|&&done| done).count() as u64
+    }
+
+    /// Whether a run is not tried again.
+    pub fn given_up(&self, number: u64) -> bool {
+        self.lost
+            .get(&number)
+            .is_some_and(|&deaths| deaths >= DEATHS)
+    }
+
+    /// Runs that living processes are at.
+    pub fn running(&self) -> HashSet<u64> {
+        let living = self
+            .workers
+            .iter()
+            .filter(|worker| worker.alive != Some(false));
+        living
+            .flat_map(|worker| worker.begun.iter().copied())
+            .collect()
+    }
+}
+
+impl Sweep {
+    /// Opens a sweep.
+    pub fn open(path: &Path) -> Result<Self, SweepError> {
+        match read_plan(path)? {
+            Some(plan) => Ok(Self {
+                path: path.to_owned(),
+                plan,
+            }),
+            None => Err(SweepError::NoSweep {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    /// Whether a folder holds a sweep.
+    pub fn is_in(path: &Path) -> bool {
+        matches!(read_plan(path), Ok(Some(_)))
+    }
+
+    /// Puts a plan into a folder: a new one, or one whose sweep is the same or may grow by it. `measure` fills in the
+    /// cost of a plan that is new. Returns whether anything changed.
+    pub fn put(
+        path: &Path,
+        plan: Plan,
+        growth: Growth,
+        measure: impl FnOnce(&mut Plan) -> Result<(), SweepError>,
+    ) -> Result<(Self, bool), SweepError> {
+        // A refused attempt must write nothing, so check first.
+        MARK.check(path)?;
+        check_growth(path, read_plan(path)?.as_ref(), &plan, growth)?;
+        let folder = OutputFolder::claim(path, MARK)?;
+        // Another process may have come between the check and the lock.
+        let there = read_plan(path)?;
+        check_growth(path, there.as_ref(), &plan, growth)?;
+        let mut plan = plan;
+        let plan = match there {
+            None => {
+                measure(&mut plan)?;
+                plan
+            }
+            Some(there) => match there.grown(&plan) {
+                Ok(None) | Err(_) => {
+                    return Ok((
+                        Self {
+                            path: path.to_owned(),
+                            plan: there,
+                        },
+                        false,
+                    ));
+                }
+                Ok(Some(_)) => {
+                    measure(&mut plan)?;
+                    let grown = there.grown(&plan).ok().flatten();
+                    grown.unwrap_or(there)
+                }
+            },
+        };
+        folder.write(MARK.file, plan.to_json().as_bytes())?;
+        Ok((
+            Self {
+                path: path.to_owned(),
+                plan,
+            },
+            true,
+        ))
+    }
+
+    /// Changes which runs are kept whole from now on.
+    pub fn keep(&mut self, runs: crate::study::Keep) -> Result<(), SweepError> {
+        if self.plan.kept.runs != runs {
+            let folder = self.claim()?;
+            self.plan.keep(runs);
+            folder.write(MARK.file, self.plan.to_json().as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Locks the folder against others that change more than their own files.
+    pub fn claim(&self) -> Result<OutputFolder, SweepError> {
+        // Whoever has it will be done in a moment.
+        let patience = Instant::now() + Duration::from_secs(20);
+        loop {
+            match OutputFolder::claim(&self.path, MARK) {
+                Err(StoreError::InUse { .. }) if Instant::now() < patience => {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                claimed => return Ok(claimed?),
+            }
+        }
+    }
+
+    /// The folder of a run that is kept whole.
+    pub fn run_folder(&self, name: &str) -> PathBuf {
+        self.path.join("runs").join(name)
+    }
+
+    /// The folder of parts and journals.
+    pub(crate) fn parts(&self) -> PathBuf {
+        self.path.join(PARTS)
+    }
+
+    /// Writes rows as a part.
+    pub(crate) fn write_part(&self, table: &Table) -> Result<(), SweepError> {
+        if table.is_empty() {
+            return Ok(());
+        }
+        let bytes = table.to_parquet();
+        let name = format!(
+            "{}-{}.parquet",
+            self.plan.id(),
+            &digest::hex(&[&bytes])[..16]
+        );
+        Disk::default().write(&self.parts().join(name), &bytes)?;
+        Ok(())
+    }
+
+    /// Everything that is there, in the columns that `wants` names.
+    pub fn contents(&self, wants: impl Fn(&str) -> bool) -> Result<Contents, SweepError> {
+        // A journal that becomes a part goes away after the part has come: whoever misses it looks again.
+        for _ in 0..20 {
+            if let Some(contents) = self.contents_now(&wants)? {
+                return Ok(contents);
+            }
+        }
+        Err(SweepError::Failed(format!(
+            "{} changes faster than it can be read; try again",
+            self.parts().display()
+        )))
+    }
+
+    fn contents_now(&self, wants: &impl Fn(&str) -> bool) -> Result<Option<Contents>, SweepError> {
+        let mut contents = Contents::default();
+        let folder = self.parts();
+        let names = induct_store::names(&folder)?.unwrap_or_default();
+        // Journals first: their rows may be in a part by the time that parts are read, but not the other way round.
+        for name in names.iter().filter(|name| name.ends_with(journal::ENDING)) {
+            contents.files += 1;
+            let path = folder.join(name);
+            let alive = alive(&path);
+            let Some(mut told) = journal::read(&path)? else {
+                return Ok(None);
+            };
+            if alive == Some(false) {
+                let lost = told.begun.iter().map(|&number| lost(number));
+                told.rows.extend(lost);
+            }
+            let mut table = row::table(&told.rows, &self.plan.kept);
+            table.columns.retain(|(name, _)| wants(name));
+            contents.tables.push(table);
+            if let Some(author) = told.author {
+                contents.workers.push(WorkerSeen {
+                    author,
+                    alive,
+                    begun: told.begun,
+                });
+            }
+        }
+        for name in names.iter().filter(|name| is_part(name)) {
+            contents.files += 1;
+            let path = folder.join(name);
+            match self.read_part(&path, name, wants)? {
+                PartRead::Table(table) => contents.tables.push(table),
+                PartRead::Gone => return Ok(None),
+                PartRead::Damaged => contents.damaged.push(path),
+                PartRead::Foreign => contents.foreign.push(path),
+            }
+        }
+        Ok(Some(contents))
+    }
+
+    fn read_part(
+        &self,
+        path: &Path,
+        name: &str,
+        wants: &impl Fn(&str) -> bool,
+    ) -> Result<PartRead, SweepError> {
+        let stem = name.trim_end_matches(".parquet");
+        let Some((id, sum)) = stem.split_once('-') else {
+            return Ok(PartRead::Foreign);
+        };
+        if id != self.plan.id() {
+            return Ok(PartRead::Foreign);
+        }
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PartRead::Gone),
+            bytes => bytes.map_err(SweepError::io("read", path))?,
+        };
+        if digest::hex(&[&bytes])[..16] != *sum {
+            return Ok(PartRead::Damaged);
+        }
+        match Table::from_parquet(bytes, wants) {
+            Ok(table) => Ok(PartRead::Table(table)),
+            Err(error) => Err(SweepError::Failed(format!("{}: {error}", path.display()))),
+        }
+    }
+
+    /// How far it is.
+    pub fn state(&self) -> Result<State, SweepError> {
+        let contents =
+            self.contents(|name| [NUMBER, RUN, ENDED, LEVEL, SECONDS, ERROR].contains(&name))?;
+        let runs = self.plan.runs();
+        let mut state = State {
+            done: vec![false; runs as usize],
+            workers: contents.workers,
+            damaged: contents.damaged,
+            foreign: contents.foreign,
+            files: contents.files,
+            ..State::default()
+        };
+        for table in &contents.tables {
+            let (
+                Some(Column::Whole(numbers)),
+                Some(Column::Text(ended)),
+                Some(Column::Text(levels)),
+                Some(Column::Real(seconds)),
+                Some(Column::Text(errors)),
+            ) = (
+                table.column(NUMBER),
+                table.column(ENDED),
+                table.column(LEVEL),
+                table.column(SECONDS),
+                table.column(ERROR),
+            )
+            else {
+                continue;
+            };
+            for row in 0..table.len() {
+                let number = numbers[row].and_then(|number| u64::try_from(number).ok());
+                let Some(number) = number.filter(|&number| number < runs) else {
+                    continue;
+                };
+                let ended = ended[row].as_deref().unwrap_or_default();
+                if Became::is_result(ended) {
+                    if !std::mem::replace(&mut state.done[number as usize], true) {
+                        *state
+                            .levels
+                            .entry(levels[row].clone().unwrap_or_default())
+                            .or_default() += 1;
+                        state.seconds += seconds[row].unwrap_or(0.0);
+                        state.expected += self.plan.cost.of(&self.plan, &self.plan.run(number));
+                        state.diverged += u64::from(ended == Became::Diverged.name());
+                    }
+                } else if ended == Became::Lost.name() {
+                    *state.lost.entry(number).or_default() += 1;
+                } else {
+                    state
+                        .failed
+                        .insert(number, errors[row].clone().unwrap_or_default());
+                }
+            }
+        }
+        for (&number, &deaths) in &state.lost {
+            if deaths >= DEATHS {
+                let why = format!(
+                    "the process that trained it died {deaths} times: it may need more memory than it is given"
+                );
+                state.failed.entry(number).or_insert(why);
+            }
+        }
+        let State { failed, done, .. } = &mut state;
+        failed.retain(|number, _| !done[*number as usize]);
+        Ok(state)
+    }
+
+    /// Joins small parts and the journals of dead processes, and puts damaged parts aside. Does nothing if another process
+    /// is at it. `remark` is told of damaged parts.
+    pub fn tidy(&self, remark: &dyn Fn(&str)) -> Result<(), SweepError> {
+        let folder = self.parts();
+        if !folder.is_dir() {
+            return Ok(());
+        }
+        let Some(_lock) = lock(&folder)? else {
+            return Ok(());
+        };
+        let mut inputs: Vec<(PathBuf, Table)> = Vec::new();
+        let mut held: Vec<File> = Vec::new();
+        let mut orphans = 0;
+        for name in induct_store::names(&folder)?.unwrap_or_default() {
+            let path = folder.join(&name);
+            if name.ends_with(journal::ENDING) {
+                let Some(file) = journal::take_over(&path) else {
+                    continue;
+                };
+                if let Some(mut told) = journal::read(&path)? {
+                    told.rows
+                        .extend(told.begun.iter().map(|&number| lost(number)));
+                    inputs.push((path, row::table(&told.rows, &self.plan.kept)));
+                    held.push(file);
+                    orphans += 1;
+                }
+            } else if is_part(&name) {
+                match self.read_part(&path, &name, &|_: &str| true)? {
+                    PartRead::Table(table) if table.len() < SMALL_PART => {
+                        inputs.push((path, table))
+                    }
+                    PartRead::Damaged => {
+                        let aside = path.with_extension("parquet.damaged");
+                        fs::rename(&path, &aside).map_err(SweepError::io("rename", &path))?;
+                        remark(&format!(
+                            "{} is damaged, and its runs will be done again; it is kept as {}",
+                            path.display(),
+                            aside.display()
+                        ));
+                    }
+                    PartRead::Table(_) | PartRead::Gone | PartRead::Foreign => {}
+                }
+            } else if name.starts_with('.') && name.ends_with(".part") {
+                // Left by a write that was interrupted; one that goes on has a fresher file.
+                let age = fs::metadata(&path).and_then(|about| about.modified()).ok();
+                let age = age.and_then(|time| self.now()?.duration_since(time).ok());
+                if age.is_some_and(|age| age > SILENT) {
+                    let _ = fs::remove_file(&path);
+                }
+            }
+        }
+        if inputs.len() < 2 && orphans == 0 {
+            return Ok(());
+        }
+        let (paths, tables): (Vec<PathBuf>, Vec<Table>) = inputs.into_iter().unzip();
+        self.write_part(&Table::joined(&tables, &distinct(&tables)))?;
+        for path in paths {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(SweepError::io("remove", &path)(error));
+                }
+                _ => {}
+            }
+        }
+        drop(held);
+        Ok(())
+    }
+
+    /// The time of the file system, which need not be that of this machine.
+    fn now(&self) -> Option<std::time::SystemTime> {
+        let probe = self.parts().join(format!(".{}.part", std::process::id()));
+        fs::write(&probe, b"").ok()?;
+        let time = fs::metadata(&probe).and_then(|about| about.modified()).ok();
+        let _ = fs::remove_file(&probe);
+        time
+    }
+}
+
+enum PartRead {
+    Table(Table),
+    Gone,
+    Damaged,
+    Foreign,
+}
+
+fn is_part(name: &str) -> bool {
+    name.ends_with(".parquet") && !name.starts_with('.')
+}
+
+fn lost(number: u64) -> Row {
+    Row::without(
+        number,
+        Became::Lost,
+        "the process that trained it died".into(),
+    )
+}
+
+/// Whether a journal's process is alive. Without locks, one that has been silent for long is taken for dead; times
+/// are compared with one another, and not with this machine's clock.
+fn alive(path: &Path) -> Option<bool> {
+    journal::is_alive(path)
+}
+
+/// Each run's result once, and everything that is no result.
+fn distinct(tables: &[Table]) -> Vec<(usize, usize)> {
+    let mut seen = HashSet::new();
+    let mut picks = Vec::new();
+    for (index, table) in tables.iter().enumerate() {
+        let (numbers, ended) = (table.column(NUMBER), table.column(ENDED));
+        for row in 0..table.len() {
+            let number = numbers.and_then(|column| column.number(row));
+            let is_result = ended.is_some_and(|column| Became::is_result(&column.shown(row)));
+            let run = table.column(RUN).map(|column| column.shown(row));
+            if !is_result || seen.insert((number.map(f64::to_bits), run)) {
+                picks.push((index, row));
+            }
+        }
+    }
+    picks
+}
+
+/// Locks a folder's parts against others that join them; `None` if another process does.
+fn lock(folder: &Path) -> Result<Option<File>, SweepError> {
+    let path = folder.join(".lock");
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path)
+        .map_err(SweepError::io("write", &path))?;
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(fs::TryLockError::WouldBlock) if Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // Without locks nobody may join parts while others work.
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
+/// The plan in a folder; `None` if there is none.
+fn read_plan(path: &Path) -> Result<Option<Plan>, SweepError> {
+    let file = path.join(MARK.file);
+    let Some(bytes) = induct_store::read(&file)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    // Only the mark: a first attempt was interrupted, or an earlier version of the program left it.
+    let about: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    if about.is_object() && about.get("grids").is_none() {
+        return Ok(None);
+    }
+    match Plan::from_json(&text) {
+        Ok(plan) => Ok(Some(plan)),
+        Err(why) => Err(StoreError::Damaged {
+            path: file,
+            what: why,
+        }
+        .into()),
+    }
+}
+
+/// Refuses a plan that the sweep in a folder cannot take.
+fn check_growth(
+    path: &Path,
+    there: Option<&Plan>,
+    plan: &Plan,
+    growth: Growth,
+) -> Result<(), SweepError> {
+    let Some(there) = there else { return Ok(()) };
+    match (there.grown(plan), growth) {
+        (Err(Differs(differs)), _) => Err(SweepError::mistake(format!(
+            "{} holds a sweep of another recipe, which cannot grow by this one:\n  {}\nchoose another --out",
+            path.display(),
+            differs.join("\n  ")
+        ))),
+        (Ok(Some(grown)), Growth::Same) => Err(SweepError::mistake(format!(
+            "{} holds a sweep of {} runs, and this plan has {} that it has not:\n  {}\n\
+             add --extend to let it grow by them (nothing is done again), or choose another --out for a new sweep",
+            path.display(),
+            there.runs(),
+            grown.runs() - there.runs(),
+            grid_differences(there, plan).join("\n  ")
+        ))),
+        (Ok(_), _) => Ok(()),
+    }
+}
+
+/// What varies otherwise in a plan than in the last grid of another.
+fn grid_differences(there: &Plan, plan: &Plan) -> Vec<String> {
+    let (old, new) = (there.grids.last(), plan.grids.last());
+    let (Some(old), Some(new)) = (old, new) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for axis in &new.vary {
+        match old.vary.iter().find(|other| other.key == axis.key) {
+            None => all.push(format!(
+                "{}: not varied there, {} values now",
+                axis.key,
+                axis.values.len()
+            )),
+            Some(other) if other.values != axis.values => {
+                let added = axis
+                    .values
+                    .iter()
+                    .filter(|value| !other.values.contains(value));
+                let gone = other
+                    .values
+                    .iter()
+                    .filter(|value| !axis.values.contains(value));
+                let some = |values: Vec<&String>| {
+                    let shown: Vec<&str> =
+                        values.iter().take(5).map(|value| value.as_str()).collect();
+                    let more = if values.len() > 5 { ", …" } else { "" };
+                    match shown.is_empty() {
+                        true => "none".to_owned(),
+                        false => format!("{}{more}", shown.join(", ")),
+                    }
+                };
+                all.push(format!(
+                    "{}: new values {}; values only there: {}",
+                    axis.key,
+                    some(added.collect()),
+                    some(gone.collect())
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    for axis in &old.vary {
+        if new.vary.iter().all(|other| other.key != axis.key) {
+            all.push(format!("{}: varied there, not now", axis.key));
+        }
+    }
+    let seeds = |seeds: crate::study::Seeds| format!("{} from {} on", seeds.count, seeds.first);
+    if old.seeds != new.seeds {
+        all.push(format!(
+            "seeds: {} there, {} now",
+            seeds(old.seeds),
+            seeds(new.seeds)
+        ));
+    }
+    all
+}

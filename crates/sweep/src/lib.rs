@@ -1,0 +1,31 @@
+//! Sweeps: a plan, work that can be done anywhere and twice, compact results.
+//!
+//! A [`Study`] says what is to be done. A [`Plan`] numbers its runs and knows what they cost. [`Work`] does a share of
+//! them, in any number of processes on any number of machines that see the same folder, a [`Sweep`]. Results are rows of
+//! tables: a journal while a process works, then Parquet files of a thousand rows or more. [`Sweep::gather`] makes one
+//! table of them.
+
+mod cost;
+mod error;
+mod folder;
+mod gather;
+mod journal;
+mod plan;
+mod row;
+mod shard;
+pub mod slurm;
+mod study;
+mod table;
+mod work;
+
+pub use cost::{Cost, Factor, disk};
+pub use error::SweepError;
+pub use folder::{Contents, DEATHS, Growth, State, Sweep, WorkerSeen};
+pub use gather::{Gathered, RESULTS};
+pub use journal::Author;
+pub use plan::{Differs, Grid, Kept, MAX_RUNS, Plan, Planned};
+pub use row::Became;
+pub use shard::Shard;
+pub use study::{Axis, Keep, Results, Seeds, Study};
+pub use table::{Column, Table, TableError};
+pub use work::{Report, Work, Worked};

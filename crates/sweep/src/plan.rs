@@ -1,0 +1,764 @@
+//! The plan of a sweep: which runs there are, and what is kept of them.
+//!
+//! Runs are numbered: grid by grid, point by point, seed by seed. A sweep grows by further grids, so a run keeps its
+//! number; runs that an earlier grid has are left out of a later one.
+
+use std::collections::HashMap;
+
+use induct::digest;
+use induct::measure::{KL_TRUTH, Measure};
+use induct::probe::columns;
+use induct::run::NUMERICS;
+use induct::train::Recipe;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::cost::Cost;
+use crate::error::SweepError;
+use crate::study::{Axis, Keep, Seeds, Study};
+
+/// The plan of a sweep, as `sweep.json` has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Which command made it: marks the folder as a sweep's.
+    pub made_by: String,
+    /// The program's version.
+    pub version: String,
+    /// The numerics version: programs with another one compute other bytes.
+    pub numerics: u32,
+    /// The instructions to compute with; the best of each machine if unset.
+    pub level: Option<String>,
+    /// The recipe without what varies.
+    pub base: String,
+    /// What varies; a sweep grows by further grids.
+    pub grids: Vec<Grid>,
+    /// What is kept of every run.
+    pub kept: Kept,
+    /// The measured cost of a run, by which times are foretold.
+    pub cost: Cost,
+    /// Digest of all the above, so that a change by hand is noticed.
+    pub digest: String,
+    #[serde(skip)]
+    layout: Layout,
+}
+
+/// Values of keys in all combinations, each with all seeds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    /// The keys that vary, slowest first.
+    pub vary: Vec<Axis>,
+    /// The seeds.
+    pub seeds: Seeds,
+}
+
+/// What is kept of every run, by name of column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// Columns kept at the end.
+    #[serde(rename = "final")]
+    pub last: Vec<String>,
+    /// Columns kept at every record.
+    pub curves: Vec<String>,
+    /// Strategies whose phases may begin.
+    pub strategies: Vec<String>,
+    /// Which runs are kept whole.
+    pub runs: Keep,
+}
+
+/// Where in the grids a number is.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Layout {
+    /// All keys that vary, in the order in which they were first varied.
+    keys: Vec<String>,
+    /// For each grid the number of its first run, and its places, unless all of them are runs.
+    grids: Vec<(u64, Option<Vec<u64>>)>,
+    runs: u64,
+    /// The base recipe.
+    base: Table,
+}
+
+/// A run of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Its number.
+    pub number: u64,
+    /// Its grid.
+    pub grid: usize,
+    /// The index of its value on each axis of the grid.
+    pub at: Vec<usize>,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// The most runs of a sweep.
+pub const MAX_RUNS: u64 = 1_000_000;
+
+/// Sweeps of up to this many runs keep all of them whole, unless told otherwise.
+const SMALL: u64 = 1_000;
+
+/// The value of the plan's `made_by` entry.
+pub const MADE_BY: &str = "induct sweep";
+
+impl Grid {
+    /// The number of points.
+    pub fn points(&self) -> u64 {
+        let counts = self.vary.iter().map(|axis| axis.values.len() as u64);
+        counts.product()
+    }
+
+    fn places(&self) -> u64 {
+        self.points() * self.seeds.count
+    }
+
+    /// The index on each axis of a point.
+    fn at(&self, mut point: u64) -> Vec<usize> {
+        let mut at = vec![0; self.vary.len()];
+        for (axis, index) in self.vary.iter().zip(&mut at).rev() {
+            let count = axis.values.len() as u64;
+            *index = (point % count) as usize;
+            point /= count;
+        }
+        at
+    }
+
+    /// What varies at a point, as `key.path=value`.
+    pub fn overrides(&self, at: &[usize]) -> Vec<String> {
+        let axes = self.vary.iter().zip(at);
+        axes.map(|(axis, &index)| format!("{}={}", axis.key, axis.values[index]))
+            .collect()
+    }
+}
+
+impl Plan {
+    /// The plan of a study whose base recipe is `base`. Every point is checked. The cost is not measured yet.
+    ///
+    /// # Errors
+    ///
+    /// If there are too many runs, a key or value that no recipe has, a point twice, or a column that no run records.
+    pub fn new(study: &Study, base: &Recipe) -> Result<Self, SweepError> {
+        check_axes(study)?;
+        let runs = check_count(study)?;
+        let grid = Grid {
+            vary: study.vary.clone(),
+            seeds: study.seeds,
+        };
+        let base = base.to_toml();
+        let kept = kept(study, &grid, &base, runs)?;
+        let mut plan = Self {
+            made_by: MADE_BY.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            numerics: NUMERICS,
+            level: study.level.clone(),
+            base,
+            grids: vec![grid],
+            kept,
+            cost: Cost::default(),
+            digest: String::new(),
+            layout: Layout::default(),
+        };
+        plan.settle();
+        Ok(plan)
+    }
+
+    /// Reads `sweep.json`.
+    ///
+    /// # Errors
+    ///
+    /// If it is damaged or was changed by hand.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let mut plan: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if plan.digest != plan.own_digest() {
+            return Err("it was changed by hand".into());
+        }
+        plan.settle();
+        Ok(plan)
+    }
+
+    /// The plan as `sweep.json`.
+    pub fn to_json(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("plain data");
+        text + "\n"
+    }
+
+    fn own_digest(&self) -> String {
+        let mut without = self.clone();
+        without.digest = String::new();
+        digest::hex(&[without.to_json().as_bytes()])
+    }
+
+    /// Identifies the sweep, also after it has grown.
+    pub fn id(&self) -> String {
+        let first = serde_json::to_string(&self.grids[0]).expect("plain data");
+        let numerics = self.numerics.to_string();
+        digest::hex(&[numerics.as_bytes(), self.base.as_bytes(), first.as_bytes()])[..8].to_owned()
+    }
+
+    /// Chooses which runs are kept whole from now on.
+    pub fn keep(&mut self, runs: Keep) {
+        self.kept.runs = runs;
+        self.settle();
+    }
+
+    /// Notes the measured cost.
+    pub fn set_cost(&mut self, cost: Cost) {
+        self.cost = cost;
+        self.settle();
+    }
+
+    /// Numbers the runs, and notes the digest.
+    fn settle(&mut self) {
+        self.digest = self.own_digest();
+        let mut layout = Layout::default();
+        for grid in &self.grids {
+            for axis in &grid.vary {
+                if !layout.keys.contains(&axis.key) {
+                    layout.keys.push(axis.key.clone());
+                }
+            }
+        }
+        layout.base = self.base.parse().unwrap_or_default();
+        let mut names = Names::default();
+        let mut seen: HashMap<Vec<u32>, Vec<Seeds>> = HashMap::new();
+        let several = self.grids.len() > 1;
+        for grid in &self.grids {
+            let mut left = None;
+            if several {
+                let mut places = Vec::new();
+                let points = grid.points();
+                let mut point_names = Vec::with_capacity(points as usize);
+                for point in 0..points {
+                    let name = names.of(&layout.keys, grid, &grid.at(point), &layout.base);
+                    let earlier = seen.get(&name);
+                    let is_new = |seed: &u64| {
+                        earlier.is_none_or(|all| all.iter().all(|seeds| !seeds.contains(*seed)))
+                    };
+                    let seeds = (0..grid.seeds.count).map(|index| grid.seeds.first + index);
+                    let new = seeds.filter(is_new);
+                    places
+                        .extend(new.map(|seed| point * grid.seeds.count + seed - grid.seeds.first));
+                    point_names.push(name);
+                }
+                for name in point_names {
+                    seen.entry(name).or_default().push(grid.seeds);
+                }
+                left = (places.len() as u64 != grid.places()).then_some(places);
+            }
+            let count = left
+                .as_ref()
+                .map_or(grid.places(), |places| places.len() as u64);
+            layout.grids.push((layout.runs, left));
+            layout.runs += count;
+        }
+        self.layout = layout;
+    }
+
+    /// The number of runs.
+    pub fn runs(&self) -> u64 {
+        self.layout.runs
+    }
+
+    /// All keys that vary, in the order in which they were first varied.
+    pub fn keys(&self) -> &[String] {
+        &self.layout.keys
+    }
+
+    /// The number of points: runs that differ in more than their seeds.
+    pub fn points(&self) -> u64 {
+        let grids = self.grids.iter().zip(&self.layout.grids);
+        let count = |(grid, (_, places)): (&Grid, &(u64, Option<Vec<u64>>))| match places {
+            None => grid.points(),
+            Some(places) => {
+                let mut points: Vec<u64> = places.iter().map(|p| p / grid.seeds.count).collect();
+                points.dedup();
+                points.len() as u64
+            }
+        };
+        grids.map(count).sum()
+    }
+
+    /// A run by its number, which is less than [`runs`](Self::runs).
+    pub fn run(&self, number: u64) -> Planned {
+        let after = self
+            .layout
+            .grids
+            .partition_point(|(first, _)| *first <= number);
+        // Grids without runs of their own share a first number with the next: the last of them has the run.
+        let grid = after.saturating_sub(1);
+        let (first, places) = &self.layout.grids[grid];
+        let index = number - first;
+        let place = places
+            .as_ref()
+            .map_or(index, |places| places[index as usize]);
+        let own = &self.grids[grid];
+        Planned {
+            number,
+            grid,
+            at: own.at(place / own.seeds.count),
+            seed: own.seeds.first + place % own.seeds.count,
+        }
+    }
+
+    /// What varies in a run, as `key.path=value`.
+    pub fn overrides(&self, run: &Planned) -> Vec<String> {
+        self.grids[run.grid].overrides(&run.at)
+    }
+
+    /// The value of every key that varies in a run; that of the base recipe, if the run's grid does not vary it.
+    pub fn values(&self, run: &Planned) -> Vec<String> {
+        let grid = &self.grids[run.grid];
+        let value = |key: &String| value_of(grid, &run.at, key, &self.layout.base);
+        self.keys().iter().map(value).collect()
+    }
+
+    /// The recipe of a run.
+    ///
+    /// # Errors
+    ///
+    /// If the program that planned the sweep knew keys that this one does not.
+    pub fn recipe(&self, run: &Planned) -> Result<Recipe, SweepError> {
+        let mut recipe = point_recipe(&self.base, &self.overrides(run))?;
+        (recipe.seeds.init, recipe.seeds.data) = (run.seed, run.seed);
+        Ok(recipe)
+    }
+
+    /// Whether a run is kept whole.
+    pub fn keeps(&self, run: &Planned) -> bool {
+        match self.kept.runs {
+            Keep::All => true,
+            Keep::First => run.seed == self.grids[run.grid].seeds.first,
+            Keep::None => false,
+        }
+    }
+
+    /// The plan after it has grown by the grid of another one; `None` if it has all runs of it already.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a plan of the same base recipe, or keeps other results.
+    pub fn grown(&self, by: &Plan) -> Result<Option<Self>, Differs> {
+        let differs = self.differences(by);
+        if !differs.is_empty() {
+            return Err(Differs(differs));
+        }
+        let mut grown = self.clone();
+        for grid in &by.grids {
+            if !grown.grids.contains(grid) {
+                grown.grids.push(grid.clone());
+                grown.cost.join(&by.cost);
+            }
+        }
+        for (own, new) in [
+            (&mut grown.kept.last, &by.kept.last),
+            (&mut grown.kept.curves, &by.kept.curves),
+            (&mut grown.kept.strategies, &by.kept.strategies),
+        ] {
+            for name in new {
+                if !own.contains(name) {
+                    own.push(name.clone());
+                }
+            }
+        }
+        grown.settle();
+        Ok((grown.runs() > self.runs()).then_some(grown))
+    }
+
+    /// In what another plan differs apart from its grids, in words.
+    fn differences(&self, other: &Plan) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.numerics != other.numerics {
+            all.push(format!(
+                "numerics: {} here, {} in this program",
+                self.numerics, other.numerics
+            ));
+        }
+        let (own, new) = (entries(&self.base), entries(&other.base));
+        let find = |entries: &[(String, String)], key: &str| {
+            let found = entries.iter().find(|(own, _)| own == key);
+            found.map_or("unset".to_owned(), |(_, value)| value.clone())
+        };
+        let mut keys: Vec<&String> = own.iter().chain(&new).map(|(key, _)| key).collect();
+        keys.sort();
+        keys.dedup();
+        for key in keys {
+            let (here, there) = (find(&own, key), find(&new, key));
+            if here != there {
+                all.push(format!("{key}: {here} there, {there} now"));
+            }
+        }
+        let level = |plan: &Plan| {
+            plan.level
+                .clone()
+                .unwrap_or("the best of each machine".into())
+        };
+        if self.level != other.level {
+            all.push(format!(
+                "level: {} there, {} now",
+                level(self),
+                level(other)
+            ));
+        }
+        // A further key may bring further columns, but what was asked for must be the same.
+        let missing = |own: &[String], new: &[String]| own.iter().any(|name| !new.contains(name));
+        let same_keys = self.keys() == other.keys();
+        if same_keys
+            && (missing(&self.kept.last, &other.kept.last)
+                || missing(&other.kept.last, &self.kept.last))
+        {
+            all.push("results.final: other columns".into());
+        }
+        all
+    }
+}
+
+/// In what a plan differs from the one that a folder has, so that it cannot grow by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differs(pub Vec<String>);
+
+/// The keys and values of a recipe.
+fn entries(text: &str) -> Vec<(String, String)> {
+    Recipe::from_toml(text, &[]).map_or(Vec::new(), |recipe| recipe.entries())
+}
+
+fn point_recipe(base: &str, overrides: &[String]) -> Result<Recipe, SweepError> {
+    let varied = || overrides.join(", ");
+    Recipe::from_toml(base, overrides)
+        .map_err(|error| SweepError::mistake(format!("vary {}: {error}", varied())))
+}
+
+/// The value of a key at a point.
+fn value_of(grid: &Grid, at: &[usize], key: &str, base: &Table) -> String {
+    let axis = grid.vary.iter().position(|axis| axis.key == key);
+    if let Some(axis) = axis {
+        return grid.vary[axis].values[at[axis]].clone();
+    }
+    let mut place: Option<&Value> = None;
+    for part in key.split('.') {
+        let inner = match place {
+            None => base.get(part),
+            Some(value) => value.get(part),
+        };
+        match inner {
+            Some(inner) => place = Some(inner),
+            None => return String::new(),
+        }
+    }
+    match place {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(table @ Value::Table(inner)) if inner.len() == 1 => match inner.get("kind") {
+            Some(Value::String(kind)) => kind.clone(),
+            _ => table.to_string(),
+        },
+        Some(value) => value.to_string(),
+    }
+}
+
+/// Values as numbers, so that points of different grids can be compared.
+#[derive(Default)]
+struct Names(HashMap<String, u32>);
+
+impl Names {
+    fn of(&mut self, keys: &[String], grid: &Grid, at: &[usize], base: &Table) -> Vec<u32> {
+        let value = |key: &String| {
+            let value = value_of(grid, at, key, base);
+            // The same number may be written in several ways.
+            let value = match value.parse::<f64>() {
+                Ok(number) => format!("{number:?}"),
+                Err(_) => value,
+            };
+            let next = self.0.len() as u32;
+            *self.0.entry(value).or_insert(next)
+        };
+        keys.iter().map(value).collect()
+    }
+}
+
+fn check_axes(study: &Study) -> Result<(), SweepError> {
+    let is_seed = |key: &str| key == "seeds" || key.starts_with("seeds.");
+    for (index, axis) in study.vary.iter().enumerate() {
+        let refuse = |why: &str| Err(SweepError::mistake(format!("vary {}: {why}", axis.key)));
+        if ["seeds", "seeds.init", "seeds.data"].contains(&axis.key.as_str()) {
+            return refuse("seeds cannot be varied here; choose their number with seeds");
+        }
+        if axis.values.is_empty() {
+            return refuse("it has no values; give at least one");
+        }
+        if study.vary[..index]
+            .iter()
+            .any(|other| other.key == axis.key)
+        {
+            return refuse("this key is varied already; give all its values at once");
+        }
+        let mut sorted: Vec<&String> = axis.values.iter().collect();
+        sorted.sort();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(&format!(
+                "the value {} is repeated; give each value once",
+                twice[0]
+            ));
+        }
+    }
+    let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
+    match study
+        .set
+        .iter()
+        .find(|set| is_seed(&key(set)) && key(set) != "seeds.eval")
+    {
+        Some(set) => Err(SweepError::mistake(format!(
+            "set {set}: a sweep chooses its seeds itself; choose how many, and from which on, with seeds"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The number of runs.
+fn check_count(study: &Study) -> Result<u64, SweepError> {
+    let counts = study.vary.iter().map(|axis| axis.values.len() as u64);
+    let total = counts
+        .chain([study.seeds.count])
+        .try_fold(1_u64, u64::checked_mul);
+    match total {
+        Some(total) if total <= MAX_RUNS => Ok(total),
+        total => {
+            let shown = total.map_or("more than can be counted".into(), |total| total.to_string());
+            Err(SweepError::mistake(format!(
+                "the keys that vary and the seeds make {shown} runs, but at most {MAX_RUNS} are allowed; \
+                 vary fewer keys, or give fewer values or seeds"
+            )))
+        }
+    }
+}
+
+/// Checks every point, and finds the columns to keep.
+fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, SweepError> {
+    let points = grid.points();
+    let mut shapes: Vec<Recipe> = Vec::new();
+    let mut all = HashMap::with_capacity(points as usize);
+    let (mut known, mut strategies): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for point in 0..points {
+        let overrides = grid.overrides(&grid.at(point));
+        let recipe = point_recipe(base, &overrides)?;
+        if let Some(same) = all.insert(digest::hex(&[recipe.to_toml().as_bytes()]), point) {
+            return Err(SweepError::mistake(format!(
+                "vary {}: the same runs as {}; give each value once",
+                overrides.join(", "),
+                grid.overrides(&grid.at(same)).join(", ")
+            )));
+        }
+        let alike = |other: &Recipe| {
+            other.model == recipe.model
+                && other.task == recipe.task
+                && other.record == recipe.record
+        };
+        if shapes.iter().any(alike) {
+            continue;
+        }
+        let new = columns(&recipe).map_err(|error| {
+            SweepError::mistake(format!("vary {}: {error}", overrides.join(", ")))
+        })?;
+        for name in new.iter().map(ToString::to_string) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+        for name in recipe.record.strategy_names(recipe.task.ngram) {
+            if !strategies.contains(&name) {
+                strategies.push(name);
+            }
+        }
+        shapes.push(recipe);
+        // Only the last few can be alike in a grid whose other keys vary faster.
+        if shapes.len() > 64 {
+            shapes.remove(0);
+        }
+    }
+    let chosen = |field: &str, names: &[String]| -> Result<Vec<String>, SweepError> {
+        let mut chosen: Vec<String> = Vec::new();
+        for name in names {
+            let of = format!("{name}.");
+            let matching = known
+                .iter()
+                .filter(|known| *known == name || known.starts_with(&of));
+            let before = chosen.len();
+            for column in matching {
+                if !chosen.contains(column) {
+                    chosen.push(column.clone());
+                }
+            }
+            if chosen.len() == before && !known.contains(name) {
+                return Err(SweepError::mistake(format!(
+                    "results.{field}: {name} is not recorded; the columns are {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        Ok(chosen)
+    };
+    let last = match &study.results.last {
+        Some(names) => chosen("final", names)?,
+        None => known
+            .iter()
+            .filter(|name| *name != "step")
+            .cloned()
+            .collect(),
+    };
+    let small = runs <= SMALL;
+    let curves = match &study.results.curves {
+        Some(names) => chosen("curves", names)?,
+        None if small => vec![KL_TRUTH.name().to_owned()],
+        None => Vec::new(),
+    };
+    Ok(Kept {
+        last,
+        curves,
+        strategies,
+        runs: study.results.runs.unwrap_or(match small {
+            true => Keep::All,
+            false => Keep::None,
+        }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use induct::run::Identity;
+
+    use super::*;
+
+    type Vary<'a> = &'a [(&'a str, &'a [&'a str])];
+
+    fn plan(vary: Vary, seeds: u64) -> Result<Plan, SweepError> {
+        let mut study = Study::new(
+            "main",
+            Seeds {
+                first: 0,
+                count: seeds,
+            },
+        );
+        study.vary = vary
+            .iter()
+            .map(|(key, values)| Axis {
+                key: (*key).to_owned(),
+                values: values.iter().map(|&value| value.to_owned()).collect(),
+            })
+            .collect();
+        Plan::new(&study, &Recipe::default())
+    }
+
+    fn identities(plan: &Plan) -> Vec<String> {
+        let recipe = |number| plan.recipe(&plan.run(number)).unwrap();
+        (0..plan.runs())
+            .map(|number| Identity::of(&recipe(number)).run)
+            .collect()
+    }
+
+    #[test]
+    fn runs_are_numbered_in_the_order_of_the_grid() {
+        let plan = plan(
+            &[
+                ("train.batch", &["8", "16"]),
+                ("train.optimizer.lr", &["1e-3", "1e-2"]),
+            ],
+            3,
+        )
+        .unwrap();
+        assert_eq!((plan.runs(), plan.points()), (12, 4));
+        let run = plan.run(7);
+        assert_eq!(
+            plan.overrides(&run),
+            ["train.batch=16", "train.optimizer.lr=1e-3"]
+        );
+        assert_eq!(run.seed, 1);
+        let recipe = plan.recipe(&run).unwrap();
+        assert_eq!(
+            (recipe.train.batch, recipe.seeds.data, recipe.seeds.init),
+            (16, 1, 1)
+        );
+        let mut all = identities(&plan);
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 12);
+    }
+
+    #[test]
+    fn a_sweep_grows_and_no_run_changes_its_number() {
+        let first = plan(&[("train.batch", &["8", "16"])], 2).unwrap();
+        let before = identities(&first);
+        // More seeds, another value, another key with the base's value among its own.
+        let seeds = plan(&[("train.batch", &["8", "16"])], 3).unwrap();
+        let grown = first.grown(&seeds).unwrap().unwrap();
+        assert_eq!(grown.runs(), 6);
+        let value = plan(&[("train.batch", &["24", "16", "8"])], 3).unwrap();
+        let grown = grown.grown(&value).unwrap().unwrap();
+        assert_eq!(grown.runs(), 9);
+        let key = plan(
+            &[("train.batch", &["8", "16"]), ("model.heads", &["1", "2"])],
+            1,
+        )
+        .unwrap();
+        let grown = grown.grown(&key).unwrap().unwrap();
+        assert_eq!(grown.runs(), 11);
+        assert_eq!(grown.keys(), ["train.batch", "model.heads"]);
+        assert_eq!(grown.values(&grown.run(0)), ["8", "1"]);
+        assert_eq!(grown.values(&grown.run(10)), ["16", "2"]);
+        let all = identities(&grown);
+        assert_eq!(all[..before.len()], before);
+        let mut distinct = all.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), all.len());
+        // Nothing new, nothing grown.
+        assert_eq!(grown.grown(&seeds).unwrap(), None);
+        let again = Plan::from_json(&grown.to_json()).unwrap();
+        assert_eq!(identities(&again), all);
+    }
+
+    #[test]
+    fn another_recipe_is_refused_with_what_differs() {
+        let here = plan(&[("train.batch", &["8", "16"])], 2).unwrap();
+        let mut study = Study::new("main", Seeds { first: 0, count: 2 });
+        study.vary = here.grids[0].vary.clone();
+        let mut base = Recipe::default();
+        base.train.steps = 77;
+        let Differs(differs) = here.grown(&Plan::new(&study, &base).unwrap()).unwrap_err();
+        assert_eq!(differs.len(), 1);
+        assert!(
+            differs[0].contains("train.steps") && differs[0].contains("77"),
+            "{differs:?}"
+        );
+    }
+
+    #[test]
+    fn a_plan_changed_by_hand_is_noticed() {
+        let text = plan(&[("train.batch", &["8", "16"])], 2).unwrap().to_json();
+        assert!(Plan::from_json(&text.replace("\"16\"", "\"17\"")).is_err());
+        assert!(Plan::from_json(&text[..text.len() / 2]).is_err());
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_is_made() {
+        let ten: Vec<String> = (0..10).map(|value| value.to_string()).collect();
+        let ten: Vec<&str> = ten.iter().map(String::as_str).collect();
+        let names: Vec<String> = (0..9).map(|key| format!("k{key}")).collect();
+        let many: Vec<(&str, &[&str])> =
+            names.iter().map(|name| (name.as_str(), &ten[..])).collect();
+        let cases: [(Vary, &str); 6] = [
+            (&many, "1000000000 runs"),
+            (&[("train.rate", &["1"])], "train.rate"),
+            (&[("train.steps", &["1", "1"])], "repeated"),
+            (
+                &[("train.optimizer.lr", &["1e-3", "0.001"])],
+                "the same runs",
+            ),
+            (&[("seeds.data", &["1"])], "seeds"),
+            (&[("train.steps", &[])], "no values"),
+        ];
+        for (vary, word) in cases {
+            let refused = plan(vary, 1).unwrap_err().to_string();
+            assert!(refused.contains(word), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! A sweep as job arrays of Slurm.
+//!
+//! Everything goes through `sbatch`: Slurm schedules, restarts and counts. A task of an array is a share of the sweep.
+//! The script can be run by any other launcher too.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::SweepError;
+use crate::folder::{State, Sweep};
+use crate::shard::Shard;
+
+/// What a submission asks for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Number of tasks.
+    pub tasks: Option<u64>,
+    /// Partition.
+    pub partition: Option<String>,
+    /// Time limit of a task.
+    pub time: Option<String>,
+    /// Memory of a task.
+    pub memory: Option<String>,
+    /// Cores of a task.
+    pub cpus: Option<u64>,
+    /// The most tasks at work at a time.
+    pub at_once: Option<u64>,
+    /// Other options of `sbatch`.
+    pub others: Vec<String>,
+    /// Whether to submit although an earlier submission is still queued or at work.
+    pub again: bool,
+    /// Whether to try again runs that were given up.
+    pub retry: bool,
+    /// Whether to write the script only.
+    pub dry_run: bool,
+}
+
+/// What was submitted.
+#[derive(Clone, Debug, Default)]
+pub struct Submitted {
+    /// Numbers of jobs.
+    pub jobs: Vec<String>,
+    /// Number of tasks.
+    pub tasks: u64,
+    /// The script.
+    pub script: PathBuf,
+    /// The commands, as a shell takes them.
+    pub commands: Vec<String>,
+}
+
+/// What `slurm/jobs.json` has: the last submission, and all jobs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Jobs {
+    /// Number of shares.
+    shares: u64,
+    /// Options of `sbatch`.
+    options: Vec<String>,
+    /// The most tasks at work at a time.
+    at_once: Option<u64>,
+    /// Numbers of jobs, the first one first.
+    jobs: Vec<String>,
+}
+
+/// A file's path below the sweep's folder.
+const JOBS: &str = "slurm/jobs.json";
+const SCRIPT: &str = "slurm/task.sh";
+
+/// What a task should take, in seconds, if the number of tasks is not given.
+const TASK: f64 = 600.0;
+
+/// Submits all of a sweep. `seconds_left` says how long it takes on one thread.
+///
+/// # Errors
+///
+/// If there is no Slurm, it refuses, or an earlier submission is still at work.
+pub fn submit(
+    sweep: &Sweep,
+    request: &Request,
+    seconds_left: impl Fn(&Sweep, &State) -> f64,
+) -> Result<Submitted, SweepError> {
+    let state = sweep.state()?;
+    let missing = sweep.plan.runs() - state.finished();
+    if missing == 0 {
+        return Ok(Submitted::default());
+    }
+    let limit = array_limit(request.dry_run)?;
+    check_queue(sweep, request)?;
+    let cpus = request.cpus.unwrap_or(1) as f64;
+    let by_time = (seconds_left(sweep, &state) / cpus / TASK).ceil() as u64;
+    let shares = request
+        .tasks
+        .unwrap_or(by_time.min(limit))
+        .clamp(1, missing);
+    let jobs = Jobs {
+        shares,
+        options: options(request),
+        at_once: request.at_once,
+        jobs: read_jobs(sweep)?.jobs,
+    };
+    let all: Vec<u64> = (0..shares).collect();
+    send(sweep, jobs, &all, limit, request)
+}
+
+/// Submits the shares of the last submission that miss runs.
+///
+/// # Errors
+///
+/// Like [`submit`]; and if nothing was submitted before.
+pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepError> {
+    let mut jobs = read_jobs(sweep)?;
+    if jobs.shares == 0 {
+        let path = sweep.path().display();
+        return Err(SweepError::mistake(format!(
+            "{path} was not submitted yet; `induct sweep submit {path}` does so"
+        )));
+    }
+    let state = sweep.state()?;
+    let wanted =
+        |number: &u64| !state.done[*number as usize] && (request.retry || !state.given_up(*number));
+    let missing = (0..sweep.plan.runs()).filter(wanted);
+    let mut shares: Vec<u64> = missing
+        .map(|number| Shard::of(number, jobs.shares))
+        .collect();
+    shares.sort_unstable();
+    shares.dedup();
+    if shares.is_empty() {
+        return Ok(Submitted::default());
+    }
+    let limit = array_limit(request.dry_run)?;
+    check_queue(sweep, request)?;
+    if !options(request).is_empty() {
+        jobs.options = options(request);
+    }
+    jobs.at_once = request.at_once.or(jobs.at_once);
+    send(sweep, jobs, &shares, limit, request)
+}
+
+/// Cancels the jobs of a sweep that are queued or at work; returns them.
+///
+/// # Errors
+///
+/// If there is no Slurm, or it refuses.
+pub fn cancel(sweep: &Sweep) -> Result<Vec<String>, SweepError> {
+    let living = living(&read_jobs(sweep)?.jobs)?;
+    if !living.is_empty() {
+        call(Command::new("scancel").args(&living))?;
+    }
+    Ok(living)
+}
+
+/// Options of `sbatch` that a request names.
+fn options(request: &Request) -> Vec<String> {
+    let named = [
+        ("partition", request.partition.clone()),
+        ("time", request.time.clone()),
+        ("mem", request.memory.clone()),
+        ("cpus-per-task", request.cpus.map(|cpus| cpus.to_string())),
+    ];
+    let named = named
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
+    named.chain(request.others.iter().cloned()).collect()
+}
+
+fn send(
+    sweep: &Sweep,
+    mut jobs: Jobs,
+    shares: &[u64],
+    limit: u64,
+    request: &Request,
+) -> Result<Submitted, SweepError> {
+    let path = absolute(sweep.path())?;
+    let folder = sweep.claim()?;
+    folder.write(
+        SCRIPT,
+        script(&path, jobs.shares, &jobs.options)?.as_bytes(),
+    )?;
+    let script = path.join(SCRIPT);
+    executable(&script)?;
+    let mut submitted = Submitted {
+        tasks: shares.len() as u64,
+        script: script.clone(),
+        ..Submitted::default()
+    };
+    // Shares beyond the largest array go into further ones, which count from 0 again.
+    for group in shares.chunk_by(|a, b| a / limit == b / limit) {
+        let first = group[0] / limit * limit;
+        let inside: Vec<u64> = group.iter().map(|share| share - first).collect();
+        let throttle = jobs
+            .at_once
+            .map_or(String::new(), |most| format!("%{most}"));
+        let mut exported = format!("ALL,INDUCT_FIRST_SHARE={first}");
+        if request.retry {
+            exported += ",INDUCT_WORK_OPTIONS=--retry";
+        }
+        let mut command = Command::new("sbatch");
+        command.arg("--parsable");
+        command.arg(format!("--array={}{throttle}", ranges(&inside)));
+        command.arg(format!("--export={exported}"));
+        command.arg(&script);
+        submitted.commands.push(in_words(&command));
+        if request.dry_run {
+            continue;
+        }
+        let answer = call(&mut command).map_err(|error| match submitted.jobs.as_slice() {
+            [] => error,
+            before => SweepError::Failed(format!(
+                "{error}; jobs {} were submitted before that: once they are done, \
+                 `induct sweep resubmit` submits what is missing",
+                before.join(", ")
+            )),
+        })?;
+        let id = answer
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
+        jobs.jobs.push(id.clone());
+        submitted.jobs.push(id);
+        // At once, so that no job is forgotten.
+        let text = serde_json::to_string_pretty(&jobs).expect("plain data") + "\n";
+        folder.write(JOBS, text.as_bytes())?;
+    }
+    Ok(submitted)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, SweepError> {
+    std::fs::canonicalize(path).map_err(SweepError::io("use", path))
+}
+
+fn executable(path: &Path) -> Result<(), SweepError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(path, mode).map_err(SweepError::io("write", path))?;
+    }
+    Ok(())
+}
+
+/// A word as a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:%@+".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+fn in_words(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = words.map(|word| quoted(&word.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Numbers as ranges: `0-3,7`.
+fn ranges(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let shown = runs.map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
+
+/// The script of a task.
+fn script(sweep: &Path, shares: u64, options: &[String]) -> Result<String, SweepError> {
+    let text = |path: &Path| -> Result<String, SweepError> {
+        let text = path.to_str().filter(|text| !text.contains(['\n', '\r']));
+        text.map(str::to_owned).ok_or_else(|| {
+            SweepError::mistake(format!(
+                "{}: a script cannot have such a path; move it",
+                path.display()
+            ))
+        })
+    };
+    let program = std::env::current_exe()
+        .map_err(|error| SweepError::Failed(format!("cannot find this program: {error}")))?;
+    let (sweep, program) = (text(sweep)?, text(&program)?);
+    let log = format!("{}/slurm/%A.log", sweep.replace('%', "%%"));
+    let name = Path::new(&sweep)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let mut directives = vec![
+        format!("--job-name={}", quoted(&name)),
+        format!("--output=\"{}\"", log.replace('"', "\\\"")),
+        "--open-mode=append".to_owned(),
+        "--requeue".to_owned(),
+        "--signal=B:USR1@60".to_owned(),
+    ];
+    directives.extend(options.iter().cloned());
+    let directives: Vec<String> = directives
+        .iter()
+        .map(|option| format!("#SBATCH {option}"))
+        .collect();
+    let last = shares - 1;
+    let (sweep, program) = (quoted(&sweep), quoted(&program));
+    Ok(format!(
+        r#"#!/bin/bash
+# A share of the sweep in {sweep}; written by `induct sweep submit`.
+#
+# Under Slurm, each task of a job array does one share. Other launchers name the share:
+#     seq 0 {last} | parallel -j 8 {sweep}/{SCRIPT} {{}}
+#     hq submit --array 0-{last} {sweep}/{SCRIPT}
+# A share may be done twice, also at the same time: what is done is not done again.
+{directives}
+
+sweep={sweep}
+induct=${{INDUCT:-{program}}}
+shares={shares}
+
+share=${{1:-${{SLURM_ARRAY_TASK_ID:-$HQ_TASK_ID}}}}
+if [ -z "$share" ]; then
+    echo "usage: $0 SHARE    (0 to {last})" >&2
+    exit 2
+fi
+# Shares beyond the site's largest array are in further arrays, which count from 0 again.
+share=$((share + ${{INDUCT_FIRST_SHARE:-0}}))
+
+"$induct" sweep work "$sweep" --shard "$share/$shares" --threads "${{SLURM_CPUS_PER_TASK:-1}}" $INDUCT_WORK_OPTIONS &
+worker=$!
+# A minute before its time is up, Slurm sends USR1: the worker stops in good order.
+trap 'kill -USR1 $worker' USR1
+trap 'kill -TERM $worker' TERM INT
+while :; do
+    wait $worker
+    code=$?
+    # A signal ends the wait before the worker ends.
+    kill -0 $worker 2>/dev/null || break
+done
+# What the time did not suffice for is queued again.
+if [ $code -eq {TIME_IS_UP} ] && [ -n "$SLURM_JOB_ID" ]; then
+    scontrol requeue "$SLURM_JOB_ID"
+fi
+exit $code
+"#,
+        directives = directives.join("\n"),
+    ))
+}
+
+/// Exit code of `induct sweep work` if it stopped because its time was nearly up: that of a temporary failure.
+pub const TIME_IS_UP: u8 = 75;
+
+fn read_jobs(sweep: &Sweep) -> Result<Jobs, SweepError> {
+    let path = sweep.path().join(JOBS);
+    let Some(bytes) = induct_store::read(&path)? else {
+        return Ok(Jobs::default());
+    };
+    serde_json::from_slice(&bytes).map_err(|error| {
+        SweepError::mistake(format!(
+            "{} is damaged ({error}); remove it to submit the sweep anew",
+            path.display()
+        ))
+    })
+}
+
+/// Refuses a second submission while the first is at work.
+fn check_queue(sweep: &Sweep, request: &Request) -> Result<(), SweepError> {
+    if request.again || request.dry_run {
+        return Ok(());
+    }
+    let living = living(&read_jobs(sweep)?.jobs)?;
+    if living.is_empty() {
+        return Ok(());
+    }
+    let path = sweep.path().display();
+    Err(SweepError::mistake(format!(
+        "job {} is still queued or at work for {path}; `induct sweep status {path}` shows how far it is, \
+         `induct sweep cancel {path}` ends it, and --again submits a second time, which does no harm",
+        living.join(", ")
+    )))
+}
+
+/// Those of some jobs that are queued or at work.
+fn living(jobs: &[String]) -> Result<Vec<String>, SweepError> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Slurm forgets jobs, and names none if it has forgotten one: so all of this user's are asked for.
+    let queue = call(Command::new("squeue").args(["--noheader", "--me", "--format=%F"]))?;
+    let queued: Vec<&str> = queue.lines().map(str::trim).collect();
+    Ok(jobs
+        .iter()
+        .filter(|job| queued.contains(&job.as_str()))
+        .cloned()
+        .collect())
+}
+
+/// The most tasks in an array.
+fn array_limit(dry_run: bool) -> Result<u64, SweepError> {
+    let shown = match call(Command::new("scontrol").args(["show", "config"])) {
+        Ok(shown) => shown,
+        // Without Slurm there is no limit to heed.
+        Err(_) if dry_run => return Ok(u64::from(u32::MAX)),
+        Err(error) => return Err(error),
+    };
+    Ok(limit_in(&shown).unwrap_or(1_000))
+}
+
+fn limit_in(config: &str) -> Option<u64> {
+    let line = config
+        .lines()
+        .find(|line| line.trim_start().starts_with("MaxArraySize"))?;
+    let (_, value) = line.split_once('=')?;
+    value.trim().parse().ok().filter(|&limit| limit > 0)
+}
+
+/// Calls a command of Slurm's, and returns what it prints.
+fn call(command: &mut Command) -> Result<String, SweepError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output: Output = command.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => SweepError::mistake(format!(
+            "there is no Slurm here: {name} was not found. `induct sweep work SWEEP` does the runs on this machine; \
+             `induct sweep submit SWEEP --dry-run` writes a script for other launchers (see docs/sweeps.md)"
+        )),
+        _ => SweepError::Failed(format!("cannot start {name}: {error}")),
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(SweepError::Failed(format!(
+        "Slurm refuses: {}",
+        said.trim()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_limits() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+        let config = "MaxArraySize            = 1001\nMaxJobCount             = 10000\n";
+        assert_eq!(limit_in(config), Some(1001));
+        assert_eq!(limit_in("nothing"), None);
+    }
+
+    #[test]
+    fn a_script_survives_a_strange_path() {
+        let text = script(Path::new("/a b/it's 5%"), 4, &["--mem=1G".into()]).unwrap();
+        assert!(text.contains("sweep='/a b/it'\\''s 5%'"), "{text}");
+        assert!(
+            text.contains("#SBATCH --output=\"/a b/it's 5%%/slurm/%A.log\""),
+            "{text}"
+        );
+        assert!(text.contains("#SBATCH --mem=1G"));
+        assert!(script(Path::new("/a\nb"), 4, &[]).is_err());
+    }
+}

@@ -1,0 +1,358 @@
+//! What a sweep is to do, as its user writes it.
+//!
+//! ```toml
+//! base = "main"                  # a preset, or the file of a recipe
+//! set = ["train.steps=4000"]     # overrides in every run
+//! seeds = 20                     # 0 … 19; or { first = 100, count = 20 }
+//! level = "avx2+fma"             # the instructions to compute with, on every machine
+//!
+//! [vary]
+//! "train.batch" = [16, 64, 256]
+//! "train.optimizer.lr" = { from = 1e-4, to = 1e-1, count = 20, spacing = "logarithmic" }
+//!
+//! [results]
+//! final = ["kl_truth"]           # columns of metrics.csv to keep at the end; all if not given
+//! curves = ["kl_truth"]          # … and at every record; if not given, the loss, up to 1,000 runs
+//! runs = "first"                 # runs to keep whole: all, none, or the first seed of each point; if not given, all, up to 1,000 runs
+//! ```
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::error::SweepError;
+
+/// What a sweep is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// A preset, or the file of a recipe.
+    pub base: String,
+    /// Overrides in every run, as `key.path=value`.
+    pub set: Vec<String>,
+    /// What varies, in all combinations.
+    pub vary: Vec<Axis>,
+    /// The seeds at every point.
+    pub seeds: Seeds,
+    /// What is kept of the runs.
+    pub results: Results,
+    /// The instructions to compute with; the best of each machine if unset.
+    pub level: Option<String>,
+}
+
+/// A key and the values it takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// The key's path.
+    pub key: String,
+    /// The values, in TOML.
+    pub values: Vec<String>,
+}
+
+/// Seeds in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// The first.
+    #[serde(default)]
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Seeds {
+    /// Whether a seed is among them.
+    pub fn contains(self, seed: u64) -> bool {
+        seed.checked_sub(self.first)
+            .is_some_and(|index| index < self.count)
+    }
+}
+
+/// What is kept of a sweep's runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Results {
+    /// Columns kept at the end; all if unset.
+    #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+    pub last: Option<Vec<String>>,
+    /// Columns kept at every record; the loss of a small sweep if unset, else none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curves: Option<Vec<String>>,
+    /// Which runs are kept whole; all of a small sweep if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Keep>,
+}
+
+/// Which runs are kept whole, as run folders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Every run.
+    All,
+    /// The first seed at each point.
+    First,
+    /// No run.
+    None,
+}
+
+impl Keep {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Keep::All => "all",
+            Keep::First => "first",
+            Keep::None => "none",
+        }
+    }
+}
+
+/// The most values of one key.
+const MAX_VALUES: u64 = 1_000_000;
+
+impl Study {
+    /// A sweep of `base` with nothing varied.
+    pub fn new(base: impl Into<String>, seeds: Seeds) -> Self {
+        Self {
+            base: base.into(),
+            set: Vec::new(),
+            vary: Vec::new(),
+            seeds,
+            results: Results::default(),
+            level: None,
+        }
+    }
+
+    /// Whether a text is that of a study and not of a recipe.
+    pub fn is_study(text: &str) -> bool {
+        text.parse::<Table>()
+            .is_ok_and(|table| table.contains_key("base"))
+    }
+
+    /// Reads a study.
+    ///
+    /// # Errors
+    ///
+    /// If it is not TOML, has a key that no study has, or a value that is not allowed.
+    pub fn from_toml(text: &str) -> Result<Self, SweepError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            base: String,
+            #[serde(default)]
+            set: Vec<String>,
+            #[serde(default)]
+            vary: Table,
+            #[serde(default)]
+            seeds: Option<Value>,
+            #[serde(default)]
+            results: Results,
+            #[serde(default)]
+            level: Option<String>,
+        }
+        let file: File = toml::from_str(text)
+            .map_err(|error| SweepError::mistake(error.to_string().trim_end().to_owned()))?;
+        let seeds = match file.seeds {
+            None => Seeds { first: 0, count: 5 },
+            Some(value) => seeds(&value)?,
+        };
+        let mut vary = Vec::new();
+        axes(&file.vary, "", &mut vary)?;
+        Ok(Self {
+            base: file.base,
+            set: file.set,
+            vary,
+            seeds,
+            results: file.results,
+            level: file.level,
+        })
+    }
+}
+
+fn seeds(value: &Value) -> Result<Seeds, SweepError> {
+    let refuse = || {
+        SweepError::mistake(format!(
+            "seeds = {value}: a number of seeds from 1 on is allowed, or {{ first = 100, count = 20 }}"
+        ))
+    };
+    let seeds = match value {
+        Value::Integer(count) => Seeds {
+            first: 0,
+            count: u64::try_from(*count).map_err(|_| refuse())?,
+        },
+        other => other.clone().try_into().map_err(|_| refuse())?,
+    };
+    match seeds.count >= 1 && seeds.first.checked_add(seeds.count).is_some() {
+        true => Ok(seeds),
+        false => Err(refuse()),
+    }
+}
+
+/// The axes in a table, whose keys may be dotted or nested.
+fn axes(table: &Table, prefix: &str, all: &mut Vec<Axis>) -> Result<(), SweepError> {
+    for (key, value) in table {
+        let key = match prefix {
+            "" => key.clone(),
+            prefix => format!("{prefix}.{key}"),
+        };
+        match value {
+            Value::Array(values) => all.push(Axis {
+                key,
+                values: values.iter().map(written).collect(),
+            }),
+            Value::Table(inner) if inner.contains_key("to") || inner.contains_key("count") => {
+                let values = range(&key, inner)?;
+                all.push(Axis { key, values });
+            }
+            Value::Table(inner) => axes(inner, &key, all)?,
+            other => {
+                return Err(SweepError::mistake(format!(
+                    "vary.{key} = {other}: give a list of values, or a range such as \
+                     {{ from = 1e-4, to = 1e-1, count = 20, spacing = \"logarithmic\" }}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn written(value: &Value) -> String {
+    match value {
+        // A recipe takes words without quotes, and so they name values better.
+        Value::String(text) if !text.is_empty() && text.chars().all(is_word) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+/// The values of a range: `count` of them from `from` to `to`, both included. If both ends are whole, so are all.
+fn range(key: &str, table: &Table) -> Result<Vec<String>, SweepError> {
+    let refuse = |why: String| SweepError::mistake(format!("vary.{key}: {why}"));
+    for name in table.keys() {
+        if !["from", "to", "count", "spacing"].contains(&name.as_str()) {
+            return Err(refuse(format!(
+                "a range has no {name}; it has from, to, count, and spacing"
+            )));
+        }
+    }
+    let number = |name: &str| -> Result<f64, SweepError> {
+        let value = table.get(name);
+        let number = match value {
+            Some(Value::Integer(whole)) => *whole as f64,
+            Some(Value::Float(number)) => *number,
+            _ => f64::NAN,
+        };
+        match number.is_finite() {
+            true => Ok(number),
+            false => Err(refuse(match value {
+                Some(value) => format!("{name} = {value}: a number is allowed"),
+                None => format!("a range needs {name}"),
+            })),
+        }
+    };
+    let (from, to) = (number("from")?, number("to")?);
+    let count = match table.get("count") {
+        Some(Value::Integer(count)) => u64::try_from(*count).unwrap_or(0),
+        _ => 0,
+    };
+    if !(2..=MAX_VALUES).contains(&count) {
+        return Err(refuse(format!(
+            "count: a whole number from 2 to {MAX_VALUES} is allowed"
+        )));
+    }
+    let logarithmic = match table.get("spacing").map(|value| value.as_str()) {
+        None | Some(Some("linear")) => false,
+        Some(Some("logarithmic")) => true,
+        Some(_) => return Err(refuse("spacing: linear or logarithmic is allowed".into())),
+    };
+    if logarithmic && !(from > 0.0 && to > 0.0) {
+        return Err(refuse(
+            "a logarithmic range begins and ends above 0; use spacing = \"linear\"".into(),
+        ));
+    }
+    let is_whole = |name: &str| matches!(table.get(name), Some(Value::Integer(_)));
+    let whole = is_whole("from") && is_whole("to");
+    let value = |index: u64| -> String {
+        let share = index as f64 / (count - 1) as f64;
+        let value = match (index, logarithmic) {
+            (0, _) => from,
+            (index, _) if index == count - 1 => to,
+            (_, true) => from * (to / from).powf(share),
+            (_, false) => from + (to - from) * share,
+        };
+        match whole {
+            true => format!("{}", value.round() as i64),
+            // Four digits name a value; nobody needs the seventeen of a logarithm.
+            false => format!("{:?}", rounded(value)),
+        }
+    };
+    let mut values: Vec<String> = (0..count).map(value).collect();
+    values.dedup();
+    Ok(values)
+}
+
+/// A number with four significant digits.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_ranges_in_any_spelling() {
+        let study = Study::from_toml(
+            "base = \"main\"\nseeds = { first = 100, count = 3 }\n[vary]\ntrain.batch = [8, 16]\n\
+             \"train.optimizer.lr\" = { from = 1e-4, to = 1e-1, count = 4, spacing = \"logarithmic\" }\n\
+             \"task.prior\" = [\"dirichlet\", { kind = \"pool\", size = 4 }]\n\
+             [vary.train.steps]\nfrom = 10\nto = 40\ncount = 4\n",
+        )
+        .unwrap();
+        let axis = |key: &str| {
+            let found = study.vary.iter().find(|axis| axis.key == key);
+            found.unwrap().values.join(" ")
+        };
+        assert_eq!(axis("train.batch"), "8 16");
+        assert_eq!(axis("train.optimizer.lr"), "0.0001 0.001 0.01 0.1");
+        assert_eq!(axis("train.steps"), "10 20 30 40");
+        assert!(axis("task.prior").starts_with("dirichlet { kind = \"pool\""));
+        assert_eq!((study.seeds.first, study.seeds.count), (100, 3));
+        assert!(
+            study.seeds.contains(102) && !study.seeds.contains(103) && !study.seeds.contains(99)
+        );
+    }
+
+    #[test]
+    fn mistakes_name_the_key_and_what_is_allowed() {
+        for (text, word) in [
+            ("seeds = 3", "base"),
+            ("base = \"main\"\nseeds = 0", "seeds = 0"),
+            ("base = \"main\"\nsedes = 3", "sedes"),
+            (
+                "base = \"main\"\n[vary]\ntrain.batch = 3",
+                "vary.train.batch = 3",
+            ),
+            (
+                "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 3, spacing = \"logarithmic\" }",
+                "above 0",
+            ),
+            (
+                "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 1 }",
+                "from 2",
+            ),
+            (
+                "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 3, by = 2 }",
+                "no by",
+            ),
+            (
+                "base = \"main\"\n[vary]\nx = { from = 0, count = 3 }",
+                "needs to",
+            ),
+            ("base = \"main\"\n[results]\nruns = \"some\"", "some"),
+        ] {
+            let refused = Study::from_toml(text).unwrap_err().to_string();
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
+    }
+}

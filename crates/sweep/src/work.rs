@@ -1,0 +1,400 @@
+//! Doing the runs of a sweep.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use induct::probe::{History, Instruments};
+use induct::run::{Ending, NUMERICS, Progress, Record, Run, Sink, Summary};
+use induct::train::{Recipe, many};
+use induct_store::{Disk, How, Outcome, RunFolder, Session, StoreError, snapshot_weights};
+
+use crate::error::SweepError;
+use crate::folder::{State, Sweep};
+use crate::journal::{Author, Journal};
+use crate::plan::Planned;
+use crate::row::{self, Became, Row};
+use crate::shard::Shard;
+
+/// A journal with so many rows becomes a part.
+const FULL: usize = 5_000;
+
+/// How often lines are made to reach the disk. Killing the process loses nothing that it has written; a power cut may lose
+/// what is younger than this.
+const SYNC: Duration = Duration::from_secs(1);
+
+/// How often a process that writes nothing shows that it is alive.
+const BEAT: Duration = Duration::from_secs(30);
+
+/// How many instruments are kept for runs to come.
+const INSTRUMENTS: usize = 8;
+
+/// Work on a sweep.
+pub struct Work<'a> {
+    /// The sweep.
+    pub sweep: &'a Sweep,
+    /// The share to do.
+    pub shard: Shard,
+    /// Whether to try again what was given up.
+    pub retry: bool,
+    /// Whether to stop.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Told of what happens.
+    pub report: &'a (dyn Fn(Report) + Sync),
+}
+
+/// What happens while a process works.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// It has so many runs to do, which are expected to take so many seconds on one thread.
+    Begin {
+        /// Runs to do.
+        runs: u64,
+        /// Seconds on one thread.
+        seconds: f64,
+    },
+    /// A run has come further, by so many of those seconds.
+    Further(f64),
+    /// A run has ended, or failed.
+    Done {
+        /// Why it failed.
+        error: Option<String>,
+    },
+    /// Something that the user should know.
+    Remark(String),
+}
+
+/// What a process has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    /// Runs with a result, from this process.
+    pub done: u64,
+    /// Runs that failed.
+    pub failed: u64,
+    /// Runs of its share that were left when it was stopped.
+    pub left: u64,
+}
+
+/// Tells of steps, and stops a run on demand.
+struct Follower<'a> {
+    work: &'a Work<'a>,
+    /// Seconds per step.
+    pace: f64,
+    step: u64,
+}
+
+impl Sink for Follower<'_> {
+    type Error = Infallible;
+
+    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
+        let more = progress.step.saturating_sub(self.step);
+        self.step = progress.step;
+        (self.work.report)(Report::Further(self.pace * more as f64));
+        match (self.work.stop)() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// How training a run came out.
+enum Trained {
+    Row(Box<Row>),
+    Stopped,
+}
+
+/// What all threads of a process share.
+struct Shared<'a> {
+    work: &'a Work<'a>,
+    journal: Mutex<Journal>,
+    instruments: Mutex<VecDeque<Arc<Instruments>>>,
+    done: AtomicU64,
+    failed: AtomicU64,
+    left: AtomicU64,
+    /// The first thing that keeps the process from going on.
+    fatal: Mutex<Option<SweepError>>,
+    broken: AtomicBool,
+}
+
+impl Work<'_> {
+    /// Does what is missing of its share, on the current thread pool: one thread per run.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be used. Everything done before is kept.
+    pub fn run(&self) -> Result<Worked, SweepError> {
+        let plan = &self.sweep.plan;
+        if plan.numerics != NUMERICS {
+            return Err(SweepError::mistake(format!(
+                "{} was planned for numerics version {}, and this program computes with version {NUMERICS}: \
+                 results would not belong together; use the program it was planned with, or plan a new sweep",
+                self.sweep.path().display(),
+                plan.numerics
+            )));
+        }
+        let remark = |text: &str| (self.report)(Report::Remark(text.to_owned()));
+        Disk::default().create_folder(&self.sweep.parts())?;
+        self.sweep.tidy(&remark)?;
+        let state = self.sweep.state()?;
+        let pending = self.pending(&state);
+        let cost = |number: u64| plan.cost.of(plan, &plan.run(number));
+        (self.report)(Report::Begin {
+            runs: pending.len() as u64,
+            seconds: pending.iter().map(|&number| cost(number)).sum(),
+        });
+        if pending.is_empty() {
+            return Ok(Worked::default());
+        }
+        let author = Author {
+            shard: self.shard.to_string(),
+            host: host(),
+            threads: rayon::current_num_threads(),
+        };
+        let shared = Shared {
+            work: self,
+            journal: Mutex::new(Journal::begin(&self.sweep.parts(), author)?),
+            instruments: Mutex::default(),
+            done: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            fatal: Mutex::default(),
+            broken: AtomicBool::new(false),
+        };
+        let ended = AtomicBool::new(false);
+        let trained = std::thread::scope(|scope| {
+            let keeper = scope.spawn(|| shared.keep(&ended));
+            let trained = many(pending.len(), |index| shared.one(pending[index]));
+            ended.store(true, Ordering::Release);
+            keeper.thread().unpark();
+            trained
+        });
+        trained.map_err(|error| SweepError::Failed(format!("cannot start threads: {error}")))?;
+        let journal = shared
+            .journal
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let fatal = shared
+            .fatal
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(fatal) = fatal {
+            // What is in the journal stays there.
+            return Err(fatal);
+        }
+        self.sweep
+            .write_part(&row::table(journal.rows(), &plan.kept))?;
+        journal.remove()?;
+        self.sweep.tidy(&remark)?;
+        Ok(Worked {
+            done: shared.done.into_inner(),
+            failed: shared.failed.into_inner(),
+            left: shared.left.into_inner(),
+        })
+    }
+
+    /// The runs of its share that have no result.
+    fn pending(&self, state: &State) -> Vec<u64> {
+        let missing = (0..self.sweep.plan.runs())
+            .filter(|&number| self.shard.has(number) && !state.done[number as usize]);
+        missing
+            .filter(|&number| self.retry || !state.given_up(number))
+            .collect()
+    }
+}
+
+impl Shared<'_> {
+    fn journal<T>(&self, act: impl FnOnce(&mut Journal) -> Result<T, SweepError>) -> Option<T> {
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        match act(&mut journal) {
+            Ok(done) => Some(done),
+            Err(error) => {
+                self.give_up(error);
+                None
+            }
+        }
+    }
+
+    fn give_up(&self, error: SweepError) {
+        let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
+        fatal.get_or_insert(error);
+        self.broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Syncs the journal now and then, and shows that the process is alive.
+    fn keep(&self, ended: &AtomicBool) {
+        let mut beaten = Instant::now();
+        while !ended.load(Ordering::Acquire) {
+            std::thread::park_timeout(SYNC);
+            if beaten.elapsed() > BEAT {
+                beaten = Instant::now();
+                self.journal(Journal::beat);
+            }
+            self.journal(Journal::sync);
+        }
+    }
+
+    /// Does a run.
+    fn one(&self, number: u64) {
+        if self.broken.load(Ordering::Relaxed) || (self.work.stop)() {
+            self.left.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if self.journal(|journal| journal.begin_run(number)).is_none() {
+            return;
+        }
+        // A panic would be a mistake in the program; the other runs need not suffer from it.
+        let trained = catch_unwind(AssertUnwindSafe(|| self.train(number)));
+        let trained = trained.unwrap_or_else(|_| Err(SweepError::Failed("it panicked".into())));
+        let row = match trained {
+            Ok(Trained::Row(row)) => *row,
+            Ok(Trained::Stopped) => {
+                self.left.fetch_add(1, Ordering::Relaxed);
+                self.journal(|journal| journal.stop_run(number));
+                return;
+            }
+            // If the disk is full or gone, other runs would fail as well.
+            Err(error @ SweepError::Store(_)) => {
+                self.journal(|journal| journal.stop_run(number));
+                return self.give_up(error);
+            }
+            Err(error) => Row::without(number, Became::Failed, error.to_string()),
+        };
+        let error = row.error.clone();
+        let counter = if error.is_some() {
+            &self.failed
+        } else {
+            &self.done
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        let sweep = self.work.sweep;
+        self.journal(|journal| {
+            journal.end_run(row)?;
+            if journal.rows().len() >= FULL {
+                sweep.write_part(&row::table(journal.rows(), &sweep.plan.kept))?;
+                journal.renew(&sweep.parts())?;
+            }
+            Ok(())
+        });
+        (self.work.report)(Report::Done { error });
+    }
+
+    fn train(&self, number: u64) -> Result<Trained, SweepError> {
+        let (sweep, plan) = (self.work.sweep, &self.work.sweep.plan);
+        let planned = plan.run(number);
+        let recipe = plan.recipe(&planned)?;
+        let expected = plan.cost.of(plan, &planned);
+        let mut follower = Follower {
+            work: self.work,
+            pace: expected / recipe.train.steps.max(1) as f64,
+            step: 0,
+        };
+        let instruments = self.instruments(&recipe)?;
+        let trained = match plan.keeps(&planned) {
+            true => self.in_folder(&planned, &recipe, instruments, &mut follower),
+            false => in_memory(&recipe, instruments, &mut follower),
+        }?;
+        let Some((summary, history)) = trained else {
+            return Ok(Trained::Stopped);
+        };
+        // An event may have ended it early.
+        let rest = recipe.train.steps.saturating_sub(follower.step);
+        (self.work.report)(Report::Further(follower.pace * rest as f64));
+        let row = Row::of(number, &recipe, &summary, &history, &sweep.plan.kept);
+        Ok(Trained::Row(Box::new(row)))
+    }
+
+    fn in_folder(
+        &self,
+        planned: &Planned,
+        recipe: &Recipe,
+        instruments: Arc<Instruments>,
+        follower: &mut Follower,
+    ) -> Result<Option<(Summary, History)>, SweepError> {
+        let sweep = self.work.sweep;
+        debug_assert!(sweep.plan.keeps(planned));
+        let path = sweep.run_folder(&row::name(recipe));
+        let session = Session {
+            recipe,
+            path: &path,
+            how: How::Resume,
+            instruments: Some(instruments),
+            snapshots: &snapshot_weights,
+            remark: &|text| (self.work.report)(Report::Remark(text.to_owned())),
+        };
+        let outcome = match session.train(follower) {
+            Ok(outcome) => outcome,
+            Err(induct_store::SessionError::Store(StoreError::InUse { path })) => {
+                // The same share is at work elsewhere, and will have done it.
+                let remark = format!("another process is at the run in {}", path.display());
+                (self.work.report)(Report::Remark(remark));
+                return Ok(None);
+            }
+            Err(induct_store::SessionError::Store(error)) => return Err(error.into()),
+            Err(error) => return Err(SweepError::Failed(error.to_string())),
+        };
+        match outcome {
+            Outcome::Stopped(_) => Ok(None),
+            Outcome::Ended { summary, .. } => {
+                let history = RunFolder::open(&path)?.history()?;
+                Ok(Some((*summary, history)))
+            }
+        }
+    }
+
+    /// Instruments for a recipe, made once for runs that can share them.
+    fn instruments(&self, recipe: &Recipe) -> Result<Arc<Instruments>, SweepError> {
+        let lock = || {
+            self.instruments
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let known = lock()
+            .iter()
+            .find(|known| known.fit(recipe))
+            .map(Arc::clone);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made =
+            Instruments::new(recipe).map_err(|error| SweepError::Failed(error.to_string()))?;
+        let made = Arc::new(made);
+        let mut all = lock();
+        all.push_front(Arc::clone(&made));
+        all.truncate(INSTRUMENTS);
+        Ok(made)
+    }
+}
+
+fn in_memory(
+    recipe: &Recipe,
+    instruments: Arc<Instruments>,
+    follower: &mut Follower,
+) -> Result<Option<(Summary, History)>, SweepError> {
+    let started = Instant::now();
+    let run = Run::with_snapshots(recipe, instruments, &snapshot_weights);
+    let mut run = run.map_err(|error| SweepError::Failed(error.to_string()))?;
+    let Ok(ending) = run.drive(follower);
+    if let Ending::PriorFailed { step, error } = &ending {
+        return Err(SweepError::Failed(format!("step {step}: {error}")));
+    }
+    let summary = Summary::of(&run, &ending, started.elapsed().as_secs_f64());
+    Ok(summary.map(|summary| (summary, run.history().clone())))
+}
+
+/// The name of this machine, or of the node that a scheduler takes it for.
+fn host() -> String {
+    let node = ["SLURMD_NODENAME", "HOSTNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    let system = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = node.or_else(system).unwrap_or_else(|| "here".into());
+    name.trim().to_owned()
+}
