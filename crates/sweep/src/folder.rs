@@ -43,8 +43,8 @@ pub(crate) const SMALL_PART: usize = 1_000;
 /// A run whose process died this often is given up: it may have been the reason.
 pub const DEATHS: u32 = 3;
 
-/// A process that has not written for so long is taken for dead, where the file system has no locks.
-const SILENT: Duration = Duration::from_secs(300);
+/// What an interrupted write has left is removed once it is so old.
+const STALE: Duration = Duration::from_secs(300);
 
 /// A sweep in its folder.
 #[derive(Clone, Debug)]
@@ -247,10 +247,10 @@ impl Sweep {
         self.path.join(PARTS)
     }
 
-    /// Writes rows as a part.
-    pub(crate) fn write_part(&self, table: &Table) -> Result<(), SweepError> {
+    /// Writes rows as a part; returns its path, unless there is nothing to write.
+    pub(crate) fn write_part(&self, table: &Table) -> Result<Option<PathBuf>, SweepError> {
         if table.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let bytes = table.to_parquet();
         let name = format!(
@@ -258,8 +258,9 @@ impl Sweep {
             self.plan.id(),
             &digest::hex(&[&bytes])[..16]
         );
-        Disk::default().write(&self.parts().join(name), &bytes)?;
-        Ok(())
+        let path = self.parts().join(name);
+        Disk::default().write(&path, &bytes)?;
+        Ok(Some(path))
     }
 
     /// Everything that is there, in the columns that `wants` names.
@@ -284,7 +285,7 @@ impl Sweep {
         for name in names.iter().filter(|name| name.ends_with(journal::ENDING)) {
             contents.files += 1;
             let path = folder.join(name);
-            let alive = alive(&path);
+            let alive = journal::is_alive(&path);
             let Some(mut told) = journal::read(&path)? else {
                 return Ok(None);
             };
@@ -456,7 +457,7 @@ impl Sweep {
                 // Left by a write that was interrupted; one that goes on has a fresher file.
                 let age = fs::metadata(&path).and_then(|about| about.modified()).ok();
                 let age = age.and_then(|time| self.now()?.duration_since(time).ok());
-                if age.is_some_and(|age| age > SILENT) {
+                if age.is_some_and(|age| age > STALE) {
                     let _ = fs::remove_file(&path);
                 }
             }
@@ -465,8 +466,12 @@ impl Sweep {
             return Ok(());
         }
         let (paths, tables): (Vec<PathBuf>, Vec<Table>) = inputs.into_iter().unzip();
-        self.write_part(&Table::joined(&tables, &distinct(&tables)))?;
+        let written = self.write_part(&Table::joined(&tables, &distinct(&tables)))?;
         for path in paths {
+            // If there was nothing to add to a part, it is written under its own name.
+            if written.as_ref() == Some(&path) {
+                continue;
+            }
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(SweepError::io("remove", &path)(error));
@@ -505,12 +510,6 @@ fn lost(number: u64) -> Row {
         Became::Lost,
         "the process that trained it died".into(),
     )
-}
-
-/// Whether a journal's process is alive. Without locks, one that has been silent for long is taken for dead; times
-/// are compared with one another, and not with this machine's clock.
-fn alive(path: &Path) -> Option<bool> {
-    journal::is_alive(path)
 }
 
 /// Each run's result once, and everything that is no result.

@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use induct::digest;
 use serde::{Deserialize, Serialize};
@@ -190,8 +191,9 @@ fn create(folder: &Path, author: &Author) -> Result<(PathBuf, File), SweepError>
             Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < 100_000 => {}
             made => {
                 let file = made.map_err(SweepError::io("create", &path))?;
-                // A file system without locks is no reason to refuse.
-                let _ = file.try_lock();
+                // Whoever looks whether it is alive holds it for a moment. A file system without locks is no reason to
+                // refuse.
+                let _ = file.lock();
                 return Ok((path, file));
             }
         }
@@ -235,16 +237,21 @@ pub fn read(path: &Path) -> Result<Option<Told>, SweepError> {
 /// Locks the journal of a process that has died; `None` if the process is alive, or if the file system cannot tell.
 pub fn take_over(path: &Path) -> Option<File> {
     let file = OpenOptions::new().append(true).open(path).ok()?;
-    match file.try_lock() {
-        Ok(()) => Some(file),
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => None,
+    // Whoever looks whether the process is alive holds it for a moment.
+    for _ in 0..5 {
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
+            Err(TryLockError::Error(_)) => return None,
+        }
     }
+    None
 }
 
 /// Whether the process of a journal is alive, as far as its lock tells; `None` if the file system has no locks.
 pub fn is_alive(path: &Path) -> Option<bool> {
     let file = OpenOptions::new().read(true).open(path).ok()?;
-    match file.try_lock() {
+    match file.try_lock_shared() {
         Ok(()) => Some(false),
         Err(TryLockError::WouldBlock) => Some(true),
         Err(TryLockError::Error(_)) => None,

@@ -1,0 +1,390 @@
+//! Sweeps on a real Slurm: one controller and four nodes on this machine, which each test starts and stops.
+//!
+//! `./check cluster` runs them; they need Debian's `slurm-wlm`, `munge`, `faketime` and `parallel`, and root.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use program::text;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A study of small runs, 4 × 6 points with 5 seeds.
+fn study(steps: u64) -> String {
+    format!(
+        r#"
+base = "main"
+set = ["task.length=16", "model.width=8", "record.test_sequences=20", "train.steps={steps}", "record.every=100"]
+seeds = 5
+
+[vary]
+"train.batch" = [8, 16, 24, 32]
+"train.optimizer.lr" = {{ from = 1e-3, to = 1e-1, count = 6, spacing = "logarithmic" }}
+
+[results]
+final = ["kl_truth"]
+runs = "none"
+"#
+    )
+}
+
+/// Runs of the study.
+const RUNS: u64 = 120;
+
+/// A Slurm, stopped when it is dropped.
+struct Cluster {
+    folder: TempDir,
+}
+
+impl Cluster {
+    fn start(settings: &[&str]) -> Self {
+        // In a short path: sockets have room for a hundred characters.
+        let folder = tempfile::Builder::new()
+            .prefix("slurm-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let cluster = Self { folder };
+        let mut command = cluster.script();
+        command.arg("start").arg(cluster.slurm()).args(settings);
+        done(&command.output().unwrap());
+        cluster
+    }
+
+    fn slurm(&self) -> PathBuf {
+        self.folder.path().join("slurm")
+    }
+
+    fn script(&self) -> Command {
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/slurm"))
+    }
+
+    fn act(&self, arguments: &[&str]) {
+        let mut command = self.script();
+        command
+            .arg(arguments[0])
+            .arg(self.slurm())
+            .args(&arguments[1..]);
+        done(&command.output().unwrap());
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("SLURM_CONF", self.slurm().join("slurm.conf"));
+        command
+    }
+
+    fn call(&self, program: &str, arguments: &[&str]) -> String {
+        done(&self.command(program).args(arguments).output().unwrap())
+    }
+
+    fn induct(&self, arguments: &[&str]) -> Output {
+        self.command(env!("CARGO_BIN_EXE_induct"))
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    fn succeed(&self, arguments: &[&str]) -> String {
+        done(&self.induct(arguments))
+    }
+
+    fn fail(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.induct(arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        said
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.succeed(arguments)).unwrap()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn planned(&self, name: &str, steps: u64) -> String {
+        let (file, out) = (self.path("study.toml"), self.path(name));
+        fs::write(&file, study(steps)).unwrap();
+        self.succeed(&["sweep", "plan", &file, "--out", &out]);
+        out
+    }
+
+    fn gathered(&self, sweep: &str) -> Vec<u8> {
+        let file = self.path("gathered.parquet");
+        self.succeed(&["sweep", "gather", sweep, "--out", &file]);
+        fs::read(file).unwrap()
+    }
+
+    /// The bytes of the same sweep without a cluster.
+    fn reference(&self, steps: u64) -> Vec<u8> {
+        let alone = self.planned("alone", steps);
+        self.succeed(&["sweep", "work", &alone]);
+        self.gathered(&alone)
+    }
+
+    fn status(&self, sweep: &str) -> Value {
+        self.json(&["sweep", "status", sweep, "--json"])
+    }
+
+    /// Waits until a sweep has so many runs done.
+    fn wait(&self, sweep: &str, runs: u64) {
+        self.until(&format!("{runs} runs of {sweep}"), || {
+            self.status(sweep)["done"].as_u64().unwrap() >= runs
+        });
+    }
+
+    /// Waits until no job is queued or at work.
+    fn wait_idle(&self) {
+        self.until("an empty queue", || {
+            self.call("squeue", &["--noheader"]).trim().is_empty()
+        });
+    }
+
+    fn until(&self, what: &str, holds: impl Fn() -> bool) {
+        let patience = Instant::now() + Duration::from_secs(150);
+        while !holds() {
+            assert!(
+                Instant::now() < patience,
+                "no {what}: {}",
+                self.call("squeue", &[])
+            );
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.script().arg("stop").arg(self.slurm()).output();
+    }
+}
+
+fn done(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn a_cluster_gives_the_bytes_of_a_laptop_and_a_second_submission_does_no_harm() {
+    let cluster = Cluster::start(&[]);
+    let reference = cluster.reference(1000);
+    let sweep = cluster.planned("sweep", 1000);
+    let submitted = cluster.json(&[
+        "sweep",
+        "submit",
+        &sweep,
+        "--tasks",
+        "8",
+        "--partition",
+        "main",
+        "--json",
+    ]);
+    assert_eq!(submitted["tasks"], 8);
+    let refused = cluster.fail(2, &["sweep", "submit", &sweep, "--tasks", "8"]);
+    assert!(
+        refused.contains("still queued or at work") && refused.contains("--again"),
+        "{refused}"
+    );
+    cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4", "--again"]);
+    cluster.wait(&sweep, RUNS);
+    cluster.wait_idle();
+    assert!(cluster.gathered(&sweep) == reference);
+    assert_eq!(cluster.status(&sweep)["files"], 1);
+    // There is nothing left to submit.
+    assert!(
+        cluster
+            .succeed(&["sweep", "submit", &sweep])
+            .contains("nothing to do")
+    );
+    assert!(
+        cluster
+            .succeed(&["sweep", "resubmit", &sweep])
+            .contains("nothing to do")
+    );
+    assert!(
+        cluster
+            .succeed(&["sweep", "cancel", &sweep])
+            .contains("no job")
+    );
+}
+
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn a_dying_node_and_a_restarted_controller_lose_nothing() {
+    let cluster = Cluster::start(&[]);
+    let reference = cluster.reference(12_000);
+    let sweep = cluster.planned("sweep", 12_000);
+    cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4"]);
+    cluster.wait(&sweep, 8);
+    cluster.act(&["kill-node", "2"]);
+    let before = cluster.status(&sweep)["done"].as_u64().unwrap();
+    cluster.act(&["kill-controller"]);
+    cluster.wait(&sweep, before + 4);
+    cluster.act(&["start-controller"]);
+    cluster.act(&["start-node", "2"]);
+    // Slurm itself gives the lost share to a node again.
+    cluster.wait(&sweep, RUNS);
+    assert!(cluster.gathered(&sweep) == reference);
+}
+
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn a_task_without_time_is_queued_again_and_one_without_memory_is_resubmitted() {
+    let cluster = Cluster::start(&[]);
+    let reference = cluster.reference(16_000);
+    let sweep = cluster.planned("sweep", 16_000);
+    // A minute's notice of the end of a minute comes as soon as Slurm looks, within half a minute.
+    cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "2", "--time", "1"]);
+    cluster.until("a task that was queued again", || {
+        cluster
+            .call("scontrol", &["show", "job"])
+            .contains("Restarts=1")
+    });
+    cluster.succeed(&["sweep", "cancel", &sweep]);
+    cluster.wait_idle();
+    let status = cluster.status(&sweep);
+    assert_eq!(
+        status["failed"],
+        serde_json::json!({}),
+        "a notice counts as no death"
+    );
+    // A megabyte is too little for any task.
+    cluster.succeed(&["sweep", "resubmit", &sweep, "--mem", "1M"]);
+    cluster.wait_idle();
+    assert!(cluster.status(&sweep)["done"].as_u64().unwrap() < RUNS);
+    let said = cluster.succeed(&["sweep", "status", &sweep]);
+    assert!(said.contains("ended without notice"), "{said}");
+    cluster.succeed(&["sweep", "resubmit", &sweep, "--mem", "500M"]);
+    cluster.wait(&sweep, RUNS);
+    assert!(cluster.gathered(&sweep) == reference);
+}
+
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn a_full_disk_stops_a_task_and_spoils_nothing() {
+    let cluster = Cluster::start(&[]);
+    let reference = cluster.reference(1000);
+    let disk = cluster.path("disk");
+    fs::create_dir(&disk).unwrap();
+    cluster.call("mount", &["-t", "tmpfs", "-o", "size=2m", "tmpfs", &disk]);
+    let sweep = cluster.planned("disk/sweep", 1000);
+    let ballast = format!("{disk}/ballast");
+    let result = std::panic::catch_unwind(|| {
+        // Room for the script and the first lines of journals.
+        fs::write(&ballast, vec![0; 2 * 1024 * 1024 - 100 * 1024]).unwrap();
+        cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4"]);
+        cluster.wait_idle();
+        let status = cluster.status(&sweep);
+        let done = status["done"].as_u64().unwrap();
+        assert!(done < RUNS, "the disk was large enough");
+        let logs = fs::read_dir(format!("{sweep}/slurm")).unwrap();
+        let logs: String = logs
+            .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+            .collect();
+        let _ = logs;
+        fs::remove_file(&ballast).unwrap();
+        cluster.succeed(&["sweep", "resubmit", &sweep]);
+        cluster.wait(&sweep, RUNS);
+        cluster.wait_idle();
+        assert!(cluster.gathered(&sweep) == reference);
+    });
+    cluster.call("umount", &["-l", &disk]);
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn more_tasks_than_an_array_may_have_become_several_arrays() {
+    let cluster = Cluster::start(&["MaxArraySize=20"]);
+    let reference = cluster.reference(100);
+    let sweep = cluster.planned("sweep", 100);
+    let submitted = cluster.json(&["sweep", "submit", &sweep, "--tasks", "50", "--json"]);
+    assert_eq!(submitted["jobs"].as_array().unwrap().len(), 3);
+    cluster.wait(&sweep, RUNS);
+    cluster.wait_idle();
+    assert!(cluster.gathered(&sweep) == reference);
+    assert_eq!(cluster.status(&sweep)["files"], 1);
+    // What a site refuses is said in its words.
+    let other = cluster.planned("other", 100);
+    let refused = cluster.fail(1, &["sweep", "submit", &other, "--partition", "nowhere"]);
+    assert!(
+        refused.contains("Slurm refuses") && refused.contains("partition"),
+        "{refused}"
+    );
+    cluster.act(&["kill-controller"]);
+    let refused = cluster.fail(1, &["sweep", "submit", &other]);
+    assert!(
+        refused.contains("Unable to contact slurm controller"),
+        "{refused}"
+    );
+    cluster.act(&["start-controller"]);
+}
+
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn a_cancelled_sweep_goes_on_where_it_was() {
+    let cluster = Cluster::start(&[]);
+    let reference = cluster.reference(8_000);
+    let sweep = cluster.planned("sweep", 8_000);
+    cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4"]);
+    cluster.wait(&sweep, 5);
+    let said = cluster.succeed(&["sweep", "cancel", &sweep]);
+    assert!(said.contains("cancelled job"), "{said}");
+    cluster.wait_idle();
+    let status = cluster.status(&sweep);
+    let before = status["done"].as_u64().unwrap();
+    assert!((5..RUNS).contains(&before));
+    assert_eq!(status["failed"], serde_json::json!({}));
+    cluster.succeed(&["sweep", "resubmit", &sweep]);
+    cluster.wait(&sweep, RUNS);
+    assert!(cluster.gathered(&sweep) == reference);
+}
+
+/// Machines whose clocks are days apart, and another launcher.
+#[test]
+#[ignore = "needs Slurm: ./check cluster"]
+fn clocks_that_differ_and_other_launchers() {
+    let cluster = Cluster::start(&[]);
+    let reference = cluster.reference(8_000);
+    let sweep = cluster.planned("sweep", 8_000);
+    cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4", "--dry-run"]);
+    let script = format!("{sweep}/slurm/task.sh");
+    let mut workers: Vec<_> = [("0", "-3 days"), ("1", "+400 days"), ("2", "-30 years")]
+        .map(|(share, off)| {
+            Command::new("faketime")
+                .args(["-f", off, &script, share])
+                .spawn()
+                .unwrap()
+        })
+        .into();
+    cluster.wait(&sweep, 6);
+    let status = Command::new("faketime")
+        .args(["-f", "+9 days", env!("CARGO_BIN_EXE_induct")])
+        .args(["sweep", "status", &sweep, "--json"])
+        .output()
+        .unwrap();
+    let status: Value = serde_json::from_str(&done(&status)).unwrap();
+    assert_eq!(status["running"], 3, "{status}");
+    for worker in &mut workers {
+        assert!(worker.wait().unwrap().success());
+    }
+    // GNU parallel does the rest.
+    cluster.call(
+        "sh",
+        &["-c", &format!("seq 0 3 | parallel -j 2 {script} {{}}")],
+    );
+    assert!(cluster.gathered(&sweep) == reference);
+}

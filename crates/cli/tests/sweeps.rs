@@ -1,0 +1,501 @@
+//! Sweeps as users make them: planned, done in shares, killed, damaged, grown, gathered and drawn.
+
+mod program;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use program::{fail, induct, json, succeed, text};
+use tempfile::TempDir;
+
+/// A study of small runs.
+const STUDY: &str = r#"
+base = "main"
+set = ["task.length=16", "model.width=8", "record.test_sequences=20", "train.steps=30"]
+seeds = 3
+
+[vary]
+"train.batch" = [8, 16]
+"train.optimizer.lr" = { from = 1e-3, to = 1e-1, count = 3, spacing = "logarithmic" }
+
+[results]
+final = ["kl_truth", "kl_bigram"]
+curves = ["kl_truth"]
+runs = "none"
+"#;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn study(&self, text: &str) -> String {
+        let path = self.path("study.toml");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A planned sweep.
+    fn planned(&self, name: &str, text: &str) -> String {
+        let out = self.path(name);
+        succeed(&["sweep", "plan", &self.study(text), "--out", &out]);
+        out
+    }
+
+    /// The gathered table's bytes.
+    fn gathered(&self, sweep: &str) -> Vec<u8> {
+        let file = self.path("gathered.parquet");
+        succeed(&["sweep", "gather", sweep, "--out", &file]);
+        fs::read(file).unwrap()
+    }
+}
+
+fn parts(sweep: &str, ending: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(sweep).join("parts")).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.to_str().unwrap().ends_with(ending));
+    paths.sort();
+    paths
+}
+
+fn work(sweep: &str, shard: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_induct"))
+        .args(["sweep", "work", sweep, "--shard", shard, "--threads", "1"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Waits until a sweep has some runs done, and returns how many.
+fn wait_for(sweep: &str, runs: u64) -> u64 {
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let done = json(&["sweep", "status", sweep, "--json"])["done"]
+            .as_u64()
+            .unwrap();
+        if done >= runs {
+            return done;
+        }
+        assert!(
+            Instant::now() < patience,
+            "{done} of {runs} done after a minute"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn shares_on_any_number_of_processes_give_the_bytes_of_one() {
+    let place = Place::new();
+    let alone = place.planned("alone", STUDY);
+    let said = json(&["sweep", "work", &alone, "--json"]);
+    assert_eq!(said["done"], 18);
+    let reference = place.gathered(&alone);
+    let shared = place.planned("shared", STUDY);
+    // Each share twice, all at once.
+    let workers: Vec<Child> = (0..8)
+        .map(|index| work(&shared, &format!("{}/4", index % 4)))
+        .collect();
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    assert!(place.gathered(&shared) == reference);
+    // Small parts are joined, and no journal is left.
+    succeed(&["sweep", "work", &shared]);
+    assert_eq!(parts(&shared, ".parquet").len(), 1);
+    assert_eq!(parts(&shared, ".journal").len(), 0);
+    // Done is done.
+    assert_eq!(json(&["sweep", "work", &shared, "--json"])["done"], 0);
+    let status = json(&["sweep", "status", &shared, "--json"]);
+    assert_eq!(
+        (&status["done"], &status["missing"]),
+        (&18.into(), &0.into())
+    );
+    // In one go, the same.
+    let out = place.path("once");
+    succeed(&["sweep", &place.path("study.toml"), "--out", &out]);
+    assert_eq!(
+        fs::read(format!("{out}/results.parquet")).unwrap(),
+        reference
+    );
+}
+
+/// A study whose runs take a while.
+fn slower() -> String {
+    STUDY
+        .replace("train.steps=30", "train.steps=1500")
+        .replace("seeds = 3", "seeds = 2")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_process_loses_only_the_runs_in_flight() {
+    let place = Place::new();
+    let alone = place.planned("alone", &slower());
+    succeed(&["sweep", "work", &alone]);
+    let reference = place.gathered(&alone);
+    let killed = place.planned("killed", &slower());
+    let mut done = 0;
+    let mut deaths = 0;
+    while done < 12 {
+        let mut worker = work(&killed, "0/1");
+        done = wait_for(&killed, (done + 2).min(12));
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        let after = json(&["sweep", "status", &killed, "--json"]);
+        assert!(
+            after["done"].as_u64().unwrap() >= done,
+            "lost what was done"
+        );
+        deaths += 1;
+    }
+    assert!(deaths >= 2);
+    succeed(&["sweep", "work", &killed]);
+    assert!(place.gathered(&killed) == reference);
+    assert_eq!(parts(&killed, ".journal").len(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
+    let place = Place::new();
+    let long = slower()
+        .replace("train.steps=1500", "train.steps=200000")
+        .replace("seeds = 2", "seeds = 1");
+    let sweep = place.planned("long", &long);
+    let running = || {
+        let status = json(&["sweep", "status", &sweep, "--json"]);
+        let workers = status["workers"].as_array().unwrap().clone();
+        let alive = workers.into_iter().filter(|worker| worker["alive"] == true);
+        alive
+            .flat_map(|worker| worker["runs"].as_array().unwrap().clone())
+            .next()
+    };
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let mut worker = work(&sweep, "0/1");
+        let patience = Instant::now() + Duration::from_secs(30);
+        let run = loop {
+            if let Some(run) = running() {
+                break run;
+            }
+            assert!(Instant::now() < patience);
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        seen.push(run);
+    }
+    // The first run is tried three times, then the next one.
+    assert_eq!(seen, [0, 0, 0, 1].map(serde_json::Value::from));
+    let status = json(&["sweep", "status", &sweep, "--json"]);
+    assert!(
+        status["failed"]["0"]
+            .as_str()
+            .unwrap()
+            .contains("died 3 times")
+    );
+    assert!(succeed(&["sweep", "status", &sweep]).contains("failed: train.batch=8"));
+}
+
+#[cfg(unix)]
+#[test]
+fn notice_and_interrupts_stop_in_good_order() {
+    let place = Place::new();
+    for (signal, code) in [("USR1", 75), ("TERM", 130), ("INT", 130)] {
+        let sweep = place.planned(
+            signal,
+            &slower().replace("train.steps=1500", "train.steps=20000"),
+        );
+        let worker = work(&sweep, "0/1");
+        let patience = Instant::now() + Duration::from_secs(30);
+        while parts_if_any(&sweep) == 0 {
+            assert!(Instant::now() < patience);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &worker.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let output = worker.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains("left"), "{said}");
+        // Nothing counts as lost, and no journal is left.
+        let status = json(&["sweep", "status", &sweep, "--json"]);
+        assert_eq!(status["failed"], serde_json::json!({}));
+        assert_eq!(parts(&sweep, ".journal").len(), 0);
+    }
+}
+
+fn parts_if_any(sweep: &str) -> usize {
+    fs::read_dir(Path::new(sweep).join("parts")).map_or(0, |entries| entries.count())
+}
+
+#[test]
+fn a_damaged_part_is_put_aside_and_its_runs_done_again() {
+    let place = Place::new();
+    let sweep = place.planned("sweep", STUDY);
+    succeed(&["sweep", "work", &sweep]);
+    let reference = place.gathered(&sweep);
+    let part = parts(&sweep, ".parquet").remove(0);
+    let mut bytes = fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&part, bytes).unwrap();
+    assert!(succeed(&["sweep", "status", &sweep]).contains("is damaged"));
+    let output = induct(&["sweep", "work", &sweep]);
+    assert!(text(&output.stderr).contains("is damaged, and its runs will be done again"));
+    assert!(output.status.success());
+    assert_eq!(parts(&sweep, ".damaged").len(), 1);
+    assert!(place.gathered(&sweep) == reference);
+    // A part of another sweep is named and left out.
+    let other = place.planned("other", &STUDY.replace("train.steps=30", "train.steps=20"));
+    succeed(&["sweep", "work", &other]);
+    let foreign = parts(&other, ".parquet").remove(0);
+    let here = Path::new(&sweep)
+        .join("parts")
+        .join(foreign.file_name().unwrap());
+    fs::copy(foreign, here).unwrap();
+    assert!(succeed(&["sweep", "status", &sweep]).contains("belongs to another sweep"));
+    assert!(place.gathered(&sweep) == reference);
+}
+
+#[test]
+fn a_changed_plan_is_named_and_may_extend_the_sweep() {
+    let place = Place::new();
+    let sweep = place.planned("sweep", STUDY);
+    succeed(&["sweep", "work", &sweep]);
+    let plan = |text: &str| [place.study(text), sweep.clone()];
+    let [same, out] = plan(STUDY);
+    succeed(&["sweep", "plan", &same, "--out", &out]);
+    let [more, out] = plan(
+        &STUDY
+            .replace("[8, 16]", "[8, 16, 24]")
+            .replace("seeds = 3", "seeds = 4"),
+    );
+    let refused = fail(2, &["sweep", "plan", &more, "--out", &out]);
+    for word in [
+        "new values 24",
+        "seeds: 3 from 0 on there, 4 from 0 on now",
+        "--extend",
+        "18 that it has not",
+    ] {
+        assert!(refused.contains(word), "{refused}");
+    }
+    succeed(&["sweep", "plan", &more, "--out", &out, "--extend"]);
+    assert_eq!(json(&["sweep", "work", &out, "--json"])["done"], 18);
+    let [other, out] = plan(&STUDY.replace("train.steps=30", "train.steps=40"));
+    let refused = fail(2, &["sweep", "plan", &other, "--out", &out, "--extend"]);
+    assert!(
+        refused.contains("train.steps: 30 there, 40 now"),
+        "{refused}"
+    );
+    // A plan changed by hand is not trusted.
+    let file = format!("{sweep}/sweep.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"16\"", "\"32\"")).unwrap();
+    assert!(fail(2, &["sweep", "work", &sweep]).contains("changed by hand"));
+}
+
+#[test]
+fn mistakes_in_a_study_are_named_before_anything_is_made() {
+    let place = Place::new();
+    let out = place.path("sweep");
+    for (from, to, words) in [
+        ("\"train.batch\"", "\"train.bach\"", "bach"),
+        ("[8, 16]", "[8, 9.5]", "train.batch"),
+        ("seeds = 3", "seeds = 0", "seeds = 0"),
+        ("seeds = 3", "seeds = 1000000000", "6000000000 runs"),
+        (
+            "final = [\"kl_truth\"",
+            "final = [\"kl_thruth\"",
+            "kl_thruth is not recorded",
+        ),
+        ("base = \"main\"", "base = \"mian\"", "mian is not a preset"),
+        ("runs = \"none\"", "runs = \"few\"", "few"),
+        ("runs = \"none\"", "rums = \"none\"", "rums"),
+    ] {
+        let study = place.study(&STUDY.replace(from, to));
+        let refused = fail(2, &["sweep", "plan", &study, "--out", &out]);
+        assert!(refused.contains(words), "{to}: {refused}");
+        assert!(!Path::new(&out).exists());
+    }
+    for action in [
+        "work", "status", "gather", "plot", "submit", "resubmit", "cancel",
+    ] {
+        assert!(
+            fail(2, &["sweep", action, &out]).contains("holds no sweep"),
+            "{action}"
+        );
+    }
+}
+
+#[test]
+fn figures_of_keys_measures_and_steps() {
+    let place = Place::new();
+    let sweep = place.planned("sweep", STUDY);
+    assert!(fail(2, &["sweep", "plot", &sweep]).contains("no result to draw yet"));
+    succeed(&["sweep", "work", &sweep]);
+    let figure = |arguments: &[&str]| {
+        let out = place.path("figure.svg");
+        let mut all = vec!["sweep", "plot", &sweep, "--out", &out];
+        all.extend(arguments);
+        succeed(&all);
+        fs::read_to_string(out).unwrap()
+    };
+    let diagram = [
+        "--x",
+        "train.batch",
+        "--y",
+        "train.optimizer.lr",
+        "--colour",
+        "kl_truth",
+    ];
+    assert!(figure(&diagram).contains("Final loss over train.batch and train.optimizer.lr."));
+    let family = [
+        "--x",
+        "train.optimizer.lr",
+        "--y",
+        "final.kl_truth",
+        "--colour",
+        "train.batch",
+    ];
+    assert!(figure(&family).contains("train.batch = 16"));
+    let steps = [
+        "--x",
+        "step",
+        "--y",
+        "kl_truth",
+        "--colour",
+        "train.batch",
+        "--where",
+        "train.optimizer.lr=1e-2",
+    ];
+    assert!(figure(&steps).contains("over training steps"));
+    assert!(figure(&[]).contains("Final loss"));
+    for (arguments, words) in [
+        (&["--x", "train.bach"][..], "no such key varies"),
+        (&["--y", "loss"], "nor a measure that was kept"),
+        (
+            &["--x", "step", "--y", "nothing"],
+            "no curve of it was kept; those kept are kl_truth",
+        ),
+        (&["--where", "train.batch=9"], "no run has this value"),
+        (&["--where", "batch"], "expected KEY=VALUE"),
+    ] {
+        let mut all = vec!["sweep", "plot", &sweep];
+        all.extend(arguments);
+        assert!(
+            fail(2, &all).contains(words),
+            "{arguments:?}: {}",
+            fail(2, &all)
+        );
+    }
+}
+
+#[test]
+fn a_pinned_level_is_kept_and_a_mixture_is_named() {
+    let place = Place::new();
+    let out = place.path("pinned");
+    let study = place.study(STUDY);
+    succeed(&[
+        "sweep", "plan", &study, "--out", &out, "--level", "portable",
+    ]);
+    succeed(&["sweep", "work", &out]);
+    let status = json(&["sweep", "status", &out, "--json"]);
+    assert_eq!(status["levels"], serde_json::json!({ "portable": 18 }));
+    assert!(
+        fail(
+            2,
+            &[
+                "sweep",
+                "plan",
+                &study,
+                "--out",
+                &place.path("no"),
+                "--level",
+                "abacus"
+            ]
+        )
+        .contains("abacus")
+    );
+    let mixed = place.planned("mixed", STUDY);
+    succeed(&[
+        "sweep", "work", &mixed, "--shard", "0/2", "--level", "portable",
+    ]);
+    succeed(&["sweep", "work", &mixed, "--shard", "1/2"]);
+    if json(&["sweep", "status", &mixed, "--json"])["levels"]
+        .as_object()
+        .unwrap()
+        .len()
+        > 1
+    {
+        let output = induct(&["sweep", "gather", &mixed]);
+        assert!(text(&output.stderr).contains("computed at different levels"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn without_slurm_the_script_serves_other_launchers() {
+    let place = Place::new();
+    let sweep = place.planned("sweep it's 5%", STUDY);
+    let without = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_induct"));
+        command
+            .args(arguments)
+            .env("PATH", "/nowhere")
+            .output()
+            .unwrap()
+    };
+    for action in ["submit", "resubmit"] {
+        let output = without(&["sweep", action, &sweep]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(
+            said.contains("there is no Slurm here") || said.contains("not submitted yet"),
+            "{said}"
+        );
+    }
+    assert!(!Path::new(&sweep).join("slurm").exists());
+    let output = without(&[
+        "sweep",
+        "submit",
+        &sweep,
+        "--dry-run",
+        "--tasks",
+        "3",
+        "--mem",
+        "1G",
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("sbatch --parsable --array=0-2"));
+    let script = format!("{sweep}/slurm/task.sh");
+    assert!(
+        fs::read_to_string(&script)
+            .unwrap()
+            .contains("#SBATCH --mem=1G")
+    );
+    for share in ["0", "1", "2", "2"] {
+        let done = Command::new(&script).arg(share).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
+    assert_eq!(json(&["sweep", "status", &sweep, "--json"])["missing"], 0);
+    assert_eq!(
+        Command::new(&script).output().unwrap().status.code(),
+        Some(2)
+    );
+}
