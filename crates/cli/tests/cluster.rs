@@ -5,6 +5,7 @@
 mod program;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -13,13 +14,13 @@ use program::text;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A study of small runs, 4 × 6 points with 5 seeds.
-fn study(steps: u64) -> String {
+/// A study of small runs, with 24 points.
+fn study(steps: u64, seeds: u64) -> String {
     format!(
         r#"
 base = "main"
 set = ["task.length=16", "model.width=8", "record.test_sequences=20", "train.steps={steps}", "record.every=100"]
-seeds = 5
+seeds = {seeds}
 
 [vary]
 "train.batch" = [8, 16, 24, 32]
@@ -32,7 +33,7 @@ runs = "none"
     )
 }
 
-/// Runs of the study.
+/// Runs of the study with five seeds.
 const RUNS: u64 = 120;
 
 /// A Slurm, stopped when it is dropped.
@@ -108,8 +109,12 @@ impl Cluster {
     }
 
     fn planned(&self, name: &str, steps: u64) -> String {
+        self.planned_with(name, steps, 5)
+    }
+
+    fn planned_with(&self, name: &str, steps: u64, seeds: u64) -> String {
         let (file, out) = (self.path("study.toml"), self.path(name));
-        fs::write(&file, study(steps)).unwrap();
+        fs::write(&file, study(steps, seeds)).unwrap();
         self.succeed(&["sweep", "plan", &file, "--out", &out]);
         out
     }
@@ -223,8 +228,8 @@ fn a_cluster_gives_the_bytes_of_a_laptop_and_a_second_submission_does_no_harm() 
 #[ignore = "needs Slurm: ./check cluster"]
 fn a_dying_node_and_a_restarted_controller_lose_nothing() {
     let cluster = Cluster::start(&[]);
-    let reference = cluster.reference(12_000);
-    let sweep = cluster.planned("sweep", 12_000);
+    let reference = cluster.reference(4_000);
+    let sweep = cluster.planned("sweep", 4_000);
     cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4"]);
     cluster.wait(&sweep, 8);
     cluster.act(&["kill-node", "2"]);
@@ -242,14 +247,12 @@ fn a_dying_node_and_a_restarted_controller_lose_nothing() {
 #[ignore = "needs Slurm: ./check cluster"]
 fn a_task_without_time_is_queued_again_and_one_without_memory_is_resubmitted() {
     let cluster = Cluster::start(&[]);
-    let reference = cluster.reference(16_000);
-    let sweep = cluster.planned("sweep", 16_000);
+    let sweep = cluster.planned_with("sweep", 60_000, 1);
     // A minute's notice of the end of a minute comes as soon as Slurm looks, within half a minute.
     cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "2", "--time", "1"]);
     cluster.until("a task that was queued again", || {
-        cluster
-            .call("scontrol", &["show", "job"])
-            .contains("Restarts=1")
+        let shown = cluster.call("scontrol", &["show", "job"]);
+        shown.contains("Restarts=1")
     });
     cluster.succeed(&["sweep", "cancel", &sweep]);
     cluster.wait_idle();
@@ -262,37 +265,33 @@ fn a_task_without_time_is_queued_again_and_one_without_memory_is_resubmitted() {
     // A megabyte is too little for any task.
     cluster.succeed(&["sweep", "resubmit", &sweep, "--mem", "1M"]);
     cluster.wait_idle();
-    assert!(cluster.status(&sweep)["done"].as_u64().unwrap() < RUNS);
+    assert!(cluster.status(&sweep)["missing"].as_u64().unwrap() > 0);
     let said = cluster.succeed(&["sweep", "status", &sweep]);
-    assert!(said.contains("ended without notice"), "{said}");
-    cluster.succeed(&["sweep", "resubmit", &sweep, "--mem", "500M"]);
-    cluster.wait(&sweep, RUNS);
-    assert!(cluster.gathered(&sweep) == reference);
+    assert!(said.contains("ended before it was done"), "{said}");
+    cluster.succeed(&["sweep", "resubmit", &sweep, "--mem", "500M", "--time", "10"]);
+    cluster.wait(&sweep, 24);
 }
 
 #[test]
 #[ignore = "needs Slurm: ./check cluster"]
 fn a_full_disk_stops_a_task_and_spoils_nothing() {
     let cluster = Cluster::start(&[]);
-    let reference = cluster.reference(1000);
+    let reference = cluster.reference(3_000);
     let disk = cluster.path("disk");
     fs::create_dir(&disk).unwrap();
     cluster.call("mount", &["-t", "tmpfs", "-o", "size=2m", "tmpfs", &disk]);
-    let sweep = cluster.planned("disk/sweep", 1000);
+    let sweep = cluster.planned("disk/sweep", 3_000);
     let ballast = format!("{disk}/ballast");
     let result = std::panic::catch_unwind(|| {
-        // Room for the script and the first lines of journals.
-        fs::write(&ballast, vec![0; 2 * 1024 * 1024 - 100 * 1024]).unwrap();
         cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4"]);
+        cluster.wait(&sweep, 4);
+        // Whatever is free now.
+        let mut file = fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 512]).is_ok() {}
         cluster.wait_idle();
-        let status = cluster.status(&sweep);
-        let done = status["done"].as_u64().unwrap();
-        assert!(done < RUNS, "the disk was large enough");
-        let logs = fs::read_dir(format!("{sweep}/slurm")).unwrap();
-        let logs: String = logs
-            .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
-            .collect();
-        let _ = logs;
+        let done = cluster.status(&sweep)["done"].as_u64().unwrap();
+        assert!((4..RUNS).contains(&done), "{done} runs done on a full disk");
+        drop(file);
         fs::remove_file(&ballast).unwrap();
         cluster.succeed(&["sweep", "resubmit", &sweep]);
         cluster.wait(&sweep, RUNS);
@@ -337,8 +336,8 @@ fn more_tasks_than_an_array_may_have_become_several_arrays() {
 #[ignore = "needs Slurm: ./check cluster"]
 fn a_cancelled_sweep_goes_on_where_it_was() {
     let cluster = Cluster::start(&[]);
-    let reference = cluster.reference(8_000);
-    let sweep = cluster.planned("sweep", 8_000);
+    let reference = cluster.reference(3_000);
+    let sweep = cluster.planned("sweep", 3_000);
     cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4"]);
     cluster.wait(&sweep, 5);
     let said = cluster.succeed(&["sweep", "cancel", &sweep]);
@@ -358,8 +357,8 @@ fn a_cancelled_sweep_goes_on_where_it_was() {
 #[ignore = "needs Slurm: ./check cluster"]
 fn clocks_that_differ_and_other_launchers() {
     let cluster = Cluster::start(&[]);
-    let reference = cluster.reference(8_000);
-    let sweep = cluster.planned("sweep", 8_000);
+    let reference = cluster.reference(3_000);
+    let sweep = cluster.planned("sweep", 3_000);
     cluster.succeed(&["sweep", "submit", &sweep, "--tasks", "4", "--dry-run"]);
     let script = format!("{sweep}/slurm/task.sh");
     let mut workers: Vec<_> = [("0", "-3 days"), ("1", "+400 days"), ("2", "-30 years")]

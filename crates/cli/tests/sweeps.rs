@@ -59,7 +59,9 @@ impl Place {
 }
 
 fn parts(sweep: &str, ending: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(sweep).join("parts")).unwrap();
+    let entries = fs::read_dir(Path::new(sweep).join("parts"))
+        .into_iter()
+        .flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.to_str().unwrap().ends_with(ending));
     paths.sort();
@@ -174,20 +176,20 @@ fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
         .replace("train.steps=1500", "train.steps=200000")
         .replace("seeds = 2", "seeds = 1");
     let sweep = place.planned("long", &long);
-    let running = || {
-        let status = json(&["sweep", "status", &sweep, "--json"]);
-        let workers = status["workers"].as_array().unwrap().clone();
-        let alive = workers.into_iter().filter(|worker| worker["alive"] == true);
-        alive
-            .flat_map(|worker| worker["runs"].as_array().unwrap().clone())
-            .next()
+    // The journal of a process has its number in its name.
+    let running = |id: u32| {
+        let mine = parts(&sweep, ".journal").into_iter();
+        let mut mine = mine.filter(|path| path.to_str().unwrap().contains(&format!("-{id}-")));
+        let text = fs::read_to_string(mine.next()?).ok()?;
+        let (_, after) = text.split_once("{\"begin\":")?;
+        after.split_once('}')?.0.parse::<u64>().ok()
     };
     let mut seen = Vec::new();
     for _ in 0..4 {
         let mut worker = work(&sweep, "0/1");
         let patience = Instant::now() + Duration::from_secs(30);
         let run = loop {
-            if let Some(run) = running() {
+            if let Some(run) = running(worker.id()) {
                 break run;
             }
             assert!(Instant::now() < patience);
@@ -198,7 +200,7 @@ fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
         seen.push(run);
     }
     // The first run is tried three times, then the next one.
-    assert_eq!(seen, [0, 0, 0, 1].map(serde_json::Value::from));
+    assert_eq!(seen, [0, 0, 0, 1]);
     let status = json(&["sweep", "status", &sweep, "--json"]);
     assert!(
         status["failed"]["0"]
@@ -207,6 +209,7 @@ fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
             .contains("died 3 times")
     );
     assert!(succeed(&["sweep", "status", &sweep]).contains("failed: train.batch=8"));
+    assert!(succeed(&["sweep", "status", &sweep]).contains("--retry"));
 }
 
 #[cfg(unix)]
@@ -387,7 +390,12 @@ fn figures_of_keys_measures_and_steps() {
     assert!(figure(&steps).contains("over training steps"));
     assert!(figure(&[]).contains("Final loss"));
     for (arguments, words) in [
-        (&["--x", "train.bach"][..], "no such key varies"),
+        (&["--colour", "train.batch"][..], "coloured by a measure"),
+        (
+            &["--x", "train.batch", "--y", "train.batch"],
+            "goes to the right already",
+        ),
+        (&["--x", "train.bach"], "no such key varies"),
         (&["--y", "loss"], "nor a measure that was kept"),
         (
             &["--x", "step", "--y", "nothing"],
@@ -498,4 +506,79 @@ fn without_slurm_the_script_serves_other_launchers() {
         Command::new(&script).output().unwrap().status.code(),
         Some(2)
     );
+}
+
+/// Copies of a sweep that grew differently have other runs under the same numbers.
+#[test]
+fn results_of_a_copy_that_grew_otherwise_are_left_out() {
+    let place = Place::new();
+    let one = place.planned("one", STUDY);
+    let other = place.planned("other", STUDY);
+    let grow = |sweep: &str, batch: &str| {
+        let study = place.study(&STUDY.replace("[8, 16]", batch));
+        succeed(&["sweep", &study, "--out", sweep]);
+    };
+    grow(&one, "[8, 24]");
+    grow(&other, "[8, 32]");
+    let reference = place.gathered(&one);
+    for part in parts(&other, ".parquet") {
+        let name = part.file_name().unwrap().to_owned();
+        fs::copy(&part, Path::new(&one).join("parts").join(name)).unwrap();
+    }
+    assert!(place.gathered(&one) == reference);
+    assert!(succeed(&["sweep", "status", &one]).contains("belongs to another sweep"));
+}
+
+#[test]
+fn the_same_point_in_other_words_is_no_new_run() {
+    let place = Place::new();
+    let out = place.path("sweep");
+    let sweep = |vary: &[&str]| {
+        let mut arguments = vec!["sweep", "main", "--seeds", "1", "--out", &out, "--json"];
+        for set in ["train.steps=3", "task.length=8", "record.test_sequences=8"] {
+            arguments.extend(["--set", set]);
+        }
+        for vary in vary {
+            arguments.extend(["--vary", vary]);
+        }
+        json(&arguments)["runs"].as_array().unwrap().len()
+    };
+    assert_eq!(sweep(&[]), 1);
+    assert_eq!(sweep(&["task.prior=dirichlet;iid"]), 2);
+    assert_eq!(sweep(&["task.prior=\"dirichlet\";\"iid\""]), 2);
+    assert_eq!(sweep(&["train.optimizer.lr=1e-3;0.003"]), 3);
+}
+
+#[test]
+fn a_damaged_run_folder_fails_alone_and_diverged_runs_have_no_final_loss() {
+    let place = Place::new();
+    let study = STUDY.replace("runs = \"none\"", "runs = \"all\"");
+    let study = study
+        .replace("[8, 16]", "[8]")
+        .replace("to = 1e-1", "to = 1e30");
+    let sweep = place.planned("sweep", &study);
+    succeed(&["sweep", "work", &sweep]);
+    let table = place.path("table.csv");
+    succeed(&["sweep", "gather", &sweep, "--out", &table]);
+    let rows = fs::read_to_string(&table).unwrap();
+    let mut diverged = rows.lines().filter(|row| row.contains(",diverged,"));
+    assert!(
+        diverged.any(|row| row.contains(",1e30,") && row.contains(",uniform,0,,,,,")),
+        "{rows}"
+    );
+    for part in parts(&sweep, ".parquet") {
+        fs::remove_file(part).unwrap();
+    }
+    let run = fs::read_dir(format!("{sweep}/runs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    fs::remove_file(run.join("recipe.toml")).unwrap();
+    let said = fail(1, &["sweep", "work", &sweep]);
+    assert!(said.contains("to train it anew"), "{said}");
+    assert_eq!(json(&["sweep", "status", &sweep, "--json"])["done"], 8);
+    fs::remove_dir_all(run).unwrap();
+    assert_eq!(json(&["sweep", "work", &sweep, "--json"])["done"], 1);
 }

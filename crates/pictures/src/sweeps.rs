@@ -29,6 +29,8 @@ pub struct Map {
 const GROUPS: usize = 8;
 /// Values that span a larger factor than this are coloured by their logarithm.
 const LINEAR: f64 = 20.0;
+/// Values of a key that span a larger factor were chosen by their logarithm.
+const GEOMETRIC: f64 = 7.0;
 
 /// KL(truth ‖ model) over training: every seed, the median of each group, and the levels of strategies.
 pub fn curves(groups: &[Group], levels: &[(String, f64)]) -> Figure {
@@ -98,7 +100,7 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
     if points().next().is_none() {
         return nothing("no run has a value");
     }
-    let axis = |label: &str, values: Vec<f64>| match spread(&values) {
+    let axis = |label: &str, values: Vec<f64>, linear: f64| match spread_within(&values, linear) {
         Scale::Log => Axis::log(plain(label)),
         Scale::Linear => Axis::linear(plain(label)),
     };
@@ -131,8 +133,12 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
     Figure {
         description: format!("{y} over {x}: medians over seeds with 95 % intervals."),
         panels: vec![Panel::Plot(Plot {
-            x: axis(x, points().map(|(x, _)| x).collect()),
-            y: axis(&format!("{y}; {kinds}"), points().map(|(_, y)| y).collect()),
+            x: axis(x, points().map(|(x, _)| x).collect(), GEOMETRIC),
+            y: axis(
+                &format!("{y}; {kinds}"),
+                points().map(|(_, y)| y).collect(),
+                LINEAR,
+            ),
             series,
             family: ends().filter(|_| many).map(|(low, high)| Family {
                 low: plain(&low.label),
@@ -189,12 +195,17 @@ fn nothing(why: &str) -> Figure {
 
 /// The colour scale for these numbers.
 fn spread(values: &[f64]) -> Scale {
+    spread_within(values, LINEAR)
+}
+
+/// Logarithmic for numbers that span a larger factor than `linear`.
+fn spread_within(values: &[f64], linear: f64) -> Scale {
     let known = || values.iter().copied().filter(|value| value.is_finite());
     let (least, largest) = (
         known().fold(f64::MAX, f64::min),
         known().fold(0.0, f64::max),
     );
-    match least > 0.0 && largest > LINEAR * least {
+    match least > 0.0 && largest > linear * least {
         true => Scale::Log,
         false => Scale::Linear,
     }

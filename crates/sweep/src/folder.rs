@@ -171,51 +171,39 @@ impl Sweep {
         // A refused attempt must write nothing, so check first.
         MARK.check(path)?;
         check_growth(path, read_plan(path)?.as_ref(), &plan, growth)?;
-        let folder = OutputFolder::claim(path, MARK)?;
+        let folder = claim(path)?;
         // Another process may have come between the check and the lock.
         let there = read_plan(path)?;
         check_growth(path, there.as_ref(), &plan, growth)?;
-        let mut plan = plan;
-        let plan = match there {
+        let mut asked = plan;
+        let keep = asked.asked.runs;
+        let mut changed = true;
+        let mut plan = match there {
             None => {
-                measure(&mut plan)?;
-                plan
+                measure(&mut asked)?;
+                asked
             }
-            Some(there) => match there.grown(&plan) {
-                Ok(None) | Err(_) => {
-                    return Ok((
-                        Self {
-                            path: path.to_owned(),
-                            plan: there,
-                        },
-                        false,
-                    ));
-                }
+            Some(there) => match there.grown(&asked) {
                 Ok(Some(_)) => {
-                    measure(&mut plan)?;
-                    let grown = there.grown(&plan).ok().flatten();
+                    measure(&mut asked)?;
+                    let grown = there.grown(&asked).ok().flatten();
                     grown.unwrap_or(there)
+                }
+                Ok(None) | Err(_) => {
+                    changed = false;
+                    there
                 }
             },
         };
-        folder.write(MARK.file, plan.to_json().as_bytes())?;
-        Ok((
-            Self {
-                path: path.to_owned(),
-                plan,
-            },
-            true,
-        ))
-    }
-
-    /// Changes which runs are kept whole from now on.
-    pub fn keep(&mut self, runs: crate::study::Keep) -> Result<(), SweepError> {
-        if self.plan.kept.runs != runs {
-            let folder = self.claim()?;
-            self.plan.keep(runs);
-            folder.write(MARK.file, self.plan.to_json().as_bytes())?;
+        if let Some(keep) = keep.filter(|&keep| keep != plan.kept.runs) {
+            plan.keep(keep);
+            changed = true;
         }
-        Ok(())
+        if changed {
+            folder.write(MARK.file, plan.to_json().as_bytes())?;
+        }
+        let path = path.to_owned();
+        Ok((Self { path, plan }, changed))
     }
 
     /// The folder.
@@ -225,16 +213,7 @@ impl Sweep {
 
     /// Locks the folder against others that change more than their own files.
     pub fn claim(&self) -> Result<OutputFolder, SweepError> {
-        // Whoever has it will be done in a moment.
-        let patience = Instant::now() + Duration::from_secs(20);
-        loop {
-            match OutputFolder::claim(&self.path, MARK) {
-                Err(StoreError::InUse { .. }) if Instant::now() < patience => {
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-                claimed => return Ok(claimed?),
-            }
-        }
+        claim(&self.path)
     }
 
     /// The folder of a run that is kept whole.
@@ -327,7 +306,7 @@ impl Sweep {
         let Some((id, sum)) = stem.split_once('-') else {
             return Ok(PartRead::Foreign);
         };
-        if id != self.plan.id() {
+        if self.plan.ids().iter().all(|own| own != id) {
             return Ok(PartRead::Foreign);
         }
         let bytes = match fs::read(path) {
@@ -401,7 +380,8 @@ impl Sweep {
         for (&number, &deaths) in &state.lost {
             if deaths >= DEATHS {
                 let why = format!(
-                    "the process that trained it died {deaths} times: it may need more memory than it is given"
+                    "the process that trained it died {deaths} times, so it was given up: it may need more memory than it is given; \
+                     --retry tries it again"
                 );
                 state.failed.entry(number).or_insert(why);
             }
@@ -490,6 +470,19 @@ impl Sweep {
         let time = fs::metadata(&probe).and_then(|about| about.modified()).ok();
         let _ = fs::remove_file(&probe);
         time
+    }
+}
+
+fn claim(path: &Path) -> Result<OutputFolder, SweepError> {
+    // Whoever has it will be done in a moment.
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        match OutputFolder::claim(path, MARK) {
+            Err(StoreError::InUse { .. }) if Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            claimed => return Ok(claimed?),
+        }
     }
 }
 

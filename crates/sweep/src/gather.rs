@@ -78,12 +78,23 @@ impl Sweep {
         table.push(RUN, pick(RUN).unwrap_or(Column::Text(Vec::new())));
         let plan = &self.plan;
         let planned: Vec<_> = numbers.iter().map(|&number| plan.run(number)).collect();
-        let values: Vec<Vec<String>> = planned.iter().map(|run| plan.values(run)).collect();
+        // Seeds of a point follow one another, and share their values.
+        let mut values: Vec<Vec<String>> = Vec::with_capacity(planned.len());
+        for (index, run) in planned.iter().enumerate() {
+            let before = index.checked_sub(1).map(|before| &planned[before]);
+            let same = before.is_some_and(|other| (other.grid, &other.at) == (run.grid, &run.at));
+            values.push(match same {
+                true => values[index - 1].clone(),
+                false => plan.values(run),
+            });
+        }
         for (index, key) in plan.keys().iter().enumerate() {
-            table.push(
-                key.clone(),
-                typed(values.iter().map(|values| values[index].as_str())),
-            );
+            // Types follow from the plan, whichever runs are there.
+            let axes = plan.grids.iter().flat_map(|grid| &grid.vary);
+            let axes = axes.filter(|axis| axis.key == *key);
+            let planned = axes.flat_map(|axis| axis.values.iter().map(String::as_str));
+            let there = values.iter().map(|values| values[index].as_str());
+            table.push(key.clone(), typed(planned, there));
         }
         let seeds = planned.iter().map(|run| i64::try_from(run.seed).ok());
         table.push("seed", Column::Whole(seeds.collect()));
@@ -103,7 +114,8 @@ impl Sweep {
             }
         }
         for name in names {
-            if let Some(column) = pick(name) {
+            let empty = || whole.column(name).filter(|_| picks.is_empty()).cloned();
+            if let Some(column) = pick(name).or_else(empty) {
                 table.push(name.clone(), column);
             }
         }
@@ -138,9 +150,13 @@ impl Sweep {
     }
 }
 
-/// Values as numbers, if all of them are.
-fn typed<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Column {
-    let there = || values.clone().filter(|value| !value.is_empty());
+/// Values as numbers, if all of them are, and all that were planned.
+fn typed<'a>(
+    planned: impl Iterator<Item = &'a str> + Clone,
+    values: impl Iterator<Item = &'a str> + Clone,
+) -> Column {
+    let all = planned.chain(values.clone());
+    let there = || all.clone().filter(|value| !value.is_empty());
     if there().all(|value| value.parse::<i64>().is_ok()) {
         return Column::Whole(values.map(|value| value.parse().ok()).collect());
     }

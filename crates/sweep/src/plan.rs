@@ -3,7 +3,7 @@
 //! Runs are numbered: grid by grid, point by point, seed by seed. A sweep grows by further grids, so a run keeps its
 //! number; runs that an earlier grid has are left out of a later one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use induct::digest;
 use induct::measure::{KL_TRUTH, Measure};
@@ -15,7 +15,7 @@ use toml::{Table, Value};
 
 use crate::cost::Cost;
 use crate::error::SweepError;
-use crate::study::{Axis, Keep, Seeds, Study};
+use crate::study::{Axis, Keep, Results, Seeds, Study};
 
 /// The plan of a sweep, as `sweep.json` has it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct Plan {
     pub cost: Cost,
     /// Digest of all the above, so that a change by hand is noticed.
     pub digest: String,
+    /// What the study asks for, where it says so.
+    #[serde(skip)]
+    pub(crate) asked: Results,
     #[serde(skip)]
     layout: Layout,
 }
@@ -51,6 +54,9 @@ pub struct Grid {
     pub vary: Vec<Axis>,
     /// The seeds.
     pub seeds: Seeds,
+    /// Places that are no runs of this grid, because an earlier one has them: first ones, and those after the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<(u64, u64)>,
 }
 
 /// What is kept of every run, by name of column.
@@ -76,8 +82,6 @@ struct Layout {
     /// For each grid the number of its first run, and its places, unless all of them are runs.
     grids: Vec<(u64, Option<Vec<u64>>)>,
     runs: u64,
-    /// The base recipe.
-    base: Table,
 }
 
 /// A run of a sweep.
@@ -109,8 +113,18 @@ impl Grid {
         counts.product()
     }
 
-    fn places(&self) -> u64 {
-        self.points() * self.seeds.count
+    /// The places of its runs: point by point, seed by seed.
+    fn places(&self) -> Option<Vec<u64>> {
+        if self.without.is_empty() {
+            return None;
+        }
+        let all = 0..self.points() * self.seeds.count;
+        let mut without = self.without.iter().copied().peekable();
+        let left = all.filter(|place| {
+            while without.next_if(|(_, after)| after <= place).is_some() {}
+            without.peek().is_none_or(|(first, _)| place < first)
+        });
+        Some(left.collect())
     }
 
     /// The index on each axis of a point.
@@ -122,6 +136,23 @@ impl Grid {
             point /= count;
         }
         at
+    }
+
+    /// Leaves out those runs of a point whose seeds are known.
+    fn leave_out(&mut self, point: u64, known: &[Seeds]) {
+        let first = point * self.seeds.count;
+        for index in 0..self.seeds.count {
+            if known
+                .iter()
+                .any(|seeds| seeds.contains(self.seeds.first + index))
+            {
+                let place = first + index;
+                match self.without.last_mut() {
+                    Some((_, after)) if *after == place => *after += 1,
+                    _ => self.without.push((place, place + 1)),
+                }
+            }
+        }
     }
 
     /// What varies at a point, as `key.path=value`.
@@ -144,6 +175,7 @@ impl Plan {
         let grid = Grid {
             vary: study.vary.clone(),
             seeds: study.seeds,
+            without: Vec::new(),
         };
         let base = base.to_toml();
         let kept = kept(study, &grid, &base, runs)?;
@@ -157,6 +189,7 @@ impl Plan {
             kept,
             cost: Cost::default(),
             digest: String::new(),
+            asked: study.results.clone(),
             layout: Layout::default(),
         };
         plan.settle();
@@ -189,11 +222,20 @@ impl Plan {
         digest::hex(&[without.to_json().as_bytes()])
     }
 
-    /// Identifies the sweep, also after it has grown.
+    /// Identifies the sweep as it is now; the last of [`ids`](Self::ids).
     pub fn id(&self) -> String {
-        let first = serde_json::to_string(&self.grids[0]).expect("plain data");
-        let numerics = self.numerics.to_string();
-        digest::hex(&[numerics.as_bytes(), self.base.as_bytes(), first.as_bytes()])[..8].to_owned()
+        self.ids().pop().unwrap_or_default()
+    }
+
+    /// Identifies the sweep as it was after each grid: results of an earlier one are results of a later one.
+    pub fn ids(&self) -> Vec<String> {
+        let mut chain = format!("{}{}", self.numerics, self.base);
+        let mut ids = Vec::new();
+        for grid in &self.grids {
+            chain += &serde_json::to_string(grid).expect("plain data");
+            ids.push(digest::hex(&[chain.as_bytes()])[..8].to_owned());
+        }
+        ids
     }
 
     /// Chooses which runs are kept whole from now on.
@@ -219,37 +261,11 @@ impl Plan {
                 }
             }
         }
-        layout.base = self.base.parse().unwrap_or_default();
-        let mut names = Names::default();
-        let mut seen: HashMap<Vec<u32>, Vec<Seeds>> = HashMap::new();
-        let several = self.grids.len() > 1;
         for grid in &self.grids {
-            let mut left = None;
-            if several {
-                let mut places = Vec::new();
-                let points = grid.points();
-                let mut point_names = Vec::with_capacity(points as usize);
-                for point in 0..points {
-                    let name = names.of(&layout.keys, grid, &grid.at(point), &layout.base);
-                    let earlier = seen.get(&name);
-                    let is_new = |seed: &u64| {
-                        earlier.is_none_or(|all| all.iter().all(|seeds| !seeds.contains(*seed)))
-                    };
-                    let seeds = (0..grid.seeds.count).map(|index| grid.seeds.first + index);
-                    let new = seeds.filter(is_new);
-                    places
-                        .extend(new.map(|seed| point * grid.seeds.count + seed - grid.seeds.first));
-                    point_names.push(name);
-                }
-                for name in point_names {
-                    seen.entry(name).or_default().push(grid.seeds);
-                }
-                left = (places.len() as u64 != grid.places()).then_some(places);
-            }
-            let count = left
-                .as_ref()
-                .map_or(grid.places(), |places| places.len() as u64);
-            layout.grids.push((layout.runs, left));
+            let places = grid.places();
+            let all = grid.points() * grid.seeds.count;
+            let count = places.as_ref().map_or(all, |places| places.len() as u64);
+            layout.grids.push((layout.runs, places));
             layout.runs += count;
         }
         self.layout = layout;
@@ -267,16 +283,16 @@ impl Plan {
 
     /// The number of points: runs that differ in more than their seeds.
     pub fn points(&self) -> u64 {
-        let grids = self.grids.iter().zip(&self.layout.grids);
-        let count = |(grid, (_, places)): (&Grid, &(u64, Option<Vec<u64>>))| match places {
-            None => grid.points(),
-            Some(places) => {
-                let mut points: Vec<u64> = places.iter().map(|p| p / grid.seeds.count).collect();
-                points.dedup();
-                points.len() as u64
-            }
+        if let [only] = self.grids.as_slice() {
+            return only.points();
+        }
+        let of_grid = |grid: &Grid| {
+            (0..grid.points())
+                .map(|point| grid.overrides(&grid.at(point)))
+                .collect::<Vec<_>>()
         };
-        grids.map(count).sum()
+        let all: HashSet<Vec<String>> = self.grids.iter().flat_map(of_grid).collect();
+        all.len() as u64
     }
 
     /// A run by its number, which is less than [`runs`](Self::runs).
@@ -306,10 +322,21 @@ impl Plan {
         self.grids[run.grid].overrides(&run.at)
     }
 
-    /// The value of every key that varies in a run; that of the base recipe, if the run's grid does not vary it.
+    /// The value of every key that varies in a run; that of its recipe, if the run's grid does not vary it.
     pub fn values(&self, run: &Planned) -> Vec<String> {
         let grid = &self.grids[run.grid];
-        let value = |key: &String| value_of(grid, &run.at, key, &self.layout.base);
+        let varied = |key: &String| grid.vary.iter().position(|axis| axis.key == *key);
+        let recipe: Table = match self.keys().iter().all(|key| varied(key).is_some()) {
+            true => Table::new(),
+            false => {
+                let recipe = self.recipe(run).map(|recipe| recipe.to_toml());
+                recipe.unwrap_or_default().parse().unwrap_or_default()
+            }
+        };
+        let value = |key: &String| match varied(key) {
+            Some(axis) => grid.vary[axis].values[run.at[axis]].clone(),
+            None => value_in(&recipe, key),
+        };
         self.keys().iter().map(value).collect()
     }
 
@@ -344,15 +371,25 @@ impl Plan {
             return Err(Differs(differs));
         }
         let mut grown = self.clone();
-        for grid in &by.grids {
-            if !grown.grids.contains(grid) {
-                grown.grids.push(grid.clone());
-                grown.cost.join(&by.cost);
+        let mut seen: HashMap<String, Vec<Seeds>> = HashMap::new();
+        for grid in &self.grids {
+            for point in 0..grid.points() {
+                seen.entry(self.point_digest(grid, point))
+                    .or_default()
+                    .push(grid.seeds);
             }
+        }
+        for grid in &by.grids {
+            let mut new = grid.clone();
+            for point in 0..grid.points() {
+                let known = seen.get(&self.point_digest(grid, point));
+                new.leave_out(point, known.map_or(&[][..], |known| known));
+            }
+            grown.grids.push(new);
+            grown.cost.join(&by.cost);
         }
         for (own, new) in [
             (&mut grown.kept.last, &by.kept.last),
-            (&mut grown.kept.curves, &by.kept.curves),
             (&mut grown.kept.strategies, &by.kept.strategies),
         ] {
             for name in new {
@@ -363,6 +400,13 @@ impl Plan {
         }
         grown.settle();
         Ok((grown.runs() > self.runs()).then_some(grown))
+    }
+
+    /// Identifies what is trained at a point, however its values are written.
+    fn point_digest(&self, grid: &Grid, point: u64) -> String {
+        let recipe = point_recipe(&self.base, &grid.overrides(&grid.at(point)));
+        let text = recipe.map_or_else(|error| error.to_string(), |recipe| recipe.to_toml());
+        digest::hex(&[text.as_bytes()])
     }
 
     /// In what another plan differs apart from its grids, in words.
@@ -400,14 +444,18 @@ impl Plan {
                 level(other)
             ));
         }
-        // A further key may bring further columns, but what was asked for must be the same.
-        let missing = |own: &[String], new: &[String]| own.iter().any(|name| !new.contains(name));
-        let same_keys = self.keys() == other.keys();
-        if same_keys
-            && (missing(&self.kept.last, &other.kept.last)
-                || missing(&other.kept.last, &self.kept.last))
-        {
-            all.push("results.final: other columns".into());
+        // What a study does not ask for is as it was. A further key may bring further columns.
+        let same = |own: &[String], new: &[String]| {
+            let within = |a: &[String], b: &[String]| a.iter().all(|name| b.contains(name));
+            within(own, new) && (within(new, own) || self.keys() != other.keys())
+        };
+        if other.asked.curves.is_some() && !same(&self.kept.curves, &other.kept.curves) {
+            let (own, new) = (&self.kept.curves, &other.kept.curves);
+            all.push(format!("results.curves: {own:?} there, {new:?} now"));
+        }
+        if other.asked.last.is_some() && !same(&self.kept.last, &other.kept.last) {
+            let (own, new) = (&self.kept.last, &other.kept.last);
+            all.push(format!("results.final: {own:?} there, {new:?} now"));
         }
         all
     }
@@ -428,16 +476,12 @@ fn point_recipe(base: &str, overrides: &[String]) -> Result<Recipe, SweepError> 
         .map_err(|error| SweepError::mistake(format!("vary {}: {error}", varied())))
 }
 
-/// The value of a key at a point.
-fn value_of(grid: &Grid, at: &[usize], key: &str, base: &Table) -> String {
-    let axis = grid.vary.iter().position(|axis| axis.key == key);
-    if let Some(axis) = axis {
-        return grid.vary[axis].values[at[axis]].clone();
-    }
+/// The value of a key in a table; empty if it is unset.
+fn value_in(table: &Table, key: &str) -> String {
     let mut place: Option<&Value> = None;
     for part in key.split('.') {
         let inner = match place {
-            None => base.get(part),
+            None => table.get(part),
             Some(value) => value.get(part),
         };
         match inner {
@@ -453,26 +497,6 @@ fn value_of(grid: &Grid, at: &[usize], key: &str, base: &Table) -> String {
             _ => table.to_string(),
         },
         Some(value) => value.to_string(),
-    }
-}
-
-/// Values as numbers, so that points of different grids can be compared.
-#[derive(Default)]
-struct Names(HashMap<String, u32>);
-
-impl Names {
-    fn of(&mut self, keys: &[String], grid: &Grid, at: &[usize], base: &Table) -> Vec<u32> {
-        let value = |key: &String| {
-            let value = value_of(grid, at, key, base);
-            // The same number may be written in several ways.
-            let value = match value.parse::<f64>() {
-                Ok(number) => format!("{number:?}"),
-                Err(_) => value,
-            };
-            let next = self.0.len() as u32;
-            *self.0.entry(value).or_insert(next)
-        };
-        keys.iter().map(value).collect()
     }
 }
 
@@ -538,6 +562,7 @@ fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, Sweep
     let mut shapes: Vec<Recipe> = Vec::new();
     let mut all = HashMap::with_capacity(points as usize);
     let (mut known, mut strategies): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut of_measure: HashMap<String, Vec<String>> = HashMap::new();
     for point in 0..points {
         let overrides = grid.overrides(&grid.at(point));
         let recipe = point_recipe(base, &overrides)?;
@@ -559,10 +584,18 @@ fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, Sweep
         let new = columns(&recipe).map_err(|error| {
             SweepError::mistake(format!("vary {}: {error}", overrides.join(", ")))
         })?;
-        for name in new.iter().map(ToString::to_string) {
-            if !known.contains(&name) {
-                known.push(name);
+        let measures = recipe.record.chosen();
+        for column in &new {
+            let name = column.to_string();
+            if known.contains(&name) {
+                continue;
             }
+            let of = measures.iter().filter(|measure| column.is_of(**measure));
+            for measure in of {
+                let columns = of_measure.entry(measure.name().to_owned()).or_default();
+                columns.push(name.clone());
+            }
+            known.push(name);
         }
         for name in recipe.record.strategy_names(recipe.task.ngram) {
             if !strategies.contains(&name) {
@@ -578,21 +611,20 @@ fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, Sweep
     let chosen = |field: &str, names: &[String]| -> Result<Vec<String>, SweepError> {
         let mut chosen: Vec<String> = Vec::new();
         for name in names {
-            let of = format!("{name}.");
-            let matching = known
-                .iter()
-                .filter(|known| *known == name || known.starts_with(&of));
-            let before = chosen.len();
-            for column in matching {
-                if !chosen.contains(column) {
-                    chosen.push(column.clone());
-                }
-            }
-            if chosen.len() == before && !known.contains(name) {
+            let columns = match known.contains(name) {
+                true => vec![name.clone()],
+                false => of_measure.get(name).cloned().unwrap_or_default(),
+            };
+            if columns.is_empty() {
                 return Err(SweepError::mistake(format!(
                     "results.{field}: {name} is not recorded; the columns are {}",
                     known.join(", ")
                 )));
+            }
+            for column in columns {
+                if !chosen.contains(&column) {
+                    chosen.push(column);
+                }
             }
         }
         Ok(chosen)

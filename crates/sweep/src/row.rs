@@ -105,11 +105,15 @@ impl Row {
         let names: Vec<String> = history.columns().iter().map(ToString::to_string).collect();
         let at = |name: &String| names.iter().position(|own| own == name);
         let finite = |value: f64| value.is_finite().then_some(value);
+        // What a diverged run recorded last is not where it ended.
+        let diverged = summary.ended == Ended::Diverged;
         let last_row = history.rows().next_back().unwrap_or_default();
-        let last = kept
-            .last
-            .iter()
-            .filter_map(|name| Some((name.clone(), finite(last_row[at(name)?]))));
+        let last = kept.last.iter().filter_map(|name| {
+            Some((
+                name.clone(),
+                finite(last_row[at(name)?]).filter(|_| !diverged),
+            ))
+        });
         let curve = |name: &String| {
             let index = at(name)?;
             let values = history.rows().map(|row| finite(row[index])).collect();

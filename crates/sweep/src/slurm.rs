@@ -295,7 +295,7 @@ fn script(sweep: &Path, shares: u64, options: &[String]) -> Result<String, Sweep
         "--requeue".to_owned(),
         "--signal=B:USR1@60".to_owned(),
     ];
-    directives.extend(options.iter().cloned());
+    directives.extend(options.iter().map(|option| quoted(option)));
     let directives: Vec<String> = directives
         .iter()
         .map(|option| format!("#SBATCH {option}"))
@@ -307,7 +307,7 @@ fn script(sweep: &Path, shares: u64, options: &[String]) -> Result<String, Sweep
 # A share of the sweep in {sweep}; written by `induct sweep submit`.
 #
 # Under Slurm, each task of a job array does one share. Other launchers name the share:
-#     seq 0 {last} | parallel -j 8 {sweep}/{SCRIPT} {{}}
+#     seq 0 {last} | parallel -q -j 8 {sweep}/{SCRIPT} {{}}
 #     hq submit --array 0-{last} {sweep}/{SCRIPT}
 # A share may be done twice, also at the same time: what is done is not done again.
 {directives}
@@ -317,26 +317,29 @@ induct=${{INDUCT:-{program}}}
 shares={shares}
 
 share=${{1:-${{SLURM_ARRAY_TASK_ID:-$HQ_TASK_ID}}}}
-if [ -z "$share" ]; then
+case $share in
+'' | *[!0-9]*)
     echo "usage: $0 SHARE    (0 to {last})" >&2
     exit 2
-fi
+    ;;
+esac
 # Shares beyond the site's largest array are in further arrays, which count from 0 again.
 share=$((share + ${{INDUCT_FIRST_SHARE:-0}}))
 
+# A minute before its time is up, Slurm sends USR1: the worker stops in good order.
+worker=
+trap '[ -n "$worker" ] && kill -USR1 $worker' USR1
+trap '[ -n "$worker" ] && kill -TERM $worker' TERM INT
 "$induct" sweep work "$sweep" --shard "$share/$shares" --threads "${{SLURM_CPUS_PER_TASK:-1}}" $INDUCT_WORK_OPTIONS &
 worker=$!
-# A minute before its time is up, Slurm sends USR1: the worker stops in good order.
-trap 'kill -USR1 $worker' USR1
-trap 'kill -TERM $worker' TERM INT
 while :; do
     wait $worker
     code=$?
     # A signal ends the wait before the worker ends.
     kill -0 $worker 2>/dev/null || break
 done
-# What the time did not suffice for is queued again.
-if [ $code -eq {TIME_IS_UP} ] && [ -n "$SLURM_JOB_ID" ]; then
+# What the time did not suffice for is queued again; 138 is a worker that had no time to begin.
+if [ $code -eq {TIME_IS_UP} ] || [ $code -eq 138 ] && [ -n "$SLURM_JOB_ID" ]; then
     scontrol requeue "$SLURM_JOB_ID"
 fi
 exit $code

@@ -122,8 +122,9 @@ impl Study {
 
     /// Whether a text is that of a study and not of a recipe.
     pub fn is_study(text: &str) -> bool {
+        let of_study = ["base", "vary", "results"];
         text.parse::<Table>()
-            .is_ok_and(|table| table.contains_key("base"))
+            .is_ok_and(|table| of_study.iter().any(|key| table.contains_key(*key)))
     }
 
     /// Reads a study.
@@ -177,9 +178,12 @@ fn seeds(value: &Value) -> Result<Seeds, SweepError> {
             first: 0,
             count: u64::try_from(*count).map_err(|_| refuse())?,
         },
-        other => other.clone().try_into().map_err(|_| refuse())?,
+        table @ Value::Table(_) => table.clone().try_into().map_err(|_| refuse())?,
+        _ => return Err(refuse()),
     };
-    match seeds.count >= 1 && seeds.first.checked_add(seeds.count).is_some() {
+    // Recipes have whole numbers of 63 bits.
+    let last = seeds.first.checked_add(seeds.count);
+    match seeds.count >= 1 && last.is_some_and(|last| i64::try_from(last).is_ok()) {
         true => Ok(seeds),
         false => Err(refuse()),
     }
@@ -272,7 +276,7 @@ fn range(key: &str, table: &Table) -> Result<Vec<String>, SweepError> {
     }
     let is_whole = |name: &str| matches!(table.get(name), Some(Value::Integer(_)));
     let whole = is_whole("from") && is_whole("to");
-    let value = |index: u64| -> String {
+    let value = |index: u64, digits: usize| -> String {
         let share = index as f64 / (count - 1) as f64;
         let value = match (index, logarithmic) {
             (0, _) => from,
@@ -282,18 +286,28 @@ fn range(key: &str, table: &Table) -> Result<Vec<String>, SweepError> {
         };
         match whole {
             true => format!("{}", value.round() as i64),
-            // Four digits name a value; nobody needs the seventeen of a logarithm.
-            false => format!("{:?}", rounded(value)),
+            false if index == 0 || index == count - 1 => format!("{value:?}"),
+            false => format!("{:?}", rounded(value, digits)),
         }
     };
-    let mut values: Vec<String> = (0..count).map(value).collect();
-    values.dedup();
-    Ok(values)
+    // Four digits name a value, unless values are closer together; nobody needs the seventeen of a logarithm.
+    for digits in [4, 6, 9, 17] {
+        let mut values: Vec<String> = (0..count).map(|index| value(index, digits)).collect();
+        values.dedup();
+        // Whole numbers may be fewer than asked for.
+        if values.len() as u64 == count || whole {
+            return Ok(values);
+        }
+    }
+    Err(refuse(
+        "there are not so many numbers between from and to".into(),
+    ))
 }
 
-/// A number with four significant digits.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
+/// A number with so many significant digits.
+fn rounded(value: f64, digits: usize) -> f64 {
+    let digits = digits - 1;
+    format!("{value:.digits$e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]

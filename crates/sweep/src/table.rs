@@ -67,11 +67,11 @@ impl Column {
 
     /// A value as text; empty if it is missing. A curve is written as its numbers with spaces between them.
     pub fn shown(&self, row: usize) -> String {
-        let number = |value: &Option<f64>| value.map_or("NaN".into(), |value| value.to_string());
+        let number = |value: &Option<f64>| value.map_or("NaN".into(), written);
         match self {
             Column::Text(values) => values[row].clone().unwrap_or_default(),
             Column::Whole(values) => values[row].map_or(String::new(), |v| v.to_string()),
-            Column::Real(values) => values[row].map_or(String::new(), |v| v.to_string()),
+            Column::Real(values) => values[row].map_or(String::new(), written),
             Column::Curve(values) => match &values[row] {
                 Some(curve) => curve.iter().map(number).collect::<Vec<_>>().join(" "),
                 None => String::new(),
@@ -196,6 +196,15 @@ impl Column {
             }
         }
         Ok(())
+    }
+}
+
+/// A number as text; very large and very small ones with an exponent.
+fn written(value: f64) -> String {
+    let plain = value == 0.0 || (1e-5..1e16).contains(&value.abs());
+    match plain {
+        true => value.to_string(),
+        false => format!("{value:?}"),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use induct::probe::{History, Instruments};
 use induct::run::{Ending, NUMERICS, Progress, Record, Run, Sink, Summary};
 use induct::train::{Recipe, many};
-use induct_store::{Disk, How, Outcome, RunFolder, Session, StoreError, snapshot_weights};
+use induct_store::{Disk, How, RunFolder, Session, SessionError, StoreError, snapshot_weights};
 
 use crate::error::SweepError;
 use crate::folder::{State, Sweep};
@@ -77,6 +77,10 @@ pub struct Worked {
     pub failed: u64,
     /// Runs of its share that were left when it was stopped.
     pub left: u64,
+    /// Runs of its share that another process is at.
+    pub elsewhere: u64,
+    /// Runs of its share that are not tried again, because their process died too often.
+    pub given_up: u64,
 }
 
 /// Tells of steps, and stops a run on demand.
@@ -105,10 +109,19 @@ impl Sink for Follower<'_> {
     }
 }
 
-/// How training a run came out.
+/// How training came out.
+enum Outcome {
+    Ended(Box<Summary>, History),
+    Stopped,
+    Elsewhere,
+}
+
+/// What becomes of a run.
 enum Trained {
     Row(Box<Row>),
     Stopped,
+    /// Another process is at it.
+    Elsewhere,
 }
 
 /// What all threads of a process share.
@@ -119,6 +132,7 @@ struct Shared<'a> {
     done: AtomicU64,
     failed: AtomicU64,
     left: AtomicU64,
+    elsewhere: AtomicU64,
     /// The first thing that keeps the process from going on.
     fatal: Mutex<Option<SweepError>>,
     broken: AtomicBool,
@@ -145,13 +159,26 @@ impl Work<'_> {
         self.sweep.tidy(&remark)?;
         let state = self.sweep.state()?;
         let pending = self.pending(&state);
+        let mine = |number: &&u64| self.shard.has(**number) && !state.done[**number as usize];
+        let given_up = match self.retry {
+            true => 0,
+            false => state
+                .lost
+                .keys()
+                .filter(mine)
+                .filter(|n| state.given_up(**n))
+                .count() as u64,
+        };
         let cost = |number: u64| plan.cost.of(plan, &plan.run(number));
         (self.report)(Report::Begin {
             runs: pending.len() as u64,
             seconds: pending.iter().map(|&number| cost(number)).sum(),
         });
         if pending.is_empty() {
-            return Ok(Worked::default());
+            return Ok(Worked {
+                given_up,
+                ..Worked::default()
+            });
         }
         let author = Author {
             shard: self.shard.to_string(),
@@ -165,6 +192,7 @@ impl Work<'_> {
             done: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             left: AtomicU64::new(0),
+            elsewhere: AtomicU64::new(0),
             fatal: Mutex::default(),
             broken: AtomicBool::new(false),
         };
@@ -197,6 +225,8 @@ impl Work<'_> {
             done: shared.done.into_inner(),
             failed: shared.failed.into_inner(),
             left: shared.left.into_inner(),
+            elsewhere: shared.elsewhere.into_inner(),
+            given_up,
         })
     }
 
@@ -260,8 +290,13 @@ impl Shared<'_> {
                 self.journal(|journal| journal.stop_run(number));
                 return;
             }
+            Ok(Trained::Elsewhere) => {
+                self.elsewhere.fetch_add(1, Ordering::Relaxed);
+                self.journal(|journal| journal.stop_run(number));
+                return;
+            }
             // If the disk is full or gone, other runs would fail as well.
-            Err(error @ SweepError::Store(_)) => {
+            Err(error @ SweepError::Store(StoreError::Io { .. })) => {
                 self.journal(|journal| journal.stop_run(number));
                 return self.give_up(error);
             }
@@ -301,8 +336,10 @@ impl Shared<'_> {
             true => self.in_folder(&planned, &recipe, instruments, &mut follower),
             false => in_memory(&recipe, instruments, &mut follower),
         }?;
-        let Some((summary, history)) = trained else {
-            return Ok(Trained::Stopped);
+        let (summary, history) = match trained {
+            Outcome::Ended(summary, history) => (summary, history),
+            Outcome::Stopped => return Ok(Trained::Stopped),
+            Outcome::Elsewhere => return Ok(Trained::Elsewhere),
         };
         // An event may have ended it early.
         let rest = recipe.train.steps.saturating_sub(follower.step);
@@ -317,7 +354,7 @@ impl Shared<'_> {
         recipe: &Recipe,
         instruments: Arc<Instruments>,
         follower: &mut Follower,
-    ) -> Result<Option<(Summary, History)>, SweepError> {
+    ) -> Result<Outcome, SweepError> {
         let sweep = self.work.sweep;
         debug_assert!(sweep.plan.keeps(planned));
         let path = sweep.run_folder(&row::name(recipe));
@@ -329,23 +366,20 @@ impl Shared<'_> {
             snapshots: &snapshot_weights,
             remark: &|text| (self.work.report)(Report::Remark(text.to_owned())),
         };
-        let outcome = match session.train(follower) {
-            Ok(outcome) => outcome,
-            Err(induct_store::SessionError::Store(StoreError::InUse { path })) => {
-                // The same share is at work elsewhere, and will have done it.
-                let remark = format!("another process is at the run in {}", path.display());
-                (self.work.report)(Report::Remark(remark));
-                return Ok(None);
-            }
-            Err(induct_store::SessionError::Store(error)) => return Err(error.into()),
-            Err(error) => return Err(SweepError::Failed(error.to_string())),
-        };
-        match outcome {
-            Outcome::Stopped(_) => Ok(None),
-            Outcome::Ended { summary, .. } => {
+        match session.train(follower) {
+            Ok(induct_store::Outcome::Stopped(_)) => Ok(Outcome::Stopped),
+            Ok(induct_store::Outcome::Ended { summary, .. }) => {
                 let history = RunFolder::open(&path)?.history()?;
-                Ok(Some((*summary, history)))
+                Ok(Outcome::Ended(summary, history))
             }
+            // The same share is at work elsewhere, and will have done it.
+            Err(SessionError::Store(StoreError::InUse { .. })) => Ok(Outcome::Elsewhere),
+            Err(SessionError::Store(error @ StoreError::Io { .. })) => Err(error.into()),
+            Err(SessionError::Store(error)) => Err(SweepError::Failed(format!(
+                "{error}; remove {} to train it anew",
+                path.display()
+            ))),
+            Err(error) => Err(SweepError::Failed(error.to_string())),
         }
     }
 
@@ -377,7 +411,7 @@ fn in_memory(
     recipe: &Recipe,
     instruments: Arc<Instruments>,
     follower: &mut Follower,
-) -> Result<Option<(Summary, History)>, SweepError> {
+) -> Result<Outcome, SweepError> {
     let started = Instant::now();
     let run = Run::with_snapshots(recipe, instruments, &snapshot_weights);
     let mut run = run.map_err(|error| SweepError::Failed(error.to_string()))?;
@@ -386,7 +420,10 @@ fn in_memory(
         return Err(SweepError::Failed(format!("step {step}: {error}")));
     }
     let summary = Summary::of(&run, &ending, started.elapsed().as_secs_f64());
-    Ok(summary.map(|summary| (summary, run.history().clone())))
+    Ok(match summary {
+        Some(summary) => Outcome::Ended(Box::new(summary), run.history().clone()),
+        None => Outcome::Stopped,
+    })
 }
 
 /// The name of this machine, or of the node that a scheduler takes it for.

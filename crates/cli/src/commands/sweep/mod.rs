@@ -91,11 +91,12 @@ fn here(arguments: &Here) -> Result<(), Failure> {
         None => Path::new("sweeps").join(name),
     };
     let interrupt = Interrupt::watch()?;
-    let sweep = arguments.what.put(&out, plan, Growth::Grow)?;
+    let sweep = plan::What::put(&out, plan, Growth::Grow)?;
     let worked = arguments
         .threads
         .run(|| work::with_bar(&sweep, Shard::ALL, false, &|| interrupt.asked()))?;
     let gathered = gather::write(&sweep, true)?;
+    gather::remark(&sweep, &gathered);
     results::write_figure_of(&sweep, &gathered)?;
     if worked.left > 0 {
         return Err(Failure::Interrupted(format!(
@@ -109,5 +110,5 @@ fn here(arguments: &Here) -> Result<(), Failure> {
     } else {
         print(&results::text(&sweep, &gathered))?;
     }
-    work::failures(&sweep, worked.failed)
+    work::failures(&sweep, &worked)
 }

@@ -77,7 +77,7 @@ impl What {
     /// The plan, and the name of its recipe. Its cost is not measured yet.
     pub fn plan(&self) -> Result<(Plan, String), Failure> {
         let source = self.source.as_deref().unwrap_or_default();
-        let mut study = self.study(source)?;
+        let (mut study, of_file) = self.study(source)?;
         if let Some(count) = self.seeds {
             study.seeds.count = count;
         }
@@ -103,12 +103,22 @@ impl What {
         } else {
             study.level = crate::pinned_level();
         }
-        let base = recipes::load(&study.base, &study.set)?;
-        let plan = Plan::new(&study, &base).map_err(|error| Failure::from(error).for_options())?;
+        // A mistake in a file is that file's; one in options is theirs.
+        let blame = |failure: Failure| match of_file {
+            true => failure.while_at(source),
+            false => failure.for_options(),
+        };
+        let base = recipes::load(&study.base, &study.set);
+        let base = match of_file {
+            true => base.map_err(blame)?,
+            false => base?,
+        };
+        let plan = Plan::new(&study, &base).map_err(|error| blame(error.into()))?;
         Ok((plan, base.name))
     }
 
-    fn study(&self, source: &str) -> Result<Study, Failure> {
+    /// The study, and whether it comes from a file.
+    fn study(&self, source: &str) -> Result<(Study, bool), Failure> {
         let seeds = Seeds { first: 0, count: 5 };
         let path = Path::new(source);
         let text = match path.is_file() {
@@ -116,7 +126,7 @@ impl What {
             false => String::new(),
         };
         if !Study::is_study(&text) {
-            return Ok(Study::new(source, seeds));
+            return Ok((Study::new(source, seeds), false));
         }
         let mut study =
             Study::from_toml(&text).map_err(|error| Failure::from(error).while_at(source))?;
@@ -125,27 +135,27 @@ impl What {
         if beside.is_file() {
             study.base = beside.to_string_lossy().into_owned();
         }
-        Ok(study)
+        Ok((study, true))
     }
 
     /// Puts the plan into its folder.
-    pub fn put(&self, out: &Path, plan: Plan, growth: Growth) -> Result<Sweep, Failure> {
-        let (mut sweep, _) = Sweep::put(out, plan, growth, |plan| {
+    pub fn put(out: &Path, plan: Plan, growth: Growth) -> Result<Sweep, Failure> {
+        let put = Sweep::put(out, plan, growth, |plan| {
             let cost = Cost::measure(plan)?;
             plan.set_cost(cost);
             Ok(())
-        })
-        .map_err(|error| {
-            let failure = Failure::from(error);
-            match failure.to_string().contains("--out") {
-                true => failure,
-                false => failure.with_advice("choose another --out"),
+        });
+        match put {
+            Ok((sweep, _)) => Ok(sweep),
+            Err(error) => {
+                let failure = Failure::from(error);
+                let advised = failure.to_string().contains("--out");
+                Err(match advised {
+                    true => failure,
+                    false => failure.with_advice("choose another --out"),
+                })
             }
-        })?;
-        if let Some(keep) = self.keep {
-            sweep.keep(keep.into())?;
         }
-        Ok(sweep)
     }
 }
 
@@ -174,7 +184,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         false => Growth::Same,
     };
     let (plan, _) = arguments.what.plan()?;
-    let sweep = arguments.what.put(&arguments.out, plan, growth)?;
+    let sweep = What::put(&arguments.out, plan, growth)?;
     let plan = &sweep.plan;
     let seconds: f64 = (0..plan.runs())
         .map(|number| plan.cost.of(plan, &plan.run(number)))

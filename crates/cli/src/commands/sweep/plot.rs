@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use induct_figure::Figure;
+use induct_figure::{Figure, plain};
 use induct_pictures::curves::Group;
 use induct_pictures::groups::by_size;
 use induct_pictures::sweeps::{KeyAxis, Map, Member, curves_over_steps, family, phase_diagram};
@@ -12,7 +12,7 @@ use induct_studies::{ERROR, Measured, Sample};
 use induct_sweep::{Column, Gathered, Sweep};
 use serde_json::json;
 
-use super::{gather, print, print_json, results};
+use super::{gather, note, print, print_json, results};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::words::count;
@@ -54,11 +54,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     gather::remark(&sweep, &gathered);
     filter(&sweep, &mut gathered, &arguments.only)?;
     if gathered.numbers.is_empty() {
+        let why = match arguments.only.as_slice() {
+            [] => "has no result to draw yet",
+            _ => "has no result with all that --where asks for",
+        };
         return Err(Failure::mistake(format!(
-            "{} has no result to draw yet",
+            "{} {why}",
             arguments.sweep.display()
         )));
     }
+    asked.say_what_is_pooled(&sweep, &gathered);
     let figure = asked.figure(&sweep, &gathered)?;
     let out = match &arguments.out {
         Some(out) => out.clone(),
@@ -123,6 +128,10 @@ impl Asked {
         };
         let measure = |option: &str, name: Option<&String>| match name {
             None => Ok(last()),
+            Some(name) if is_key(name) => Err(Failure::mistake(format!(
+                "--{option} {name}: a phase diagram is coloured by a measure; for a curve per value of {name}, \
+                 name a measure with --y"
+            ))),
             Some(name) => find_measure(sweep, name)
                 .ok_or_else(|| Failure::mistake(format!("--{option} {name}: {}", known(sweep)))),
         };
@@ -163,6 +172,11 @@ impl Asked {
                 };
                 let second = keys.iter().find(|key| **key != x);
                 match (y, second) {
+                    (Some(y), _) if y == x => {
+                        return Err(Failure::mistake(format!(
+                            "--y {y}: it goes to the right already; name another key, or a measure"
+                        )));
+                    }
                     (Some(y), _) if is_key(y) => Kind::Diagram {
                         x,
                         y: y.to_owned(),
@@ -201,9 +215,35 @@ impl Asked {
         Ok(Self { kind, columns })
     }
 
+    /// Says which keys vary without being shown.
+    fn say_what_is_pooled(&self, sweep: &Sweep, gathered: &Gathered) {
+        let shown: Vec<&String> = match &self.kind {
+            Kind::Summary => return,
+            Kind::Diagram { x, y, .. } => vec![x, y],
+            Kind::Family { x, by, .. } => [x].into_iter().chain(by).collect(),
+            Kind::Training { by, .. } => by.iter().collect(),
+        };
+        let varies = |key: &&String| axis(gathered, key).0.len() > 1;
+        let pooled: Vec<&str> = (sweep.plan.keys().iter())
+            .filter(|key| !shown.contains(key))
+            .filter(varies)
+            .map(String::as_str)
+            .collect();
+        if !pooled.is_empty() {
+            note(&format!(
+                "runs with different values of {} are taken together; --where fixes a key",
+                pooled.join(", ")
+            ));
+        }
+    }
+
     fn figure(&self, sweep: &Sweep, gathered: &Gathered) -> Result<Figure, Failure> {
         match &self.kind {
-            Kind::Summary => results::summary_figure(sweep, gathered),
+            Kind::Summary => results::summary_figure(sweep, gathered)?.ok_or_else(|| {
+                Failure::mistake(
+                    "no curve was kept, and no key with numbers varies; name a measure with --y, or keep curves (--curve)",
+                )
+            }),
             Kind::Diagram { x, y, measure } => {
                 diagram(sweep, gathered, x, y, std::slice::from_ref(measure))
             }
@@ -370,7 +410,7 @@ fn words(measure: &str) -> (String, String) {
 }
 
 /// A measure over a key: each seed, their median and its interval, a curve per value of another key.
-fn family_of(
+pub fn family_of(
     gathered: &Gathered,
     x: &str,
     measure: &str,
@@ -454,6 +494,6 @@ fn training(gathered: &Gathered, measure: &str, by: Option<&str>) -> Figure {
     let groups: Vec<Group> = labels.iter().enumerate().map(group).collect();
     match measure {
         "kl_truth" => curves_over_steps("KL(truth ‖ model), nats", &groups, &[]),
-        other => curves_over_steps(other, &groups, &[]),
+        other => curves_over_steps(&plain(other), &groups, &[]),
     }
 }

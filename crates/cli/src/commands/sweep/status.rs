@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .count();
     if silent > 0 {
         text += &format!(
-            "{} ended without notice; what they finished is kept, and `sweep work` or `sweep resubmit` does the rest\n",
+            "{} ended before it was done; what it finished is kept, and `sweep work` or `sweep resubmit` does the rest\n",
             count(silent, "process").replace("processs", "processes")
         );
     }

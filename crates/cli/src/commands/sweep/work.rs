@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Try again the runs whose process died three times
     #[arg(long)]
     retry: bool,
-    /// Print {"done": n, "failed": n, "left": n}
+    /// Print {"done": n, "failed": n, "left": n, "elsewhere": n, "given_up": n}
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,7 +45,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .threads
         .run(|| with_bar(&sweep, arguments.shard, arguments.retry, &stop))?;
     if arguments.json {
-        print_json(&json!({ "done": worked.done, "failed": worked.failed, "left": worked.left }))?;
+        print_json(&json!({
+            "done": worked.done,
+            "failed": worked.failed,
+            "left": worked.left,
+            "elsewhere": worked.elsewhere,
+            "given_up": worked.given_up,
+        }))?;
     }
     if worked.left > 0 {
         let left = count(worked.left as usize, "run");
@@ -60,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             )),
         });
     }
-    failures(&sweep, worked.failed)?;
+    failures(&sweep, &worked)?;
     match arguments.json {
         true => Ok(()),
         false => print(&format!(
@@ -76,6 +82,12 @@ fn settle_level(sweep: &Sweep) -> Result<(), Failure> {
     let Some(level) = &sweep.plan.level else {
         return Ok(());
     };
+    if let Some(asked) = crate::pinned_level().filter(|asked| asked != level) {
+        return Err(Failure::mistake(format!(
+            "--level {asked}: {} is pinned to level {level}; leave --level out",
+            sweep.path().display()
+        )));
+    }
     use_level(level).map_err(|invalid| {
         Failure::mistake(format!(
             "{} is pinned to level {level}: {}; work on it on another machine, or plan a new sweep with a --level \
@@ -86,16 +98,29 @@ fn settle_level(sweep: &Sweep) -> Result<(), Failure> {
     })
 }
 
-/// An error, if any run failed.
-pub fn failures(sweep: &Sweep, failed: u64) -> Result<(), Failure> {
-    match failed {
-        0 => Ok(()),
-        failed => Err(Failure::failed(format!(
-            "{} failed; `induct sweep status {}` says why, and the next `sweep work` tries again",
-            count(failed as usize, "run"),
-            sweep.path().display()
-        ))),
+/// An error, if any run failed or was given up.
+pub fn failures(sweep: &Sweep, worked: &Worked) -> Result<(), Failure> {
+    let path = sweep.path().display();
+    if worked.failed > 0 {
+        return Err(Failure::failed(format!(
+            "{} failed; `induct sweep status {path}` says why, and the next `sweep work` tries again",
+            count(worked.failed as usize, "run"),
+        )));
     }
+    if worked.given_up > 0 {
+        return Err(Failure::failed(format!(
+            "{} not tried again, because the process that trained it died three times; \
+             `induct sweep work {path} --retry` does so",
+            count(worked.given_up as usize, "run"),
+        )));
+    }
+    if worked.elsewhere > 0 {
+        note(&format!(
+            "another process is at {} of this share",
+            count(worked.elsewhere as usize, "run")
+        ));
+    }
+    Ok(())
 }
 
 /// Works with a bar that shows how far it is.
