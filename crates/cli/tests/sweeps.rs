@@ -582,3 +582,45 @@ fn a_damaged_run_folder_fails_alone_and_diverged_runs_have_no_final_loss() {
     fs::remove_dir_all(run).unwrap();
     assert_eq!(json(&["sweep", "work", &sweep, "--json"])["done"], 1);
 }
+
+/// A study takes runs that a sweep has kept whole, and trains only what is missing.
+#[test]
+fn a_study_can_name_a_sweep_as_its_source() {
+    let place = Place::new();
+    let small = [
+        "train.steps=20",
+        "task.length=8",
+        "record.every=10",
+        "record.snapshots=2",
+    ];
+    let reproduce = |out: &str, more: &[&str]| {
+        let mut arguments = vec!["reproduce", "--only", "C1", "--seeds", "2", "--out", out];
+        small
+            .iter()
+            .for_each(|set| arguments.extend(["--set", set]));
+        arguments.extend(more);
+        let output = induct(&arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let (first, second, sweep) = (
+        place.path("first"),
+        place.path("second"),
+        place.path("sweep"),
+    );
+    reproduce(&first, &[]);
+    let study = format!(
+        "base = \"{first}/recipes/main.toml\"\nseeds = {{ first = 1000, count = 2, own_tests = true }}\n\
+         [results]\nruns = \"all\"\n"
+    );
+    succeed(&["sweep", &place.study(&study), "--out", &sweep]);
+    let said = reproduce(&second, &["--sweep", &sweep]);
+    let taken = said
+        .lines()
+        .find_map(|line| line.split_once(" taken from sweeps"));
+    assert!(["1 run", "2 runs"].contains(&taken.unwrap().0), "{said}");
+    assert!(!Path::new(&second).join("runs/main/1000").exists());
+    let verdicts = |out: &str| fs::read(format!("{out}/claims.json")).unwrap();
+    assert!(verdicts(&first) == verdicts(&second));
+    assert!(fail(2, &["reproduce", "--sweep", &first]).contains("holds no sweep"));
+}

@@ -24,8 +24,13 @@ pub use folder::{Contents, DEATHS, Growth, State, Sweep, WorkerSeen};
 pub use gather::{Gathered, RESULTS};
 pub use journal::Author;
 pub use plan::{Differs, Grid, Kept, MAX_RUNS, Plan, Planned};
-pub use row::Became;
+pub use row::{Became, name as run_name};
 pub use shard::Shard;
 pub use study::{Axis, Keep, Results, Seeds, Study};
 pub use table::{Column, Table, TableError};
 pub use work::{Report, Work, Worked};
+
+/// Tests the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

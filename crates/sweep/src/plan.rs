@@ -142,8 +142,10 @@ impl Grid {
     fn leave_out(&mut self, point: u64, known: &[Seeds]) {
         let first = point * self.seeds.count;
         for index in 0..self.seeds.count {
+            let same = |seeds: &&Seeds| seeds.own_tests == self.seeds.own_tests;
             if known
                 .iter()
+                .filter(same)
                 .any(|seeds| seeds.contains(self.seeds.first + index))
             {
                 let place = first + index;
@@ -348,6 +350,9 @@ impl Plan {
     pub fn recipe(&self, run: &Planned) -> Result<Recipe, SweepError> {
         let mut recipe = point_recipe(&self.base, &self.overrides(run))?;
         (recipe.seeds.init, recipe.seeds.data) = (run.seed, run.seed);
+        if self.grids[run.grid].seeds.own_tests {
+            recipe.seeds.eval = run.seed;
+        }
         Ok(recipe)
     }
 
@@ -663,13 +668,7 @@ mod tests {
     type Vary<'a> = &'a [(&'a str, &'a [&'a str])];
 
     fn plan(vary: Vary, seeds: u64) -> Result<Plan, SweepError> {
-        let mut study = Study::new(
-            "main",
-            Seeds {
-                first: 0,
-                count: seeds,
-            },
-        );
+        let mut study = Study::new("main", Seeds::first(seeds));
         study.vary = vary
             .iter()
             .map(|(key, values)| Axis {
@@ -751,7 +750,7 @@ mod tests {
     #[test]
     fn another_recipe_is_refused_with_what_differs() {
         let here = plan(&[("train.batch", &["8", "16"])], 2).unwrap();
-        let mut study = Study::new("main", Seeds { first: 0, count: 2 });
+        let mut study = Study::new("main", Seeds::first(2));
         study.vary = here.grids[0].vary.clone();
         let mut base = Recipe::default();
         base.train.steps = 77;

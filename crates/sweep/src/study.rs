@@ -3,7 +3,7 @@
 //! ```toml
 //! base = "main"                  # a preset, or the file of a recipe
 //! set = ["train.steps=4000"]     # overrides in every run
-//! seeds = 20                     # 0 … 19; or { first = 100, count = 20 }
+//! seeds = 20                     # 0 … 19; or { first = 100, count = 20, own_tests = true }
 //! level = "avx2+fma"             # the instructions to compute with, on every machine
 //!
 //! [vary]
@@ -56,9 +56,21 @@ pub struct Seeds {
     pub first: u64,
     /// How many.
     pub count: u64,
+    /// Whether a run's seed is also that of its test sets; else all runs have the same ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_tests: bool,
 }
 
 impl Seeds {
+    /// The first few, from 0 on.
+    pub fn first(count: u64) -> Self {
+        Self {
+            first: 0,
+            count,
+            own_tests: false,
+        }
+    }
+
     /// Whether a seed is among them.
     pub fn contains(self, seed: u64) -> bool {
         seed.checked_sub(self.first)
@@ -151,7 +163,7 @@ impl Study {
         let file: File = toml::from_str(text)
             .map_err(|error| SweepError::mistake(error.to_string().trim_end().to_owned()))?;
         let seeds = match file.seeds {
-            None => Seeds { first: 0, count: 5 },
+            None => Seeds::first(5),
             Some(value) => seeds(&value)?,
         };
         let mut vary = Vec::new();
@@ -177,6 +189,7 @@ fn seeds(value: &Value) -> Result<Seeds, SweepError> {
         Value::Integer(count) => Seeds {
             first: 0,
             count: u64::try_from(*count).map_err(|_| refuse())?,
+            own_tests: false,
         },
         table @ Value::Table(_) => table.clone().try_into().map_err(|_| refuse())?,
         _ => return Err(refuse()),

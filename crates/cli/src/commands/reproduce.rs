@@ -13,6 +13,7 @@ use induct_studies::{
     Changes, Decided, Drawn, Experiment, Making, Refused, Reproduction, Results, Run, STUDIES,
     Scale, Study, StudyFigure, protocol, report,
 };
+use induct_sweep::Sweep;
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -56,6 +57,9 @@ pub struct Arguments {
     /// Override one key of every recipe, such as train.batch=128; may be repeated
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
+    /// A sweep that has runs of the study, kept whole: they are taken from it and not trained; may be repeated
+    #[arg(long = "sweep", value_name = "SWEEP")]
+    sweeps: Vec<PathBuf>,
     /// Folder of the report; runs that it holds already are not trained again
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
@@ -89,6 +93,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let started = Instant::now();
     let mut reproduction = plan(arguments)?;
     let interrupt = Interrupt::watch()?;
+    let sweeps = arguments.sweeps.iter().map(|path| Sweep::open(path));
+    let sweeps = sweeps.collect::<Result<Vec<Sweep>, _>>()?;
     let folder = OutputFolder::claim(&arguments.out, MARK)
         .map_err(|error| Failure::from(error).with_advice("choose another --out"))?;
     arguments.threads.run(|| {
@@ -99,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         let mut results = Results::new(&reproduction.experiments)?;
         loop {
-            let batch = Batch::new(&folder, &reproduction, &results)?;
+            let batch = Batch::new(&folder, &sweeps, &reproduction, &results)?;
             let runs = batch.train(&interrupt)?;
             note("examining the final models");
             for (index, runs) in runs.into_iter().enumerate() {
@@ -212,6 +218,9 @@ fn command_line(arguments: &Arguments) -> String {
     if let Some(first) = arguments.first_seed {
         command += &format!(" --first-seed {first}");
     }
+    for sweep in &arguments.sweeps {
+        command += &format!(" --sweep '{}'", sweep.display());
+    }
     for set in &arguments.set {
         command += &format!(" --set '{set}'");
     }
@@ -259,18 +268,24 @@ struct Batch<'a> {
 impl<'a> Batch<'a> {
     fn new(
         folder: &'a OutputFolder,
+        sweeps: &[Sweep],
         reproduction: &'a Reproduction,
         results: &Results,
     ) -> Result<Self, Failure> {
         let experiments = &reproduction.experiments;
         let (mut runs, mut tasks) = (Vec::new(), Vec::new());
         let missing = reproduction.missing(results);
+        let mut taken = 0;
         for (index, (experiment, range)) in experiments.iter().zip(missing).enumerate() {
             let recipe = &experiment.recipe;
             let effort = recipe.train.batch as f64 * recipe.model()?.multiplications();
             let there = |run: u64| {
-                let path = run_path(folder, experiment, run);
-                (run, finished_run(&path, &experiment.recipe(run)))
+                let (path, recipe) = (run_path(folder, experiment, run), experiment.recipe(run));
+                let own = finished_run(&path, &recipe);
+                let name = || induct_sweep::run_name(&recipe);
+                let of = |sweep: &Sweep| finished_run(&sweep.run_folder(&name()), &recipe);
+                let found = own.or_else(|| sweeps.iter().find_map(of).inspect(|_| taken += 1));
+                (run, found)
             };
             let there: Vec<(u64, Option<Run>)> = range.map(there).collect();
             let missing = there.iter().filter(|(_, found)| found.is_none());
@@ -281,6 +296,9 @@ impl<'a> Batch<'a> {
                 effort,
             }));
             runs.push(there);
+        }
+        if !sweeps.is_empty() {
+            note(&format!("{} taken from sweeps", count(taken, "run")));
         }
         // The longest first, so that no long run is left for the end.
         tasks.sort_by(|a, b| b.cost().total_cmp(&a.cost()));

@@ -119,7 +119,7 @@ impl What {
 
     /// The study, and whether it comes from a file.
     fn study(&self, source: &str) -> Result<(Study, bool), Failure> {
-        let seeds = Seeds { first: 0, count: 5 };
+        let seeds = Seeds::first(5);
         let path = Path::new(source);
         let text = match path.is_file() {
             true => std::fs::read_to_string(path).unwrap_or_default(),
