@@ -67,7 +67,7 @@ def measure(folder: str, seeds: int) -> dict:
     nodes = 4
     started = time.monotonic()
     induct("submit", sweep, "--tasks", str(nodes))
-    killed, lost = 0, 0
+    killed, lost, in_flight = 0, 0, 0
     while True:
         now = status(sweep)
         if now["missing"] == 0:
@@ -108,7 +108,7 @@ def measure(folder: str, seeds: int) -> dict:
         "nodes": nodes,
         "cores": os.cpu_count(),
         "plan_seconds": round(plan_seconds, 2),
-        "foretold_seconds_of_training": round(plan["seconds"], 1),
+        "estimated_seconds_of_training": round(plan["seconds"], 1),
         "wall_seconds": round(wall, 1),
         "seconds_of_training_in_all_tasks": round(training, 1),
         "overhead_ms_per_run": round(1000 * (nodes * wall - training) / runs, 3),

@@ -23,6 +23,8 @@ mod words;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand};
@@ -68,6 +70,8 @@ enum Command {
 /// Does what the arguments say, the program's name first. Returns the exit code: 0, 2 for a mistake of the user's, 1
 /// for work that failed, 130 for an interrupted command.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let _ = CALLED.set(arguments.first().cloned().unwrap_or_default());
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(answer) => {
@@ -84,6 +88,20 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             failure.exit_code()
         }
     }
+}
+
+/// The name that this program was called by.
+static CALLED: OnceLock<OsString> = OnceLock::new();
+
+/// How other processes call this program. In the Python package, the process is an interpreter's, and the program the
+/// script that it was called by.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    if own.file_stem().is_some_and(|name| name == "induct") {
+        return own;
+    }
+    let called = PathBuf::from(CALLED.get().cloned().unwrap_or_default());
+    std::fs::canonicalize(&called).unwrap_or(called)
 }
 
 /// Whether `--level` was given.

@@ -17,6 +17,14 @@ pub fn fixed(x: f64, digits: usize) -> String {
     }
 }
 
+/// A large count with its noun: `12,345 runs`.
+pub fn many(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", thousands(number)),
+    }
+}
+
 /// A whole number with commas: `12,345`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();

@@ -136,7 +136,7 @@ fn shares_on_any_number_of_processes_give_the_bytes_of_one() {
 /// A study whose runs take a while.
 fn slower() -> String {
     STUDY
-        .replace("train.steps=30", "train.steps=1500")
+        .replace("train.steps=30", "train.steps=6000")
         .replace("seeds = 3", "seeds = 2")
 }
 
@@ -173,7 +173,7 @@ fn a_killed_process_loses_only_the_runs_in_flight() {
 fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
     let place = Place::new();
     let long = slower()
-        .replace("train.steps=1500", "train.steps=200000")
+        .replace("train.steps=6000", "train.steps=200000")
         .replace("seeds = 2", "seeds = 1");
     let sweep = place.planned("long", &long);
     // The journal of a process has its number in its name.
@@ -216,35 +216,36 @@ fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
 #[test]
 fn notice_and_interrupts_stop_in_good_order() {
     let place = Place::new();
-    for (signal, code) in [("USR1", 75), ("TERM", 130), ("INT", 130)] {
-        let sweep = place.planned(
-            signal,
-            &slower().replace("train.steps=1500", "train.steps=20000"),
-        );
+    let stopped = |name: &str, text: &str, runs: u64, signal: &str| {
+        let sweep = place.planned(name, text);
         let worker = work(&sweep, "0/1");
+        wait_for(&sweep, runs);
+        let journal = || !parts(&sweep, ".journal").is_empty();
         let patience = Instant::now() + Duration::from_secs(30);
-        while parts_if_any(&sweep) == 0 {
+        while !journal() {
             assert!(Instant::now() < patience);
             std::thread::sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_millis(100));
-        let sent = Command::new("kill")
-            .args([&format!("-{signal}"), &worker.id().to_string()])
-            .status();
+        let id = worker.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
         assert!(sent.unwrap().success());
         let output = worker.wait_with_output().unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains("left"), "{said}");
         // Nothing counts as lost, and no journal is left.
         let status = json(&["sweep", "status", &sweep, "--json"]);
         assert_eq!(status["failed"], serde_json::json!({}));
         assert_eq!(parts(&sweep, ".journal").len(), 0);
+        (output.status.code(), self::text(&output.stderr))
+    };
+    for (signal, code) in [("-USR1", 75), ("-TERM", 130), ("-INT", 130)] {
+        let (found, said) = stopped(signal, &slower(), 1, signal);
+        assert_eq!(found, Some(code), "{said}");
+        assert!(said.contains("left"), "{said}");
     }
-}
-
-fn parts_if_any(sweep: &str) -> usize {
-    fs::read_dir(Path::new(sweep).join("parts")).map_or(0, |entries| entries.count())
+    // A run that never fits into its time must not be queued again and again.
+    let long = slower().replace("train.steps=6000", "train.steps=1000000");
+    let (found, said) = stopped("long", &long, 0, "-USR1");
+    assert_eq!(found, Some(1), "{said}");
+    assert!(said.contains("give more time"), "{said}");
 }
 
 #[test]
@@ -294,12 +295,28 @@ fn a_changed_plan_is_named_and_may_extend_the_sweep() {
         "new values 24",
         "seeds: 3 from 0 on there, 4 from 0 on now",
         "--extend",
-        "18 that it has not",
+        "18 more",
     ] {
         assert!(refused.contains(word), "{refused}");
     }
     succeed(&["sweep", "plan", &more, "--out", &out, "--extend"]);
     assert_eq!(json(&["sweep", "work", &out, "--json"])["done"], 18);
+    // Other curves would be missing in what is there.
+    let [curves, out] = plan(&STUDY.replace("curves = [\"kl_truth\"]", "curves = [\"kl_bigram\"]"));
+    let refused = fail(2, &["sweep", "plan", &curves, "--out", &out, "--extend"]);
+    assert!(refused.contains("results.curves"), "{refused}");
+    // What a further grid costs is measured there.
+    let longer = STUDY.replace("\"train.batch\" = [8, 16]", "\"train.steps\" = [30, 30000]");
+    let seconds = |sweep: &str| {
+        json(&["sweep", "status", sweep, "--json"])["seconds_left"]
+            .as_f64()
+            .unwrap()
+    };
+    let alone = place.planned("longer", &longer);
+    let [longer, out] = plan(&longer);
+    succeed(&["sweep", "plan", &longer, "--out", &out, "--extend"]);
+    let ratio = seconds(&out) / seconds(&alone);
+    assert!((0.2..5.0).contains(&ratio), "{ratio}");
     let [other, out] = plan(&STUDY.replace("train.steps=30", "train.steps=40"));
     let refused = fail(2, &["sweep", "plan", &other, "--out", &out, "--extend"]);
     assert!(
@@ -393,7 +410,7 @@ fn figures_of_keys_measures_and_steps() {
         (&["--colour", "train.batch"][..], "coloured by a measure"),
         (
             &["--x", "train.batch", "--y", "train.batch"],
-            "goes to the right already",
+            "is the horizontal axis already",
         ),
         (&["--x", "train.bach"], "no such key varies"),
         (&["--y", "loss"], "nor a measure that was kept"),

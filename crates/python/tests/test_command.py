@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import induct
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from conftest import SMALL, command, sets
 
@@ -21,6 +25,30 @@ def test_the_command_is_there(tmp_path: Path) -> None:
     done = command("train", "main", *sets(SMALL), "--out", "run", cwd=tmp_path)
     assert done.returncode == 0 and "60 steps in" in done.stdout
     assert command("show", "run", cwd=tmp_path).returncode == 0
+
+
+def test_sweeps_of_the_command(tmp_path: Path) -> None:
+    """A table that the usual packages read, and a script for a cluster that calls the command of this environment."""
+    small = sets(SMALL)
+    vary = ["--vary", "train.batch=8;16", "--seeds", "2", "--curve", "kl_truth"]
+    done = command("sweep", "main", *small, *vary, "--out", "sweep", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / "sweep" / "results.parquet"
+    table = pl.read_parquet(path)
+    assert table["train.batch"].to_list() == [8, 8, 16, 16] and table["seed"].to_list() == [0, 1, 0, 1]
+    curves = table.select("run", "curve.step", "curve.kl_truth").explode("curve.step", "curve.kl_truth")
+    assert curves.height > table.height
+    assert pd.read_parquet(path)["final.kl_truth"].to_list() == table["final.kl_truth"].to_list()
+    assert pq.read_table(path)["run"].to_pylist() == table["run"].to_list()
+    run = induct.open(tmp_path / "sweep" / "runs" / table["run"][0])
+    assert run.metrics["kl_truth"][-1] == table["final.kl_truth"][0]
+    assert command("sweep", "plan", "main", *small, "--seeds", "3", "--out", "shares", cwd=tmp_path).returncode == 0
+    assert command("sweep", "submit", "shares", "--tasks", "2", "--dry-run", cwd=tmp_path).returncode == 0
+    for share in ("0", "1"):
+        task = subprocess.run([tmp_path / "shares/slurm/task.sh", share], capture_output=True, text=True)
+        assert task.returncode == 0, task.stderr
+    status = json.loads(command("sweep", "status", "shares", "--json", cwd=tmp_path).stdout)
+    assert (status["done"], status["missing"]) == (3, 0)
 
 
 def test_theory() -> None:

@@ -14,26 +14,16 @@ use crate::error::SweepError;
 use crate::plan::{Grid, Plan, Planned};
 use crate::study::Keep;
 
-/// The cost of runs on one thread.
+/// The cost of a grid's runs on one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Seconds of a run at the first value of every key.
     pub seconds: f64,
-    /// By what a key's values multiply it.
-    pub factors: Vec<Factor>,
+    /// By what the values of each key multiply it, in the order of the grid.
+    pub factors: Vec<Vec<f64>>,
     /// The instructions it was measured with.
     pub level: String,
-}
-
-/// By what the values of a key multiply the cost of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Factor {
-    /// The key.
-    pub key: String,
-    /// Values and factors.
-    pub values: Vec<(String, f64)>,
 }
 
 /// The most values of a key that are measured; the others lie between.
@@ -62,12 +52,7 @@ impl Cost {
                 };
                 known.push((index, factor));
             }
-            let values = about.values.iter().enumerate();
-            let values = values.map(|(index, value)| (value.clone(), between(&known, index)));
-            factors.push(Factor {
-                key: about.key.clone(),
-                values: values.collect(),
-            });
+            factors.push((0..count).map(|index| between(&known, index)).collect());
         }
         Ok(Self {
             seconds,
@@ -76,46 +61,11 @@ impl Cost {
         })
     }
 
-    /// Seconds that a run takes on one thread.
-    pub fn of(&self, plan: &Plan, run: &Planned) -> f64 {
-        let axes = plan.grids[run.grid].vary.iter().zip(&run.at);
-        let factor = |(axis, &index): (&crate::study::Axis, &usize)| {
-            let found = self.factors.iter().find(|factor| factor.key == axis.key);
-            let values = found.map(|factor| &factor.values);
-            let value = &axis.values[index];
-            // In a sweep that has not grown, values have the axis's order.
-            let at = values.and_then(|values| match values.get(index) {
-                Some((own, factor)) if own == value => Some(*factor),
-                _ => values
-                    .iter()
-                    .find(|(own, _)| own == value)
-                    .map(|(_, factor)| *factor),
-            });
-            at.unwrap_or(1.0)
-        };
-        self.seconds * axes.map(factor).product::<f64>()
-    }
-
-    /// Adds what was measured for another grid.
-    pub(crate) fn join(&mut self, other: &Cost) {
-        for factor in &other.factors {
-            // Factors are relative to the first point of their own grid.
-            match self.factors.iter_mut().find(|own| own.key == factor.key) {
-                Some(own) => {
-                    let shared = factor.values.iter().find_map(|(value, there)| {
-                        let found = own.values.iter().find(|(own, _)| own == value);
-                        found.map(|(_, here)| here / there)
-                    });
-                    let scale = shared.unwrap_or(1.0);
-                    for (value, there) in &factor.values {
-                        if own.values.iter().all(|(known, _)| known != value) {
-                            own.values.push((value.clone(), there * scale));
-                        }
-                    }
-                }
-                None => self.factors.push(factor.clone()),
-            }
-        }
+    /// Seconds that a run at these places of the grid's axes takes on one thread.
+    pub(crate) fn at(&self, at: &[usize]) -> f64 {
+        let factors = self.factors.iter().zip(at);
+        let factors = factors.map(|(factors, &index)| factors.get(index).copied().unwrap_or(1.0));
+        self.seconds * factors.product::<f64>()
     }
 }
 

@@ -43,8 +43,9 @@ pub(crate) const SMALL_PART: usize = 1_000;
 /// A run whose process died this often is given up: it may have been the reason.
 pub const DEATHS: u32 = 3;
 
-/// What an interrupted write has left is removed once it is so old.
-const STALE: Duration = Duration::from_secs(300);
+/// A process that has not written for so long is taken for dead where the file system has no locks, and what an interrupted
+/// write has left is removed.
+const SILENT: Duration = Duration::from_secs(300);
 
 /// A sweep in its folder.
 #[derive(Clone, Debug)]
@@ -155,11 +156,6 @@ impl Sweep {
         }
     }
 
-    /// Whether a folder holds a sweep.
-    pub fn is_in(path: &Path) -> bool {
-        matches!(read_plan(path), Ok(Some(_)))
-    }
-
     /// Puts a plan into a folder: a new one, or one whose sweep is the same or may grow by it. `measure` fills in the
     /// cost of a plan that is new. Returns whether anything changed.
     pub fn put(
@@ -174,26 +170,24 @@ impl Sweep {
         let folder = claim(path)?;
         // Another process may have come between the check and the lock.
         let there = read_plan(path)?;
-        check_growth(path, there.as_ref(), &plan, growth)?;
+        let grown = check_growth(path, there.as_ref(), &plan, growth)?;
         let mut asked = plan;
         let keep = asked.asked.runs;
         let mut changed = true;
-        let mut plan = match there {
-            None => {
+        let mut plan = match (there, grown) {
+            (None, _) => {
                 measure(&mut asked)?;
                 asked
             }
-            Some(there) => match there.grown(&asked) {
-                Ok(Some(_)) => {
-                    measure(&mut asked)?;
-                    let grown = there.grown(&asked).ok().flatten();
-                    grown.unwrap_or(there)
-                }
-                Ok(None) | Err(_) => {
-                    changed = false;
-                    there
-                }
-            },
+            (Some(_), Some(mut grown)) => {
+                measure(&mut asked)?;
+                grown.set_cost(asked.costs.swap_remove(0));
+                grown
+            }
+            (Some(there), None) => {
+                changed = false;
+                there
+            }
         };
         if let Some(keep) = keep.filter(|&keep| keep != plan.kept.runs) {
             plan.keep(keep);
@@ -232,23 +226,27 @@ impl Sweep {
             return Ok(None);
         }
         let bytes = table.to_parquet();
-        let name = format!(
-            "{}-{}.parquet",
-            self.plan.id(),
-            &digest::hex(&[&bytes])[..16]
-        );
+        let sum = &digest::hex(&[&bytes])[..16];
+        let name = format!("{}-{sum}-{}.parquet", self.plan.id(), table.len());
         let path = self.parts().join(name);
-        Disk::default().write(&path, &bytes)?;
+        match Disk::default().write(&path, &bytes) {
+            // Another process has written the same.
+            Err(_) if path.is_file() => {}
+            written => written?,
+        }
         Ok(Some(path))
     }
 
     /// Everything that is there, in the columns that `wants` names.
     pub fn contents(&self, wants: impl Fn(&str) -> bool) -> Result<Contents, SweepError> {
-        // A journal that becomes a part goes away after the part has come: whoever misses it looks again.
-        for _ in 0..20 {
-            if let Some(contents) = self.contents_now(&wants)? {
+        // A journal that becomes a part goes away after the part has come: whoever misses it looks again. Parts never
+        // change, so they are read once.
+        let mut known = HashMap::new();
+        for attempt in 0..50 {
+            if let Some(contents) = self.contents_now(&wants, &mut known)? {
                 return Ok(contents);
             }
+            std::thread::sleep(Duration::from_millis(10 * attempt.min(20)));
         }
         Err(SweepError::Failed(format!(
             "{} changes faster than it can be read; try again",
@@ -256,20 +254,25 @@ impl Sweep {
         )))
     }
 
-    fn contents_now(&self, wants: &impl Fn(&str) -> bool) -> Result<Option<Contents>, SweepError> {
+    fn contents_now(
+        &self,
+        wants: &impl Fn(&str) -> bool,
+        known: &mut HashMap<String, Table>,
+    ) -> Result<Option<Contents>, SweepError> {
         let mut contents = Contents::default();
         let folder = self.parts();
         let names = induct_store::names(&folder)?.unwrap_or_default();
+        let ids = self.plan.ids();
         // Journals first: their rows may be in a part by the time that parts are read, but not the other way round.
         for name in names.iter().filter(|name| name.ends_with(journal::ENDING)) {
             contents.files += 1;
             let path = folder.join(name);
-            let alive = journal::is_alive(&path);
+            let alive = journal::is_alive(&path).or_else(|| Some(self.age(&path)? < SILENT));
             let Some(mut told) = journal::read(&path)? else {
                 return Ok(None);
             };
             if alive == Some(false) {
-                let lost = told.begun.iter().map(|&number| lost(number));
+                let lost = told.begun.iter().map(|&number| lost(number, name));
                 told.rows.extend(lost);
             }
             let mut table = row::table(&told.rows, &self.plan.kept);
@@ -285,41 +288,23 @@ impl Sweep {
         }
         for name in names.iter().filter(|name| is_part(name)) {
             contents.files += 1;
+            if known.contains_key(name) {
+                continue;
+            }
             let path = folder.join(name);
-            match self.read_part(&path, name, wants)? {
-                PartRead::Table(table) => contents.tables.push(table),
+            match read_part(&path, name, &ids, wants)? {
+                PartRead::Table(table) => {
+                    known.insert(name.clone(), table);
+                }
                 PartRead::Gone => return Ok(None),
                 PartRead::Damaged => contents.damaged.push(path),
                 PartRead::Foreign => contents.foreign.push(path),
             }
         }
+        // Parts that have gone since are inputs of others.
+        let parts = names.iter().filter_map(|name| known.remove(name));
+        contents.tables.extend(parts);
         Ok(Some(contents))
-    }
-
-    fn read_part(
-        &self,
-        path: &Path,
-        name: &str,
-        wants: &impl Fn(&str) -> bool,
-    ) -> Result<PartRead, SweepError> {
-        let stem = name.trim_end_matches(".parquet");
-        let Some((id, sum)) = stem.split_once('-') else {
-            return Ok(PartRead::Foreign);
-        };
-        if self.plan.ids().iter().all(|own| own != id) {
-            return Ok(PartRead::Foreign);
-        }
-        let bytes = match fs::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PartRead::Gone),
-            bytes => bytes.map_err(SweepError::io("read", path))?,
-        };
-        if digest::hex(&[&bytes])[..16] != *sum {
-            return Ok(PartRead::Damaged);
-        }
-        match Table::from_parquet(bytes, wants) {
-            Ok(table) => Ok(PartRead::Table(table)),
-            Err(error) => Err(SweepError::Failed(format!("{}: {error}", path.display()))),
-        }
     }
 
     /// How far it is.
@@ -335,6 +320,7 @@ impl Sweep {
             files: contents.files,
             ..State::default()
         };
+        let mut deaths = HashSet::new();
         for table in &contents.tables {
             let (
                 Some(Column::Whole(numbers)),
@@ -365,11 +351,14 @@ impl Sweep {
                             .entry(levels[row].clone().unwrap_or_default())
                             .or_default() += 1;
                         state.seconds += seconds[row].unwrap_or(0.0);
-                        state.expected += self.plan.cost.of(&self.plan, &self.plan.run(number));
+                        state.expected += self.plan.seconds(&self.plan.run(number));
                         state.diverged += u64::from(ended == Became::Diverged.name());
                     }
                 } else if ended == Became::Lost.name() {
-                    *state.lost.entry(number).or_default() += 1;
+                    // A death may be told twice, by a journal and by the part that it has become.
+                    if deaths.insert((number, errors[row].clone())) {
+                        *state.lost.entry(number).or_default() += 1;
+                    }
                 } else {
                     state
                         .failed
@@ -380,8 +369,8 @@ impl Sweep {
         for (&number, &deaths) in &state.lost {
             if deaths >= DEATHS {
                 let why = format!(
-                    "the process that trained it died {deaths} times, so it was given up: it may need more memory than it is given; \
-                     --retry tries it again"
+                    "the process that trained it died {deaths} times, so it was given up: it may need more memory or disk than \
+                     there was; --retry tries it again"
                 );
                 state.failed.entry(number).or_insert(why);
             }
@@ -391,19 +380,21 @@ impl Sweep {
         Ok(state)
     }
 
-    /// Joins small parts and the journals of dead processes, and puts damaged parts aside. Does nothing if another process
-    /// is at it. `remark` is told of damaged parts.
-    pub fn tidy(&self, remark: &dyn Fn(&str)) -> Result<(), SweepError> {
+    /// Joins small parts and the journals of dead processes. Does nothing if another process is at it for longer than
+    /// `patience`, or if the file system has no locks.
+    pub fn tidy(&self, patience: Duration) -> Result<(), SweepError> {
         let folder = self.parts();
         if !folder.is_dir() {
             return Ok(());
         }
-        let Some(_lock) = lock(&folder)? else {
+        let Some(_lock) = lock(&folder, patience)? else {
             return Ok(());
         };
+        // The sweep may have grown, and journals of others have columns that this process does not know.
+        let now = Self::open(&self.path)?;
+        let ids = now.plan.ids();
         let mut inputs: Vec<(PathBuf, Table)> = Vec::new();
         let mut held: Vec<File> = Vec::new();
-        let mut orphans = 0;
         for name in induct_store::names(&folder)?.unwrap_or_default() {
             let path = folder.join(&name);
             if name.ends_with(journal::ENDING) {
@@ -411,42 +402,27 @@ impl Sweep {
                     continue;
                 };
                 if let Some(mut told) = journal::read(&path)? {
-                    told.rows
-                        .extend(told.begun.iter().map(|&number| lost(number)));
-                    inputs.push((path, row::table(&told.rows, &self.plan.kept)));
+                    let lost = told.begun.iter().map(|&number| lost(number, &name));
+                    told.rows.extend(lost);
+                    inputs.push((path, row::table(&told.rows, &now.plan.kept)));
                     held.push(file);
-                    orphans += 1;
                 }
-            } else if is_part(&name) {
-                match self.read_part(&path, &name, &|_: &str| true)? {
-                    PartRead::Table(table) if table.len() < SMALL_PART => {
-                        inputs.push((path, table))
-                    }
-                    PartRead::Damaged => {
-                        let aside = path.with_extension("parquet.damaged");
-                        fs::rename(&path, &aside).map_err(SweepError::io("rename", &path))?;
-                        remark(&format!(
-                            "{} is damaged, and its runs will be done again; it is kept as {}",
-                            path.display(),
-                            aside.display()
-                        ));
-                    }
-                    PartRead::Table(_) | PartRead::Gone | PartRead::Foreign => {}
+            } else if rows_in(&name).is_some_and(|rows| rows < SMALL_PART) {
+                if let PartRead::Table(table) = read_part(&path, &name, &ids, &|_: &str| true)? {
+                    inputs.push((path, table));
                 }
             } else if name.starts_with('.') && name.ends_with(".part") {
                 // Left by a write that was interrupted; one that goes on has a fresher file.
-                let age = fs::metadata(&path).and_then(|about| about.modified()).ok();
-                let age = age.and_then(|time| self.now()?.duration_since(time).ok());
-                if age.is_some_and(|age| age > STALE) {
+                if self.age(&path).is_some_and(|age| age > SILENT) {
                     let _ = fs::remove_file(&path);
                 }
             }
         }
-        if inputs.len() < 2 && orphans == 0 {
+        if inputs.len() < 2 && held.is_empty() {
             return Ok(());
         }
         let (paths, tables): (Vec<PathBuf>, Vec<Table>) = inputs.into_iter().unzip();
-        let written = self.write_part(&Table::joined(&tables, &distinct(&tables)))?;
+        let written = now.write_part(&Table::joined(&tables, &distinct(&tables)))?;
         for path in paths {
             // If there was nothing to add to a part, it is written under its own name.
             if written.as_ref() == Some(&path) {
@@ -463,13 +439,66 @@ impl Sweep {
         Ok(())
     }
 
-    /// The time of the file system, which need not be that of this machine.
-    fn now(&self) -> Option<std::time::SystemTime> {
+    /// Puts damaged parts aside; returns what was done, in words.
+    pub fn put_aside(&self, damaged: &[PathBuf]) -> Result<Vec<String>, SweepError> {
+        let mut said = Vec::new();
+        for path in damaged {
+            let aside = path.with_extension("parquet.damaged");
+            match fs::rename(path, &aside) {
+                // Another process was faster.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                renamed => renamed.map_err(SweepError::io("rename", path))?,
+            }
+            said.push(format!(
+                "{} is damaged, and its runs will be done again; it is kept as {}",
+                path.display(),
+                aside.display()
+            ));
+        }
+        Ok(said)
+    }
+
+    /// How long ago a file was written, by the clock of the file system, which need not be that of this machine.
+    fn age(&self, path: &Path) -> Option<Duration> {
+        let written = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
         let probe = self.parts().join(format!(".{}.part", std::process::id()));
         fs::write(&probe, b"").ok()?;
-        let time = fs::metadata(&probe).and_then(|about| about.modified()).ok();
+        let now = written(&probe);
         let _ = fs::remove_file(&probe);
-        time
+        now?.duration_since(written(path)?).ok()
+    }
+}
+
+/// The number of rows that a part's name says it has.
+fn rows_in(name: &str) -> Option<usize> {
+    let stem = name.strip_suffix(".parquet").filter(|_| is_part(name))?;
+    stem.rsplit('-').next()?.parse().ok()
+}
+
+/// Reads those columns of a part that `wants` names; `ids` are those of the sweep.
+fn read_part(
+    path: &Path,
+    name: &str,
+    ids: &[String],
+    wants: &impl Fn(&str) -> bool,
+) -> Result<PartRead, SweepError> {
+    let mut words = name.trim_end_matches(".parquet").split('-');
+    let (Some(id), Some(sum)) = (words.next(), words.next()) else {
+        return Ok(PartRead::Foreign);
+    };
+    if ids.iter().all(|own| own != id) {
+        return Ok(PartRead::Foreign);
+    }
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PartRead::Gone),
+        bytes => bytes.map_err(SweepError::io("read", path))?,
+    };
+    if digest::hex(&[&bytes])[..16] != *sum {
+        return Ok(PartRead::Damaged);
+    }
+    match Table::from_parquet(bytes, wants) {
+        Ok(table) => Ok(PartRead::Table(table)),
+        Err(error) => Err(SweepError::Failed(format!("{}: {error}", path.display()))),
     }
 }
 
@@ -497,25 +526,21 @@ fn is_part(name: &str) -> bool {
     name.ends_with(".parquet") && !name.starts_with('.')
 }
 
-fn lost(number: u64) -> Row {
-    Row::without(
-        number,
-        Became::Lost,
-        "the process that trained it died".into(),
-    )
+/// A run whose process died. The journal's name tells one death from another.
+fn lost(number: u64, journal: &str) -> Row {
+    let why = format!("the process that trained it died, and left {journal}");
+    Row::without(number, Became::Lost, why)
 }
 
-/// Each run's result once, and everything that is no result.
+/// Each result once, and each failure.
 fn distinct(tables: &[Table]) -> Vec<(usize, usize)> {
     let mut seen = HashSet::new();
     let mut picks = Vec::new();
     for (index, table) in tables.iter().enumerate() {
-        let (numbers, ended) = (table.column(NUMBER), table.column(ENDED));
+        let shown = |name: &str, row: usize| table.column(name).map(|column| column.shown(row));
         for row in 0..table.len() {
-            let number = numbers.and_then(|column| column.number(row));
-            let is_result = ended.is_some_and(|column| Became::is_result(&column.shown(row)));
-            let run = table.column(RUN).map(|column| column.shown(row));
-            if !is_result || seen.insert((number.map(f64::to_bits), run)) {
+            let what = [NUMBER, RUN, ERROR].map(|name| shown(name, row));
+            if seen.insert(what) {
                 picks.push((index, row));
             }
         }
@@ -524,7 +549,7 @@ fn distinct(tables: &[Table]) -> Vec<(usize, usize)> {
 }
 
 /// Locks a folder's parts against others that join them; `None` if another process does.
-fn lock(folder: &Path) -> Result<Option<File>, SweepError> {
+fn lock(folder: &Path, patience: Duration) -> Result<Option<File>, SweepError> {
     let path = folder.join(".lock");
     let file = OpenOptions::new()
         .read(true)
@@ -533,12 +558,14 @@ fn lock(folder: &Path) -> Result<Option<File>, SweepError> {
         .truncate(false)
         .open(&path)
         .map_err(SweepError::io("write", &path))?;
-    let patience = Instant::now() + Duration::from_secs(20);
+    let patience = Instant::now() + patience;
+    // Many processes may end at the same moment.
+    let pause = Duration::from_millis(50 + u64::from(std::process::id() % 100));
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(fs::TryLockError::WouldBlock) if Instant::now() < patience => {
-                std::thread::sleep(Duration::from_millis(20));
+                std::thread::sleep(pause);
             }
             // Without locks nobody may join parts while others work.
             Err(_) => return Ok(None),
@@ -568,14 +595,14 @@ fn read_plan(path: &Path) -> Result<Option<Plan>, SweepError> {
     }
 }
 
-/// Refuses a plan that the sweep in a folder cannot take.
+/// The plan in a folder after it has grown by another one, if it has to; refuses a plan that it cannot take.
 fn check_growth(
     path: &Path,
     there: Option<&Plan>,
     plan: &Plan,
     growth: Growth,
-) -> Result<(), SweepError> {
-    let Some(there) = there else { return Ok(()) };
+) -> Result<Option<Plan>, SweepError> {
+    let Some(there) = there else { return Ok(None) };
     match (there.grown(plan), growth) {
         (Err(Differs(differs)), _) => Err(SweepError::mistake(format!(
             "{} holds a sweep of another recipe, which cannot grow by this one:\n  {}\nchoose another --out",
@@ -583,14 +610,14 @@ fn check_growth(
             differs.join("\n  ")
         ))),
         (Ok(Some(grown)), Growth::Same) => Err(SweepError::mistake(format!(
-            "{} holds a sweep of {} runs, and this plan has {} that it has not:\n  {}\n\
+            "{} holds a sweep of {} runs, and this plan has {} more:\n  {}\n\
              add --extend to let it grow by them (nothing is done again), or choose another --out for a new sweep",
             path.display(),
             there.runs(),
             grown.runs() - there.runs(),
             grid_differences(there, plan).join("\n  ")
         ))),
-        (Ok(_), _) => Ok(()),
+        (Ok(grown), _) => Ok(grown),
     }
 }
 

@@ -79,7 +79,7 @@ impl Journal {
             begun: Vec::new(),
             dirty: false,
         };
-        journal.write(&Line::By(journal.author.clone()))?;
+        journal.write_all()?;
         Ok(journal)
     }
 
@@ -132,10 +132,7 @@ impl Journal {
         // The lock goes with the old file only after that file is gone.
         let held = std::mem::replace(&mut self.file, file);
         self.rows.clear();
-        self.write(&Line::By(self.author.clone()))?;
-        for number in self.begun.clone() {
-            self.write(&Line::Begin(number))?;
-        }
+        self.write_all()?;
         remove(&old)?;
         drop(held);
         Ok(())
@@ -151,12 +148,21 @@ impl Journal {
         if !self.path.exists() {
             let folder = self.path.parent().unwrap_or(Path::new(".")).to_owned();
             (self.path, self.file) = create(&folder, &self.author)?;
-            self.write(&Line::By(self.author.clone()))?;
-            for row in self.rows.clone() {
-                self.write(&Line::Row(Box::new(row)))?;
-            }
+            self.write_all()?;
         }
         self.write(line)
+    }
+
+    /// Writes everything so far into an empty journal.
+    fn write_all(&mut self) -> Result<(), SweepError> {
+        self.write(&Line::By(self.author.clone()))?;
+        for row in self.rows.clone() {
+            self.write(&Line::Row(Box::new(row)))?;
+        }
+        for number in self.begun.clone() {
+            self.write(&Line::Begin(number))?;
+        }
+        Ok(())
     }
 
     fn write(&mut self, line: &Line) -> Result<(), SweepError> {
@@ -191,14 +197,23 @@ fn create(folder: &Path, author: &Author) -> Result<(PathBuf, File), SweepError>
             Err(error) if error.kind() == ErrorKind::AlreadyExists && attempt < 100_000 => {}
             made => {
                 let file = made.map_err(SweepError::io("create", &path))?;
-                // Whoever looks whether it is alive holds it for a moment. A file system without locks is no reason to
-                // refuse.
-                let _ = file.lock();
+                lock(&file);
                 return Ok((path, file));
             }
         }
     }
     unreachable!("the last attempt returns")
+}
+
+/// Locks a journal. Whoever looks whether its process is alive holds it for a moment. A file system without locks is no
+/// reason to refuse.
+fn lock(file: &File) {
+    for _ in 0..100 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+            Ok(()) | Err(TryLockError::Error(_)) => return,
+        }
+    }
 }
 
 fn checksum(text: &str) -> String {
@@ -230,6 +245,10 @@ pub fn read(path: &Path) -> Result<Option<Told>, SweepError> {
             // A line of a later version of the program.
             Err(_) => {}
         }
+    }
+    // A line that could not be written whole: the disk was full, and no run is to blame.
+    if bytes.last().is_some_and(|&byte| byte != b'\n') {
+        told.begun.clear();
     }
     Ok(Some(told))
 }
@@ -300,6 +319,8 @@ mod tests {
                 .filter(|&&byte| byte == b'\n')
                 .count();
             assert!(part.rows.len() >= lines.saturating_sub(1) / 2);
+            let torn = length > 0 && whole[length - 1] != b'\n';
+            assert!(!torn || part.begun.is_empty());
         }
     }
 

@@ -18,12 +18,12 @@ mod study;
 mod table;
 mod work;
 
-pub use cost::{Cost, Factor, disk};
+pub use cost::{Cost, disk};
 pub use error::SweepError;
-pub use folder::{Contents, DEATHS, Growth, State, Sweep, WorkerSeen};
+pub use folder::{Contents, Growth, State, Sweep, WorkerSeen};
 pub use gather::{Gathered, RESULTS};
 pub use journal::Author;
-pub use plan::{Differs, Grid, Kept, MAX_RUNS, Plan, Planned};
+pub use plan::{Differs, Grid, Kept, Plan, Planned};
 pub use row::{Became, name as run_name};
 pub use shard::Shard;
 pub use study::{Axis, Keep, Results, Seeds, Study};

@@ -35,8 +35,8 @@ pub struct Plan {
     pub grids: Vec<Grid>,
     /// What is kept of every run.
     pub kept: Kept,
-    /// The measured cost of a run, by which times are foretold.
-    pub cost: Cost,
+    /// The measured cost of each grid's runs, by which times are estimated.
+    pub costs: Vec<Cost>,
     /// Digest of all the above, so that a change by hand is noticed.
     pub digest: String,
     /// What the study asks for, where it says so.
@@ -189,7 +189,7 @@ impl Plan {
             base,
             grids: vec![grid],
             kept,
-            cost: Cost::default(),
+            costs: vec![Cost::default()],
             digest: String::new(),
             asked: study.results.clone(),
             layout: Layout::default(),
@@ -246,10 +246,19 @@ impl Plan {
         self.settle();
     }
 
-    /// Notes the measured cost.
+    /// Notes the measured cost of the last grid.
     pub fn set_cost(&mut self, cost: Cost) {
-        self.cost = cost;
+        if let Some(last) = self.costs.last_mut() {
+            *last = cost;
+        }
         self.settle();
+    }
+
+    /// Seconds that a run is expected to take on one thread.
+    pub fn seconds(&self, run: &Planned) -> f64 {
+        self.costs
+            .get(run.grid)
+            .map_or(0.0, |cost| cost.at(&run.at))
     }
 
     /// Numbers the runs, and notes the digest.
@@ -391,8 +400,8 @@ impl Plan {
                 new.leave_out(point, known.map_or(&[][..], |known| known));
             }
             grown.grids.push(new);
-            grown.cost.join(&by.cost);
         }
+        grown.costs.extend(by.costs.iter().cloned());
         for (own, new) in [
             (&mut grown.kept.last, &by.kept.last),
             (&mut grown.kept.strategies, &by.kept.strategies),
@@ -404,6 +413,12 @@ impl Plan {
             }
         }
         grown.settle();
+        if grown.runs() > MAX_RUNS {
+            let runs = grown.runs();
+            return Err(Differs(vec![format!(
+                "it would have {runs} runs, but at most {MAX_RUNS} are allowed"
+            )]));
+        }
         Ok((grown.runs() > self.runs()).then_some(grown))
     }
 
@@ -449,17 +464,18 @@ impl Plan {
                 level(other)
             ));
         }
-        // What a study does not ask for is as it was. A further key may bring further columns.
-        let same = |own: &[String], new: &[String]| {
-            let within = |a: &[String], b: &[String]| a.iter().all(|name| b.contains(name));
-            within(own, new) && (within(new, own) || self.keys() != other.keys())
-        };
-        if other.asked.curves.is_some() && !same(&self.kept.curves, &other.kept.curves) {
-            let (own, new) = (&self.kept.curves, &other.kept.curves);
+        // What a study does not ask for is as it was. Further keys and values may bring further columns.
+        let within = |a: &[String], b: &[String]| a.iter().all(|name| b.contains(name));
+        let (own, new) = (&self.kept.curves, &other.kept.curves);
+        if other.asked.curves.is_some() && !(within(own, new) && within(new, own)) {
             all.push(format!("results.curves: {own:?} there, {new:?} now"));
         }
-        if other.asked.last.is_some() && !same(&self.kept.last, &other.kept.last) {
-            let (own, new) = (&self.kept.last, &other.kept.last);
+        let (own, new) = (&self.kept.last, &other.kept.last);
+        let same_points = self
+            .grids
+            .iter()
+            .any(|grid| grid.vary == other.grids[0].vary);
+        if other.asked.last.is_some() && !(within(own, new) && (within(new, own) || !same_points)) {
             all.push(format!("results.final: {own:?} there, {new:?} now"));
         }
         all
@@ -531,6 +547,14 @@ fn check_axes(study: &Study) -> Result<(), SweepError> {
         }
     }
     let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
+    let tests = "seeds.eval";
+    let of_tests = study.vary.iter().any(|axis| axis.key == tests)
+        || study.set.iter().any(|set| key(set) == tests);
+    if study.seeds.own_tests && of_tests {
+        return Err(SweepError::mistake(
+            "seeds.eval is chosen by seeds.own_tests already; leave one of them out",
+        ));
+    }
     match study
         .set
         .iter()
@@ -545,6 +569,16 @@ fn check_axes(study: &Study) -> Result<(), SweepError> {
 
 /// The number of runs.
 fn check_count(study: &Study) -> Result<u64, SweepError> {
+    // Recipes have whole numbers of 63 bits.
+    let last = study.seeds.first.checked_add(study.seeds.count);
+    if last.is_none_or(|last| i64::try_from(last).is_err()) {
+        return Err(SweepError::mistake(format!(
+            "seeds: {} seeds from {} on are not allowed: the last must be less than {}",
+            study.seeds.count,
+            study.seeds.first,
+            i64::MAX
+        )));
+    }
     let counts = study.vary.iter().map(|axis| axis.values.len() as u64);
     let total = counts
         .chain([study.seeds.count])

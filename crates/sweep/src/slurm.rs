@@ -15,6 +15,8 @@ use crate::shard::Shard;
 /// What a submission asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// The program that a task calls: this one.
+    pub program: PathBuf,
     /// Number of tasks.
     pub tasks: Option<u64>,
     /// Partition.
@@ -82,9 +84,10 @@ pub fn submit(
     seconds_left: impl Fn(&Sweep, &State) -> f64,
 ) -> Result<Submitted, SweepError> {
     let state = sweep.state()?;
-    let missing = sweep.plan.runs() - state.finished();
+    let wanted = |number: &u64| !state.done[*number as usize] && !state.given_up(*number);
+    let missing = (0..sweep.plan.runs()).filter(wanted).count() as u64;
     if missing == 0 {
-        return Ok(Submitted::default());
+        return nothing_left(sweep, &state);
     }
     let limit = array_limit(request.dry_run)?;
     check_queue(sweep, request)?;
@@ -127,15 +130,33 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
     shares.sort_unstable();
     shares.dedup();
     if shares.is_empty() {
-        return Ok(Submitted::default());
+        return nothing_left(sweep, &state);
     }
     let limit = array_limit(request.dry_run)?;
     check_queue(sweep, request)?;
-    if !options(request).is_empty() {
-        jobs.options = options(request);
+    // What is not given stays.
+    let name = |option: &String| option.split('=').next().unwrap_or_default().to_owned();
+    for option in options(request) {
+        jobs.options.retain(|other| name(other) != name(&option));
+        jobs.options.push(option);
     }
     jobs.at_once = request.at_once.or(jobs.at_once);
     send(sweep, jobs, &shares, limit, request)
+}
+
+/// Nothing to submit, unless runs were given up.
+fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
+    let given_up = (0..sweep.plan.runs())
+        .filter(|&number| !state.done[number as usize])
+        .count();
+    match given_up {
+        0 => Ok(Submitted::default()),
+        given_up => Err(SweepError::Failed(format!(
+            "all that is left was given up, because the process that trained it died three times (runs: {given_up}); \
+             `induct sweep resubmit {} --retry` tries again",
+            sweep.path().display()
+        ))),
+    }
 }
 
 /// Cancels the jobs of a sweep that are queued or at work; returns them.
@@ -176,7 +197,7 @@ fn send(
     let folder = sweep.claim()?;
     folder.write(
         SCRIPT,
-        script(&path, jobs.shares, &jobs.options)?.as_bytes(),
+        script(&path, &request.program, jobs.shares, &jobs.options)?.as_bytes(),
     )?;
     let script = path.join(SCRIPT);
     executable(&script)?;
@@ -185,13 +206,14 @@ fn send(
         script: script.clone(),
         ..Submitted::default()
     };
-    // Shares beyond the largest array go into further ones, which count from 0 again.
+    // Shares beyond the largest array go into further ones, which count from 0 again and share what may run at once.
+    let arrays = shares.chunk_by(|a, b| a / limit == b / limit).count() as u64;
     for group in shares.chunk_by(|a, b| a / limit == b / limit) {
         let first = group[0] / limit * limit;
         let inside: Vec<u64> = group.iter().map(|share| share - first).collect();
         let throttle = jobs
             .at_once
-            .map_or(String::new(), |most| format!("%{most}"));
+            .map_or(String::new(), |most| format!("%{}", most.div_ceil(arrays)));
         let mut exported = format!("ALL,INDUCT_FIRST_SHARE={first}");
         if request.retry {
             exported += ",INDUCT_WORK_OPTIONS=--retry";
@@ -269,7 +291,12 @@ fn ranges(numbers: &[u64]) -> String {
 }
 
 /// The script of a task.
-fn script(sweep: &Path, shares: u64, options: &[String]) -> Result<String, SweepError> {
+fn script(
+    sweep: &Path,
+    program: &Path,
+    shares: u64,
+    options: &[String],
+) -> Result<String, SweepError> {
     let text = |path: &Path| -> Result<String, SweepError> {
         let text = path.to_str().filter(|text| !text.contains(['\n', '\r']));
         text.map(str::to_owned).ok_or_else(|| {
@@ -279,9 +306,7 @@ fn script(sweep: &Path, shares: u64, options: &[String]) -> Result<String, Sweep
             ))
         })
     };
-    let program = std::env::current_exe()
-        .map_err(|error| SweepError::Failed(format!("cannot find this program: {error}")))?;
-    let (sweep, program) = (text(sweep)?, text(&program)?);
+    let (sweep, program) = (text(sweep)?, text(program)?);
     let log = format!("{}/slurm/%A.log", sweep.replace('%', "%%"));
     let name = Path::new(&sweep)
         .file_name()
@@ -449,13 +474,19 @@ mod tests {
 
     #[test]
     fn a_script_survives_a_strange_path() {
-        let text = script(Path::new("/a b/it's 5%"), 4, &["--mem=1G".into()]).unwrap();
+        let text = script(
+            Path::new("/a b/it's 5%"),
+            Path::new("induct"),
+            4,
+            &["--mem=1G".into()],
+        )
+        .unwrap();
         assert!(text.contains("sweep='/a b/it'\\''s 5%'"), "{text}");
         assert!(
             text.contains("#SBATCH --output=\"/a b/it's 5%%/slurm/%A.log\""),
             "{text}"
         );
         assert!(text.contains("#SBATCH --mem=1G"));
-        assert!(script(Path::new("/a\nb"), 4, &[]).is_err());
+        assert!(script(Path::new("/a\nb"), Path::new("induct"), 4, &[]).is_err());
     }
 }

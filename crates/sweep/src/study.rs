@@ -194,9 +194,7 @@ fn seeds(value: &Value) -> Result<Seeds, SweepError> {
         table @ Value::Table(_) => table.clone().try_into().map_err(|_| refuse())?,
         _ => return Err(refuse()),
     };
-    // Recipes have whole numbers of 63 bits.
-    let last = seeds.first.checked_add(seeds.count);
-    match seeds.count >= 1 && last.is_some_and(|last| i64::try_from(last).is_ok()) {
+    match seeds.count >= 1 {
         true => Ok(seeds),
         false => Err(refuse()),
     }

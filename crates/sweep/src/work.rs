@@ -16,7 +16,6 @@ use induct_store::{Disk, How, RunFolder, Session, SessionError, StoreError, snap
 use crate::error::SweepError;
 use crate::folder::{State, Sweep};
 use crate::journal::{Author, Journal};
-use crate::plan::Planned;
 use crate::row::{self, Became, Row};
 use crate::shard::Shard;
 
@@ -29,6 +28,9 @@ const SYNC: Duration = Duration::from_secs(1);
 
 /// How often a process that writes nothing shows that it is alive.
 const BEAT: Duration = Duration::from_secs(30);
+
+/// How long a process waits for others that join parts, when it is done.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How many instruments are kept for runs to come.
 const INSTRUMENTS: usize = 8;
@@ -109,6 +111,15 @@ impl Sink for Follower<'_> {
     }
 }
 
+/// Calls a function when it is dropped.
+struct AtEnd<F: Fn()>(F);
+
+impl<F: Fn()> Drop for AtEnd<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// How training came out.
 enum Outcome {
     Ended(Box<Summary>, History),
@@ -154,10 +165,12 @@ impl Work<'_> {
                 plan.numerics
             )));
         }
-        let remark = |text: &str| (self.report)(Report::Remark(text.to_owned()));
         Disk::default().create_folder(&self.sweep.parts())?;
-        self.sweep.tidy(&remark)?;
+        self.sweep.tidy(Duration::ZERO)?;
         let state = self.sweep.state()?;
+        for said in self.sweep.put_aside(&state.damaged)? {
+            (self.report)(Report::Remark(said));
+        }
         let pending = self.pending(&state);
         let mine = |number: &&u64| self.shard.has(**number) && !state.done[**number as usize];
         let given_up = match self.retry {
@@ -169,7 +182,7 @@ impl Work<'_> {
                 .filter(|n| state.given_up(**n))
                 .count() as u64,
         };
-        let cost = |number: u64| plan.cost.of(plan, &plan.run(number));
+        let cost = |number: u64| plan.seconds(&plan.run(number));
         (self.report)(Report::Begin {
             runs: pending.len() as u64,
             seconds: pending.iter().map(|&number| cost(number)).sum(),
@@ -199,10 +212,12 @@ impl Work<'_> {
         let ended = AtomicBool::new(false);
         let trained = std::thread::scope(|scope| {
             let keeper = scope.spawn(|| shared.keep(&ended));
-            let trained = many(pending.len(), |index| shared.one(pending[index]));
-            ended.store(true, Ordering::Release);
-            keeper.thread().unpark();
-            trained
+            // Also if something panics: the scope waits for the keeper.
+            let _end = AtEnd(|| {
+                ended.store(true, Ordering::Release);
+                keeper.thread().unpark();
+            });
+            many(pending.len(), |index| shared.one(pending[index]))
         });
         trained.map_err(|error| SweepError::Failed(format!("cannot start threads: {error}")))?;
         let journal = shared
@@ -220,7 +235,7 @@ impl Work<'_> {
         self.sweep
             .write_part(&row::table(journal.rows(), &plan.kept))?;
         journal.remove()?;
-        self.sweep.tidy(&remark)?;
+        self.sweep.tidy(PATIENCE)?;
         Ok(Worked {
             done: shared.done.into_inner(),
             failed: shared.failed.into_inner(),
@@ -325,7 +340,7 @@ impl Shared<'_> {
         let (sweep, plan) = (self.work.sweep, &self.work.sweep.plan);
         let planned = plan.run(number);
         let recipe = plan.recipe(&planned)?;
-        let expected = plan.cost.of(plan, &planned);
+        let expected = plan.seconds(&planned);
         let mut follower = Follower {
             work: self.work,
             pace: expected / recipe.train.steps.max(1) as f64,
@@ -333,7 +348,7 @@ impl Shared<'_> {
         };
         let instruments = self.instruments(&recipe)?;
         let trained = match plan.keeps(&planned) {
-            true => self.in_folder(&planned, &recipe, instruments, &mut follower),
+            true => self.in_folder(&recipe, instruments, &mut follower),
             false => in_memory(&recipe, instruments, &mut follower),
         }?;
         let (summary, history) = match trained {
@@ -350,13 +365,11 @@ impl Shared<'_> {
 
     fn in_folder(
         &self,
-        planned: &Planned,
         recipe: &Recipe,
         instruments: Arc<Instruments>,
         follower: &mut Follower,
     ) -> Result<Outcome, SweepError> {
         let sweep = self.work.sweep;
-        debug_assert!(sweep.plan.keeps(planned));
         let path = sweep.run_folder(&row::name(recipe));
         let session = Session {
             recipe,

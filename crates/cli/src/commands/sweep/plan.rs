@@ -11,7 +11,7 @@ use super::{note, print, print_json};
 use crate::commands::numbers;
 use crate::failure::Failure;
 use crate::recipes;
-use crate::words::{bytes, count, duration, thousands};
+use crate::words::{bytes, count, duration, many};
 
 /// Plan a sweep, and say how many runs it has, how long they take and how much disk they need
 #[derive(Args)]
@@ -47,14 +47,14 @@ pub struct What {
     set: Vec<String>,
     /// Runs to keep whole, with snapshots and records; all if there are at most 1,000 runs, else none
     #[arg(long, value_name = "WHICH")]
-    keep: Option<Kept>,
+    keep: Option<Whole>,
     /// A column of metrics.csv to keep at every record, such as kl_truth; may be repeated
     #[arg(long, value_name = "COLUMN")]
     curve: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Kept {
+enum Whole {
     /// Every run
     All,
     /// The first seed of each point
@@ -63,12 +63,12 @@ enum Kept {
     None,
 }
 
-impl From<Kept> for Keep {
-    fn from(kept: Kept) -> Self {
-        match kept {
-            Kept::All => Keep::All,
-            Kept::First => Keep::First,
-            Kept::None => Keep::None,
+impl From<Whole> for Keep {
+    fn from(whole: Whole) -> Self {
+        match whole {
+            Whole::All => Keep::All,
+            Whole::First => Keep::First,
+            Whole::None => Keep::None,
         }
     }
 }
@@ -187,7 +187,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = What::put(&arguments.out, plan, growth)?;
     let plan = &sweep.plan;
     let seconds: f64 = (0..plan.runs())
-        .map(|number| plan.cost.of(plan, &plan.run(number)))
+        .map(|number| plan.seconds(&plan.run(number)))
         .sum();
     let bytes_needed = disk(plan)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -212,8 +212,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let at_most = if stops { "at most " } else { "about " };
     let mut text = format!(
         "{}: {}, in {}\n",
-        count_of(plan.runs(), "run"),
-        count_of(plan.points(), "point"),
+        many(plan.runs(), "run"),
+        many(plan.points(), "point"),
         arguments.out.display(),
     );
     for grid in &plan.grids {
@@ -237,7 +237,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         duration(seconds),
         duration(seconds / threads as f64),
         count(threads, "thread"),
-        plan.cost.level,
+        plan.costs.last().map_or("", |cost| cost.level.as_str()),
         duration(seconds / plan.runs() as f64),
     );
     let whole = match plan.kept.runs {
@@ -261,11 +261,4 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         note("a sweep of this size is better done on a cluster");
     }
     Ok(())
-}
-
-fn count_of(number: u64, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{} {noun}s", thousands(number)),
-    }
 }

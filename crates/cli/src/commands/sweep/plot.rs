@@ -22,10 +22,10 @@ use crate::words::count;
 pub struct Arguments {
     /// Folder of the sweep, which may still be at work
     sweep: PathBuf,
-    /// What goes to the right: a key that varies, or `step` for curves over training; the first key if not given
+    /// Horizontal axis: a key that varies, or `step` for curves over training; the first key if not given
     #[arg(long, value_name = "KEY|step")]
     x: Option<String>,
-    /// What goes up: a second key, for a phase diagram; or a measure, for curves
+    /// Vertical axis: a second key, for a phase diagram; or a measure, for curves
     #[arg(long, value_name = "KEY|MEASURE")]
     y: Option<String>,
     /// What colours show: a measure in a phase diagram, a key that varies for curves. A measure is a column of the
@@ -174,7 +174,7 @@ impl Asked {
                 match (y, second) {
                     (Some(y), _) if y == x => {
                         return Err(Failure::mistake(format!(
-                            "--y {y}: it goes to the right already; name another key, or a measure"
+                            "--y {y}: it is the horizontal axis already; name another key, or a measure"
                         )));
                     }
                     (Some(y), _) if is_key(y) => Kind::Diagram {
@@ -245,7 +245,7 @@ impl Asked {
                 )
             }),
             Kind::Diagram { x, y, measure } => {
-                diagram(sweep, gathered, x, y, std::slice::from_ref(measure))
+                Ok(diagram(gathered, x, y, std::slice::from_ref(measure)))
             }
             Kind::Family { x, measure, by } => family_of(gathered, x, measure, by.as_deref()),
             Kind::Training { measure, by } => Ok(training(gathered, measure, by.as_deref())),
@@ -358,13 +358,7 @@ fn axis(gathered: &Gathered, key: &str) -> (Vec<String>, Vec<usize>) {
 }
 
 /// Medians of measures over two keys: over seeds, and over any further keys. A run without a value counts as the worst.
-pub fn diagram(
-    _: &Sweep,
-    gathered: &Gathered,
-    x: &str,
-    y: &str,
-    measures: &[String],
-) -> Result<Figure, Failure> {
+pub fn diagram(gathered: &Gathered, x: &str, y: &str, measures: &[String]) -> Figure {
     let ((across, at_x), (up, at_y)) = (axis(gathered, x), axis(gathered, y));
     let map = |measure: &String| {
         let mut cells = vec![Vec::new(); across.len() * up.len()];
@@ -391,7 +385,7 @@ pub fn diagram(
         values,
     };
     let axes = (key_axis(x, across.clone()), key_axis(y, up.clone()));
-    Ok(phase_diagram(&axes.0, &axes.1, &maps))
+    phase_diagram(&axes.0, &axes.1, &maps)
 }
 
 /// What a measure is, and its unit.

@@ -160,7 +160,7 @@ pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Result<Option<Figur
             .into_iter()
             .chain(onset)
             .collect();
-        return plot::diagram(sweep, gathered, x, y, &measures).map(Some);
+        return Ok(Some(plot::diagram(gathered, x, y, &measures)));
     }
     if !sweep.plan.kept.curves.iter().any(|name| name == "kl_truth") {
         let key = sweep.plan.keys().first();

@@ -34,7 +34,7 @@ pub struct Submit {
     json: bool,
 }
 
-/// Submit again the shares of a sweep that miss runs
+/// Submit again the shares of a sweep with missing runs
 #[derive(Args)]
 pub struct Resubmit {
     /// Folder of the sweep
@@ -88,6 +88,7 @@ struct Site {
 impl Site {
     fn request(&self, tasks: Option<u64>, again: bool, retry: bool, dry_run: bool) -> Request {
         Request {
+            program: crate::program(),
             tasks,
             partition: self.partition.clone(),
             time: self.time.clone(),
@@ -110,7 +111,7 @@ pub fn submit(arguments: &Submit) -> Result<(), Failure> {
             .site
             .request(arguments.tasks, arguments.again, false, arguments.dry_run);
     let submitted = slurm::submit(&sweep, &request, seconds_left)?;
-    say(&sweep, &submitted, arguments.dry_run, arguments.json)
+    say(&sweep, &submitted, &request, arguments.json)
 }
 
 /// Runs `resubmit`.
@@ -120,10 +121,10 @@ pub fn resubmit(arguments: &Resubmit) -> Result<(), Failure> {
         .site
         .request(None, arguments.again, arguments.retry, false);
     let submitted = slurm::resubmit(&sweep, &request)?;
-    say(&sweep, &submitted, false, arguments.json)
+    say(&sweep, &submitted, &request, arguments.json)
 }
 
-fn say(sweep: &Sweep, submitted: &Submitted, dry_run: bool, json: bool) -> Result<(), Failure> {
+fn say(sweep: &Sweep, submitted: &Submitted, request: &Request, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&json!({
             "jobs": submitted.jobs,
@@ -137,9 +138,9 @@ fn say(sweep: &Sweep, submitted: &Submitted, dry_run: bool, json: bool) -> Resul
             "nothing to do: every run of {path} has a result\n"
         ));
     }
-    if dry_run {
+    if request.dry_run {
         return print(&format!(
-            "{} is written; it would be submitted so:\n{}\n",
+            "{} is written; it would be submitted with:\n{}\n",
             submitted.script.display(),
             submitted.commands.join("\n")
         ));
@@ -149,7 +150,8 @@ fn say(sweep: &Sweep, submitted: &Submitted, dry_run: bool, json: bool) -> Resul
         several => format!("jobs {}", several.join(", ")),
     };
     let state = sweep.state()?;
-    let left = seconds_left(sweep, &state) / submitted.tasks as f64;
+    let cores = submitted.tasks * request.cpus.unwrap_or(1);
+    let left = seconds_left(sweep, &state) / cores as f64;
     print(&format!(
         "submitted {} as {jobs}; about {} each\n`induct sweep status {path}` shows how far they are\n",
         count(submitted.tasks as usize, "task"),

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::failure::Failure;
-use crate::words::{count, duration, thousands};
+use crate::words::{count, duration, many, thousands};
 
 /// Show how far a sweep is: done, running, failed, and the time left
 #[derive(Args)]
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut text = format!(
         "{} of {} done, {} running, {} failed\n",
         thousands(done),
-        count_of(runs),
+        many(runs, "run"),
         thousands(running as u64),
         thousands(state.failed.len() as u64)
     );
@@ -98,9 +98,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .filter(|worker| worker.alive == Some(false))
         .count();
     if silent > 0 {
+        let who = match silent {
+            1 => "a process has died".to_owned(),
+            silent => format!("{silent} processes have died"),
+        };
         text += &format!(
-            "{} ended before it was done; what it finished is kept, and `sweep work` or `sweep resubmit` does the rest\n",
-            count(silent, "process").replace("processs", "processes")
+            "{who} before the end of its share; what was finished is kept, and `sweep work` or `sweep resubmit` does the rest\n"
         );
     }
     for path in &state.damaged {
@@ -130,20 +133,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     print(&text)
 }
 
-fn count_of(runs: u64) -> String {
-    match runs {
-        1 => "1 run".into(),
-        runs => format!("{} runs", thousands(runs)),
-    }
-}
-
 /// Seconds that the missing runs take on one thread: as planned, corrected by how long finished ones took.
 pub fn seconds_left(sweep: &Sweep, state: &State) -> f64 {
     let plan = &sweep.plan;
     let missing = (0..plan.runs()).filter(|&number| !state.done[number as usize]);
-    let planned: f64 = missing
-        .map(|number| plan.cost.of(plan, &plan.run(number)))
-        .sum();
+    let planned: f64 = missing.map(|number| plan.seconds(&plan.run(number))).sum();
     match state.expected > 0.0 && state.seconds > 0.0 {
         true => planned * state.seconds / state.expected,
         false => planned,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use induct::lanes::use_level;
-use induct_sweep::{Report, Shard, Sweep, Work, Worked};
+use induct_sweep::{Keep, Report, Shard, Sweep, Work, Worked};
 use serde_json::json;
 
 use super::{note, print, print_json};
@@ -55,7 +55,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if worked.left > 0 {
         let left = count(worked.left as usize, "run");
+        // A run that never fits would be queued again for ever.
+        let progress = worked.done > 0 || sweep.plan.kept.runs == Keep::All;
         return Err(match notice.asked() && !interrupt.asked() {
+            true if !progress => Failure::failed(format!(
+                "no run of share {} was finished in the time given; give more time, or plan with --keep all, so that \
+                 runs resume where they were",
+                arguments.shard
+            )),
             true => Failure::TimeIsUp(format!(
                 "stopped in time with {left} of share {} left",
                 arguments.shard
