@@ -105,10 +105,15 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
         Scale::Linear => Axis::linear(plain(label)),
     };
     let with_dots = points().count() <= DOTS;
-    let kinds = match with_dots {
-        true => "dots: each run, lines: medians, bands: 95 % intervals",
-        false => "lines: medians over seeds, bands: 95 % intervals",
-    };
+    let mut kinds = vec!["lines: medians over seeds"];
+    if with_dots {
+        kinds.insert(0, "dots: each run");
+    }
+    let mut medians = members.iter().flat_map(|member| &member.medians);
+    if medians.any(|(_, _, interval)| interval.is_some()) {
+        kinds.push("bands: 95 % intervals");
+    }
+    let kinds = kinds.join(", ");
     let mut series = Vec::new();
     for (at, member) in members.iter().enumerate() {
         let colour = colour(at, members.len());

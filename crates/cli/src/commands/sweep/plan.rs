@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Folder of the sweep
     #[arg(long, value_name = "SWEEP")]
     out: PathBuf,
-    /// Let the sweep that is in the folder grow by the runs of this plan that it has not
+    /// Let the sweep that is in the folder grow by the runs of this plan that it does not have
     #[arg(long)]
     extend: bool,
     /// Print {"out": DIR, "runs": n, "points": n, "seconds": x, "bytes": x, …}
