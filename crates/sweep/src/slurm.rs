@@ -338,7 +338,7 @@ fn script(
 {directives}
 
 sweep={sweep}
-induct=${{INDUCT:-{program}}}
+induct={program}
 shares={shares}
 
 share=${{1:-${{SLURM_ARRAY_TASK_ID:-$HQ_TASK_ID}}}}
