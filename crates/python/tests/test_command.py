@@ -10,7 +10,6 @@ from pathlib import Path
 import induct
 import pandas as pd
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 from conftest import SMALL, command, sets
 
@@ -38,8 +37,8 @@ def test_sweeps_of_the_command(tmp_path: Path) -> None:
     assert table["train.batch"].to_list() == [8, 8, 16, 16] and table["seed"].to_list() == [0, 1, 0, 1]
     curves = table.select("run", "curve.step", "curve.kl_truth").explode("curve.step", "curve.kl_truth")
     assert curves.height > table.height
+    # pandas reads it with pyarrow.
     assert pd.read_parquet(path)["final.kl_truth"].to_list() == table["final.kl_truth"].to_list()
-    assert pq.read_table(path)["run"].to_pylist() == table["run"].to_list()
     run = induct.open(tmp_path / "sweep" / "runs" / table["run"][0])
     assert run.metrics["kl_truth"][-1] == table["final.kl_truth"][0]
     assert command("sweep", "plan", "main", *small, "--seeds", "3", "--out", "shares", cwd=tmp_path).returncode == 0
