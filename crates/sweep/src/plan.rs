@@ -782,6 +782,22 @@ mod tests {
     }
 
     #[test]
+    fn every_grid_has_the_cost_that_was_measured_for_it() {
+        let cost = |seconds, factors| Cost {
+            seconds,
+            factors: vec![factors],
+            level: String::new(),
+        };
+        let mut small = plan(&[("train.batch", &["8", "16"])], 1).unwrap();
+        small.set_cost(cost(1.0, vec![1.0, 2.0]));
+        let mut large = plan(&[("train.steps", &["1000", "90000"])], 1).unwrap();
+        large.set_cost(cost(7.0, vec![1.0, 90.0]));
+        let grown = small.grown(&large).unwrap().unwrap();
+        let seconds = |number| grown.seconds(&grown.run(number));
+        assert_eq!([0, 1, 2, 3].map(seconds), [1.0, 2.0, 7.0, 630.0]);
+    }
+
+    #[test]
     fn another_recipe_is_refused_with_what_differs() {
         let here = plan(&[("train.batch", &["8", "16"])], 2).unwrap();
         let mut study = Study::new("main", Seeds::first(2));
