@@ -130,15 +130,28 @@ impl State {
             .is_some_and(|&deaths| deaths >= DEATHS)
     }
 
+    /// Whether a run is still to be done. With `retry`, what was given up is as well.
+    pub fn wants(&self, number: u64, retry: bool) -> bool {
+        !self.done[number as usize] && (retry || !self.given_up(number))
+    }
+
+    /// Processes that are not known to be dead.
+    pub fn living(&self) -> impl Iterator<Item = &WorkerSeen> {
+        self.workers
+            .iter()
+            .filter(|worker| worker.alive != Some(false))
+    }
+
     /// Runs that living processes are at.
     pub fn running(&self) -> HashSet<u64> {
-        let living = self
-            .workers
-            .iter()
-            .filter(|worker| worker.alive != Some(false));
-        living
+        self.living()
             .flat_map(|worker| worker.begun.iter().copied())
             .collect()
+    }
+
+    /// What is wrong with files, in words.
+    pub fn remarks(&self) -> Vec<String> {
+        remarks(&self.damaged, &self.foreign)
     }
 }
 
@@ -157,13 +170,13 @@ impl Sweep {
     }
 
     /// Puts a plan into a folder: a new one, or one whose sweep is the same or may grow by it. `measure` fills in the
-    /// cost of a plan that is new. Returns whether anything changed.
+    /// cost of a plan that is new.
     pub fn put(
         path: &Path,
         plan: Plan,
         growth: Growth,
         measure: impl FnOnce(&mut Plan) -> Result<(), SweepError>,
-    ) -> Result<(Self, bool), SweepError> {
+    ) -> Result<Self, SweepError> {
         // A refused attempt must write nothing, so check first.
         MARK.check(path)?;
         check_growth(path, read_plan(path)?.as_ref(), &plan, growth)?;
@@ -197,7 +210,7 @@ impl Sweep {
             folder.write(MARK.file, plan.to_json().as_bytes())?;
         }
         let path = path.to_owned();
-        Ok((Self { path, plan }, changed))
+        Ok(Self { path, plan })
     }
 
     /// The folder.
@@ -467,6 +480,23 @@ impl Sweep {
         let _ = fs::remove_file(&probe);
         now?.duration_since(written(path)?).ok()
     }
+}
+
+/// What is wrong with parts, in words.
+pub(crate) fn remarks(damaged: &[PathBuf], foreign: &[PathBuf]) -> Vec<String> {
+    let damaged = damaged.iter().map(|path| {
+        format!(
+            "{} is damaged; `induct sweep work` does its runs again",
+            path.display()
+        )
+    });
+    let foreign = foreign.iter().map(|path| {
+        format!(
+            "{} belongs to another sweep, and is left out",
+            path.display()
+        )
+    });
+    damaged.chain(foreign).collect()
 }
 
 /// The number of rows that a part's name says it has.

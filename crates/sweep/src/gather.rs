@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::SweepError;
-use crate::folder::Sweep;
+use crate::folder::{Sweep, remarks};
 use crate::row::{Became, ENDED, ERROR, LEVEL, NUMBER, RUN, SECONDS};
 use crate::table::{Column, Table};
 
@@ -127,25 +127,12 @@ impl Sweep {
         if timings && let Some(seconds) = pick(SECONDS) {
             table.push(SECONDS, seconds);
         }
-        let mut remarks = Vec::new();
-        for path in &contents.damaged {
-            remarks.push(format!(
-                "{} is damaged; `induct sweep work` does its runs again",
-                path.display()
-            ));
-        }
-        for path in &contents.foreign {
-            remarks.push(format!(
-                "{} belongs to another sweep, and is left out",
-                path.display()
-            ));
-        }
         Ok(Gathered {
             missing: runs - numbers.len() as u64,
             table,
             numbers,
             levels,
-            remarks,
+            remarks: remarks(&contents.damaged, &contents.foreign),
         })
     }
 }

@@ -208,7 +208,7 @@ impl Plan {
         if plan.digest != plan.own_digest() {
             return Err("it was changed by hand".into());
         }
-        plan.settle();
+        plan.arrange();
         Ok(plan)
     }
 
@@ -264,6 +264,11 @@ impl Plan {
     /// Numbers the runs, and notes the digest.
     fn settle(&mut self) {
         self.digest = self.own_digest();
+        self.arrange();
+    }
+
+    /// Numbers the runs.
+    fn arrange(&mut self) {
         let mut layout = Layout::default();
         for grid in &self.grids {
             for axis in &grid.vary {

@@ -84,8 +84,8 @@ pub fn submit(
     seconds_left: impl Fn(&Sweep, &State) -> f64,
 ) -> Result<Submitted, SweepError> {
     let state = sweep.state()?;
-    let wanted = |number: &u64| !state.done[*number as usize] && !state.given_up(*number);
-    let missing = (0..sweep.plan.runs()).filter(wanted).count() as u64;
+    let missing = (0..sweep.plan.runs()).filter(|&number| state.wants(number, false));
+    let missing = missing.count() as u64;
     if missing == 0 {
         return nothing_left(sweep, &state);
     }
@@ -107,7 +107,7 @@ pub fn submit(
     send(sweep, jobs, &all, limit, request)
 }
 
-/// Submits the shares of the last submission that miss runs.
+/// Submits the shares of the last submission with missing runs.
 ///
 /// # Errors
 ///
@@ -121,9 +121,7 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
         )));
     }
     let state = sweep.state()?;
-    let wanted =
-        |number: &u64| !state.done[*number as usize] && (request.retry || !state.given_up(*number));
-    let missing = (0..sweep.plan.runs()).filter(wanted);
+    let missing = (0..sweep.plan.runs()).filter(|&number| state.wants(number, request.retry));
     let mut shares: Vec<u64> = missing
         .map(|number| Shard::of(number, jobs.shares))
         .collect();
@@ -146,9 +144,7 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
 
 /// Nothing to submit, unless runs were given up.
 fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
-    let given_up = (0..sweep.plan.runs())
-        .filter(|&number| !state.done[number as usize])
-        .count();
+    let given_up = sweep.plan.runs() - state.finished();
     match given_up {
         0 => Ok(Submitted::default()),
         given_up => Err(SweepError::Failed(format!(

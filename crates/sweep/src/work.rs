@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use induct::probe::{History, Instruments};
 use induct::run::{Ending, NUMERICS, Progress, Record, Run, Sink, Summary};
 use induct::train::{Recipe, many};
-use induct_store::{Disk, How, RunFolder, Session, SessionError, StoreError, snapshot_weights};
+use induct_store::{
+    Disk, How, Outcome, RunFolder, Session, SessionError, StoreError, snapshot_weights,
+};
 
 use crate::error::SweepError;
-use crate::folder::{State, Sweep};
+use crate::folder::Sweep;
 use crate::journal::{Author, Journal};
 use crate::row::{self, Became, Row};
 use crate::shard::Shard;
@@ -121,19 +123,15 @@ impl<F: Fn()> Drop for AtEnd<F> {
 }
 
 /// How training came out.
-enum Outcome {
-    Ended(Box<Summary>, History),
-    Stopped,
-    Elsewhere,
-}
-
-/// What becomes of a run.
-enum Trained {
-    Row(Box<Row>),
+enum Trained<T> {
+    Ended(T),
     Stopped,
     /// Another process is at it.
     Elsewhere,
 }
+
+/// What a run that has ended leaves.
+type Left = (Box<Summary>, History);
 
 /// What all threads of a process share.
 struct Shared<'a> {
@@ -171,17 +169,11 @@ impl Work<'_> {
         for said in self.sweep.put_aside(&state.damaged)? {
             (self.report)(Report::Remark(said));
         }
-        let pending = self.pending(&state);
-        let mine = |number: &&u64| self.shard.has(**number) && !state.done[**number as usize];
-        let given_up = match self.retry {
-            true => 0,
-            false => state
-                .lost
-                .keys()
-                .filter(mine)
-                .filter(|n| state.given_up(**n))
-                .count() as u64,
-        };
+        let missing = (0..plan.runs())
+            .filter(|&number| self.shard.has(number) && !state.done[number as usize]);
+        let (pending, given_up): (Vec<u64>, Vec<u64>) =
+            missing.partition(|&number| state.wants(number, self.retry));
+        let given_up = given_up.len() as u64;
         let cost = |number: u64| plan.seconds(&plan.run(number));
         (self.report)(Report::Begin {
             runs: pending.len() as u64,
@@ -244,15 +236,6 @@ impl Work<'_> {
             given_up,
         })
     }
-
-    /// The runs of its share that have no result.
-    fn pending(&self, state: &State) -> Vec<u64> {
-        let missing = (0..self.sweep.plan.runs())
-            .filter(|&number| self.shard.has(number) && !state.done[number as usize]);
-        missing
-            .filter(|&number| self.retry || !state.given_up(number))
-            .collect()
-    }
 }
 
 impl Shared<'_> {
@@ -299,7 +282,7 @@ impl Shared<'_> {
         let trained = catch_unwind(AssertUnwindSafe(|| self.train(number)));
         let trained = trained.unwrap_or_else(|_| Err(SweepError::Failed("it panicked".into())));
         let row = match trained {
-            Ok(Trained::Row(row)) => *row,
+            Ok(Trained::Ended(row)) => row,
             Ok(Trained::Stopped) => {
                 self.left.fetch_add(1, Ordering::Relaxed);
                 self.journal(|journal| journal.stop_run(number));
@@ -336,7 +319,7 @@ impl Shared<'_> {
         (self.work.report)(Report::Done { error });
     }
 
-    fn train(&self, number: u64) -> Result<Trained, SweepError> {
+    fn train(&self, number: u64) -> Result<Trained<Row>, SweepError> {
         let (sweep, plan) = (self.work.sweep, &self.work.sweep.plan);
         let planned = plan.run(number);
         let recipe = plan.recipe(&planned)?;
@@ -352,15 +335,15 @@ impl Shared<'_> {
             false => in_memory(&recipe, instruments, &mut follower),
         }?;
         let (summary, history) = match trained {
-            Outcome::Ended(summary, history) => (summary, history),
-            Outcome::Stopped => return Ok(Trained::Stopped),
-            Outcome::Elsewhere => return Ok(Trained::Elsewhere),
+            Trained::Ended(left) => left,
+            Trained::Stopped => return Ok(Trained::Stopped),
+            Trained::Elsewhere => return Ok(Trained::Elsewhere),
         };
         // An event may have ended it early.
         let rest = recipe.train.steps.saturating_sub(follower.step);
         (self.work.report)(Report::Further(follower.pace * rest as f64));
         let row = Row::of(number, &recipe, &summary, &history, &sweep.plan.kept);
-        Ok(Trained::Row(Box::new(row)))
+        Ok(Trained::Ended(row))
     }
 
     fn in_folder(
@@ -368,7 +351,7 @@ impl Shared<'_> {
         recipe: &Recipe,
         instruments: Arc<Instruments>,
         follower: &mut Follower,
-    ) -> Result<Outcome, SweepError> {
+    ) -> Result<Trained<Left>, SweepError> {
         let sweep = self.work.sweep;
         let path = sweep.run_folder(&row::name(recipe));
         let session = Session {
@@ -380,13 +363,13 @@ impl Shared<'_> {
             remark: &|text| (self.work.report)(Report::Remark(text.to_owned())),
         };
         match session.train(follower) {
-            Ok(induct_store::Outcome::Stopped(_)) => Ok(Outcome::Stopped),
-            Ok(induct_store::Outcome::Ended { summary, .. }) => {
+            Ok(Outcome::Stopped(_)) => Ok(Trained::Stopped),
+            Ok(Outcome::Ended { summary, .. }) => {
                 let history = RunFolder::open(&path)?.history()?;
-                Ok(Outcome::Ended(summary, history))
+                Ok(Trained::Ended((summary, history)))
             }
             // The same share is at work elsewhere, and will have done it.
-            Err(SessionError::Store(StoreError::InUse { .. })) => Ok(Outcome::Elsewhere),
+            Err(SessionError::Store(StoreError::InUse { .. })) => Ok(Trained::Elsewhere),
             Err(SessionError::Store(error @ StoreError::Io { .. })) => Err(error.into()),
             Err(SessionError::Store(error)) => Err(SweepError::Failed(format!(
                 "{error}; remove {} to train it anew",
@@ -424,7 +407,7 @@ fn in_memory(
     recipe: &Recipe,
     instruments: Arc<Instruments>,
     follower: &mut Follower,
-) -> Result<Outcome, SweepError> {
+) -> Result<Trained<Left>, SweepError> {
     let started = Instant::now();
     let run = Run::with_snapshots(recipe, instruments, &snapshot_weights);
     let mut run = run.map_err(|error| SweepError::Failed(error.to_string()))?;
@@ -434,8 +417,8 @@ fn in_memory(
     }
     let summary = Summary::of(&run, &ending, started.elapsed().as_secs_f64());
     Ok(match summary {
-        Some(summary) => Outcome::Ended(Box::new(summary), run.history().clone()),
-        None => Outcome::Stopped,
+        Some(summary) => Trained::Ended((Box::new(summary), run.history().clone())),
+        None => Trained::Stopped,
     })
 }
 

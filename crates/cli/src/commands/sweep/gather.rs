@@ -1,5 +1,6 @@
 //! `induct sweep gather`: one table of all results.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -32,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
     let (gathered, out) = match &arguments.out {
         None if !arguments.timings => {
-            let gathered = write(&sweep, false)?;
+            let gathered = write(&sweep)?;
             (gathered, sweep.path().join(RESULTS))
         }
         out => {
@@ -83,25 +84,25 @@ pub fn remark(sweep: &Sweep, gathered: &Gathered) {
             count(sweep.plan.runs() as usize, "run")
         ));
     }
-    if gathered.levels.len() > 1 {
-        let shown: Vec<String> = gathered
-            .levels
-            .iter()
-            .map(|(level, runs)| format!("{runs} at {level}"))
-            .collect();
+    if let Some(mixture) = mixture(&gathered.levels) {
         note(&format!(
-            "computed at different levels: {}; plan with --level for the same bytes everywhere",
-            shown.join(", ")
+            "{mixture}; plan with --level for the same bytes everywhere"
         ));
     }
 }
 
+/// Says at which levels results were computed, if there are several.
+pub fn mixture(levels: &BTreeMap<String, u64>) -> Option<String> {
+    let shown = levels
+        .iter()
+        .map(|(level, runs)| format!("{runs} at {level}"));
+    let shown: Vec<String> = shown.collect();
+    (shown.len() > 1).then(|| format!("computed at different levels: {}", shown.join(", ")))
+}
+
 /// Gathers everything into the sweep's folder.
-pub fn write(sweep: &Sweep, quiet: bool) -> Result<Gathered, Failure> {
-    let gathered = match quiet {
-        true => sweep.gather(false, |_| true)?,
-        false => read(sweep, false)?,
-    };
+pub fn write(sweep: &Sweep) -> Result<Gathered, Failure> {
+    let gathered = read(sweep, false)?;
     sweep
         .claim()?
         .write(RESULTS, &gathered.table.to_parquet())?;

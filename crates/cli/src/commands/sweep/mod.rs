@@ -95,8 +95,7 @@ fn here(arguments: &Here) -> Result<(), Failure> {
     let worked = arguments
         .threads
         .run(|| work::with_bar(&sweep, Shard::ALL, false, &|| interrupt.asked()))?;
-    let gathered = gather::write(&sweep, true)?;
-    gather::remark(&sweep, &gathered);
+    let gathered = gather::write(&sweep)?;
     results::write_figure_of(&sweep, &gathered)?;
     if worked.left > 0 {
         return Err(Failure::Interrupted(format!(

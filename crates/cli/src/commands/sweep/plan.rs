@@ -146,7 +146,7 @@ impl What {
             Ok(())
         });
         match put {
-            Ok((sweep, _)) => Ok(sweep),
+            Ok(sweep) => Ok(sweep),
             Err(error) => {
                 let failure = Failure::from(error);
                 let advised = failure.to_string().contains("--out");

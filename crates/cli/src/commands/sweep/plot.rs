@@ -239,7 +239,7 @@ impl Asked {
 
     fn figure(&self, sweep: &Sweep, gathered: &Gathered) -> Result<Figure, Failure> {
         match &self.kind {
-            Kind::Summary => results::summary_figure(sweep, gathered)?.ok_or_else(|| {
+            Kind::Summary => results::summary_figure(sweep, gathered).ok_or_else(|| {
                 Failure::mistake(
                     "no curve was kept, and no key with numbers varies; name a measure with --y, or keep curves (--curve)",
                 )

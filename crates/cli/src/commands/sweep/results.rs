@@ -140,7 +140,7 @@ pub fn write_figure_of(sweep: &Sweep, gathered: &Gathered) -> Result<(), Failure
     if gathered.numbers.is_empty() {
         return Ok(());
     }
-    match summary_figure(sweep, gathered)? {
+    match summary_figure(sweep, gathered) {
         Some(figure) => figure_files::write_figure(&sweep.claim()?, "figure", &figure, WIDTH),
         None => Ok(()),
     }
@@ -148,7 +148,7 @@ pub fn write_figure_of(sweep: &Sweep, gathered: &Gathered) -> Result<(), Failure
 
 /// The sweep in one figure: curves if at most one key varies, else a phase diagram over the first two. Where no curves
 /// were kept, the final loss over the key, if its values are numbers.
-pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Result<Option<Figure>, Failure> {
+pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Option<Figure> {
     if let [x, y, ..] = sweep.plan.keys() {
         let last = sweep.plan.kept.strategies.iter().rev();
         let mut last = last.filter(|name| {
@@ -160,11 +160,11 @@ pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Result<Option<Figur
             .into_iter()
             .chain(onset)
             .collect();
-        return Ok(Some(plot::diagram(gathered, x, y, &measures)));
+        return Some(plot::diagram(gathered, x, y, &measures));
     }
     if !sweep.plan.kept.curves.iter().any(|name| name == "kl_truth") {
         let key = sweep.plan.keys().first();
-        return Ok(key.and_then(|key| plot::family_of(gathered, key, "final.kl_truth", None).ok()));
+        return key.and_then(|key| plot::family_of(gathered, key, "final.kl_truth", None).ok());
     }
     let groups = loss_groups(sweep, gathered);
     // The levels belong to the task, so they are shared by all runs unless the task varies.
@@ -179,7 +179,7 @@ pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Result<Option<Figur
         (Ok(Some(summary)), true) => summary.levels(),
         _ => Vec::new(),
     };
-    Ok(Some(curves(&groups, &levels)))
+    Some(curves(&groups, &levels))
 }
 
 /// The loss over training, by point.

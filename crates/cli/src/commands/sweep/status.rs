@@ -6,7 +6,7 @@ use clap::Args;
 use induct_sweep::{State, Sweep};
 use serde_json::json;
 
-use super::{print, print_json};
+use super::{gather, print, print_json};
 use crate::failure::Failure;
 use crate::words::{count, duration, many, thousands};
 
@@ -33,10 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .iter()
         .filter(|&&number| number < runs && !state.done[number as usize])
         .count();
-    let threads: usize = (state.workers.iter())
-        .filter(|worker| worker.alive != Some(false))
-        .map(|worker| worker.author.threads)
-        .sum();
+    let threads: usize = state.living().map(|worker| worker.author.threads).sum();
     let left = seconds_left(&sweep, &state);
     if arguments.json {
         let failed: serde_json::Map<String, serde_json::Value> = state
@@ -84,19 +81,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             ),
         };
     }
-    if state.levels.len() > 1 {
-        let shown: Vec<String> = state
-            .levels
-            .iter()
-            .map(|(level, runs)| format!("{runs} at {level}"))
-            .collect();
-        text += &format!("computed at different levels: {}\n", shown.join(", "));
+    if let Some(mixture) = gather::mixture(&state.levels) {
+        text += &format!("{mixture}\n");
     }
-    let silent = state
-        .workers
-        .iter()
-        .filter(|worker| worker.alive == Some(false))
-        .count();
+    let silent = state.workers.len() - state.living().count();
     if silent > 0 {
         let who = match silent {
             1 => "a process has died".to_owned(),
@@ -106,17 +94,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "{who} before the end of its share; what was finished is kept, and `sweep work` or `sweep resubmit` does the rest\n"
         );
     }
-    for path in &state.damaged {
-        text += &format!(
-            "{} is damaged; `sweep work` does its runs again\n",
-            path.display()
-        );
-    }
-    for path in &state.foreign {
-        text += &format!(
-            "{} belongs to another sweep, and is left out\n",
-            path.display()
-        );
+    for remark in state.remarks() {
+        text += &format!("{remark}\n");
     }
     for (number, why) in state.failed.iter().take(SHOWN) {
         let run = sweep.plan.run(*number);
