@@ -5,27 +5,32 @@
 //! tables: a journal while a process works, then Parquet files of a thousand rows or more. [`Sweep::gather`] makes one
 //! table of them.
 
+mod check;
 mod cost;
 mod error;
 mod folder;
 mod gather;
+mod growth;
 mod journal;
 mod plan;
 mod row;
 mod shard;
 pub mod slurm;
+mod state;
 mod study;
 mod table;
 mod work;
 
 pub use cost::{Cost, disk};
 pub use error::SweepError;
-pub use folder::{Contents, Growth, State, Sweep, WorkerSeen};
+pub use folder::{Contents, Growth, Sweep, WorkerSeen};
 pub use gather::{Gathered, RESULTS};
+pub use growth::Differs;
 pub use journal::Author;
-pub use plan::{Differs, Grid, Kept, Plan, Planned};
+pub use plan::{Grid, Kept, Plan, Planned};
 pub use row::{Became, name as run_name};
 pub use shard::Shard;
+pub use state::State;
 pub use study::{Axis, Keep, Results, Seeds, Study};
 pub use table::{Column, Table, TableError};
 pub use work::{Report, Work, Worked};

@@ -3,16 +3,15 @@
 //! Runs are numbered: grid by grid, point by point, seed by seed. A sweep grows by further grids, so a run keeps its
 //! number; runs that an earlier grid has are left out of a later one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use induct::digest;
-use induct::measure::{KL_TRUTH, Measure};
-use induct::probe::columns;
 use induct::run::NUMERICS;
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::check::{check_axes, check_count, kept};
 use crate::cost::Cost;
 use crate::error::SweepError;
 use crate::study::{Axis, Keep, Results, Seeds, Study};
@@ -100,9 +99,6 @@ pub struct Planned {
 /// The most runs of a sweep.
 pub const MAX_RUNS: u64 = 1_000_000;
 
-/// Sweeps of up to this many runs keep all of them whole, unless told otherwise.
-const SMALL: u64 = 1_000;
-
 /// The value of the plan's `made_by` entry.
 pub const MADE_BY: &str = "induct sweep";
 
@@ -128,7 +124,7 @@ impl Grid {
     }
 
     /// The index on each axis of a point.
-    fn at(&self, mut point: u64) -> Vec<usize> {
+    pub(crate) fn at(&self, mut point: u64) -> Vec<usize> {
         let mut at = vec![0; self.vary.len()];
         for (axis, index) in self.vary.iter().zip(&mut at).rev() {
             let count = axis.values.len() as u64;
@@ -136,25 +132,6 @@ impl Grid {
             point /= count;
         }
         at
-    }
-
-    /// Leaves out those runs of a point whose seeds are known.
-    fn leave_out(&mut self, point: u64, known: &[Seeds]) {
-        let first = point * self.seeds.count;
-        for index in 0..self.seeds.count {
-            let same = |seeds: &&Seeds| seeds.own_tests == self.seeds.own_tests;
-            if known
-                .iter()
-                .filter(same)
-                .any(|seeds| seeds.contains(self.seeds.first + index))
-            {
-                let place = first + index;
-                match self.without.last_mut() {
-                    Some((_, after)) if *after == place => *after += 1,
-                    _ => self.without.push((place, place + 1)),
-                }
-            }
-        }
     }
 
     /// What varies at a point, as `key.path=value`.
@@ -262,7 +239,7 @@ impl Plan {
     }
 
     /// Numbers the runs, and notes the digest.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.digest = self.own_digest();
         self.arrange();
     }
@@ -378,125 +355,10 @@ impl Plan {
             Keep::None => false,
         }
     }
-
-    /// The plan after it has grown by the grid of another one; `None` if it has all runs of it already.
-    ///
-    /// # Errors
-    ///
-    /// If it is not a plan of the same base recipe, or keeps other results.
-    pub fn grown(&self, by: &Plan) -> Result<Option<Self>, Differs> {
-        let differs = self.differences(by);
-        if !differs.is_empty() {
-            return Err(Differs(differs));
-        }
-        let mut grown = self.clone();
-        let mut seen: HashMap<String, Vec<Seeds>> = HashMap::new();
-        for grid in &self.grids {
-            for point in 0..grid.points() {
-                seen.entry(self.point_digest(grid, point))
-                    .or_default()
-                    .push(grid.seeds);
-            }
-        }
-        for grid in &by.grids {
-            let mut new = grid.clone();
-            for point in 0..grid.points() {
-                let known = seen.get(&self.point_digest(grid, point));
-                new.leave_out(point, known.map_or(&[][..], |known| known));
-            }
-            grown.grids.push(new);
-        }
-        grown.costs.extend(by.costs.iter().cloned());
-        for (own, new) in [
-            (&mut grown.kept.last, &by.kept.last),
-            (&mut grown.kept.strategies, &by.kept.strategies),
-        ] {
-            for name in new {
-                if !own.contains(name) {
-                    own.push(name.clone());
-                }
-            }
-        }
-        grown.settle();
-        if grown.runs() > MAX_RUNS {
-            let runs = grown.runs();
-            return Err(Differs(vec![format!(
-                "it would have {runs} runs, but at most {MAX_RUNS} are allowed"
-            )]));
-        }
-        Ok((grown.runs() > self.runs()).then_some(grown))
-    }
-
-    /// Identifies what is trained at a point, however its values are written.
-    fn point_digest(&self, grid: &Grid, point: u64) -> String {
-        let recipe = point_recipe(&self.base, &grid.overrides(&grid.at(point)));
-        let text = recipe.map_or_else(|error| error.to_string(), |recipe| recipe.to_toml());
-        digest::hex(&[text.as_bytes()])
-    }
-
-    /// In what another plan differs apart from its grids, in words.
-    fn differences(&self, other: &Plan) -> Vec<String> {
-        let mut all = Vec::new();
-        if self.numerics != other.numerics {
-            all.push(format!(
-                "numerics: {} here, {} in this program",
-                self.numerics, other.numerics
-            ));
-        }
-        let (own, new) = (entries(&self.base), entries(&other.base));
-        let find = |entries: &[(String, String)], key: &str| {
-            let found = entries.iter().find(|(own, _)| own == key);
-            found.map_or("unset".to_owned(), |(_, value)| value.clone())
-        };
-        let mut keys: Vec<&String> = own.iter().chain(&new).map(|(key, _)| key).collect();
-        keys.sort();
-        keys.dedup();
-        for key in keys {
-            let (here, there) = (find(&own, key), find(&new, key));
-            if here != there {
-                all.push(format!("{key}: {here} there, {there} now"));
-            }
-        }
-        let level = |plan: &Plan| {
-            plan.level
-                .clone()
-                .unwrap_or("the best of each machine".into())
-        };
-        if self.level != other.level {
-            all.push(format!(
-                "level: {} there, {} now",
-                level(self),
-                level(other)
-            ));
-        }
-        // What a study does not ask for is as it was. Further keys and values may bring further columns.
-        let within = |a: &[String], b: &[String]| a.iter().all(|name| b.contains(name));
-        let (own, new) = (&self.kept.curves, &other.kept.curves);
-        if other.asked.curves.is_some() && !(within(own, new) && within(new, own)) {
-            all.push(format!("results.curves: {own:?} there, {new:?} now"));
-        }
-        let (own, new) = (&self.kept.last, &other.kept.last);
-        let same_points = self
-            .grids
-            .iter()
-            .any(|grid| grid.vary == other.grids[0].vary);
-        if other.asked.last.is_some() && !(within(own, new) && (within(new, own) || !same_points)) {
-            all.push(format!("results.final: {own:?} there, {new:?} now"));
-        }
-        all
-    }
 }
 
-/// In what a plan differs from the one that a folder has, so that it cannot grow by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Differs(pub Vec<String>);
-
-/// The keys and values of a recipe.
-fn entries(text: &str) -> Vec<(String, String)> {
-    Recipe::from_toml(text, &[]).map_or(Vec::new(), |recipe| recipe.entries())
-}
-
-fn point_recipe(base: &str, overrides: &[String]) -> Result<Recipe, SweepError> {
+/// The recipe at a point.
+pub(crate) fn point_recipe(base: &str, overrides: &[String]) -> Result<Recipe, SweepError> {
     let varied = || overrides.join(", ");
     Recipe::from_toml(base, overrides)
         .map_err(|error| SweepError::mistake(format!("vary {}: {error}", varied())))
@@ -526,183 +388,12 @@ fn value_in(table: &Table, key: &str) -> String {
     }
 }
 
-fn check_axes(study: &Study) -> Result<(), SweepError> {
-    let is_seed = |key: &str| key == "seeds" || key.starts_with("seeds.");
-    for (index, axis) in study.vary.iter().enumerate() {
-        let refuse = |why: &str| Err(SweepError::mistake(format!("vary {}: {why}", axis.key)));
-        if ["seeds", "seeds.init", "seeds.data"].contains(&axis.key.as_str()) {
-            return refuse("seeds cannot be varied here; choose their number with seeds");
-        }
-        if axis.values.is_empty() {
-            return refuse("it has no values; give at least one");
-        }
-        if study.vary[..index]
-            .iter()
-            .any(|other| other.key == axis.key)
-        {
-            return refuse("this key is varied already; give all its values at once");
-        }
-        let mut sorted: Vec<&String> = axis.values.iter().collect();
-        sorted.sort();
-        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(&format!(
-                "the value {} is repeated; give each value once",
-                twice[0]
-            ));
-        }
-    }
-    let key = |set: &String| set.split('=').next().unwrap_or_default().trim().to_owned();
-    let tests = "seeds.eval";
-    let of_tests = study.vary.iter().any(|axis| axis.key == tests)
-        || study.set.iter().any(|set| key(set) == tests);
-    if study.seeds.own_tests && of_tests {
-        return Err(SweepError::mistake(
-            "seeds.eval is chosen by seeds.own_tests already; leave one of them out",
-        ));
-    }
-    match study
-        .set
-        .iter()
-        .find(|set| is_seed(&key(set)) && key(set) != "seeds.eval")
-    {
-        Some(set) => Err(SweepError::mistake(format!(
-            "set {set}: a sweep chooses its seeds itself; choose how many, and from which on, with seeds"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// The number of runs.
-fn check_count(study: &Study) -> Result<u64, SweepError> {
-    // Recipes have whole numbers of 63 bits.
-    let last = study.seeds.first.checked_add(study.seeds.count);
-    if last.is_none_or(|last| i64::try_from(last).is_err()) {
-        return Err(SweepError::mistake(format!(
-            "seeds: {} seeds from {} on are not allowed: the last must be less than {}",
-            study.seeds.count,
-            study.seeds.first,
-            i64::MAX
-        )));
-    }
-    let counts = study.vary.iter().map(|axis| axis.values.len() as u64);
-    let total = counts
-        .chain([study.seeds.count])
-        .try_fold(1_u64, u64::checked_mul);
-    match total {
-        Some(total) if total <= MAX_RUNS => Ok(total),
-        total => {
-            let shown = total.map_or("more than can be counted".into(), |total| total.to_string());
-            Err(SweepError::mistake(format!(
-                "the keys that vary and the seeds make {shown} runs, but at most {MAX_RUNS} are allowed; \
-                 vary fewer keys, or give fewer values or seeds"
-            )))
-        }
-    }
-}
-
-/// Checks every point, and finds the columns to keep.
-fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, SweepError> {
-    let points = grid.points();
-    let mut shapes: Vec<Recipe> = Vec::new();
-    let mut all = HashMap::with_capacity(points as usize);
-    let (mut known, mut strategies): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut of_measure: HashMap<String, Vec<String>> = HashMap::new();
-    for point in 0..points {
-        let overrides = grid.overrides(&grid.at(point));
-        let recipe = point_recipe(base, &overrides)?;
-        if let Some(same) = all.insert(digest::hex(&[recipe.to_toml().as_bytes()]), point) {
-            return Err(SweepError::mistake(format!(
-                "vary {}: the same runs as {}; give each value once",
-                overrides.join(", "),
-                grid.overrides(&grid.at(same)).join(", ")
-            )));
-        }
-        let alike = |other: &Recipe| {
-            other.model == recipe.model
-                && other.task == recipe.task
-                && other.record == recipe.record
-        };
-        if shapes.iter().any(alike) {
-            continue;
-        }
-        let new = columns(&recipe).map_err(|error| {
-            SweepError::mistake(format!("vary {}: {error}", overrides.join(", ")))
-        })?;
-        let measures = recipe.record.chosen();
-        for column in &new {
-            let name = column.to_string();
-            if known.contains(&name) {
-                continue;
-            }
-            let of = measures.iter().filter(|measure| column.is_of(**measure));
-            for measure in of {
-                let columns = of_measure.entry(measure.name().to_owned()).or_default();
-                columns.push(name.clone());
-            }
-            known.push(name);
-        }
-        for name in recipe.record.strategy_names(recipe.task.ngram) {
-            if !strategies.contains(&name) {
-                strategies.push(name);
-            }
-        }
-        shapes.push(recipe);
-        // Only the last few can be alike in a grid whose other keys vary faster.
-        if shapes.len() > 64 {
-            shapes.remove(0);
-        }
-    }
-    let chosen = |field: &str, names: &[String]| -> Result<Vec<String>, SweepError> {
-        let mut chosen: Vec<String> = Vec::new();
-        for name in names {
-            let columns = match known.contains(name) {
-                true => vec![name.clone()],
-                false => of_measure.get(name).cloned().unwrap_or_default(),
-            };
-            if columns.is_empty() {
-                return Err(SweepError::mistake(format!(
-                    "results.{field}: {name} is not recorded; the columns are {}",
-                    known.join(", ")
-                )));
-            }
-            for column in columns {
-                if !chosen.contains(&column) {
-                    chosen.push(column);
-                }
-            }
-        }
-        Ok(chosen)
-    };
-    let last = match &study.results.last {
-        Some(names) => chosen("final", names)?,
-        None => known
-            .iter()
-            .filter(|name| *name != "step")
-            .cloned()
-            .collect(),
-    };
-    let small = runs <= SMALL;
-    let curves = match &study.results.curves {
-        Some(names) => chosen("curves", names)?,
-        None if small => vec![KL_TRUTH.name().to_owned()],
-        None => Vec::new(),
-    };
-    Ok(Kept {
-        last,
-        curves,
-        strategies,
-        runs: study.results.runs.unwrap_or(match small {
-            true => Keep::All,
-            false => Keep::None,
-        }),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use induct::run::Identity;
 
     use super::*;
+    use crate::growth::Differs;
 
     type Vary<'a> = &'a [(&'a str, &'a [&'a str])];
 

@@ -9,8 +9,9 @@ use std::process::{Command, Output};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
-use crate::folder::{State, Sweep};
+use crate::folder::Sweep;
 use crate::shard::Shard;
+use crate::state::State;
 
 /// What a submission asks for.
 #[derive(Clone, Debug, Default)]
