@@ -1,13 +1,11 @@
 //! `induct ablate`, and models under interventions, as a user looks at them.
 
-mod program;
-
 use std::fs;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::{SMALL, fail, json, small_run, succeed, train_arguments};
+use crate::program::{SMALL, fail, json, small_run, succeed, train_arguments};
 
 /// A small run with some settings of its own.
 fn run_with(folder: &TempDir, name: &str, sets: &[&str]) -> String {
@@ -223,9 +221,9 @@ fn weights_of_the_run_itself_are_trained_where_they_are_needed_only() {
     let run = run_with(&folder, "run", &[own, "record.every=10"]);
     let noted = |step: &str| {
         let arguments = ["predict", &run, "--tokens", "01", "--step", step];
-        let output = program::induct(&arguments);
+        let output = crate::program::induct(&arguments);
         assert!(output.status.success());
-        program::text(&output.stderr)
+        crate::program::text(&output.stderr)
     };
     assert_eq!(noted("10"), "");
     assert!(

@@ -1,14 +1,12 @@
 //! `induct attention` as a user runs it.
 
-mod program;
-
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::{SMALL, fail, json, small_run, succeed, train_arguments};
+use crate::program::{SMALL, fail, json, small_run, succeed, train_arguments};
 
 /// The numbers of a row.
 fn numbers(row: &Value) -> Vec<f64> {
@@ -163,7 +161,11 @@ fn arrays_are_written_for_numpy() {
     let python = |code: &str| Command::new(&python).args(["-c", code]).output().ok();
     if python("import numpy").is_some_and(|output| output.status.success()) {
         let read = python(&check).expect("python runs");
-        assert!(read.status.success(), "{}", program::text(&read.stderr));
+        assert!(
+            read.status.success(),
+            "{}",
+            crate::program::text(&read.stderr)
+        );
     }
 }
 

@@ -2,15 +2,13 @@
 //!
 //! `./check cluster` runs them; they need Debian's `slurm-wlm`, `munge`, `faketime` and `parallel`, and root.
 
-mod program;
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use program::text;
+use crate::program::text;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,13 +1,11 @@
 //! The commands besides training as a user runs them, and the errors for mistakes.
 
-mod program;
-
 use std::fs;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::{fail, json, small_run, succeed};
+use crate::program::{fail, json, small_run, succeed};
 
 #[test]
 fn sample_shows_sequences_and_tables() {

@@ -1,7 +1,5 @@
 //! Runs left by another program, with its own prior and strategy.
 
-mod program;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +14,7 @@ use induct::train::Recipe;
 use induct_store::{Begun, How, RunWriter, StoreError};
 use tempfile::TempDir;
 
-use program::{SMALL, fail, induct, json, succeed, text};
+use crate::program::{SMALL, fail, induct, json, succeed, text};
 
 /// Chains that like to stay where they are.
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! Runs trained by another program, with its own measures and optimiser.
 
-mod program;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +10,7 @@ use induct::train::{Optimizer, OptimizerSpec, Recipe, Update};
 use induct_store::{Begun, How, RunWriter, StoreError};
 use tempfile::TempDir;
 
-use program::{SMALL, fail, json, succeed};
+use crate::program::{SMALL, fail, json, succeed};
 
 #[derive(Debug)]
 struct SignDescent;

@@ -1,7 +1,5 @@
 //! `induct lab` as a user runs it, with a base page that has nothing but a place for runs.
 
-mod program;
-
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,7 +12,7 @@ use induct_store::{RunFiles, RunFolder};
 use serde_json::json;
 use tempfile::TempDir;
 
-use program::{SMALL, small_run, succeed, text, train_arguments};
+use crate::program::{SMALL, small_run, succeed, text, train_arguments};
 
 const PAGE: &str = "<p>before</p><!--runs--><!--end of runs--><p>after</p>";
 

@@ -1,14 +1,12 @@
 //! `induct plot` and `induct compare` as a user runs them.
 
-mod program;
-
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::{SMALL, fail, json, small_run, succeed, train_arguments};
+use crate::program::{SMALL, fail, json, small_run, succeed, train_arguments};
 
 /// A small run with further settings; returns its folder.
 fn run_with(folder: &TempDir, name: &str, sets: &[&str]) -> String {

@@ -1,14 +1,12 @@
 //! `induct reproduce` as a user runs it, with runs far too short to show anything.
 
-mod program;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::program::{fail, induct, succeed, text};
 use induct_studies::paper::STUDY;
-use program::{fail, induct, succeed, text};
 use scraper::{Html, Selector};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -312,7 +310,10 @@ fn recipes_repeat_what_was_trained() {
     succeed(&["train", recipe, "--out", run.to_str().unwrap()]);
     // It equals the report's run of the first seed to the byte, and that run is like any other.
     let reported = REPORT.path().join("runs/trigram/000");
-    assert_eq!(program::results(&run), program::results(&reported));
+    assert_eq!(
+        crate::program::results(&run),
+        crate::program::results(&reported)
+    );
     let reported = reported.to_str().unwrap();
     assert!(succeed(&["show", reported]).contains("Phases"));
     succeed(&["predict", reported, "--tokens", "0110"]);
@@ -335,10 +336,10 @@ fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
     let (kept, lost) = (runs.join("000"), runs.join("001"));
     let before = modified(&kept.join("summary.json"));
     // As if the program had stopped before the second run, and a bit had flipped in another.
-    let whole = program::results(&lost);
+    let whole = crate::program::results(&lost);
     fs::remove_dir_all(&lost).unwrap();
     let flipped = folder.path().join("runs/three-states/000");
-    let sound = program::results(&flipped);
+    let sound = crate::program::results(&flipped);
     let metrics = flipped.join("metrics.csv");
     let mut bytes = fs::read(&metrics).unwrap();
     let middle = bytes.len() / 2;
@@ -350,8 +351,8 @@ fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
     assert!(text(&output.stderr).contains("metrics.csv is damaged"));
     assert_eq!(modified(&kept.join("summary.json")), before);
     assert_eq!(fs::read(folder.path().join("claims.json")).unwrap(), claims);
-    assert_eq!(program::results(&lost), whole);
-    assert_eq!(program::results(&flipped), sound);
+    assert_eq!(crate::program::results(&lost), whole);
+    assert_eq!(crate::program::results(&flipped), sound);
     assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier session"));
 }
 

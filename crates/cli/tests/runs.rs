@@ -1,7 +1,5 @@
 //! Training as a user runs it: what a run leaves, and repeating, interrupting and resuming it.
 
-mod program;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::{SMALL, fail, json, results, small_run, succeed, text, train_arguments};
+use crate::program::{SMALL, fail, json, results, small_run, succeed, text, train_arguments};
 
 #[test]
 fn a_run_leaves_its_files_and_tells_its_story() {

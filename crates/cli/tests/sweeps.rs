@@ -1,13 +1,11 @@
 //! Sweeps as users make them: planned, done in shares, killed, damaged, grown, gathered and drawn.
 
-mod program;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use program::{fail, induct, json, succeed, text};
+use crate::program::{fail, induct, json, succeed, text};
 use tempfile::TempDir;
 
 /// A study of small runs.

@@ -1,14 +1,12 @@
 //! `induct theory` and its subcommands as a user runs them.
 
-mod program;
-
 use std::fs;
 use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::{fail, json, succeed, text};
+use crate::program::{fail, json, succeed, text};
 
 /// The table, printed once for all tests.
 static TABLE: LazyLock<String> = LazyLock::new(|| succeed(&["theory"]));

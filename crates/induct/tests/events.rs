@@ -1,14 +1,12 @@
 //! Events: a run that its own onset of a phase ends is a run that was cut off there, and nothing else.
 
-mod interrupted;
-
 use std::sync::Arc;
 
 use induct::probe::Instruments;
 use induct::run::{Ended, Ending, Identity, last_step};
 use induct::train::Recipe;
 
-use interrupted::{interrupted, recorded};
+use crate::interrupted::{interrupted, recorded};
 
 /// A small model that passes from uniform to unigram within its first hundred steps.
 fn recipe(overrides: &[&str]) -> Recipe {

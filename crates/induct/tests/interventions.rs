@@ -1,8 +1,6 @@
 //! Training under interventions: the same bytes for any number of threads and any interruption, in force exactly
 //! when the recipe says.
 
-mod interrupted;
-
 use std::sync::Arc;
 
 use induct::measure::KL_TRUTH;
@@ -11,7 +9,7 @@ use induct::probe::{History, Instruments};
 use induct::run::{Ending, Onsets, in_force, model_at};
 use induct::train::{FromSpec, Recipe, Trainer, WeightsSpec, no_snapshots};
 
-use interrupted::{interrupted, recorded};
+use crate::interrupted::{interrupted, recorded};
 
 const STEPS: u64 = 200;
 

@@ -9,9 +9,9 @@ use induct::theory::{
 };
 use induct::train::Loss;
 
-mod golden;
-
-use golden::{COUPLING_1, COUPLING_3, COUPLING_6, V_AFTER_1, V_AFTER_2, W_AFTER_1, W_AFTER_2};
+use crate::golden::{
+    COUPLING_1, COUPLING_3, COUPLING_6, V_AFTER_1, V_AFTER_2, W_AFTER_1, W_AFTER_2,
+};
 
 fn prior(spec: PriorSpec) -> TaskPrior {
     TaskPrior::new(&spec, 2, 2).unwrap()

@@ -1,0 +1,4 @@
+//! Studies: their ledger of formulas, and what their claims and figures need.
+
+mod ledger;
+mod needs;
