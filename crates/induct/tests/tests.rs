@@ -26,4 +26,3 @@ mod theory;
 
 // The bits of results.
 mod numerics;
-mod short_runs;
