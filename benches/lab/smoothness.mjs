@@ -1,7 +1,7 @@
 // How smooth the page is here: the first paint, frames while a run streams and while one scrubs, steps per second.
 // It prints, and requires nothing: these numbers belong to a machine.
 
-import { finish, open } from "./lab.mjs";
+import { finish, open } from "../../crates/lab/tests/browser/lab.mjs";
 
 const tab = await open();
 const { page } = tab;
