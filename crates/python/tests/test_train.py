@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,10 @@ import induct
 import numpy as np
 import pytest
 from conftest import SMALL, command, sets
+
+
+PATIENCE = 300
+"""The longest that anything may take, in seconds: machines differ."""
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -238,24 +241,36 @@ def test_runs_go_on_in_threads_and_in_forked_and_spawned_processes(small: induct
 
 
 def test_a_fork_while_another_thread_trains_does_not_hang(small: induct.Recipe) -> None:
-    long = small.replace({"train.steps": 100_000})
-    thread = threading.Thread(target=lambda: induct.train(long))
+    training, done = threading.Event(), threading.Event()
+
+    def keep_training() -> None:
+        while not done.is_set():
+            induct.train(small, callback=lambda _: training.set())
+
+    thread = threading.Thread(target=keep_training)
     thread.start()
-    time.sleep(0.1)
-    context = multiprocessing.get_context("fork")
-    child = context.Process(target=induct.train, args=(small,))
-    child.start()
-    child.join(30)
-    assert child.exitcode == 0
-    thread.join()
+    try:
+        assert training.wait(PATIENCE)
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=induct.train, args=(small,))
+        child.start()
+        child.join(PATIENCE)
+        assert child.exitcode == 0
+    finally:
+        done.set()
+        thread.join()
 
 
 LONG = """
-import sys, time, induct
+import sys, induct
 recipe = induct.Recipe("main", {"train.steps": 1_000_000, "record.snapshots": 3, "record.every": 1000})
-print("ready", flush=True)
+
+def tell(record):
+    if record.step == 1000:
+        print("training", flush=True)
+
 try:
-    induct.train(recipe, out=sys.argv[1] if len(sys.argv) > 1 else None, callback=None, progress=False)
+    induct.train(recipe, out=sys.argv[1] if len(sys.argv) > 1 else None, callback=tell, progress=False)
 except induct.Interrupted as interrupted:
     run = interrupted.run
     print(interrupted, flush=True)
@@ -266,17 +281,14 @@ except induct.Interrupted as interrupted:
 
 
 @pytest.mark.parametrize("kept", ["memory", "folder"])
-def test_ctrl_c_stops_within_a_second_and_keeps_the_checkpoint(kept: str, tmp_path: Path) -> None:
+def test_ctrl_c_stops_and_keeps_the_checkpoint(kept: str, tmp_path: Path) -> None:
     arguments = [str(tmp_path / "run")] if kept == "folder" else []
     process = subprocess.Popen([sys.executable, "-c", LONG, *arguments], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(2.5)
-    asked = time.monotonic()
+    assert process.stdout.readline() == "training\n"
     process.send_signal(signal.SIGINT)
-    said = process.stdout.read()
-    assert time.monotonic() - asked < 10, "the limit of a second is a benchmark's; here machines may be busy"
-    assert process.wait() == 0
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
     assert "stopped after" in said and "kept True" in said, said
     if kept == "folder":
         assert (tmp_path / "run" / "checkpoint.safetensors").exists()
