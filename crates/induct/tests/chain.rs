@@ -24,67 +24,43 @@ fn draws(spec: &PriorSpec, states: usize, ngram: usize, count: usize) -> Vec<Tra
 }
 
 fn dirichlet(alpha: f64) -> PriorSpec {
-    PriorSpec::from(Dirichlet {
-        alpha: Alpha::Scalar(alpha),
-    })
+    let alpha = Alpha::Scalar(alpha);
+    Dirichlet { alpha }.into()
 }
 
 fn iid() -> PriorSpec {
-    PriorSpec::from(Iid {
-        alpha: Alpha::Scalar(1.0),
-    })
+    let alpha = Alpha::Scalar(1.0);
+    Iid { alpha }.into()
 }
 
 /// Every kind of prior at a size it allows.
 fn all_kinds() -> Vec<(PriorSpec, usize, usize)> {
-    let fixed = PriorSpec::from(Fixed {
-        table: vec![vec![0.25, 0.75], vec![1.0, 0.0]],
-    });
-    let mixture = PriorSpec::from(Mixture {
-        parts: vec![
-            MixturePart {
-                weight: 1.0,
-                prior: iid(),
-            },
-            MixturePart {
-                weight: 3.0,
-                prior: dirichlet(0.3),
-            },
-        ],
-    });
+    let doubly_stochastic = || PriorSpec::from(DoublyStochastic {});
+    let interpolated = |p| PriorSpec::from(Interpolated { p });
+    let uneven = Alpha::Vector(vec![0.5, 1.0, 4.0]);
+    let table = vec![vec![0.25, 0.75], vec![1.0, 0.0]];
+    let part = |weight, prior| MixturePart { weight, prior };
+    let parts = vec![part(1.0, iid()), part(3.0, dirichlet(0.3))];
+    let (size, seed, of) = (5, 3, Box::new(dirichlet(1.0)));
     vec![
         (dirichlet(1.0), 2, 2),
         (dirichlet(1.0), 3, 3),
         (dirichlet(1e-3), 3, 2),
         (dirichlet(20.0), 10, 2),
-        (
-            PriorSpec::from(Dirichlet {
-                alpha: Alpha::Vector(vec![0.5, 1.0, 4.0]),
-            }),
-            3,
-            2,
-        ),
+        (Dirichlet { alpha: uneven }.into(), 3, 2),
         (iid(), 4, 2),
         (iid(), 2, 3),
-        (PriorSpec::from(DoublyStochastic {}), 2, 2),
-        (PriorSpec::from(DoublyStochastic {}), 4, 2),
-        (PriorSpec::from(DoublyStochastic {}), 9, 2),
-        (PriorSpec::from(DoublyStochastic {}), 3, 3),
-        (PriorSpec::from(Interpolated { p: 0.0 }), 2, 2),
-        (PriorSpec::from(Interpolated { p: 0.7 }), 2, 2),
-        (PriorSpec::from(Interpolated { p: 1.0 }), 2, 2),
-        (PriorSpec::from(Symmetric { epsilon: 0.2 }), 2, 2),
-        (fixed, 2, 2),
-        (
-            PriorSpec::from(Pool {
-                size: 5,
-                seed: 3,
-                of: Box::new(dirichlet(1.0)),
-            }),
-            3,
-            2,
-        ),
-        (mixture, 3, 2),
+        (doubly_stochastic(), 2, 2),
+        (doubly_stochastic(), 4, 2),
+        (doubly_stochastic(), 9, 2),
+        (doubly_stochastic(), 3, 3),
+        (interpolated(0.0), 2, 2),
+        (interpolated(0.7), 2, 2),
+        (interpolated(1.0), 2, 2),
+        (Symmetric { epsilon: 0.2 }.into(), 2, 2),
+        (Fixed { table }.into(), 2, 2),
+        (Pool { size, seed, of }.into(), 3, 2),
+        (Mixture { parts }.into(), 3, 2),
     ]
 }
 

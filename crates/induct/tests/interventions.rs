@@ -1,15 +1,12 @@
-//! Training under interventions: the same bytes for any number of threads and any interruption, in force exactly
-//! when the recipe says.
-
-use std::sync::Arc;
+//! Training under interventions, which are in force exactly when the recipe says.
 
 use induct::measure::KL_TRUTH;
 use induct::model::{Intervention, Model};
 use induct::probe::{History, Instruments};
-use induct::run::{Ending, Onsets, in_force, model_at};
+use induct::run::{Onsets, in_force, model_at};
 use induct::train::{FromSpec, Recipe, Trainer, WeightsSpec, no_snapshots};
 
-use crate::interrupted::{interrupted, recorded};
+use crate::interrupted::recorded;
 
 const STEPS: u64 = 200;
 
@@ -29,12 +26,12 @@ fn parsed(interventions: &[&str]) -> Result<Recipe, String> {
 }
 
 /// A small model that passes from uniform to unigram within its first hundred steps.
-fn recipe(interventions: &[&str]) -> Recipe {
+pub fn recipe(interventions: &[&str]) -> Recipe {
     parsed(interventions).unwrap()
 }
 
 /// One of every kind, from the start or later, for a while or for good, at steps and at an event.
-const ALL_KINDS: [&str; 11] = [
+pub const ALL_KINDS: [&str; 11] = [
     "{kind='ablate', at='layers.0.heads.0', to='logits', from=20, until=70}",
     "{kind='ablate', at='embed', to='layers.1.values', with='mean', from=30, until=40}",
     "{kind='ablate', at='layers.1', part='uniform', from=150, until=160}",
@@ -54,33 +51,6 @@ fn onset(recipe: &Recipe, history: &History) -> u64 {
     assert_eq!(shown.len(), 1, "{shown:?}");
     assert_eq!(shown[0].0, "unigram");
     shown[0].1
-}
-
-#[test]
-fn any_number_of_threads_gives_the_same_bytes() {
-    let recipe = recipe(&ALL_KINDS);
-    let (history, _, snapshots) = recorded(&recipe, 1);
-    let onset = onset(&recipe, &history);
-    assert!((20..130).contains(&onset), "{onset}");
-    let (other, _, others) = recorded(&recipe, 2);
-    assert_eq!((other, others), (history, snapshots));
-}
-
-#[test]
-fn an_interrupted_run_resumes_to_the_same_bytes() {
-    let recipe = recipe(&ALL_KINDS);
-    let (history, _, snapshots) = recorded(&recipe, 2);
-    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
-    let onset = onset(&recipe, &history);
-    let around = [onset - 7, onset - 6, onset - 1, onset, onset + 1];
-    let at = [1, 12, 30, 60, 61, onset + 3, onset + 4, onset + 7, 102, 175];
-    for at in at.into_iter().chain(around) {
-        let (stopped, end) = interrupted(&recipe, &instruments, at);
-        assert_eq!(stopped, Ending::Stopped(at));
-        assert_eq!(end.ending, Ending::Complete);
-        assert_eq!(end.history, history, "interrupted at {at}");
-        assert_eq!(end.snapshots, snapshots, "interrupted at {at}");
-    }
 }
 
 /// KL(truth ‖ model) at every record.

@@ -152,28 +152,6 @@ fn divergences_are_what_the_definition_says() {
 }
 
 #[test]
-fn measuring_gives_the_same_numbers_for_any_number_of_threads() {
-    let overrides = ["task.length=10", "record.test_sequences=50"].map(String::from);
-    let recipe = Recipe::from_toml("", &overrides).unwrap();
-    let model = recipe.model().unwrap();
-    let rows: Vec<_> = [1, 2, 5]
-        .map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads)
-                .build()
-                .unwrap();
-            pool.install(|| {
-                let instruments = Instruments::new(&recipe).unwrap();
-                instruments.measure(&model, &model.start(0), 3, None)
-            })
-        })
-        .into();
-    let bits = |row: &Vec<f64>| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-    assert_eq!(bits(&rows[0]), bits(&rows[1]));
-    assert_eq!(bits(&rows[0]), bits(&rows[2]));
-}
-
-#[test]
 fn every_kind_of_model_fills_one_number_per_column() {
     for overrides in [
         &["model.layers=1", "model.positions=absolute"][..],

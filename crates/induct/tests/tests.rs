@@ -1,7 +1,10 @@
 //! The library as its users call it: one executable, because linking dozens is what makes a check slow.
 
-/// A run that is broken off and resumed, beside one that is not.
+/// A run that is interrupted and resumed, beside one that is not.
 mod interrupted;
+
+// The promise that everything else rests on.
+mod bytes;
 
 // Chains and strategies.
 mod chain;
@@ -16,9 +19,7 @@ mod training;
 mod watching;
 
 // Parts from outside the crate.
-mod custom_measures;
-mod custom_optimizers;
-mod custom_parts;
+mod custom;
 
 // The paper's theory.
 mod golden;

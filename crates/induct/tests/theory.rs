@@ -268,30 +268,6 @@ fn two_steps_of_the_paper_have_twelve_digits() {
 }
 
 #[test]
-fn a_finer_rule_changes_no_digit_of_the_steps() {
-    let start = Weights::constant(2, 100, 0.02, 0.02);
-    let walk =
-        |coupling: &Coupling| descend(&start, &[Step::new(coupling, 0.03); 2]).unwrap()[1].clone();
-    let used = walk(&Coupling::of_prior(&dirichlet(), 100).unwrap());
-    let finer = chains(
-        &dirichlet(),
-        Degree {
-            transitions: 250,
-            shares: 9,
-        },
-    );
-    let finer = walk(&Coupling::of_chains(&finer.unwrap(), 100));
-    for (a, b) in used
-        .w_k
-        .iter()
-        .chain(&used.v)
-        .zip(finer.w_k.iter().chain(&finer.v))
-    {
-        assert!((a / b - 1.0).abs() < 1e-13, "{a} {b}");
-    }
-}
-
-#[test]
 fn exchanging_the_symbols_mirrors_the_coupling() {
     let (here, there) = ([0.35, 0.9], [0.9, 0.35]);
     let of = |[a, b]: [f64; 2]| Coupling::of_prior(&fixed(a, b), 12).unwrap();

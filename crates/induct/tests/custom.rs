@@ -1,0 +1,574 @@
+//! Parts from outside the crate: priors, strategies, measures and optimisers work like the built-in ones, and errors
+//! name them.
+
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+use induct::chain::prior::{Dirichlet, Mixture, Pool};
+use induct::chain::{
+    Alpha, Draft, DrawError, Generator, Law, MixturePart, Prior, PriorSpec, Rows, open_unit,
+};
+use induct::measure::{
+    AttentionOn, Column, Context, CustomMeasure, INDUCTION, KL_STRATEGY, KL_STRATEGY_ALL, Measure,
+    Observation, Of, Scope,
+};
+use induct::probe::{Instruments, ProbeError, columns};
+use induct::run::{Ending, Identity};
+use induct::strategy::{Seen, Strategy};
+use induct::train::{Optimizer, OptimizerSpec, Recipe, StageSpec, Trainer, Update};
+use induct::{Custom, Invalid};
+
+use crate::interrupted::{interrupted, recorded};
+
+/// A small recipe that uses what optimisers have to respect.
+fn small(overrides: &[&str]) -> Recipe {
+    let small = [
+        "task.states=3",
+        "task.length=9",
+        "task.prior={kind=\"dirichlet\", alpha=0.3}",
+        "model.heads=[2, 1]",
+        "train.batch=13",
+        "train.steps=20",
+        "train.schedule={kind=\"warmup\", steps=10}",
+        "train.optimizer={kind=\"sgd\", lr=0.05, momentum=0.9, weight_decay=0.01}",
+        "train.groups=[{name=\"layers.0\", lr=0.02}]",
+        "intervene=[{kind=\"freeze\", group=\"unembed\", from=3, until=8}]",
+        "record.every=5",
+        "record.snapshots=3",
+        "record.test_sequences=20",
+        "record.strategies=[\"bayes\"]",
+    ];
+    let all = small.iter().chain(overrides).map(|&s| s.to_owned());
+    Recipe::from_toml("", &all.collect::<Vec<_>>()).unwrap()
+}
+
+/// A copy of the built-in `dirichlet`.
+#[derive(Debug)]
+struct Copied(Rows);
+
+impl Prior for Copied {
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        for context in 0..table.contexts() {
+            self.0.draw(rng, table.row_mut(context));
+        }
+    }
+
+    fn law(&self) -> Law<'_> {
+        Law::Dirichlet(&self.0)
+    }
+}
+
+/// A strategy that answers with a function.
+struct Says<F>(&'static str, F);
+
+impl<F: Fn(&[u8], &mut [f64]) + Send + Sync> Strategy for Says<F> {
+    fn name(&self) -> String {
+        self.0.into()
+    }
+
+    fn states(&self) -> usize {
+        3
+    }
+
+    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+        (self.1)(seen.tokens, out);
+    }
+}
+
+impl<F> Debug for Says<F> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+fn says(
+    name: &'static str,
+    answer: impl Fn(&[u8], &mut [f64]) + Send + Sync + 'static,
+) -> Custom<dyn Strategy> {
+    Custom::<dyn Strategy>::new(name, Arc::new(Says(name, answer)))
+}
+
+/// A copy of `bigram` under the prior of [`small`].
+fn count_pairs(tokens: &[u8], out: &mut [f64]) {
+    let last = tokens[tokens.len() - 1];
+    out.fill(0.3);
+    for pair in tokens.windows(2).filter(|pair| pair[0] == last) {
+        out[usize::from(pair[1])] += 1.0;
+    }
+    let total: f64 = out.iter().sum();
+    out.iter_mut().for_each(|p| *p /= total);
+}
+
+/// A copy of `sgd` with momentum.
+#[derive(Debug)]
+struct OwnSgd {
+    lr: f64,
+}
+
+impl Optimizer for OwnSgd {
+    fn lr(&self) -> f64 {
+        self.lr
+    }
+
+    fn weight_decay(&self) -> f64 {
+        0.01
+    }
+
+    fn moments(&self) -> usize {
+        1
+    }
+
+    fn update(
+        &self,
+        update: &Update,
+        grads: &[f32],
+        moments: &mut [&mut [f32]],
+        params: &mut [f32],
+    ) {
+        for i in 0..params.len() {
+            let gradient = grads[i] + update.weight_decay as f32 * params[i];
+            moments[0][i] = 0.9 * moments[0][i] + gradient;
+            params[i] -= update.lr as f32 * moments[0][i];
+        }
+    }
+}
+
+/// A measure whose values are the numbers of its columns, some out of its range; none at the start.
+#[derive(Debug)]
+struct Numbered(&'static str, Scope);
+
+impl Measure for Numbered {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn meaning(&self) -> &str {
+        "the number of the column"
+    }
+
+    fn scope(&self) -> Scope {
+        self.1
+    }
+
+    fn range(&self) -> [f64; 2] {
+        [0.0, 1.0]
+    }
+
+    fn needs_positions(&self) -> bool {
+        true
+    }
+
+    fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
+        assert!(columns.iter().all(|column| column.is_of(self)));
+        assert_eq!(seen.kl_by_position.len(), 9);
+        assert_eq!(seen.test_sequences().flatten().count(), 20 * 10);
+        assert!(seen.tensor("layers.0.W_Q").is_some() && seen.tensor("W_Q").is_none());
+        assert_eq!(seen.params().len(), seen.model().layout().len());
+        for (index, value) in values.iter_mut().enumerate().filter(|_| seen.step > 0) {
+            *value = index as f64;
+        }
+    }
+}
+
+fn numbered(name: &'static str, scope: Scope) -> CustomMeasure {
+    CustomMeasure::new(Numbered(name, scope), &[])
+}
+
+/// Puts a copy of a built-in part into a recipe, with a setting.
+type Add = fn(&mut Recipe, f64);
+
+/// One part of each kind: where its name stands in a recipe, its name, and what adds it.
+const COPIES: [(&str, &str, Add); 4] = [
+    ("task.prior.name", "copied", |recipe, setting| {
+        let rows = Rows::new(&Alpha::Scalar(0.3), 3).unwrap();
+        let copied = Custom::<dyn Prior>::new("copied", Arc::new(Copied(rows)));
+        recipe.task.prior = copied.with("setting", setting).into();
+    }),
+    (
+        "record.custom_strategies[0].name",
+        "pairs",
+        |recipe, setting| {
+            let pairs = says("pairs", count_pairs).with("setting", setting);
+            recipe.record.custom_strategies.push(pairs);
+        },
+    ),
+    (
+        "record.custom_measures[0].name",
+        "own_induction",
+        |recipe, setting| {
+            let own = AttentionOn {
+                name: "own_induction".into(),
+                meaning: "the same as induction".into(),
+                pattern: |context: &Context, j: usize| {
+                    j > 0 && context.symbols[j - 1] == context.current()
+                },
+            };
+            let own = CustomMeasure::new(own, &[("setting", setting)]);
+            recipe.record.custom_measures.push(own);
+        },
+    ),
+    ("train.optimizer.name", "own-sgd", |recipe, setting| {
+        let own = OwnSgd { lr: 0.05 };
+        recipe.train.optimizer = OptimizerSpec::custom("own-sgd", own, &[("setting", setting)]);
+    }),
+];
+
+#[test]
+fn copies_of_built_in_parts_give_the_same_bytes() {
+    let (plain, _, weights) = recorded(&small(&[]), 2);
+    let mut all = small(&[]);
+    for (_, name, add) in COPIES {
+        let mut recipe = small(&[]);
+        add(&mut recipe, 1.0);
+        add(&mut all, 1.0);
+        let (found, _, same) = recorded(&recipe, 2);
+        assert_eq!(same, weights, "{name}");
+        for column in plain.columns() {
+            let bits = |values: Option<Vec<f64>>| -> Vec<u64> {
+                values.unwrap().iter().map(|v| v.to_bits()).collect()
+            };
+            let [found, plain] = [&found, &plain].map(|run| bits(run.column(column.clone())));
+            assert_eq!(found, plain, "{name}: {column}");
+        }
+    }
+    // All at once, stopped and resumed; and the columns that they add.
+    let (found, _, same) = recorded(&all, 1);
+    assert_eq!(same, weights);
+    let (stopped, end) = interrupted(&all, &Arc::new(Instruments::new(&all).unwrap()), 7);
+    assert_eq!(stopped, Ending::Stopped(7));
+    assert_eq!((&end.history, &end.snapshots), (&found, &weights));
+    for measure in [&KL_STRATEGY, &KL_STRATEGY_ALL] {
+        let column = |name: &str| found.column(measure.of_strategy(name)).unwrap();
+        for (own, built_in) in column("pairs").iter().zip(column("bigram")) {
+            assert!((own - built_in).abs() < 1e-12, "{own}, not {built_in}");
+        }
+        assert_ne!(column("pairs"), column("bayes"));
+    }
+    for (layer, head) in [(0, 0), (0, 1), (1, 0)] {
+        let built_in = INDUCTION.of_head(layer, head);
+        let own = Column {
+            measure: "own_induction".into(),
+            of: built_in.of.clone(),
+        };
+        let [own, built_in] = [own, built_in].map(|column| found.column(column).unwrap());
+        for (own, built_in) in own.iter().zip(built_in) {
+            assert!((own - built_in).abs() < 1e-6, "{own}, not {built_in}");
+        }
+    }
+}
+
+/// Text carries a part's name and settings: it can be shown without the part, but neither trained nor measured.
+#[test]
+fn parts_are_in_the_recipe_s_text_and_identity() {
+    let plain = small(&[]);
+    assert!(!plain.to_toml().contains("custom"));
+    for (field, name, add) in COPIES {
+        let [recipe, other] = [1.0, 2.0].map(|setting| {
+            let mut recipe = plain.clone();
+            add(&mut recipe, setting);
+            recipe
+        });
+        let run = |recipe| Identity::of(recipe).run;
+        assert_ne!(run(&recipe), run(&plain), "{name}");
+        assert_ne!(run(&recipe), run(&other), "{name}");
+        assert_eq!(recipe.check_parts(), Ok(()), "{name}");
+        let text = recipe.to_toml();
+        let read = Recipe::from_toml(&text, &[]).unwrap();
+        assert_eq!((&read, read.to_toml()), (&recipe, text));
+        assert_eq!(columns(&read), columns(&recipe));
+        let refused = match Instruments::new(&read) {
+            Err(refused) => refused.to_string(),
+            Ok(_) => Trainer::new(&read).err().unwrap().to_string(),
+        };
+        let missing = format!("{field} = \"{name}\"");
+        assert!(refused.contains(&missing), "{refused}");
+    }
+}
+
+/// Fair coins, except for a share of the tables, which are something else.
+#[derive(Debug)]
+struct Coins {
+    share: f64,
+    otherwise: [[f64; 2]; 2],
+}
+
+impl Prior for Coins {
+    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
+        match states {
+            2 => Ok(()),
+            _ => Err(Invalid::new("states", states, "2: a coin has two sides")),
+        }
+    }
+
+    fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
+        let rows = match open_unit(rng) < self.share {
+            true => self.otherwise,
+            false => [[0.5; 2]; 2],
+        };
+        table.first_rows_mut(2).copy_from_slice(rows.as_flattened());
+        table.repeat_first_rows(2);
+    }
+}
+
+const NO_NUMBER: [[f64; 2]; 2] = [[0.5, 0.5], [f64::NAN, 0.5]];
+
+fn coins(share: f64, otherwise: [[f64; 2]; 2]) -> PriorSpec {
+    Custom::<dyn Prior>::new("coins", Arc::new(Coins { share, otherwise })).into()
+}
+
+fn of_coins(prior: PriorSpec) -> Recipe {
+    let mut recipe = small(&["train.batch=64", "intervene=[]"]);
+    (recipe.task.states, recipe.task.prior) = (2, prior);
+    recipe.record.strategies.clear();
+    recipe
+}
+
+#[test]
+fn a_prior_that_fails_is_an_error_of_the_step_that_needs_it() {
+    let recipe = of_coins(coins(0.002, NO_NUMBER));
+    let mut trainer = Trainer::new(&recipe).unwrap();
+    let (step, error) = loop {
+        let before = trainer.state();
+        if let Err(error) = trainer.advance() {
+            assert_eq!(trainer.state(), before, "a failed step changes nothing");
+            let again = trainer.advance().unwrap_err();
+            assert_eq!(again.to_string(), error.to_string());
+            break (before.step, error);
+        }
+    };
+    assert!(step > 0, "some steps come before the failure");
+    for part in [
+        &format!("step {step}"),
+        "\"coins\"",
+        "context 1",
+        "[NaN, 0.5]",
+    ] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+
+    // A run ends with what it has.
+    let mut recipe = of_coins(PriorSpec::default());
+    let never_leaves = coins(1.0, [[1.0, 0.0], [0.0, 1.0]]);
+    recipe.train.curriculum = vec![StageSpec {
+        from: 7,
+        prior: never_leaves,
+    }];
+    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
+    let (first, end) = interrupted(&recipe, &instruments, 4);
+    assert_eq!(first, Ending::Stopped(4));
+    let Ending::PriorFailed { step: 7, error } = &end.ending else {
+        panic!("{:?}", end.ending)
+    };
+    assert!(matches!(error, DrawError::NoLaw { tries: 100, .. }));
+    assert_eq!(end.history.steps(), [0, 5]);
+
+    // So is one that fails where test sets and pools are drawn, or does not fit.
+    let refused = Instruments::new(&of_coins(coins(1.0, NO_NUMBER))).err();
+    assert!(matches!(
+        refused,
+        Some(ProbeError::Prior(DrawError::Row { .. }))
+    ));
+    let of = Box::new(coins(1.0, NO_NUMBER));
+    let (size, seed) = (5, 0);
+    let refused = Trainer::new(&of_coins(Pool { size, seed, of }.into())).err();
+    let refused = refused.unwrap();
+    assert_eq!(refused.field, "task.prior.of");
+    assert!(refused.to_string().contains("context 1"), "{refused}");
+    let part = |prior: PriorSpec| MixturePart { weight: 1.0, prior };
+    let parts = vec![part(PriorSpec::default()), part(coins(0.0, NO_NUMBER))];
+    let mut recipe = of_coins(Mixture { parts }.into());
+    assert_eq!(recipe.check(), Ok(()));
+    recipe.task.states = 3;
+    let refused = recipe.check().unwrap_err();
+    assert_eq!(refused.field, "task.prior.parts[1].prior.states");
+}
+
+#[test]
+fn answers_that_are_no_distributions_are_refused_by_name() {
+    let cases = [
+        ([f64::NAN, 0.5, 0.5], "NaN at symbol 0"),
+        ([-0.5, 1.0, 0.5], "-0.5 at symbol 0"),
+        ([0.5, 0.5, 0.00001], "sums to 1.00001"),
+        ([0.5, 0.0, f64::INFINITY], "inf at symbol 2"),
+    ];
+    for (answer, what) in cases {
+        // Right until the sixth position.
+        let wrong = says("wrong", move |tokens, out| {
+            out.copy_from_slice(if tokens.len() < 6 {
+                &[0.25, 0.25, 0.5]
+            } else {
+                &answer
+            });
+        });
+        let mut recipe = small(&[]);
+        recipe.record.custom_strategies = vec![wrong.clone()];
+        let all = Instruments::new(&recipe).err().expect(what).to_string();
+        let wrong = wrong.part().unwrap();
+        let one = wrong.distributions(&[0; 7]).unwrap_err().to_string();
+        for part in ["\"wrong\"", "position 5", what] {
+            assert!(all.contains(part) && one.contains(part), "{all}; {one}");
+        }
+        assert!(all.contains("sequence 0"), "{all}");
+    }
+}
+
+#[test]
+fn every_scope_has_its_columns() {
+    let groups = small(&[]).model().unwrap().layout().groups().len();
+    // The first columns of each scope, and how many there are.
+    let scopes = [
+        ("of_run", Scope::Run, "of_run", 1),
+        (
+            "near_strategy",
+            Scope::Strategy,
+            "near_uniform near_unigram",
+            4,
+        ),
+        ("hits", Scope::Test, "iid.hits doubly_stochastic.hits", 2),
+        (
+            "in_head",
+            Scope::Head,
+            "layers.0.heads.0.in_head layers.0.heads.1.in_head",
+            3,
+        ),
+        (
+            "in_layer",
+            Scope::Layer,
+            "layers.0.in_layer layers.1.in_layer",
+            2,
+        ),
+        (
+            "in_group",
+            Scope::Group,
+            "embed.in_group embed.E.in_group",
+            groups,
+        ),
+        ("at_lag", Scope::Lag, "at_lag.0 at_lag.1", 9),
+        ("at", Scope::Position, "at.0 at.1", 9),
+    ];
+    let mut recipe = small(&[]);
+    for (name, scope, ..) in scopes {
+        recipe.record.custom_measures.push(numbered(name, scope));
+    }
+    let (history, ..) = recorded(&recipe, 2);
+    for (name, scope, expected, count) in scopes {
+        let own: Vec<(String, Option<f64>)> = history
+            .last_row()
+            .filter(|(column, _)| column.is_of(&Numbered(name, scope)))
+            .map(|(column, value)| (column.to_string(), value))
+            .collect();
+        assert_eq!(own.len(), count, "{name}");
+        // NaN is no value.
+        let column = Column::new(&Numbered(name, scope), Of::Run);
+        let start = history.column(column);
+        assert!(scope != Scope::Run || start.unwrap()[0].is_nan());
+        for (index, column) in expected.split(' ').enumerate() {
+            assert_eq!(own[index], (column.to_owned(), Some(index as f64)));
+        }
+    }
+}
+
+#[test]
+fn misuse_is_refused_by_field() {
+    let refuse = |change: &dyn Fn(&mut Recipe), field: &str, word: &str| {
+        let mut recipe = small(&[]);
+        change(&mut recipe);
+        // The names of strategies are not known before there are columns.
+        let refused = recipe.check().err().or_else(|| columns(&recipe).err());
+        let refused = refused.unwrap_or_else(|| panic!("{field} was accepted: {word}"));
+        assert_eq!(refused.field, field, "{refused}");
+        assert!(refused.to_string().contains(word), "{refused}");
+    };
+    for (names, index, word) in [
+        (&["bayse"][..], 0, "one of uniform"),
+        (&["bayes", "bayes"], 1, "once"),
+        (&["bigram"], 0, "n-gram"),
+        (&["oracle"], 0, "kl_truth"),
+        (&["40-gram"], 0, "1024 contexts"),
+        (&["bayes-unigram"], 0, "2 states"),
+    ] {
+        let names = names.iter().map(|&name| name.to_owned());
+        let names: Vec<String> = names.collect();
+        let field = format!("record.strategies[{index}]");
+        let change = |recipe: &mut Recipe| recipe.record.strategies.clone_from(&names);
+        refuse(&change, &field, word);
+    }
+
+    let pairs = || says("pairs", count_pairs);
+    let strategies = |made: &[Custom<dyn Strategy>], field: &str, word: &str| {
+        let change = |recipe: &mut Recipe| recipe.record.custom_strategies = made.to_vec();
+        refuse(&change, &format!("record.custom_strategies{field}"), word);
+    };
+    for name in [
+        "bayes", "trigram", "7-gram", "oracle", "truth", "", "a,b", "a_all", "1st",
+    ] {
+        strategies(&[says(name, count_pairs)], "[0].name", name);
+    }
+    strategies(&[pairs(), pairs().with("again", 1.0)], "[1].name", "pairs");
+    let no_number = pairs().with("rate", f64::NAN);
+    strategies(&[no_number], "[0].settings.rate", "NaN");
+    let other = pairs().part().unwrap().clone();
+    strategies(&[Custom::new("triples", other)], "[0].name", "\"pairs\"");
+    let change = |recipe: &mut Recipe| {
+        recipe.task.states = 4;
+        recipe.record.strategies.clear();
+        recipe.record.custom_strategies = vec![pairs()];
+    };
+    refuse(
+        &change,
+        "record.custom_strategies[0].name",
+        "task.states = 4",
+    );
+
+    for measures in [
+        vec![numbered("kl_truth", Scope::Run)],
+        vec![numbered("checksum", Scope::Run)],
+        vec![numbered("kl_unigram", Scope::Run)],
+        vec![numbered("norm", Scope::Run), numbered("norm", Scope::Head)],
+    ] {
+        let field = format!("record.custom_measures[{}].name", measures.len() - 1);
+        let change = |recipe: &mut Recipe| recipe.record.custom_measures.clone_from(&measures);
+        refuse(&change, &field, measures[0].name());
+    }
+
+    for (name, lr, setting, field) in [
+        ("own-sgd", -1.0, 0.0, "lr"),
+        ("", 1.0, 0.0, "name"),
+        ("own-sgd", 1.0, f64::NAN, "settings.setting"),
+    ] {
+        let change = |recipe: &mut Recipe| {
+            let settings = [("setting", setting)];
+            recipe.train.optimizer = OptimizerSpec::custom(name, OwnSgd { lr }, &settings);
+        };
+        refuse(&change, &format!("train.optimizer.{field}"), "");
+    }
+}
+
+#[test]
+fn strategies_that_do_not_fit_into_memory_are_refused() {
+    // Thousands of tables of many states.
+    let text = "task = { states = 256, length = 4 }\nmodel = { kind = \"minimal\" }";
+    let mut large = Recipe::from_toml(text, &["record.test_sequences=8".into()]).unwrap();
+    large.task.prior = Dirichlet::default().into();
+    large.record.strategies = vec!["bayes".into()];
+    assert_eq!(large.check().unwrap_err().field, "record.strategies");
+}
+
+#[test]
+fn a_recipe_read_from_text_takes_the_code_of_its_priors() {
+    let part = |prior| MixturePart { weight: 1.0, prior };
+    let of = Box::new(coins(0.0, NO_NUMBER));
+    let (size, seed) = (4, 0);
+    let pool = Pool { size, seed, of }.into();
+    let parts = vec![part(coins(0.0, NO_NUMBER)), part(pool)];
+    let recipe = of_coins(Mixture { parts }.into());
+    let mut read = Recipe::from_toml(&recipe.to_toml(), &[]).unwrap();
+    assert!(read.prior().is_err());
+    let customs = read.custom_priors_mut();
+    assert_eq!(customs.len(), 2);
+    for custom in customs {
+        let (share, otherwise) = (0.0, NO_NUMBER);
+        custom.supply(Arc::new(Coins { share, otherwise }));
+    }
+    assert!(read.prior().is_ok());
+}
