@@ -36,7 +36,7 @@ use commands::{
 use failure::Failure;
 use induct::lanes::{instructions, use_level};
 
-/// A laboratory for watching in-context learning form.
+/// A laboratory for watching in-context learning emerge.
 #[derive(Parser)]
 #[command(name = "induct", version, arg_required_else_help = true)]
 struct Arguments {

@@ -150,48 +150,6 @@ fn eval_gives_divergences_with_errors() {
     assert_ne!(json(&other)["model"], shown["model"]);
 }
 
-/// Checks the README's numbers for the strategies against a smaller sample, within four standard errors.
-#[test]
-fn strategies_have_the_divergences_quoted_in_the_readme() {
-    let readme = include_str!("../../../README.md");
-    let quoted = |name: &str| -> f64 {
-        let line = readme
-            .lines()
-            .find(|line| line.starts_with(&format!("{name:<19} ")));
-        let cell = line
-            .expect(name)
-            .split_whitespace()
-            .nth(1)
-            .expect("a number");
-        cell.parse().expect("a number")
-    };
-    let shown = json(&[
-        "eval",
-        "--strategies",
-        "--json",
-        "--sequences",
-        "8192",
-        "--set",
-        "seeds.eval=1",
-    ]);
-    assert_eq!(shown["model"], Value::Null);
-    for name in [
-        "uniform",
-        "unigram",
-        "bigram",
-        "bayes-unigram",
-        "unigram-and-current",
-        "bayes",
-    ] {
-        let measured = &shown["strategies"][name];
-        let (kl, se) = (
-            measured["kl_truth"].as_f64().unwrap(),
-            measured["se"].as_f64().unwrap(),
-        );
-        assert!((kl - quoted(name)).abs() < 4.0 * se, "{name}: {kl} ± {se}");
-    }
-}
-
 #[test]
 fn the_construction_is_loaded_and_predicts_bigrams() {
     let folder = TempDir::new().unwrap();

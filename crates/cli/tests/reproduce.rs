@@ -243,15 +243,11 @@ fn a_part_of_the_study_stands_alone() {
     assert!(page.contains("badge holds"));
 }
 
-/// The README's table is that of the full run stored beside its figure, and its claims are those that the
-/// program decides.
+/// The verdicts that the documentation quotes are on the claims that the program decides.
 #[test]
-fn the_readme_quotes_what_a_full_run_found() {
-    let readme = include_str!("../../../README.md");
+fn stored_verdicts_are_on_the_claims_of_the_program() {
     let found = include_str!("../../../docs/reproduction/claims.json");
     let found: Claims = serde_json::from_str(found).unwrap();
-    let (_, table) = readme.split_once("<!-- claims:begin -->").unwrap();
-    let (table, _) = table.split_once("<!-- claims:end -->").unwrap();
     let now: Claims = serde_json::from_str(&report("claims.json")).unwrap();
     assert_eq!(found.study, now.study);
     assert_eq!(found.claims.len(), now.claims.len());
@@ -259,27 +255,17 @@ fn the_readme_quotes_what_a_full_run_found() {
         assert_eq!(claim.title, now.title);
         let criteria = |claim: &Claim| -> Vec<[String; 4]> {
             let criterion = |part: &Part| {
-                let Part {
-                    variant,
-                    on,
-                    measure,
-                    limit,
-                    ..
-                } = part;
-                [variant, on, measure, limit].map(String::clone)
+                [&part.variant, &part.on, &part.measure, &part.limit].map(String::clone)
             };
             claim.parts.iter().map(criterion).collect()
         };
         assert_eq!(criteria(claim), criteria(now), "{}", claim.id);
-        let verdicts: Vec<&str> = claim.verdicts.iter().map(|v| v.verdict.as_str()).collect();
-        let row = format!(
-            "| {} | {} | {} |",
-            claim.id,
-            claim.title,
-            verdicts.join(" | ")
+        let verdicts = &claim.verdicts;
+        assert!(
+            verdicts.iter().all(|v| v.verdict != "not judged"),
+            "{}",
+            claim.id
         );
-        assert!(table.contains(&row), "{row}");
-        assert!(!verdicts.contains(&"not judged"), "{}", claim.id);
     }
 }
 

@@ -17,6 +17,9 @@ mod runs;
 mod reproduce;
 mod theory;
 
+// What the documentation quotes.
+mod docs;
+
 // Many runs.
 mod cluster;
 mod sweeps;

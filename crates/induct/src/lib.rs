@@ -1,4 +1,4 @@
-//! A laboratory for watching in-context learning form.
+//! A laboratory for watching in-context learning emerge.
 //!
 //! Every training sequence comes from a Markov chain of its own, drawn from a prior: the only way to predict
 //! well is to learn the chain inside the context. A small transformer learns that in phases, from uniform to
@@ -68,7 +68,8 @@ pub mod train;
 pub use custom::Custom;
 pub use invalid::Invalid;
 
-/// Tests the example of the README.
+/// Tests the examples of this crate's README and of the workspace's.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../../../README.md")]
 struct Readme;

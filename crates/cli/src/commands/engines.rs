@@ -96,19 +96,6 @@ fn label(rule: &Rule) -> String {
 mod tests {
     use super::*;
 
-    /// The documentation prints the table that the program decides by.
-    #[test]
-    fn the_documented_table_is_the_one_in_use() {
-        let page = include_str!("../../../../docs/performance.md");
-        let (_, rest) = page
-            .split_once("<!-- engines -->")
-            .expect("the table's beginning");
-        let (table, _) = rest
-            .split_once("<!-- /engines -->")
-            .expect("the table's end");
-        assert_eq!(table.trim(), rules().trim());
-    }
-
     /// No kernel is in the table without a setting that uses it.
     #[test]
     fn every_kernel_computes_some_setting() {

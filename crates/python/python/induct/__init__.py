@@ -1,4 +1,4 @@
-"""A laboratory for watching in-context learning form.
+"""A laboratory for watching in-context learning emerge.
 
 Every training sequence comes from a Markov chain of its own: the only way to predict well is to learn the chain inside
 the context. A small transformer learns that in phases, and a run takes about a second::
