@@ -1,4 +1,5 @@
-//! Runs left by another program, with its own prior and strategy.
+//! Runs of another program, with a prior, a strategy, a measure and an optimiser of its own: their files alone are
+//! enough to look at them, and not enough to train or measure.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -7,10 +8,11 @@ use std::sync::Arc;
 
 use induct::Custom;
 use induct::chain::{Draft, Generator, Prior, open_interval};
+use induct::measure::{Column, CustomMeasure, Measure, Observation, Scope};
 use induct::probe::Instruments;
 use induct::run::{Checkpoint, Progress, Record, Run, Sink, Summary};
 use induct::strategy::{Seen, Strategy};
-use induct::train::Recipe;
+use induct::train::{Optimizer, OptimizerSpec, Recipe, Update, no_snapshots};
 use induct_store::{Begun, How, RunWriter, StoreError};
 use tempfile::TempDir;
 
@@ -50,7 +52,57 @@ impl Strategy for Again {
     }
 }
 
-/// The writer, which stops after some steps.
+/// The number of a strategy; no value at the start.
+#[derive(Debug)]
+struct Rank;
+
+impl Measure for Rank {
+    fn name(&self) -> &str {
+        "rank"
+    }
+
+    fn meaning(&self) -> &str {
+        "place of the strategy in the list"
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Strategy
+    }
+
+    fn read(&self, seen: &Observation, _: &[Column], values: &mut [f64]) {
+        if seen.step > 0 {
+            (0..values.len()).for_each(|place| values[place] = place as f64);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SignDescent;
+
+impl Optimizer for SignDescent {
+    fn lr(&self) -> f64 {
+        1e-3
+    }
+
+    fn update(&self, update: &Update, grads: &[f32], _: &mut [&mut [f32]], params: &mut [f32]) {
+        for (w, g) in params.iter_mut().zip(grads) {
+            *w -= update.lr as f32 * g.signum();
+        }
+    }
+}
+
+/// A recipe with a part of each kind.
+fn recipe() -> Recipe {
+    let mut recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
+    recipe.task.prior = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky)).into();
+    let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
+    recipe.record.custom_strategies = vec![again.with("share", 0.75)];
+    recipe.record.custom_measures = vec![CustomMeasure::new(Rank, &[])];
+    recipe.train.optimizer = OptimizerSpec::custom("sign-descent", SignDescent, &[]);
+    recipe
+}
+
+/// The writer, which stops before a step.
 struct Until {
     writer: RunWriter,
     step: u64,
@@ -79,22 +131,25 @@ impl Sink for Until {
     }
 }
 
-/// A page with a place for runs, and nothing else.
-const PAGE: &str = "<!--runs--><!--end of runs-->";
-
-/// What such a program does: trains for `steps` of the recipe's 30 steps.
-fn train(path: &Path, steps: u64) {
-    let mut recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
-    recipe.task.prior = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky)).into();
-    let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
-    recipe.record.custom_strategies = vec![again.with("share", 0.75)];
+/// What such a program does: trains until a step, from where an earlier session stopped.
+fn train(path: &Path, until: u64) {
+    let recipe = recipe();
     let instruments = Arc::new(Instruments::new(&recipe).unwrap());
-    let Begun::Training(start) = RunWriter::begin(path, &recipe, How::New).unwrap() else {
-        panic!("nothing was there before")
+    let how = if path.exists() { How::Resume } else { How::New };
+    let Begun::Training(start) = RunWriter::begin(path, &recipe, how).unwrap() else {
+        panic!("it has not ended")
     };
-    let mut run = Run::new(&recipe, instruments).unwrap();
-    let (writer, step) = (start.writer, steps);
-    let mut sink = Until { writer, step };
+    let start = *start;
+    let mut run = match start.from {
+        Some((checkpoint, history)) => {
+            Run::resumed(&recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
+        }
+        None => Run::new(&recipe, instruments).unwrap(),
+    };
+    let mut sink = Until {
+        writer: start.writer,
+        step: until,
+    };
     let ending = run.drive(&mut sink).unwrap();
     match Summary::of(&run, &ending, 0.0) {
         Some(summary) => sink.writer.finish(&summary).unwrap(),
@@ -103,58 +158,82 @@ fn train(path: &Path, steps: u64) {
 }
 
 #[test]
-fn a_run_of_another_program_can_be_shown() {
+fn a_run_with_parts_can_be_looked_at_by_every_command() {
     let folder = TempDir::new().unwrap();
-    for (name, steps) in [("ended", 31), ("stopped", 15)] {
-        let path = folder.path().join(name);
-        train(&path, steps);
-        let run = path.to_str().unwrap();
-        let shown = succeed(&["show", run]);
-        assert!(shown.contains("again"), "{shown}");
-        let shown = json(&["show", run, "--json"]);
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (run, page, out) = (place("run"), place("lab.html"), place("out.html"));
+    // Stopped in the middle, and then at its end: two sessions.
+    for until in [25, 31] {
+        train(Path::new(&run), until);
+        let story = succeed(&["show", &run]);
+        for part in ["again", "rank.unigram: place of the strategy in the list"] {
+            assert!(story.contains(part), "{part}: {story}");
+        }
+        let stopped = until == 25;
+        let alone = "only the program that made it";
+        assert_eq!(story.contains(alone), stopped, "{story}");
+        assert!(!story.contains("--resume"), "{story}");
+        let shown = json(&["show", &run, "--json"]);
+        assert_eq!(shown["final"]["rank.bigram"], 2.0);
+        assert!(shown["final"]["kl_again"].is_number());
         let again = &shown["strategies"]["again"];
         assert!(again["kl_to_model"].as_f64().unwrap() > 0.0, "{again}");
         // How well it does is known only to those who have it.
-        assert_eq!(again["kl_truth"].is_number(), name == "ended", "{again}");
-        assert!(shown["final"]["kl_again"].is_number());
+        assert_eq!(again["kl_truth"].is_number(), !stopped, "{again}");
         // A browser has no part of another program either, and the user is told.
-        let (page, out) = (
-            folder.path().join("lab.html"),
-            folder.path().join("out.html"),
-        );
-        fs::write(&page, PAGE).unwrap();
-        let lab = ["lab", run, "--page", page.to_str().unwrap(), "--out"];
-        let lab = induct(&[&lab[..], &[out.to_str().unwrap()]].concat());
+        fs::write(&page, "<!--runs--><!--end of runs-->").unwrap();
+        let lab = induct(&["lab", &run, "--page", &page, "--out", &out]);
         assert!(lab.status.success());
         let notes = text(&lab.stderr);
         for part in ["cannot compute anew", "task.prior.name = \"sticky\""] {
             assert!(notes.contains(part), "{notes}");
         }
     }
-    let stopped = folder.path().join("stopped");
-    let shown = succeed(&["show", stopped.to_str().unwrap()]);
-    assert!(shown.contains("only the program that made it"), "{shown}");
-    assert!(!shown.contains("--resume"), "{shown}");
+    let svg = place("curves.svg");
+    succeed(&["plot", &run, "--measure", "kl_again", "--out", &svg]);
+    succeed(&["compare", &run, &run]);
+    succeed(&["attention", &run, "--tokens", "0110"]);
 }
 
 #[test]
-fn a_run_of_another_program_can_be_neither_trained_nor_measured() {
+fn a_run_with_parts_can_be_neither_trained_nor_measured() {
     let folder = TempDir::new().unwrap();
-    let path = folder.path().join("run");
-    train(&path, 15);
-    let (run, recipe) = (path.to_str().unwrap(), path.join("recipe.toml"));
-    let recipe = recipe.to_str().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (run, out) = (place("run"), place("out"));
+    train(Path::new(&run), 15);
+    let recipe = place("run/recipe.toml");
     for arguments in [
-        &["train", recipe, "--resume"][..],
-        &["eval", run],
-        &["predict", run, "--tokens", "0110"],
-        &["sample", recipe],
+        &["train", &recipe, "--resume"][..],
+        &["eval", &run],
+        &["predict", &run, "--tokens", "0110"],
+        &["sample", &recipe],
     ] {
         let message = fail(2, arguments);
-        assert!(
-            message.contains("task.prior.name = \"sticky\""),
-            "{message}"
-        );
-        assert!(message.contains("another"), "{message}");
+        assert!(message.contains("added by another one"), "{message}");
     }
+    // Without all the others, each part is missing.
+    let parts = [
+        ("task.prior=dirichlet", "task.prior.name = \"sticky\""),
+        (
+            "record.custom_strategies=[]",
+            "record.custom_strategies[0].name = \"again\"",
+        ),
+        (
+            "record.custom_measures=[]",
+            "record.custom_measures[0].name = \"rank\"",
+        ),
+        (
+            "train.optimizer=adamw",
+            "train.optimizer.name = \"sign-descent\"",
+        ),
+    ];
+    for (own, part) in parts {
+        let mut arguments = vec!["train", &recipe, "--out", &out];
+        for (other, _) in parts.iter().filter(|(other, _)| *other != own) {
+            arguments.extend(["--set", other]);
+        }
+        let message = fail(2, &arguments);
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!Path::new(&out).exists());
 }

@@ -8,7 +8,6 @@ mod ablate;
 mod attention;
 mod commands;
 mod custom;
-mod custom_measures;
 mod lab;
 mod plot;
 mod runs;

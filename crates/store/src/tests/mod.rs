@@ -1,6 +1,5 @@
 //! What the crate promises: nothing lost, nothing stale, nothing damaged, one writer.
 
-mod custom;
 mod damage;
 mod faults;
 mod in_memory;
