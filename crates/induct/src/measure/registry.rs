@@ -71,12 +71,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_distinct_and_meanings_are_sentences() {
+    fn names_are_distinct_and_found() {
         for (index, measure) in REGISTRY.iter().enumerate() {
             let name = measure.name();
             let mut earlier = REGISTRY[..index].iter();
             assert!(earlier.all(|other| other.name() != name), "{name}");
-            assert!(measure.meaning().len() > 10, "{name}");
             assert!(measure.range()[0] < measure.range()[1], "{name}");
             let found = named(name).expect("it is in the registry");
             assert_eq!(found.meaning(), measure.meaning());

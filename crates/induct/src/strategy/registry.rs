@@ -170,7 +170,6 @@ mod tests {
     fn every_entry_makes_what_it_is_called() {
         let prior = TaskPrior::new(&PriorSpec::default(), 2, 2).unwrap();
         for entry in REGISTRY {
-            assert!(entry.meaning.len() > 10, "{entry:?}");
             let names = match entry.family {
                 None => vec![entry.name],
                 Some(_) => vec!["unigram", "bigram", "trigram", "4-gram", "11-gram"],
