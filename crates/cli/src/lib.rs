@@ -9,7 +9,6 @@ mod commands;
 mod failure;
 mod figure_files;
 mod interrupt;
-mod npz;
 mod out_file;
 mod progress;
 mod recipes;

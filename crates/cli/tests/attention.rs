@@ -1,7 +1,6 @@
 //! `induct attention` as a user runs it.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -127,48 +126,6 @@ fn pictures_of_any_model_are_written() {
     assert_eq!(&fs::read(png).unwrap()[1..4], b"PNG");
 }
 
-/// The archive has the names of the vocabulary. Where Python has NumPy, it is read with it.
-#[test]
-fn arrays_are_written_for_numpy() {
-    let folder = TempDir::new().unwrap();
-    let run = small_run(&folder);
-    let out = folder.path().join("attention.npz");
-    let out = out.to_str().unwrap();
-    succeed(&["attention", &run, "--tokens", "0110", "--out", out]);
-    let bytes = fs::read(out).unwrap();
-    assert_eq!(&bytes[..4], b"PK\x03\x04");
-    let has = |name: &str| {
-        bytes
-            .windows(name.len())
-            .any(|part| part == name.as_bytes())
-    };
-    for layer in 0..2 {
-        assert!(has(&format!("layers.{layer}.attn_pattern.npy")));
-        assert!(has(&format!("layers.{layer}.attn_scores.npy")));
-    }
-    assert!(has("tokens.npy"));
-    let check = format!(
-        "import numpy as np\n\
-         z = np.load({out:?})\n\
-         p, s = z['layers.1.attn_pattern'], z['layers.1.attn_scores']\n\
-         assert p.shape == s.shape == (1, 4, 4) and p.dtype == np.float32\n\
-         assert list(z['tokens']) == [0, 1, 1, 0]\n\
-         assert np.allclose(p.sum(-1), 1) and np.all(np.isneginf(s[0][np.triu_indices(4, 1)]))\n\
-         e = np.exp(s - s.max(-1, keepdims=True))\n\
-         assert np.allclose(p, e / e.sum(-1, keepdims=True), atol=1e-6)\n"
-    );
-    let python = std::env::var("INDUCT_PYTHON").unwrap_or("python3".into());
-    let python = |code: &str| Command::new(&python).args(["-c", code]).output().ok();
-    if python("import numpy").is_some_and(|output| output.status.success()) {
-        let read = python(&check).expect("python runs");
-        assert!(
-            read.status.success(),
-            "{}",
-            crate::program::text(&read.stderr)
-        );
-    }
-}
-
 #[test]
 fn mistakes_are_named_with_what_is_allowed() {
     let folder = TempDir::new().unwrap();
@@ -206,7 +163,7 @@ fn mistakes_are_named_with_what_is_allowed() {
         ),
         (
             &["attention", &run, "--tokens", "0", "--out", "a.gif"],
-            &["a.gif", ".svg", ".npz"],
+            &["a.gif", ".svg", ".png"],
         ),
         (
             &["attention", "absent", "--tokens", "0"],

@@ -11,8 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{not_a_number, numbers, print, print_json};
 use crate::failure::Failure;
-use crate::npz::Npz;
-use crate::out_file::{Format, OutFile};
+use crate::out_file::OutFile;
 use crate::run_at::RunAt;
 use crate::stored_model::{StoredModel, StoredModels};
 use crate::tokens;
@@ -42,9 +41,8 @@ pub struct Arguments {
     /// Only this head of every layer, counted from 0
     #[arg(long, value_name = "H", value_parser = numbers::size, allow_negative_numbers = true)]
     head: Option<usize>,
-    /// Write a picture (.svg, .png) or the arrays for NumPy (.npz: tokens, layers.0.attn_pattern,
-    /// layers.0.attn_scores, …)
-    #[arg(long, value_name = "FILE", value_parser = OutFile::picture_or_arrays)]
+    /// Write a picture (.svg, .png)
+    #[arg(long, value_name = "FILE", value_parser = OutFile::picture)]
     out: Option<OutFile>,
     /// Print {"step": s, "tokens": […], "heads": [{"layer", "head", "attn_pattern": [[…], …], …}, …]}
     #[arg(long)]
@@ -92,13 +90,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     seen.title = format!("{run} after step {step}, {}", count(tokens.len(), "symbol"));
     let looked = Looked { run, step, seen };
     if let Some(out) = &arguments.out {
-        match out.format() {
-            Format::Npz => out.write(&looked.npz()?)?,
-            _ => {
-                let (figure, width) = figure(&looked.seen);
-                out.write_figure(&figure, width)?;
-            }
-        }
+        let (figure, width) = figure(&looked.seen);
+        out.write_figure(&figure, width)?;
     }
     if arguments.json {
         return print_json(&looked.json());
@@ -178,26 +171,5 @@ impl Looked {
             "tokens": self.seen.tokens,
             "heads": self.seen.heads.iter().map(head).collect::<Vec<_>>(),
         })
-    }
-
-    /// The arrays by layer, with the chosen heads: [H, t, t].
-    fn npz(&self) -> Result<Vec<u8>, Failure> {
-        let mut file = Npz::default();
-        file.add_symbols("tokens", &self.seen.tokens);
-        let t = self.seen.tokens.len();
-        for heads in self.seen.heads.chunk_by(|a, b| a.layer == b.layer) {
-            let mut add = |name: &str, of: fn(&Head) -> Option<&Rows>| {
-                let there = heads.iter().filter_map(of).map(Rows::numbers);
-                let numbers: Vec<f32> = there.flatten().copied().collect();
-                if !numbers.is_empty() {
-                    let name = format!("layers.{}.{name}", heads[0].layer);
-                    file.add_numbers(&name, &[heads.len(), t, t], &numbers);
-                }
-            };
-            add("attn_pattern", |head| head.pattern.as_ref());
-            add("attn_scores", |head| head.scores.as_ref());
-        }
-        file.bytes()
-            .map_err(|error| Failure::failed(format!("cannot pack the arrays: {error}")))
     }
 }
