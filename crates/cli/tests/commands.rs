@@ -70,11 +70,11 @@ fn predict_shows_the_model_beside_the_strategies() {
             .succeed("predict run --tokens 1")
             .contains("model @30")
     );
-    // As `sample` prints them.
+    // As `sample` prints them, and with the step after the run.
     for same in [
-        "run --step 0 --tokens 0110",
-        "run --step 0 --tokens \"0 1 1 0\"",
-        "run --step 0 --tokens \" 0, 1, 1, 0 \"",
+        "run@0 --tokens 0110",
+        "run@0 --tokens \"0 1 1 0\"",
+        "run@0 --tokens \" 0, 1, 1, 0 \"",
     ] {
         assert_eq!(shell.json(&format!("predict {same}")), shown, "{same}");
     }

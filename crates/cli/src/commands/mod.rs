@@ -20,32 +20,12 @@ pub mod train;
 
 use std::io::{ErrorKind, Write};
 
-use clap::Args;
 use induct::lanes::{instructions, levels};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// The option of commands that compute in parallel.
-#[derive(Args)]
-pub struct Threads {
-    /// Number of threads; all cores if not given. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1024))]
-    threads: Option<u64>,
-}
-
-impl Threads {
-    /// Does `work` in a thread pool of this size.
-    pub fn run<T: Send>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads.map_or(0, |threads| threads as usize))
-            .build()
-            .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?
-            .install(work)
-    }
-}
+pub use crate::options::Threads;
 
 /// The option, after a space, that makes another process compute as this one does; empty if it does so anyway
 /// on a machine like this.
@@ -82,7 +62,13 @@ pub fn note(text: &str) {
 }
 
 /// Prints a value as JSON.
-pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).expect("plain data");
-    print(&(text + "\n"))
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&in_json(value))
+}
+
+/// A value as JSON, with a line break at the end.
+pub fn in_json(value: &impl Serialize) -> String {
+    // As a tree first: a key that stands twice has its last value, and numbers all their digits.
+    let value = serde_json::to_value(value).expect("plain data");
+    format!("{value:#}\n")
 }
