@@ -65,6 +65,25 @@ fn a_run_that_an_event_ended_says_so() {
     assert!(again.contains("is complete"), "{again}");
 }
 
+/// What is not measured at every step is shown with the step that it was measured at.
+#[test]
+fn progress_says_at_which_step_a_strategy_was_the_nearest() {
+    let shell = Shell::new();
+    let (_, notes) = shell.output(&small("train main --out", "run", "--set record.every=10"));
+    let near = |line: &str| Some(line.split_once("near uniform")?.1.to_owned());
+    let steps: Vec<String> = notes.lines().filter_map(near).collect();
+    assert!(!steps.is_empty(), "{notes}");
+    for step in steps {
+        let step = step
+            .strip_prefix(" at step ")
+            .and_then(|step| step.split(',').next());
+        assert!(
+            ["0", "10", "20"].contains(&step.unwrap_or_default()),
+            "{notes}"
+        );
+    }
+}
+
 #[test]
 fn a_run_s_own_recipe_repeats_it_for_any_number_of_threads() {
     let shell = Shell::with_run();

@@ -378,7 +378,7 @@ impl<'a> Batch<'a> {
             remark: &note,
         };
         let mut last = 0;
-        let outcome = session::train(&session, interrupt, |now| {
+        let outcome = session::train(&session, interrupt, |now, _| {
             progress.steps(task, now.step.saturating_sub(last));
             last = now.step;
         })?;

@@ -69,9 +69,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         remark: &note,
     };
     let bar = Bar::new(recipe.train.steps);
-    let outcome = arguments
-        .threads
-        .run(|| train(&session, &interrupt, |progress| bar.show(progress)));
+    let outcome = arguments.threads.run(|| {
+        train(&session, &interrupt, |progress, recorded| {
+            bar.show(progress, recorded)
+        })
+    });
     bar.finish();
     let place = out.display();
     match outcome? {
@@ -150,7 +152,8 @@ impl Bar {
         }
     }
 
-    fn show(&self, progress: &Progress) {
+    /// Shows a step, and which strategy the model was nearest to at the last record.
+    fn show(&self, progress: &Progress, recorded: Option<u64>) {
         let step = progress.step;
         let (first, started) = self.first.get_or_init(|| {
             self.bar.set_position(step);
@@ -158,8 +161,8 @@ impl Bar {
             (step, Instant::now())
         });
         let Some(loss) = progress.loss else { return };
-        let near = match progress.nearest {
-            Some(strategy) => format!(", near {strategy}"),
+        let near = match progress.nearest.zip(recorded) {
+            Some((strategy, recorded)) => format!(", near {strategy} at step {recorded}"),
             None => String::new(),
         };
         if !self.bar.is_hidden() {
