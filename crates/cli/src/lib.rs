@@ -78,8 +78,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(answer) => {
-            // Help, the version or a mistake; nobody may be there to read it.
-            let _ = answer.print();
+            match answer.use_stderr() {
+                true => commands::note(answer.to_string().trim_end()),
+                // Help or the version; nobody may be there to read it.
+                false => drop(answer.print()),
+            }
             let _ = std::io::stdout().flush();
             return u8::try_from(answer.exit_code()).unwrap_or(failure::MISTAKE);
         }

@@ -329,3 +329,23 @@ fn damaged_and_foreign_files_are_named() {
         }
     }
 }
+
+/// A name from elsewhere must not steer the terminal that it is printed to.
+#[test]
+fn control_characters_are_shown_and_not_printed() {
+    let shell = Shell::new();
+    let name = "a\u{1b}[2Jb\u{9b}c";
+    let (shown, escaped) = ("a\\u001b[2Jb\\u009bc", ["\u{1b}", "\u{9b}"]);
+    let check = |printed: &str| {
+        assert!(printed.contains(shown), "{printed:?}");
+        assert!(escaped.iter().all(|c| !printed.contains(c)), "{printed:?}");
+    };
+    check(&shell.fail(2, &format!("show {name}")));
+    let refused = shell.fail(2, &format!("show run --{name}"));
+    assert!(escaped.iter().all(|c| !refused.contains(c)), "{refused:?}");
+    check(&shell.train(name, ""));
+    // JSON still gives the name itself.
+    let seen = format!("attention {name} --tokens 01");
+    check(&shell.succeed(&seen));
+    assert_eq!(shell.json(&seen)["run"], name);
+}

@@ -18,6 +18,7 @@ pub mod sweep;
 pub mod theory;
 pub mod train;
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
 use induct::lanes::{instructions, levels};
@@ -37,9 +38,26 @@ pub fn level_option() -> String {
     }
 }
 
+/// A text without control characters, by which a name or a forged file could steer a terminal: they are shown
+/// as JSON writes them, such as \\u001b.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(steers) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        match steers(c) {
+            true => shown += &format!("\\u{:04x}", u32::from(c)),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
 /// Prints to standard output. A reader that has gone away (`| head`) is not an error.
 pub fn print(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    match std::io::stdout().lock().write_all(plain(text).as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("cannot print: {error}")))
         }
@@ -58,7 +76,7 @@ pub fn not_a_number(run: &std::path::Path, step: u64) -> Failure {
 
 /// Tells the user something on standard error. If nobody reads it, that is no reason to stop.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", plain(text));
 }
 
 /// Prints a value as JSON.

@@ -9,7 +9,7 @@ use induct::run::{Ended, Progress, Summary};
 use induct::train::Recipe;
 use induct_store::{How, Outcome, Session, complete, snapshot_weights, start_from};
 
-use super::{level_option, note, print};
+use super::{level_option, note, plain, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::options::{Overrides, Threads};
@@ -167,7 +167,7 @@ impl Bar {
         };
         if !self.bar.is_hidden() {
             let message = format!("loss {:.3}{near}, ", loss.mean);
-            self.bar.set_message(message);
+            self.bar.set_message(plain(&message).into_owned());
             self.bar.set_position(step);
         } else if step.is_multiple_of((self.steps / 10).max(1)) {
             let pace = started.elapsed().as_secs_f64() / (step - first) as f64;
