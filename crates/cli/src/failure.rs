@@ -11,7 +11,7 @@ use induct_pictures::panels::PlotError;
 use induct_store::{SessionError, SourceError, StoreError};
 use induct_sweep::slurm::TIME_IS_UP;
 
-/// Exit code of a mistake of the user's.
+/// Exit code of a usage error.
 pub const MISTAKE: u8 = 2;
 
 /// Exit code of work that failed.
@@ -34,7 +34,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A user's mistake.
+    /// A usage error.
     pub fn mistake(message: impl Into<String>) -> Self {
         Failure::Mistake(message.into())
     }
@@ -47,14 +47,10 @@ impl Failure {
     /// The same failure in words of the command line's options, where it names keys of a study.
     pub fn for_options(self) -> Self {
         match self {
-            Failure::Mistake(message) => {
-                let option = ["vary ", "set "]
-                    .iter()
-                    .find(|name| message.starts_with(**name));
-                Failure::Mistake(match option {
-                    Some(_) => format!("--{message}"),
-                    None => message,
-                })
+            Failure::Mistake(message)
+                if message.starts_with("vary ") || message.starts_with("set ") =>
+            {
+                Failure::Mistake(format!("--{message}"))
             }
             other => other,
         }
@@ -72,23 +68,20 @@ impl Failure {
 
     /// The same failure, prefixed with what was being done.
     pub fn while_at(self, what: &str) -> Self {
-        let before = |message: String| format!("{what}: {message}");
-        match self {
-            Failure::Mistake(message) => Failure::Mistake(before(message)),
-            Failure::Failed(message) => Failure::Failed(before(message)),
-            Failure::Interrupted(message) => Failure::Interrupted(before(message)),
-            Failure::TimeIsUp(message) => Failure::TimeIsUp(before(message)),
-        }
+        self.reworded(|message| format!("{what}: {message}"))
     }
 
     /// The same failure, followed by advice on what to do.
     pub fn with_advice(self, advice: &str) -> Self {
-        let behind = |message: String| format!("{message}; {advice}");
+        self.reworded(|message| format!("{message}; {advice}"))
+    }
+
+    fn reworded(self, reword: impl FnOnce(String) -> String) -> Self {
         match self {
-            Failure::Mistake(message) => Failure::Mistake(behind(message)),
-            Failure::Failed(message) => Failure::Failed(behind(message)),
-            Failure::Interrupted(message) => Failure::Interrupted(behind(message)),
-            Failure::TimeIsUp(message) => Failure::TimeIsUp(behind(message)),
+            Failure::Mistake(message) => Failure::Mistake(reword(message)),
+            Failure::Failed(message) => Failure::Failed(reword(message)),
+            Failure::Interrupted(message) => Failure::Interrupted(reword(message)),
+            Failure::TimeIsUp(message) => Failure::TimeIsUp(reword(message)),
         }
     }
 }
@@ -103,30 +96,19 @@ impl Display for Failure {
     }
 }
 
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Self {
-        Failure::mistake(error.to_string())
-    }
+/// Errors of the library that are usage errors here: a part of another crate cannot be in a recipe that was
+/// read.
+macro_rules! usage_errors {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::Mistake(error.to_string())
+            }
+        }
+    )*};
 }
 
-impl From<Invalid> for Failure {
-    fn from(invalid: Invalid) -> Self {
-        Failure::Mistake(invalid.to_string())
-    }
-}
-
-/// A part of another crate cannot be here, so what is left is a mistake of the recipe.
-impl From<ProbeError> for Failure {
-    fn from(error: ProbeError) -> Self {
-        Failure::Mistake(error.to_string())
-    }
-}
-
-impl From<DrawError> for Failure {
-    fn from(error: DrawError) -> Self {
-        Failure::Mistake(error.to_string())
-    }
-}
+usage_errors!(InputError, Invalid, ProbeError, DrawError);
 
 impl From<RecipeError> for Failure {
     fn from(error: RecipeError) -> Self {

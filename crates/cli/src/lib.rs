@@ -1,6 +1,7 @@
 //! The command line of Induct: parse, call, print.
 //!
-//! [`main`] is all of it. The program `induct` calls it, and so does the Python package, whose command is the same.
+//! [`main`] is all of it. The program `induct` calls it, and so does the Python package, whose command is the
+//! same.
 
 mod browser;
 mod chapter_folder;
@@ -9,15 +10,17 @@ mod commands;
 mod failure;
 mod figure_files;
 mod interrupt;
-mod npz;
+mod options;
 mod out_file;
 mod progress;
 mod recipes;
 mod recorded;
+mod report;
 mod run_at;
 mod session;
 mod stored_model;
 mod story;
+mod table;
 mod tokens;
 mod words;
 
@@ -67,16 +70,19 @@ enum Command {
     Bench(bench::Arguments),
 }
 
-/// Does what the arguments say, the program's name first. Returns the exit code: 0, 2 for a mistake of the user's, 1
-/// for work that failed, 130 for an interrupted command.
+/// Does what the arguments say, the program's name first. Returns the exit code: 0, 2 for a mistake of the
+/// user's, 1 for work that failed, 130 for an interrupted command.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let _ = CALLED.set(arguments.first().cloned().unwrap_or_default());
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(answer) => {
-            // Help, the version or a mistake; nobody may be there to read it.
-            let _ = answer.print();
+            match answer.use_stderr() {
+                true => commands::note(answer.to_string().trim_end()),
+                // Help or the version; nobody may be there to read it.
+                false => drop(answer.print()),
+            }
             let _ = std::io::stdout().flush();
             return u8::try_from(answer.exit_code()).unwrap_or(failure::MISTAKE);
         }
@@ -93,8 +99,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// The name that this program was called by.
 static CALLED: OnceLock<OsString> = OnceLock::new();
 
-/// How other processes call this program. In the Python package, the process is an interpreter's, and the program the
-/// script that it was called by.
+/// How other processes call this program. In the Python package, the process is an interpreter's, and the
+/// program the script that it was called by.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     if own.file_stem().is_some_and(|name| name == "induct") {

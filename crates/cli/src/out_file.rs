@@ -22,8 +22,6 @@ pub enum Format {
     Svg,
     /// A drawing in pixels.
     Png,
-    /// Arrays for NumPy.
-    Npz,
     /// A page.
     Html,
     /// A table.
@@ -36,16 +34,6 @@ impl OutFile {
     /// Reads the name of a picture's file. For `value_parser`.
     pub fn picture(text: &str) -> Result<Self, String> {
         Self::with_ending(text, &[("svg", Format::Svg), ("png", Format::Png)])
-    }
-
-    /// Reads the name of a file for a picture or for arrays. For `value_parser`.
-    pub fn picture_or_arrays(text: &str) -> Result<Self, String> {
-        let formats = [
-            ("svg", Format::Svg),
-            ("png", Format::Png),
-            ("npz", Format::Npz),
-        ];
-        Self::with_ending(text, &formats)
     }
 
     /// Reads the name of a page's file. For `value_parser`.
@@ -83,11 +71,6 @@ impl OutFile {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// What it is to hold.
-    pub fn format(&self) -> Format {
-        self.format
     }
 
     /// Writes a picture, `width` pixels wide; PNGs have twice as many.
@@ -139,7 +122,6 @@ mod tests {
             let refused = format(text).unwrap_err();
             assert_eq!(refused, "a file that ends in one of .svg, .png", "{text}");
         }
-        assert!(OutFile::picture_or_arrays("b.npz").is_ok());
         let refused = OutFile::page("b.svg").unwrap_err();
         assert_eq!(refused, "a file that ends in .html");
     }

@@ -1,13 +1,26 @@
-//! The progress of a reproduction: one bar for the whole with the time left, and one per experiment in
-//! training.
+//! Progress bars.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use induct_studies::{Experiment, Run};
 
 use crate::commands::note;
 use crate::words::count;
+
+/// A bar on standard error, if that is a terminal. It is there from the start, and moves while nothing is
+/// done.
+pub fn bar(length: u64, template: &str) -> ProgressBar {
+    bar_on(ProgressDrawTarget::stderr(), length, template)
+}
+
+fn bar_on(target: ProgressDrawTarget, length: u64, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("the template is valid");
+    let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
 
 /// One run to train.
 pub struct Task {
@@ -28,118 +41,142 @@ impl Task {
     }
 }
 
-/// Bars on a terminal; elsewhere one line per experiment.
+/// The progress of a reproduction: a bar for the whole, and a line per experiment that is done.
 pub struct Progress {
-    all: MultiProgress,
-    whole: ProgressBar,
-    parts: Vec<Part>,
-}
-
-/// The progress of one experiment.
-struct Part {
-    id: &'static str,
     bar: ProgressBar,
-    state: Mutex<State>,
+    experiments: Mutex<Vec<Counts>>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct State {
-    shown: bool,
+/// How far an experiment is.
+struct Counts {
+    id: &'static str,
     runs: usize,
     left: usize,
     diverged: usize,
     seconds: f64,
 }
 
-/// Multiplications per tick of the whole bar.
+/// Multiplications per tick of the bar.
 const UNIT: f64 = 1e3;
 
 impl Progress {
     /// Nothing done yet.
     pub fn new(experiments: &[Experiment], tasks: &[Task]) -> Self {
-        let all = MultiProgress::new();
         let effort: f64 = tasks.iter().map(Task::cost).sum();
-        let whole = all.add(ProgressBar::new((effort / UNIT) as u64));
-        whole.set_style(style("{bar:30} {percent:>3}% of all training, {eta} left"));
-        let part = |(index, experiment): (usize, &Experiment)| {
-            let its_tasks = || tasks.iter().filter(move |task| task.experiment == index);
-            let bar = ProgressBar::new(its_tasks().map(|task| task.steps).sum());
-            bar.set_style(style("{bar:30} {percent:>3}% of {msg}, {eta} left"));
-            bar.set_message(format!(
-                "{}: {}",
-                experiment.id,
-                count(its_tasks().count(), "run")
-            ));
-            Part {
-                id: experiment.id,
-                bar,
-                state: Mutex::new(State {
-                    left: its_tasks().count(),
-                    ..State::default()
-                }),
-            }
+        let counts = |(index, experiment): (usize, &Experiment)| Counts {
+            id: experiment.id,
+            runs: 0,
+            left: tasks.iter().filter(|task| task.experiment == index).count(),
+            diverged: 0,
+            seconds: 0.0,
         };
-        let parts = experiments.iter().enumerate().map(part).collect();
-        Self { all, whole, parts }
+        let counts = experiments.iter().enumerate().map(counts);
+        Self {
+            bar: bar(
+                (effort / UNIT) as u64,
+                "{bar:30} {percent:>3}% of all training, {eta} left",
+            ),
+            experiments: Mutex::new(counts.collect()),
+        }
     }
 
     /// More steps of a run are done.
     pub fn steps(&self, task: &Task, more: u64) {
-        self.whole.inc((task.effort / UNIT * more as f64) as u64);
-        self.parts[task.experiment].bar.inc(more);
-    }
-
-    /// A run begins.
-    pub fn begin(&self, task: &Task) {
-        let part = &self.parts[task.experiment];
-        let mut state = part
-            .state
-            .lock()
-            .expect("no thread panics while it holds the lock");
-        if !state.shown {
-            state.shown = true;
-            part.bar.reset_elapsed();
-            self.all.insert_before(&self.whole, part.bar.clone());
-        }
+        self.bar.inc((task.effort / UNIT * more as f64) as u64);
     }
 
     /// A run has ended.
     pub fn done(&self, task: &Task, run: &Run) {
-        let part = &self.parts[task.experiment];
-        let mut state = part
-            .state
+        let mut all = self
+            .experiments
             .lock()
             .expect("no thread panics while it holds the lock");
-        state.left -= 1;
-        state.runs += 1;
-        state.diverged += usize::from(!run.is_sound());
-        state.seconds += run.seconds();
-        if state.left > 0 {
+        let of = &mut all[task.experiment];
+        of.left -= 1;
+        of.runs += 1;
+        of.diverged += usize::from(!run.is_sound());
+        of.seconds += run.seconds();
+        if of.left > 0 {
             return;
         }
-        part.bar.finish_and_clear();
-        let diverged = match state.diverged {
+        let diverged = match of.diverged {
             0 => String::new(),
             count => format!(", {count} diverged"),
         };
+        let runs = count(of.runs, "run");
         let line = format!(
-            "{}: {}, {:.0} thread-seconds{diverged}",
-            part.id,
-            count(state.runs, "run"),
-            state.seconds
+            "{}: {runs}, {:.0} thread-seconds{diverged}",
+            of.id, of.seconds
         );
-        match self.whole.is_hidden() {
-            true => note(&line),
-            false => self.whole.suspend(|| note(&line)),
-        }
+        self.bar.suspend(|| note(&line));
     }
 
     /// All runs have ended.
     pub fn finish(&self) {
-        self.whole.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("the template is valid")
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::mpsc::{Sender, channel};
+
+    use indicatif::TermLike;
+
+    use super::*;
+
+    /// A terminal that passes on what is written to it.
+    #[derive(Debug)]
+    struct Terminal(Mutex<Sender<String>>);
+
+    impl TermLike for Terminal {
+        fn width(&self) -> u16 {
+            80
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            let _ = self.0.lock().unwrap().send(text.to_owned());
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_bar_is_there_before_anything_is_done() {
+        let (sender, written) = channel();
+        let terminal = ProgressDrawTarget::term_like(Box::new(Terminal(Mutex::new(sender))));
+        let bar = bar_on(terminal, 7, "{pos} of {len} parts");
+        let patience = Duration::from_secs(120);
+        let shown = |text: String| text.contains("0 of 7 parts");
+        while !shown(written.recv_timeout(patience).expect("the bar is drawn")) {}
+        bar.finish_and_clear();
+    }
 }

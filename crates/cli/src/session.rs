@@ -10,14 +10,19 @@ use induct_store::{How, Outcome, Session, SessionError, StoreError};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-/// Trains a run to its end on the current thread pool, or until the user interrupts it. `follow` is called first
-/// with the step that training starts from, then with every step.
+/// Trains a run to its end on the current thread pool, or until the user interrupts it. `follow` is called
+/// first with the step that training starts from, then with every step, and with the step of the last record
+/// if one was made.
 pub fn train(
     session: &Session,
     interrupt: &Interrupt,
-    follow: impl FnMut(&Progress) + Send,
+    follow: impl FnMut(&Progress, Option<u64>) + Send,
 ) -> Result<Outcome, Failure> {
-    let mut follower = Follower { follow, interrupt };
+    let mut follower = Follower {
+        follow,
+        recorded: None,
+        interrupt,
+    };
     let outcome = session.train(&mut follower);
     outcome.map_err(|error| match error {
         SessionError::Store(error) => advised(error, session.how),
@@ -28,18 +33,20 @@ pub fn train(
 /// Reports progress, and stops a run that the user has interrupted.
 struct Follower<'a, F> {
     follow: F,
+    recorded: Option<u64>,
     interrupt: &'a Interrupt,
 }
 
-impl<F: FnMut(&Progress) + Send> Sink for Follower<'_, F> {
+impl<F: FnMut(&Progress, Option<u64>) + Send> Sink for Follower<'_, F> {
     type Error = Infallible;
 
-    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
+    fn record(&mut self, record: &Record) -> Result<(), Infallible> {
+        self.recorded = Some(record.step);
         Ok(())
     }
 
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        (self.follow)(progress);
+        (self.follow)(progress, self.recorded);
         match self.interrupt.asked() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

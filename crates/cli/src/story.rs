@@ -5,47 +5,73 @@ use induct::measure::{
     NGRAM_MATCH, ODD_EVEN, PREVIOUS_TOKEN, Scope, TEST_KL_TRUTH,
 };
 use induct::probe::History;
-use induct::run::Summary;
+use induct::run::{Ended, Summary};
 use induct::train::{Event, Recipe};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::chart::{Chart, Line};
+use crate::recorded::Recorded;
+use crate::report::{Report, object};
+use crate::table::Table;
 use crate::words::{count, fixed};
 
 /// A run's records and outcome, told as a story.
+#[derive(Serialize)]
 pub struct Story<'a> {
-    /// What was trained.
-    pub recipe: &'a Recipe,
-    /// What was recorded.
-    pub history: &'a History,
-    /// The outcome.
-    pub summary: &'a Summary,
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// The best head of each kind in any layer, by the measure that finds it.
+    #[serde(serialize_with = "object")]
+    heads: Vec<(&'static str, HeadScore)>,
+    /// How the run ended, in place of the summary's answer for a run that has not.
+    ended: Option<Ended>,
+    #[serde(skip)]
+    path: String,
+    #[serde(skip)]
+    recipe: &'a Recipe,
+    #[serde(skip)]
+    history: &'a History,
 }
+
+/// The kinds of head that are looked for.
+static KINDS: [(&str, &BuiltIn); 3] = [
+    ("Previous-token head", &PREVIOUS_TOKEN),
+    ("Induction head", &INDUCTION),
+    ("N-gram head", &NGRAM_MATCH),
+];
 
 /// A head's score at the start and at the end.
-struct Scored {
-    column: Column,
-    first: f64,
-    last: f64,
+#[derive(Serialize)]
+struct HeadScore {
+    layer: usize,
+    head: usize,
+    start: f64,
+    end: f64,
+    /// Whether the head has come to do what the score measures.
+    formed: bool,
 }
 
-impl Scored {
+impl HeadScore {
+    fn new(column: &Column, start: f64, end: f64) -> Self {
+        let (layer, head) = column.head().unwrap_or_default();
+        let mut score = Self {
+            layer,
+            head,
+            start,
+            end,
+            formed: false,
+        };
+        // It closed at least half of the gap to one, or had a high score from start to end.
+        score.formed = score.gap_closed() >= 0.5 || start.min(end) >= 0.8;
+        score
+    }
+
     /// The fraction of the gap to a score of one that was closed since the start.
     fn gap_closed(&self) -> f64 {
-        match self.first < 1.0 {
-            true => (self.last - self.first) / (1.0 - self.first),
+        match self.start < 1.0 {
+            true => (self.end - self.start) / (1.0 - self.start),
             false => 0.0,
         }
-    }
-
-    /// Whether the head has come to do what the score measures: it closed at least half of the gap to one, or
-    /// had a high score from start to end.
-    fn is_formed(&self) -> bool {
-        self.gap_closed() >= 0.5 || self.first.min(self.last) >= 0.8
-    }
-
-    fn place(&self) -> (usize, usize) {
-        self.column.head().unwrap_or_default()
     }
 }
 
@@ -60,18 +86,18 @@ pub fn stopped(recipe: &Recipe, summary: &Summary) -> String {
     )
 }
 
-impl Story<'_> {
-    /// The story as text for a terminal.
-    pub fn text(&self) -> String {
+impl Report for Story<'_> {
+    fn text(&self) -> String {
         let (task, train) = (&self.recipe.task, &self.recipe.train);
         let done = self.history.steps().last().copied().unwrap_or(0);
-        let mut text = format!(
+        let mut text = self.ending();
+        text += &format!(
             "{}: {} states, n = {}, length {}, {done} of {}, {} per step\n",
             self.recipe.name,
             task.states,
             task.ngram,
             task.length,
-            count(train.steps as usize, "step"),
+            count(train.steps, "step"),
             count(train.batch, "sequence"),
         );
         text += &self.phases();
@@ -79,6 +105,50 @@ impl Story<'_> {
         text += &self.heads();
         text += &self.others();
         text + &self.chart()
+    }
+}
+
+impl<'a> Story<'a> {
+    /// The story of a run, which may not have ended.
+    pub fn new(run: &'a Recorded, summary: &'a Summary, ended: Option<Ended>) -> Self {
+        let mut story = Self {
+            summary,
+            heads: Vec::new(),
+            ended,
+            path: run.path(),
+            recipe: run.folder.recipe(),
+            history: &run.history,
+        };
+        for (_, measure) in &KINDS {
+            let better = |a: &HeadScore, b: &HeadScore| {
+                let by_gain = a.gap_closed().total_cmp(&b.gap_closed());
+                by_gain.then(a.end.total_cmp(&b.end))
+            };
+            let best = story.scores(*measure).into_iter().max_by(better);
+            story.heads.extend(best.map(|best| (measure.name, best)));
+        }
+        story
+    }
+
+    /// How the run ended, unless all of its steps are done.
+    fn ending(&self) -> String {
+        let path = &self.path;
+        match self.ended {
+            Some(Ended::Complete) => String::new(),
+            Some(Ended::Event) => stopped(self.recipe, self.summary) + "\n\n",
+            Some(Ended::Diverged) => format!(
+                "Diverged: the loss was not a number at step {}.\n\n",
+                self.summary.diverged_at.unwrap_or_default()
+            ),
+            None => match self.recipe.check_parts() {
+                Ok(()) => format!(
+                    "Not ended: `induct train {path}/recipe.toml --resume` goes on with it.\n\n"
+                ),
+                Err(missing) => {
+                    format!("Not ended: only the program that made it can go on ({missing}).\n\n")
+                }
+            },
+        }
     }
 
     fn phases(&self) -> String {
@@ -102,186 +172,125 @@ impl Story<'_> {
     }
 
     fn losses(&self) -> String {
-        let sequences = self.recipe.record.test_sequences;
-        let names = self.summary.strategies.iter().map(|(name, _)| name.len());
-        let width = names.max().unwrap_or(0).max(10);
-        let mut text = format!(
-            "\nAt the end, in nats at the last position, ± one standard error over the same {}\n  \
-             {:<width$} {:>18} {:>22}\n",
-            count(sequences, "test sequence"),
-            "",
-            "KL(truth ‖ ·)",
-            "KL(strategy ‖ model)"
-        );
-        let with_error = |mean: Option<f64>, se: Option<f64>| match (mean, se) {
+        let cell = |mean: Option<f64>, se: Option<f64>| match (mean, se) {
             (Some(mean), Some(se)) => format!("{} ± {}", fixed(mean, 4), fixed(se, 4)),
             (Some(mean), None) => fixed(mean, 4),
             _ => "-".to_owned(),
         };
-        let model = with_error(
+        let (kl, se) = (
             self.history.last(&KL_TRUTH),
             self.history.last(&KL_TRUTH_SE),
         );
-        text += &format!("  {:<width$} {model:>18}\n", "model");
+        let mut table = Table::new(["", "KL(truth ‖ ·)", "KL(strategy ‖ model)"]);
+        table.row(["model".to_owned(), cell(kl, se)]);
         for (name, level) in &self.summary.strategies {
-            let truth = with_error(level.kl_truth, level.se);
-            let to_model = with_error(level.kl_to_model, None);
-            text += &format!("  {name:<width$} {truth:>18} {to_model:>22}\n");
+            let (truth, to_model) = (
+                cell(level.kl_truth, level.se),
+                cell(level.kl_to_model, None),
+            );
+            table.row([name.clone(), truth, to_model]);
         }
-        text
+        format!(
+            "\nAt the end, in nats at the last position, ± one standard error over the same {}\n{}",
+            count(self.recipe.record.test_sequences, "test sequence"),
+            table.text("  ")
+        )
     }
 
     /// Every head's score by a measure.
-    fn scores(&self, measure: &dyn Measure) -> Vec<Scored> {
+    fn scores(&self, measure: &dyn Measure) -> Vec<HeadScore> {
         let columns = self.history.columns().iter();
         let of_measure = columns.filter(|column| column.is_of(measure));
-        let scored = of_measure.filter_map(|column| {
+        let score = |column: &Column| {
             let values = self.history.column(column.clone())?;
-            Some(Scored {
-                column: column.clone(),
-                first: *values.first()?,
-                last: *values.last()?,
-            })
-        });
-        scored.filter(|scored| scored.last.is_finite()).collect()
-    }
-
-    /// The head measures that were recorded, in order.
-    fn head_measures(&self) -> Vec<&dyn Measure> {
-        let chosen = self.recipe.record.chosen().into_iter();
-        let of_heads = chosen.filter(|measure| measure.scope() == Scope::Head);
-        of_heads
-            .filter(|measure| !self.scores(*measure).is_empty())
-            .collect()
+            Some(HeadScore::new(column, *values.first()?, *values.last()?))
+        };
+        let scores = of_measure.filter_map(score);
+        scores.filter(|score| score.end.is_finite()).collect()
     }
 
     fn heads(&self) -> String {
-        let measures = self.head_measures();
-        if measures.is_empty() {
+        let chosen = self.recipe.record.chosen().into_iter();
+        let of_heads = chosen.filter(|measure| measure.scope() == Scope::Head);
+        let scores = of_heads.map(|measure| (measure.name(), self.scores(measure)));
+        let scores: Vec<_> = scores.filter(|(_, scores)| !scores.is_empty()).collect();
+        if scores.is_empty() {
             return String::new();
         }
-        let mut text = String::from("\nHeads, at the start -> at the end\n");
-        text += &format!("  {:<18}", "");
-        for measure in &measures {
-            text += &format!(" {:>18}", measure.name());
-        }
-        text.push('\n');
-        let scores: Vec<Vec<Scored>> = measures.iter().map(|m| self.scores(*m)).collect();
-        let mut places: Vec<(usize, usize)> = scores.iter().flatten().map(Scored::place).collect();
+        let all = scores.iter().flat_map(|(_, scores)| scores);
+        let mut places: Vec<(usize, usize)> = all.map(|score| (score.layer, score.head)).collect();
         places.sort_unstable();
         places.dedup();
-        for place in places {
-            let (layer, head) = place;
-            text += &format!("  {:<18}", format!("layers.{layer}.heads.{head}"));
-            for scores in &scores {
-                let scored = scores.iter().find(|scored| scored.place() == place);
-                let cell = scored.map_or("-".to_owned(), |scored| {
-                    format!("{:.3} -> {:.3}", scored.first, scored.last)
-                });
-                text += &format!(" {cell:>18}");
-            }
-            text.push('\n');
+        let names = scores.iter().map(|(name, _)| *name);
+        let mut table = Table::new([""].into_iter().chain(names));
+        for (layer, head) in places {
+            let cell = |(_, scores): &(&str, Vec<HeadScore>)| {
+                let score = scores.iter().find(|s| (s.layer, s.head) == (layer, head));
+                score.map_or("-".to_owned(), |s| {
+                    format!("{:.3} -> {:.3}", s.start, s.end)
+                })
+            };
+            let place = format!("layers.{layer}.heads.{head}");
+            table.row([place].into_iter().chain(scores.iter().map(cell)));
         }
-        for (what, found) in self.found() {
-            let (layer, head) = found.place();
+        let mut text = format!("\nHeads, at the start -> at the end\n{}", table.text("  "));
+        for (name, found) in &self.heads {
+            let (layer, head) = (found.layer, found.head);
+            let kind = KINDS.iter().find(|(_, measure)| measure.name == *name);
+            let what = kind.map_or(*name, |(what, _)| *what);
             let place = format!(
                 "layers.{layer}.heads.{head} (layer {}, head {})",
                 layer + 1,
                 head + 1
             );
-            let name = &found.column.measure;
-            text += &match found.is_formed() {
-                true => format!("  {what}: {place}, {name} {:.2}\n", found.last),
+            text += &match found.formed {
+                true => format!("  {what}: {place}, {name} {:.2}\n", found.end),
                 false => format!(
                     "  {what}: none has formed; the closest is {place}, {name} {:.2}, {:.2} at the start\n",
-                    found.last, found.first
+                    found.end, found.start
                 ),
             };
         }
         text
     }
 
-    /// The kinds of head looked for, and the best head of each kind in any layer.
-    fn found(&self) -> Vec<(&'static str, Scored)> {
-        let kinds = [
-            ("Previous-token head", &PREVIOUS_TOKEN),
-            ("Induction head", &INDUCTION),
-            ("N-gram head", &NGRAM_MATCH),
+    /// Test sets, two measures of the model, and those that another program added: but its measures of heads
+    /// are shown with the heads, and those of positions would fill pages.
+    fn others(&self) -> String {
+        let tests = self.recipe.record.tests.iter().map(|test| {
+            let meaning = format!("on test set {}, KL(truth ‖ model)", test.name);
+            (TEST_KL_TRUTH.of_test(&test.name), meaning)
+        });
+        let of_model = [
+            (
+                &ODD_EVEN,
+                "excess of odd over even lags in the positional profile",
+            ),
+            (
+                &MATCHING_GAP,
+                "layer 2, attention score of an equal symbol minus that of another",
+            ),
         ];
-        let best = |(what, measure): (&'static str, &BuiltIn)| {
-            let scores = self.scores(measure).into_iter();
-            let better = |a: &Scored, b: &Scored| {
-                let by_gain = a.gap_closed().total_cmp(&b.gap_closed());
-                by_gain.then(a.last.total_cmp(&b.last))
-            };
-            let best = scores.max_by(better)?;
-            Some((what, best))
-        };
-        kinds.into_iter().filter_map(best).collect()
-    }
-
-    /// The same as JSON: `{"previous_token": {"layer", "head", "start", "end", "formed"}, …}`. Layers and
-    /// heads count from 0.
-    pub fn heads_json(&self) -> Value {
-        let entry = |(_, found): (&str, Scored)| {
-            let (layer, head) = found.place();
-            let value = json!({
-                "layer": layer,
-                "head": head,
-                "start": found.first,
-                "end": found.last,
-                "formed": found.is_formed(),
-            });
-            (found.column.measure.clone(), value)
-        };
-        Value::Object(self.found().into_iter().map(entry).collect())
-    }
-
-    /// The columns of measures that another program added, with their meaning. Measures of heads are shown
-    /// with the heads, and those of positions would fill pages.
-    fn custom(&self) -> Vec<(Column, String)> {
+        let of_model =
+            of_model.map(|(measure, meaning)| (Column::from(measure), meaning.to_owned()));
         let custom = self.recipe.record.custom_measures.iter();
         let few = |measure: &&CustomMeasure| {
             matches!(measure.scope(), Scope::Run | Scope::Strategy | Scope::Test)
         };
-        let listed = custom.filter(few).flat_map(|measure| {
+        let custom = custom.filter(few).flat_map(|measure| {
             let columns = self.history.columns().iter();
             let of_measure = columns.filter(move |column| column.is_of(measure));
             of_measure
                 .map(move |column| (column.clone(), format!("{column}: {}", measure.meaning())))
         });
-        listed.collect()
-    }
-
-    fn others(&self) -> String {
-        let tests = self.recipe.record.tests.iter().map(|test| {
-            let column = TEST_KL_TRUTH.of_test(&test.name);
-            (
-                column,
-                format!("on test set {}, KL(truth ‖ model)", test.name),
-            )
-        });
-        let of_model = [
-            (
-                Column::from(&ODD_EVEN),
-                "excess of odd over even lags in the positional profile".to_owned(),
-            ),
-            (
-                Column::from(&MATCHING_GAP),
-                "layer 2, attention score of an equal symbol minus that of another".to_owned(),
-            ),
-        ];
         let mut text = String::new();
-        for (column, meaning) in tests.chain(of_model).chain(self.custom()) {
+        for (column, meaning) in tests.chain(of_model).chain(custom) {
             let values = self.history.column(column).unwrap_or_default();
             if let (Some(first), Some(last)) = (values.first(), values.last())
                 && last.is_finite()
             {
-                text += &format!(
-                    "  {:>8} {:>8}  {meaning}\n",
-                    fixed(*first, 4),
-                    fixed(*last, 4)
-                );
+                let (first, last) = (fixed(*first, 4), fixed(*last, 4));
+                text += &format!("  {first:>8} {last:>8}  {meaning}\n");
             }
         }
         match text.is_empty() {

@@ -1,24 +1,13 @@
 //! `induct attention` as a user runs it.
 
 use std::fs;
-use std::process::Command;
 
-use serde_json::Value;
-use tempfile::TempDir;
-
-use crate::program::{SMALL, fail, json, small_run, succeed, train_arguments};
-
-/// The numbers of a row.
-fn numbers(row: &Value) -> Vec<f64> {
-    let row = row.as_array().expect("a row");
-    row.iter().map(|n| n.as_f64().expect("a number")).collect()
-}
+use crate::program::{Shell, numbers};
 
 #[test]
 fn every_head_is_shown_with_its_scores() {
-    let folder = TempDir::new().unwrap();
-    let run = small_run(&folder);
-    let shown = json(&["attention", &run, "--tokens", "0,1,1,0,1", "--json"]);
+    let shell = Shell::with_run();
+    let shown = shell.json("attention run --tokens 0,1,1,0,1");
     assert_eq!(shown["step"], 30);
     assert_eq!(numbers(&shown["tokens"]), [0.0, 1.0, 1.0, 0.0, 1.0]);
     let heads = shown["heads"].as_array().unwrap();
@@ -39,7 +28,7 @@ fn every_head_is_shown_with_its_scores() {
         assert!(head["induction"].is_f64());
         assert_eq!(head["attn_scores"].as_array().unwrap().len(), 5);
     }
-    let text = succeed(&["attention", &run, "--tokens", "0,1,1,0,1"]);
+    let text = shell.succeed("attention run --tokens 0,1,1,0,1");
     for part in [
         "after step 30",
         "01101",
@@ -49,177 +38,85 @@ fn every_head_is_shown_with_its_scores() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let only = json(&[
-        "attention",
-        &run,
-        "--tokens",
-        "011",
-        "--layer",
-        "1",
-        "--json",
-    ]);
+    let only = shell.json("attention run --tokens 011 --layer 1");
     assert_eq!(only["heads"].as_array().unwrap().len(), 1);
     assert_eq!(only["heads"][0]["layer"], 1);
 }
 
 #[test]
 fn a_line_of_sample_and_a_test_sequence_can_be_looked_at() {
-    let folder = TempDir::new().unwrap();
-    let run = small_run(&folder);
-    let recipe = format!("{run}/recipe.toml");
-    let sample = succeed(&["sample", &recipe]);
+    let shell = Shell::with_run();
+    let attention = |of: &str| shell.json(&format!("attention run{of}"));
+    let sample = shell.succeed("sample run/recipe.toml");
     // 17 symbols: those that the model sees, and the one that it is to predict.
-    let line = sample.lines().nth(1).unwrap();
-    let shown = json(&["attention", &run, "--tokens", line, "--json"]);
-    assert_eq!(shown["tokens"].as_array().unwrap().len(), 16);
-    let row = &json(&["sample", &recipe, "--json"])["tokens"][0];
-    let again = json(&["attention", &run, "--tokens", &format!("{row:#}"), "--json"]);
-    assert_eq!(again, shown);
-    let test = json(&["attention", &run, "--sequence", "3", "--json"]);
-    assert_eq!(test["tokens"].as_array().unwrap().len(), 16);
-    let at = format!("{run}@0");
-    let start = json(&["attention", &at, "--sequence", "3", "--json"]);
-    assert_eq!(start["step"], 0);
-    assert_eq!(start["tokens"], test["tokens"]);
+    let shown = attention(&format!(" --tokens {}", sample.lines().nth(1).unwrap()));
+    assert_eq!(numbers(&shown["tokens"]).len(), 16);
+    let row = &shell.json("sample run/recipe.toml")["tokens"][0];
+    assert_eq!(attention(&format!(" --tokens \"{row:#}\"")), shown);
+    let test = attention(" --sequence 3");
+    assert_eq!(numbers(&test["tokens"]).len(), 16);
+    let start = attention("@0 --sequence 3");
+    assert_eq!(
+        (&start["step"], &start["tokens"]),
+        (&0.into(), &test["tokens"])
+    );
     assert_ne!(start["heads"], test["heads"]);
-    let by_option = [
-        "attention",
-        &run,
-        "--step",
-        "0",
-        "--sequence",
-        "3",
-        "--json",
-    ];
-    assert_eq!(json(&by_option), start);
+    assert_eq!(attention(" --step 0 --sequence 3"), start);
 }
 
 #[test]
 fn pictures_of_any_model_are_written() {
-    let folder = TempDir::new().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let wide: Vec<&str> = [&SMALL[..], &["model.layers=3", "model.heads=2"]].concat();
-    let (deep, minimal) = (path("deep"), path("minimal"));
-    succeed(&train_arguments("main", &deep, &wide));
-    succeed(&train_arguments(
-        "minimal",
-        &minimal,
-        &["task.length=16", "train.steps=30"],
-    ));
-    let picture = |run: &str, tokens: &str| {
-        let out = path("picture.svg");
-        let printed = succeed(&["attention", run, "--tokens", tokens, "--out", &out]);
+    let shell = Shell::new();
+    shell.train("deep", "--set model.layers=3 --set model.heads=2");
+    shell.succeed("train minimal --out minimal --set task.length=16 --set train.steps=30");
+    let picture = |of: &str| {
+        let printed = shell.succeed(&format!("attention {of} --out picture.svg"));
         assert!(printed.contains("picture.svg is written"));
-        fs::read_to_string(out).unwrap()
+        shell.read("picture.svg")
     };
-    let svg = picture(&deep, "0110100110");
+    let svg = picture("deep --tokens 0110100110");
     for name in ["layers.0.heads.0", "layers.2.heads.1"] {
         assert!(svg.contains(name), "{name}");
     }
     assert!(svg.contains("class=\"arc"));
     // A single symbol has no arcs, and is drawn all the same.
-    assert!(!picture(&deep, "0").contains("class=\"arc"));
-    let svg = picture(&minimal, "0110100110");
+    assert!(!picture("deep --tokens 0").contains("class=\"arc"));
+    let svg = picture("minimal --tokens 0110100110");
     assert!(svg.contains("layers.1.heads.0") && svg.contains("score"));
-    assert!(succeed(&["attention", &minimal, "--tokens", "0110"]).contains("no pattern"));
-    let png = path("picture.png");
-    succeed(&["attention", &deep, "--sequence", "0", "--out", &png]);
-    assert_eq!(&fs::read(png).unwrap()[1..4], b"PNG");
-}
-
-/// The archive has the names of the vocabulary. Where Python has NumPy, it is read with it.
-#[test]
-fn arrays_are_written_for_numpy() {
-    let folder = TempDir::new().unwrap();
-    let run = small_run(&folder);
-    let out = folder.path().join("attention.npz");
-    let out = out.to_str().unwrap();
-    succeed(&["attention", &run, "--tokens", "0110", "--out", out]);
-    let bytes = fs::read(out).unwrap();
-    assert_eq!(&bytes[..4], b"PK\x03\x04");
-    let has = |name: &str| {
-        bytes
-            .windows(name.len())
-            .any(|part| part == name.as_bytes())
-    };
-    for layer in 0..2 {
-        assert!(has(&format!("layers.{layer}.attn_pattern.npy")));
-        assert!(has(&format!("layers.{layer}.attn_scores.npy")));
-    }
-    assert!(has("tokens.npy"));
-    let check = format!(
-        "import numpy as np\n\
-         z = np.load({out:?})\n\
-         p, s = z['layers.1.attn_pattern'], z['layers.1.attn_scores']\n\
-         assert p.shape == s.shape == (1, 4, 4) and p.dtype == np.float32\n\
-         assert list(z['tokens']) == [0, 1, 1, 0]\n\
-         assert np.allclose(p.sum(-1), 1) and np.all(np.isneginf(s[0][np.triu_indices(4, 1)]))\n\
-         e = np.exp(s - s.max(-1, keepdims=True))\n\
-         assert np.allclose(p, e / e.sum(-1, keepdims=True), atol=1e-6)\n"
+    assert!(
+        shell
+            .succeed("attention minimal --tokens 0110")
+            .contains("no pattern")
     );
-    let python = std::env::var("INDUCT_PYTHON").unwrap_or("python3".into());
-    let python = |code: &str| Command::new(&python).args(["-c", code]).output().ok();
-    if python("import numpy").is_some_and(|output| output.status.success()) {
-        let read = python(&check).expect("python runs");
-        assert!(
-            read.status.success(),
-            "{}",
-            crate::program::text(&read.stderr)
-        );
-    }
+    shell.succeed("attention deep --sequence 0 --out picture.png");
+    assert_eq!(&fs::read(shell.path("picture.png")).unwrap()[1..4], b"PNG");
 }
 
 #[test]
-fn mistakes_are_named_with_what_is_allowed() {
-    let folder = TempDir::new().unwrap();
-    let run = small_run(&folder);
-    let (late, odd) = (format!("{run}@77"), format!("{run}@x"));
-    for (arguments, expected) in [
-        (&["attention", &run][..], &["--tokens", "--sequence"][..]),
+fn usage_errors_say_what_is_expected() {
+    let shell = Shell::with_run();
+    let too_long = format!("attention run --tokens {}", "0".repeat(18));
+    shell.refuses(&[
+        ("attention run", &["--tokens", "--sequence"]),
+        ("attention run --tokens 0,2", &["\"2\"", "from 0 to 1"]),
+        (&too_long, &["18 symbols", "at most 16"]),
+        ("attention run --sequence 20", &["--sequence 20", "0 to 19"]),
         (
-            &["attention", &run, "--tokens", "0,2"],
-            &["\"2\"", "from 0 to 1"],
-        ),
-        (
-            &["attention", &run, "--tokens", &"0".repeat(18)],
-            &["18 symbols", "at most 16"],
-        ),
-        (
-            &["attention", &run, "--sequence", "20"],
-            &["--sequence 20", "0 to 19"],
-        ),
-        (
-            &["attention", &run, "--sequence", "0", "--layer", "2"],
+            "attention run --sequence 0 --layer 2",
             &["--layer 2", "last is 1"],
         ),
         (
-            &["attention", &run, "--sequence", "0", "--head", "1"],
+            "attention run --sequence 0 --head 1",
             &["--head 1", "last is 0"],
         ),
+        ("attention run@77 --sequence 0", &["step 77", "nearest: 30"]),
+        ("attention run@x --sequence 0", &["after @", "whole number"]),
         (
-            &["attention", &late, "--sequence", "0"],
-            &["step 77", "nearest: 30"],
+            "attention run --tokens 0 --out a.gif",
+            &["a.gif", ".svg", ".png"],
         ),
-        (
-            &["attention", &odd, "--sequence", "0"],
-            &["after @", "whole number"],
-        ),
-        (
-            &["attention", &run, "--tokens", "0", "--out", "a.gif"],
-            &["a.gif", ".svg", ".npz"],
-        ),
-        (
-            &["attention", "absent", "--tokens", "0"],
-            &["absent", "not a run"],
-        ),
-    ] {
-        let message = fail(2, arguments);
-        for part in expected {
-            assert!(message.contains(part), "{arguments:?}: {message}");
-        }
-    }
-    let nowhere = folder.path().join("no/such/a.svg");
-    let nowhere = nowhere.to_str().unwrap();
-    let message = fail(1, &["attention", &run, "--tokens", "0", "--out", nowhere]);
+        ("attention absent --tokens 0", &["absent", "not a run"]),
+    ]);
+    let message = shell.fail(1, "attention run --tokens 0 --out no/such/a.svg");
     assert!(message.contains("cannot write"), "{message}");
 }

@@ -2,45 +2,27 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::sync::LazyLock;
 
-use crate::program::{fail, induct, succeed, text};
 use induct_studies::paper::STUDY;
 use scraper::{Html, Selector};
 use serde::Deserialize;
-use tempfile::TempDir;
 
-/// Runs short enough for a test.
-const SMALL: [&str; 12] = [
-    "--first-seed",
-    "0",
-    "--seeds",
-    "2",
-    "--set",
-    "train.steps=30",
-    "--set",
-    "record.test_sequences=32",
-    "--set",
-    "task.length=30",
-    "--set",
-    "record.every=5",
-];
+use crate::program::{Shell, text};
 
-fn reproduce<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["reproduce", "--out", out], &SMALL[..], more].concat()
-}
+/// A reproduction into `report`, with runs short enough for a test.
+const REPRODUCE: &str = "reproduce --out report --first-seed 0 --seeds 2 --set train.steps=30 \
+    --set record.test_sequences=32 --set task.length=30 --set record.every=5";
 
 /// A whole report, made once for all tests that read it.
-static REPORT: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().to_str().unwrap();
-    succeed(&reproduce(out, &["--set", "record.snapshots=3"]));
-    folder
+static REPORT: LazyLock<Shell> = LazyLock::new(|| {
+    let shell = Shell::new();
+    shell.succeed(&format!("{REPRODUCE} --set record.snapshots=3"));
+    shell
 });
 
 fn report(file: &str) -> String {
-    fs::read_to_string(REPORT.path().join(file)).unwrap()
+    REPORT.read(&format!("report/{file}"))
 }
 
 // The schema of claims.json, exactly as docs/files.md describes it.
@@ -173,11 +155,24 @@ fn claims_have_the_documented_shape() {
     }
 }
 
+/// Parses the page of a report. Its links must lead somewhere.
+fn check_page(page: &str, shell: &Shell) -> Html {
+    let html = Html::parse_document(page);
+    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    for link in html.select(&Selector::parse("a[href]").unwrap()) {
+        let target = link.value().attr("href").unwrap();
+        match target.strip_prefix('#') {
+            Some(id) => assert!(page.contains(&format!("id=\"{id}\"")), "{target}"),
+            None => assert!(shell.path("report").join(target).is_file(), "{target}"),
+        }
+    }
+    html
+}
+
 #[test]
 fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
     let page = report("index.html");
-    let html = Html::parse_document(&page);
-    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    let html = check_page(&page, &REPORT);
     let all = |selector: &str| -> Vec<_> {
         let selector = Selector::parse(selector).unwrap();
         html.select(&selector).map(|e| e.value().clone()).collect()
@@ -192,13 +187,6 @@ fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
         .collect();
     let distinct: BTreeSet<&String> = ids.iter().collect();
     assert_eq!(distinct.len(), ids.len());
-    for link in all("a[href]") {
-        let target = link.attr("href").unwrap();
-        match target.strip_prefix('#') {
-            Some(id) => assert!(ids.iter().any(|other| other == id), "{target}"),
-            None => assert!(REPORT.path().join(target).is_file(), "{target}"),
-        }
-    }
     assert_eq!(all("figure").len(), STUDY.figures.len());
     assert_eq!(all("article").len(), STUDY.claims().len());
     // Every verdict is there: at a glance, and in its claim.
@@ -225,20 +213,11 @@ fn the_page_is_valid_fetches_nothing_and_its_links_lead_somewhere() {
 /// A part of a study has no link to what it lacks.
 #[test]
 fn a_part_of_the_study_stands_alone() {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().to_str().unwrap();
-    succeed(&reproduce(out, &["--only", "C15,C2,6"]));
-    let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
-    let html = Html::parse_document(&page);
-    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    let shell = Shell::new();
+    shell.succeed(&format!("{REPRODUCE} --only C15,C2,6"));
+    let page = shell.read("report/index.html");
+    check_page(&page, &shell);
     assert!(page.contains("This is a part of the study"));
-    for link in html.select(&Selector::parse("a[href]").unwrap()) {
-        let target = link.value().attr("href").unwrap();
-        match target.strip_prefix('#') {
-            Some(id) => assert!(page.contains(&format!("id=\"{id}\"")), "{target}"),
-            None => assert!(folder.path().join(target).is_file(), "{target}"),
-        }
-    }
     // What needs no training is judged all the same.
     assert!(page.contains("badge holds"));
 }
@@ -272,7 +251,7 @@ fn stored_verdicts_are_on_the_claims_of_the_program() {
 #[test]
 fn every_figure_has_its_files() {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(REPORT.path().join("figures")).unwrap() {
+    for entry in fs::read_dir(REPORT.path("report/figures")).unwrap() {
         let path = entry.unwrap().path();
         let bytes = fs::read(&path).unwrap();
         match path.extension().and_then(|extension| extension.to_str()) {
@@ -289,91 +268,69 @@ fn every_figure_has_its_files() {
 
 #[test]
 fn recipes_repeat_what_was_trained() {
-    let recipe = REPORT.path().join("recipes/trigram.toml");
-    let recipe = recipe.to_str().unwrap();
-    let out = TempDir::new().unwrap();
-    let run = out.path().join("run");
-    succeed(&["train", recipe, "--out", run.to_str().unwrap()]);
+    let shell = &*REPORT;
+    shell.succeed("train report/recipes/trigram.toml --out run");
     // It equals the report's run of the first seed to the byte, and that run is like any other.
-    let reported = REPORT.path().join("runs/trigram/000");
-    assert_eq!(
-        crate::program::results(&run),
-        crate::program::results(&reported)
+    let reported = "report/runs/trigram/000";
+    assert_eq!(shell.results("run"), shell.results(reported));
+    assert!(
+        shell
+            .succeed(&format!("show {reported}"))
+            .contains("Phases")
     );
-    let reported = reported.to_str().unwrap();
-    assert!(succeed(&["show", reported]).contains("Phases"));
-    succeed(&["predict", reported, "--tokens", "0110"]);
-    succeed(&["eval", reported, "--sequences", "9"]);
-}
-
-fn modified(path: &Path) -> std::time::SystemTime {
-    fs::metadata(path).unwrap().modified().unwrap()
+    shell.succeed(&format!("predict {reported} --tokens 0110"));
+    shell.succeed(&format!("eval {reported} --sequences 9"));
 }
 
 #[test]
 fn finished_runs_are_not_trained_again_and_damaged_ones_are() {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let only = ["--only", "C2,8"];
-    let first = succeed(&reproduce(out, &only));
+    let shell = Shell::new();
+    let line = format!("{REPRODUCE} --only C2,8");
+    let first = shell.succeed(&line);
     assert!(first.contains("C2"), "{first}");
-    let claims = fs::read(folder.path().join("claims.json")).unwrap();
-    let runs = folder.path().join("runs/main");
-    let (kept, lost) = (runs.join("000"), runs.join("001"));
-    let before = modified(&kept.join("summary.json"));
+    let claims = shell.read("report/claims.json");
+    let kept = shell.path("report/runs/main/000/summary.json");
+    let modified = || fs::metadata(&kept).unwrap().modified().unwrap();
+    let before = modified();
     // As if the program had stopped before the second run, and a bit had flipped in another.
-    let whole = crate::program::results(&lost);
-    fs::remove_dir_all(&lost).unwrap();
-    let flipped = folder.path().join("runs/three-states/000");
-    let sound = crate::program::results(&flipped);
-    let metrics = flipped.join("metrics.csv");
+    let (lost, flipped) = ("report/runs/main/001", "report/runs/three-states/000");
+    let whole = [lost, flipped].map(|run| shell.results(run));
+    fs::remove_dir_all(shell.path(lost)).unwrap();
+    let metrics = shell.path(flipped).join("metrics.csv");
     let mut bytes = fs::read(&metrics).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&metrics, &bytes).unwrap();
-    let threads = ["--only", "C2,8", "--threads", "1"];
-    let output = induct(&reproduce(out, &threads));
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("metrics.csv is damaged"));
-    assert_eq!(modified(&kept.join("summary.json")), before);
-    assert_eq!(fs::read(folder.path().join("claims.json")).unwrap(), claims);
-    assert_eq!(crate::program::results(&lost), whole);
-    assert_eq!(crate::program::results(&flipped), sound);
-    assert!(text(&fs::read(folder.path().join("index.html")).unwrap()).contains("earlier session"));
+    let (_, notes) = shell.output(&format!("{line} --threads 1"));
+    assert!(notes.contains("metrics.csv is damaged"), "{notes}");
+    assert_eq!(modified(), before);
+    assert_eq!(shell.read("report/claims.json"), claims);
+    assert_eq!([lost, flipped].map(|run| shell.results(run)), whole);
+    assert!(shell.read("report/index.html").contains("earlier session"));
 }
 
 /// A run with other settings under the same name is replaced.
 #[test]
 fn runs_with_other_settings_are_trained_again() {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let only = ["--only", "C13"];
-    succeed(&reproduce(out, &only));
-    let recipe = folder.path().join("runs/main/000/recipe.toml");
-    let before = fs::read(&recipe).unwrap();
-    succeed(&reproduce(
-        out,
-        &["--only", "C13", "--set", "train.batch=16"],
-    ));
-    assert_ne!(fs::read(&recipe).unwrap(), before);
-    succeed(&reproduce(out, &only));
-    assert_eq!(fs::read(&recipe).unwrap(), before);
+    let shell = Shell::new();
+    let recipe = |options: &str| {
+        shell.succeed(&format!("{REPRODUCE} --only C13 {options}"));
+        shell.read("report/runs/main/000/recipe.toml")
+    };
+    let before = recipe("");
+    assert_ne!(recipe("--set train.batch=16"), before);
+    assert_eq!(recipe(""), before);
 }
 
 #[test]
 fn a_run_that_diverges_is_shown_as_such_and_the_rest_continues() {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let output = induct(&reproduce(
-        out,
-        &["--only", "14,C13", "--set", "train.optimizer.lr=1e30"],
-    ));
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("diverged"));
-    let page = text(&fs::read(folder.path().join("index.html")).unwrap());
+    let shell = Shell::new();
+    let line = format!("{REPRODUCE} --only 14,C13 --set train.optimizer.lr=1e30");
+    let (_, notes) = shell.output(&line);
+    assert!(notes.contains("diverged"), "{notes}");
+    let page = shell.read("report/index.html");
     assert!(page.contains("2 (2 diverged)"));
-    let claims: Claims =
-        serde_json::from_slice(&fs::read(folder.path().join("claims.json")).unwrap()).unwrap();
+    let claims: Claims = serde_json::from_str(&shell.read("report/claims.json")).unwrap();
     let [claim] = &claims.claims[..] else {
         panic!("one claim was asked for");
     };
@@ -382,47 +339,34 @@ fn a_run_that_diverges_is_shown_as_such_and_the_rest_continues() {
 }
 
 #[test]
-fn mistakes_are_reported_and_nothing_is_touched() {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().to_str().unwrap();
-    let message = fail(2, &["reproduce", "--out", out, "--only", "1,fourteen"]);
-    for word in ["fourteen", "1 phases", "13 one-layer", "C23"] {
-        assert!(message.contains(word), "{message}");
-    }
-    let message = fail(2, &["reproduce", "--out", out, "--set", "train.stepz=3"]);
-    assert!(message.contains("stepz"), "{message}");
-    // A strategy of the exam that is not defined for the changed task is refused before training.
-    let more_states = ["--only", "C5", "--set", "task.states=4"];
-    let message = fail(
-        2,
-        &[&["reproduce", "--out", out], &more_states[..]].concat(),
-    );
-    for word in ["experiment main", "unigram-and-current"] {
-        assert!(message.contains(word), "{message}");
-    }
-    let message = fail(2, &["reproduce", "--out", out, "--quick", "--full"]);
-    assert!(message.contains("--full"), "{message}");
-    // The message names the experiment that cannot be trained this way.
-    let message = fail(2, &["reproduce", "--out", out, "--set", "model.width=17"]);
-    assert!(
-        message.contains("experiment three-states-more-heads"),
-        "{message}"
-    );
-    let message = fail(
-        2,
-        &["reproduce", "--out", out, "--set", "record.measures=[]"],
-    );
-    assert!(message.contains("figures and claims need"), "{message}");
-    let message = fail(2, &["reproduce", "--out", out, "--set", "seeds.data=7"]);
-    assert!(message.contains("--seeds"), "{message}");
-    fail(2, &["reproduce", "--out", out, "--seeds", "0"]);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+fn usage_errors_are_reported_and_nothing_is_touched() {
+    let shell = Shell::new();
+    shell.refuses(&[
+        (
+            "reproduce --only 1,fourteen",
+            &["fourteen", "1 phases", "13 one-layer", "C23"],
+        ),
+        ("reproduce --set train.stepz=3", &["stepz"]),
+        // A strategy of the exam that is not defined for the changed task is refused before training.
+        (
+            "reproduce --only C5 --set task.states=4",
+            &["experiment main", "unigram-and-current"],
+        ),
+        ("reproduce --quick --full", &["--full"]),
+        // The message names the experiment that cannot be trained this way.
+        (
+            "reproduce --set model.width=17",
+            &["experiment three-states-more-heads"],
+        ),
+        (
+            "reproduce --set record.measures=[]",
+            &["figures and claims need"],
+        ),
+        ("reproduce --set seeds.data=7", &["--seeds"]),
+        ("reproduce --seeds 0", &["--seeds"]),
+    ]);
+    assert!(shell.entries().is_empty());
     // A foreign folder.
-    fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
-    let message = fail(2, &["reproduce", "--out", out, "--only", "6"]);
-    assert!(
-        message.contains("not empty") && message.contains("--out"),
-        "{message}"
-    );
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    shell.write("thesis.tex", "mine");
+    shell.refuses(&[("reproduce --out . --only 6", &["not empty", "--out"])]);
 }

@@ -4,9 +4,8 @@ use std::fs;
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::program::{fail, json, succeed, text};
+use crate::program::{Shell, succeed, text};
 
 /// The table, printed once for all tests.
 pub static TABLE: LazyLock<String> = LazyLock::new(|| succeed(&["theory"]));
@@ -41,7 +40,8 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn two_steps_have_the_golden_digits() {
-    let shown = json(&["theory", "step", "--json"]);
+    let shell = Shell::new();
+    let shown = shell.json("theory step");
     let steps = shown["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 2);
     for (index, step) in steps.iter().enumerate() {
@@ -56,25 +56,23 @@ fn two_steps_have_the_golden_digits() {
         }
     }
     // The defaults are the paper's, and the text shows the same digits.
-    let asked = "theory step --length 100 --init-w 0.02 --init-v 0.02 --eta 0.03 --steps 2 \
-                 --prior dirichlet";
-    let text = succeed(&asked.split(' ').collect::<Vec<_>>());
+    let text = shell.succeed(
+        "theory step --length 100 --init-w 0.02 --init-v 0.02 --eta 0.03 --steps 2 --prior dirichlet",
+    );
     assert!(text.contains("0.0690215963699") && text.contains("0.0359126387220"));
 }
 
 #[test]
 fn the_propositions_curriculum_has_a_different_second_step() {
-    let all = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 \
-               --prior2 symmetric:0.2 --decay2 1";
-    let all = json(&all.split(' ').collect::<Vec<_>>());
+    let shell = Shell::new();
+    let all = "theory step --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 --prior2 symmetric:0.2 --decay2 1";
+    let only_w = shell.json(&format!("{all} --decayed w"));
+    let all = shell.json(all);
     let [first, second] = [0, 1].map(|step| &all["steps"][step]);
     // With w_init = 0 the first step leaves v unchanged; the second erases it and adds something smaller.
     assert_eq!(number(&first["v"][7]), 0.1);
     assert!(number(&second["v"][7]).abs() < 0.1);
     assert_eq!(second["prior"], "symmetric:0.2");
-    let only_w = "theory step --json --length 50 --init-w 0 --init-v 0.1 --eta 4e-4 --eta2 0.02 \
-                  --prior2 symmetric:0.2 --decay2 1 --decayed w";
-    let only_w = json(&only_w.split(' ').collect::<Vec<_>>());
     let apart = number(&only_w["steps"][1]["v"][7]) - number(&second["v"][7]);
     assert!((apart - 0.1).abs() < 1e-12);
     assert_eq!(only_w["steps"][1]["W"], second["W"]);
@@ -83,8 +81,8 @@ fn the_propositions_curriculum_has_a_different_second_step() {
 #[test]
 fn a_gradient_of_one_chain_matches_a_calculation_by_hand() {
     // t = 1: C[0,m,m] = π_m (P_mm − ½), so ∂L/∂W_mm = −v π_m (P_mm − ½); a = 0.9, b = 0.7 has π = (¾, ¼).
-    let shown = "theory gradient --a 0.9 --b 0.7 --w 1,2,3,-4 --v 0.5 --length 1 --json";
-    let shown = json(&shown.split(' ').collect::<Vec<_>>());
+    let shell = Shell::new();
+    let shown = shell.json("theory gradient --a 0.9 --b 0.7 --w 1,2,3,-4 --v 0.5 --length 1");
     let close = |value: &Value, golden: f64| {
         assert!((number(value) - golden).abs() < 1e-12, "{value} {golden}");
     };
@@ -94,41 +92,47 @@ fn a_gradient_of_one_chain_matches_a_calculation_by_hand() {
     close(&shown["v"][0], -(0.75 * 0.4 - 4.0 * 0.25 * 0.2));
     close(&shown["margin_needed"], 2.0);
     // A chain that never moves; the length is that of v.
-    let stays = json(&[
-        "theory", "gradient", "--a", "1", "--b", "1", "--v", "1,-2,3", "--json",
-    ]);
+    let stays = shell.json("theory gradient --a 1 --b 1 --v 1,-2,3");
     assert_eq!(stays["v"].as_array().unwrap().len(), 3);
-    assert!(succeed(&["theory", "gradient", "--a", "0", "--b", "1"]).contains("dL/dv_96"));
+    assert!(
+        shell
+            .succeed("theory gradient --a 0 --b 1")
+            .contains("dL/dv_96")
+    );
 }
 
 #[test]
 fn impossible_numbers_are_named_with_what_is_allowed() {
-    for (arguments, expected) in [
-        ("step --length 0", &["--length = 0", "from 1"][..]),
-        ("step --length -3", &["--length"]),
-        ("step --length 100000", &["--length = 100000", "8192"]),
-        ("step --eta -1", &["--eta = -1", "at least 0"]),
-        ("step --eta2 NaN", &["--eta2 = NaN", "at least 0"]),
-        ("step --decay 1.5", &["--decay = 1.5", "from 0 to 1"]),
-        ("step --decay2 -1", &["--decay2 = -1", "from 0 to 1"]),
-        ("step --init-w inf", &["--init-w = inf", "finite"]),
+    let shell = Shell::new();
+    shell.refuses(&[
+        ("theory step --length 0", &["--length = 0", "from 1"]),
+        ("theory step --length -3", &["--length"]),
         (
-            "step --prior symmetric:0.5",
+            "theory step --length 100000",
+            &["--length = 100000", "8192"],
+        ),
+        ("theory step --eta -1", &["--eta = -1", "at least 0"]),
+        ("theory step --eta2 NaN", &["--eta2 = NaN", "at least 0"]),
+        ("theory step --decay 1.5", &["--decay = 1.5", "from 0 to 1"]),
+        ("theory step --decay2 -1", &["--decay2 = -1", "from 0 to 1"]),
+        ("theory step --init-w inf", &["--init-w = inf", "finite"]),
+        (
+            "theory step --prior symmetric:0.5",
             &["epsilon = 0.5", "below 1/2", "symmetric:0.2"],
         ),
         (
-            "step --prior2 symmetric:0",
+            "theory step --prior2 symmetric:0",
             &["--prior2", "epsilon = 0", "above 0"],
         ),
-        ("step --prior symmetric:-0.1", &["epsilon = -0.1"]),
+        ("theory step --prior symmetric:-0.1", &["epsilon = -0.1"]),
         (
-            "step --prior symmetric",
+            "theory step --prior symmetric",
             &["--prior symmetric", "symmetric:0.2"],
         ),
-        ("step --prior iid", &["iid", "dirichlet"]),
-        ("step --steps 0", &["--steps"]),
+        ("theory step --prior iid", &["iid", "dirichlet"]),
+        ("theory step --steps 0", &["--steps"]),
         (
-            "step --margin 1",
+            "theory step --margin 1",
             &[
                 "--margin = 1",
                 "step 1",
@@ -138,48 +142,64 @@ fn impossible_numbers_are_named_with_what_is_allowed() {
             ],
         ),
         (
-            "step --margin 2.5",
+            "theory step --margin 2.5",
             &["step 2", "7.59323284793", "5.09323284793 more"],
         ),
-        ("step --margin -1", &["--margin = -1", "above 0"]),
-        ("gradient --a 1.2 --b 0", &["--a = 1.2", "from 0 to 1"]),
-        ("gradient --a 0.5 --b -0.1", &["--b = -0.1", "from 0 to 1"]),
-        ("gradient --a 0.5", &["--b"]),
-        ("gradient --a 0.5 --b 0.5 --length 0", &["--length = 0"]),
+        ("theory step --margin -1", &["--margin = -1", "above 0"]),
         (
-            "gradient --a 0.5 --b 0.5 --w 1,2",
+            "theory gradient --a 1.2 --b 0",
+            &["--a = 1.2", "from 0 to 1"],
+        ),
+        (
+            "theory gradient --a 0.5 --b -0.1",
+            &["--b = -0.1", "from 0 to 1"],
+        ),
+        ("theory gradient --a 0.5", &["--b"]),
+        (
+            "theory gradient --a 0.5 --b 0.5 --length 0",
+            &["--length = 0"],
+        ),
+        (
+            "theory gradient --a 0.5 --b 0.5 --w 1,2",
             &["--w has 2 numbers", "1 or 4"],
         ),
         (
-            "gradient --a 0.5 --b 0.5 --v 1,2 --length 3",
+            "theory gradient --a 0.5 --b 0.5 --v 1,2 --length 3",
             &["--v has 2 numbers", "--length says (3)"],
         ),
         (
-            "gradient --a 0.5 --b 0.5 --v 1,x",
+            "theory gradient --a 0.5 --b 0.5 --v 1,x",
             &["--v contains \"x\"", "commas"],
         ),
         (
-            "gradient --a 0.5 --b 0.5 --length 3 --w 1 --v 1 --margin 5",
+            "theory gradient --a 0.5 --b 0.5 --length 3 --w 1 --v 1 --margin 5",
             &["from 6 up, 1 more"],
         ),
-        ("--only nonsense", &["nonsense", "second-step"]),
-    ] {
-        let words: Vec<&str> = std::iter::once("theory")
-            .chain(arguments.split(' '))
-            .collect();
-        let message = fail(2, &words);
-        for part in expected {
-            assert!(message.contains(part), "{arguments}: {message}");
-        }
-    }
+        ("theory --only nonsense", &["nonsense", "second-step"]),
+        (
+            "theory gradient --a half --b 1",
+            &["--a", "a number, such as"],
+        ),
+        (
+            "theory gradient --a 1 --b 1 --length x",
+            &["--length", "a whole number, 0 or above"],
+        ),
+        (
+            "theory gradient --a 1 --b 1 --length 40000",
+            &["--length = 40000", "from 1 to 8192"],
+        ),
+        (
+            "theory step --steps 0",
+            &["--steps", "a whole number from 1 to 100000"],
+        ),
+        (
+            "theory step --steps 100000 --length 8192",
+            &["--steps = 100000", "fewer"],
+        ),
+    ]);
     // The bound itself is allowed, as in the paper's choice c² t(t+1)/2.
-    succeed(&["theory", "step", "--margin", "2.02", "--steps", "1"]);
-    let message = fail(
-        1,
-        &[
-            "theory", "step", "--length", "3", "--eta", "10", "--steps", "10000",
-        ],
-    );
+    shell.succeed("theory step --margin 2.02 --steps 1");
+    let message = shell.fail(1, "theory step --length 3 --eta 10 --steps 10000");
     assert!(message.contains("smaller --eta"), "{message}");
 }
 
@@ -206,7 +226,7 @@ fn the_table_shows_every_section_and_counts_verdicts() {
 
 #[test]
 fn a_part_of_the_ledger_can_be_printed_as_json() {
-    let shown = json(&["theory", "--json", "--only", "corollary"]);
+    let shown = Shell::new().json("theory --only corollary");
     let entries = shown["entries"].as_array().unwrap();
     assert!(
         entries
@@ -225,15 +245,14 @@ fn a_part_of_the_ledger_can_be_printed_as_json() {
 }
 
 /// Everything that `--out` writes, made once for all tests.
-static CHAPTER: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = TempDir::new().unwrap();
-    let out = folder.path().join("chapter");
-    succeed(&["theory", "--out", out.to_str().unwrap()]);
-    folder
+static CHAPTER: LazyLock<Shell> = LazyLock::new(|| {
+    let shell = Shell::new();
+    shell.succeed("theory --out chapter");
+    shell
 });
 
 fn chapter(file: &str) -> Vec<u8> {
-    fs::read(CHAPTER.path().join("chapter").join(file)).expect(file)
+    fs::read(CHAPTER.path("chapter").join(file)).expect(file)
 }
 
 #[test]
@@ -271,7 +290,7 @@ fn out_writes_a_page_the_ledger_and_figures() {
         assert!(csv.lines().count() > 5, "{name}");
         assert!(page.contains(&format!("id=\"figure-{name}\"")), "{name}");
     }
-    let left = fs::read_dir(CHAPTER.path().join("chapter")).unwrap();
+    let left = fs::read_dir(CHAPTER.path("chapter")).unwrap();
     let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(
         names
@@ -344,33 +363,28 @@ fn the_sampled_first_step_is_within_error_of_the_exact_one() {
 
 #[test]
 fn a_foreign_folder_is_left_alone_and_an_earlier_chapter_is_replaced() {
-    let folder = TempDir::new().unwrap();
-    let foreign = folder.path().join("foreign");
-    fs::create_dir(&foreign).unwrap();
-    fs::write(foreign.join("ledger.json"), "{\"rent\": 800}").unwrap();
-    let out = foreign.to_str().unwrap();
-    let message = fail(2, &["theory", "--out", out]);
-    assert!(
-        message.contains("not empty") && message.contains("another --out"),
-        "{message}"
-    );
+    let shell = Shell::new();
+    fs::create_dir(shell.path("foreign")).unwrap();
+    shell.write("foreign/ledger.json", "{\"rent\": 800}");
+    shell.write("file", "x");
+    let foreign: &[&str] = &["not empty", "another --out"];
+    shell.refuses(&[
+        ("theory --out foreign", foreign),
+        ("theory --out file", &["cannot use"]),
+        ("theory --out foreign --only text", &["--only"]),
+    ]);
     // It is refused before the work starts, and nothing is touched.
-    assert!(!message.contains("seconds"), "{message}");
-    assert_eq!(fs::read_dir(&foreign).unwrap().count(), 1);
-    let file = folder.path().join("file");
-    fs::write(&file, "x").unwrap();
-    assert!(fail(2, &["theory", "--out", file.to_str().unwrap()]).contains("cannot use"));
-    assert!(fail(2, &["theory", "--out", out, "--only", "text"]).contains("--only"));
+    assert!(!shell.fail(2, "theory --out foreign").contains("seconds"));
+    assert_eq!(fs::read_dir(shell.path("foreign")).unwrap().count(), 1);
     // An earlier chapter may be overwritten, even an unfinished one, so that a second try succeeds.
-    let earlier = folder.path().join("earlier");
-    fs::create_dir(&earlier).unwrap();
+    fs::create_dir(shell.path("earlier")).unwrap();
     let start = chapter("ledger.json");
-    fs::write(earlier.join("ledger.json"), &start[..200]).unwrap();
-    let table = succeed(&["theory", "--out", earlier.to_str().unwrap()]);
-    assert!(table.contains(" entries: "));
-    assert_eq!(fs::read(earlier.join("ledger.json")).unwrap(), start);
-    assert_eq!(
-        fs::read(earlier.join("theory.html")).unwrap(),
-        chapter("theory.html")
-    );
+    shell.write("earlier/ledger.json", &start[..200]);
+    assert!(shell.succeed("theory --out earlier").contains(" entries: "));
+    for name in ["ledger.json", "theory.html"] {
+        assert_eq!(
+            fs::read(shell.path("earlier").join(name)).unwrap(),
+            chapter(name)
+        );
+    }
 }

@@ -4,47 +4,42 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use induct::chain::{Address, Purpose, TaskPrior};
 use induct::lanes::LANES;
-use induct::probe::{Divergence, Draw, Moments, Positions, TestSet, fewer};
+use induct::probe::{Divergence, Draw, Estimate, Moments, Positions, TestSet, fewer};
 use induct::strategy::{self, Strategy};
 use induct::train::Recipe;
 use induct_store::RunFolder;
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
 
-use super::{Threads, not_a_number, numbers, print, print_json};
+use super::{not_a_number, numbers};
 use crate::failure::Failure;
+use crate::options::{Interventions, Json, Overrides, Threads};
+use crate::progress::bar;
 use crate::recipes;
+use crate::report::{Report, object};
 use crate::stored_model::{StoredModel, StoredModels};
+use crate::table::Table;
 use crate::words::fixed;
 
 /// Measure a run's model, or the strategies alone, on sequences that no training has seen
+///
+/// Overrides change the task that a run's model is measured on, as in --set task.prior=iid or --set
+/// seeds.eval=1.
 #[derive(Args)]
 pub struct Arguments {
     /// Folder of the run; with --strategies, a recipe or preset instead [default: main]
     run: Option<String>,
     /// Measure the strategies only; needs no run
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["step", "intervene"])]
     strategies: bool,
-    /// Override one key of the task it is measured on, such as task.prior=iid or seeds.eval=1; with
-    /// --strategies, any key of the recipe. May be repeated
-    #[arg(long, value_name = "KEY.PATH=VALUE")]
-    set: Vec<String>,
     /// Step of the snapshot to use; the last one if not given
-    #[arg(
-        long,
-        value_name = "S",
-        value_parser = numbers::whole,
-        allow_negative_numbers = true,
-        conflicts_with = "strategies"
-    )]
+    #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
     step: Option<u64>,
-    /// Look at it under other interventions than those in force at that step; may be repeated. Written as for
-    /// `induct train`, such as 'kind="clamp", at="layers.0", pattern="previous-token"' (see
-    /// docs/interventions.md)
-    #[arg(long, value_name = "KEY=VALUE, …", conflicts_with = "strategies")]
-    intervene: Vec<String>,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    interventions: Interventions,
     /// Length of the contexts; the recipe's if not given, and at most that
     #[arg(long, value_name = "T", value_parser = numbers::size)]
     length: Option<usize>,
@@ -52,9 +47,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 65_536,
           value_parser = numbers::whole_within(2..=100_000_000))]
     sequences: u64,
-    /// Print {"model": {"kl_truth": x, "se": x, …}, "strategies": {"unigram": {…}, …}}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     #[command(flatten)]
     threads: Threads,
 }
@@ -70,31 +64,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(StoredModel { model, .. }) = &trained {
         model.check_batch(count)?;
     }
-    let measured = arguments
-        .threads
-        .run(|| measure(&recipe, &prior, trained.as_ref(), count))?;
-    let step = trained.map(|trained| trained.step);
-    if let (Some(kl), Some(run), Some(step)) = (measured.model, &arguments.run, step)
-        && !kl.last.estimate().mean.is_finite()
+    let measure = || measure(&recipe, &prior, trained.as_ref(), count);
+    let (model, strategies) = arguments.threads.run(measure)?;
+    let report = Evaluation {
+        step: trained.map(|trained| trained.step),
+        sequences: count,
+        states: recipe.task.states,
+        ngram: recipe.task.ngram,
+        length: recipe.task.length,
+        model,
+        strategies,
+    };
+    if let (Some(row), Some(run), Some(step)) = (&report.model, &arguments.run, report.step)
+        && !row.truth.last.estimate().mean.is_finite()
     {
         return Err(not_a_number(Path::new(run), step));
     }
-    if arguments.json {
-        let mut shown = measured.json(&recipe, arguments.sequences);
-        shown["step"] = json!(step);
-        print_json(&shown)
-    } else {
-        let of = step.map_or(String::new(), |step| {
-            format!("the model after step {step}: ")
-        });
-        print(&(of + &measured.text(&recipe, arguments.sequences)))
-    }
+    arguments.json.print(&report)
 }
 
 /// What to measure: the recipe of the task, and the model of a step unless only strategies are wanted.
 fn subject(arguments: &Arguments) -> Result<(Recipe, Option<StoredModel>), Failure> {
     let length = arguments.length.map(|t| format!("task.length={t}"));
-    let overrides: Vec<String> = arguments.set.iter().cloned().chain(length).collect();
+    let overrides: Vec<String> = arguments
+        .overrides
+        .set
+        .iter()
+        .cloned()
+        .chain(length)
+        .collect();
     if arguments.strategies {
         let source = arguments.run.as_deref().unwrap_or("main");
         // A run's folder stands for its recipe.
@@ -127,35 +125,44 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, Option<StoredModel>), Failu
         ));
     }
     // Threads: weights that interventions take from the run itself may have to be trained.
-    let stored = arguments
-        .threads
-        .run(|| StoredModels::new(&folder, &arguments.intervene)?.at(arguments.step))?;
+    let stored = arguments.threads.run(|| {
+        StoredModels::new(&folder, &arguments.interventions.intervene)?.at(arguments.step)
+    })?;
     Ok((recipe, Some(stored)))
 }
 
 /// Divergences of the model and of the strategies.
-struct Measured {
-    /// KL(truth ‖ model), if there is a model.
-    model: Option<Divergence>,
-    strategies: Vec<Row>,
+#[derive(Serialize)]
+struct Evaluation {
+    step: Option<u64>,
+    sequences: u64,
+    states: usize,
+    ngram: usize,
+    length: usize,
+    model: Option<Row>,
+    #[serde(serialize_with = "object")]
+    strategies: Vec<(String, Row)>,
 }
 
-/// One strategy's divergences.
+/// The divergences of the model or of a strategy.
 struct Row {
-    name: String,
-    /// KL(truth ‖ strategy)
+    /// KL(truth ‖ ·)
     truth: Divergence,
     /// KL(strategy ‖ model)
     to_model: Option<Divergence>,
     effective_samples: Option<f64>,
 }
 
+/// The divergences of the model, if there is one, and of every strategy.
+type Rows = (Option<Row>, Vec<(String, Row)>);
+
 fn measure(
     recipe: &Recipe,
     prior: &TaskPrior,
     trained: Option<&StoredModel>,
     sequences: u64,
-) -> Result<Measured, Failure> {
+) -> Result<Rows, Failure> {
+    let progress = bar(sequences, "{bar:30} {pos} of {len} sequences, {elapsed}");
     let asked = strategy::all(prior)?.into_iter().map(|strategy| {
         let positions = match strategy::is_slow(&strategy.name()) {
             true => Positions::Last,
@@ -169,11 +176,7 @@ fn measure(
         seed: recipe.seeds.eval,
         step: 0,
     };
-    let mut measured = Measured {
-        model: None,
-        strategies: Vec::new(),
-    };
-    let progress = ProgressBar::new(sequences);
+    let mut rows: Vec<(String, Row)> = Vec::new();
     let numbers = recipe.task.length * (recipe.task.states + 1) * (asked.len() + 1);
     let chunk = (CHUNK / numbers).clamp(LANES, 2048).next_multiple_of(LANES);
     for first in (0..sequences).step_by(chunk) {
@@ -188,121 +191,101 @@ fn measure(
         let to_model = trained
             .map(|StoredModel { model, params, .. }| set.divergences(model, params))
             .transpose()?;
-        measured.take(&set, to_model.as_deref());
+        merge(&mut rows, &set, to_model.as_deref());
         progress.set_position(end);
     }
     progress.finish_and_clear();
-    Ok(measured)
+    // The first reference is the truth itself, whose divergence from the model is the model's own.
+    let (_, truth) = rows.remove(0);
+    let model = truth.to_model.map(|truth| Row {
+        truth,
+        to_model: None,
+        effective_samples: None,
+    });
+    Ok((model, rows))
 }
 
-impl Measured {
-    /// Adds what was measured on another piece of the test set.
-    fn take(&mut self, set: &TestSet, to_model: Option<&[Divergence]>) {
-        let merge = |sum: &mut Option<Divergence>, more: Option<&Divergence>| match (sum, more) {
-            (Some(sum), Some(more)) => sum.merge(more),
-            (sum, more) => *sum = more.copied(),
+/// Adds what was measured on another piece of the test set, by reference.
+fn merge(rows: &mut Vec<(String, Row)>, set: &TestSet, to_model: Option<&[Divergence]>) {
+    let truth = set.truth_divergences();
+    for (index, reference) in set.references().iter().enumerate() {
+        let more = Row {
+            truth: truth[index],
+            to_model: to_model.map(|divergences| divergences[index]),
+            effective_samples: reference.effective_samples,
         };
-        merge(&mut self.model, to_model.map(|divergences| &divergences[0]));
-        let truth = set.truth_divergences();
-        for (index, reference) in set.references().iter().enumerate().skip(1) {
-            let more = to_model.map(|divergences| &divergences[index]);
-            match self.strategies.get_mut(index - 1) {
-                None => self.strategies.push(Row {
-                    name: reference.name.clone(),
-                    truth: truth[index],
-                    to_model: more.copied(),
-                    effective_samples: reference.effective_samples,
-                }),
-                Some(row) => {
-                    row.truth.merge(&truth[index]);
-                    merge(&mut row.to_model, more);
-                    row.effective_samples =
-                        fewer(row.effective_samples, reference.effective_samples);
+        match rows.get_mut(index) {
+            None => rows.push((reference.name.clone(), more)),
+            Some((_, row)) => {
+                row.truth.merge(&more.truth);
+                if let (Some(sum), Some(more)) = (&mut row.to_model, &more.to_model) {
+                    sum.merge(more);
                 }
+                row.effective_samples = fewer(row.effective_samples, more.effective_samples);
             }
         }
     }
+}
 
-    fn json(&self, recipe: &Recipe, sequences: u64) -> Value {
-        let model = self.model.map(|divergence| {
-            let mut entry = Map::new();
-            put(&mut entry, "kl_truth", "se", &divergence);
-            entry
-        });
-        let strategies: Map<String, Value> = self
-            .strategies
-            .iter()
-            .map(|row| {
-                let mut entry = Map::new();
-                put(&mut entry, "kl_truth", "se", &row.truth);
-                if let Some(divergence) = &row.to_model {
-                    put(&mut entry, "kl_to_model", "kl_to_model_se", divergence);
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut numbers = Vec::new();
+        let mut put = |name: &str, se: &str, divergence: &Divergence| {
+            for (suffix, moments) in [("", Some(divergence.last)), ("_all", divergence.all)] {
+                if let Some(Estimate { mean, se: error }) = moments.map(|m| m.estimate()) {
+                    numbers.push((format!("{name}{suffix}"), mean));
+                    numbers.push((format!("{se}{suffix}"), error));
                 }
-                if let Some(samples) = row.effective_samples {
-                    entry.insert("effective_samples".into(), json!(samples));
-                }
-                (row.name.clone(), Value::Object(entry))
-            })
-            .collect();
-        json!({
-            "sequences": sequences,
-            "states": recipe.task.states,
-            "ngram": recipe.task.ngram,
-            "length": recipe.task.length,
-            "model": model,
-            "strategies": strategies,
-        })
+            }
+        };
+        put("kl_truth", "se", &self.truth);
+        if let Some(divergence) = &self.to_model {
+            put("kl_to_model", "kl_to_model_se", divergence);
+        }
+        let samples = self.effective_samples;
+        numbers.extend(samples.map(|samples| ("effective_samples".to_owned(), samples)));
+        object(&numbers, serializer)
     }
+}
 
-    fn text(&self, recipe: &Recipe, sequences: u64) -> String {
+impl Report for Evaluation {
+    fn text(&self) -> String {
+        let of = self.step.map_or(String::new(), |step| {
+            format!("the model after step {step}: ")
+        });
         let mut text = format!(
-            "{sequences} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n\
-             {:<19} {:>19} {:>19} {:>22}\n",
-            recipe.task.states,
-            recipe.task.ngram,
-            recipe.task.length,
+            "{of}{} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n",
+            self.sequences, self.states, self.ngram, self.length,
+        );
+        let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
+            Some(estimate) => format!("{} ± {}", fixed(estimate.mean, 5), fixed(estimate.se, 5)),
+            None => String::new(),
+        };
+        let headings = [
             "",
             "KL(truth ‖ ·)",
             "at all positions",
             "KL(strategy ‖ model)",
-        );
-        let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
-            Some(estimate) => format!("{:>9} ± {}", fixed(estimate.mean, 5), fixed(estimate.se, 5)),
-            None => String::new(),
+        ];
+        let mut table = Table::new(headings);
+        let mut add = |name: &str, row: &Row| {
+            table.row([
+                name.to_owned(),
+                cell(Some(row.truth.last)),
+                cell(row.truth.all),
+                cell(row.to_model.map(|kl| kl.last)),
+            ]);
         };
-        let model = self.model.map(|kl| ("model", kl, None));
-        let rows = self
-            .strategies
+        self.model.iter().for_each(|row| add("model", row));
+        self.strategies
             .iter()
-            .map(|row| (row.name.as_str(), row.truth, row.to_model));
-        for (name, truth, to_model) in model.into_iter().chain(rows) {
-            let line = format!(
-                "{name:<19} {:>19} {:>19} {:>22}",
-                cell(Some(truth.last)),
-                cell(truth.all),
-                cell(to_model.map(|kl| kl.last)),
-            );
-            text += line.trim_end();
-            text.push('\n');
-        }
-        for row in &self.strategies {
+            .for_each(|(name, row)| add(name, row));
+        text += &table.text("");
+        for (name, row) in &self.strategies {
             if let Some(samples) = row.effective_samples {
-                text += &format!("\n{}: at least {samples:.0} effective samples\n", row.name);
+                text += &format!("\n{name}: at least {samples:.0} effective samples\n");
             }
         }
         text
-    }
-}
-
-/// Inserts a divergence under `name` with its standard error, and the same over all positions if it is known.
-fn put(entry: &mut Map<String, Value>, name: &str, se: &str, divergence: &Divergence) {
-    let mut put_one = |suffix: &str, moments: &Moments| {
-        let estimate = moments.estimate();
-        entry.insert(format!("{name}{suffix}"), json!(estimate.mean));
-        entry.insert(format!("{se}{suffix}"), json!(estimate.se));
-    };
-    put_one("", &divergence.last);
-    if let Some(all) = &divergence.all {
-        put_one("_all", all);
     }
 }

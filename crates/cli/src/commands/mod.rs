@@ -18,34 +18,15 @@ pub mod sweep;
 pub mod theory;
 pub mod train;
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
-use clap::Args;
 use induct::lanes::{instructions, levels};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// The option of commands that compute in parallel.
-#[derive(Args)]
-pub struct Threads {
-    /// Number of threads; all cores if not given. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1024))]
-    threads: Option<u64>,
-}
-
-impl Threads {
-    /// Does `work` in a thread pool of this size.
-    pub fn run<T: Send>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads.map_or(0, |threads| threads as usize))
-            .build()
-            .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?
-            .install(work)
-    }
-}
+pub use crate::options::Threads;
 
 /// The option, after a space, that makes another process compute as this one does; empty if it does so anyway
 /// on a machine like this.
@@ -57,9 +38,26 @@ pub fn level_option() -> String {
     }
 }
 
+/// A text without control characters, by which a name or a forged file could steer a terminal: they are shown
+/// as JSON writes them, such as \\u001b.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(steers) {
+        return text.into();
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        match steers(c) {
+            true => shown += &format!("\\u{:04x}", u32::from(c)),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
 /// Prints to standard output. A reader that has gone away (`| head`) is not an error.
 pub fn print(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    match std::io::stdout().lock().write_all(plain(text).as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("cannot print: {error}")))
         }
@@ -78,11 +76,17 @@ pub fn not_a_number(run: &std::path::Path, step: u64) -> Failure {
 
 /// Tells the user something on standard error. If nobody reads it, that is no reason to stop.
 pub fn note(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", plain(text));
 }
 
 /// Prints a value as JSON.
-pub fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).expect("plain data");
-    print(&(text + "\n"))
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&in_json(value))
+}
+
+/// A value as JSON, with a line break at the end.
+pub fn in_json(value: &impl Serialize) -> String {
+    // As a tree first: a key that stands twice has its last value, and numbers all their digits.
+    let value = serde_json::to_value(value).expect("plain data");
+    format!("{value:#}\n")
 }

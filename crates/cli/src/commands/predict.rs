@@ -1,92 +1,82 @@
 //! `induct predict`: the model's next-symbol distribution beside every strategy's.
 
-use std::path::PathBuf;
-
 use clap::Args;
-use induct::chain::TaskPrior;
-use induct::model::Model;
 use induct::strategy;
 use induct_store::RunFolder;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{not_a_number, numbers, print, print_json};
+use super::not_a_number;
 use crate::failure::Failure;
+use crate::options::{Interventions, Json, Snapshot};
+use crate::report::{Report, object};
 use crate::stored_model::{StoredModel, StoredModels};
+use crate::table::Table;
 use crate::tokens;
 
 /// Predict the next symbol: the model's distribution beside every strategy's
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the run
-    run: PathBuf,
-    /// Step of the snapshot to use; the last one if not given
-    #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
-    step: Option<u64>,
-    /// Look at it under other interventions than those in force at that step; may be repeated. Written as for
-    /// `induct train`, such as 'kind="clamp", at="layers.0", pattern="previous-token"' (see
-    /// docs/interventions.md)
-    #[arg(long, value_name = "KEY=VALUE, …")]
-    intervene: Vec<String>,
+    #[command(flatten)]
+    snapshot: Snapshot,
+    #[command(flatten)]
+    interventions: Interventions,
     /// The symbols seen so far: 0,1,1,0, or as `induct sample` prints them: 0110, "0 11 3" with more than ten
     /// states, [0, 1]
     #[arg(long, value_name = "LIST")]
     tokens: String,
-    /// Print {"model": […], "strategies": {"unigram": […], …}}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// Distributions of the next symbol.
+#[derive(Serialize)]
+struct Predictions {
+    model: Vec<f64>,
+    #[serde(serialize_with = "object")]
+    strategies: Vec<(String, Vec<f64>)>,
+    step: u64,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let folder = RunFolder::open(&arguments.run)?;
+    let run = arguments.snapshot.at()?;
+    let folder = RunFolder::open(&run.path)?;
     let tokens = tokens::read(&arguments.tokens, folder.model())?;
-    let stored = StoredModels::new(&folder, &arguments.intervene)?.at(arguments.step)?;
+    let interventions = &arguments.interventions.intervene;
     let StoredModel {
         step,
         model,
         params,
-    } = stored;
-    let answer = predict(&model, &params, &tokens)?;
-    if answer.iter().any(|p| !p.is_finite()) {
+    } = StoredModels::new(&folder, interventions)?.at(run.step)?;
+    let prediction = model.evaluator(&params)?.next_distribution(&tokens)?;
+    if prediction.iter().any(|p| !p.is_finite()) {
         return Err(not_a_number(folder.path(), step));
     }
-    let strategies = predict_by_strategies(&folder.recipe().prior()?, &tokens)?;
-    if arguments.json {
-        let strategies: serde_json::Map<String, Value> = strategies
-            .into_iter()
-            .map(|(name, row)| (name, json!(row)))
-            .collect();
-        let shown = json!({ "model": answer, "strategies": strategies, "step": step });
-        return print_json(&shown);
+    let mut strategies = Vec::new();
+    for strategy in strategy::all(&folder.recipe().prior()?)? {
+        let prediction = strategy.next_distribution(&tokens);
+        let prediction = prediction.map_err(|error| Failure::mistake(error.to_string()))?;
+        strategies.push((strategy.name(), prediction));
     }
-    let mut text = format!("{:<14}", "next symbol");
-    for symbol in 0..model.states() {
-        text += &format!("{symbol:>8}");
-    }
-    text.push('\n');
-    let named = std::iter::once((format!("model @{step}"), answer));
-    for (name, row) in named.chain(strategies) {
-        let row: String = row.iter().map(|p| format!("{p:>8.4}")).collect();
-        text += &format!("{name:<14}{row}\n");
-    }
-    print(&text)
+    arguments.json.print(&Predictions {
+        model: prediction,
+        strategies,
+        step,
+    })
 }
 
-/// The model's distribution after the last symbol.
-fn predict(model: &Model, params: &[f32], tokens: &[u8]) -> Result<Vec<f64>, Failure> {
-    Ok(model.evaluator(params)?.next_distribution(tokens)?)
-}
-
-/// Every strategy's distribution of the next symbol.
-fn predict_by_strategies(
-    prior: &TaskPrior,
-    tokens: &[u8],
-) -> Result<Vec<(String, Vec<f64>)>, Failure> {
-    let strategies = strategy::all(prior)?.into_iter();
-    let answers = strategies.map(|strategy| {
-        let answer = strategy.next_distribution(tokens);
-        let answer = answer.map_err(|error| Failure::mistake(error.to_string()))?;
-        Ok((strategy.name(), answer))
-    });
-    answers.collect()
+impl Report for Predictions {
+    fn text(&self) -> String {
+        let symbols = (0..self.model.len()).map(|symbol| symbol.to_string());
+        let mut table = Table::new(["next symbol".to_owned()].into_iter().chain(symbols));
+        let mut add = |name: String, row: &[f64]| {
+            let cells = row.iter().map(|p| format!("{p:.4}"));
+            table.row([name].into_iter().chain(cells));
+        };
+        add(format!("model @{}", self.step), &self.model);
+        for (name, row) in &self.strategies {
+            add(name.clone(), row);
+        }
+        table.text("")
+    }
 }

@@ -11,17 +11,19 @@ use induct_store::{
 };
 use induct_studies::{
     Changes, Decided, Drawn, Experiment, Making, Refused, Reproduction, Results, Run, STUDIES,
-    Scale, Study, StudyFigure, protocol, report,
+    Scale, Study, StudyFigure, protocol, report as page,
 };
 use induct_sweep::Sweep;
 use rayon::prelude::*;
-use serde_json::json;
+use serde::Serialize;
 
-use super::{Threads, level_option, note, numbers, print, print_json};
+use super::{in_json, level_option, note, numbers, print};
 use crate::failure::Failure;
 use crate::figure_files::write_figure;
 use crate::interrupt::Interrupt;
+use crate::options::{Json, Overrides, Threads};
 use crate::progress::{Progress, Task};
+use crate::report::Report;
 use crate::session;
 use crate::words::count;
 
@@ -54,23 +56,30 @@ pub struct Arguments {
     /// The first seed of every experiment; the study's own if not given
     #[arg(long, value_name = "N", value_parser = numbers::whole_within(0..=1_000_000_000))]
     first_seed: Option<u64>,
-    /// Override one key of every recipe, such as train.batch=128; may be repeated
-    #[arg(long, value_name = "KEY.PATH=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    overrides: Overrides,
     /// A sweep that has runs of the study, kept whole: they are taken from it and not trained; may be repeated
     #[arg(long = "sweep", value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
     /// Folder of the report; runs that it holds already are not trained again
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
-    /// Print {"claims": [{"id", "verdicts", "parts", …}, …]}, as in claims.json
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     /// Print the protocol (every claim's measures, limits and their reasons) and train nothing
     #[arg(long, conflicts_with_all = ["full", "quick", "only", "seeds", "first_seed", "set", "json"])]
     protocol: bool,
     #[command(flatten)]
     threads: Threads,
+}
+
+/// The claims of a study, decided.
+#[derive(Serialize)]
+struct Claims<'a> {
+    study: &'static str,
+    claims: &'a [Decided],
+    #[serde(skip)]
+    made: String,
 }
 
 fn study_named(name: &str) -> Result<&'static Study, String> {
@@ -122,23 +131,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             || draw_all(&folder, &reproduction.figures, &results),
         );
         let figures = figures?;
-        let json = json!({ "study": reproduction.study().name, "claims": claims });
-        folder.write("claims.json", format!("{json:#}\n").as_bytes())?;
+        let seconds = started.elapsed().as_secs_f64();
+        let report = Claims {
+            study: reproduction.study().name,
+            claims: &claims,
+            made: format!("{} in {seconds:.0} s", folder.file("index.html").display()),
+        };
+        folder.write("claims.json", in_json(&report).as_bytes())?;
         let making = Making {
             command: command_line(arguments),
             full: arguments.full,
-            set: arguments.set.clone(),
-            seconds: started.elapsed().as_secs_f64(),
+            set: arguments.overrides.set.clone(),
+            seconds,
             resumed,
             machine: machine(),
             version: env!("CARGO_PKG_VERSION"),
         };
-        let page = report(&reproduction, &results, &figures, &claims, &making);
+        let page = page(&reproduction, &results, &figures, &claims, &making);
         folder.write("index.html", page.as_bytes())?;
-        match arguments.json {
-            true => print_json(&json),
-            false => print(&in_words(&claims, &folder, making.seconds)),
-        }
+        arguments.json.print(&report)
     })
 }
 
@@ -148,11 +159,8 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
         true => Scale::Full,
         false => Scale::Quick,
     };
-    if let Some(seed) = arguments
-        .set
-        .iter()
-        .find(|set| set.trim_start().starts_with("seeds"))
-    {
+    let set = &arguments.overrides.set;
+    if let Some(seed) = set.iter().find(|set| set.trim_start().starts_with("seeds")) {
         return Err(Failure::mistake(format!(
             "--set {seed}: every run has its own seed; choose them with --first-seed and --seeds"
         )));
@@ -161,7 +169,7 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     let changes = Changes {
         seeds: arguments.seeds,
         first_seed: arguments.first_seed.unwrap_or(study.first_seed),
-        set: arguments.set.clone(),
+        set: set.clone(),
     };
     let planned = Reproduction::new(study, &arguments.only, scale, &changes);
     planned.map_err(|refused| match refused {
@@ -221,7 +229,7 @@ fn command_line(arguments: &Arguments) -> String {
     for sweep in &arguments.sweeps {
         command += &format!(" --sweep '{}'", sweep.display());
     }
-    for set in &arguments.set {
+    for set in &arguments.overrides.set {
         command += &format!(" --set '{set}'");
     }
     command + &level_option()
@@ -237,23 +245,24 @@ fn machine() -> String {
     )
 }
 
-/// The claims in words, one line per claim.
-fn in_words(claims: &[Decided], folder: &OutputFolder, seconds: f64) -> String {
-    let mut text = String::new();
-    if let Some(claim) = claims.first() {
-        let variants = claim.verdicts.iter().map(|v| format!("{:<14}", v.variant));
-        text += &format!("     {}\n", variants.collect::<String>());
+impl Report for Claims<'_> {
+    /// One line per claim.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if let Some(claim) = self.claims.first() {
+            let variants = claim.verdicts.iter().map(|v| format!("{:<14}", v.variant));
+            text += &format!("     {}\n", variants.collect::<String>());
+        }
+        for claim in self.claims {
+            let verdicts = claim
+                .verdicts
+                .iter()
+                .map(|v| format!("{:<14}", v.verdict.name()));
+            let verdicts: String = verdicts.collect();
+            text += &format!("{:<4} {verdicts}{}\n", claim.id, claim.title);
+        }
+        text + &self.made + "\n"
     }
-    for claim in claims {
-        let verdicts = claim
-            .verdicts
-            .iter()
-            .map(|v| format!("{:<14}", v.verdict.name()));
-        let verdicts: String = verdicts.collect();
-        text += &format!("{:<4} {verdicts}{}\n", claim.id, claim.title);
-    }
-    let page = folder.file("index.html");
-    text + &format!("{} in {seconds:.0} s\n", page.display())
 }
 
 /// The runs that a reproduction needs next.
@@ -338,12 +347,10 @@ impl<'a> Batch<'a> {
         }
         match stopped.into_inner() {
             0 => {
-                let complete =
-                    |runs: Vec<(u64, Option<Run>)>| runs.into_iter().filter_map(|(_, run)| run);
-                Ok(runs
+                let complete = runs
                     .into_iter()
-                    .map(|runs| complete(runs).collect())
-                    .collect())
+                    .map(|runs| runs.into_iter().filter_map(|(_, run)| run).collect());
+                Ok(complete.collect())
             }
             stopped => Err(Failure::Interrupted(format!(
                 "stopped with {} unfinished; run the same command again to continue",
@@ -362,7 +369,6 @@ impl<'a> Batch<'a> {
         let experiment = &self.experiments[task.experiment];
         let recipe = experiment.recipe(task.run);
         let path = run_path(self.folder, experiment, task.run);
-        progress.begin(task);
         let session = Session {
             recipe: &recipe,
             path: &path,
@@ -372,7 +378,7 @@ impl<'a> Batch<'a> {
             remark: &note,
         };
         let mut last = 0;
-        let outcome = session::train(&session, interrupt, |now| {
+        let outcome = session::train(&session, interrupt, |now, _| {
             progress.steps(task, now.step.saturating_sub(last));
             last = now.step;
         })?;

@@ -4,20 +4,21 @@ use clap::Args;
 use induct::Invalid;
 use induct::chain::{Sampler, TransitionTable};
 use induct::train::{Recipe, batch_address, dropout_keys, prior_at};
-use serde_json::json;
+use serde::Serialize;
 
-use super::{numbers, print, print_json};
+use super::numbers;
 use crate::failure::Failure;
+use crate::options::{Json, Overrides};
 use crate::recipes;
+use crate::report::Report;
 
 /// Print exactly the batch that a step trains on, with its transition tables
 #[derive(Args)]
 pub struct Arguments {
     /// File of a recipe, or name of a preset (see `induct presets`)
     recipe: String,
-    /// Override one key of the recipe, such as train.batch=8; may be repeated
-    #[arg(long, value_name = "KEY.PATH=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    overrides: Overrides,
     /// The step; step 0 is the first, and leads from snapshot 0 to snapshot 1
     #[arg(
         long,
@@ -27,15 +28,25 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     step: u64,
-    /// Print {"tokens": [[…], …], "tables": [[[…], …], …]}, t+1 tokens per row; for a model with dropout also
-    /// "dropout_keys": [[…, …], …], two per row
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// A batch: t + 1 tokens and a transition table per sequence.
+#[derive(Serialize)]
+struct Batch {
+    tokens: Vec<Vec<u8>>,
+    tables: Vec<Vec<Vec<f64>>>,
+    /// What all masks follow from, of a model with dropout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropout_keys: Option<Vec<[u32; 2]>>,
+    #[serde(skip)]
+    states: usize,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let recipe = recipes::load(&arguments.recipe, &arguments.set)?;
+    let recipe = recipes::load(&arguments.recipe, &arguments.overrides.set)?;
     check_size(&recipe)?;
     let stages = recipe.stages()?;
     let prior = prior_at(&stages, arguments.step);
@@ -48,26 +59,30 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         tables.push(table.rows().map(<[f64]>::to_vec).collect::<Vec<_>>());
         tokens.push(sequence);
     }
-    if arguments.json {
-        let mut batch = json!({ "tokens": tokens, "tables": tables });
-        if recipe.model()?.has_dropout() {
-            let keys = |index| dropout_keys(&recipe, arguments.step, index);
-            let all = (0..recipe.train.batch as u64).map(keys);
-            batch["dropout_keys"] = all.collect::<Vec<_>>().into();
+    let keys = |index| dropout_keys(&recipe, arguments.step, index);
+    let has_dropout = recipe.model()?.has_dropout();
+    arguments.json.print(&Batch {
+        tokens,
+        tables,
+        dropout_keys: has_dropout.then(|| (0..recipe.train.batch as u64).map(keys).collect()),
+        states: recipe.task.states,
+    })
+}
+
+impl Report for Batch {
+    fn text(&self) -> String {
+        let separator = if self.states > 10 { " " } else { "" };
+        let mut text = String::new();
+        for (index, (sequence, table)) in self.tokens.iter().zip(&self.tables).enumerate() {
+            let symbols: Vec<String> = sequence.iter().map(u8::to_string).collect();
+            text += &format!("sequence {index}\n  {}\n", symbols.join(separator));
+            for (context, row) in table.iter().enumerate() {
+                let row: Vec<String> = row.iter().map(|p| format!("{p:.4}")).collect();
+                text += &format!("  context {context}: {}\n", row.join(" "));
+            }
         }
-        return print_json(&batch);
+        text
     }
-    let separator = if recipe.task.states > 10 { " " } else { "" };
-    let mut text = String::new();
-    for (index, (sequence, table)) in tokens.iter().zip(&tables).enumerate() {
-        let symbols: Vec<String> = sequence.iter().map(u8::to_string).collect();
-        text += &format!("sequence {index}\n  {}\n", symbols.join(separator));
-        for (context, row) in table.iter().enumerate() {
-            let row: Vec<String> = row.iter().map(|p| format!("{p:.4}")).collect();
-            text += &format!("  context {context}: {}\n", row.join(" "));
-        }
-    }
-    print(&text)
 }
 
 /// The most numbers to print.

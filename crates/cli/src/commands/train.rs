@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use induct::run::{Ended, Progress, Summary};
 use induct::train::Recipe;
 use induct_store::{How, Outcome, Session, complete, snapshot_weights, start_from};
 
-use super::{Threads, level_option, note, print};
+use super::{level_option, note, plain, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::options::{Overrides, Threads};
+use crate::progress::bar;
 use crate::recipes;
 use crate::run_at::RunAt;
 use crate::session::{advice, train};
@@ -23,10 +25,8 @@ use crate::words::{count, fixed};
 pub struct Arguments {
     /// File of a recipe, or name of a preset (see `induct presets`)
     recipe: String,
-    /// Override one key of the recipe, such as train.steps=100; may be repeated. The value is TOML, or a
-    /// plain word such as absolute
-    #[arg(long, value_name = "KEY.PATH=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    overrides: Overrides,
     /// Change the model or its weights while it trains, in place of what the recipe says on that; may be
     /// repeated. Keys and values of one entry of [[intervene]], such as 'kind="clamp", at="layers.0",
     /// pattern="previous-token", until=500' (see docs/interventions.md)
@@ -47,7 +47,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let overrides = recipes::with_interventions(&arguments.set, &arguments.intervene);
+    let overrides = recipes::with_interventions(&arguments.overrides.set, &arguments.intervene);
     let mut recipe = recipes::load(&arguments.recipe, &overrides)?;
     complete(&mut recipe).map_err(|(place, error)| Failure::from(error).while_at(&place))?;
     if let Some(source) = &arguments.from {
@@ -69,9 +69,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         remark: &note,
     };
     let bar = Bar::new(recipe.train.steps);
-    let outcome = arguments
-        .threads
-        .run(|| train(&session, &interrupt, |progress| bar.show(progress)));
+    let outcome = arguments.threads.run(|| {
+        train(&session, &interrupt, |progress, recorded| {
+            bar.show(progress, recorded)
+        })
+    });
     bar.finish();
     let place = out.display();
     match outcome? {
@@ -99,11 +101,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The phases and the last divergence, in three lines.
 fn report(summary: &Summary, out: &Path) -> String {
-    let phases: Vec<String> = summary
-        .phases
-        .iter()
-        .map(|phase| format!("{} (from step {})", phase.strategy, phase.onset))
-        .collect();
+    let phases = summary.phases.iter();
+    let phases = phases.map(|phase| format!("{} (from step {})", phase.strategy, phase.onset));
+    let phases: Vec<String> = phases.collect();
     let last = |name: &str| {
         let found = summary.last.iter().find(|(column, _)| column == name);
         found.and_then(|(_, value)| *value)
@@ -118,7 +118,7 @@ fn report(summary: &Summary, out: &Path) -> String {
         "{} in {:.1} s{phases}\n\
          KL(truth ‖ model) at the last position: {}{se} nats\n\
          `induct show {}` tells the story\n",
-        count(summary.steps as usize, "step"),
+        count(summary.steps, "step"),
         summary.seconds,
         fixed(kl, 4),
         out.display(),
@@ -145,16 +145,15 @@ struct Bar {
 
 impl Bar {
     fn new(steps: u64) -> Self {
-        let template = "{bar:30} {pos}/{len} steps, {msg}, {eta} left";
-        let style = ProgressStyle::with_template(template).expect("the template is valid");
         Self {
-            bar: ProgressBar::new(steps).with_style(style),
+            bar: bar(steps, "{bar:30} {pos}/{len} steps, {msg}{eta} left"),
             steps,
             first: std::sync::OnceLock::new(),
         }
     }
 
-    fn show(&self, progress: &Progress) {
+    /// Shows a step, and which strategy the model was nearest to at the last record.
+    fn show(&self, progress: &Progress, recorded: Option<u64>) {
         let step = progress.step;
         let (first, started) = self.first.get_or_init(|| {
             self.bar.set_position(step);
@@ -162,11 +161,13 @@ impl Bar {
             (step, Instant::now())
         });
         let Some(loss) = progress.loss else { return };
-        let near = progress
-            .nearest
-            .map_or(String::new(), |strategy| format!(", near {strategy}"));
+        let near = match progress.nearest.zip(recorded) {
+            Some((strategy, recorded)) => format!(", near {strategy} at step {recorded}"),
+            None => String::new(),
+        };
         if !self.bar.is_hidden() {
-            self.bar.set_message(format!("loss {:.3}{near}", loss.mean));
+            let message = format!("loss {:.3}{near}, ", loss.mean);
+            self.bar.set_message(plain(&message).into_owned());
             self.bar.set_position(step);
         } else if step.is_multiple_of((self.steps / 10).max(1)) {
             let pace = started.elapsed().as_secs_f64() / (step - first) as f64;

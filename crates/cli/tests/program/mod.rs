@@ -1,11 +1,9 @@
 //! Runs the program as a user does.
 
-// Each test file uses a different part of this module.
-#![allow(dead_code)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,61 +18,163 @@ pub const SMALL: [&str; 5] = [
 ];
 
 pub fn induct(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_induct"))
-        .args(arguments)
-        .stdin(Stdio::null())
+    command(Path::new("."), arguments)
         .output()
         .expect("the binary runs")
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_induct"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
 }
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-pub fn succeed(arguments: &[&str]) -> String {
-    let output = induct(arguments);
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        text(&output.stderr)
-    );
+/// What a command printed that must have succeeded.
+fn printed(arguments: &[&str], output: &Output) -> String {
+    let notes = text(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {notes}");
     text(&output.stdout)
+}
+
+pub fn succeed(arguments: &[&str]) -> String {
+    printed(arguments, &induct(arguments))
 }
 
 pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&succeed(arguments)).expect("output is JSON")
 }
 
-/// Runs a command that must fail with `code`, and returns its error message.
-pub fn fail(code: i32, arguments: &[&str]) -> String {
-    let output = induct(arguments);
+/// The error message of a command that must have failed with `code`.
+pub fn refused(code: i32, arguments: &[&str], output: &Output) -> String {
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
     assert!(!message.contains("panicked"), "{message}");
     message
 }
 
-pub fn train_arguments<'a>(source: &'a str, out: &'a str, sets: &[&'a str]) -> Vec<&'a str> {
-    let mut arguments = vec!["train", source, "--out", out];
-    for set in sets {
-        arguments.extend(["--set", set]);
+/// Runs a command that must fail with `code`, and returns its error message.
+pub fn fail(code: i32, arguments: &[&str]) -> String {
+    refused(code, arguments, &induct(arguments))
+}
+
+/// The words of a command line. Those between double quotes are one, and have no space around it.
+fn words(line: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let end = |c: char| {
+        quoted ^= c == '"';
+        c == ' ' && !quoted
+    };
+    let words = line.split(end).filter(|word| !word.is_empty());
+    words.map(|word| word.trim_matches('"')).collect()
+}
+
+/// A folder in which command lines are run. Without the program's name: `train main --out run`.
+pub struct Shell(TempDir);
+
+impl Shell {
+    pub fn new() -> Self {
+        Self(TempDir::new().expect("a temporary folder"))
     }
-    arguments
+
+    /// With its folder in another one.
+    pub fn new_in(folder: &str) -> Self {
+        Self(TempDir::new_in(folder).expect("a temporary folder"))
+    }
+
+    /// With a finished small run in `run`.
+    pub fn with_run() -> Self {
+        let shell = Self::new();
+        shell.train("run", "");
+        shell
+    }
+
+    /// Trains a small run in a folder, with further options.
+    pub fn train(&self, name: &str, options: &str) -> String {
+        self.succeed(&small("train main --out", name, options))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).expect(name);
+    }
+
+    pub fn command(&self, line: &str) -> Command {
+        command(self.0.path(), &words(line))
+    }
+
+    /// What a command prints, and what it notes.
+    pub fn output(&self, line: &str) -> (String, String) {
+        let output = self.command(line).output().expect("the binary runs");
+        (printed(&words(line), &output), text(&output.stderr))
+    }
+
+    pub fn succeed(&self, line: &str) -> String {
+        self.output(line).0
+    }
+
+    /// What a command prints with `--json`.
+    pub fn json(&self, line: &str) -> Value {
+        let printed = self.succeed(&format!("{line} --json"));
+        serde_json::from_str(&printed).expect("output is JSON")
+    }
+
+    /// The message of a command that must fail with `code`. A usage error leaves the folder as it was.
+    pub fn fail(&self, code: i32, line: &str) -> String {
+        let before = self.entries();
+        let output = self.command(line).output().expect("the binary runs");
+        let message = refused(code, &words(line), &output);
+        if code == 2 {
+            assert_eq!(self.entries(), before, "{line}");
+        }
+        message
+    }
+
+    /// Checks usage errors: command lines, and what their messages have to say.
+    pub fn refuses(&self, cases: &[(&str, &[&str])]) {
+        for (line, expected) in cases {
+            let message = self.fail(2, line);
+            for part in *expected {
+                assert!(message.contains(part), "{line}: no {part} in {message}");
+            }
+        }
+    }
+
+    /// What is directly in the folder, with the bytes of files.
+    pub fn entries(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let entries = fs::read_dir(self.0.path()).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let bytes = |path: &PathBuf| path.is_file().then(|| fs::read(path).expect("readable"));
+        let mut entries: Vec<_> = paths.map(|path| (path.clone(), bytes(&path))).collect();
+        entries.sort();
+        entries
+    }
+
+    /// All files of a run that must be reproduced to the byte.
+    pub fn results(&self, run: &str) -> Vec<(PathBuf, Vec<u8>)> {
+        results(&self.path(run))
+    }
 }
 
-/// A finished small run.
-pub fn small_run(folder: &TempDir) -> String {
-    let out = folder
-        .path()
-        .join("run")
-        .to_str()
-        .expect("UTF-8")
-        .to_owned();
-    succeed(&train_arguments("main", &out, &SMALL));
-    out
+/// A command on the small task.
+pub fn small(command: &str, name: &str, options: &str) -> String {
+    let sets = SMALL.map(|set| format!("--set {set}")).join(" ");
+    format!("{command} {name} {sets} {options}")
 }
 
-/// All files of a run that must be reproduced to the byte.
 pub fn results(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let names = ["recipe.toml", "metrics.csv", "checkpoint.safetensors"];
     let mut paths: Vec<PathBuf> = names.iter().map(|name| run.join(name)).collect();
@@ -86,4 +186,35 @@ pub fn results(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         (name, fs::read(path).expect("readable"))
     };
     paths.into_iter().map(read).collect()
+}
+
+/// Polls until there is an answer, with a patience that no machine exhausts.
+pub fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(answer) = poll() {
+            return answer;
+        }
+        assert!(
+            started.elapsed() < Duration::from_secs(600),
+            "{what} never came"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The numbers of a list.
+pub fn numbers(list: &Value) -> Vec<f64> {
+    let list = list.as_array().expect("a list");
+    list.iter()
+        .map(|number| number.as_f64().expect("a number"))
+        .collect()
+}
+
+/// A name from every entry of a list.
+pub fn names<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
+    let list = list.as_array().expect("a list");
+    list.iter()
+        .map(|entry| entry[key].as_str().expect("a name"))
+        .collect()
 }

@@ -1,10 +1,9 @@
 //! What parts are worth, as pictures.
 
-use induct::probe::Estimate;
 use induct_figure::{Axis, Colour, Figure, Grid, Mark, Panel, Plot, Scale, Series, Value};
 use induct_pictures::{curves, regions_of_run};
 
-use super::measure::{MATTERS, Measured, Part};
+use super::measure::{MATTERS, Part, Worths, by_worth};
 use crate::recorded::Recorded;
 
 /// How many of the most important parts have a colour and a name; all others are thin and grey.
@@ -13,8 +12,8 @@ const NAMED: usize = 5;
 const WORTH: &str = "worth: how much higher KL(truth ‖ model) is without it, nats";
 
 /// A curve per part over the snapshots of a run, with its phases behind them.
-pub fn over_training(measured: &Measured, run: &Recorded) -> Figure {
-    let curves = distinct(&measured.by_worth());
+pub fn over_training(worths: &Worths, run: &Recorded) -> Figure {
+    let curves = distinct(&by_worth(&worths.parts));
     let matter = curves.iter().take(NAMED);
     let matter = matter
         .take_while(|(part, _)| part.largest() >= MATTERS)
@@ -22,13 +21,13 @@ pub fn over_training(measured: &Measured, run: &Recorded) -> Figure {
     let (important, rest) = curves.split_at(matter);
     let rest = rest.iter().map(|(part, _)| {
         let label = "other parts".to_owned();
-        curve(part, &measured.steps, label, (Colour::Grey, Mark::Thin))
+        curve(part, &worths.steps, label, (Colour::Grey, Mark::Thin))
     });
     let named = important.iter().enumerate().map(|(at, (part, label))| {
         let colour = curves::colour(at, matter);
-        curve(part, &measured.steps, label.clone(), (colour, Mark::Line))
+        curve(part, &worths.steps, label.clone(), (colour, Mark::Line))
     });
-    let last = measured.steps.last().map_or(0.0, |&step| step as f64);
+    let last = worths.steps.last().map_or(0.0, |&step| step as f64);
     let mut x = Axis::linear("training steps");
     if last > 0.0 {
         x = x.range(0.0, last);
@@ -48,24 +47,23 @@ pub fn over_training(measured: &Measured, run: &Recorded) -> Figure {
     }
 }
 
-/// One part per curve, with the names of all that have it: where a head reads only the embedding's values, the two
-/// are worth the same at every step.
+/// One part per curve, with the names of all that have it: where a head reads only the embedding's values,
+/// the two are worth the same at every step.
 fn distinct<'a>(parts: &[&'a Part]) -> Vec<(&'a Part, String)> {
     let mut curves: Vec<(&Part, String)> = Vec::new();
     for part in parts {
         match curves.iter_mut().find(|(other, _)| other.is_worth_as(part)) {
-            Some((_, names)) => *names += &format!(" = {}", part.name()),
-            None => curves.push((part, part.name())),
+            Some((_, names)) => *names += &format!(" = {}", part.part),
+            None => curves.push((part, part.part.clone())),
         }
     }
     curves
 }
 
 fn curve(part: &Part, steps: &[u64], label: String, (colour, mark): (Colour, Mark)) -> Series {
-    let known = steps.iter().zip(&part.worth);
-    let value = |(&step, worth): (&u64, &Option<Estimate>)| {
-        let worth = worth.as_ref()?;
-        Some(Value::give_or_take(step as f64, worth.mean, worth.se))
+    let known = steps.iter().zip(&part.worth).zip(&part.se);
+    let value = |((&step, &mean), &se): ((&u64, &Option<f64>), &Option<f64>)| {
+        Some(Value::give_or_take(step as f64, mean?, se?))
     };
     Series {
         label,
@@ -76,35 +74,22 @@ fn curve(part: &Part, steps: &[u64], label: String, (colour, mark): (Colour, Mar
 }
 
 /// Sources by readers: what each path is worth, and each source as everything reads it.
-pub fn sources_and_readers(measured: &Measured) -> Figure {
+pub fn sources_and_readers(worths: &Worths) -> Figure {
     let mut sources: Vec<String> = Vec::new();
     let mut readers = vec![EVERYTHING.to_owned()];
-    for part in &measured.parts {
-        for (all, name) in [
-            (&mut sources, part.source.to_string()),
-            (&mut readers, reader(part)),
-        ] {
-            if !all.contains(&name) {
-                all.push(name);
-            }
-        }
+    let mut cells = Vec::new();
+    for part in &worths.parts {
+        let row = place(&mut sources, part.source.clone());
+        let column = place(&mut readers, reader(part));
+        let worth = part.worth.last().copied().flatten();
+        cells.push((row, column, worth.unwrap_or(f64::NAN)));
     }
     let mut values = vec![f64::NAN; sources.len() * readers.len()];
-    for part in &measured.parts {
-        let row = sources
-            .iter()
-            .position(|name| *name == part.source.to_string());
-        let column = readers.iter().position(|name| *name == reader(part));
-        if let (Some(row), Some(column), Some(Some(worth))) = (row, column, part.worth.last()) {
-            values[row * readers.len() + column] = worth.mean;
-            // What only the logits read is listed once, and is that path as well.
-            let own = measured
-                .parts
-                .iter()
-                .filter(|other| other.source == part.source);
-            if own.count() == 1 {
-                values[(row + 1) * readers.len() - 1] = worth.mean;
-            }
+    for &(row, column, worth) in &cells {
+        values[row * readers.len() + column] = worth;
+        // What only the logits read is listed once, and is that path as well.
+        if cells.iter().filter(|(other, ..)| *other == row).count() == 1 {
+            values[(row + 1) * readers.len() - 1] = worth;
         }
     }
     Figure {
@@ -123,10 +108,20 @@ pub fn sources_and_readers(measured: &Measured) -> Figure {
     }
 }
 
+/// The place of a name in a list, at the end if it is new.
+fn place(names: &mut Vec<String>, name: String) -> usize {
+    names
+        .iter()
+        .position(|other| *other == name)
+        .unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+}
+
 /// The column of a source as all its readers see it.
 const EVERYTHING: &str = "everything";
 
 fn reader(part: &Part) -> String {
-    part.reader
-        .map_or(EVERYTHING.to_owned(), |reader| reader.to_string())
+    part.reader.clone().unwrap_or(EVERYTHING.to_owned())
 }

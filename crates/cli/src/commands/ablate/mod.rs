@@ -2,53 +2,48 @@
 
 mod figure;
 mod measure;
-mod text;
 
 use clap::{Args, ValueEnum};
-use induct::model::Instead;
 use induct_store::RunFolder;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use self::measure::{Measured, Part};
-use super::{Threads, not_a_number, numbers, print, print_json};
+use self::measure::{CERTAIN, MATTERS, Part, Worths, by_worth};
+use super::{not_a_number, numbers};
 use crate::failure::Failure;
-use crate::out_file::OutFile;
+use crate::options::{Output, Snapshot, Threads};
 use crate::recorded::Recorded;
-use crate::run_at::RunAt;
+use crate::report::Report;
 use crate::stored_model::StoredModels;
+use crate::table::Table;
+use crate::words::{count, fixed};
 
 /// Measure what each head, MLP and path of a run's model is worth: how much worse it predicts without it
+///
+/// Pictures show sources and readers as a table; with --all-steps, curves over training.
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the run; the step of a snapshot may follow, as in runs/main@1500
-    #[arg(value_name = "RUN[@STEP]")]
-    run: String,
-    /// Step of the snapshot to use; the last one if not given
-    #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
-    step: Option<u64>,
+    #[command(flatten)]
+    snapshot: Snapshot,
     /// All snapshots, one after another: when each part starts to matter
     #[arg(long, conflicts_with = "step")]
     all_steps: bool,
-    /// What is put in place of a part: zero, its mean over the sequences at each position, or what it is on another
-    /// sequence
+    /// What is put in place of a part: zero, its mean over the sequences at each position, or what it is on
+    /// another sequence
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = With::Zero)]
     with: With,
     /// Number of test sequences, drawn as `induct eval` draws them; a multiple of 8 for mean and resample
     #[arg(long, value_name = "N", default_value_t = 4096,
           value_parser = numbers::whole_within(2..=1_000_000))]
     sequences: u64,
-    /// Write a picture (.svg, .png): sources and readers as a table; with --all-steps, curves over training
-    #[arg(long, value_name = "FILE", value_parser = OutFile::picture)]
-    out: Option<OutFile>,
-    /// Print {"steps": […], "kl_truth": […], "parts": [{"part", "worth": […], "se": […], …}, …], …}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
     #[command(flatten)]
     threads: Threads,
 }
 
 /// What is put in place of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum With {
     /// Zero.
     Zero,
@@ -58,19 +53,9 @@ pub enum With {
     Resample,
 }
 
-impl With {
-    fn instead(self) -> Instead {
-        match self {
-            With::Zero => Instead::Zero,
-            With::Mean => Instead::Mean,
-            With::Resample => Instead::Resampled,
-        }
-    }
-}
-
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let run = RunAt::parse(&arguments.run)?.or_step(arguments.step)?;
+    let run = arguments.snapshot.at()?;
     if arguments.all_steps && run.step.is_some() {
         return Err(Failure::mistake(
             "--all-steps takes every snapshot: leave out the step after @",
@@ -81,59 +66,95 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => folder.snapshot_steps()?.into_iter().map(Some).collect(),
         false => vec![run.step],
     };
-    let measured = arguments.threads.run(|| {
-        let mut models = StoredModels::new(&folder, &[])?;
-        let asked = measure::Asked {
-            recipe: folder.recipe(),
-            sequences: arguments.sequences,
-            instead: arguments.with.instead(),
-        };
-        measure::measure(&asked, &steps, &mut models)
-    })?;
-    if let Some(at) = measured.whole.iter().position(|kl| !kl.mean.is_finite()) {
-        return Err(not_a_number(folder.path(), measured.steps[at]));
-    }
-    if let Some(out) = &arguments.out {
-        let figure = match arguments.all_steps {
-            true => figure::over_training(&measured, &Recorded::open(&run.path)?),
-            false => figure::sources_and_readers(&measured),
-        };
-        out.write_figure(&figure, 1000)?;
-    }
-    if arguments.json {
-        return print_json(&in_json(arguments, &measured));
-    }
-    let title = text::title(&run.path.display().to_string(), arguments, &measured);
-    let table = match arguments.all_steps {
-        true => text::over_training(&measured),
-        false => text::at_one_step(&measured),
+    let mut worths = Worths {
+        run: run.path.display().to_string(),
+        all_steps: arguments.all_steps,
+        with: arguments.with,
+        sequences: arguments.sequences,
+        steps: Vec::new(),
+        kl_truth: Vec::new(),
+        kl_truth_se: Vec::new(),
+        parts: Vec::new(),
     };
-    print(&format!("{title}\n{table}"))?;
-    match &arguments.out {
-        Some(out) => print(&format!("\n{} is written\n", out.path().display())),
-        None => Ok(()),
+    arguments.threads.run(|| {
+        let mut models = StoredModels::new(&folder, &[])?;
+        worths.measure(folder.recipe(), &steps, &mut models)
+    })?;
+    if let Some(at) = worths.kl_truth.iter().position(|kl| !kl.is_finite()) {
+        return Err(not_a_number(folder.path(), worths.steps[at]));
+    }
+    arguments.output.print(&worths, || {
+        let figure = match arguments.all_steps {
+            true => figure::over_training(&worths, &Recorded::open(&run.path)?),
+            false => figure::sources_and_readers(&worths),
+        };
+        Ok((figure, 1000))
+    })
+}
+
+fn with_error(mean: f64, se: f64) -> String {
+    format!("{} ± {}", fixed(mean, 5), fixed(se, 5))
+}
+
+/// A part's worth at a step, by its place among those measured.
+fn worth(part: &Part, index: usize) -> String {
+    let at = |values: &[Option<f64>]| values.get(index).copied().flatten();
+    match (at(&part.worth), at(&part.se)) {
+        (Some(mean), Some(se)) => with_error(mean, se),
+        _ => "under an intervention".to_owned(),
     }
 }
 
-fn in_json(arguments: &Arguments, measured: &Measured) -> Value {
-    let part = |part: &Part| {
-        let mean: Vec<Option<f64>> = part.worth.iter().map(|w| w.map(|w| w.mean)).collect();
-        let se: Vec<Option<f64>> = part.worth.iter().map(|w| w.map(|w| w.se)).collect();
-        json!({
-            "part": part.name(),
-            "source": part.source.to_string(),
-            "reader": part.reader.map(|reader| reader.to_string()),
-            "worth": mean,
-            "se": se,
-            "matters_from": part.matters_from(&measured.steps),
-        })
-    };
-    json!({
-        "with": arguments.with.to_possible_value().map(|value| value.get_name().to_owned()),
-        "sequences": arguments.sequences,
-        "steps": measured.steps,
-        "kl_truth": measured.whole.iter().map(|kl| kl.mean).collect::<Vec<_>>(),
-        "kl_truth_se": measured.whole.iter().map(|kl| kl.se).collect::<Vec<_>>(),
-        "parts": measured.by_worth().into_iter().map(part).collect::<Vec<_>>(),
-    })
+impl Report for Worths {
+    fn text(&self) -> String {
+        let instead = match self.with {
+            With::Zero => "at zero",
+            With::Mean => "at its mean over the sequences",
+            With::Resample => "as it is on another sequence",
+        };
+        let of = match self.steps[..] {
+            [step] => format!(
+                " after step {step}: KL(truth ‖ model) {} nats at the last position",
+                with_error(self.kl_truth[0], self.kl_truth_se[0])
+            ),
+            _ => format!(", {}", count(self.steps.len(), "snapshot")),
+        };
+        let text = format!(
+            "{}{of}\nworth: how much higher KL(truth ‖ model) is with that part {instead}; nats, ± one standard error, \
+             on the same {} fresh sequences\n\n",
+            self.run, self.sequences
+        );
+        let last = self.steps.len().saturating_sub(1);
+        if !self.all_steps {
+            let mut table = Table::new(["part", "worth"]);
+            for part in by_worth(&self.parts) {
+                table.row([part.part.clone(), worth(part, last)]);
+            }
+            return text + &table.text("");
+        }
+        let headings = [
+            "part",
+            "matters from",
+            "largest worth",
+            "at step",
+            "at the end",
+        ];
+        let mut table = Table::new(headings);
+        for part in by_worth(&self.parts) {
+            let step = |step: Option<u64>| step.map_or("-".to_owned(), |step| step.to_string());
+            let is_largest = |worth: &Option<f64>| *worth == Some(part.largest());
+            let largest = part.worth.iter().position(is_largest);
+            table.row([
+                part.part.clone(),
+                step(part.matters_from),
+                worth(part, largest.unwrap_or(last)),
+                step(largest.map(|index| self.steps[index])),
+                worth(part, last),
+            ]);
+        }
+        text + &table.text("")
+            + &format!(
+                "\nA part matters where its worth is at least {MATTERS} nats and {CERTAIN} standard errors.\n"
+            )
+    }
 }

@@ -1,19 +1,19 @@
 //! `induct attention`: what every head of a run's model attends to on a sequence.
 
-mod sequence;
 mod text;
 
 use clap::Args;
 use induct::model::{Kind as ModelKind, Model};
+use induct::probe;
+use induct::train::Recipe;
 use induct_pictures::attention::{Attention, Head, Rows, figure};
 use induct_store::RunFolder;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
-use super::{not_a_number, numbers, print, print_json};
+use super::{not_a_number, numbers};
 use crate::failure::Failure;
-use crate::npz::Npz;
-use crate::out_file::{Format, OutFile};
-use crate::run_at::RunAt;
+use crate::options::{Output, Snapshot};
+use crate::report::object;
 use crate::stored_model::{StoredModel, StoredModels};
 use crate::tokens;
 use crate::words::count;
@@ -21,12 +21,8 @@ use crate::words::count;
 /// Show what the heads of a run's model attend to on a sequence: patterns, scores, a picture
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder of the run; the step of a snapshot may follow, as in runs/main@1500
-    #[arg(value_name = "RUN[@STEP]")]
-    run: String,
-    /// Step of the snapshot to use; the last one if not given
-    #[arg(long, value_name = "S", value_parser = numbers::whole, allow_negative_numbers = true)]
-    step: Option<u64>,
+    #[command(flatten)]
+    snapshot: Snapshot,
     /// The symbols: 0,1,1,0, or as `induct sample` prints them: 0110, "0 11 3" with more than ten states,
     /// [0, 1]. Of a whole line of `sample` the last symbol, which the model is to predict, is left out
     #[arg(long, value_name = "LIST")]
@@ -42,25 +38,34 @@ pub struct Arguments {
     /// Only this head of every layer, counted from 0
     #[arg(long, value_name = "H", value_parser = numbers::size, allow_negative_numbers = true)]
     head: Option<usize>,
-    /// Write a picture (.svg, .png) or the arrays for NumPy (.npz: tokens, layers.0.attn_pattern,
-    /// layers.0.attn_scores, …)
-    #[arg(long, value_name = "FILE", value_parser = OutFile::picture_or_arrays)]
-    out: Option<OutFile>,
-    /// Print {"step": s, "tokens": […], "heads": [{"layer", "head", "attn_pattern": [[…], …], …}, …]}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// A run's heads on a sequence.
-struct Looked {
+#[derive(Serialize)]
+struct HeadReport<'a> {
     run: String,
     step: u64,
-    seen: Attention,
+    tokens: &'a [u8],
+    heads: Vec<HeadEntry<'a>>,
+    #[serde(skip)]
+    attention: &'a Attention,
+}
+
+#[derive(Serialize)]
+struct HeadEntry<'a> {
+    layer: usize,
+    head: usize,
+    #[serde(flatten, serialize_with = "object")]
+    scores: Vec<(&'static str, Option<f64>)>,
+    attn_pattern: Option<Vec<&'a [f32]>>,
+    attn_scores: Option<Vec<&'a [f32]>>,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let run = RunAt::parse(&arguments.run)?.or_step(arguments.step)?;
+    let run = arguments.snapshot.at()?;
     let folder = RunFolder::open(&run.path)?;
     let recipe = folder.recipe();
     let StoredModel {
@@ -70,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     } = StoredModels::new(&folder, &[])?.at(run.step)?;
     let tokens = match (&arguments.tokens, arguments.sequence) {
         (Some(list), _) => tokens::read_line(list, &model)?,
-        (None, Some(number)) => sequence::test_sequence(recipe, number)?,
+        (None, Some(number)) => test_sequence(recipe, number)?,
         (None, None) => {
             return Err(Failure::mistake(
                 "give the symbols to look at: --tokens 0,1,1,0, or --sequence N of the run's test set",
@@ -79,35 +84,45 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     check_size(&model, tokens.len())?;
     let mut seen = Attention::of(&model, &params, &tokens, recipe.task.ngram)?;
-    let patterns = seen.heads.iter().filter_map(Head::shown);
-    if patterns
-        .flat_map(Rows::iter)
-        .flatten()
-        .any(|number| number.is_nan())
-    {
+    let mut shown = seen.heads.iter().filter_map(Head::shown);
+    if shown.any(|rows| rows.iter().flatten().any(|number| number.is_nan())) {
         return Err(not_a_number(folder.path(), step));
     }
-    seen.heads = chosen(seen.heads, arguments)?;
+    keep_chosen(&mut seen.heads, "layer", arguments.layer, |head| head.layer)?;
+    keep_chosen(&mut seen.heads, "head", arguments.head, |head| head.head)?;
     let run = run.path.display().to_string();
     seen.title = format!("{run} after step {step}, {}", count(tokens.len(), "symbol"));
-    let looked = Looked { run, step, seen };
-    if let Some(out) = &arguments.out {
-        match out.format() {
-            Format::Npz => out.write(&looked.npz()?)?,
-            _ => {
-                let (figure, width) = figure(&looked.seen);
-                out.write_figure(&figure, width)?;
-            }
-        }
+    let report = HeadReport {
+        run,
+        step,
+        tokens: &tokens,
+        heads: seen.heads.iter().map(|head| entry(&seen, head)).collect(),
+        attention: &seen,
+    };
+    arguments.output.print(&report, || Ok(figure(&seen)))
+}
+
+fn entry<'a>(seen: &Attention, head: &'a Head) -> HeadEntry<'a> {
+    let rows = |rows: &'a Option<Rows>| rows.as_ref().map(|rows| rows.iter().collect());
+    HeadEntry {
+        layer: head.layer,
+        head: head.head,
+        scores: seen.scores(head),
+        attn_pattern: rows(&head.pattern),
+        attn_scores: rows(&head.scores),
     }
-    if arguments.json {
-        return print_json(&looked.json());
+}
+
+/// The context of sequence `number` of the run's in-distribution test set, without the symbol that follows.
+fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, Failure> {
+    let count = recipe.record.test_sequences as u64;
+    if number >= count {
+        return Err(Failure::mistake(format!(
+            "--sequence {number}: this run's test set has the sequences 0 to {} (record.test_sequences)",
+            count.saturating_sub(1)
+        )));
     }
-    print(&text::text(&looked.seen))?;
-    match &arguments.out {
-        Some(out) => print(&format!("\n{} is written\n", out.path().display())),
-        None => Ok(()),
-    }
+    Ok(probe::test_sequence(recipe, number)?)
 }
 
 /// The most numbers to keep in memory, per kind of array.
@@ -120,84 +135,44 @@ fn check_size(model: &Model, t: usize) -> Result<(), Failure> {
         ModelKind::Minimal(_) => 2_usize,
     };
     let longest = (MOST_NUMBERS / heads.max(1)).isqrt();
-    match t <= longest {
-        true => Ok(()),
-        false => Err(Failure::mistake(format!(
-            "{t} symbols are too many: with {}, patterns of at most {longest} fit; \
-             give that many with --tokens",
-            count(heads, "head")
-        ))),
+    if t <= longest {
+        return Ok(());
     }
+    Err(Failure::mistake(format!(
+        "{t} symbols are too many: with {}, patterns of at most {longest} fit; give that many with --tokens",
+        count(heads, "head")
+    )))
 }
 
-/// The heads that were asked for.
-fn chosen(mut heads: Vec<Head>, arguments: &Arguments) -> Result<Vec<Head>, Failure> {
-    let missing = |option: &str, asked: usize, there: Vec<usize>| {
-        let last = there.into_iter().max().unwrap_or(0);
-        Failure::mistake(format!(
+/// Keeps the heads with the number that an option asks for, if it does.
+fn keep_chosen(
+    heads: &mut Vec<Head>,
+    option: &str,
+    asked: Option<usize>,
+    number: impl Fn(&Head) -> usize,
+) -> Result<(), Failure> {
+    let Some(asked) = asked else { return Ok(()) };
+    let last = heads.iter().map(&number).max().unwrap_or(0);
+    heads.retain(|head| number(head) == asked);
+    match heads.is_empty() {
+        true => Err(Failure::mistake(format!(
             "--{option} {asked}: there is none; {option}s are counted from 0, and the last is {last}"
-        ))
-    };
-    if let Some(layer) = arguments.layer {
-        let there = heads.iter().map(|head| head.layer).collect();
-        heads.retain(|head| head.layer == layer);
-        if heads.is_empty() {
-            return Err(missing("layer", layer, there));
-        }
+        ))),
+        false => Ok(()),
     }
-    if let Some(number) = arguments.head {
-        let there = heads.iter().map(|head| head.head).collect();
-        heads.retain(|head| head.head == number);
-        if heads.is_empty() {
-            return Err(missing("head", number, there));
-        }
-    }
-    Ok(heads)
 }
 
-impl Looked {
-    fn json(&self) -> Value {
-        let rows = |rows: &Option<Rows>| {
-            let rows = rows.as_ref()?;
-            Some(rows.iter().map(<[f32]>::to_vec).collect::<Vec<_>>())
-        };
-        let head = |head: &Head| {
-            let mut entry = Map::new();
-            entry.insert("layer".into(), json!(head.layer));
-            entry.insert("head".into(), json!(head.head));
-            for (name, score) in self.seen.scores(head) {
-                entry.insert(name.into(), json!(score));
-            }
-            entry.insert("attn_pattern".into(), json!(rows(&head.pattern)));
-            entry.insert("attn_scores".into(), json!(rows(&head.scores)));
-            Value::Object(entry)
-        };
-        json!({
-            "run": self.run,
-            "step": self.step,
-            "tokens": self.seen.tokens,
-            "heads": self.seen.heads.iter().map(head).collect::<Vec<_>>(),
-        })
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// The arrays by layer, with the chosen heads: [H, t, t].
-    fn npz(&self) -> Result<Vec<u8>, Failure> {
-        let mut file = Npz::default();
-        file.add_symbols("tokens", &self.seen.tokens);
-        let t = self.seen.tokens.len();
-        for heads in self.seen.heads.chunk_by(|a, b| a.layer == b.layer) {
-            let mut add = |name: &str, of: fn(&Head) -> Option<&Rows>| {
-                let there = heads.iter().filter_map(of).map(Rows::numbers);
-                let numbers: Vec<f32> = there.flatten().copied().collect();
-                if !numbers.is_empty() {
-                    let name = format!("layers.{}.{name}", heads[0].layer);
-                    file.add_numbers(&name, &[heads.len(), t, t], &numbers);
-                }
-            };
-            add("attn_pattern", |head| head.pattern.as_ref());
-            add("attn_scores", |head| head.scores.as_ref());
+    #[test]
+    fn sequences_are_those_that_the_run_is_measured_on() {
+        let small = ["task.length=9", "record.test_sequences=12"].map(String::from);
+        let recipe = Recipe::from_toml("", &small).unwrap();
+        let set = probe::in_distribution(&recipe).unwrap();
+        for (number, sequence) in (0..).zip(set.sequences()) {
+            assert_eq!(test_sequence(&recipe, number).unwrap(), sequence[..9]);
         }
-        file.bytes()
-            .map_err(|error| Failure::failed(format!("cannot pack the arrays: {error}")))
     }
 }

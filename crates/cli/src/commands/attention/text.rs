@@ -2,6 +2,8 @@
 
 use induct_pictures::attention::{Attention, Head, Kind, Rows};
 
+use super::HeadReport;
+use crate::report::Report;
 use crate::words::fixed;
 
 /// The number of last positions to show.
@@ -13,18 +15,20 @@ const LINE: usize = 50;
 /// With more states than this, symbols need spaces between them.
 const WIDE: usize = 10;
 
-/// The summary of all heads.
-pub fn text(attention: &Attention) -> String {
-    let mut text = format!("{}:\n", attention.title);
-    let digits: Vec<String> = attention.tokens.iter().map(u8::to_string).collect();
-    let separator = if attention.states > WIDE { " " } else { "" };
-    for (line, symbols) in digits.chunks(LINE).enumerate() {
-        text += &format!("  {:>5}  {}\n", line * LINE, symbols.join(separator));
+impl Report for HeadReport<'_> {
+    fn text(&self) -> String {
+        let attention = self.attention;
+        let mut text = format!("{}:\n", attention.title);
+        let digits: Vec<String> = attention.tokens.iter().map(u8::to_string).collect();
+        let separator = if attention.states > WIDE { " " } else { "" };
+        for (line, symbols) in digits.chunks(LINE).enumerate() {
+            text += &format!("  {:>5}  {}\n", line * LINE, symbols.join(separator));
+        }
+        for head in &attention.heads {
+            text += &about(head, attention);
+        }
+        text
     }
-    for head in &attention.heads {
-        text += &about(head, attention);
-    }
-    text
 }
 
 /// What one head does, over all positions and at each of the last ones.

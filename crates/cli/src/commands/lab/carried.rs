@@ -2,7 +2,7 @@
 
 use induct::train::{InterveneSpec, Recipe, WeightsSpec};
 use induct_lab_page::{Run, room};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::commands::note;
 use crate::failure::Failure;
@@ -47,14 +47,22 @@ impl Carried {
         })
     }
 
-    /// What `--json` says of it.
-    pub fn in_json(&self) -> Value {
-        json!({
-            "run": self.run.name,
-            "snapshots": self.snapshots,
-            "left_out": self.left_out,
-        })
+    /// What is reported of it.
+    pub fn entry(&self) -> RunEntry {
+        RunEntry {
+            run: self.run.name.clone(),
+            snapshots: self.snapshots,
+            left_out: self.left_out,
+        }
     }
+}
+
+/// What is reported of a run in a page.
+#[derive(Serialize)]
+pub struct RunEntry {
+    run: String,
+    snapshots: usize,
+    left_out: usize,
 }
 
 /// Why a browser cannot compute with a run: it needs what only another program or another folder has.

@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use induct_lab_page::with_runs;
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::{note, numbers, print, print_json};
+use super::{note, numbers};
 use crate::browser;
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::out_file::OutFile;
 use crate::recorded::Recorded;
-use crate::words::count;
+use crate::report::Report;
+use crate::words::{bytes, count};
 use base_page::BasePage;
-use carried::Carried;
+use carried::{Carried, RunEntry};
 
 /// Write a page for the browser with runs inside: go through their training, talk to the model, change it
 #[derive(Args)]
@@ -28,20 +30,34 @@ pub struct Arguments {
     /// lab-runs.html for more than one RUN
     #[arg(long, value_name = "FILE", value_parser = OutFile::page)]
     out: Option<OutFile>,
-    /// The page to put them into, which stays as it is: `./lab` in a clone of Induct makes it. Without it: lab.html
-    /// in this folder, beside this program, or in the clone that this program was built in
+    /// The page to put them into, which stays as it is: `./lab` in a clone of Induct makes it. Without it:
+    /// lab.html in this folder, beside this program, or in the clone that this program was built in
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Keep at most N snapshots of each run, evenly spread, the last one always. Without it: 200, or as many as
-    /// fit into 8 MB
+    /// Keep at most N snapshots of each run, evenly spread, the last one always. Without it: 200, or as many
+    /// as fit into 8 MB
     #[arg(long, value_name = "N", value_parser = numbers::whole_within(1..=1_000_000))]
     snapshots: Option<u64>,
     /// Open the page in the browser
     #[arg(long)]
     open: bool,
-    /// Print {"page", "bytes", "runs": [{"run", "snapshots", "left_out"}, …]}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// The page that was written.
+#[derive(Serialize)]
+struct PageReport {
+    page: String,
+    bytes: usize,
+    runs: Vec<RunEntry>,
+}
+
+impl Report for PageReport {
+    fn text(&self) -> String {
+        let (runs, size) = (count(self.runs.len(), "run"), bytes(self.bytes as f64));
+        format!("{} is written: {runs}, {size}\n", self.page)
+    }
 }
 
 /// Runs the command.
@@ -53,34 +69,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     base.check_stays(out.path())?;
     let carried = gather(arguments)?;
-    say_what_is_left_out(&carried);
-    let (names, runs): (Vec<Value>, Vec<_>) = carried
-        .into_iter()
-        .map(|carried| (carried.in_json(), carried.run))
-        .unzip();
+    note_left_out(&carried);
+    let carried = carried.into_iter();
+    let (entries, runs): (Vec<RunEntry>, Vec<_>) =
+        carried.map(|run| (run.entry(), run.run)).unzip();
     let page = with_runs(base.text(), &runs).map_err(|error| base.refused(&error))?;
     out.write(page.as_bytes())?;
-    let path = out.path().display();
-    match arguments.json {
-        true => print_json(&json!({
-            "page": path.to_string(),
-            "bytes": page.len(),
-            "runs": names,
-        }))?,
-        false => print(&format!(
-            "{path} is written: {}, {:.1} MB\n",
-            count(runs.len(), "run"),
-            page.len() as f64 / 1e6
-        ))?,
-    }
+    arguments.json.print(&PageReport {
+        page: out.path().display().to_string(),
+        bytes: page.len(),
+        runs: entries,
+    })?;
     if arguments.open {
         open(out.path());
     }
     Ok(())
 }
 
-/// The runs that were asked for. One that was named must be sound; one in a folder of others is left out with a
-/// note if it is not.
+/// The runs that were asked for. One that was named must be sound; one in a folder of others is left out with
+/// a note if it is not.
 fn gather(arguments: &Arguments) -> Result<Vec<Carried>, Failure> {
     let mut all = Vec::new();
     for path in &arguments.runs {
@@ -88,7 +95,7 @@ fn gather(arguments: &Arguments) -> Result<Vec<Carried>, Failure> {
         let before = all.len();
         for run in Recorded::find(path)? {
             match Carried::new(&run, arguments.snapshots) {
-                Ok(carried) => all.push(carried),
+                Ok(run) => all.push(run),
                 Err(why) if run.folder.path() == path => return Err(why),
                 Err(why) => {
                     note(&format!("left out: {why}"));
@@ -105,12 +112,12 @@ fn gather(arguments: &Arguments) -> Result<Vec<Carried>, Failure> {
     Ok(all)
 }
 
-fn say_what_is_left_out(carried: &[Carried]) {
-    let left_out: usize = carried.iter().map(|run| run.left_out).sum();
+fn note_left_out(runs: &[Carried]) {
+    let left_out: usize = runs.iter().map(|run| run.left_out).sum();
     if left_out > 0 {
-        let all = |run: &Carried| run.snapshots + run.left_out;
-        let together: usize = carried.iter().map(all).sum();
-        let most = carried.iter().map(all).max().unwrap_or_default();
+        let all = runs.iter().map(|run| run.snapshots + run.left_out);
+        let together: usize = all.clone().sum();
+        let most = all.max().unwrap_or_default();
         note(&format!(
             "left out: {left_out} of {together} snapshots, so that those inside are evenly spread; --snapshots {most} \
              keeps all"

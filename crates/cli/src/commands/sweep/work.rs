@@ -143,10 +143,7 @@ pub fn with_bar(
     bar.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
     let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
     let further = Mutex::new(0.0);
-    let say = |text: String| match bar.is_hidden() {
-        true => note(&text),
-        false => bar.println(text),
-    };
+    let say = |text: String| bar.suspend(|| note(&text));
     let report = |report: Report| match report {
         Report::Begin { runs, seconds } => {
             total.store(runs, Ordering::Relaxed);

@@ -2,15 +2,15 @@
 
 use clap::Args;
 use induct::theory::{Coupling, Weights, check_length, margin_needed};
-use serde_json::json;
+use serde::Serialize;
 
 use super::numbers::{
-    check, check_margin, from_option, margin_too_small, read_list, rounded, shown, weights_json,
-    weights_text,
+    Rounded, check, check_margin, from_option, margin_too_small, read_list, rounded, shown,
 };
 use crate::commands::numbers::{number, size};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
+use crate::options::Json;
+use crate::report::Report;
 
 /// The exact gradient of the population loss for one chain of two states, at any weights
 #[derive(Args)]
@@ -44,9 +44,19 @@ pub struct Arguments {
     /// enough
     #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
     margin: Option<f64>,
-    /// Print {"W": [[x, x], [x, x]], "v": [x, …], "margin_needed": x}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// The derivatives of the loss.
+#[derive(Serialize)]
+struct Gradient {
+    #[serde(flatten)]
+    by: Rounded,
+    stationary: [f64; 2],
+    margin_needed: f64,
+    #[serde(skip)]
+    chain: String,
 }
 
 /// Runs the command.
@@ -72,20 +82,24 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let coupling = Coupling::of_chain(&[a, x, y, b], &stationary, length).map_err(from_option)?;
     let gradient = coupling.gradient(&weights);
-    if arguments.json {
-        let mut shown = weights_json(&gradient);
-        shown["stationary"] = json!(stationary.map(rounded));
-        shown["margin_needed"] = json!(rounded(needed));
-        return print_json(&shown);
+    arguments.json.print(&Gradient {
+        by: Rounded::new(&gradient),
+        stationary: stationary.map(rounded),
+        margin_needed: rounded(needed),
+        chain: format!("a = {a}, b = {b}, t = {length}"),
+    })
+}
+
+impl Report for Gradient {
+    fn text(&self) -> String {
+        let [first, second] = self.stationary.map(shown);
+        format!(
+            "{}; stationary law {first}, {second}; the loss is linear for margins from {} up\n\n{}",
+            self.chain,
+            shown(self.margin_needed),
+            self.by.text("dL/dW_k", "dL/dv")
+        )
     }
-    print(&format!(
-        "a = {a}, b = {b}, t = {length}; stationary law {}, {}; \
-         the loss is linear for margins from {} up\n\n{}",
-        shown(stationary[0]),
-        shown(stationary[1]),
-        shown(needed),
-        weights_text(&gradient, "dL/dW_k", "dL/dv")
-    ))
 }
 
 fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct_studies::paper::ledger::{Entry, Kind, Verdict, counts, ledger};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use crate::chapter_folder;
-use crate::commands::{note, print, print_json};
+use crate::commands::note;
 use crate::failure::Failure;
+use crate::options::Json;
+use crate::report::{Report, object};
 
 /// Options of the ledger.
 #[derive(Args)]
@@ -19,9 +21,16 @@ pub struct LedgerArguments {
     /// Write the ledger into this folder, as JSON and as a chapter with formulas and figures (theory.html)
     #[arg(long, value_name = "DIR", conflicts_with = "only")]
     out: Option<PathBuf>,
-    /// Print {"counts": {"correct": n, …}, "entries": [{"id", "place", "verdict", "evidence", …}, …]}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// The entries, and how many have each verdict. A number that is infinite or NaN is null in JSON.
+#[derive(Serialize)]
+struct Ledger<'a> {
+    #[serde(serialize_with = "object")]
+    counts: Vec<(&'static str, usize)>,
+    entries: &'a [Entry],
 }
 
 /// Runs the command.
@@ -42,14 +51,16 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
             )));
         }
     }
+    let report = Ledger {
+        counts: counts(entries.iter()),
+        entries: &entries,
+    };
     if let Some(out) = &arguments.out {
-        chapter_folder::write(out, &entries, as_json(&entries))?;
+        let ledger = serde_json::to_value(&report).expect("plain data");
+        chapter_folder::write(out, &entries, ledger)?;
         note(&format!("wrote {}", out.join("theory.html").display()));
     }
-    if arguments.json {
-        return print_json(&as_json(&entries));
-    }
-    print(&as_table(&entries))
+    arguments.json.print(&report)
 }
 
 /// The groups that names start with, in order.
@@ -63,51 +74,41 @@ fn groups(entries: &[Entry]) -> Vec<&'static str> {
     groups
 }
 
-/// The whole ledger. A number that is infinite or NaN is null.
-fn as_json(entries: &[Entry]) -> Value {
-    let counts: Map<String, Value> = counts(entries.iter())
-        .into_iter()
-        .map(|(name, count)| (name.to_owned(), json!(count)))
-        .collect();
-    json!({ "counts": counts, "entries": entries })
-}
-
-/// The ledger by section, and how many entries have each verdict.
-fn as_table(entries: &[Entry]) -> String {
-    let width = entries
-        .iter()
-        .map(|entry| entry.id.len())
-        .max()
-        .unwrap_or(0);
-    let mut text = String::from(
-        "Deviations are relative to the largest exact value on the grid. A statement shows the least\n\
-         margin by which it holds (negative: it fails). A leading order shows the deviation at the\n\
-         longest sequences.\n",
-    );
-    let mut section = "";
-    for entry in entries {
-        if entry.place.section != section {
-            section = entry.place.section;
-            text += &format!("\n{section}\n");
-        }
-        let line = format!(
-            "  {:<width$}  {:<25}  {:>16}  {}",
-            entry.id,
-            entry.verdict.name(),
-            deviation(entry),
-            entry.place.at
+impl Report for Ledger<'_> {
+    /// By section.
+    fn text(&self) -> String {
+        let ids = self.entries.iter().map(|entry| entry.id.len());
+        let width = ids.max().unwrap_or(0);
+        let mut text = String::from(
+            "Deviations are relative to the largest exact value on the grid. A statement shows the least\n\
+             margin by which it holds (negative: it fails). A leading order shows the deviation at the\n\
+             longest sequences.\n",
         );
-        text += line.trim_end();
-        text.push('\n');
-        if let Some(detail) = detail(&entry.verdict) {
-            text += &format!("  {:<width$}  {detail}\n", "");
+        for entries in self
+            .entries
+            .chunk_by(|a, b| a.place.section == b.place.section)
+        {
+            text += &format!("\n{}\n", entries[0].place.section);
+            for entry in entries {
+                let (verdict, deviation) = (entry.verdict.name(), deviation(entry));
+                let line = format!(
+                    "  {:<width$}  {verdict:<25}  {deviation:>16}  {}",
+                    entry.id, entry.place.at
+                );
+                text += line.trim_end();
+                text.push('\n');
+                if let Some(detail) = detail(&entry.verdict) {
+                    text += &format!("  {:<width$}  {detail}\n", "");
+                }
+            }
         }
+        let counts = self
+            .counts
+            .iter()
+            .map(|(name, count)| format!("{count} {name}"));
+        let counts: Vec<String> = counts.collect();
+        text + &format!("\n{} entries: {}\n", self.entries.len(), counts.join(", "))
     }
-    let counts = counts(entries.iter())
-        .into_iter()
-        .map(|(name, count)| format!("{count} {name}"));
-    let counts: Vec<String> = counts.collect();
-    text + &format!("\n{} entries: {}\n", entries.len(), counts.join(", "))
 }
 
 /// The largest deviation, in the form that fits this kind of claim.

@@ -2,7 +2,7 @@
 
 use induct::Invalid;
 use induct::theory::Weights;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -86,48 +86,51 @@ pub fn shown(value: f64) -> String {
 /// error.
 const NOISE: f64 = 1e-14;
 
-/// The same weights, with rounding errors replaced by zero.
-fn without_noise(weights: &Weights) -> Weights {
-    let clean = |values: &[f64]| -> Vec<f64> {
-        let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-        let clean_one = |x: &f64| if x.abs() < NOISE * largest { 0.0 } else { *x };
-        values.iter().map(clean_one).collect()
-    };
-    Weights {
-        w_k: clean(&weights.w_k),
-        v: clean(&weights.v),
-    }
+/// Weights of the minimal model to twelve digits, with rounding errors replaced by zero.
+#[derive(Serialize)]
+pub struct Rounded {
+    #[serde(rename = "W")]
+    w_k: Vec<Vec<f64>>,
+    v: Vec<f64>,
 }
 
-/// `W` as rows and `v` as a list, rounded.
-pub fn weights_json(weights: &Weights) -> Value {
-    let weights = without_noise(weights);
-    let rows = weights.w_k.chunks(weights.states());
-    let round = |values: &[f64]| -> Vec<f64> { values.iter().map(|&x| rounded(x)).collect() };
-    let rows: Vec<Vec<f64>> = rows.map(round).collect();
-    json!({ "W": rows, "v": round(&weights.v) })
-}
+impl Rounded {
+    /// The weights without what is not exact.
+    pub fn new(weights: &Weights) -> Self {
+        let clean = |values: &[f64]| -> Vec<f64> {
+            let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let clean = |&x: &f64| {
+                if x.abs() < NOISE * largest {
+                    0.0
+                } else {
+                    rounded(x)
+                }
+            };
+            values.iter().map(clean).collect()
+        };
+        let rows = clean(&weights.w_k);
+        Self {
+            w_k: rows.chunks(weights.states()).map(<[f64]>::to_vec).collect(),
+            v: clean(&weights.v),
+        }
+    }
 
-/// The same for people: the rows of W, then v with `PER_LINE` numbers per line, after the index of the first.
-pub fn weights_text(weights: &Weights, w_name: &str, v_name: &str) -> String {
-    const PER_LINE: usize = 5;
-    let weights = without_noise(weights);
-    let line = |name: String, values: &[f64]| {
-        let cells: String = values
-            .iter()
-            .map(|&x| format!("  {:>17}", shown(x)))
-            .collect();
-        format!("{name:>9}{cells}\n")
-    };
-    let mut text = String::new();
-    for (row, values) in weights.w_k.chunks(weights.states()).enumerate() {
-        let name = if row == 0 { w_name } else { "" };
-        text += &line(name.to_owned(), values);
+    /// The rows of W, then v with `PER_LINE` numbers per line, after the index of the first.
+    pub fn text(&self, w_name: &str, v_name: &str) -> String {
+        const PER_LINE: usize = 5;
+        let line = |name: &str, values: &[f64]| {
+            let cells = values.iter().map(|&x| format!("  {:>17}", shown(x)));
+            format!("{name:>9}{}\n", cells.collect::<String>())
+        };
+        let mut text = String::new();
+        for (row, values) in self.w_k.iter().enumerate() {
+            text += &line(if row == 0 { w_name } else { "" }, values);
+        }
+        for (index, values) in self.v.chunks(PER_LINE).enumerate() {
+            text += &line(&format!("{v_name}_{}", index * PER_LINE + 1), values);
+        }
+        text
     }
-    for (index, values) in weights.v.chunks(PER_LINE).enumerate() {
-        text += &line(format!("{v_name}_{}", index * PER_LINE + 1), values);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -140,9 +143,9 @@ mod tests {
             w_k: vec![1e-4, 8e-20, -8e-20, 1e-4],
             v: vec![1e-12, 1e-15],
         };
-        let shown = weights_json(&weights);
-        assert_eq!(shown["W"], json!([[1e-4, 0.0], [0.0, 1e-4]]));
-        assert_eq!(shown["v"], json!([1e-12, 1e-15]));
+        let shown = Rounded::new(&weights);
+        assert_eq!(shown.w_k, [[1e-4, 0.0], [0.0, 1e-4]]);
+        assert_eq!(shown.v, [1e-12, 1e-15]);
     }
 
     #[test]

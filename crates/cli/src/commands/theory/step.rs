@@ -4,66 +4,41 @@ use clap::{Args, ValueEnum};
 use induct::chain::prior::Symmetric;
 use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::{Coupling, Step, StepError, Weights, check_length, descend, margin_needed};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::numbers::{
-    check, check_finite, check_margin, from_option, margin_too_small, rounded, shown, weights_json,
-    weights_text,
+    Rounded, check, check_finite, check_margin, from_option, margin_too_small, rounded, shown,
 };
 use crate::commands::numbers::{number, size, whole_within};
-use crate::commands::{print, print_json};
 use crate::failure::Failure;
+use crate::options::Json;
+use crate::report::Report;
 
 /// Exact W_k and v after each gradient step from a constant start, for two states
 #[derive(Args)]
 pub struct Arguments {
     /// Sequence length t
-    #[arg(
-        long,
-        value_name = "T",
-        default_value_t = 100,
-        value_parser = size,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "T", default_value_t = 100, value_parser = size,
+          allow_negative_numbers = true)]
     length: usize,
     /// Every entry of W_k at the start
-    #[arg(
-        long,
-        value_name = "C",
-        default_value_t = 0.02,
-        value_parser = number,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "C", default_value_t = 0.02, value_parser = number,
+          allow_negative_numbers = true)]
     init_w: f64,
     /// Every entry of v at the start
-    #[arg(
-        long,
-        value_name = "C",
-        default_value_t = 0.02,
-        value_parser = number,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "C", default_value_t = 0.02, value_parser = number,
+          allow_negative_numbers = true)]
     init_v: f64,
     /// Learning rate
-    #[arg(
-        long,
-        value_name = "ETA",
-        default_value_t = 0.03,
-        value_parser = number,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "ETA", default_value_t = 0.03, value_parser = number,
+          allow_negative_numbers = true)]
     eta: f64,
     /// Learning rate from the second step on, if different
     #[arg(long, value_name = "ETA", value_parser = number, allow_negative_numbers = true)]
     eta2: Option<f64>,
     /// Weight decay from 0 to 1, not multiplied by the learning rate: 1 erases the weights
-    #[arg(
-        long,
-        value_name = "D",
-        default_value_t = 0.0,
-        value_parser = number,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "D", default_value_t = 0.0, value_parser = number,
+          allow_negative_numbers = true)]
     decay: f64,
     /// Weight decay from the second step on, if different
     #[arg(long, value_name = "D", value_parser = number, allow_negative_numbers = true)]
@@ -85,9 +60,8 @@ pub struct Arguments {
     /// enough
     #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
     margin: Option<f64>,
-    /// Print {"steps": [{"W": [[x, x], [x, x]], "v": [x, …], …}, …]}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -97,9 +71,29 @@ enum Decayed {
     V,
 }
 
+/// The weights after each step.
+#[derive(Serialize)]
+struct Path<'a> {
+    length: usize,
+    init_w: f64,
+    init_v: f64,
+    steps: Vec<StepReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepReport<'a> {
+    #[serde(flatten)]
+    weights: Rounded,
+    #[serde(flatten)]
+    setting: &'a Setting,
+    margin_needed: f64,
+}
+
 /// The settings of a step.
+#[derive(Serialize)]
 struct Setting {
-    prior_name: String,
+    prior: String,
+    #[serde(skip)]
     coupling: Coupling,
     eta: f64,
     decay_w: f64,
@@ -147,35 +141,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         } => margin_too_small(margin, bounds.sufficient, &format!("step {step}")),
     })?;
     let starts = std::iter::once(&start).chain(&path);
-    let taken: Vec<(&Setting, f64, &Weights)> = (0..arguments.steps)
-        .zip(starts)
-        .zip(&path)
-        .map(|((step, from), to)| (of_step(step), margin_needed(from).sufficient, to))
-        .collect();
-    if arguments.json {
-        let steps: Vec<Value> = taken.iter().map(step_json).collect();
-        return print_json(&json!({
-            "length": arguments.length,
-            "init_w": arguments.init_w,
-            "init_v": arguments.init_v,
-            "steps": steps,
-        }));
-    }
-    let mut text = format!(
-        "minimal model, 2 states, t = {}; start: W_k = {}, v = {}\n",
-        arguments.length, arguments.init_w, arguments.init_v
-    );
-    for (index, step) in taken.iter().enumerate() {
-        text += &step_text(index + 1, step);
-    }
-    print(&text)
+    let report = |((step, from), to): ((u64, &Weights), &Weights)| StepReport {
+        weights: Rounded::new(to),
+        setting: of_step(step),
+        margin_needed: rounded(margin_needed(from).sufficient),
+    };
+    arguments.json.print(&Path {
+        length: arguments.length,
+        init_w: arguments.init_w,
+        init_v: arguments.init_v,
+        steps: (0..arguments.steps)
+            .zip(starts)
+            .zip(&path)
+            .map(report)
+            .collect(),
+    })
 }
 
 fn check_numbers(arguments: &Arguments) -> Result<(), Failure> {
     check_finite("--init-w", arguments.init_w)?;
     check_finite("--init-v", arguments.init_v)?;
     for (option, eta) in [("--eta", Some(arguments.eta)), ("--eta2", arguments.eta2)] {
-        let Some(eta) = eta else { continue };
+        let eta = eta.unwrap_or_default();
         let holds = eta >= 0.0 && eta.is_finite();
         check(
             holds,
@@ -188,13 +175,9 @@ fn check_numbers(arguments: &Arguments) -> Result<(), Failure> {
         ("--decay", Some(arguments.decay)),
         ("--decay2", arguments.decay2),
     ] {
-        let Some(decay) = decay else { continue };
-        check(
-            (0.0..=1.0).contains(&decay),
-            option,
-            decay,
-            "a number from 0 to 1",
-        )?;
+        let decay = decay.unwrap_or_default();
+        let holds = (0.0..=1.0).contains(&decay);
+        check(holds, option, decay, "a number from 0 to 1")?;
     }
     check_margin(arguments.margin)
 }
@@ -212,7 +195,7 @@ fn settings(arguments: &Arguments) -> Result<[Setting; 2], Failure> {
             _ => 0.0,
         };
         Setting {
-            prior_name: name.to_owned(),
+            prior: name.to_owned(),
             coupling,
             eta,
             decay_w: of_layer(Decayed::W),
@@ -258,31 +241,27 @@ fn read_prior(option: &str, name: &str) -> Result<TaskPrior, Failure> {
     Ok(TaskPrior::new(&spec, 2, 2)?)
 }
 
-fn step_json(&(setting, margin, weights): &(&Setting, f64, &Weights)) -> Value {
-    let mut shown = weights_json(weights);
-    let more = [
-        ("prior", json!(setting.prior_name)),
-        ("eta", json!(setting.eta)),
-        ("decay_w", json!(setting.decay_w)),
-        ("decay_v", json!(setting.decay_v)),
-        ("margin_needed", json!(rounded(margin))),
-    ];
-    for (name, value) in more {
-        shown[name] = value;
+impl Report for Path<'_> {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "minimal model, 2 states, t = {}; start: W_k = {}, v = {}\n",
+            self.length, self.init_w, self.init_v
+        );
+        for (index, step) in self.steps.iter().enumerate() {
+            let setting = step.setting;
+            let decay = match (setting.decay_w, setting.decay_v) {
+                (0.0, 0.0) => String::new(),
+                (w, v) => format!(", decay {w} of W_k and {v} of v"),
+            };
+            text += &format!(
+                "\nstep {}: prior {}, eta = {}{decay}; the loss is linear for margins from {} up\n{}",
+                index + 1,
+                setting.prior,
+                setting.eta,
+                shown(step.margin_needed),
+                step.weights.text("W_k", "v")
+            );
+        }
+        text
     }
-    shown
-}
-
-fn step_text(number: usize, &(setting, margin, weights): &(&Setting, f64, &Weights)) -> String {
-    let decay = match (setting.decay_w, setting.decay_v) {
-        (0.0, 0.0) => String::new(),
-        (w, v) => format!(", decay {w} of W_k and {v} of v"),
-    };
-    format!(
-        "\nstep {number}: prior {}, eta = {}{decay}; the loss is linear for margins from {} up\n{}",
-        setting.prior_name,
-        setting.eta,
-        shown(margin),
-        weights_text(weights, "W_k", "v")
-    )
 }

@@ -1,0 +1,157 @@
+//! `induct plot`: curves of one run, or of several overlaid.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use induct_figure::Figure;
+use induct_pictures::groups::{RunGroup, grouped};
+use induct_pictures::panels::{self, Curves, Runs};
+use serde::Serialize;
+
+use crate::chart::{Chart, Line};
+use crate::failure::Failure;
+use crate::options::{Output, Threads};
+use crate::recorded::Recorded;
+use crate::report::{Report, object};
+
+/// Plot curves of one run or of several: losses beside those of the strategies, or any other measure
+///
+/// In pictures, thin lines are single seeds, bold ones their median; the phases of a single run are shaded.
+#[derive(Args)]
+pub struct Arguments {
+    /// Folders of runs, of sweeps, or of several runs
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// A measure, for all its columns, or a column of metrics.csv; may be repeated. Without it: kl_truth and
+    /// kl_strategy
+    #[arg(long, value_name = "M")]
+    measure: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+/// Curves of runs.
+#[derive(Serialize)]
+struct PlotReport {
+    groups: Vec<GroupEntry>,
+    #[serde(serialize_with = "object")]
+    strategies: Vec<(String, f64)>,
+    series: Vec<SeriesEntry>,
+    #[serde(skip)]
+    panels: Vec<Curves>,
+}
+
+#[derive(Serialize)]
+struct GroupEntry {
+    label: String,
+    runs: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct SeriesEntry {
+    column: String,
+    run: String,
+    steps: Vec<u64>,
+    values: Vec<f64>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut runs = Vec::new();
+    for path in &arguments.runs {
+        runs.extend(Recorded::find(path)?);
+    }
+    let groups = grouped(runs);
+    let curves: Vec<Runs> = groups.iter().map(RunGroup::curves).collect();
+    let chosen = panels::chosen(&curves, &arguments.measure)?;
+    let levels = shared_levels(&groups, &arguments.threads)?;
+    let panels = panels::panels(&curves, &chosen, &levels)?;
+    let mut series = Vec::new();
+    for run in groups.iter().flat_map(|group| &group.runs) {
+        for column in chosen.iter().flat_map(|chosen| &chosen.columns) {
+            series.extend(
+                run.history
+                    .column(column.clone())
+                    .map(|values| SeriesEntry {
+                        column: column.to_string(),
+                        run: run.path(),
+                        steps: run.history.steps(),
+                        values,
+                    }),
+            );
+        }
+    }
+    let entry = |group: &RunGroup<Recorded>| GroupEntry {
+        label: group.label.clone(),
+        runs: group.runs.iter().map(Recorded::path).collect(),
+    };
+    let report = PlotReport {
+        groups: groups.iter().map(entry).collect(),
+        strategies: levels,
+        series,
+        panels,
+    };
+    let draw = || Ok(sized(panels::figure(&report.panels)));
+    arguments.output.print(&report, draw)
+}
+
+/// A picture of curves, and its width.
+pub fn sized(figure: Figure) -> (Figure, u32) {
+    let width = if figure.columns == 1 { 720 } else { 1100 };
+    (figure, width)
+}
+
+/// The strategies' losses, which belong to the task: none if the runs differ in it.
+pub fn shared_levels(
+    groups: &[RunGroup<Recorded>],
+    threads: &Threads,
+) -> Result<Vec<(String, f64)>, Failure> {
+    let runs = || groups.iter().flat_map(|group| &group.runs);
+    let task = |run: &Recorded| run.folder.recipe().task.clone();
+    // Only of a run that has ended are they written down.
+    let ended = runs().find(|run| matches!(run.folder.summary(), Ok(Some(_))));
+    match ended.or(runs().next()) {
+        Some(run) if runs().all(|other| task(other) == task(run)) => {
+            Ok(run.summary(threads)?.levels())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The letters that draw the lines of a chart.
+const MARKS: &str = "*ox+#@%&=abcdefghijklmnpqrstuvwyz";
+
+impl Report for PlotReport {
+    fn text(&self) -> String {
+        let charts: Vec<String> = self.panels.iter().map(chart).collect();
+        charts.join("\n")
+    }
+}
+
+/// The medians as a chart, with a legend.
+fn chart(panel: &Curves) -> String {
+    let (mut lines, mut legend) = (Vec::new(), String::new());
+    for ((line, _), mark) in panel.drawn().zip(MARKS.chars().cycle()) {
+        legend += &format!("{:>9}{mark} {}\n", "", line.label);
+        lines.push(Line {
+            mark,
+            points: line.median_curve(),
+        });
+    }
+    let chart = Chart {
+        lines: &lines,
+        levels: &panel.levels,
+    };
+    let chart = match chart.draw() {
+        chart if chart.is_empty() => "  no value other than zero is recorded\n".to_owned(),
+        chart => chart,
+    };
+    let legend = if lines.len() > 1 {
+        legend
+    } else {
+        String::new()
+    };
+    format!("{}: {}\n{chart}{legend}", panel.title, panel.meaning)
+}
