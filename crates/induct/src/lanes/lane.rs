@@ -32,21 +32,6 @@ impl Lane {
         Lane([value; LANES])
     }
 
-    /// Eight adjacent numbers, loaded at once. Given plain loads that overlap, the compiler would load every
-    /// number once and assemble vectors from them, which takes longer.
-    #[inline(always)]
-    pub fn load(data: &[f32; LANES]) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        #[expect(unsafe_code, reason = "there is no safe way to load a whole vector")]
-        // SAFETY: both types are eight f32 without padding, and every bit pattern is valid for both.
-        let data = &unsafe {
-            use std::arch::x86_64::__m256;
-            let vector = std::mem::transmute::<[f32; LANES], __m256>(*data);
-            std::mem::transmute::<__m256, [f32; LANES]>(vector)
-        };
-        Lane(*data)
-    }
-
     /// `f` of every lane.
     #[inline(always)]
     pub fn map(self, f: impl Fn(f32) -> f32) -> Self {

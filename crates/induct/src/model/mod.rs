@@ -24,7 +24,6 @@ mod start;
 mod tests;
 mod transformer;
 pub mod twin;
-mod window;
 
 pub use activations::{Activations, InputError};
 pub use array::Array;

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{architectures, by_place, by_tables, in_coordinates, logits, paths, tokens, weights};
+use super::{
+    architectures, begins_in_coordinates, by_place, in_coordinates, logits, paths, tokens, weights,
+};
 use crate::chain::TokenBlock;
 use crate::lanes::{LANES, Lane};
 use crate::model::dropout::DropoutKeys;
@@ -315,6 +317,7 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
             (spec(positions, 2, one.clone(), 16), 2, 41),
             (spec(positions, 2, Heads::Every(3), 24), 2, 40),
             (spec(positions, 2, one.clone(), 32), 10, 37),
+            (spec(positions, 2, Heads::Every(8), 40), 2, 40),
             (spec(positions, 3, one, 24), 3, 35),
         ] {
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
@@ -359,37 +362,10 @@ fn layer_norm_in_coordinates_matches_the_twin() {
     }
 }
 
-/// Last layers with many coordinates, whose rows are lanes: groups of 1 to 4 vectors, full or not, with one
-/// head or several, and with small or large scores.
+/// Layers of the stream, with coordinates below the first MLP or none: sizes that fill several groups and tiles,
+/// and leave a remainder.
 #[test]
-fn last_layers_by_row_match_the_twin() {
-    for (heads, width, states, lengths) in [
-        (1, 20, 10, &[1, 7, 8, 33, 84][..]),
-        (1, 11, 6, &[26, 64]),
-        (4, 24, 3, &[9, 49]),
-        (8, 40, 2, &[40]),
-    ] {
-        let spec = ModelSpec::Transformer(TransformerSpec {
-            heads: Heads::Every(heads),
-            width,
-            ..TransformerSpec::default()
-        });
-        for &length in lengths {
-            let used = if length == 33 { 3 } else { LANES };
-            assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
-            assert_fast_matches_twin("by row", &spec, (states, length, used), 0.3);
-            // (With a single position, large scores leave nothing but rounding.)
-            if length > 1 {
-                assert_fast_matches_twin("by row", &spec, (states, length, used), 0.9);
-            }
-        }
-    }
-}
-
-/// First layers that use tables of places, or coordinates below an MLP: sizes that fill several groups and
-/// tiles, and leave a remainder.
-#[test]
-fn first_layers_of_their_own_match_the_twin() {
+fn layers_of_the_stream_match_the_twin() {
     for positions in [
         Positions::Absolute,
         Positions::RelativeKey,
@@ -397,37 +373,35 @@ fn first_layers_of_their_own_match_the_twin() {
         Positions::None,
     ] {
         let (gelu, relu) = (Activation::Gelu, Activation::Relu);
-        for (layers, heads, mlp, activation, layer_norm) in [
-            (1, 1, true, gelu, false),
-            (1, 2, false, gelu, false),
-            (2, 2, true, gelu, false),
-            (2, 1, true, relu, false),
-            (2, 1, true, gelu, true),
+        for (layers, heads, mlp, activation, layer_norm, sizes) in [
+            (1, 1, true, gelu, false, (3, 19, 5)),
+            (1, 2, false, gelu, false, (10, 17, LANES)),
+            (2, 2, true, gelu, false, (4, 18, LANES)),
+            (2, 2, true, gelu, false, (10, 17, LANES)),
+            (2, 1, true, relu, false, (2, 41, LANES)),
+            (2, 1, true, gelu, true, (2, 41, LANES)),
         ] {
-            for sizes in [(2, 41, LANES), (3, 19, 5), (4, 18, LANES), (10, 17, LANES)] {
-                let spec = ModelSpec::Transformer(TransformerSpec {
-                    layers,
-                    heads: Heads::Every(heads),
-                    width: 12,
-                    positions,
-                    mlp,
-                    layer_norm,
-                    activation,
-                    output_projection: match activation {
-                        Activation::Gelu => OutputProjection::SeveralHeads,
-                        Activation::Relu => OutputProjection::Always,
-                    },
-                    ..TransformerSpec::default()
-                });
-                let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
-                if positions == Positions::Absolute {
-                    assert_eq!(by_tables(&model), sizes.0 <= 4 && !layer_norm);
-                } else if mlp {
-                    assert_eq!(by_tables(&model), heads * (sizes.0 - 1) <= 12);
-                }
-                let name = format!("{positions:?} {layers} {heads} {mlp} {layer_norm}");
-                assert_fast_matches_twin(&name, &spec, sizes, 0.4);
+            let spec = ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads: Heads::Every(heads),
+                width: 12,
+                positions,
+                mlp,
+                layer_norm,
+                activation,
+                output_projection: match activation {
+                    Activation::Gelu => OutputProjection::SeveralHeads,
+                    Activation::Relu => OutputProjection::Always,
+                },
+                ..TransformerSpec::default()
+            });
+            let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
+            if mlp {
+                let fits = positions != Positions::Absolute && heads * (sizes.0 - 1) <= 12;
+                assert_eq!(begins_in_coordinates(&model), fits);
             }
+            let name = format!("{positions:?} {layers} {heads} {mlp} {layer_norm}");
+            assert_fast_matches_twin(&name, &spec, sizes, 0.4);
         }
     }
 }
@@ -505,7 +479,7 @@ fn dropout_matches_the_twin_at_larger_sizes() {
         });
         for sizes in [(2, 41, LANES), (3, 34, 5)] {
             let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
-            assert!(!in_coordinates(&model) && !by_tables(&model));
+            assert!(!in_coordinates(&model) && !begins_in_coordinates(&model));
             assert_fast_matches_twin(&format!("{spec:?}"), &spec, sizes, 0.4);
         }
     }

@@ -35,7 +35,6 @@
 mod basis;
 mod block;
 mod bound;
-mod by_row;
 mod changed;
 mod dense;
 mod engine;
@@ -270,18 +269,6 @@ impl Coordinates {
         }
     }
 
-    /// Coordinates and tables of the last layer's heads, if gradients take its rows as lanes. They do where
-    /// coordinates are too many to be kept in registers, and some of them are averages.
-    fn heads_by_row(&self) -> impl Iterator<Item = (usize, &HeadPlan)> {
-        let last = &self.layers[self.layers.len() - 1];
-        let heads = if last.uses(Kernel::ByRow) {
-            &last.heads[..]
-        } else {
-            &[]
-        };
-        heads.iter().map(|head| (last.m, head))
-    }
-
     /// An upper bound, within a few lanes, on the size of [`work`](Self::work).
     pub fn work_len(&self) -> f64 {
         let (t, k) = (self.length as f64, self.states as f64);
@@ -311,13 +298,6 @@ impl Coordinates {
         if self.last_norm.is_some() {
             total += t * (2.0 * self.last as f64 + 2.0 * self.read_last as f64 + 1.0);
         }
-        for (m, _) in self.heads_by_row() {
-            let (m, rows) = (m as f64, t + lanes);
-            // Coordinates and values of keys and queries, the weights of a group of
-            // eight sequences, and gradients.
-            total += t * 2.0 * (m + k) + 3.0 * m * k + 4.0 * (m + k) * rows;
-            total += (lanes + 1.0) * by_row::GROUP as f64 * (rows + 2.0 * k) + lags(m);
-        }
         total
     }
 
@@ -333,9 +313,6 @@ impl Coordinates {
         }
         total += normed(self.read_last);
         total += self.layers[0].heads.len() as f64 * k * (plane + k);
-        for (m, _) in self.heads_by_row() {
-            total += (1.0 + m as f64) * (t + 5.0 * LANES as f64) + m as f64 * k;
-        }
         total
     }
 
