@@ -13,7 +13,7 @@ const BROAD: usize = 4;
 const LAGS: usize = TALL + BROAD - 1;
 
 /// Zeros before the first and after the last row of a plane.
-pub const PAD: usize = TALL;
+const PAD: usize = TALL;
 
 /// N entries from `start` on: bounds are checked once for all of them.
 #[inline(always)]

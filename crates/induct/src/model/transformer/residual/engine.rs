@@ -10,10 +10,9 @@ use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::{Choice, Kernel};
 use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use crate::model::intervention::Plan;
-use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::attention::{AttnProbe, EXPONENTIAL, RelativeTerm};
+use crate::model::transformer::Transformer;
 use crate::model::transformer::coordinates::{Coordinates, Tables};
-use crate::model::transformer::{MLP_FACTOR, Transformer};
 
 /// A transformer in its residual stream.
 #[derive(Debug)]
@@ -208,54 +207,6 @@ impl Engine for Residual {
 
     fn observe(&self, weights: &Weights, rows: usize, scratch: &Scratch, probe: AttnProbe) {
         self.pass(weights).show(rows, scratch, probe);
-    }
-
-    fn prepared_len(&self) -> f64 {
-        let below = self.below.as_ref();
-        let tables = below.map_or(0.0, |plan| plan.tables_len(self.shape.width));
-        self.shape.layout.len() as f64 + tables
-    }
-
-    fn scratch_len(&self) -> f64 {
-        let (t, k, d) = (
-            self.shape.length as f64,
-            self.shape.states as f64,
-            self.shape.width as f64,
-        );
-        let layers = self.shape.layers.len() as f64;
-        let heads = self.shape.layers.iter().map(|layer| layer.heads).max();
-        let heads = heads.unwrap_or(0) as f64;
-        let mlps = self
-            .shape
-            .layers
-            .iter()
-            .filter(|layer| layer.mlp.is_some())
-            .count() as f64;
-        // For a layer and its backward: the streams, and hidden activations with their slopes.
-        let streams = (8.0 * layers + 11.0) * t * d + 2.0 * t * (2.0 * layers + 1.0);
-        let hidden = MLP_FACTOR as f64 * d * t * (2.0 * mlps + 1.0);
-        let lags = (1.0 + d) * (t + LANES as f64) / LANES as f64;
-        let group = (2.0 * GROUP as f64 + 6.0) * (t + 1.0) + GROUP as f64 + lags + 8.0 * d;
-        let below = self.below.as_ref().map_or(0.0, Coordinates::work_len);
-        let dropped = match self.shape.dropout.any() {
-            true => heads * GROUP as f64 * (t + 1.0) + GROUP as f64 * d,
-            false => 0.0,
-        };
-        let plain = streams
-            + hidden
-            + dropped
-            + t * k
-            + heads * group
-            + below;
-        match &self.plan {
-            None => plain,
-            Some(plan) => {
-                // Another forward, what replaces activations, and the streams of readers.
-                let readers = 3.0 * plan.at_reader.len() as f64 + 2.0 * plan.watched().len() as f64;
-                let streams = (readers + plan.written.len() as f64 + 6.0) * (t * d + 2.0 * t);
-                2.0 * plain + t * k + streams + plan.patterns.len() as f64 * t * (t + d)
-            }
-        }
     }
 
     fn multiplications(&self) -> usize {
