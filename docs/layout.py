@@ -7,7 +7,7 @@ The colours follow the reader's light or dark setting.
 
 from pathlib import Path
 
-WIDTH, HEIGHT = 900, 676
+WIDTH, HEIGHT = 900, 616
 CELL = 26
 
 LIGHT = {
@@ -115,34 +115,9 @@ def groups(picture: Picture) -> None:
         if group == 1:
             picture.text(x, y + 18, "forward → loss", "soft", 13)
             picture.text(x, y + 34, "→ backward", "soft", 13)
-    picture.text(24, 626, "A row’s logits depend on no later row, so a group is", "ink", 13)
-    picture.text(24, 644, "finished before the next begins. Each exponential is", "ink", 13)
-    picture.text(24, 662, "computed once; no t × t matrix exists.", "ink", 13)
-
-
-def by_row(picture: Picture) -> None:
-    """Many coordinates: lanes are rows of one sequence, which meet the same key."""
-    left, top = 590, 400
-    picture.title(464, 344, 4, "Beyond eight coordinates: lanes are rows")
-    picture.text(left + 4 * CELL, top - 10, "8 rows of one sequence", "soft", 13, "middle")
-    for lane in range(8):
-        picture.rect(left + lane * CELL, top, CELL, CELL, "cell")
-        name = f"i+{lane}" if lane else "i"
-        picture.text(left + (lane + 0.5) * CELL, top + 18, name, size=11, anchor="middle")
-        picture.arrow(left + (lane + 0.5) * CELL, top + CELL + 4, top + 66)
-    picture.rect(left, top + 76, 8 * CELL, CELL, "one")
-    picture.text(left + 4 * CELL, top + 94, "key j, symbol x_j = 3", size=13, anchor="middle")
-    picture.arrow(left + 3 * 42 + 18, top + 106, top + 128)
-    for plane in range(5):
-        x = left + plane * 42
-        picture.rect(x, top + 136, 36, 24, "now" if plane == 3 else "cell")
-        picture.text(x + 18, top + 153, str(plane), size=12, anchor="middle")
-    picture.text(left - 8, top + 18, "queries", "soft", 13, "end")
-    picture.text(left - 8, top + 94, "one key", "soft", 13, "end")
-    picture.text(left - 8, top + 153, "table by symbol", "soft", 13, "end")
-    picture.text(464, 608, "All eight rows meet the same key, and so the same symbol.", "ink", 13)
-    picture.text(464, 626, "What the symbol adds to a score is looked up instead of", "ink", 13)
-    picture.text(464, 644, "multiplied. The price: some sums end across lanes.", "ink", 13)
+    picture.text(464, 470, "A row’s logits depend on no later row, so a group is", "ink", 13)
+    picture.text(464, 488, "finished before the next begins. Each exponential is", "ink", 13)
+    picture.text(464, 506, "computed once; no t × t matrix exists.", "ink", 13)
 
 
 def write(picture: Picture, size: tuple[int, int], label: str, path: Path) -> None:
@@ -164,9 +139,9 @@ def write(picture: Picture, size: tuple[int, int], label: str, path: Path) -> No
 
 def main() -> None:
     picture = Picture()
-    for part in (block, batch, groups, by_row):
+    for part in (block, batch, groups):
         part(picture)
-    label = "How a batch lies in memory: eight sequences per vector, blocks, groups of rows, rows as lanes"
+    label = "How a batch lies in memory: eight sequences per vector, blocks, groups of rows"
     write(picture, (WIDTH, HEIGHT), label, Path(__file__).with_suffix(".svg"))
 
 

@@ -17,8 +17,10 @@ use std::sync::Arc;
 
 use induct::catalogue::{SETTINGS, Setting};
 use induct::lanes::use_level;
+use induct::model::RULES;
 use induct::probe::Instruments;
 use induct::run::{NUMERICS, Recorder, arithmetic};
+use induct::train::no_snapshots;
 use rayon::prelude::*;
 
 /// Set in the process that computes at the portable level: a process computes at one level.
@@ -30,14 +32,35 @@ const GOLDEN: [(&str, &str); 2] = [("x86-64+fma", "numerics.txt"), ("portable", 
 /// Settings that use every engine and kernel between them.
 const COVER: [&str; 8] = [
     "main",
-    "three-states",
     "many-states",
     "trigram",
     "layer-norm",
     "released",
+    "many-interventions",
     "ten-states-mlp",
     "minimal",
 ];
+
+/// Every rule by which an engine or kernel is chosen decides about the first step of one of them.
+#[test]
+fn the_quick_settings_use_every_rule() {
+    let mut used = Vec::new();
+    for name in COVER {
+        let recipe = Setting::named(name).unwrap().recipe(&[]).unwrap();
+        let in_force = recipe.in_force(0, &[]);
+        let model = recipe.model_under(&in_force, &no_snapshots).unwrap();
+        used.extend(
+            model
+                .reasons()
+                .into_iter()
+                .map(|rule| (rule.part, rule.when)),
+        );
+    }
+    for rule in RULES {
+        let key = (rule.part, rule.when);
+        assert!(used.contains(&key), "{}: {}", rule.name, rule.when);
+    }
+}
 
 #[test]
 fn results_have_the_bits_of_their_numerics_version() {

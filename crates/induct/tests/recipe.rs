@@ -1,7 +1,7 @@
 //! Recipes: defaults, overrides, and errors that name what is wrong.
 
-use induct::chain::prior::{Dirichlet, Mixture, Pool, Symmetric};
-use induct::chain::{Alpha, MixturePart, PriorSpec, TaskPrior};
+use induct::chain::prior::{Dirichlet, Symmetric};
+use induct::chain::{Alpha, PriorSpec};
 use induct::model::{Heads, ModelSpec, Positions};
 use induct::train::{AdamW, Loss, OptimizerSpec, Recipe, RecipeError, Schedule, Spacing};
 use proptest::collection::vec;
@@ -377,7 +377,12 @@ fn mistakes_are_named_with_what_is_allowed() {
         (
             "",
             &["train.batch=1048576", "task.length=8000"],
-            &["train.batch = 1048576", "GiB", "4 are allowed", "smaller"],
+            &[
+                "train.batch = 1048576",
+                "GiB",
+                "4 are allowed",
+                "train.memory_limit",
+            ],
         ),
         (
             "",
@@ -435,6 +440,16 @@ fn mistakes_are_named_with_what_is_allowed() {
             "",
             &["record.test_sequences=1000000", "task.length=4000"],
             &["record.test_sequences = 1000000", "GiB"],
+        ),
+        (
+            "",
+            &["train.memory_limit=0.001"],
+            &["GiB", "0.001 are allowed"],
+        ),
+        (
+            "",
+            &["train.memory_limit=nan"],
+            &["train.memory_limit = NaN", "above 0"],
         ),
         ("", &["train.batch=0"], &["train.batch = 0"]),
         ("", &["train.optimizer.lr=-1"], &["train.optimizer.lr = -1"]),
@@ -841,33 +856,6 @@ fn many_layers_do_not_overflow() {
         let _ = read("task.length = 65536", overrides);
         let _ = read("task.length = 1", overrides);
     }
-}
-
-#[test]
-fn priors_refuse_pools_that_do_not_fit_before_they_draw_them() {
-    let pool = |size: usize, of: PriorSpec| {
-        PriorSpec::from(Pool {
-            size,
-            seed: 0,
-            of: Box::new(of),
-        })
-    };
-    let million = 1 << 20;
-    let spec = pool(3, pool(million, PriorSpec::default()));
-    let error = TaskPrior::new(&spec, 4, 6).unwrap_err();
-    assert_eq!(
-        (error.field.as_str(), error.value.as_str()),
-        ("prior.of.size", "1048576")
-    );
-    assert!(error.allowed.contains("GiB"), "{error}");
-    // Each of them would fit, but not all together.
-    let part = |prior| MixturePart { weight: 1.0, prior };
-    let parts = (0..20).map(|_| part(pool(20_000, PriorSpec::default())));
-    let spec = PriorSpec::from(Mixture {
-        parts: parts.collect(),
-    });
-    let error = TaskPrior::new(&spec, 4, 6).unwrap_err();
-    assert_eq!(error.field, "prior.parts[0].prior.size");
 }
 
 /// Punctuation of recipes, and a little of what it surrounds.

@@ -18,67 +18,25 @@ pub fn sum_lanes(level: Level, lanes: &[Lane], sums: &mut [f32]) {
 
 /// Rows of numbers; consecutive rows start `stride` numbers apart.
 #[derive(Clone, Copy)]
-pub struct Strided<'a, T> {
+pub struct Strided<'a> {
     /// The numbers of all rows.
-    pub data: &'a [T],
+    pub data: &'a [Lane],
     /// Distance from one row to the next.
     pub stride: usize,
 }
 
-impl<'a, T> Strided<'a, T> {
+impl<'a> Strided<'a> {
     #[inline(always)]
-    fn row(self, row: usize, length: usize) -> &'a [T] {
+    fn row(self, row: usize, length: usize) -> &'a [Lane] {
         &self.data[row * self.stride..][..length]
     }
 }
 
-/// Adds Σ_n Σ_lanes entries[n][u] · rows_r[n] to number u of every sum r.
-pub fn add_products(
-    level: Level,
-    entries: &[[Lane; LANES]],
-    rows: Strided<Lane>,
-    sums: &mut [Lane],
-) {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        #[expect(
-            unsafe_code,
-            reason = "the level proves that the instructions are available"
-        )]
-        // SAFETY: both levels exist only where AVX2 and FMA were detected.
-        Level::Avx2(_) | Level::Avx512(_) => unsafe { avx::add_products(entries, rows, sums) },
-        _ => portable::add_products(entries, rows, None, sums),
-    }
-}
-
-/// The same, with a term added to every row that moves forward with n and back with u:
-/// rows_r[n] + slid_r[8 n + 7 − u …].
-pub fn add_slid_products(
-    level: Level,
-    entries: &[[Lane; LANES]],
-    rows: Strided<Lane>,
-    slid: Strided<f32>,
-    sums: &mut [Lane],
-) {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        #[expect(
-            unsafe_code,
-            reason = "the level proves that the instructions are available"
-        )]
-        // SAFETY: both levels exist only where AVX2 and FMA were detected.
-        Level::Avx2(_) | Level::Avx512(_) => unsafe {
-            avx::add_slid_products(entries, rows, slid, sums)
-        },
-        _ => portable::add_products(entries, rows, Some(slid), sums),
-    }
-}
-
 /// Adds Σ_n Σ_lanes x_n[a] · turned_s[n][lane] to the numbers of `sums` that begin at a `stride` + 8 s: products
-/// of single numbers with vectors that [`transpose`] has turned over. Rows of `sums` have `width` numbers.
+/// of single numbers with vectors that [`transpose_rows`] has turned over. Rows of `sums` have `width` numbers.
 pub fn add_turned_products<const S: usize>(
     level: Level,
-    x: Strided<Lane>,
+    x: Strided,
     turned: [&[[Lane; LANES]]; S],
     width: usize,
     stride: usize,
@@ -112,7 +70,7 @@ fn each_of_eight(level: Level, eights: &[[Lane; LANES]], sums: &mut [[f32; LANES
 }
 
 /// Transposes every tile of eight vectors: number n of vector m becomes number m of vector n.
-pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
+fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
     match level {
         #[cfg(target_arch = "x86_64")]
         #[expect(
@@ -126,12 +84,7 @@ pub fn transpose(level: Level, tiles: &mut [[Lane; LANES]]) {
 }
 
 /// Sets every tile to `width` ≤ 8 vectors of a row, turned over. What is missing of eight counts as zero.
-pub fn transpose_rows(
-    level: Level,
-    rows: Strided<Lane>,
-    width: usize,
-    tiles: &mut [[Lane; LANES]],
-) {
+pub fn transpose_rows(level: Level, rows: Strided, width: usize, tiles: &mut [[Lane; LANES]]) {
     match level {
         #[cfg(target_arch = "x86_64")]
         #[expect(
@@ -176,31 +129,8 @@ mod portable {
         }
     }
 
-    pub fn add_products(
-        entries: &[[Lane; LANES]],
-        rows: Strided<Lane>,
-        slid: Option<Strided<f32>>,
-        sums: &mut [Lane],
-    ) {
-        let count = entries.len();
-        for (r, sum) in sums.iter_mut().enumerate() {
-            let rows = rows.row(r, count);
-            let mut eight = [Lane::ZERO; LANES];
-            for (n, (entries, &row)) in entries.iter().zip(rows).enumerate() {
-                for u in 0..LANES {
-                    let row = slid.map_or(row, |slid| {
-                        let slid = &slid.row(r, (count + 1) * LANES)[(n + 1) * LANES - 1 - u..];
-                        row + Lane(*slid.first_chunk().expect("eight numbers"))
-                    });
-                    eight[u] += entries[u] * row;
-                }
-            }
-            *sum += of_each(&eight);
-        }
-    }
-
     pub fn add_turned_products<const S: usize>(
-        x: Strided<Lane>,
+        x: Strided,
         turned: [&[[Lane; LANES]]; S],
         width: usize,
         stride: usize,
@@ -274,44 +204,8 @@ mod avx {
     }
 
     #[target_feature(enable = "avx2,fma")]
-    pub fn add_products(entries: &[[Lane; LANES]], rows: Strided<Lane>, sums: &mut [Lane]) {
-        for (r, sum) in sums.iter_mut().enumerate() {
-            let mut eight = [_mm256_setzero_ps(); LANES];
-            for (entries, &row) in entries.iter().zip(rows.row(r, entries.len())) {
-                for u in 0..LANES {
-                    eight[u] = _mm256_fmadd_ps(vector(entries[u]), vector(row), eight[u]);
-                }
-            }
-            *sum = lane(_mm256_add_ps(vector(*sum), of_each(&eight)));
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    pub fn add_slid_products(
-        entries: &[[Lane; LANES]],
-        rows: Strided<Lane>,
-        slid: Strided<f32>,
-        sums: &mut [Lane],
-    ) {
-        let count = entries.len();
-        for (r, sum) in sums.iter_mut().enumerate() {
-            let (rows, slid) = (rows.row(r, count), slid.row(r, (count + 1) * LANES));
-            let mut eight = [_mm256_setzero_ps(); LANES];
-            for n in 0..count {
-                let slid: &[f32; 2 * LANES] = slid[n * LANES..].first_chunk().expect("two vectors");
-                for u in 0..LANES {
-                    let moved = slid[LANES - 1 - u..].first_chunk().expect("eight numbers");
-                    let row = _mm256_add_ps(vector(rows[n]), vector(Lane(*moved)));
-                    eight[u] = _mm256_fmadd_ps(vector(entries[n][u]), row, eight[u]);
-                }
-            }
-            *sum = lane(_mm256_add_ps(vector(*sum), of_each(&eight)));
-        }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
     pub fn add_turned_products<const S: usize>(
-        x: Strided<Lane>,
+        x: Strided,
         turned: [&[[Lane; LANES]]; S],
         width: usize,
         stride: usize,
@@ -339,7 +233,7 @@ mod avx {
     #[target_feature(enable = "avx2,fma")]
     #[inline]
     fn turned_tile<const A: usize, const S: usize>(
-        x: Strided<Lane>,
+        x: Strided,
         turned: [&[[Lane; LANES]]; S],
         first: usize,
         (width, stride): (usize, usize),
@@ -411,7 +305,7 @@ mod avx {
     }
 
     #[target_feature(enable = "avx2")]
-    pub fn transpose_rows(rows: Strided<Lane>, tiles: &mut [[Lane; LANES]]) {
+    pub fn transpose_rows(rows: Strided, tiles: &mut [[Lane; LANES]]) {
         for (n, tile) in tiles.iter_mut().enumerate() {
             *tile = turned(rows.row(n, LANES).first_chunk().expect("eight vectors"));
         }
@@ -475,40 +369,6 @@ mod tests {
         });
         let sums: Vec<[f32; LANES]> = sums.collect();
         assert!(sums.iter().all(|other| *other == sums[0]));
-    }
-
-    #[test]
-    fn products_are_summed_in_their_places() {
-        let value = |n: usize| ((n * 37 % 19) as f32 - 9.0) / 8.0;
-        let lane = |n: usize| Lane(std::array::from_fn(|lane| value(8 * n + lane)));
-        let entries: Vec<[Lane; LANES]> = (0..3)
-            .map(|n| std::array::from_fn(|u| lane(2 * n + 3 * u)))
-            .collect();
-        let (all_rows, all_slid): (Vec<Lane>, Vec<f32>) =
-            ((0..8).map(lane).collect(), (0..70).map(value).collect());
-        let rows = Strided {
-            data: &all_rows[..],
-            stride: 4,
-        };
-        let slid = Strided {
-            data: &all_slid[..],
-            stride: 33,
-        };
-        for level in Level::all() {
-            let (mut plain, mut moved) = ([Lane::splat(1.0); 2], [Lane::splat(1.0); 2]);
-            add_products(level, &entries, rows, &mut plain);
-            add_slid_products(level, &entries, rows, slid, &mut moved);
-            for (r, u) in (0..2).flat_map(|r| (0..LANES).map(move |u| (r, u))) {
-                let (mut of_plain, mut of_moved) = (1.0, 1.0);
-                for (n, l) in (0..3).flat_map(|n| (0..LANES).map(move |l| (n, l))) {
-                    let (entry, row) = (entries[n][u].0[l], all_rows[r * 4 + n].0[l]);
-                    of_plain += entry * row;
-                    of_moved += entry * (row + all_slid[r * 33 + 8 * n + 7 - u + l]);
-                }
-                assert!((plain[r].0[u] - of_plain).abs() < 1e-4);
-                assert!((moved[r].0[u] - of_moved).abs() < 1e-4);
-            }
-        }
     }
 
     #[test]

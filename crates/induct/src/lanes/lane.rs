@@ -32,21 +32,6 @@ impl Lane {
         Lane([value; LANES])
     }
 
-    /// Eight adjacent numbers, loaded at once. Given plain loads that overlap, the compiler would load every
-    /// number once and assemble vectors from them, which takes longer.
-    #[inline(always)]
-    pub fn load(data: &[f32; LANES]) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        #[expect(unsafe_code, reason = "there is no safe way to load a whole vector")]
-        // SAFETY: both types are eight f32 without padding, and every bit pattern is valid for both.
-        let data = &unsafe {
-            use std::arch::x86_64::__m256;
-            let vector = std::mem::transmute::<[f32; LANES], __m256>(*data);
-            std::mem::transmute::<__m256, [f32; LANES]>(vector)
-        };
-        Lane(*data)
-    }
-
     /// `f` of every lane.
     #[inline(always)]
     pub fn map(self, f: impl Fn(f32) -> f32) -> Self {
@@ -67,12 +52,6 @@ impl Lane {
         } else {
             other.0[lane]
         })
-    }
-
-    /// The absolute value.
-    #[inline(always)]
-    pub fn abs(self) -> Self {
-        each_lane!(|lane| self.0[lane].abs())
     }
 
     /// One in the lanes that are above zero, zero elsewhere.
@@ -140,39 +119,23 @@ impl Lane {
     }
 
     /// e^x with relative error below 4·10⁻⁷; arguments are clamped to ±87, so the result is finite.
-    #[inline(always)]
-    pub fn exp<const FUSED: bool>(self) -> Self {
-        let [e] = Lane::exp_together::<FUSED, 1>([self]);
-        e
-    }
-
-    /// The same for several at once, none of which waits for another.
     ///
     /// x = n ln 2 + r; e^x = 2^(n + r log₂ e).
     #[inline(always)]
-    pub fn exp_together<const FUSED: bool, const N: usize>(mut x: [Self; N]) -> [Self; N] {
-        let (mut shifted, mut f) = ([Lane::ZERO; N], [Lane::ZERO; N]);
-        for u in 0..N {
-            x[u] = each_lane!(|lane| if x[u].0[lane] > 87.0 {
-                87.0
-            } else {
-                x[u].0[lane]
-            });
-            x[u] = each_lane!(|lane| if x[u].0[lane] < -87.0 {
-                -87.0
-            } else {
-                x[u].0[lane]
-            });
-            shifted[u] = x[u] * std::f32::consts::LOG2_E + Lane::splat(ROUND);
-        }
-        for u in 0..N {
-            let n = shifted[u] - Lane::splat(ROUND);
-            // ln 2 in two parts: n times the first is exact.
-            let r = n.times_plus::<FUSED>(Lane::splat(-0.693_359_4), x[u]);
-            let r = n.times_plus::<FUSED>(Lane::splat(2.121_944_4e-4), r);
-            f[u] = r * std::f32::consts::LOG2_E;
-        }
-        powers::<FUSED, N>(shifted, f)
+    pub fn exp<const FUSED: bool>(self) -> Self {
+        let x = each_lane!(|lane| if self.0[lane] > 87.0 {
+            87.0
+        } else {
+            self.0[lane]
+        });
+        let x = each_lane!(|lane| if x.0[lane] < -87.0 { -87.0 } else { x.0[lane] });
+        let shifted = x * std::f32::consts::LOG2_E + Lane::splat(ROUND);
+        let n = shifted - Lane::splat(ROUND);
+        // ln 2 in two parts: n times the first is exact.
+        let r = n.times_plus::<FUSED>(Lane::splat(-0.693_359_4), x);
+        let r = n.times_plus::<FUSED>(Lane::splat(2.121_944_4e-4), r);
+        let [power] = powers::<FUSED, 1>([shifted], [r * std::f32::consts::LOG2_E]);
+        power
     }
 
     /// 2^x for x ≤ 126; anything below −126 counts as −126. Relative error below 3·10⁻⁷.

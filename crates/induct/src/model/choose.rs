@@ -12,9 +12,6 @@ use super::transformer::coordinates::{self, Size, growth};
 /// Largest number of coordinates per position that a row of attention can keep in registers.
 pub(crate) const NARROW: usize = 8;
 
-/// Largest number of symbols for which the first layer's attention uses tables of symbols and places.
-pub(crate) const MOST_PLACED_STATES: usize = 4;
-
 /// Scores are bounded if none is beyond this, in units of ln 2: then a softmax need not know its largest
 /// score. A weight may be a product of two such powers, and still stays far from the limits of f32.
 pub(crate) const BOUNDED: f32 = 40.0;
@@ -22,9 +19,6 @@ pub(crate) const BOUNDED: f32 = 40.0;
 /// Largest number of symbols for which the first layer does without an exponential per pair although
 /// positions meet the query: it needs k² convolutions then.
 const MOST_SYMBOLS_BY_QUERY: usize = 4;
-
-/// Longest context for those tables: they grow with t².
-const LONGEST_PLACED: usize = 256;
 
 /// What is being chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +53,10 @@ pub enum Kernel {
     Residual,
     /// The first layer in coordinates, and perhaps further ones above it.
     FirstInCoordinates,
-    /// The first layer with tables of symbols and places.
-    FirstByPlaces,
     /// The first layer computed like all others.
     FirstPlain,
     /// Convolutions instead of an exponential per pair.
     OneHot,
-    /// Lanes are rows of one sequence instead of sequences.
-    ByRow,
     /// Everything that belongs to a row stays in registers.
     Narrow,
     /// Tiles of rows and keys.
@@ -103,8 +93,8 @@ struct Facts<'a> {
     coordinates: usize,
 }
 
-/// The table. For each part, the first rule that applies is used. In coordinates, a layer may use one-hot or
-/// by-row beside narrow or wide.
+/// The table. For each part, the first rule that applies is used. In coordinates, a layer may use one-hot
+/// beside narrow or wide.
 pub const RULES: &[Rule] = &[
     Rule {
         part: Part::Engine,
@@ -156,47 +146,15 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         part: Part::FirstLayer,
-        kernel: Kernel::FirstPlain,
-        name: "plain",
-        module: "ops/attention/fast",
-        when: "training with dropout",
-        applies: |facts| facts.dropping,
-    },
-    Rule {
-        part: Part::FirstLayer,
-        kernel: Kernel::FirstPlain,
-        name: "plain",
-        module: "ops/attention/fast",
-        when: "interventions",
-        applies: |facts| !facts.plan.is_empty(),
-    },
-    Rule {
-        part: Part::FirstLayer,
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no absolute positions, and heads × (k − 1) at most the width; together with as many layers above \
-               it as fit (as for the engine), up to the first MLP",
+        when: "no absolute positions, dropout or interventions, and heads × (k − 1) at most the width; together \
+               with as many layers above it as fit (as for the engine), up to the first MLP",
         applies: |facts| {
-            facts
-                .transformer()
-                .is_some_and(|shape| below_stream(shape) > 0)
-        },
-    },
-    Rule {
-        part: Part::FirstLayer,
-        kernel: Kernel::FirstByPlaces,
-        name: "placed",
-        module: "transformer/residual/placed",
-        when: "absolute positions, no layer norm, k at most 4 and at most width / heads, t at most 256; \
-               while scores are bounded (checked at every step)",
-        applies: |facts| {
-            facts.transformer().is_some_and(|shape| {
-                let first = &shape.layers[0];
-                let few = shape.states <= MOST_PLACED_STATES.min(shape.width / first.heads);
-                let placed = shape.embed_positions.is_some() && first.norm.is_none();
-                placed && few && shape.length <= LONGEST_PLACED
-            })
+            let is_plain = !facts.dropping && facts.plan.is_empty();
+            let fits = |shape| below_stream(shape) > 0;
+            is_plain && facts.transformer().is_some_and(fits)
         },
     },
     Rule {
@@ -217,23 +175,6 @@ pub const RULES: &[Rule] = &[
         applies: |facts| {
             let few = |shape: &Transformer| shape.states <= MOST_SYMBOLS_BY_QUERY;
             facts.layer == 0 && (facts.meets_key() || facts.transformer().is_some_and(few))
-        },
-    },
-    Rule {
-        part: Part::Attention,
-        kernel: Kernel::ByRow,
-        name: "by-row",
-        module: "transformer/coordinates/by_row",
-        when: "gradients of the last of several layers, more than 8 coordinates, no layer norm, unless \
-               positions meet the query; without interventions",
-        applies: |facts| {
-            let last = |shape: &Transformer| {
-                let is_top = facts.layer + 1 == shape.layers.len();
-                is_top && shape.layers[facts.layer].mlp.is_none() && shape.final_norm.is_none()
-            };
-            let is_last = facts.transformer().is_some_and(last);
-            let many = facts.coordinates > NARROW && facts.meets_key();
-            is_last && facts.layer > 0 && many && facts.plan.is_empty()
         },
     },
     Rule {

@@ -102,12 +102,6 @@ pub(crate) trait Engine: Debug + Send + Sync + 'static {
         probe: AttnProbe,
     );
 
-    /// An upper bound, within a few numbers, on the size of [`prepared`](Self::prepared).
-    fn prepared_len(&self) -> f64;
-
-    /// An upper bound, within a few lanes, on the size of [`scratch`](Self::scratch).
-    fn scratch_len(&self) -> f64;
-
     /// Multiplications for the gradient of one sequence, counted from the formulas.
     fn multiplications(&self) -> usize;
 }
@@ -150,10 +144,6 @@ pub(crate) trait Compute: Debug + Send + Sync {
     fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate>;
     /// See [`Engine::gradient_len`].
     fn gradient_len(&self) -> usize;
-    /// Memory of one block's scratch buffers, in bytes, or slightly more.
-    fn scratch_bytes(&self) -> f64;
-    /// Memory of the prepared parameters, in bytes, or slightly more.
-    fn prepared_bytes(&self) -> f64;
     /// See [`Engine::multiplications`].
     fn multiplications(&self) -> usize;
 }
@@ -234,15 +224,6 @@ impl<E: Engine> Compute for Workshop<E> {
 
     fn gradient_len(&self) -> usize {
         self.engine.gradient_len()
-    }
-
-    fn scratch_bytes(&self) -> f64 {
-        let [t, k] = self.engine.shape();
-        (2.0 * (t * k) as f64 + self.engine.scratch_len()) * size_of::<Lane>() as f64
-    }
-
-    fn prepared_bytes(&self) -> f64 {
-        self.engine.prepared_len() * size_of::<f32>() as f64
     }
 
     fn multiplications(&self) -> usize {

@@ -12,7 +12,7 @@ use super::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use super::intervention::{Instead, Intervention, Pattern, Plan, Site, Target};
 use super::layout::Layout;
 use super::ops::attention::AttnProbe;
-use super::ops::convolution::{PAD, Planes, convolve, correlate, set_symbols};
+use super::ops::convolution::{Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
 use crate::invalid::{Invalid, require};
 use crate::lanes::{LANES, Lane, Level, leveled};
@@ -278,17 +278,6 @@ impl Engine for MinimalEngine {
     /// There is no softmax to show.
     fn observe(&self, _: &Vec<f32>, _: usize, _: &Scratch, _: AttnProbe) {}
 
-    fn prepared_len(&self) -> f64 {
-        self.shape.layout.len() as f64
-    }
-
-    fn scratch_len(&self) -> f64 {
-        let (t, k) = (self.shape.length as f64, self.shape.states as f64);
-        let plane = t + 2.0 * PAD as f64;
-        let planes = (3.0 + 1.0 / LANES as f64) * (k - 1.0) * plane;
-        planes + 2.0 * t + at_hand(self.shape.states) as f64
-    }
-
     fn multiplications(&self) -> usize {
         let (t, k) = (self.shape.length, self.shape.states);
         2 * (k - 1) * (t * (t + 1) / 2) + 7 * k * k * t
@@ -348,7 +337,7 @@ const ANY: usize = 0;
 const MOST: usize = 3;
 
 /// Working numbers of a pass over the rows: they stay in registers if the compiler knows k.
-const fn at_hand(k: usize) -> usize {
+pub(super) const fn at_hand(k: usize) -> usize {
     3 * k + 2 * k * k
 }
 

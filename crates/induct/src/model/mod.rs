@@ -16,6 +16,7 @@ mod init_std;
 mod intervention;
 mod layout;
 mod matrix;
+mod memory;
 mod minimal;
 pub(crate) mod ops;
 mod spec;
@@ -24,7 +25,6 @@ mod start;
 mod tests;
 mod transformer;
 pub mod twin;
-mod window;
 
 pub use activations::{Activations, InputError};
 pub use array::Array;
@@ -330,18 +330,6 @@ impl Model {
     /// The instruction level that it uses.
     pub(crate) fn level(&self) -> Level {
         self.level
-    }
-
-    /// An upper bound on the memory of one block's scratch buffers, in bytes, without allocating them.
-    pub fn scratch_bytes(&self) -> f64 {
-        let evaluation = self.evaluation.scratch_bytes();
-        self.training.scratch_bytes().max(evaluation)
-    }
-
-    /// An upper bound on the memory of prepared parameters, in bytes, without allocating them.
-    pub fn prepared_bytes(&self) -> f64 {
-        let evaluation = self.evaluation.prepared_bytes();
-        self.training.prepared_bytes().max(evaluation)
     }
 
     /// Whether interventions need the other sequences of a batch: for means over it, or for what replaces an

@@ -2,11 +2,11 @@
 
 use crate::digest;
 use crate::lanes::{instructions, levels};
-use crate::train::Recipe;
+use crate::train::{Recipe, TrainSpec};
 
 /// The numerics version: an integer that goes up whenever the bits of any result change. A test over all
 /// settings of the catalogue forces it up.
-pub const NUMERICS: u32 = 3;
+pub const NUMERICS: u32 = 4;
 
 /// The arithmetic that this process computes with. Equal arithmetic gives equal bytes: AVX2 and AVX-512 both
 /// compute with fused multiply-add on the same vectors of eight numbers.
@@ -30,7 +30,8 @@ fn of_level(level: &str) -> &str {
 /// What determines a run's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Identifies the whole run: a digest of the complete recipe, the numerics version and the arithmetic.
+    /// Identifies the whole run: a digest of the recipe (but not of the memory that it may take), the numerics
+    /// version and the arithmetic.
     pub run: String,
     /// Identifies its records and weights at any given step. Runs share it if they differ only in their name,
     /// in when they record, and in when they end (unless the schedule depends on their number of steps).
@@ -49,6 +50,8 @@ impl Identity {
             let computed_by = format!("numerics {numerics}, {arithmetic}\n");
             digest::hex(&[computed_by.as_bytes(), recipe.to_toml().as_bytes()])
         };
+        let mut recipe = recipe.clone();
+        recipe.train.memory_limit = TrainSpec::default().memory_limit;
         let mut steps_alike = recipe.clone();
         steps_alike.name = String::new();
         if !recipe.train.schedule.depends_on_length() {
@@ -66,7 +69,7 @@ impl Identity {
         }
         steps_alike.record.spacing = crate::train::Spacing::Linear;
         Self {
-            run: digest(recipe),
+            run: digest(&recipe),
             lineage: digest(&steps_alike),
         }
     }
@@ -85,6 +88,7 @@ mod tests {
     fn every_setting_changes_the_run_and_some_not_the_lineage() {
         let main = identity(&[]);
         assert_eq!(identity(&[]), main);
+        assert_eq!(identity(&["train.memory_limit=64"]), main);
         for set in [
             "name=other",
             "train.steps=8000",

@@ -23,7 +23,9 @@
 use std::f64::consts::PI;
 use std::ops::Range;
 
-use super::complex::Complex;
+use num_complex::Complex64 as Complex;
+
+use super::complex::{exp, ln_gamma};
 
 /// Spacing of the nodes in y, where s = c + i c sinh y. The integrand has no pole with |Im y| < π/2 for any
 /// α, because the nearest ones on the real line are at s = 0 and s = 2c. Halving the step changes predictions
@@ -165,9 +167,9 @@ fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Contour {
     // ln of Γ(a − s) Γ(b + s) / (Γ(a + b − s) Γ(a + b + s)): everything in the two Betas that depends on s.
     let ln_betas = |s: Complex| {
         let sum = real(alpha_home + alpha_away);
-        (real(alpha_away) - s).ln_gamma() + (real(alpha_home) + s).ln_gamma()
-            - (sum - s).ln_gamma()
-            - (sum + s).ln_gamma()
+        ln_gamma(real(alpha_away) - s) + ln_gamma(real(alpha_home) + s)
+            - ln_gamma(sum - s)
+            - ln_gamma(sum + s)
     };
     let largest = ln_betas(real(c));
     let mut nodes: Vec<Node> = (0..=last)
@@ -178,7 +180,7 @@ fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Contour {
             let width = libm::cosh(y) * if index == 0 { 0.5 } else { 1.0 };
             let (sin, cos) = (libm::sin(PI * s.re), libm::cos(PI * s.re));
             let sin_pi_s = Complex::new(sin * libm::cosh(PI * s.im), cos * libm::sinh(PI * s.im));
-            let weight = (ln_betas(s) - largest).exp() / sin_pi_s;
+            let weight = exp(ln_betas(s) - largest) / sin_pi_s;
             Node {
                 s,
                 weight: weight.scale(width),
@@ -190,7 +192,7 @@ fn contour(alpha_home: f64, alpha_away: f64, step: f64) -> Contour {
         node.weight = node.weight.scale(1.0 / total);
     }
     // ds = i c cosh y dy turns 1/(2πi) ∫ π/sin(πs) … ds into c/2 ∫ … dy, and both halves are alike.
-    let scale = (largest - ln_betas(real(0.0))).exp().re;
+    let scale = exp(largest - ln_betas(real(0.0))).re;
     Contour {
         nodes,
         start_mean: total * step * c * scale,

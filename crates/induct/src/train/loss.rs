@@ -58,7 +58,7 @@ impl Loss {
 
     /// The loss summed over positions, and its gradient, in f64 and one sequence at a time.
     pub fn naive(&self, logits: &Matrix, targets: &[u8]) -> (f64, Matrix) {
-        let mut slope = Matrix::zeros(logits.rows, logits.cols);
+        let mut d_logits = Matrix::zeros(logits.rows, logits.cols);
         let mut total = 0.0;
         for (p, &y) in targets.iter().enumerate() {
             let (f, y) = (logits.row(p), y as usize);
@@ -68,9 +68,9 @@ impl Loss {
                     let sum: f64 = f.iter().map(|v| (v - largest).exp()).sum();
                     total += sum.ln() + largest - f[y];
                     for (i, v) in f.iter().enumerate() {
-                        slope[(p, i)] += (v - largest).exp() / sum;
+                        d_logits[(p, i)] += (v - largest).exp() / sum;
                     }
-                    slope[(p, y)] -= 1.0;
+                    d_logits[(p, y)] -= 1.0;
                 }
                 Loss::Margin { delta } => {
                     let share = 1.0 / f.len() as f64;
@@ -78,14 +78,14 @@ impl Loss {
                         let violation = delta + f[i] - f[y];
                         if violation > 0.0 {
                             total += share * violation;
-                            slope[(p, i)] += share;
-                            slope[(p, y)] -= share;
+                            d_logits[(p, i)] += share;
+                            d_logits[(p, y)] -= share;
                         }
                     }
                 }
             }
         }
-        (total, slope)
+        (total, d_logits)
     }
 }
 
@@ -121,69 +121,15 @@ leveled!(
             .zip(targets.chunks(TOGETHER))
             .zip(d_logits.chunks_mut(TOGETHER * states));
         for ((f, y), df) in groups {
-            let losses = match (*loss, states) {
-                (Loss::CrossEntropy {}, 2) => cross_entropy_of_two::<FUSED>(f, y, in_use, df),
-                (Loss::CrossEntropy {}, _) => cross_entropy::<FUSED>(f, y, in_use, df),
-                (Loss::Margin { delta }, _) => margin(f, y, delta as f32, in_use, df),
+            let losses = match *loss {
+                Loss::CrossEntropy {} => cross_entropy::<FUSED>(f, y, in_use, df),
+                Loss::Margin { delta } => margin(f, y, delta as f32, in_use, df),
             };
             add(&losses, &mut totals);
         }
         totals[..used].iter().sum()
     }
 );
-
-/// Some positions with two symbols: returns the sum of their losses by lane, and writes their
-/// gradient, times `scale`, into `df`.
-#[inline(always)]
-fn cross_entropy_of_two<const FUSED: bool>(
-    f: &[Lane],
-    y: &[[u8; LANES]],
-    scale: Lane,
-    df: &mut [Lane],
-) -> Lane {
-    let (rows, mut parts) = (y.len(), (Lane::ZERO, Lane::splat(1.0)));
-    for p in (0..rows - rows % 2).step_by(2) {
-        let (f, df) = (&f[2 * p..][..4], &mut df[2 * p..][..4]);
-        two_symbols::<FUSED, 2>(f, &y[p..][..2], scale, df, &mut parts);
-    }
-    for p in rows - rows % 2..rows {
-        let (f, df) = (&f[2 * p..][..2], &mut df[2 * p..][..2]);
-        two_symbols::<FUSED, 1>(f, &y[p..][..1], scale, df, &mut parts);
-    }
-    parts.0 + parts.1.ln::<FUSED>()
-}
-
-/// N positions at once, none of which waits for another. With x = f₁ − f₀, l = ln(1 + e^−|x|),
-/// plus |x| where the target is the less likely symbol. It sums the second term, and multiplies
-/// the arguments of the logarithm.
-#[inline(always)]
-fn two_symbols<const FUSED: bool, const N: usize>(
-    f: &[Lane],
-    y: &[[u8; LANES]],
-    scale: Lane,
-    df: &mut [Lane],
-    (behind, product): &mut (Lane, Lane),
-) {
-    let (mut x, mut e) = ([Lane::ZERO; N], [Lane::ZERO; N]);
-    for u in 0..N {
-        x[u] = f[2 * u + 1] - f[2 * u];
-        e[u] = Lane::ZERO - x[u].abs();
-    }
-    let e = Lane::exp_together::<FUSED, N>(e);
-    for u in 0..N {
-        let sum = Lane::splat(1.0) + e[u];
-        // Probabilities of the likelier symbol, of the other, and of symbol 1.
-        let more = sum.inverse();
-        let less = e[u] * more;
-        let (first, hit) = (x[u].is_positive(), Lane::is(&y[u], 1));
-        let p = first.times_plus::<FUSED>(more - less, less);
-        // One where the target is the less likely symbol: where exactly one of `first` and `hit` is one.
-        *behind = (first - hit).abs().times_plus::<FUSED>(x[u].abs(), *behind);
-        *product = *product * sum;
-        let slope = (p - hit) * scale;
-        (df[2 * u], df[2 * u + 1]) = (Lane::ZERO - slope, slope);
-    }
-}
 
 /// Some positions: returns the sum of their losses by lane, and writes their
 /// gradient, times `scale`, into `df`.
@@ -203,15 +149,15 @@ fn cross_entropy<const FUSED: bool>(
             largest = largest.max(value);
         }
         let mut sum = Lane::ZERO;
-        for (slope, &value) in df.iter_mut().zip(f) {
-            *slope = (value - largest).exp::<FUSED>();
-            sum += *slope;
+        for (d, &value) in df.iter_mut().zip(f) {
+            *d = (value - largest).exp::<FUSED>();
+            sum += *d;
         }
         let inverse = sum.inverse();
         let mut loss = largest;
-        for (symbol, (slope, &value)) in df.iter_mut().zip(f).enumerate() {
+        for (symbol, (d, &value)) in df.iter_mut().zip(f).enumerate() {
             let hit = Lane::is(y, symbol);
-            *slope = (*slope * inverse - hit) * scale;
+            *d = (*d * inverse - hit) * scale;
             loss = loss - hit * value;
         }
         losses += loss;
@@ -233,18 +179,18 @@ fn margin(f: &[Lane], y: &[[u8; LANES]], delta: f32, scale: Lane, df: &mut [Lane
         for (symbol, &value) in f.iter().enumerate() {
             of_target = value.where_one(Lane::is(y, symbol), of_target);
         }
-        let (mut loss, mut slope_of_target) = (Lane::ZERO, Lane::ZERO);
-        for (symbol, (slope, &value)) in df.iter_mut().zip(f).enumerate() {
+        let (mut loss, mut d_target) = (Lane::ZERO, Lane::ZERO);
+        for (symbol, (d, &value)) in df.iter_mut().zip(f).enumerate() {
             let violation = Lane::splat(delta) + value - of_target;
             let active = violation.is_not_below() * (Lane::splat(1.0) - Lane::is(y, symbol));
             loss = (loss + violation * share).where_one(active, loss);
-            *slope = active * share;
-            slope_of_target = slope_of_target - *slope;
+            *d = active * share;
+            d_target = d_target - *d;
         }
         losses += loss;
-        for (symbol, slope) in df.iter_mut().enumerate() {
+        for (symbol, d) in df.iter_mut().enumerate() {
             let hit = Lane::is(y, symbol);
-            *slope = slope_of_target.where_one(hit, *slope) * scale;
+            *d = d_target.where_one(hit, *d) * scale;
         }
     }
     losses

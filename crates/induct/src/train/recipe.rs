@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Event;
 use super::intervene::InterveneSpec;
 use super::loss::Loss;
-use super::memory::MemoryEstimate;
+use super::memory::{MEMORY_LIMIT, MemoryEstimate};
 use super::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
@@ -132,6 +132,13 @@ pub struct TrainSpec {
     /// The event that ends the run before its last step, if it comes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Event>,
+    /// The most memory that the run may take, in GiB. No result depends on it, and no identity.
+    #[serde(skip_serializing_if = "is_usual_limit")]
+    pub memory_limit: f64,
+}
+
+fn is_usual_limit(limit: &f64) -> bool {
+    *limit == MEMORY_LIMIT
 }
 
 impl Default for TrainSpec {
@@ -145,6 +152,7 @@ impl Default for TrainSpec {
             groups: Vec::new(),
             curriculum: Vec::new(),
             stop: None,
+            memory_limit: MEMORY_LIMIT,
         }
     }
 }
@@ -208,7 +216,15 @@ impl Recipe {
             stop.check("train.stop", self)?;
         }
         // Nothing so far allocates memory in proportion to a setting; what follows does.
-        MemoryEstimate::new(self, &model).check(self)?;
+        let limit = self.train.memory_limit;
+        require(
+            limit > 0.0,
+            "memory_limit",
+            limit,
+            "a number of GiB above 0",
+        )
+        .map_err(within_train)?;
+        MemoryEstimate::new(self, &model).check(limit)?;
         let train = &self.train;
         Updater::check(&train.optimizer, &train.groups, model.layout()).map_err(within_train)?;
         self.check_interventions(&model)?;

@@ -67,12 +67,9 @@ impl Settings for Mixture {
         Ok(Arc::new(Weighted { parts }))
     }
 
-    fn pools(&self) -> Vec<(String, usize)> {
-        let within = |(place, part): (String, &MixturePart)| {
-            let pools = part.prior.settings().pools().into_iter();
-            pools.map(move |(field, size)| (format!("{place}.prior.{field}"), size))
-        };
-        self.places().flat_map(within).collect()
+    fn pooled(&self) -> f64 {
+        let parts = self.parts.iter();
+        parts.map(|part| part.prior.settings().pooled()).sum()
     }
 
     fn check_code(&self) -> Result<(), Invalid> {

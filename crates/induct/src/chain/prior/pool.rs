@@ -55,11 +55,8 @@ impl Settings for Pool {
         Ok(Arc::new(Drawn { tables }))
     }
 
-    fn pools(&self) -> Vec<(String, usize)> {
-        let inner = self.of.settings().pools().into_iter();
-        let inner = inner.map(|(field, size)| (format!("of.{field}"), size));
-        let own = ("size".to_owned(), self.size);
-        std::iter::once(own).chain(inner).collect()
+    fn pooled(&self) -> f64 {
+        self.size.min(MAX_POOL) as f64 + self.of.settings().pooled()
     }
 
     fn check_code(&self) -> Result<(), Invalid> {

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::table::TransitionTable;
 use super::task::check_task;
 use super::{
-    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, MAX_POOL, Mixture, Pool, Prior,
-    Symmetric,
+    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Prior, Symmetric,
 };
 use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
@@ -21,9 +20,9 @@ pub(super) trait Settings {
     /// Makes the prior from settings that have been checked.
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid>;
 
-    /// The sizes of its pools and the path to each, outermost first.
-    fn pools(&self) -> Vec<(String, usize)> {
-        Vec::new()
+    /// Number of chains in all its pools.
+    fn pooled(&self) -> f64 {
+        0.0
     }
 
     /// Checks that it contains no code that only another program has.
@@ -135,9 +134,6 @@ impl Settings for Custom<dyn Prior> {
     }
 }
 
-/// The most memory that the pools of one prior may take, in bytes: 4 GiB.
-const MAX_POOL_BYTES: f64 = 4.0 * (1_u64 << 30) as f64;
-
 impl PriorSpec {
     /// Checks the settings against a task's k and n. Draws nothing, and trusts a prior from another program.
     ///
@@ -146,9 +142,8 @@ impl PriorSpec {
     /// If a setting is impossible or does not fit the task.
     pub fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         check_task(states, ngram)?;
-        self.check_pools(states, ngram)
-            .and_then(|()| self.settings().check(states, ngram))
-            .map_err(|invalid| invalid.within("prior"))
+        let checked = self.settings().check(states, ngram);
+        checked.map_err(|invalid| invalid.within("prior"))
     }
 
     /// Checks that it contains no code that only another program has.
@@ -164,29 +159,7 @@ impl PriorSpec {
 
     /// Memory for the chains of all its pools together, in bytes. They are drawn when the prior is made.
     pub fn pool_bytes(&self, states: usize, ngram: usize) -> f64 {
-        let chain = TransitionTable::bytes(states, ngram);
-        let pools = self.settings().pools();
-        let bytes = |(_, size): &(String, usize)| (*size).min(MAX_POOL) as f64 * chain;
-        pools.iter().map(bytes).sum()
-    }
-
-    /// Refuses pools that would not fit a laptop's memory.
-    fn check_pools(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
-        let bytes = self.pool_bytes(states, ngram);
-        let pools = self.settings().pools();
-        // Among equals, the outermost.
-        let largest = pools.iter().rev().max_by_key(|(_, size)| *size);
-        let Some((field, size)) = largest else {
-            return Ok(());
-        };
-        let gib = |bytes: f64| bytes / f64::from(1 << 30);
-        let allowed = format!(
-            "with this task the prior's pools would take {:.1} GiB, and {} are allowed; make them, \
-             task.states or task.ngram smaller",
-            gib(bytes),
-            gib(MAX_POOL_BYTES)
-        );
-        require(bytes <= MAX_POOL_BYTES, field, size, &allowed)
+        self.settings().pooled() * TransitionTable::bytes(states, ngram)
     }
 }
 

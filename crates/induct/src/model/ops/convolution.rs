@@ -7,14 +7,19 @@
 //! so that no tile is cut off at an edge.
 
 use crate::lanes::{LANES, Lane, Level, leveled};
-use crate::model::window::window;
 
 const TALL: usize = 8;
 const BROAD: usize = 4;
 const LAGS: usize = TALL + BROAD - 1;
 
 /// Zeros before the first and after the last row of a plane.
-pub const PAD: usize = TALL;
+const PAD: usize = TALL;
+
+/// N entries from `start` on: bounds are checked once for all of them.
+#[inline(always)]
+fn window<T, const N: usize>(data: &[T], start: usize) -> &[T; N] {
+    data[start..].first_chunk().expect("N entries")
+}
 
 /// Columns of `rows` numbers each, one after the other, padded with zeros.
 #[derive(Clone, Debug)]

@@ -288,20 +288,6 @@ fn rows<T, const N: usize>(data: &[T], first: usize, width: usize) -> [&[T]; N] 
     rows
 }
 
-/// y += x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy.
-pub fn backward(
-    level: Level,
-    x: &[Lane],
-    w: &[f32],
-    (inner, outer): (usize, usize),
-    dy: &[Lane],
-    dx: &mut [Lane],
-    dw: &mut [Lane],
-) {
-    input_backward(level, w, (inner, outer), 0, dy, dx);
-    weight_backward(level, x, inner, outer, dy, dw);
-}
-
 /// Rows of dy that are turned over together, so that they stay in the fastest cache.
 const PANEL: usize = 16;
 

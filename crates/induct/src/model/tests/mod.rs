@@ -153,16 +153,15 @@ pub fn in_coordinates(model: &Model) -> bool {
     model.choice().engine == Kernel::Coordinates
 }
 
-/// Whether the model is computed in the residual stream, with its first layer by tables or in coordinates.
-pub fn by_tables(model: &Model) -> bool {
-    model.choice().first != Kernel::FirstPlain
+/// Whether the model is computed in the residual stream, above layers in coordinates.
+pub fn begins_in_coordinates(model: &Model) -> bool {
+    model.choice().first == Kernel::FirstInCoordinates
 }
 
-/// The model at every instruction level that this machine has and, if it uses coordinates
-/// or tables, without them as well.
+/// The model at every instruction level that this machine has and, if it uses coordinates, without them as well.
 pub fn paths(model: &Model) -> Vec<Model> {
     let mut paths = model.at_all_levels();
-    if in_coordinates(model) || by_tables(model) {
+    if in_coordinates(model) || begins_in_coordinates(model) {
         paths.extend(model.in_residual_stream().at_all_levels());
     }
     paths

@@ -5,14 +5,12 @@
 //! - s_ij = q_i · k_j / √m               (`RelativeTerm::Absent`), for j ≤ i;
 //! - p_ij = softmax_j s_ij, and out_i = Σ_j p_ij u_j.
 //!
-//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever stored; [`placed`] is
-//! for symbols at absolute places, and [`naive`] is the twin of both. [`clamped`] is for patterns that are given.
+//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever stored; and [`naive`] is
+//! its twin. [`clamped`] is for patterns that are given.
 
 pub mod clamped;
 pub mod fast;
-pub mod lags;
 pub mod naive;
-pub mod placed;
 
 use crate::lanes::Lane;
 

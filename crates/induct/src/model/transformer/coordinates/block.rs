@@ -47,22 +47,7 @@ impl Coordinates {
         let (rows, top) = (inputs.len(), self.layers.len() - 1);
         self.forward_below(tables, inputs, work);
         work.start_backward();
-        if !work.by_row.is_empty() {
-            let top = work.layers.last_mut().expect("at least one layer");
-            let coordinates = (&top.y[..], &mut top.dy[..]);
-            let logits = (logits, d_logits);
-            self.last_by_row(
-                tables,
-                inputs,
-                coordinates,
-                &mut work.by_row,
-                logits,
-                loss,
-                grads,
-            );
-        } else {
-            self.last_by_group(tables, rows, work, (logits, d_logits), loss, grads);
-        }
+        self.last_by_group(tables, rows, work, (logits, d_logits), loss, grads);
         for l in (0..top).rev() {
             self.norm_backward(tables, l + 1, rows, work, grads);
             self.backward_layer(tables, l, 0..rows, work, grads);

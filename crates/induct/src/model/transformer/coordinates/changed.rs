@@ -62,18 +62,14 @@ impl Change {
         !self.silent && self.pattern != Some(Pattern::WithoutUniform)
     }
 
-    /// Lanes that it takes.
-    pub fn work_len(self, t: f64, m: f64) -> f64 {
-        match self.pattern {
-            Some(Pattern::Target(target)) if target.reads_symbols() => t * t,
-            Some(Pattern::WithoutUniform) => t * m,
-            _ => 0.0,
-        }
-    }
-
     /// Buffers: weights by pair [t, t], or means [t, m].
     pub fn buffer(self, t: usize, m: usize) -> Vec<Lane> {
-        vec![Lane::ZERO; self.work_len(t as f64, m as f64) as usize]
+        let size = match self.pattern {
+            Some(Pattern::Target(target)) if target.reads_symbols() => t * t,
+            Some(Pattern::WithoutUniform) => t * m,
+            _ => 0,
+        };
+        vec![Lane::ZERO; size]
     }
 
     /// Fills what depends on the sequences alone.

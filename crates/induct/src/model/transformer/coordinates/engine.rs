@@ -87,14 +87,6 @@ impl Engine for InCoordinates {
         self.plan.show(tables, rows, work, probe);
     }
 
-    fn prepared_len(&self) -> f64 {
-        self.plan.tables_len(self.shape.width)
-    }
-
-    fn scratch_len(&self) -> f64 {
-        self.plan.work_len()
-    }
-
     fn multiplications(&self) -> usize {
         self.plan.multiplications()
     }

@@ -35,7 +35,6 @@
 mod basis;
 mod block;
 mod bound;
-mod by_row;
 mod changed;
 mod dense;
 mod engine;
@@ -54,13 +53,11 @@ use std::ops::Range;
 use self::changed::{Change, Edges};
 use self::norm::NormPlan;
 use super::Transformer;
-use crate::lanes::{LANES, Level};
+use crate::lanes::Level;
 use crate::model::choose::{Choice, Kernel};
 use crate::model::intervention::Plan;
 use crate::model::ops::attention::EXPONENTIAL;
 use crate::model::ops::attention::RelativeTerm;
-use crate::model::ops::attention::fast::GROUP;
-use crate::model::ops::convolution::PAD;
 
 pub(in crate::model) use changed::takes;
 pub(in crate::model) use engine::InCoordinates;
@@ -268,75 +265,6 @@ impl Coordinates {
             Some(_) => 0,
             None => self.data(),
         }
-    }
-
-    /// Coordinates and tables of the last layer's heads, if gradients take its rows as lanes. They do where
-    /// coordinates are too many to be kept in registers, and some of them are averages.
-    fn heads_by_row(&self) -> impl Iterator<Item = (usize, &HeadPlan)> {
-        let last = &self.layers[self.layers.len() - 1];
-        let heads = if last.uses(Kernel::ByRow) {
-            &last.heads[..]
-        } else {
-            &[]
-        };
-        heads.iter().map(|head| (last.m, head))
-    }
-
-    /// An upper bound, within a few lanes, on the size of [`work`](Self::work).
-    pub fn work_len(&self) -> f64 {
-        let (t, k) = (self.length as f64, self.states as f64);
-        let lanes = LANES as f64;
-        let plane = t + 2.0 * PAD as f64;
-        let lags = |m: f64| (1.0 + m) * (t + 5.0 * lanes) / lanes;
-        let group = |m: f64| 2.0 * GROUP as f64 * (t + 1.0) + lags(m) + 8.0 * m;
-        let mut total = k * plane + t;
-        for (l, plan) in self.layers.iter().enumerate() {
-            let (m, heads) = (plan.m as f64, plan.heads.len() as f64);
-            let convolution = if l == 0 {
-                4.5 * k * (plane + lanes)
-            } else {
-                0.0
-            };
-            let stream = plan.stream as f64;
-            total += 2.0 * t * stream + heads * (4.0 * t * m + group(m) + convolution);
-            total += plan
-                .heads
-                .iter()
-                .map(|head| head.change.work_len(t, m))
-                .sum::<f64>();
-            if plan.norm.is_some() {
-                total += t * (2.0 * m + 1.0);
-            }
-        }
-        if self.last_norm.is_some() {
-            total += t * (2.0 * self.last as f64 + 2.0 * self.read_last as f64 + 1.0);
-        }
-        for (m, _) in self.heads_by_row() {
-            let (m, rows) = (m as f64, t + lanes);
-            // Coordinates and values of keys and queries, the weights of a group of
-            // eight sequences, and gradients.
-            total += t * 2.0 * (m + k) + 3.0 * m * k + 4.0 * (m + k) * rows;
-            total += (lanes + 1.0) * by_row::GROUP as f64 * (rows + 2.0 * k) + lags(m);
-        }
-        total
-    }
-
-    /// An upper bound, within a few numbers, on the size of the tables for a stream of `width` numbers.
-    pub fn tables_len(&self, width: usize) -> f64 {
-        let (t, k, d) = (self.length as f64, self.states as f64, width as f64);
-        let plane = t + 2.0 * PAD as f64;
-        let mut total = self.size as f64 + 2.0 * (1.0 + self.last as f64) * d;
-        let normed = |read: usize| 3.0 * (1.0 + read as f64) * d;
-        for plan in &self.layers {
-            // A basis and its three projections, and their gradients; the same after a norm.
-            total += 8.0 * (1.0 + plan.m as f64) * d + normed(plan.m) + plan.heads.len() as f64;
-        }
-        total += normed(self.read_last);
-        total += self.layers[0].heads.len() as f64 * k * (plane + k);
-        for (m, _) in self.heads_by_row() {
-            total += (1.0 + m as f64) * (t + 5.0 * LANES as f64) + m as f64 * k;
-        }
-        total
     }
 
     /// Number of entries of all tables: the length of a gradient by table.

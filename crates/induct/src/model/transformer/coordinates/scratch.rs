@@ -1,7 +1,7 @@
 //! Buffers for a forward and a backward over one block, in coordinates.
 
 use super::norm::NormScratch;
-use super::{Coordinates, HeadPlan, LayerPlan, by_row, narrow, one_hot};
+use super::{Coordinates, HeadPlan, LayerPlan, narrow, one_hot};
 use crate::lanes::Lane;
 use crate::model::choose::Kernel;
 use crate::model::ops::attention::fast;
@@ -14,8 +14,6 @@ pub struct Scratch {
     pub(super) symbols: Planes<Lane>,
     pub(super) layers: Vec<LayerScratch>,
     pub(super) last: Option<LastScratch>,
-    /// The last layer's heads, where its rows are lanes.
-    pub(super) by_row: Vec<by_row::ByRowHead>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,10 +111,6 @@ impl Coordinates {
                 dy: lanes(self.last),
                 norm: NormScratch::new(norm, self.length),
             }),
-            by_row: self
-                .heads_by_row()
-                .map(|(m, _)| by_row::ByRowHead::new(self.states, m, self.length))
-                .collect(),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::f32::consts::LOG2_E;
 
 use super::basis::NormedBasis;
-use super::by_row::Lags;
 use super::changed::Shares;
 use super::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
@@ -30,10 +29,6 @@ pub struct Tables {
     pub(super) bounded: Vec<Vec<bool>>,
     /// The first layer's heads, where their scores are bounded.
     pub(super) factors: Vec<Factors>,
-    /// The last layer's heads, where its rows are lanes.
-    pub(super) lags: Vec<Lags>,
-    /// What their averages say about every symbol but the first, relative to the first: [m, k−1] each.
-    pub(super) ov: Vec<Vec<f32>>,
     /// What sources that some reader does not see add to the constant.
     pub(super) shares: Shares,
     /// Gradients of `bases` and `projected`.
@@ -83,14 +78,6 @@ impl Coordinates {
                 .iter()
                 .map(|_| Factors::new(self.states, self.length))
                 .collect(),
-            lags: self
-                .heads_by_row()
-                .map(|(m, _)| Lags::new(self.states, m, self.length))
-                .collect(),
-            ov: self
-                .heads_by_row()
-                .map(|(m, _)| vec![0.0; m * (self.states - 1)])
-                .collect(),
         }
     }
 
@@ -117,13 +104,6 @@ impl Coordinates {
             d,
             &mut tables.bases[top],
         );
-        let bounded = tables.bounded[top - 1].iter();
-        for (((m, places), lags), &bounded) in
-            self.heads_by_row().zip(&mut tables.lags).zip(bounded)
-        {
-            let positions = &tables.data[places.positions.clone()];
-            lags.fill(self.states, m, positions, bounded);
-        }
         if self.ends_in_stream(shape) {
             tables.data[self.output.clone()].copy_from_slice(&tables.bases[top]);
             return;
@@ -135,11 +115,6 @@ impl Coordinates {
         let output = ViewMut::new(&mut tables.data, self.states, self.output.start);
         let sizes = (1 + self.read_last, d, self.states);
         add_product(output, View::new(last, d), p, sizes, 1.0);
-        let of_heads = tables.data[self.output.clone()].chunks_exact(self.states);
-        let of_heads = of_heads.skip(1 + self.layers[top - 1].m);
-        let ov = tables.ov.iter_mut().flatten();
-        let beyond = of_heads.flat_map(|row| row[1..].iter().map(|logit| logit - row[0]));
-        ov.zip(beyond).for_each(|(ov, logit)| *ov = logit);
     }
 
     /// Whether the stream continues after the last of these layers, so that there is no unembedding yet.

@@ -1,9 +1,9 @@
 //! The bottom of the stream: symbols, plus places where positions are absolute.
 
 use super::dropout::Place;
-use super::{Pass, Scratch, placed};
+use super::{Pass, Scratch};
 use crate::lanes::cross_lane::sum_lanes;
-use crate::lanes::{LANES, Lane, Level};
+use crate::lanes::{LANES, Lane};
 use crate::model::ops::linear;
 
 impl Pass<'_> {
@@ -17,15 +17,16 @@ impl Pass<'_> {
                 *z = Lane::is(row, symbol);
             }
         }
+        let table = &self.params[self.shape.embed.clone()];
         match &self.shape.embed_positions {
-            Some(_) => {
-                let table = &self.params[placed::vectors(self.shape)];
-                set_to_sums(self.level, table, (k, d), symbols, h);
+            Some(places) => {
+                let places = self.params[places.clone()].chunks_exact(d);
+                for (h, place) in h.chunks_exact_mut(d).zip(places) {
+                    linear::set_rows(place, h);
+                }
+                linear::add_forward(self.level, symbols, table, k, d, h);
             }
-            None => {
-                let table = &self.params[self.shape.embed.clone()];
-                linear::set_forward(self.level, symbols, table, k, h);
-            }
+            None => linear::set_forward(self.level, symbols, table, k, h),
         }
         self.drop_rows(Place::Embedding, 0..inputs.len(), h);
         self.write_embed(inputs.len(), work);
@@ -46,35 +47,5 @@ impl Pass<'_> {
             // A place occurs once, so this is its whole gradient.
             sum_lanes(self.level, dh, &mut grads[places][..rows * d]);
         }
-    }
-}
-
-/// h_i = table[x_i] + table[k + i]: the symbol's part plus the place's.
-pub(super) fn set_to_sums(
-    level: Level,
-    table: &[f32],
-    (k, d): (usize, usize),
-    symbols: &[Lane],
-    h: &mut [Lane],
-) {
-    let (of_symbols, of_places) = table.split_at(k * d);
-    for (h, place) in h.chunks_exact_mut(d).zip(of_places.chunks_exact(d)) {
-        linear::set_rows(place, h);
-    }
-    linear::add_forward(level, symbols, of_symbols, k, d, h);
-}
-
-/// h_i = table[x_i] (+ table[k + i])  ⟹  dtable[x_i] += dh_i, dtable[k + i] += dh_i
-pub(super) fn sums_backward(
-    level: Level,
-    (k, d): (usize, usize),
-    symbols: &[Lane],
-    dh: &[Lane],
-    d_table: &mut [Lane],
-) {
-    let (of_symbols, of_places) = d_table.split_at_mut(k * d);
-    linear::weight_backward(level, symbols, k, d, dh, of_symbols);
-    for (d_place, &dh) in of_places.iter_mut().zip(dh) {
-        *d_place += dh;
     }
 }

@@ -5,52 +5,34 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Pass;
-use super::placed::{Placed, PlacedTables};
 use super::scratch::Scratch;
 use crate::lanes::{LANES, Lane, Level};
 use crate::model::choose::{Choice, Kernel};
 use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, LossRows};
 use crate::model::intervention::Plan;
-use crate::model::ops::attention::fast::GROUP;
 use crate::model::ops::attention::{AttnProbe, EXPONENTIAL, RelativeTerm};
+use crate::model::transformer::Transformer;
 use crate::model::transformer::coordinates::{Coordinates, Tables};
-use crate::model::transformer::{MLP_FACTOR, Transformer};
 
 /// A transformer in its residual stream.
 #[derive(Debug)]
 pub(in crate::model) struct Residual {
     pub(super) shape: Arc<Transformer>,
-    pub(super) first: First,
+    /// The first layers, where they are in coordinates.
+    pub(super) below: Option<Coordinates>,
     /// Interventions, if there are any.
     pub(super) plan: Option<Arc<Plan>>,
     level: Level,
 }
 
-/// How the first layer's attention is computed. The stream below it has only k different vectors, or
-/// k + t with absolute positions.
-#[derive(Debug)]
-pub(super) enum First {
-    /// As in all layers.
-    Plain,
-    /// With tables, for absolute positions.
-    Placed(Placed),
-    /// In coordinates, and perhaps further layers above it.
-    Coordinates(Coordinates),
-}
-
 impl Residual {
     /// The engine for `shape`, with the chosen kernels.
     pub fn new(shape: Arc<Transformer>, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Self {
-        let first = match choice.first {
-            Kernel::FirstInCoordinates => {
-                First::Coordinates(Coordinates::new(&shape, choice, level, plan))
-            }
-            Kernel::FirstByPlaces => First::Placed(Placed::new(&shape)),
-            _ => First::Plain,
-        };
+        let is_below = choice.first == Kernel::FirstInCoordinates;
+        let below = is_below.then(|| Coordinates::new(&shape, choice, level, plan));
         Self {
             shape,
-            first,
+            below,
             plan: (!plan.is_empty()).then(|| plan.clone()),
             level,
         }
@@ -85,38 +67,19 @@ impl Residual {
 #[derive(Clone, Debug)]
 pub struct Weights {
     params: Vec<f32>,
-    first: FirstTables,
+    below: Option<Tables>,
     /// Of interventions: means over the batch, [t, d] by slot, and the other weights that they name.
     means: Vec<Vec<f32>>,
     others: Vec<Vec<f32>>,
 }
 
-/// What the first layer's attention uses.
-#[derive(Clone, Debug)]
-enum FirstTables {
-    Plain,
-    Placed(PlacedTables),
-    Coordinates(Tables),
-}
-
 impl Residual {
     /// What runs over blocks.
     pub(super) fn pass<'a>(&'a self, weights: &'a Weights) -> Pass<'a> {
-        let (mut placed, mut below) = (None, None);
-        match (&self.first, &weights.first) {
-            (First::Placed(plan), FirstTables::Placed(tables)) if tables.bounded => {
-                placed = Some((plan, tables));
-            }
-            (First::Coordinates(plan), FirstTables::Coordinates(tables)) => {
-                below = Some((plan, tables));
-            }
-            _ => {}
-        }
         Pass {
             shape: &self.shape,
             params: &weights.params,
-            placed,
-            below,
+            below: self.below.as_ref().zip(weights.below.as_ref()),
             dropout: None,
             plan: self.plan.as_deref(),
             means: &weights.means,
@@ -153,25 +116,15 @@ impl Engine for Residual {
             }),
             others: others.collect(),
             params: vec![0.0; self.shape.layout.len()],
-            first: match &self.first {
-                First::Plain => FirstTables::Plain,
-                First::Placed(plan) => FirstTables::Placed(plan.tables()),
-                First::Coordinates(plan) => FirstTables::Coordinates(plan.tables(self.shape.width)),
-            },
+            below: (self.below.as_ref()).map(|plan| plan.tables(self.shape.width)),
         }
     }
 
     fn prepare(&self, params: &[f32], weights: &mut Weights) {
         weights.params.copy_from_slice(params);
         self.scale(&mut weights.params);
-        match (&self.first, &mut weights.first) {
-            (First::Placed(plan), FirstTables::Placed(tables)) => {
-                plan.prepare(self.level, &self.shape, &weights.params, tables);
-            }
-            (First::Coordinates(plan), FirstTables::Coordinates(tables)) => {
-                plan.prepare(&self.shape, params, tables);
-            }
-            _ => {}
+        if let (Some(plan), Some(tables)) = (&self.below, &mut weights.below) {
+            plan.prepare(&self.shape, params, tables);
         }
     }
 
@@ -230,12 +183,7 @@ impl Engine for Residual {
     }
 
     fn gradient_len(&self) -> usize {
-        let tables = match &self.first {
-            First::Plain => 0,
-            First::Placed(plan) => plan.size(),
-            First::Coordinates(plan) => plan.size(),
-        };
-        self.shape.layout.len() + tables
+        self.shape.layout.len() + self.below.as_ref().map_or(0, Coordinates::size)
     }
 
     fn summed_len(&self) -> usize {
@@ -251,23 +199,8 @@ impl Engine for Residual {
     ) {
         let (of_params, of_tables) = gradient.split_at(grads.len());
         grads.copy_from_slice(of_params);
-        if let (First::Placed(plan), FirstTables::Placed(tables)) =
-            (&self.first, &mut weights.first)
-            && tables.bounded
-        {
-            plan.pull_back(
-                self.level,
-                &self.shape,
-                &weights.params,
-                tables,
-                of_tables,
-                grads,
-            );
-        }
         self.scale(grads);
-        if let (First::Coordinates(plan), FirstTables::Coordinates(tables)) =
-            (&self.first, &mut weights.first)
-        {
+        if let (Some(plan), Some(tables)) = (&self.below, &mut weights.below) {
             plan.pull_back(&self.shape, params, tables, of_tables, grads);
         }
     }
@@ -276,77 +209,23 @@ impl Engine for Residual {
         self.pass(weights).show(rows, scratch, probe);
     }
 
-    fn prepared_len(&self) -> f64 {
-        let first = match &self.first {
-            First::Plain => 0.0,
-            First::Placed(plan) => plan.tables_len(),
-            First::Coordinates(plan) => plan.tables_len(self.shape.width),
-        };
-        self.shape.layout.len() as f64 + first
-    }
-
-    fn scratch_len(&self) -> f64 {
-        let (t, k, d) = (
-            self.shape.length as f64,
-            self.shape.states as f64,
-            self.shape.width as f64,
-        );
-        let layers = self.shape.layers.len() as f64;
-        let heads = self.shape.layers.iter().map(|layer| layer.heads).max();
-        let heads = heads.unwrap_or(0) as f64;
-        let mlps = self
-            .shape
-            .layers
-            .iter()
-            .filter(|layer| layer.mlp.is_some())
-            .count() as f64;
-        // For a layer and its backward: the streams, and hidden activations with their slopes.
-        let streams = (8.0 * layers + 11.0) * t * d + 2.0 * t * (2.0 * layers + 1.0);
-        let hidden = MLP_FACTOR as f64 * d * t * (2.0 * mlps + 1.0);
-        let lags = (1.0 + d) * (t + LANES as f64) / LANES as f64;
-        let group = (2.0 * GROUP as f64 + 6.0) * (t + 1.0) + GROUP as f64 + lags + 8.0 * d;
-        let first = match &self.first {
-            First::Plain => 0.0,
-            First::Placed(_) => heads * 2.0 * GROUP as f64 * t + GROUP as f64 * d,
-            First::Coordinates(plan) => plan.work_len(),
-        };
-        let dropped = match self.shape.dropout.any() {
-            true => heads * GROUP as f64 * (t + 1.0) + GROUP as f64 * d,
-            false => 0.0,
-        };
-        let plain = streams
-            + hidden
-            + dropped
-            + t * k * (1.0 + self.shape.layers[0].heads as f64)
-            + heads * group
-            + first;
-        match &self.plan {
-            None => plain,
-            Some(plan) => {
-                // Another forward, what replaces activations, and the streams of readers.
-                let readers = 3.0 * plan.at_reader.len() as f64 + 2.0 * plan.watched().len() as f64;
-                let streams = (readers + plan.written.len() as f64 + 6.0) * (t * d + 2.0 * t);
-                2.0 * plain + t * k + streams + plan.patterns.len() as f64 * t * (t + d)
-            }
-        }
-    }
-
     fn multiplications(&self) -> usize {
         let shape = &self.shape;
         let (d, k, t) = (shape.width, shape.states, shape.length);
         let pairs = t * (t + 1) / 2;
         let positional = usize::from(shape.layers[0].v.is_some());
         let mut count = 3 * d * k * t;
-        if let First::Coordinates(plan) = &self.first {
+        let mut depth = 0;
+        if let Some(plan) = &self.below {
             count += plan.multiplications();
+            depth = plan.depth();
         }
         for (l, layer) in shape.layers.iter().enumerate() {
-            let (attention, matrices) = match &self.first {
-                // Weight, average, slope and share of the value; shares of the tables.
-                First::Placed(_) if l == 0 => (3 * d + (4 * k + 1) * layer.heads, 0),
-                First::Coordinates(plan) if l < plan.depth() => (0, 0),
+            let (attention, matrices) = if l < depth {
+                (0, 0)
+            } else {
                 // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
-                _ => ((7 + 2 * positional) * d + 2 * EXPONENTIAL * layer.heads, 3),
+                ((7 + 2 * positional) * d + 2 * EXPONENTIAL * layer.heads, 3)
             };
             let mixes = usize::from(layer.w_o.is_some());
             let mlp = if layer.mlp.is_some() { 2 * 4 } else { 0 };

@@ -3,17 +3,15 @@
 use std::ops::Range;
 
 use super::dropout::Place;
-use super::embed::{set_to_sums, sums_backward};
 use super::norm::Normed;
-use super::placed::Placed;
 use super::scratch::Scratch;
 use super::{How, Pass};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::engine::BlockGradient;
 use crate::model::intervention::Reader;
+use crate::model::ops::attention::clamped;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
-use crate::model::ops::attention::{clamped, placed};
 use crate::model::ops::{gelu, linear, relu};
 use crate::model::spec::Activation;
 use crate::model::transformer::MLP_FACTOR;
@@ -33,9 +31,8 @@ pub(super) struct LayerScratch {
     pub active: Vec<Lane>,
 }
 
-/// What attention reads (or its gradients): queries, keys and values, [heads, t, d / heads] each. (Where the
-/// first layer uses tables: values [t, d].) A head's numbers lie together: rows of all heads, often a power of
-/// two long, would share a few places of the cache.
+/// What attention reads (or its gradients): queries, keys and values, [heads, t, d / heads] each. A head's
+/// numbers lie together: rows of all heads, often a power of two long, would share a few places of the cache.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub queries: Vec<Lane>,
@@ -70,26 +67,6 @@ impl<'a> Pass<'a> {
             offset: h * size,
             size,
         }
-    }
-
-    /// What head `h` of layer `l` reads, if the layer uses tables.
-    pub(super) fn placed_head<'x>(
-        self,
-        l: usize,
-        h: usize,
-        read: &'x Read,
-        symbols: &'x [Lane],
-    ) -> Option<placed::Placed<'x>>
-    where
-        'a: 'x,
-    {
-        let (_, tables) = self.placed.filter(|_| l == 0)?;
-        Some(placed::Placed {
-            powers: &tables.powers[h],
-            symbols,
-            values: &read.values,
-            columns: self.columns(l, h),
-        })
     }
 
     /// What head `h` of layer `l` reads.
@@ -147,8 +124,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Queries, keys and values of all rows: norm(h) W each. If the layer uses tables,
-    /// only the values, from their table.
+    /// Queries, keys and values of all rows: norm(h) W each.
     pub(super) fn project(self, l: usize, rows: usize, work: &mut Scratch) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let LayerScratch {
@@ -162,12 +138,6 @@ impl<'a> Pass<'a> {
                 },
             ..
         } = &mut work.layers[l];
-        if let Some((plan, tables)) = self.placed.filter(|_| l == 0) {
-            let (k, values) = (plan.states, &mut values[..rows * d]);
-            let symbols = &work.symbols[..rows * k];
-            set_to_sums(self.level, &tables.values, (k, d), symbols, values);
-            return;
-        }
         let common = self.normed(&layer.norm, input, normed, 0..rows * d);
         for (reader, weight, target) in [
             (Reader::Queries(l), &layer.w_q, queries),
@@ -205,19 +175,15 @@ impl<'a> Pass<'a> {
     ) {
         let (layer, d) = (&self.shape.layers[l], self.shape.width);
         let (saved, slopes) = (&work.layers[l], &mut work.slopes);
-        match (self.placed, self.below, &mut work.below) {
-            (Some((plan, _)), ..) if l == 0 => {
-                return self.placed_backward(plan, rows, work, grads.by_lane);
+        if let (Some((plan, tables)), Some(below)) = (self.below, &mut work.below)
+            && self.is_below(l)
+        {
+            // All of these layers at once.
+            if l + 1 == plan.depth() {
+                let d_after = &slopes.resid[..rows * d];
+                plan.backward(tables, rows, below, d_after, grads.by_lane);
             }
-            (_, Some((plan, tables)), Some(below)) if self.is_below(l) => {
-                // All of these layers at once.
-                if l + 1 == plan.depth() {
-                    let d_after = &slopes.resid[..rows * d];
-                    plan.backward(tables, rows, below, d_after, grads.by_lane);
-                }
-                return;
-            }
-            _ => {}
+            return;
         }
         for h in 0..layer.heads {
             let d_out = match layer.heads {
@@ -296,39 +262,6 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// For a layer that uses tables: collects what its rows left of the gradients of values and of S_aj,
-    /// which make up those of S_ab.
-    fn placed_backward(self, plan: &Placed, rows: usize, work: &Scratch, grads: &mut [Lane]) {
-        let (k, d) = (plan.states, self.shape.width);
-        let (symbols, slopes) = (&work.symbols[..rows * k], &work.slopes);
-        let d_values = &slopes.read.values[..rows * d];
-        sums_backward(
-            self.level,
-            (k, d),
-            symbols,
-            d_values,
-            &mut grads[plan.values.clone()],
-        );
-        for (h, places) in plan.scores.iter().enumerate() {
-            let by_key = &slopes.by_key[h * self.shape.length * k..];
-            let of_symbols = &mut grads[places.of_symbols.clone()];
-            let count = of_symbols.len() / k;
-            for (j, (by_key, z)) in by_key
-                .chunks_exact(k)
-                .zip(symbols.chunks_exact(k))
-                .enumerate()
-            {
-                for a in 0..k {
-                    let row = &mut of_symbols[a * count..][..count];
-                    row[k + j] += by_key[a];
-                    for b in 0..k {
-                        row[b] += by_key[a] * z[b];
-                    }
-                }
-            }
-        }
-    }
-
     /// The rest of the layer for a group of rows: attention, and the MLP if there is
     /// one. Keeps the group's weights.
     pub(super) fn forward_rows(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
@@ -353,10 +286,6 @@ impl<'a> Pass<'a> {
         let changed = work.changed.as_deref();
         for h in 0..layer.heads {
             let rows = rows.clone();
-            if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
-                placed::forward(level, &head, rows, &mut work.placed[h], mixed);
-                continue;
-            }
             let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
             let out = match layer.heads {
                 1 => &mut mixed[..],
@@ -371,7 +300,7 @@ impl<'a> Pass<'a> {
                 self.shift_by_means((l, h), rows, -1.0, changed, out);
             }
         }
-        if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
+        if layer.heads > 1 {
             self.join(l, rows.clone(), &work.by_head[0], mixed);
         }
         if self.changes_heads(l) {
@@ -462,12 +391,8 @@ impl<'a> Pass<'a> {
             if self.table(l, h, work.changed.as_deref()).is_some() {
                 continue;
             }
-            if let Some(head) = self.placed_head(l, h, read, &work.symbols) {
-                placed::weights(level, &head, rows, &mut work.placed[h]);
-            } else {
-                let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
-                fast::weights(level, &head, rows, group);
-            }
+            let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
+            fast::weights(level, &head, rows, group);
         }
     }
 
@@ -508,25 +433,13 @@ impl<'a> Pass<'a> {
         let (saved, slopes) = (&mut work.layers[l], &mut work.slopes);
         let LayerScratch { read, mixed, .. } = saved;
         let d_mixed = &slopes.mixed;
-        if layer.heads > 1 && self.placed.filter(|_| l == 0).is_none() {
+        if layer.heads > 1 {
             for (stream, by_head) in [&*mixed, d_mixed].into_iter().zip(&mut work.by_head) {
                 self.split(l, rows.clone(), stream, by_head);
             }
         }
         for h in 0..layer.heads {
             let (rows, d_read) = (rows.clone(), &mut slopes.read);
-            if let (Some((plan, _)), Some(head)) =
-                (self.placed, self.placed_head(l, h, read, &work.symbols))
-            {
-                let mut grads = placed::Gradients {
-                    values: &mut d_read.values,
-                    by_place: &mut grads.by_lane[plan.scores[h].of_places.clone()],
-                    by_key: &mut slopes.by_key[h * self.shape.length * plan.states..],
-                };
-                let group = &mut work.placed[h];
-                placed::backward(level, &head, rows, group, (mixed, d_mixed), &mut grads);
-                continue;
-            }
             let place = self.place(l, h);
             let (head, group) = (self.head(l, h, read), &mut work.groups[h]);
             let [out, d_out] = &mut work.by_head;

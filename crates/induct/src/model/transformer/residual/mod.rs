@@ -11,12 +11,10 @@ mod embed;
 mod engine;
 mod layer;
 mod norm;
-mod placed;
 mod scratch;
 
 use std::ops::Range;
 
-use self::placed::{Placed, PlacedTables};
 use self::scratch::Scratch;
 use super::Transformer;
 use super::coordinates::{Coordinates, Tables};
@@ -25,7 +23,7 @@ use crate::model::dropout::DropoutKeys;
 use crate::model::engine::{BlockGradient, LogitBuffers, LossRows};
 use crate::model::intervention::{Plan, Reader};
 use crate::model::ops::attention::fast::{self, GROUP};
-use crate::model::ops::attention::{AttnProbe, AttnRow, placed as by_tables};
+use crate::model::ops::attention::{AttnProbe, AttnRow};
 use crate::model::ops::linear;
 
 pub(in crate::model) use self::activations::activations;
@@ -36,8 +34,7 @@ pub(in crate::model) use self::engine::Residual;
 pub struct Pass<'a> {
     shape: &'a Transformer,
     params: &'a [f32],
-    /// What the first layer's attention uses: tables of places and symbols; or the first layers, in coordinates.
-    placed: Option<(&'a Placed, &'a PlacedTables)>,
+    /// The first layers, where they are in coordinates.
     below: Option<(&'a Coordinates, &'a Tables)>,
     /// The keys of the masks, in training.
     dropout: Option<&'a DropoutKeys>,
@@ -240,14 +237,9 @@ impl<'a> Pass<'a> {
                 if self.show_changed((l, h), rows, work, probe) {
                     continue;
                 }
-                let read = &work.layers[l].read;
-                if let Some(inputs) = self.placed_head(l, h, read, &work.symbols) {
-                    by_tables::show(self.level, &inputs, rows, (l, h), probe);
-                } else {
-                    let inputs = self.head(l, h, read);
-                    let see = &mut |row: AttnRow| self.shown(row, probe);
-                    fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, see);
-                }
+                let inputs = self.head(l, h, &work.layers[l].read);
+                let see = &mut |row: AttnRow| self.shown(row, probe);
+                fast::show(self.level, &inputs, rows, (l, h), |_| Lane::ZERO, see);
             }
         }
     }

@@ -1,12 +1,11 @@
 //! Buffers for a forward and a backward over one block, in the residual stream.
 
 use super::changed::Changed;
-use super::engine::{First, Residual};
+use super::engine::Residual;
 use super::layer::{LayerScratch, Read};
 use super::norm::Normed;
 use crate::lanes::Lane;
 use crate::model::ops::attention::fast::{GROUP, TileRows};
-use crate::model::ops::attention::placed as by_tables;
 use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
 
 /// Activations of one block, kept from the forward for the backward, and the backward's own scratch buffers.
@@ -22,8 +21,6 @@ pub struct Scratch {
     pub(super) by_head: [Vec<Lane>; 2],
     /// What the current group of rows keeps, by head.
     pub(super) groups: Vec<TileRows>,
-    /// The same for the first layer, where it uses tables.
-    pub(super) placed: Vec<by_tables::PlacedRows>,
     /// What is below the first MLP, where that part is in coordinates.
     pub(super) below: Option<coordinates::Scratch>,
     /// For interventions.
@@ -45,8 +42,6 @@ pub(super) struct Slopes {
     pub(super) hidden: Vec<Lane>,
     /// Of what a group of rows adds to the stream, where that has a mask: [GROUP, d]
     pub(super) added: Vec<Lane>,
-    /// Of the scores of symbols with keys' places, where the first layer uses tables: [heads, t, k]
-    pub(super) by_key: Vec<Lane>,
 }
 
 impl Slopes {
@@ -55,7 +50,6 @@ impl Slopes {
         self.read.keys.fill(Lane::ZERO);
         self.read.values.fill(Lane::ZERO);
         self.positions.fill(Lane::ZERO);
-        self.by_key.fill(Lane::ZERO);
     }
 }
 
@@ -102,26 +96,12 @@ impl Residual {
             final_normed: normed(),
             by_head: [stream(), stream()],
             groups: vec![TileRows::new(self.shape.length, self.shape.width); heads.unwrap_or(0)],
-            placed: match &self.first {
-                First::Placed(plan) => {
-                    let size = self.shape.width / plan.scores.len();
-                    vec![by_tables::PlacedRows::new(self.shape.length, size); plan.scores.len()]
-                }
-                _ => Vec::new(),
-            },
-            below: match &self.first {
-                First::Coordinates(plan) => Some(plan.work()),
-                _ => None,
-            },
+            below: self.below.as_ref().map(coordinates::Coordinates::work),
             changed: None,
             slopes: Slopes {
                 resid: stream(),
                 normed: stream(),
                 read: Read::new(self.shape.length * self.shape.width),
-                by_key: vec![
-                    Lane::ZERO;
-                    self.shape.length * self.shape.states * self.shape.layers[0].heads
-                ],
                 mixed: stream(),
                 positions: stream(),
                 hidden: hidden(&self.shape.layers[0]),

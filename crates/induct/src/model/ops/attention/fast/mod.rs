@@ -15,6 +15,7 @@
 mod by_query;
 mod dropped;
 mod lagged;
+mod lags;
 mod pairs;
 mod sums;
 
@@ -22,9 +23,9 @@ use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use self::dropped::Dropped;
-use self::pairs::{Lags, read_lags, scores_any, slopes_any, softmax_any, weights_any};
+use self::lags::Lags;
+use self::pairs::{scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
-pub(crate) use self::sums::{in_tiles, up_to_five};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::lanes::{Lane, Level, leveled};
 
@@ -191,7 +192,7 @@ impl TileRows {
     /// Switches to a head: call it before the first group of its rows.
     pub fn turn_to(&mut self, inputs: &Inputs) {
         if inputs.relative != RelativeTerm::Absent {
-            read_lags(&mut self.lags, inputs, self.length);
+            self.lags.read(inputs, self.length);
         }
     }
 }

@@ -7,39 +7,13 @@
 use std::f32::consts::LN_2;
 use std::ops::Range;
 
+use super::lags::Lags;
 use super::{Columns, GROUP, Inputs, ROWS, RelativeTerm, TileRows, blocks, lagged};
 use crate::lanes::Lane;
-use crate::model::ops::attention::lags::LagPlanes;
 
 /// Keys taken together: with a tile of rows where there are 16 registers, and with a single row.
 const FEW: usize = 2;
 const MANY: usize = 8;
-
-/// The positional table of a head by coordinate; plane 0 has the biases. Entries
-/// ahead of lag zero do not matter.
-pub(super) type Lags = LagPlanes<ROWS>;
-
-/// Reads the table of a head, for contexts up to t = `length`.
-pub(super) fn read_lags(lags: &mut Lags, inputs: &Inputs, length: usize) {
-    let Columns {
-        stride,
-        offset,
-        size,
-    } = inputs.lag_columns;
-    for (lag, row) in inputs
-        .positions
-        .chunks_exact(stride)
-        .take(length)
-        .enumerate()
-    {
-        if inputs.bias {
-            *lags.at_mut(0, lag) = row[offset - 1];
-        }
-        for (m, &slope) in row[offset..][..size].iter().enumerate() {
-            *lags.at_mut(1 + m, lag) = slope;
-        }
-    }
-}
 
 /// Computes the weights of a group's rows, and one over their sums.
 #[inline(always)]

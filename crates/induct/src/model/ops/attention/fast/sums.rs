@@ -29,11 +29,11 @@ macro_rules! in_tiles {
     }};
 }
 
-pub(crate) use in_tiles;
+pub(super) use in_tiles;
 
 /// Up to five columns, chosen so that no single column is left over if that can be avoided.
 #[inline(always)]
-pub(crate) fn up_to_five(left: usize) -> usize {
+pub(super) fn up_to_five(left: usize) -> usize {
     match left {
         0..=5 => left,
         6 => 3,
