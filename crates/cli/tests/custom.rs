@@ -1,5 +1,6 @@
 //! Runs left by another program, with its own prior and strategy.
 
+use std::convert::Infallible;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,11 +8,10 @@ use std::sync::Arc;
 
 use induct::Custom;
 use induct::chain::{Draft, Generator, Prior, open_interval};
-use induct::probe::Instruments;
-use induct::run::{Checkpoint, Progress, Record, Run, Sink, Summary};
+use induct::run::{Progress, Record, Sink};
 use induct::strategy::{Seen, Strategy};
-use induct::train::Recipe;
-use induct_store::{Begun, How, RunWriter, StoreError};
+use induct::train::{Recipe, no_snapshots};
+use induct_store::{How, Session};
 use tempfile::TempDir;
 
 use crate::program::{SMALL, fail, induct, json, succeed, text};
@@ -50,33 +50,35 @@ impl Strategy for Again {
     }
 }
 
-/// The writer, which stops after some steps.
-struct Until {
-    writer: RunWriter,
-    step: u64,
-}
+/// Stops a run after some steps.
+struct StopAt(u64);
 
-impl Sink for Until {
-    type Error = StoreError;
+impl Sink for StopAt {
+    type Error = Infallible;
 
-    fn record(&mut self, record: &Record) -> Result<(), StoreError> {
-        self.writer.record(record)
-    }
-
-    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
-        self.writer.snapshot(step, params)
+    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
+        Ok(())
     }
 
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match progress.step >= self.step {
+        match progress.step >= self.0 {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     }
+}
 
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
-        self.writer.checkpoint(checkpoint)
-    }
+/// Trains a run in a new folder, up to a step.
+pub fn train_until(path: &Path, recipe: &Recipe, step: u64) {
+    let session = Session {
+        recipe,
+        path,
+        how: How::New,
+        instruments: None,
+        snapshots: &no_snapshots,
+        remark: &|_| {},
+    };
+    session.train(&mut StopAt(step)).unwrap();
 }
 
 /// A page with a place for runs, and nothing else.
@@ -88,18 +90,7 @@ fn train(path: &Path, steps: u64) {
     recipe.task.prior = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky)).into();
     let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
     recipe.record.custom_strategies = vec![again.with("share", 0.75)];
-    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
-    let Begun::Training(start) = RunWriter::begin(path, &recipe, How::New).unwrap() else {
-        panic!("nothing was there before")
-    };
-    let mut run = Run::new(&recipe, instruments).unwrap();
-    let (writer, step) = (start.writer, steps);
-    let mut sink = Until { writer, step };
-    let ending = run.drive(&mut sink).unwrap();
-    match Summary::of(&run, &ending, 0.0) {
-        Some(summary) => sink.writer.finish(&summary).unwrap(),
-        None => sink.writer.close().unwrap(),
-    }
+    train_until(path, &recipe, steps);
 }
 
 #[test]

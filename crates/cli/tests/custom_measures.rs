@@ -1,15 +1,12 @@
 //! Runs trained by another program, with its own measures and optimiser.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use induct::measure::{AttentionOn, Column, Context, CustomMeasure, Measure, Observation, Scope};
-use induct::probe::Instruments;
-use induct::run::{Progress, Record, Run, Sink, Summary};
 use induct::train::{Optimizer, OptimizerSpec, Recipe, Update};
-use induct_store::{Begun, How, RunWriter, StoreError};
 use tempfile::TempDir;
 
+use crate::custom::train_until;
 use crate::program::{SMALL, fail, json, succeed};
 
 #[derive(Debug)]
@@ -49,32 +46,6 @@ impl Measure for Rank {
     }
 }
 
-/// Writes a run, and stops it after a number of steps.
-struct Until(RunWriter, u64);
-
-impl Sink for Until {
-    type Error = StoreError;
-
-    fn record(&mut self, record: &Record) -> Result<(), StoreError> {
-        self.0.record(record)
-    }
-
-    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
-        self.0.snapshot(step, params)
-    }
-
-    fn step(&mut self, progress: &Progress) -> std::ops::ControlFlow<()> {
-        match progress.step >= self.1 {
-            true => std::ops::ControlFlow::Break(()),
-            false => std::ops::ControlFlow::Continue(()),
-        }
-    }
-
-    fn checkpoint(&mut self, checkpoint: &induct::run::Checkpoint) -> Result<(), StoreError> {
-        self.0.checkpoint(checkpoint)
-    }
-}
-
 /// Trains with parts of this program in a folder.
 fn train(path: &Path, stop_at: u64) {
     let mut recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
@@ -88,17 +59,7 @@ fn train(path: &Path, stop_at: u64) {
         CustomMeasure::new(Rank, &[]),
         CustomMeasure::new(two_back, &[]),
     ];
-    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
-    let mut run = Run::new(&recipe, instruments).unwrap();
-    let Begun::Training(start) = RunWriter::begin(path, &recipe, How::New).unwrap() else {
-        panic!("the folder is new")
-    };
-    let mut sink = Until(start.writer, stop_at);
-    let ending = run.drive(&mut sink).unwrap();
-    match Summary::of(&run, &ending, 0.0) {
-        Some(summary) => sink.0.finish(&summary).unwrap(),
-        None => sink.0.close().unwrap(),
-    }
+    train_until(path, &recipe, stop_at);
 }
 
 #[test]
