@@ -489,12 +489,26 @@ fn damaged_and_foreign_files_are_named() {
     }
 }
 
+/// Neither is waited for, and no memory is taken for what cannot be a recipe or a page.
 #[test]
-fn a_pipe_is_refused_as_a_recipe_without_waiting_for_it() {
+fn pipes_devices_and_huge_files_are_refused_at_once() {
     let folder = TempDir::new().unwrap();
-    let pipe = folder.path().join("pipe");
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (pipe, huge, out) = (path("pipe"), path("huge.toml"), path("out.html"));
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo runs").success());
-    let message = fail(2, &["train", pipe.to_str().unwrap()]);
-    assert!(message.contains("not a regular file"), "{message}");
+    fs::File::create(&huge).unwrap().set_len(4 << 30).unwrap();
+    for arguments in [
+        &["train", &pipe][..],
+        &["train", "/dev/zero"],
+        &["sample", &huge],
+        &["sweep", &huge],
+        &["lab", "runs", "--out", &out, "--page", &pipe],
+        &["lab", "runs", "--out", &out, "--page", "/dev/zero"],
+        &["lab", "runs", "--out", &out, "--page", &huge],
+    ] {
+        let message = fail(2, arguments);
+        let huge = message.contains("huge.toml") && message.contains("it has more than");
+        assert!(huge || message.contains("not a regular file"), "{message}");
+    }
 }
