@@ -1,7 +1,7 @@
 //! The file that `--out` names: its ending says what to write.
 
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use induct_figure::Figure;
@@ -99,14 +99,44 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Ok(_) => drop(OpenOptions::new().append(true).open(&path)?),
         Err(_) => {}
     }
+    remove_leftovers(&path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, &path));
+    let write = || {
+        let mut file = File::create(&part)?;
+        // Tells other processes that it is no leftover; where files cannot be locked, none are removed.
+        let _ = file.try_lock();
+        file.write_all(bytes)?;
+        fs::rename(&part, &path)
+    };
+    let written = write();
     if written.is_err() {
         // What is half-written is of no use; that it cannot be removed matters less than the first error.
         let _ = fs::remove_file(&part);
     }
     written
+}
+
+/// Removes what killed writes of a file left beside it: nobody holds their locks any more.
+fn remove_leftovers(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let start = format!(".{name}.");
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name
+            .strip_prefix(&start)
+            .and_then(|rest| rest.strip_suffix(".part"));
+        let is_part = process.is_some_and(|id| id.parse::<u32>().is_ok())
+            && entry.file_type().is_ok_and(|kind| kind.is_file());
+        let is_left = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if is_part && is_left() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +164,15 @@ mod tests {
             write_whole(&path, text.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
+        // A write that was killed leaves a part, and one that goes on holds its lock.
+        let [killed, going_on] = [1, 2].map(|id| folder.path().join(format!(".b.html.{id}.part")));
+        fs::write(&killed, "half").unwrap();
+        let held = File::create(&going_on).unwrap();
+        held.lock().unwrap();
+        write_whole(&path, b"again").unwrap();
+        assert!(!killed.exists() && going_on.exists());
+        drop(held);
+        write_whole(&path, b"again").unwrap();
         // A folder cannot be written.
         assert!(write_whole(folder.path(), b"text").is_err());
         assert!(write_whole(&folder.path().join("absent/b.html"), b"text").is_err());

@@ -1,9 +1,11 @@
 //! Finding recipes: by name in the catalogue, or in a file.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use induct::catalogue::{SETTINGS, Setting};
 use induct::train::{Recipe, RecipeError};
+use induct_store::read_regular;
 
 use crate::failure::Failure;
 
@@ -25,13 +27,17 @@ pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
             names.join(", ")
         ))
     };
-    // Reading a pipe might never end.
-    let about = std::fs::metadata(path).map_err(|error| cannot(&error.to_string()))?;
-    if !about.is_file() {
-        return Err(cannot("it is not a regular file"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| cannot(&error.to_string()))?;
+    let text = read_text(path, MOST_BYTES).map_err(|error| cannot(&error.to_string()))?;
     read(path, &text, overrides)
+}
+
+/// The most bytes of a recipe or a study.
+pub const MOST_BYTES: u64 = 1 << 20;
+
+/// The text of a file of at most `most` bytes.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    let bytes = read_regular(path, most)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not text"))
 }
 
 /// Overrides, with interventions as given by `--intervene` in place of the recipe's own.

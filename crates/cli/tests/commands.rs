@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::{Shell, numbers};
+use crate::program::{Shell, fail, numbers};
 
 #[test]
 fn sample_shows_sequences_and_tables() {
@@ -348,4 +348,28 @@ fn control_characters_are_shown_and_not_printed() {
     let seen = format!("attention {name} --tokens 01");
     check(&shell.succeed(&seen));
     assert_eq!(shell.json(&seen)["run"], name);
+}
+
+/// Neither is waited for, and no memory is taken for what cannot be a recipe or a page.
+#[test]
+fn pipes_devices_and_huge_files_are_refused_at_once() {
+    let shell = Shell::new();
+    let path = |name: &str| shell.path(name).to_str().unwrap().to_owned();
+    let (pipe, huge, out) = (path("pipe"), path("huge.toml"), path("out.html"));
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    fs::File::create(&huge).unwrap().set_len(4 << 30).unwrap();
+    for arguments in [
+        &["train", &pipe][..],
+        &["train", "/dev/zero"],
+        &["sample", &huge],
+        &["sweep", &huge],
+        &["lab", "runs", "--out", &out, "--page", &pipe],
+        &["lab", "runs", "--out", &out, "--page", "/dev/zero"],
+        &["lab", "runs", "--out", &out, "--page", &huge],
+    ] {
+        let message = fail(2, arguments);
+        let huge = message.contains("huge.toml") && message.contains("it has more than");
+        assert!(huge || message.contains("not a regular file"), "{message}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs of another program, with a prior, a strategy, a measure and an optimiser of its own: their files alone are
 //! enough to look at them, and not enough to train or measure.
 
+use std::convert::Infallible;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,11 +10,10 @@ use std::sync::Arc;
 use induct::Custom;
 use induct::chain::{Draft, Generator, Prior, open_interval};
 use induct::measure::{Column, CustomMeasure, Measure, Observation, Scope};
-use induct::probe::Instruments;
-use induct::run::{Checkpoint, Progress, Record, Run, Sink, Summary};
+use induct::run::{Progress, Record, Sink};
 use induct::strategy::{Seen, Strategy};
 use induct::train::{Optimizer, OptimizerSpec, Recipe, Update, no_snapshots};
-use induct_store::{Begun, How, RunWriter, StoreError};
+use induct_store::{How, Session};
 use tempfile::TempDir;
 
 use crate::program::{SMALL, fail, induct, json, succeed, text};
@@ -102,59 +102,36 @@ fn recipe() -> Recipe {
     recipe
 }
 
-/// The writer, which stops before a step.
-struct Until {
-    writer: RunWriter,
-    step: u64,
-}
+/// Stops a run after some steps.
+struct StopAt(u64);
 
-impl Sink for Until {
-    type Error = StoreError;
+impl Sink for StopAt {
+    type Error = Infallible;
 
-    fn record(&mut self, record: &Record) -> Result<(), StoreError> {
-        self.writer.record(record)
-    }
-
-    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
-        self.writer.snapshot(step, params)
+    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
+        Ok(())
     }
 
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match progress.step >= self.step {
+        match progress.step >= self.0 {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
-    }
-
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
-        self.writer.checkpoint(checkpoint)
     }
 }
 
 /// What such a program does: trains until a step, from where an earlier session stopped.
 fn train(path: &Path, until: u64) {
-    let recipe = recipe();
-    let instruments = Arc::new(Instruments::new(&recipe).unwrap());
     let how = if path.exists() { How::Resume } else { How::New };
-    let Begun::Training(start) = RunWriter::begin(path, &recipe, how).unwrap() else {
-        panic!("it has not ended")
+    let session = Session {
+        recipe: &recipe(),
+        path,
+        how,
+        instruments: None,
+        snapshots: &no_snapshots,
+        remark: &|_| {},
     };
-    let start = *start;
-    let mut run = match start.from {
-        Some((checkpoint, history)) => {
-            Run::resumed(&recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
-        }
-        None => Run::new(&recipe, instruments).unwrap(),
-    };
-    let mut sink = Until {
-        writer: start.writer,
-        step: until,
-    };
-    let ending = run.drive(&mut sink).unwrap();
-    match Summary::of(&run, &ending, 0.0) {
-        Some(summary) => sink.writer.finish(&summary).unwrap(),
-        None => sink.writer.close().unwrap(),
-    }
+    session.train(&mut StopAt(until)).unwrap();
 }
 
 #[test]

@@ -257,11 +257,8 @@ impl Lab {
             }
             Request::Open { run, name, files } => {
                 self.forget(run);
-                let mut all = RunFiles::default();
-                for (name, bytes) in files.into_iter().zip(attached) {
-                    all.insert(name, bytes);
-                }
-                alone(plain(&self.shelf.open(run, &name, all)?))
+                let files: RunFiles = files.into_iter().zip(attached).collect();
+                alone(plain(&self.shelf.open(run, &name, files)?))
             }
             Request::Remove { run } => {
                 self.forget(run);
@@ -282,8 +279,8 @@ impl Lab {
                 alone(plain(&self.shelf.get_mut(run)?.effect(step, &under)?))
             }
             Request::Take { run, take } => {
-                let (taken, bytes) = take.of(self.shelf.get(run)?)?;
-                Ok((plain(&taken), vec![bytes]))
+                let (download, bytes) = take.of(self.shelf.get(run)?)?;
+                Ok((plain(&download), vec![bytes]))
             }
         }
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use induct::measure::KL_TRUTH;
 use induct::model::Model;
 use induct::probe::{History, Moments, Phase, TestSet, columns, fresh};
-use induct::run::{Recording, Summary, model_at};
+use induct::run::{Summary, model_at};
 use induct::strategy::ladder_names;
 use induct::train::{Recipe, no_snapshots};
-use induct_store::{RunFiles, RunFolder};
+use induct_store::{RunFiles, RunFolder, files_of};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
@@ -20,10 +20,10 @@ pub type RunId = u32;
 
 /// All runs that are looked at.
 #[derive(Default)]
-pub struct Shelf(BTreeMap<RunId, Shelved>);
+pub struct Shelf(BTreeMap<RunId, LabRun>);
 
 /// A run.
-pub struct Shelved {
+pub struct LabRun {
     /// What was trained.
     pub recipe: Recipe,
     /// What was recorded so far.
@@ -98,7 +98,7 @@ impl Shelf {
     /// Puts a new run there, which has recorded nothing yet.
     pub fn add(&mut self, id: RunId, recipe: Recipe, levels: Levels) -> Result<(), Problem> {
         let history = History::new(columns(&recipe)?);
-        let run = Shelved {
+        let run = LabRun {
             recipe,
             history,
             levels,
@@ -132,12 +132,10 @@ impl Shelf {
         let steps = folder.snapshot_steps()?.into_iter();
         let snapshots = steps.map(|step| folder.snapshot(Some(step)));
         let summary = folder.summary()?;
-        let strategies = summary.iter().flat_map(|summary| &summary.strategies);
-        let levels = strategies.filter_map(|(name, level)| Some((name.clone(), level.kl_truth?)));
-        let run = Shelved {
+        let run = LabRun {
             recipe: folder.recipe().clone(),
             history,
-            levels: levels.collect(),
+            levels: summary.as_ref().map(Summary::levels).unwrap_or_default(),
             snapshots: snapshots.collect::<Result<_, _>>()?,
             summary,
             folder: Some(folder),
@@ -154,12 +152,12 @@ impl Shelf {
     }
 
     /// A run.
-    pub fn get(&self, id: RunId) -> Result<&Shelved, Problem> {
+    pub fn get(&self, id: RunId) -> Result<&LabRun, Problem> {
         self.0.get(&id).ok_or_else(|| unknown(id))
     }
 
     /// A run, to be changed.
-    pub fn get_mut(&mut self, id: RunId) -> Result<&mut Shelved, Problem> {
+    pub fn get_mut(&mut self, id: RunId) -> Result<&mut LabRun, Problem> {
         self.0.get_mut(&id).ok_or_else(|| unknown(id))
     }
 }
@@ -168,7 +166,7 @@ fn unknown(id: RunId) -> Problem {
     Problem::new(format!("run {id} is not here"))
 }
 
-impl Shelved {
+impl LabRun {
     /// Adds records, a row of numbers each, and snapshots.
     pub fn extend(&mut self, rows: &[f64], snapshots: Vec<(u64, Vec<f32>)>) -> Result<(), Problem> {
         let width = self.history.columns().len().max(1);
@@ -245,14 +243,21 @@ impl Shelved {
         Ok(model_at(&recipe, &self.history, step, &no_snapshots)?)
     }
 
-    /// What it has recorded and kept, if it has ended.
-    pub fn recording(&self) -> Option<Recording> {
-        Some(Recording {
-            recipe: self.recipe.clone(),
-            history: self.history.clone(),
-            summary: self.summary.clone()?,
-            snapshots: self.snapshots.clone(),
-        })
+    /// The files of its folder: those that it came with, or those of a run that was trained here.
+    pub fn files(&self) -> Result<RunFiles, Problem> {
+        match &self.folder {
+            Some(folder) => Ok(folder.files()?),
+            None => {
+                let (history, summary) = (&self.history, self.summary.as_ref());
+                Ok(files_of(
+                    &self.recipe,
+                    history,
+                    &self.snapshots,
+                    None,
+                    summary,
+                )?)
+            }
+        }
     }
 
     /// What interventions do to the loss at a step.

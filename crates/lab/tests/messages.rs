@@ -1,10 +1,10 @@
 //! A page's day, asked natively: what a browser test does with clicks, here with messages.
 
 use induct::probe::Instruments;
-use induct::run::Recorder;
+use induct::run::{Recorder, Recording};
 use induct::train::Recipe;
 use induct_lab::Lab;
-use induct_store::RunFiles;
+use induct_store::{RunFiles, files_of};
 use serde_json::{Value, json};
 
 /// Asks, and expects an answer.
@@ -33,6 +33,11 @@ const SMALL: [&str; 6] = [
     "record.snapshots=5",
     "record.test_sequences=16",
 ];
+
+fn files_of_recording(of: &Recording) -> RunFiles {
+    let (history, summary) = (&of.history, Some(&of.summary));
+    files_of(&of.recipe, history, &of.snapshots, None, summary).unwrap()
+}
 
 fn told(lab: &mut Lab, base: &str, sets: &[&str]) -> Value {
     let sets: Vec<&str> = SMALL.iter().chain(sets).copied().collect();
@@ -96,10 +101,10 @@ fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
             attached.remove(0),
         )
     };
-    let files = RunFiles::of(&whole).unwrap();
+    let files = files_of_recording(&whole);
     for name in ["recipe", "metrics"] {
         let (name, bytes) = take(json!({ "do": "take", "run": 1, "file": name }));
-        assert_eq!(files.get(&name), Some(bytes.as_slice()), "{name}");
+        assert_eq!(files.get(&name), Some(&bytes), "{name}");
     }
     for (step, at) in [(0, 0), (10, 10), (14, 10), (4000, 40)] {
         let (name, bytes) =
@@ -107,7 +112,7 @@ fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
         assert_eq!(name, format!("step-{at:06}.safetensors"));
         assert_eq!(
             files.get(&format!("snapshots/{name}")),
-            Some(bytes.as_slice()),
+            Some(&bytes),
             "{name}"
         );
     }
@@ -119,7 +124,7 @@ fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
         let path = entry.path().unwrap().to_string_lossy().into_owned();
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut entry, &mut bytes).unwrap();
-        unpacked.insert(path.strip_prefix("main/").unwrap(), bytes);
+        unpacked.insert(path.strip_prefix("main/").unwrap().into(), bytes);
     }
     let recording = induct_store::RunFolder::of_files("main", unpacked).unwrap();
     let recording = recording.recording().unwrap().unwrap();
@@ -132,10 +137,10 @@ fn a_run_from_elsewhere_leaves_as_it_came() {
     let recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
     let instruments = Instruments::new(&recipe).unwrap();
     let whole = Recorder::record(&recipe, instruments.into()).unwrap();
-    let mut files = RunFiles::of(&whole).unwrap();
+    let mut files = files_of_recording(&whole);
     let open = |lab: &mut Lab, files: &RunFiles| {
-        let names: Vec<&str> = files.iter().map(|(name, _)| name).collect();
-        let bytes = files.iter().map(|(_, bytes)| bytes.to_vec()).collect();
+        let names: Vec<&String> = files.keys().collect();
+        let bytes = files.values().cloned().collect();
         let request = json!({ "do": "open", "run": 1, "name": "elsewhere", "files": names });
         ask(lab, &request, bytes).0
     };
@@ -148,10 +153,14 @@ fn a_run_from_elsewhere_leaves_as_it_came() {
     ] {
         let request = json!({ "do": "take", "run": 1, "file": file, "step": 25 });
         let (_, attached) = ask(&mut lab, &request, Vec::new());
-        assert_eq!(files.get(name), Some(attached[0].as_slice()), "{name}");
+        assert_eq!(files[name], attached[0], "{name}");
     }
     // Some snapshots may have been left out: it can be looked at, but is no longer whole.
-    files.keep_snapshots(&[0, 40]);
+    files.retain(|name, _| {
+        !["10", "20", "30"]
+            .iter()
+            .any(|step| name.ends_with(&format!("{step}.safetensors")))
+    });
     let about = open(&mut lab, &files);
     assert_eq!(about["snapshots"], json!([0, 40]));
     let sentence = refused(

@@ -1,16 +1,15 @@
 //! Runs: what was recorded and kept, in memory or in a folder.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
-use induct::run::{Checkpoint, Compared, Differences, Ended, Identity, Summary, in_force};
+use induct::run::{Compared, Differences, Summary, in_force};
 use induct_lab_page::{Run as PageRun, room, with_runs};
 use induct_pictures::groups::{Recorded, grouped, labelled};
 use induct_pictures::panels::{self, RunCurves, Runs};
 use induct_pictures::sweeps::{KeyAxis, Map, phase_diagram};
-use induct_store::{RunFiles, RunFolder, Saved, StoreError};
+use induct_store::{RunFiles, RunFolder, StoreError};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -24,45 +23,17 @@ use crate::threads::in_pool;
 #[pyclass(frozen, module = "induct._induct", name = "Run")]
 pub struct PyRun {
     pub recipe: PyRecipe,
-    pub history: History,
+    history: History,
     /// The outcome; of a run that has not ended, what its records say so far.
     summary: Summary,
     pub ended: bool,
-    pub kept: Kept,
-}
-
-/// Steps and weights, in order.
-pub type Snapshots = Vec<(u64, Arc<Vec<f32>>)>;
-
-/// Where weights are.
-pub enum Kept {
-    /// In memory, with the state that training resumes from.
-    Memory {
-        snapshots: Snapshots,
-        checkpoint: Option<Checkpoint>,
-    },
-    /// In a folder, or in files of one in memory.
-    Folder(Box<RunFolder>),
+    /// Its files, on disk or in memory.
+    pub folder: RunFolder,
 }
 
 impl PyRun {
-    /// A run from memory.
-    pub fn in_memory(
-        recipe: PyRecipe,
-        history: History,
-        summary: Option<Summary>,
-        snapshots: Snapshots,
-        checkpoint: Option<Checkpoint>,
-    ) -> Result<Self, Failure> {
-        let kept = Kept::Memory {
-            snapshots,
-            checkpoint,
-        };
-        Self::new(recipe, history, summary, kept)
-    }
-
-    /// A run from its folder, with the code that its recipe's text lacks.
-    pub fn in_folder(recipe: PyRecipe, folder: RunFolder) -> Result<Self, Failure> {
+    /// A run from its files, with the code that its recipe's text lacks.
+    pub fn new(recipe: PyRecipe, folder: RunFolder) -> Result<Self, Failure> {
         let history = match folder.history() {
             Ok(history) => history,
             // It was interrupted before its first record.
@@ -70,102 +41,13 @@ impl PyRun {
             Err(error) => return Err(error.into()),
         };
         let summary = folder.summary()?;
-        Self::new(recipe, history, summary, Kept::Folder(Box::new(folder)))
-    }
-
-    fn new(
-        recipe: PyRecipe,
-        history: History,
-        summary: Option<Summary>,
-        kept: Kept,
-    ) -> Result<Self, Failure> {
-        let ended = summary.is_some();
-        let summary = match summary {
-            Some(summary) => summary,
-            None => so_far(&recipe, &history),
-        };
         Ok(Self {
+            ended: summary.is_some(),
+            summary: summary.unwrap_or_else(|| so_far(&recipe, &history)),
             recipe,
             history,
-            summary,
-            ended,
-            kept,
+            folder,
         })
-    }
-
-    fn steps(&self) -> Result<Vec<u64>, Failure> {
-        match &self.kept {
-            Kept::Memory { snapshots, .. } => Ok(snapshots.iter().map(|(step, _)| *step).collect()),
-            Kept::Folder(folder) => Ok(folder.snapshot_steps()?),
-        }
-    }
-
-    fn snapshot(&self, step: Option<u64>) -> Result<(u64, Arc<Vec<f32>>), Failure> {
-        let snapshots = match &self.kept {
-            Kept::Folder(folder) => {
-                let (step, params) = folder.snapshot(step)?;
-                return Ok((step, Arc::new(params)));
-            }
-            Kept::Memory { snapshots, .. } => snapshots,
-        };
-        let found = match step {
-            Some(step) => snapshots.iter().find(|(at, _)| *at == step),
-            None => snapshots.last(),
-        };
-        found.cloned().ok_or_else(|| match (step, snapshots.first(), snapshots.last()) {
-            (Some(step), Some((first, _)), Some((last, _))) => {
-                let distance = |(at, _): &&(u64, _)| at.abs_diff(step);
-                let nearest = snapshots.iter().min_by_key(distance).map_or(0, |(at, _)| *at);
-                Failure::input(format!(
-                    "there is no snapshot at step {step}; the nearest is at {nearest} (there are {} from step {first} \
-                     to {last})",
-                    snapshots.len()
-                ))
-            }
-            _ => Failure::input("the run has no snapshots yet"),
-        })
-    }
-
-    fn run_files(&self) -> Result<RunFiles, Failure> {
-        let (snapshots, recipe) = match &self.kept {
-            Kept::Folder(folder) => return Ok(folder.files()?),
-            Kept::Memory { snapshots, .. } => (snapshots, &*self.recipe.recipe),
-        };
-        let mut files = RunFiles::default();
-        files.insert("recipe.toml", RunFiles::recipe(recipe));
-        files.insert("metrics.csv", RunFiles::metrics(recipe, &self.history));
-        if self.ended {
-            files.insert("summary.json", RunFiles::summary(&self.summary));
-        }
-        for (step, params) in snapshots {
-            let name = RunFiles::snapshot_name(*step);
-            files.insert(name, RunFiles::snapshot(recipe, *step, params)?);
-        }
-        Ok(files)
-    }
-
-    /// The state that training resumes from.
-    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, Failure> {
-        match &self.kept {
-            Kept::Memory { checkpoint, .. } => Ok(checkpoint.clone()),
-            Kept::Folder(folder) => Ok(folder.checkpoint()?),
-        }
-    }
-
-    /// Steps and weights, in order.
-    pub fn snapshots(&self) -> Result<Snapshots, Failure> {
-        match &self.kept {
-            Kept::Memory { snapshots, .. } => Ok(snapshots.clone()),
-            Kept::Folder(_) => {
-                let steps = self.steps()?.into_iter();
-                steps.map(|step| self.snapshot(Some(step))).collect()
-            }
-        }
-    }
-
-    /// Whether its loss was not a number.
-    pub fn has_diverged(&self) -> bool {
-        self.ended && self.summary.ended == Ended::Diverged
     }
 
     fn compared(&self) -> Compared<'_> {
@@ -206,7 +88,7 @@ impl PyRun {
     fn open(py: Python<'_>, path: PathBuf, parts: Vec<Py<PyAny>>) -> Result<Self, Failure> {
         let folder = RunFolder::open(&path)?;
         let recipe = PyRecipe::build(py, folder.recipe().clone(), parts)?;
-        py.detach(|| Self::in_folder(recipe, folder))
+        py.detach(|| Self::new(recipe, folder))
     }
 
     /// A run from the files of its folder.
@@ -214,55 +96,29 @@ impl PyRun {
     fn of_files(
         py: Python<'_>,
         name: &str,
-        files: BTreeMap<String, Vec<u8>>,
+        files: RunFiles,
         parts: Vec<Py<PyAny>>,
     ) -> Result<Self, Failure> {
-        let mut all = RunFiles::default();
-        files
-            .into_iter()
-            .for_each(|(name, bytes)| all.insert(name, bytes));
-        let folder = RunFolder::of_files(name, all)?;
+        let folder = RunFolder::of_files(name, files)?;
         let recipe = PyRecipe::build(py, folder.recipe().clone(), parts)?;
-        py.detach(|| Self::in_folder(recipe, folder))
+        py.detach(|| Self::new(recipe, folder))
     }
 
-    /// The files of its folder, by name, with the state that training resumes from.
-    fn files(&self) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
-        let mut files = self.run_files()?;
-        if let Some(checkpoint) = self.checkpoint()? {
-            files.insert_checkpoint(&self.recipe.recipe, &checkpoint)?;
-        }
-        let files = files
-            .iter()
-            .map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
-        Ok(files.collect())
+    /// The files of its folder, by name.
+    fn files(&self) -> Result<RunFiles, Failure> {
+        Ok(self.folder.files()?)
     }
 
     /// Writes it into a new folder.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        py.detach(|| {
-            let (snapshots, checkpoint) = (self.snapshots()?, self.checkpoint()?);
-            let saved = Saved {
-                recipe: &self.recipe.recipe,
-                history: &self.history,
-                snapshots: snapshots
-                    .iter()
-                    .map(|(at, w)| (*at, w.as_slice()))
-                    .collect(),
-                checkpoint: checkpoint.as_ref(),
-                summary: self.ended.then_some(&self.summary),
-            };
-            Ok(saved.write(&path)?)
-        })
+        py.detach(|| Ok(self.folder.save(&path)?))
     }
 
     /// Its folder, if it has one on disk.
     #[getter]
     fn path(&self) -> Option<PathBuf> {
-        match &self.kept {
-            Kept::Folder(folder) if folder.is_on_disk() => Some(folder.path().to_owned()),
-            _ => None,
-        }
+        let storage = self.folder.storage();
+        storage.is_on_disk().then(|| storage.path().to_owned())
     }
 
     #[getter]
@@ -272,11 +128,8 @@ impl PyRun {
 
     /// Identifies it.
     #[getter]
-    fn identity(&self) -> String {
-        match &self.kept {
-            Kept::Folder(folder) => folder.identity().run.clone(),
-            Kept::Memory { .. } => Identity::of(&self.recipe.recipe).run,
-        }
+    fn identity(&self) -> &str {
+        &self.folder.identity().run
     }
 
     /// Whether it has ended.
@@ -295,14 +148,14 @@ impl PyRun {
     }
 
     fn snapshot_steps(&self) -> Result<Vec<u64>, Failure> {
-        self.steps()
+        Ok(self.folder.snapshot_steps()?)
     }
 
     /// The model of a snapshot, under the interventions in force there; the last one if no step is given.
     #[pyo3(signature = (step = None))]
     fn model(&self, py: Python<'_>, step: Option<u64>) -> Result<PyModel, Failure> {
         py.detach(|| {
-            let (step, params) = self.snapshot(step)?;
+            let (step, params) = self.folder.snapshot(step)?;
             let recipe = &self.recipe.recipe;
             let indices = in_force(recipe, &self.history, step);
             let find = |from: &induct::train::FromSpec| self.recipe.weights.find(from);
@@ -312,7 +165,7 @@ impl PyRun {
             let there = indices.iter().map(|&index| recipe.intervene[index].clone());
             of_model.intervene = there.filter(|spec| !spec.is_about_weights()).collect();
             let weights = self.recipe.weights.clone();
-            let model = PyModel::new(Arc::new(of_model), weights, model, params, step);
+            let model = PyModel::new(Arc::new(of_model), weights, model, Arc::new(params), step);
             Ok(model.raising(self.recipe.raised.clone()))
         })
     }
@@ -326,19 +179,13 @@ impl PyRun {
     /// A page with the run inside, and how many snapshots had no room in it.
     fn page(&self, py: Python<'_>, base: &str, name: String) -> Result<(String, usize), Failure> {
         py.detach(|| {
-            let mut files = self.run_files()?;
-            let steps = files.checked_steps(&name)?;
-            let most = room(steps.len(), files.snapshot_bytes());
-            let kept = files.spread_snapshots(&steps, most);
-            let files = files
-                .iter()
-                .map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
+            let excerpt = self.folder.excerpt(room)?;
             let run = PageRun {
                 name,
-                files: files.collect(),
+                files: excerpt.files.into_iter().collect(),
             };
             let page = with_runs(base, &[run]).map_err(|error| Failure::run(error.to_string()))?;
-            Ok((page, steps.len() - kept))
+            Ok((page, excerpt.left_out))
         })
     }
 }

@@ -61,7 +61,7 @@ impl Shared {
 }
 
 /// A record on its way to a callback.
-struct Told {
+struct RecordMessage {
     step: u64,
     row: Vec<f64>,
     answered: SyncSender<()>,
@@ -71,7 +71,7 @@ struct Told {
 pub struct Watcher {
     shared: Arc<Shared>,
     /// Where records go, if there is a callback.
-    records: Option<Sender<Told>>,
+    records: Option<Sender<RecordMessage>>,
     raised: Vec<Arc<Raised>>,
     ngram: usize,
     /// Steps that have been counted; none before the first.
@@ -110,13 +110,13 @@ impl Sink for Watcher {
             .expect("nothing panics while it holds the lock") = near;
         if let Some(records) = &self.records {
             let (answered, answer) = sync_channel(1);
-            let told = Told {
+            let message = RecordMessage {
                 step: record.step,
                 row: record.row.to_vec(),
                 answered,
             };
             // Whoever is told answers, or is gone with its exception.
-            if records.send(told).is_err() || answer.recv().is_err() {
+            if records.send(message).is_err() || answer.recv().is_err() {
                 self.shared.stop();
             }
         }
@@ -146,7 +146,7 @@ impl Sink for Watcher {
 /// Makes the watchers of runs.
 pub struct Watch {
     pub shared: Arc<Shared>,
-    records: Option<Sender<Told>>,
+    records: Option<Sender<RecordMessage>>,
     raised: Vec<Arc<Raised>>,
 }
 
@@ -190,7 +190,7 @@ pub fn watched<T: Send>(
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send,
 ) -> (Result<T, Failure>, Option<PyErr>) {
     let shared = Arc::<Shared>::default();
-    let (records, told) = channel();
+    let (records, messages) = channel();
     // The channel closes when the work is done, callback or not.
     let open = records.clone();
     let watch = Watch {
@@ -198,7 +198,7 @@ pub fn watched<T: Send>(
         records: callbacks.record.is_some().then_some(records),
         raised,
     };
-    let told = Mutex::new(told);
+    let messages = Mutex::new(messages);
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let _open = open;
@@ -207,7 +207,7 @@ pub fn watched<T: Send>(
                 false => in_pool_known_to_python(threads, || work(&watch)),
             }
         });
-        let stopped_by = look_after(py, &shared, &told, callbacks);
+        let stopped_by = look_after(py, &shared, &messages, callbacks);
         let result = py.detach(|| worker.join());
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (result, stopped_by)
@@ -217,7 +217,7 @@ pub fn watched<T: Send>(
 fn look_after(
     py: Python<'_>,
     shared: &Shared,
-    told: &Mutex<Receiver<Told>>,
+    messages: &Mutex<Receiver<RecordMessage>>,
     callbacks: &Callbacks,
 ) -> Option<PyErr> {
     let mut stopped_by: Option<PyErr> = None;
@@ -227,12 +227,12 @@ fn look_after(
     };
     loop {
         let next = py.detach(|| {
-            let told = told.lock().expect("only this thread locks it");
-            told.recv_timeout(POLL)
+            let messages = messages.lock().expect("only this thread locks it");
+            messages.recv_timeout(POLL)
         });
         match next {
-            Ok(told) => {
-                let answer = call_record(py, callbacks, &told);
+            Ok(message) => {
+                let answer = call_record(py, callbacks, &message);
                 match answer {
                     Ok((stops, entries)) => {
                         let mut asked = shared.asked.lock().expect("nothing panics in between");
@@ -246,7 +246,7 @@ fn look_after(
                     }
                     Err(error) => stop(error),
                 }
-                let _ = told.answered.send(());
+                let _ = message.answered.send(());
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -264,9 +264,11 @@ fn look_after(
     stopped_by
 }
 
-fn call_record(py: Python<'_>, callbacks: &Callbacks, told: &Told) -> PyResult<Answer> {
+fn call_record(py: Python<'_>, callbacks: &Callbacks, message: &RecordMessage) -> PyResult<Answer> {
     match &callbacks.record {
-        Some(call) => call.call1(py, (told.step, told.row.clone()))?.extract(py),
+        Some(call) => call
+            .call1(py, (message.step, message.row.clone()))?
+            .extract(py),
         None => Ok((false, Vec::new())),
     }
 }

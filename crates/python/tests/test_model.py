@@ -75,7 +75,7 @@ def test_tokens_that_do_not_fit_are_refused(model: induct.Model, tokens: Any, sa
 def test_names_and_steps_that_do_not_exist_are_refused(run: induct.Run, model: induct.Model) -> None:
     with pytest.raises(induct.InputError, match=r'no activation "layers.9".*layers.0.attn_pattern'):
         _ = model.activations(TOKENS)["layers.9"]
-    with pytest.raises(induct.InputError, match="no snapshot at step 7; the nearest is at 0"):
+    with pytest.raises(induct.InputError, match="no snapshot at step 7; the nearest: 0"):
         run.model(7)
     for step in (-1, "last", 1.5):
         with pytest.raises(induct.InputError, match="step = "):

@@ -1,29 +1,93 @@
-//! The few operations that change a disk. Every change this crate makes goes through a [`Disk`], so that
-//! tests can kill the program at any of them, or drop whatever was not synced.
+//! The few operations that change files. Every change this crate makes is a [`Change`] that goes through a [`Disk`]: one
+//! of the system's, or one in memory for programs without. Tests kill the program at any change, or drop whatever was
+//! not synced.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-#[cfg(test)]
-use std::io;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(test)]
-use crate::disk::journal::{Change, Journal};
+use crate::disk::journal::Journal;
 use crate::error::StoreError;
+use crate::regular::read_regular;
+
+/// Files by their paths.
+pub type Memory = BTreeMap<PathBuf, Vec<u8>>;
 
 /// The one thing that changes files.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
+    /// All files, if they are in memory.
+    memory: Option<Arc<Mutex<Memory>>>,
     #[cfg(test)]
-    pub(crate) journal: Option<std::sync::Arc<Journal>>,
+    journal: Option<Arc<Journal>>,
 }
 
-/// A file that grows by appending.
-#[derive(Debug)]
-pub struct Growing {
-    disk: Disk,
-    path: PathBuf,
-    file: File,
+/// A change to the disk.
+#[derive(Clone, Debug)]
+pub enum Change {
+    CreateFolder(PathBuf),
+    /// A new file, in place of anything that has its name.
+    Write(PathBuf, Vec<u8>),
+    Append(PathBuf, Vec<u8>),
+    Rename(PathBuf, PathBuf),
+    /// Of a file, if it exists.
+    Remove(PathBuf),
+    Sync(PathBuf),
+    SyncFolder(PathBuf),
+}
+
+impl Change {
+    fn make(&self) -> io::Result<()> {
+        match self {
+            Change::CreateFolder(path) => match fs::create_dir(path) {
+                // Another process was faster, which is just as good.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+                made => made,
+            },
+            Change::Write(path, bytes) => {
+                // What an interrupted write left; or a link, which is not to be followed.
+                remove_if_there(path)?;
+                let mut options = OpenOptions::new();
+                let mut file = options.write(true).create_new(true).open(path)?;
+                file.write_all(bytes)
+            }
+            Change::Append(path, bytes) => {
+                let mut file = OpenOptions::new().append(true).open(path)?;
+                file.write_all(bytes)
+            }
+            Change::Rename(from, to) => fs::rename(from, to),
+            Change::Remove(path) => remove_if_there(path),
+            // Some systems sync only files that are open for writing.
+            Change::Sync(path) => OpenOptions::new().write(true).open(path)?.sync_all(),
+            // Folders can be opened on Unix only; elsewhere the system takes care of names.
+            Change::SyncFolder(path) if cfg!(unix) => File::open(path)?.sync_all(),
+            Change::SyncFolder(_) => Ok(()),
+        }
+    }
+}
+
+/// The same in memory, where there are no folders and nothing needs to be synced.
+fn make_in(files: &mut Memory, change: Change) {
+    match change {
+        Change::Write(path, bytes) => drop(files.insert(path, bytes)),
+        Change::Append(path, bytes) => files.entry(path).or_default().extend(bytes),
+        Change::Rename(from, to) => {
+            let bytes = files.remove(&from);
+            files.extend(bytes.map(|bytes| (to, bytes)));
+        }
+        Change::Remove(path) => drop(files.remove(&path)),
+        Change::CreateFolder(_) | Change::Sync(_) | Change::SyncFolder(_) => {}
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// The temporary name of a file. A folder has one writer at a time, so one name is enough.
@@ -32,12 +96,15 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.part"))
 }
 
+/// The most bytes of a file whose reader knows no less.
+const MOST: u64 = 1 << 32;
+
 /// Whether a name is that of a file left by an interrupted write.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".part")
 }
 
-fn parent(path: &Path) -> &Path {
+pub fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -45,153 +112,144 @@ fn parent(path: &Path) -> &Path {
 }
 
 impl Disk {
-    /// Writes a file atomically and durably: even after a power cut, it is there whole or not at all.
-    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        self.write_part(path, bytes)?;
-        self.sync(&temporary(path))?;
-        self.put_in_place(path)?;
-        self.sync_folder(parent(path))
-    }
-
-    /// The same without surviving a power cut: [`sync`](Self::sync) the file and its folder later.
-    pub fn write_unsynced(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        self.write_part(path, bytes)?;
-        self.put_in_place(path)
-    }
-
-    fn write_part(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-        let part = temporary(path);
-        let write = |bytes: &[u8]| fs::write(&part, bytes);
+    fn make(&self, change: Change) -> io::Result<()> {
         #[cfg(test)]
-        self.note(Change::Write(part.clone(), bytes.to_vec()), || {
-            write(&bytes[..bytes.len() / 2])
-        })
-        .map_err(StoreError::io("write", path))?;
-        write(bytes).map_err(StoreError::io("write", path))
-    }
-
-    fn put_in_place(&self, path: &Path) -> Result<(), StoreError> {
-        let part = temporary(path);
-        #[cfg(test)]
-        self.note(Change::Rename(part.clone(), path.to_owned()), || Ok(()))
-            .map_err(StoreError::io("write", path))?;
-        fs::rename(&part, path).map_err(StoreError::io("write", path))
-    }
-
-    /// Waits until a file's bytes have reached the disk.
-    pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
-        #[cfg(test)]
-        self.note(Change::Sync(path.to_owned()), || Ok(()))
-            .map_err(StoreError::io("sync", path))?;
-        // Some systems sync only files that are open for writing.
-        OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|file| file.sync_all())
-            .map_err(StoreError::io("sync", path))
-    }
-
-    /// Waits until a folder's names have reached the disk.
-    pub fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
-        #[cfg(test)]
-        self.note(Change::SyncFolder(path.to_owned()), || Ok(()))
-            .map_err(StoreError::io("sync", path))?;
-        // Folders can be opened on Unix only; elsewhere the system takes care of names.
-        if cfg!(unix) {
-            let synced = File::open(path).and_then(|folder| folder.sync_all());
-            synced.map_err(StoreError::io("sync", path))?;
+        if let Some(journal) = &self.journal {
+            journal.note(&change)?;
+        }
+        match self.files() {
+            Some(mut files) => make_in(&mut files, change),
+            None => change.make()?,
         }
         Ok(())
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_journal(journal: Arc<Journal>) -> Self {
+        Self {
+            memory: None,
+            journal: Some(journal),
+        }
+    }
+
+    /// A disk with these files, in memory.
+    pub(crate) fn in_memory(files: Memory) -> Self {
+        let memory = Some(Arc::new(Mutex::new(files)));
+        Self {
+            memory,
+            #[cfg(test)]
+            journal: None,
+        }
+    }
+
+    /// Whether it is the system's.
+    pub(crate) fn is_real(&self) -> bool {
+        self.memory.is_none()
+    }
+
+    /// The files in memory, if it has any.
+    pub(crate) fn files(&self) -> Option<MutexGuard<'_, Memory>> {
+        let files = self.memory.as_ref()?;
+        Some(files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads a regular file of at most `most` bytes; `None` if it does not exist.
+    pub fn read(&self, path: &Path, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(files) = self.files() {
+            return Ok(files.get(path).cloned());
+        }
+        match read_regular(path, most) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+                ErrorKind::InvalidInput => Err(StoreError::NotAFile {
+                    path: path.to_owned(),
+                }),
+                ErrorKind::FileTooLarge => Err(StoreError::damaged(path, error.to_string())),
+                _ => Err(StoreError::io("read", path)(error)),
+            },
+        }
+    }
+
+    /// The names in a folder, sorted; none if the folder does not exist.
+    pub fn names(&self, path: &Path) -> Result<Vec<String>, StoreError> {
+        let Some(files) = self.files() else {
+            return Ok(names(path)?.unwrap_or_default());
+        };
+        let inside = files.keys().filter_map(|file| {
+            let first = file.strip_prefix(path).ok()?.iter().next()?;
+            Some(first.to_string_lossy().into_owned())
+        });
+        let mut names: Vec<String> = inside.collect();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Writes a file atomically and durably: even after a power cut, it is there whole or not at all.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+        self.replace(path, bytes.to_vec(), true)?;
+        self.sync_folder(parent(path))
+    }
+
+    /// The same without surviving a power cut: [`sync`](Self::sync) the file and its folder later.
+    pub fn write_unsynced(&self, path: &Path, bytes: Vec<u8>) -> Result<(), StoreError> {
+        self.replace(path, bytes, false)
+    }
+
+    fn replace(&self, path: &Path, bytes: Vec<u8>, synced: bool) -> Result<(), StoreError> {
+        let part = temporary(path);
+        let replaced = || {
+            self.make(Change::Write(part.clone(), bytes))?;
+            if synced {
+                self.make(Change::Sync(part.clone()))?;
+            }
+            self.make(Change::Rename(part, path.to_owned()))
+        };
+        replaced().map_err(StoreError::io("write", path))
+    }
+
+    /// Appends to an existing file.
+    pub fn append(&self, path: &Path, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let appended = self.make(Change::Append(path.to_owned(), bytes));
+        appended.map_err(StoreError::io("write", path))
+    }
+
+    /// Waits until a file's bytes have reached the disk.
+    pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
+        let synced = self.make(Change::Sync(path.to_owned()));
+        synced.map_err(StoreError::io("sync", path))
+    }
+
+    /// Waits until a folder's names have reached the disk.
+    pub fn sync_folder(&self, path: &Path) -> Result<(), StoreError> {
+        let synced = self.make(Change::SyncFolder(path.to_owned()));
+        synced.map_err(StoreError::io("sync", path))
+    }
+
     /// Creates a folder and its parents, where they do not exist yet.
     pub fn create_folder(&self, path: &Path) -> Result<(), StoreError> {
-        if path.is_dir() {
+        if !self.is_real() || path.is_dir() {
             return Ok(());
         }
         let above = parent(path);
         if above != path && !above.is_dir() {
             self.create_folder(above)?;
         }
-        #[cfg(test)]
-        self.note(Change::CreateFolder(path.to_owned()), || Ok(()))
-            .map_err(StoreError::io("create", path))?;
-        match fs::create_dir(path) {
-            // Another process was faster, which is just as good.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
-            made => made.map_err(StoreError::io("create", path))?,
-        }
+        let created = self.make(Change::CreateFolder(path.to_owned()));
+        created.map_err(StoreError::io("create", path))?;
         self.sync_folder(above)
     }
 
     /// Removes a file, if it exists.
     pub fn remove(&self, path: &Path) -> Result<(), StoreError> {
-        #[cfg(test)]
-        self.note(Change::Remove(path.to_owned()), || Ok(()))
-            .map_err(StoreError::io("remove", path))?;
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(StoreError::io("remove", path)(error))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Opens an existing file for appending.
-    pub fn grow(&self, path: &Path) -> Result<Growing, StoreError> {
-        let file = OpenOptions::new().append(true).open(path);
-        Ok(Growing {
-            disk: self.clone(),
-            path: path.to_owned(),
-            file: file.map_err(StoreError::io("write", path))?,
-        })
-    }
-
-    /// Tells the journal of a change before it is made. If the program is killed here, `half` makes the part
-    /// of the change that gets through.
-    #[cfg(test)]
-    fn note(&self, change: Change, half: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        match &self.journal {
-            Some(journal) => journal.note(change, half),
-            None => Ok(()),
-        }
+        let removed = self.make(Change::Remove(path.to_owned()));
+        removed.map_err(StoreError::io("remove", path))
     }
 }
 
-impl Growing {
-    /// Appends bytes.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let Self { disk, path, file } = self;
-        let _ = &disk;
-        #[cfg(test)]
-        disk.note(Change::Append(path.clone(), bytes.to_vec()), || {
-            file.write_all(&bytes[..bytes.len() / 2])
-        })
-        .map_err(StoreError::io("write", path))?;
-        file.write_all(bytes).map_err(StoreError::io("write", path))
-    }
-
-    /// Waits until its bytes have reached the disk.
-    pub fn sync(&self) -> Result<(), StoreError> {
-        self.disk.sync(&self.path)
-    }
-}
-
-/// Reads a whole file; `None` if it does not exist. Anything but a regular file is refused: reading a pipe
-/// might never end.
+/// Reads a regular file; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(None),
-        Ok(about) if !about.is_file() => {
-            return Err(StoreError::NotAFile {
-                path: path.to_owned(),
-            });
-        }
-        about => about.map_err(StoreError::io("read", path))?,
-    };
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-    Ok(Some(bytes))
+    Disk::default().read(path, MOST)
 }
 
 /// The names in a folder, sorted; `None` if the folder does not exist.

@@ -22,6 +22,12 @@ pub enum StoreError {
         /// Its path.
         path: PathBuf,
     },
+    /// A link is where a file or folder of a run should be.
+    #[error("{} is a link: a run's files must be in its own folder", path.display())]
+    Link {
+        /// Its path.
+        path: PathBuf,
+    },
     /// There is no run.
     #[error("{} is not a run: it has no recipe.toml", path.display())]
     NotARun {

@@ -1,6 +1,7 @@
-//! The names of a run's files.
+//! The names of a run's files, and how large they may be.
 
-use std::path::{Path, PathBuf};
+use induct::model::Model;
+use induct::train::Recipe;
 
 pub const RECIPE: &str = "recipe.toml";
 pub const METRICS: &str = "metrics.csv";
@@ -8,9 +9,21 @@ pub const SNAPSHOTS: &str = "snapshots";
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 pub const SUMMARY: &str = "summary.json";
 
-/// The path of the snapshot at `step`.
-pub fn snapshot(run: &Path, step: u64) -> PathBuf {
-    run.join(snapshot_name(step))
+/// The most bytes of a recipe.
+pub const MOST_RECIPE: u64 = 1 << 20;
+/// The most bytes of a summary.
+pub const MOST_SUMMARY: u64 = 1 << 24;
+
+/// The most bytes of the records of a run with so many columns: 344 digits tell any two numbers apart.
+pub fn most_metrics(recipe: &Recipe, columns: usize) -> u64 {
+    let records = recipe.train.steps / recipe.record.every.max(1) + 3;
+    let row = 344 * (columns as u64 + 1);
+    records.saturating_mul(row).saturating_add(MOST_RECIPE)
+}
+
+/// The most bytes of tensors: their names and shapes, and each parameter as often as any optimiser needs it.
+pub fn most_tensors(model: &Model) -> u64 {
+    (1 << 24) + 256 * model.layout().len() as u64
 }
 
 /// The name of the snapshot at `step` within a run's folder.

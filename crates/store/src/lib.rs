@@ -9,9 +9,9 @@
 //! .lock                                locked by the process that trains
 //! ```
 //!
-//! [`RunFolder`] reads a run. [`RunWriter`] writes one, as the [`Sink`](induct::run::Sink) of the training
-//! loop. [`Session`] trains a recipe into its folder. [`OutputFolder`] is the folder of anything else that the program makes (a report, a sweep), claimed
-//! in the same way. [`RunFiles`] are the same files in memory, for programs without a disk.
+//! [`Session`] trains a recipe into a [`Storage`]: a folder, or the same files in memory. [`RunFolder`] reads a run from
+//! there, one file at a time. [`files_of`] makes the same files of a run that was trained elsewhere. [`OutputFolder`] is
+//! the folder of anything else that the program makes (a report, a sweep), claimed in the same way.
 //!
 //! **Nothing half-written.** A file appears under its name only when it is whole. `metrics.csv` grows by
 //! whole rows, and a torn last row is recognised by its checksum.
@@ -22,7 +22,10 @@
 //! **Nothing stale, nothing damaged.** Every file carries a checksum and says which run it belongs to; both
 //! are verified on every read.
 //!
-//! **One writer.** A writer locks the folder before it writes the first file.
+//! **One writer.** A writer locks the folder before it writes the first file. Whoever reads changes nothing.
+//!
+//! **Nothing from elsewhere.** Links in a run's folder are refused, and so is anything that is not a regular file or is
+//! larger than such a file can be.
 
 mod disk;
 mod error;
@@ -31,24 +34,26 @@ mod lock;
 mod metrics;
 mod opening;
 mod output_folder;
+mod regular;
 mod run_files;
 mod run_folder;
-mod saved;
 mod seal;
 mod session;
 mod sources;
+mod storage;
 mod tensors;
 mod writer;
 
 pub use disk::{Disk, names, read};
 pub use error::StoreError;
 pub use output_folder::{Mark, OutputFolder};
-pub use run_files::RunFiles;
+pub use regular::read_regular;
+pub use run_files::{Excerpt, files_of};
 pub use run_folder::RunFolder;
-pub use saved::Saved;
 pub use session::{Outcome, Session, SessionError};
 pub use sources::{SourceError, complete, snapshot_weights, start_from};
-pub use writer::{Begun, How, RunWriter, Start};
+pub use storage::{RunFiles, Storage};
+pub use writer::How;
 
 #[cfg(test)]
 mod tests;

@@ -51,7 +51,7 @@ pub fn file(history: &History, lineage: &str) -> String {
 }
 
 /// What could be read from a file.
-pub struct Read {
+pub struct Rows {
     /// The rows before the first damaged one.
     pub history: History,
     /// What is wrong with the damaged row, if there is one.
@@ -61,7 +61,7 @@ pub struct Read {
 }
 
 /// Reads a file with the given columns.
-pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Read, String> {
+pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Rows, String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err("it is not UTF-8 text".into());
     };
@@ -81,7 +81,7 @@ pub fn read(bytes: &[u8], columns: Vec<Column>, lineage: &str) -> Result<Read, S
         }
     }
     let torn = lines.next().is_none();
-    Ok(Read {
+    Ok(Rows {
         history,
         wrong,
         torn,

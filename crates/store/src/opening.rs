@@ -1,23 +1,22 @@
 //! A run's folder before training: whether it can be used, what is resumed, and what is cleared away.
 
-use std::fs;
-use std::path::Path;
-
 use induct::probe::{self, History};
-use induct::run::{Checkpoint, Ended, check_longer, check_records, kept_steps};
+use induct::run::{Checkpoint, Ended, Summary, check_records, kept_steps};
 use induct::train::{Difference, Recipe};
 
-use crate::disk::Disk;
 use crate::error::StoreError;
-use crate::layout::{self, CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY};
-use crate::lock::{self, Lock};
+use crate::layout::{
+    CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY, snapshot_name, snapshot_step,
+};
+use crate::lock::Lock;
 use crate::metrics;
 use crate::run_folder::{RunFolder, Stamp};
-use crate::writer::{Begun, How, RunWriter, Start};
+use crate::storage::Storage;
+use crate::writer::{How, Opening, RunWriter, Start};
 
 /// Whether a folder holds a run. Refuses a folder that `how` does not allow. Changes nothing.
-pub fn holds_run(path: &Path, how: How) -> Result<bool, StoreError> {
-    let contents = lock::contents(path)?;
+pub fn holds_run(storage: &Storage, how: How) -> Result<bool, StoreError> {
+    let contents = storage.contents()?;
     let Some(found) = contents.first() else {
         return Ok(false);
     };
@@ -25,43 +24,74 @@ pub fn holds_run(path: &Path, how: How) -> Result<bool, StoreError> {
     // A run that lost its recipe may be replaced, but not resumed.
     let ours = [METRICS, SNAPSHOTS, CHECKPOINT, SUMMARY];
     let remains = contents.iter().all(|name| ours.contains(&name.as_str()));
+    let path = storage.path().to_owned();
     match (has_recipe || (remains && how == How::Replace), how) {
-        (true, How::New) => Err(StoreError::HoldsARun {
-            path: path.to_owned(),
-        }),
+        (true, How::New) => Err(StoreError::HoldsARun { path }),
         (true, _) => Ok(true),
         (false, _) => Err(StoreError::Foreign {
-            path: path.to_owned(),
+            path,
             expected: "run",
             found: found.clone(),
         }),
     }
 }
 
-/// A locked folder, before training.
-pub struct Opening<'a> {
-    pub disk: Disk,
-    pub path: &'a Path,
-    pub recipe: &'a Recipe,
-    pub stamp: Stamp,
-    pub lock: Lock,
-    pub remark: Option<String>,
+/// The summary of a run of `recipe` that has ended, if all of it is intact and this program would repeat it to the byte.
+pub fn ended(storage: &Storage, recipe: &Recipe) -> Option<Summary> {
+    let folder = RunFolder::open_in(storage.clone()).ok()?;
+    let summary = folder.finished_as(recipe)?;
+    folder.recording().is_ok().then_some(summary)
 }
 
-impl Opening<'_> {
-    /// Resumes the run in the folder. `None` if it has to start over.
-    pub fn resume(&mut self, how: How) -> Result<Option<Begun>, StoreError> {
-        let folder = RunFolder::open(self.path)?;
-        self.check_current(&folder)?;
-        let longer = folder.recipe() != self.recipe;
-        if longer {
-            self.check_longer(&folder, how)?;
+/// Prepares a folder for a run of `recipe`, or resumes the run in it.
+pub fn open(storage: &Storage, recipe: &Recipe, how: How) -> Result<Opening, StoreError> {
+    storage.bring_back()?;
+    holds_run(storage, how)?;
+    let lock = storage.lock()?;
+    // Another process may have come between the check and the lock.
+    let there = holds_run(storage, how)?;
+    storage.clean()?;
+    let mut folder = Preparation {
+        storage,
+        recipe,
+        stamp: Stamp::current(recipe),
+        lock,
+        remark: None,
+    };
+    if there {
+        // A damaged summary is rewritten: everything in it follows from the files that are checked.
+        if let Some(summary) = ended(storage, recipe) {
+            return Ok(Opening::Ended(Box::new(summary)));
         }
-        // A damaged summary is rewritten: everything in it follows from the files checked below.
-        if let (Ok(Some(summary)), false) = (folder.summary(), longer)
-            && folder.recording().is_ok()
-        {
-            return Ok(Some(Begun::Ended(Box::new(folder), Box::new(summary))));
+        match folder.resume(how) {
+            Ok(Some(start)) => return Ok(Opening::Training(Box::new(start))),
+            Ok(None) => {}
+            Err(error) if how == How::Replace && error.is_damage() => {
+                folder.remark = Some(format!("{error}; training starts over"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let start = folder.start_over()?;
+    Ok(Opening::Training(Box::new(start)))
+}
+
+/// A locked folder, before training.
+struct Preparation<'a> {
+    storage: &'a Storage,
+    recipe: &'a Recipe,
+    stamp: Stamp,
+    lock: Lock,
+    remark: Option<String>,
+}
+
+impl Preparation<'_> {
+    /// Resumes the run in the folder. `None` if it has to start over.
+    fn resume(&mut self, how: How) -> Result<Option<Start>, StoreError> {
+        let folder = RunFolder::open_in(self.storage.clone())?;
+        check_current(&folder)?;
+        if folder.recipe() != self.recipe {
+            self.check_longer(&folder, how)?;
         }
         let Some(checkpoint) = folder.checkpoint()? else {
             return Ok(None);
@@ -69,83 +99,67 @@ impl Opening<'_> {
         let (steps, step) = (self.recipe.train.steps, checkpoint.state.step);
         if step > steps {
             let what = format!("it is from step {step}, but the run has only {steps} steps");
-            return Err(StoreError::damaged(&self.path.join(CHECKPOINT), what));
+            return Err(self.storage.damaged(CHECKPOINT, what));
         }
         let history = self.records_until(&folder, step)?;
         let kept = kept_steps(self.recipe, &history);
         if let Some(missing) = missing_snapshot(&folder, &kept, step)? {
             self.remark = Some(format!(
                 "{}: the snapshot at step {missing} is missing or damaged; training starts over",
-                self.path.display()
+                self.storage.path().display()
             ));
             return Ok(None);
         }
         // Nothing is missing: from here on the folder belongs to the longer run.
-        self.write_recipe()?;
-        self.remove_later_snapshots(&folder, &kept, step)?;
-        self.disk.remove(&self.path.join(SUMMARY))?;
-        let file = metrics::file(&history, &self.stamp.identity.lineage);
-        let path = self.path.join(METRICS);
-        if fs::read(&path).ok().as_deref() != Some(file.as_bytes()) {
-            self.disk.write(&path, file.as_bytes())?;
+        let recipe = self.stamp.recipe_file(self.recipe);
+        self.storage.update(RECIPE, &recipe)?;
+        // Snapshots that this run does not keep, or has not reached yet.
+        for at in folder.snapshot_steps()? {
+            if at > step || kept.binary_search(&at).is_err() {
+                self.storage.remove(&snapshot_name(at))?;
+            }
         }
+        self.storage.remove(SUMMARY)?;
+        let metrics = metrics::file(&history, &self.stamp.identity.lineage);
+        self.storage.update(METRICS, metrics.as_bytes())?;
         self.ready(Some((checkpoint, history))).map(Some)
     }
 
     /// Refuses a different recipe, unless the run may be extended and only the number of steps differs.
     fn check_longer(&self, folder: &RunFolder, how: How) -> Result<(), StoreError> {
-        let different = |why: String| StoreError::Different {
-            path: self.path.to_owned(),
-            why,
-        };
         let (old, new) = (folder.recipe(), self.recipe);
         let mut longer = old.clone();
         longer.train.steps = new.train.steps;
         if longer != *new || how != How::Extend {
             let keys = in_words(&old.differences(new));
-            return Err(different(format!("it is a run of another recipe ({keys})")));
+            return Err(folder.different(format!("it is a run of another recipe ({keys})")));
         }
         let summary = folder.summary()?;
         let diverged = summary.is_some_and(|summary| summary.ended == Ended::Diverged);
         let checkpoint = folder.checkpoint()?;
         let done = checkpoint.map_or(0, |checkpoint| checkpoint.state.step);
-        let longer = check_longer(old, done, diverged, new.train.steps);
-        longer.map_err(|why| different(why.to_string()))
-    }
-
-    /// Refuses a run that this program would not continue to the same bytes.
-    fn check_current(&self, folder: &RunFolder) -> Result<(), StoreError> {
-        let (old, new) = (folder.stamp(), &Stamp::current(folder.recipe()));
-        if old == new {
-            return Ok(());
-        }
-        if old.numerics == new.numerics && old.arithmetic != new.arithmetic {
-            return Err(StoreError::OtherArithmetic {
-                path: self.path.to_owned(),
-                of_run: old.arithmetic.clone(),
-                of_process: new.arithmetic.clone(),
-            });
-        }
-        let why = if old.numerics != new.numerics {
+        let (ends, wanted) = (old.train.steps, new.train.steps);
+        Err(folder.different(if old.train.schedule.depends_on_length() {
             format!(
-                "it was computed with numerics version {}, and this program has version {}, \
-                 so the results would not match",
-                old.numerics, new.numerics
+                "it cannot be extended: its cosine schedule ends at step {ends}, so a run of {wanted} steps would \
+                 have had other learning rates from the start"
+            )
+        } else if diverged {
+            "it cannot be extended: it has diverged".into()
+        } else if wanted <= done {
+            // The new last step would have to be recorded, but training has passed it.
+            format!(
+                "train.steps = {wanted} is not allowed: it has done {done} steps already (give {} or more)",
+                done + 1
             )
         } else {
-            "it was made by another version of the program, which reads the recipe differently"
-                .into()
-        };
-        Err(StoreError::Different {
-            path: self.path.to_owned(),
-            why,
-        })
+            return Ok(());
+        }))
     }
 
     /// The records up to a checkpoint, which was written only after they had reached the disk.
     fn records_until(&self, folder: &RunFolder, step: u64) -> Result<History, StoreError> {
-        let path = self.path.join(METRICS);
-        let damaged = |what: String| StoreError::damaged(&path, what);
+        let damaged = |what: String| self.storage.damaged(METRICS, what);
         let read = folder.read_metrics()?;
         let read = read.ok_or_else(|| damaged("there is no such file".into()))?;
         let mut history = read.history;
@@ -157,79 +171,69 @@ impl Opening<'_> {
         Ok(history)
     }
 
-    /// Removes snapshots that this run does not keep, or has not reached yet.
-    fn remove_later_snapshots(
-        &self,
-        folder: &RunFolder,
-        kept: &[u64],
-        step: u64,
-    ) -> Result<(), StoreError> {
-        for at in folder.snapshot_steps()? {
-            if at > step || kept.binary_search(&at).is_err() {
-                self.disk.remove(&layout::snapshot(self.path, at))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Clears away the remains of an earlier attempt, and starts over.
-    pub fn start_over(mut self) -> Result<Begun, StoreError> {
+    fn start_over(mut self) -> Result<Start, StoreError> {
         for name in [CHECKPOINT, SUMMARY, METRICS] {
-            let path = self.path.join(name);
-            if path.exists() {
-                self.disk.remove(&path)?;
+            self.storage.remove(name)?;
+        }
+        for name in self.storage.names(SNAPSHOTS)? {
+            if let Some(step) = snapshot_step(&name) {
+                self.storage.remove(&snapshot_name(step))?;
             }
         }
-        let snapshots = self.path.join(SNAPSHOTS);
-        for name in crate::disk::names(&snapshots)?.unwrap_or_default() {
-            if layout::snapshot_step(&name).is_some() {
-                self.disk.remove(&snapshots.join(name))?;
-            }
-        }
-        self.write_recipe()?;
-        let columns = probe::columns(self.recipe).map_err(|error| StoreError::Different {
-            path: self.path.to_owned(),
-            why: error.to_string(),
-        })?;
+        let recipe = self.stamp.recipe_file(self.recipe);
+        self.storage.update(RECIPE, &recipe)?;
+        let columns = probe::columns(self.recipe);
+        let columns = columns.map_err(|error| self.impossible(error.to_string()))?;
         let header = metrics::header(&columns);
-        self.disk
-            .write_unsynced(&self.path.join(METRICS), header.as_bytes())?;
-        self.disk.create_folder(&snapshots)?;
-        self.disk.sync_folder(&snapshots)?;
-        self.disk.sync_folder(self.path)?;
+        self.storage.write_unsynced(METRICS, header.into_bytes())?;
+        self.storage.create_folder(SNAPSHOTS)?;
+        self.storage.sync_folder(SNAPSHOTS)?;
+        self.storage.sync_folder("")?;
         self.ready(None)
     }
 
-    fn write_recipe(&self) -> Result<(), StoreError> {
-        let file = self.stamp.recipe_file(self.recipe);
-        let path = self.path.join(RECIPE);
-        match fs::read(&path).ok().as_deref() == Some(&file) {
-            true => Ok(()),
-            false => self.disk.write(&path, &file),
-        }
-    }
-
-    fn ready(&mut self, from: Option<(Checkpoint, History)>) -> Result<Begun, StoreError> {
-        self.disk.create_folder(&self.path.join(SNAPSHOTS))?;
-        let metrics = self.disk.grow(&self.path.join(METRICS))?;
-        let model = self.recipe.model().map_err(|error| StoreError::Different {
-            path: self.path.to_owned(),
-            why: error.to_string(),
-        })?;
-        let writer = RunWriter::start(
-            self.disk.clone(),
-            self.path,
-            self.stamp.identity.lineage.clone(),
-            model,
-            metrics,
-            self.lock.clone(),
-        )?;
-        Ok(Begun::Training(Box::new(Start {
-            writer,
+    fn ready(&mut self, from: Option<(Checkpoint, History)>) -> Result<Start, StoreError> {
+        self.storage.create_folder(SNAPSHOTS)?;
+        let model = self.recipe.model();
+        let model = model.map_err(|error| self.impossible(error.to_string()))?;
+        let lineage = self.stamp.identity.lineage.clone();
+        Ok(Start {
+            writer: RunWriter::start(self.storage, lineage, model, self.lock.clone())?,
             from,
             remark: self.remark.take(),
-        })))
+        })
     }
+
+    fn impossible(&self, why: String) -> StoreError {
+        let path = self.storage.path().to_owned();
+        StoreError::Different { path, why }
+    }
+}
+
+/// Refuses a run that this program would not continue to the same bytes.
+fn check_current(folder: &RunFolder) -> Result<(), StoreError> {
+    let (old, new) = (folder.stamp(), &Stamp::current(folder.recipe()));
+    if old == new {
+        return Ok(());
+    }
+    if old.numerics == new.numerics && old.arithmetic != new.arithmetic {
+        return Err(StoreError::OtherArithmetic {
+            path: folder.path().to_owned(),
+            of_run: old.arithmetic.clone(),
+            of_process: new.arithmetic.clone(),
+        });
+    }
+    Err(folder.different(match old.numerics != new.numerics {
+        true => format!(
+            "it was computed with numerics version {}, and this program has version {}, so the results would \
+             not match",
+            old.numerics, new.numerics
+        ),
+        false => {
+            "it was made by another version of the program, which reads the recipe differently".into()
+        }
+    }))
 }
 
 /// The first snapshot that the run should have by now and that is missing or damaged.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{self, Disk};
 use crate::error::StoreError;
-use crate::lock::{self, Lock};
+use crate::lock::Lock;
+use crate::storage::Storage;
 
 /// What marks a folder as one of ours: a JSON file that says which command made it.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +37,7 @@ impl Mark {
 
     /// Refuses a folder that holds something else. Changes nothing.
     pub fn check(self, path: &Path) -> Result<(), StoreError> {
-        let contents = lock::contents(path)?;
+        let contents = Storage::on_disk(path).contents()?;
         match contents.into_iter().next() {
             Some(found) if !self.is_in(path)? => Err(StoreError::Foreign {
                 path: path.to_owned(),
@@ -57,7 +58,7 @@ impl OutputFolder {
         let lock = Lock::take(&disk, path)?;
         // Another process may have come between the check and the lock.
         mark.check(path)?;
-        lock::clean(&disk, path)?;
+        Storage::on_disk(path).clean()?;
         let folder = Self {
             path: path.to_owned(),
             disk,

@@ -1,166 +1,154 @@
-//! The files of a run in memory, for programs without a disk: a page in a browser.
+//! The files of a run as bytes.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use induct::Invalid;
 use induct::probe::History;
-use induct::run::{Checkpoint, Recording, Summary};
+use induct::run::{Checkpoint, Summary};
 use induct::train::Recipe;
 
 use crate::error::StoreError;
-use crate::layout::{
-    CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY, snapshot_name, snapshot_step,
-};
+use crate::layout::{CHECKPOINT, METRICS, RECIPE, SUMMARY, snapshot_name};
 use crate::metrics;
 use crate::run_folder::{RunFolder, Stamp, summary_file};
+use crate::storage::{RunFiles, Storage};
 use crate::tensors;
 
-/// The files of a run by their names within its folder, such as `metrics.csv`. They are byte for byte those
-/// that [`RunWriter`](crate::RunWriter) writes, and [`RunFolder::of_files`](crate::RunFolder::of_files)
-/// reads them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunFiles(BTreeMap<String, Vec<u8>>);
+/// The files of a run, byte for byte those that training leaves: of one that has ended with its outcome, of one that
+/// can go on with the state that training resumes from.
+///
+/// # Errors
+///
+/// If its recipe has no model.
+///
+/// # Panics
+///
+/// If weights are not as many as the model has.
+pub fn files_of(
+    recipe: &Recipe,
+    history: &History,
+    snapshots: &[(u64, Vec<f32>)],
+    checkpoint: Option<&Checkpoint>,
+    summary: Option<&Summary>,
+) -> Result<RunFiles, Invalid> {
+    let (stamp, model) = (Stamp::current(recipe), recipe.model()?);
+    let lineage = &stamp.identity.lineage;
+    let mut files = RunFiles::new();
+    files.insert(RECIPE.into(), stamp.recipe_file(recipe));
+    files.insert(METRICS.into(), metrics::file(history, lineage).into_bytes());
+    for (step, params) in snapshots {
+        let bytes = tensors::encode_snapshot(&model, lineage, *step, params);
+        files.insert(snapshot_name(*step), bytes);
+    }
+    if let Some(checkpoint) = checkpoint {
+        let bytes = tensors::encode_checkpoint(&model, lineage, checkpoint);
+        files.insert(CHECKPOINT.into(), bytes);
+    }
+    if let Some(summary) = summary {
+        files.insert(SUMMARY.into(), summary_file(summary));
+    }
+    Ok(files)
+}
 
-impl RunFiles {
-    /// All files of a run that has ended, except the state that training resumes from.
+/// What shows a run, without the state that training resumes from and with some of its snapshots.
+#[derive(Clone, Debug)]
+pub struct Excerpt {
+    /// All files, checked.
+    pub files: RunFiles,
+    /// The number of snapshots.
+    pub snapshots: usize,
+    /// The number of those that are left out.
+    pub left_out: usize,
+}
+
+impl RunFolder {
+    /// All files of the run.
     ///
     /// # Errors
     ///
-    /// If its recipe has no model.
-    pub fn of(recording: &Recording) -> Result<Self, Invalid> {
-        let recipe = &recording.recipe;
-        let mut files = Self::default();
-        files.insert(RECIPE, Self::recipe(recipe));
-        files.insert(METRICS, Self::metrics(recipe, &recording.history));
-        files.insert(SUMMARY, summary_file(&recording.summary));
-        for (step, params) in &recording.snapshots {
-            files.insert(snapshot_name(*step), Self::snapshot(recipe, *step, params)?);
+    /// If a file cannot be read.
+    pub fn files(&self) -> Result<RunFiles, StoreError> {
+        // The run may go on meanwhile. Whatever a summary or a checkpoint promises is there before it, so they are read
+        // first.
+        let mut files = RunFiles::new();
+        let mut take = |name: String| -> Result<(), StoreError> {
+            files.extend(self.read(&name)?.map(|bytes| (name, bytes)));
+            Ok(())
+        };
+        for name in [RECIPE, SUMMARY, CHECKPOINT, METRICS] {
+            take(name.to_owned())?;
+        }
+        for step in self.snapshot_steps()? {
+            take(snapshot_name(step))?;
         }
         Ok(files)
     }
 
-    /// The bytes of `recipe.toml`.
-    pub fn recipe(recipe: &Recipe) -> Vec<u8> {
-        Stamp::current(recipe).recipe_file(recipe)
-    }
-
-    /// The bytes of `metrics.csv`.
-    pub fn metrics(recipe: &Recipe, history: &History) -> Vec<u8> {
-        metrics::file(history, &Stamp::current(recipe).identity.lineage).into_bytes()
-    }
-
-    /// The bytes of `summary.json`.
-    pub fn summary(summary: &Summary) -> Vec<u8> {
-        summary_file(summary)
-    }
-
-    /// The name of the snapshot at `step`.
-    pub fn snapshot_name(step: u64) -> String {
-        snapshot_name(step)
-    }
-
-    /// The bytes of the snapshot at `step`.
-    ///
-    /// # Errors
-    ///
-    /// If the recipe has no model.
-    ///
-    /// # Panics
-    ///
-    /// If the weights are not as many as the model has.
-    pub fn snapshot(recipe: &Recipe, step: u64, params: &[f32]) -> Result<Vec<u8>, Invalid> {
-        let lineage = Stamp::current(recipe).identity.lineage;
-        let model = recipe.model()?;
-        Ok(tensors::encode_snapshot(&model, &lineage, step, params))
-    }
-
-    /// Adds the state that training resumes from.
-    ///
-    /// # Errors
-    ///
-    /// If the recipe has no model.
-    pub fn insert_checkpoint(
-        &mut self,
-        recipe: &Recipe,
-        checkpoint: &Checkpoint,
-    ) -> Result<(), Invalid> {
-        let lineage = Stamp::current(recipe).identity.lineage;
-        let bytes = tensors::encode_checkpoint(&recipe.model()?, &lineage, checkpoint);
-        self.insert(CHECKPOINT, bytes);
-        Ok(())
-    }
-
-    /// Adds a file; a name is relative to the folder, with `/` between its parts.
-    pub fn insert(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
-        self.0.insert(name.into(), bytes);
-    }
-
-    /// Keeps only the snapshots at these steps, in increasing order, and all other files.
-    pub fn keep_snapshots(&mut self, steps: &[u64]) {
-        self.0.retain(|name, _| {
-            snapshot_of(name).is_none_or(|step| steps.binary_search(&step).is_ok())
-        });
-    }
-
-    /// The steps of its snapshots, in increasing order, once everything has been read and checked: these very bytes.
-    /// On disk, a run in training may have changed since. `name` is what errors call the run.
+    /// What shows the run, all of it checked. Of its snapshots it has at most as many as `most` says, given their number
+    /// and their bytes together; they are evenly spread, the last always among them, and the first from two on.
     ///
     /// # Errors
     ///
     /// If a file is damaged or missing, or there is no snapshot.
-    pub fn checked_steps(&self, name: &str) -> Result<Vec<u64>, StoreError> {
-        let folder = RunFolder::of_files(name, self.clone())?;
-        let steps = folder.snapshot_steps()?;
+    pub fn excerpt(&self, most: impl FnOnce(usize, usize) -> usize) -> Result<Excerpt, StoreError> {
+        let mut files = self.files()?;
+        files.remove(CHECKPOINT);
+        // These very bytes: on disk, a run in training may have changed since.
+        let run = Self::of_files(&self.path().to_string_lossy(), files.clone())?;
+        let steps = run.snapshot_steps()?;
         // Of a run that has ended, none may be missing.
-        if folder.recording()?.is_none() {
-            folder.history()?;
+        if run.recording()?.is_none() {
+            run.history()?;
             for &step in &steps {
-                folder.snapshot(Some(step))?;
+                run.snapshot(Some(step))?;
             }
         }
-        folder.snapshot(None)?;
-        Ok(steps)
+        run.snapshot(None)?;
+        let names: Vec<String> = steps.into_iter().map(snapshot_name).collect();
+        let bytes = names.iter().map(|name| files[name].len()).sum();
+        let kept: Vec<usize> = spread(names.len(), most(names.len(), bytes)).collect();
+        for (at, name) in names.iter().enumerate() {
+            if kept.binary_search(&at).is_err() {
+                files.remove(name);
+            }
+        }
+        Ok(Excerpt {
+            files,
+            snapshots: kept.len(),
+            left_out: names.len() - kept.len(),
+        })
     }
 
-    /// How many bytes its snapshots take.
-    pub fn snapshot_bytes(&self) -> usize {
-        let snapshots = self
-            .0
-            .iter()
-            .filter(|(name, _)| snapshot_of(name).is_some());
-        snapshots.map(|(_, bytes)| bytes.len()).sum()
+    /// Writes it into a folder that holds nothing yet. The bytes are those that training there would have left.
+    ///
+    /// # Errors
+    ///
+    /// If the folder holds something already, or cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), StoreError> {
+        Storage::on_disk(path).fill(self.files()?)
     }
 
-    /// Keeps at most `most` of the snapshots at these steps, evenly spread: the last always, the first from two on.
-    /// Returns how many are left.
-    pub fn spread_snapshots(&mut self, steps: &[u64], most: usize) -> usize {
-        let kept: Vec<u64> = spread(steps.len(), most).map(|at| steps[at]).collect();
-        self.keep_snapshots(&kept);
-        kept.len()
+    /// Makes a run that was stopped that of another recipe, with which it would have come to the same state: one
+    /// with more interventions, which begin only now. Every file names its run, so all are made anew.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read or written. Then the run is what it was.
+    pub fn rededicate(&self, recipe: &Recipe) -> Result<(), StoreError> {
+        let checkpoint = self.checkpoint()?;
+        let checkpoint =
+            checkpoint.ok_or_else(|| self.storage.damaged(CHECKPOINT, "there is no such file"))?;
+        let last = checkpoint.state.step;
+        let mut history = self.history()?;
+        history.retain(|step| step <= last);
+        let steps = self.snapshot_steps()?.into_iter();
+        let snapshots = steps.filter(|step| *step <= last);
+        let snapshots = snapshots.map(|step| self.snapshot(Some(step)));
+        let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
+        let files = files_of(recipe, &history, &snapshots, Some(&checkpoint), None);
+        self.storage
+            .replace(files.map_err(|error| self.different(error.to_string()))?)
     }
-
-    /// The bytes of a file.
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.0.get(name).map(Vec::as_slice)
-    }
-
-    /// All files, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0
-            .iter()
-            .map(|(name, bytes)| (name.as_str(), bytes.as_slice()))
-    }
-
-    /// The names in one of its folders, in order.
-    pub(crate) fn names_in(&self, folder: &str) -> Vec<String> {
-        let inside = |name: &String| Some(name.strip_prefix(folder)?.strip_prefix('/')?.to_owned());
-        self.0.keys().filter_map(inside).collect()
-    }
-}
-
-/// The step of the snapshot with this name within a run's folder.
-fn snapshot_of(name: &str) -> Option<u64> {
-    snapshot_step(name.strip_prefix(SNAPSHOTS)?.strip_prefix('/')?)
 }
 
 /// At most `most` of the numbers below `count`, evenly spread: the last always, the first from two on.
@@ -183,7 +171,6 @@ mod tests {
         assert_eq!(spread(5, 9), [0, 1, 2, 3, 4]);
         assert_eq!(spread(5, 3), [0, 2, 4]);
         assert_eq!(spread(6, 4), [0, 2, 3, 5]);
-        assert_eq!(spread(5, 2), [0, 4]);
         assert_eq!(spread(5, 1), [4]);
         assert_eq!(spread(1, 7), [0]);
         assert!(spread(0, 7).is_empty());

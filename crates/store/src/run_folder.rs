@@ -1,9 +1,8 @@
-//! Reading a run.
+//! Reading a run, one file at a time: weights are large, and whoever shows a summary needs none.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use induct::measure::KL_TRUTH;
+use induct::measure::{Column, KL_TRUTH};
 use induct::model::Model;
 use induct::probe::{self, History};
 use induct::run::{
@@ -13,22 +12,21 @@ use induct::run::{
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
-use crate::disk;
 use crate::error::StoreError;
-use crate::layout::{self, CHECKPOINT, METRICS, RECIPE, SNAPSHOTS, SUMMARY};
+use crate::layout::{
+    CHECKPOINT, METRICS, MOST_RECIPE, MOST_SUMMARY, RECIPE, SNAPSHOTS, SUMMARY, most_metrics,
+    most_tensors, snapshot_name, snapshot_step,
+};
 use crate::metrics;
-use crate::run_files::RunFiles;
-use crate::saved::bring_back;
 use crate::seal;
+use crate::storage::{RunFiles, Storage};
 use crate::tensors;
 
-/// A run's folder, for reading. The run may be in training: every read sees the files as they are at that
-/// moment.
+/// The files of a run, for reading: on disk or in memory. The run may be in training: every read sees the files as they
+/// are at that moment.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
-    path: PathBuf,
-    /// Its files, if they are in memory rather than on disk.
-    files: Option<Arc<RunFiles>>,
+    pub(crate) storage: Storage,
     recipe: Recipe,
     model: Model,
     stamp: Stamp,
@@ -99,7 +97,7 @@ impl Stamp {
 
 /// `summary.json`: a checksum, then the summary.
 #[derive(Serialize, Deserialize)]
-struct Sealed<S> {
+struct WithChecksum<S> {
     checksum: String,
     #[serde(flatten)]
     summary: S,
@@ -107,42 +105,34 @@ struct Sealed<S> {
 
 /// The bytes of `summary.json`.
 pub fn summary_file(summary: &Summary) -> Vec<u8> {
-    let sealed = Sealed {
+    let file = WithChecksum {
         checksum: seal::blank(),
         summary,
     };
-    let text = serde_json::to_string_pretty(&sealed).expect("plain data");
+    let text = serde_json::to_string_pretty(&file).expect("plain data");
     seal::seal((text + "\n").into_bytes())
-}
-
-/// Reads a file of a run from memory, or from the folder at `path`.
-fn read(files: Option<&RunFiles>, path: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-    match files {
-        Some(files) => Ok(files.get(name).map(<[u8]>::to_vec)),
-        None => disk::read(&path.join(name)),
-    }
 }
 
 impl RunFolder {
     /// Opens the folder of a run.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        bring_back(path)?;
-        Self::open_at(path, None)
+        Self::open_in(Storage::on_disk(path))
     }
 
     /// Opens a run whose files are in memory. Errors call the folder `name`.
     pub fn of_files(name: &str, files: RunFiles) -> Result<Self, StoreError> {
-        Self::open_at(Path::new(name), Some(Arc::new(files)))
+        Self::open_in(Storage::in_memory(name, files))
     }
 
-    fn open_at(path: &Path, files: Option<Arc<RunFiles>>) -> Result<Self, StoreError> {
-        let file = path.join(RECIPE);
-        let Some(bytes) = read(files.as_deref(), path, RECIPE)? else {
+    /// Opens a run wherever its files are.
+    pub fn open_in(storage: Storage) -> Result<Self, StoreError> {
+        let storage = storage.where_it_is();
+        let Some(bytes) = storage.read(RECIPE, MOST_RECIPE)? else {
             return Err(StoreError::NotARun {
-                path: path.to_owned(),
+                path: storage.path().to_owned(),
             });
         };
-        let damaged = |what: String| StoreError::damaged(&file, what);
+        let damaged = |what: String| storage.damaged(RECIPE, what);
         seal::verify(&bytes).map_err(|what| damaged(what.into()))?;
         let text = String::from_utf8(bytes).map_err(|_| damaged("it is not UTF-8 text".into()))?;
         let stamp = Stamp::parse(&text)
@@ -150,8 +140,7 @@ impl RunFolder {
         let recipe = Recipe::from_toml(&text, &[]).map_err(|error| damaged(error.to_string()))?;
         let model = recipe.model().map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
-            path: path.to_owned(),
-            files,
+            storage,
             recipe,
             model,
             stamp,
@@ -161,19 +150,22 @@ impl RunFolder {
     /// The summary of a finished run of `recipe`, if this folder holds one that this program would repeat to
     /// the byte.
     pub fn finished(path: &Path, recipe: &Recipe) -> Option<Summary> {
-        let folder = Self::open(path).ok()?;
-        let same = folder.recipe == *recipe && folder.stamp == Stamp::current(recipe);
-        same.then(|| folder.summary().ok()).flatten().flatten()
+        Self::open(path).ok()?.finished_as(recipe)
     }
 
-    /// The folder's path.
+    pub(crate) fn finished_as(&self, recipe: &Recipe) -> Option<Summary> {
+        let same = self.recipe == *recipe && self.stamp == Stamp::current(recipe);
+        same.then(|| self.summary().ok()).flatten().flatten()
+    }
+
+    /// The folder's path, or what files in memory are called.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.storage.path()
     }
 
-    /// Whether its files are on disk rather than in memory.
-    pub fn is_on_disk(&self) -> bool {
-        self.files.is_none()
+    /// Where its files are.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// Its recipe.
@@ -195,62 +187,60 @@ impl RunFolder {
         &self.stamp
     }
 
-    /// Reads one of its files; `None` if there is no such file.
-    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        read(self.files.as_deref(), &self.path, name)
+    /// The error that the run is not the one asked for.
+    pub(crate) fn different(&self, why: String) -> StoreError {
+        let path = self.path().to_owned();
+        StoreError::Different { path, why }
     }
 
-    /// The files that show what became of the run: recipe, records, outcome and snapshots, without the state that
-    /// training resumes from.
-    pub fn files(&self) -> Result<RunFiles, StoreError> {
-        let mut files = RunFiles::default();
-        let mut take = |name: String| -> Result<(), StoreError> {
-            if let Some(bytes) = self.read(&name)? {
-                files.insert(name, bytes);
-            }
-            Ok(())
+    /// Reads one of its files; `None` if there is no such file.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let most = match name {
+            RECIPE => MOST_RECIPE,
+            SUMMARY => MOST_SUMMARY,
+            METRICS => most_metrics(&self.recipe, self.columns()?.len()),
+            _ => most_tensors(&self.model),
         };
-        // The run may end meanwhile. Whatever its summary promises is there before it, so it is read first.
-        for name in [RECIPE, SUMMARY, METRICS] {
-            take(name.to_owned())?;
-        }
-        for step in self.snapshot_steps()? {
-            take(layout::snapshot_name(step))?;
-        }
-        Ok(files)
+        self.storage.read(name, most)
+    }
+
+    fn columns(&self) -> Result<Vec<Column>, StoreError> {
+        let columns = probe::columns(&self.recipe);
+        columns.map_err(|error| self.storage.damaged(METRICS, error.to_string()))
     }
 
     /// The run's summary; `None` if it has not ended.
     pub fn summary(&self) -> Result<Option<Summary>, StoreError> {
-        let path = self.path.join(SUMMARY);
         let Some(bytes) = self.read(SUMMARY)? else {
             return Ok(None);
         };
-        seal::verify(&bytes).map_err(|what| StoreError::damaged(&path, what))?;
-        let sealed: Sealed<Summary> = serde_json::from_slice(&bytes)
-            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
+        let damaged = |what: String| self.storage.damaged(SUMMARY, what);
+        seal::verify(&bytes).map_err(|what| damaged(what.into()))?;
+        let file = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        let WithChecksum::<Summary> { summary, .. } = file;
         // A summary written before the run was extended no longer applies.
-        let current = sealed.summary.identity == self.stamp.identity.run;
-        Ok(current.then_some(sealed.summary))
+        let current = summary.identity == self.stamp.identity.run;
+        Ok(current.then_some(summary))
     }
 
     /// What was recorded so far. While the run is in training, its last line may be cut off: it does not
     /// count yet.
     pub fn history(&self) -> Result<History, StoreError> {
-        let path = self.path.join(METRICS);
-        let Some(read) = self.read_metrics()? else {
-            return Err(match self.summary()? {
-                Some(_) => StoreError::damaged(&path, "there is no such file"),
+        let damaged = |what: String| self.storage.damaged(METRICS, what);
+        // The run may end meanwhile. Whatever its summary promises is there before it.
+        let (summary, read) = (self.summary()?, self.read_metrics()?);
+        let Some(read) = read else {
+            return Err(match summary {
+                Some(_) => damaged("there is no such file".into()),
                 None => StoreError::NothingRecorded {
-                    path: self.path.clone(),
+                    path: self.path().to_owned(),
                 },
             });
         };
-        let summary = self.summary()?;
         if let Some(what) = read.wrong
             && (!read.torn || summary.is_some())
         {
-            return Err(StoreError::damaged(&path, what));
+            return Err(damaged(what));
         }
         // Whole rows may be missing too: check them against those that the recipe makes.
         let steps = read.history.steps();
@@ -260,30 +250,27 @@ impl RunFolder {
         };
         if let Some(last) = last {
             check_records(&self.recipe, &read.history, last)
-                .map_err(|unfit| StoreError::damaged(&path, unfit.to_string()))?;
+                .map_err(|unfit| damaged(unfit.to_string()))?;
         }
         Ok(read.history)
     }
 
-    pub(crate) fn read_metrics(&self) -> Result<Option<metrics::Read>, StoreError> {
-        let path = self.path.join(METRICS);
+    pub(crate) fn read_metrics(&self) -> Result<Option<metrics::Rows>, StoreError> {
         let Some(bytes) = self.read(METRICS)? else {
             return Ok(None);
         };
-        let damaged = |what: String| StoreError::damaged(&path, what);
-        let columns = probe::columns(&self.recipe).map_err(|error| damaged(error.to_string()))?;
-        let read = metrics::read(&bytes, columns, &self.stamp.identity.lineage);
-        read.map(Some).map_err(damaged)
+        let rows = metrics::read(&bytes, self.columns()?, &self.stamp.identity.lineage);
+        let damaged = |what| self.storage.damaged(METRICS, what);
+        rows.map(Some).map_err(damaged)
     }
 
     /// The steps of all snapshots, in increasing order.
     pub fn snapshot_steps(&self) -> Result<Vec<u64>, StoreError> {
-        let names = match &self.files {
-            Some(files) => files.names_in(SNAPSHOTS),
-            None => disk::names(&self.path.join(SNAPSHOTS))?.unwrap_or_default(),
-        };
-        let steps = names.iter().filter_map(|name| layout::snapshot_step(name));
-        let mut steps: Vec<u64> = steps.collect();
+        let names = self.storage.names(SNAPSHOTS)?;
+        let mut steps: Vec<u64> = names
+            .iter()
+            .filter_map(|name| snapshot_step(name))
+            .collect();
         steps.sort_unstable();
         Ok(steps)
     }
@@ -293,7 +280,7 @@ impl RunFolder {
         let steps = self.snapshot_steps()?;
         let Some(&last) = steps.last() else {
             return Err(StoreError::NoSnapshots {
-                path: self.path.clone(),
+                path: self.path().to_owned(),
             });
         };
         if step.is_none()
@@ -301,8 +288,7 @@ impl RunFolder {
             && summary.ended != Ended::Diverged
             && summary.steps != last
         {
-            let path = layout::snapshot(&self.path, summary.steps);
-            return Err(StoreError::damaged(&path, "there is no such file"));
+            return Err(self.missing(summary.steps));
         }
         let step = step.unwrap_or(last);
         if !steps.contains(&step) {
@@ -314,7 +300,7 @@ impl RunFolder {
                 .map(u64::to_string)
                 .collect();
             return Err(StoreError::NoSnapshot {
-                path: self.path.clone(),
+                path: self.path().to_owned(),
                 step,
                 nearest: format!(
                     "the nearest: {} (there are {} from step {} to {last})",
@@ -324,16 +310,20 @@ impl RunFolder {
                 ),
             });
         }
-        let path = layout::snapshot(&self.path, step);
-        let state = self.read_tensors(&layout::snapshot_name(step))?;
-        match state {
+        let name = snapshot_name(step);
+        match self.read_tensors(&name)? {
             Some(Checkpoint { state, .. }) if state.step == step => Ok((step, state.params)),
             Some(Checkpoint { state, .. }) => {
                 let what = format!("it holds the snapshot of step {}", state.step);
-                Err(StoreError::damaged(&path, what))
+                Err(self.storage.damaged(&name, what))
             }
-            None => Err(StoreError::damaged(&path, "there is no such file")),
+            None => Err(self.missing(step)),
         }
+    }
+
+    fn missing(&self, snapshot: u64) -> StoreError {
+        let name = snapshot_name(snapshot);
+        self.storage.damaged(&name, "there is no such file")
     }
 
     /// The last checkpoint, if one was written.
@@ -348,7 +338,7 @@ impl RunFolder {
         let state = tensors::decode(&self.model, &self.stamp.identity.lineage, &bytes);
         state
             .map(Some)
-            .map_err(|what| StoreError::damaged(&self.path.join(name), what))
+            .map_err(|what| self.storage.damaged(name, what))
     }
 
     /// Everything kept from a run that has ended; `None` if it has not.
@@ -362,8 +352,7 @@ impl RunFolder {
             .kept_steps(&history, &summary)
             .find(|step| !there.contains(step))
         {
-            let path = layout::snapshot(&self.path, missing);
-            return Err(StoreError::damaged(&path, "there is no such file"));
+            return Err(self.missing(missing));
         }
         let snapshot = |step| self.snapshot(Some(step));
         let snapshots: Result<_, _> = there.into_iter().map(snapshot).collect();
@@ -381,15 +370,15 @@ impl RunFolder {
         let planned = kept_steps(&self.recipe, history);
         let losses = history.column(&KL_TRUTH).unwrap_or_default();
         let steps = history.steps().into_iter().zip(losses);
-        let sound: Vec<u64> = steps
+        let finite: Vec<u64> = steps
             .filter(|(_, kl)| kl.is_finite())
             .map(|(s, _)| s)
             .collect();
-        let last = sound.last().copied();
+        let last = finite.last().copied();
         let diverged = summary.ended == Ended::Diverged;
         let kept = move |step: &u64| {
             planned.binary_search(step).is_ok() || (diverged && Some(*step) == last)
         };
-        sound.into_iter().filter(kept)
+        finite.into_iter().filter(kept)
     }
 }

@@ -11,8 +11,10 @@ use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, WatchError, Watch
 use induct::train::{FromSpec, Recipe, TrainError};
 
 use crate::error::StoreError;
+use crate::opening;
 use crate::run_folder::RunFolder;
-use crate::writer::{Begun, How, RunWriter};
+use crate::storage::Storage;
+use crate::writer::{How, Opening};
 
 /// What became of a run.
 #[derive(Debug)]
@@ -77,14 +79,23 @@ impl Session<'_> {
     /// Trains to the end on the current thread pool. `watcher` is told of the step that training starts from,
     /// then of every step, record and snapshot; it may stop the run.
     pub fn train<W: Sink>(&self, watcher: &mut W) -> Result<Outcome, SessionError<W::Error>> {
+        self.train_in(&Storage::on_disk(self.path), watcher)
+    }
+
+    /// The same with the run's files anywhere.
+    pub fn train_in<W: Sink>(
+        &self,
+        storage: &Storage,
+        watcher: &mut W,
+    ) -> Result<Outcome, SessionError<W::Error>> {
+        let earlier = |summary| Outcome::Ended {
+            summary,
+            earlier: true,
+        };
         if matches!(self.how, How::Resume | How::Extend)
-            && let Some(summary) = RunFolder::finished(self.path, self.recipe)
-            && RunFolder::open(self.path).is_ok_and(|run| run.recording().is_ok())
+            && let Some(summary) = opening::ended(storage, self.recipe)
         {
-            return Ok(Outcome::Ended {
-                summary: Box::new(summary),
-                earlier: true,
-            });
+            return Ok(earlier(Box::new(summary)));
         }
         let started = Instant::now();
         // Anything that may be refused, or may not fit into memory, comes before the folder is touched.
@@ -92,35 +103,26 @@ impl Session<'_> {
             Some(instruments) => Arc::clone(instruments),
             None => Arc::new(Instruments::new(self.recipe)?),
         };
-        let from_start = || -> Result<Run, SessionError<W::Error>> {
-            let instruments = Arc::clone(&instruments);
-            let run = Run::with_snapshots(self.recipe, instruments, self.snapshots);
-            Ok(run?)
+        let from_start =
+            || Run::with_snapshots(self.recipe, Arc::clone(&instruments), self.snapshots);
+        let checkpoint = RunFolder::open_in(storage.clone()).and_then(|run| run.checkpoint());
+        let fresh = match checkpoint {
+            Ok(Some(_)) => None,
+            _ => Some(from_start()?),
         };
-        let resumes =
-            RunFolder::open(self.path).is_ok_and(|run| run.checkpoint().is_ok_and(|c| c.is_some()));
-        let fresh = match resumes {
-            true => None,
-            false => Some(from_start()?),
-        };
-        let begun = RunWriter::begin(self.path, self.recipe, self.how);
-        let start = match begun? {
-            Begun::Training(start) => start,
-            Begun::Ended(_, summary) => {
-                return Ok(Outcome::Ended {
-                    summary,
-                    earlier: true,
-                });
-            }
+        let start = match opening::open(storage, self.recipe, self.how)? {
+            Opening::Training(start) => start,
+            Opening::Ended(summary) => return Ok(earlier(summary)),
         };
         if let Some(remark) = &start.remark {
             (self.remark)(remark);
         }
         let mut run = match (start.from, fresh) {
             (Some((state, history)), _) => {
+                let instruments = Arc::clone(&instruments);
                 let run = Run::resumed(self.recipe, instruments, state, history, self.snapshots);
                 run.map_err(|unfit| SessionError::Unfit {
-                    path: self.path.display().to_string(),
+                    path: storage.path().display().to_string(),
                     unfit,
                 })?
             }

@@ -3,7 +3,6 @@
 //! A separate thread writes the files: training continues while the disk is busy, and waits only if it gets
 //! far ahead. Everything that a checkpoint relies on (rows, snapshots, their names) is synced before it.
 
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -11,16 +10,13 @@ use std::time::{Duration, Instant};
 use induct::model::Model;
 use induct::probe::History;
 use induct::run::{Checkpoint, Record, Sink, Summary};
-use induct::train::Recipe;
 
-use crate::disk::{Disk, Growing};
 use crate::error::StoreError;
-use crate::layout::{self, CHECKPOINT, SNAPSHOTS, SUMMARY};
-use crate::lock::{self, Lock};
+use crate::layout::{CHECKPOINT, METRICS, SNAPSHOTS, SUMMARY, snapshot_name};
+use crate::lock::Lock;
 use crate::metrics;
-use crate::opening::{Opening, holds_run};
-use crate::run_folder::{RunFolder, Stamp, summary_file};
-use crate::saved::bring_back;
+use crate::run_folder::summary_file;
+use crate::storage::Storage;
 use crate::tensors;
 
 /// Time between two checkpoints: the most that an interrupted run can lose.
@@ -28,9 +24,6 @@ const CHECKPOINT_EVERY: Duration = Duration::from_millis(500);
 
 /// Roughly how many bytes may wait for the disk before training waits too.
 const WAITING_BYTES: usize = 64 << 20;
-
-/// Number of files synced in parallel.
-const SYNCED_AT_ONCE: usize = 16;
 
 /// What the folder may hold already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +39,11 @@ pub enum How {
 }
 
 /// A run's folder, ready for use.
-pub enum Begun {
+pub enum Opening {
     /// There is something left to train.
     Training(Box<Start>),
     /// The run has ended already.
-    Ended(Box<RunFolder>, Box<Summary>),
+    Ended(Box<Summary>),
 }
 
 /// Where training starts.
@@ -65,15 +58,14 @@ pub struct Start {
 
 /// Writes a run into its folder, which stays locked for as long as the writer lives.
 pub struct RunWriter {
-    path: PathBuf,
-    disk: Disk,
+    storage: Storage,
     lineage: String,
     jobs: Option<SyncSender<Job>>,
     /// Whether a write has failed: nothing is written after that.
     failed: bool,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
     pub(crate) checkpoint_every: Duration,
-    saved: Instant,
+    last_checkpoint: Instant,
     _lock: Lock,
 }
 
@@ -85,86 +77,37 @@ enum Job {
 }
 
 impl RunWriter {
-    /// Prepares a folder for a run of `recipe`, or resumes the run in it.
-    pub fn begin(path: &Path, recipe: &Recipe, how: How) -> Result<Begun, StoreError> {
-        Self::begin_on(Disk::default(), path, recipe, how)
-    }
-
-    pub(crate) fn begin_on(
-        disk: Disk,
-        path: &Path,
-        recipe: &Recipe,
-        how: How,
-    ) -> Result<Begun, StoreError> {
-        bring_back(path)?;
-        holds_run(path, how)?;
-        let lock = Lock::take(&disk, path)?;
-        // Another process may have come between the check and the lock.
-        let there = holds_run(path, how)?;
-        lock::clean(&disk, path)?;
-        lock::clean(&disk, &path.join(SNAPSHOTS))?;
-        let mut folder = Opening {
-            stamp: Stamp::current(recipe),
-            disk,
-            path,
-            recipe,
-            lock,
-            remark: None,
-        };
-        if there {
-            match folder.resume(how) {
-                Ok(Some(begun)) => return Ok(begun),
-                Ok(None) => {}
-                Err(error) if how == How::Replace && error.is_damage() => {
-                    folder.remark = Some(format!("{error}; training starts over"));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        folder.start_over()
-    }
-
     /// Starts the thread that writes into a prepared folder.
     pub(crate) fn start(
-        disk: Disk,
-        path: &Path,
+        storage: &Storage,
         lineage: String,
         model: Model,
-        metrics: Growing,
         lock: Lock,
     ) -> Result<Self, StoreError> {
         // Each job may hold a copy of the weights.
         let weights = size_of::<f32>() * model.layout().len().max(1);
         let (jobs, waiting) = sync_channel((WAITING_BYTES / weights).clamp(4, 256));
         let worker = Worker {
-            path: path.to_owned(),
-            disk: disk.clone(),
+            storage: storage.clone(),
             lineage: lineage.clone(),
             model,
-            metrics,
             unsynced: Vec::new(),
             _lock: lock.clone(),
         };
         let thread = std::thread::Builder::new()
             .name("induct-writer".into())
             .spawn(|| worker.work(waiting))
-            .map_err(StoreError::io("start a thread for", path))?;
+            .map_err(StoreError::io("start a thread for", storage.path()))?;
         Ok(Self {
-            path: path.to_owned(),
-            disk,
+            storage: storage.clone(),
             lineage,
             jobs: Some(jobs),
             failed: false,
             thread: Some(thread),
             checkpoint_every: CHECKPOINT_EVERY,
-            saved: Instant::now(),
+            last_checkpoint: Instant::now(),
             _lock: lock,
         })
-    }
-
-    /// The run's folder.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     fn send(&mut self, job: Job) -> Result<(), StoreError> {
@@ -187,7 +130,7 @@ impl RunWriter {
             Some(Err(panic)) => std::panic::resume_unwind(panic),
             None if self.failed => {
                 let earlier = std::io::Error::other("an earlier write failed");
-                Err(StoreError::io("write", &self.path)(earlier))
+                Err(StoreError::io("write", self.storage.path())(earlier))
             }
             None => Ok(()),
         };
@@ -198,8 +141,7 @@ impl RunWriter {
     /// Writes the summary, once everything else is written.
     pub fn finish(mut self, summary: &Summary) -> Result<(), StoreError> {
         self.close()?;
-        self.disk
-            .write(&self.path.join(SUMMARY), &summary_file(summary))
+        self.storage.write(SUMMARY, &summary_file(summary))
     }
 }
 
@@ -228,24 +170,22 @@ impl Sink for RunWriter {
     }
 
     fn wants_checkpoint(&mut self) -> bool {
-        self.saved.elapsed() >= self.checkpoint_every
+        self.last_checkpoint.elapsed() >= self.checkpoint_every
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
-        self.saved = Instant::now();
+        self.last_checkpoint = Instant::now();
         self.send(Job::Checkpoint(checkpoint.clone()))
     }
 }
 
 /// The thread that writes.
 struct Worker {
-    path: PathBuf,
-    disk: Disk,
+    storage: Storage,
     lineage: String,
     model: Model,
-    metrics: Growing,
     /// Snapshots that may not have reached the disk.
-    unsynced: Vec<PathBuf>,
+    unsynced: Vec<String>,
     _lock: Lock,
 }
 
@@ -253,44 +193,29 @@ impl Worker {
     fn work(mut self, jobs: Receiver<Job>) -> Result<(), StoreError> {
         for job in jobs {
             match job {
-                Job::Row(line) => self.metrics.append(line.as_bytes())?,
+                Job::Row(line) => self.storage.append(METRICS, line.into_bytes())?,
                 Job::Snapshot { step, params } => {
-                    let path = layout::snapshot(&self.path, step);
                     let file = tensors::encode_snapshot(&self.model, &self.lineage, step, &params);
-                    self.disk.write_unsynced(&path, &file)?;
-                    self.unsynced.push(path);
+                    let name = snapshot_name(step);
+                    self.storage.write_unsynced(&name, file)?;
+                    self.unsynced.push(name);
                 }
-                Job::Checkpoint(checkpoint) => self.checkpoint(&checkpoint)?,
+                Job::Checkpoint(checkpoint) => {
+                    self.sync()?;
+                    let file = tensors::encode_checkpoint(&self.model, &self.lineage, &checkpoint);
+                    self.storage.write(CHECKPOINT, &file)?;
+                }
             }
         }
         self.sync()
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        self.metrics.sync()?;
+        self.storage.sync(&[METRICS.to_owned()])?;
         if self.unsynced.is_empty() {
             return Ok(());
         }
-        // In parallel: a file system commits many changes at once nearly as fast as one.
-        let size = self.unsynced.len().div_ceil(SYNCED_AT_ONCE);
-        let sync = |paths: &[PathBuf]| paths.iter().try_for_each(|path| self.disk.sync(path));
-        std::thread::scope(|scope| {
-            let parts = self.unsynced.chunks(size);
-            let parts: Vec<_> = parts
-                .map(|paths| scope.spawn(move || sync(paths)))
-                .collect();
-            let joined = parts
-                .into_iter()
-                .map(|part| part.join().expect("syncing does not panic"));
-            joined.collect::<Result<Vec<()>, StoreError>>()
-        })?;
-        self.unsynced.clear();
-        self.disk.sync_folder(&self.path.join(SNAPSHOTS))
-    }
-
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
-        self.sync()?;
-        let file = tensors::encode_checkpoint(&self.model, &self.lineage, checkpoint);
-        self.disk.write(&self.path.join(CHECKPOINT), &file)
+        self.storage.sync(&std::mem::take(&mut self.unsynced))?;
+        self.storage.sync_folder(SNAPSHOTS)
     }
 }

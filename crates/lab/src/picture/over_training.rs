@@ -5,7 +5,7 @@ use induct_pictures::panels::{self, RunCurves, Runs};
 
 use super::{Group, head_in_words};
 use crate::problem::Problem;
-use crate::shelf::{Shelf, Shelved};
+use crate::shelf::{LabRun, Shelf};
 
 /// The share of the axis from which on a phase has room for its name. A name that does not fit would move
 /// into the legend, and back as the phase grows.
@@ -20,13 +20,13 @@ pub fn curves(
     measures: &[String],
     live: Option<&Vec<(u64, String)>>,
 ) -> Result<Figure, Problem> {
-    let mut shelved: Vec<(String, Vec<&Shelved>)> = Vec::new();
+    let mut shelved: Vec<(String, Vec<&LabRun>)> = Vec::new();
     for group in groups {
         let runs: Result<Vec<_>, _> = group.runs.iter().map(|&run| shelf.get(run)).collect();
         shelved.push((group.label.clone(), runs?));
     }
     shelved.retain(|(_, runs)| !runs.is_empty());
-    let all: Vec<&Shelved> = shelved.iter().flat_map(|(_, runs)| runs).copied().collect();
+    let all: Vec<&LabRun> = shelved.iter().flat_map(|(_, runs)| runs).copied().collect();
     let Some(first) = all.first() else {
         return Err(Problem::new("there is no run to draw"));
     };
@@ -79,7 +79,7 @@ pub fn curves(
     Ok(figure)
 }
 
-fn curves_of(run: &Shelved) -> RunCurves<'_> {
+fn curves_of(run: &LabRun) -> RunCurves<'_> {
     RunCurves {
         history: &run.history,
         recipe: &run.recipe,

@@ -6,7 +6,7 @@ use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Sentence, S
 
 use super::{alone, head_in_words};
 use crate::problem::Problem;
-use crate::shelf::{Moment, Shelved};
+use crate::shelf::{LabRun, Moment};
 
 /// The most lags to show.
 const LAGS: usize = 40;
@@ -18,7 +18,7 @@ const MATRICES: usize = 6;
 const STATES: usize = 8;
 
 /// What position alone adds to the scores of the first layer, by lag; v of the minimal model.
-pub fn profile(run: &Shelved, moment: &Moment) -> Result<Figure, Problem> {
+pub fn profile(run: &LabRun, moment: &Moment) -> Result<Figure, Problem> {
     let (_, weights) = run.snapshot(moment.step)?;
     let model = run.recipe.model()?;
     let panels = match model.kind() {
@@ -86,7 +86,7 @@ fn by_lag(label: String, series: Vec<Series>) -> Panel {
 }
 
 /// What the second layer looks for, by symbols, and what heads add to the logits; W_k of the minimal model.
-pub fn matrices(run: &Shelved, moment: &Moment) -> Result<Figure, Problem> {
+pub fn matrices(run: &LabRun, moment: &Moment) -> Result<Figure, Problem> {
     let (_, weights) = run.snapshot(moment.step)?;
     let model = run.recipe.model()?;
     if model.states() > STATES {

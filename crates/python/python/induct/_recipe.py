@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -195,7 +196,7 @@ def _read(source: object, overrides: list[str], parts: list[Any]) -> _induct.Rec
         allowed = "the name of a preset, a TOML file, a dict or a Recipe"
         raise RecipeError(f"recipe = {source!r} is not allowed: {allowed}", "recipe", repr(source), allowed)
     try:
-        text = Path(source).read_text(encoding="utf-8")
+        text = _text(Path(source))
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not a text file"
         names = ", ".join(preset.name for preset in presets())
@@ -203,6 +204,20 @@ def _read(source: object, overrides: list[str], parts: list[Any]) -> _induct.Rec
             f"{source} is not a preset, and cannot be read as a file ({why}); the presets are {names}", "recipe"
         ) from None
     return _induct.Recipe.read(text, overrides, parts)
+
+
+_MOST_BYTES = 1 << 20
+
+
+def _text(path: Path) -> str:
+    """The text of a file that may be anything: a pipe may never end, and a device may have no end."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than the {_MOST_BYTES} bytes that a recipe may have")
+    return data.decode("utf-8")
 
 
 def _replaces(new: _toml.Named, old: _toml.Named) -> bool:

@@ -9,17 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// A change to the disk.
-#[derive(Clone, Debug)]
-pub enum Change {
-    CreateFolder(PathBuf),
-    Write(PathBuf, Vec<u8>),
-    Append(PathBuf, Vec<u8>),
-    Rename(PathBuf, PathBuf),
-    Remove(PathBuf),
-    Sync(PathBuf),
-    SyncFolder(PathBuf),
-}
+use super::Change;
 
 /// All changes so far.
 #[derive(Debug, Default)]
@@ -62,24 +52,25 @@ impl Journal {
         self.state.lock().unwrap().changes.clone()
     }
 
-    pub(super) fn note(
-        &self,
-        change: Change,
-        half: impl FnOnce() -> io::Result<()>,
-    ) -> io::Result<()> {
+    /// Notes a change before it is made. Where the program is killed, only the first half of the bytes gets
+    /// through.
+    pub(super) fn note(&self, change: &Change) -> io::Result<()> {
         let mut state = self.state.lock().unwrap();
-        match state.broken_at {
-            Some(at) if state.changes.len() > at => Err(io::Error::other("killed")),
-            Some(at) if state.changes.len() == at => {
-                state.changes.push(change);
-                half()?;
-                Err(io::Error::other("killed"))
-            }
-            _ => {
-                state.changes.push(change);
-                Ok(())
-            }
+        let next = state.changes.len();
+        if state.broken_at.is_some_and(|at| next > at) {
+            return Err(io::Error::other("killed"));
         }
+        state.changes.push(change.clone());
+        if state.broken_at != Some(next) {
+            return Ok(());
+        }
+        let half = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
+        match change {
+            Change::Write(path, bytes) => Change::Write(path.clone(), half(bytes)).make()?,
+            Change::Append(path, bytes) => Change::Append(path.clone(), half(bytes)).make()?,
+            _ => {}
+        }
+        Err(io::Error::other("killed"))
     }
 }
 

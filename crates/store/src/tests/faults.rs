@@ -6,13 +6,12 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::*;
-use crate::disk::journal::{Change, Journal, Unsynced, after_power_cut};
+use crate::disk::Change;
+use crate::disk::journal::{Journal, Unsynced, after_power_cut};
 use crate::run_folder::RunFolder;
 
 fn journaled(journal: &Arc<Journal>) -> Disk {
-    Disk {
-        journal: Some(Arc::clone(journal)),
-    }
+    Disk::with_journal(Arc::clone(journal))
 }
 
 /// All changes of an uninterrupted run, and the files it leaves.

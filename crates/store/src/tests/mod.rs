@@ -2,23 +2,26 @@
 
 mod damage;
 mod faults;
-mod in_memory;
-mod saved;
 mod sequences;
+mod storage;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use induct::probe::Instruments;
-use induct::run::{Ending, Run, Summary};
+use induct::run::{Progress, Record, Run, Sink, Summary, WatchError, Watched};
 use induct::train::{Recipe, no_snapshots};
 
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::lock::LOCK;
-use crate::writer::{Begun, How, RunWriter};
+use crate::opening;
+use crate::storage::Storage;
+use crate::writer::{How, Opening};
 
 /// A recipe that trains in a blink: twelve steps, four records, three snapshots.
 fn recipe(overrides: &[&str]) -> Recipe {
@@ -39,36 +42,21 @@ fn recipe(overrides: &[&str]) -> Recipe {
 /// What ends that run at step 8, before its last step: it is near uniform from the start.
 const STOP: [&str; 2] = ["record.every=2", "train.stop={at=\"uniform\", after=1}"];
 
-/// Stops a run after a number of steps.
-struct Until {
-    writer: RunWriter,
-    stop_at: Option<u64>,
-}
+/// Stops a run after a number of steps, if there is one.
+struct StopAt(Option<u64>);
 
-impl induct::run::Sink for Until {
-    type Error = StoreError;
+impl Sink for StopAt {
+    type Error = Infallible;
 
-    fn record(&mut self, record: &induct::run::Record) -> Result<(), StoreError> {
-        self.writer.record(record)
+    fn record(&mut self, _: &Record) -> Result<(), Infallible> {
+        Ok(())
     }
 
-    fn snapshot(&mut self, step: u64, params: &[f32]) -> Result<(), StoreError> {
-        self.writer.snapshot(step, params)
-    }
-
-    fn step(&mut self, progress: &induct::run::Progress) -> std::ops::ControlFlow<()> {
-        match self.stop_at {
-            Some(stop) if progress.step >= stop => std::ops::ControlFlow::Break(()),
-            _ => std::ops::ControlFlow::Continue(()),
+    fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
+        match self.0.is_some_and(|stop| progress.step >= stop) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-    }
-
-    fn wants_checkpoint(&mut self) -> bool {
-        self.writer.wants_checkpoint()
-    }
-
-    fn checkpoint(&mut self, checkpoint: &induct::run::Checkpoint) -> Result<(), StoreError> {
-        self.writer.checkpoint(checkpoint)
     }
 }
 
@@ -80,10 +68,19 @@ fn train(
     how: How,
     stop_at: Option<u64>,
 ) -> Result<(), StoreError> {
+    train_in(&Storage::with_disk(disk, path), recipe, how, stop_at)
+}
+
+fn train_in(
+    storage: &Storage,
+    recipe: &Recipe,
+    how: How,
+    stop_at: Option<u64>,
+) -> Result<(), StoreError> {
     let instruments = Arc::new(Instruments::new(recipe).unwrap());
-    let start = match RunWriter::begin_on(disk, path, recipe, how)? {
-        Begun::Ended(..) => return Ok(()),
-        Begun::Training(start) => *start,
+    let start = match opening::open(storage, recipe, how)? {
+        Opening::Ended(_) => return Ok(()),
+        Opening::Training(start) => *start,
     };
     let mut run = match start.from {
         Some((checkpoint, history)) => {
@@ -91,19 +88,19 @@ fn train(
         }
         None => Run::new(recipe, instruments).unwrap(),
     };
-    let mut sink = Until {
-        writer: start.writer,
-        stop_at,
-    };
-    sink.writer.checkpoint_every = Duration::ZERO;
-    let ending = run.drive(&mut sink)?;
-    let mut writer = sink.writer;
-    match ending {
-        Ending::Stopped(_) => writer.close(),
-        _ => {
-            let summary = Summary::of(&run, &ending, 0.0).unwrap();
-            writer.finish(&summary)
-        }
+    let mut writer = start.writer;
+    writer.checkpoint_every = Duration::ZERO;
+    let ending = run.drive(&mut Watched {
+        watcher: &mut StopAt(stop_at),
+        keeper: &mut writer,
+    });
+    let ending = ending.map_err(|error| match error {
+        WatchError::Watcher(never) => match never {},
+        WatchError::Keeper(error) => error,
+    })?;
+    match Summary::of(&run, &ending, 0.0) {
+        Some(summary) => writer.finish(&summary),
+        None => writer.close(),
     }
 }
 

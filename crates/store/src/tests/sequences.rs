@@ -10,13 +10,17 @@ use crate::disk::journal::Journal;
 use crate::run_folder::RunFolder;
 use induct::run::Ended;
 
+fn begin(path: &Path, recipe: &Recipe, how: How) -> Result<Opening, StoreError> {
+    opening::open(&Storage::on_disk(path), recipe, how)
+}
+
 #[test]
 fn two_writers_do_not_share_a_folder() {
     let folder = TempDir::new().unwrap();
     let (path, recipe) = (folder.path().join("run"), recipe(&[]));
-    let first = RunWriter::begin(&path, &recipe, How::New).unwrap();
+    let first = begin(&path, &recipe, How::New).unwrap();
     for how in [How::Resume, How::Extend, How::Replace] {
-        let second = RunWriter::begin(&path, &recipe, how);
+        let second = begin(&path, &recipe, how);
         assert!(matches!(second, Err(StoreError::InUse { .. })));
     }
     drop(first);
@@ -30,7 +34,7 @@ fn of_two_writers_that_start_at_once_one_runs() {
     for attempt in 0..50 {
         let path = folder.path().join(format!("{attempt}"));
         let outcomes: Vec<_> = std::thread::scope(|scope| {
-            let start = || RunWriter::begin(&path, &recipe, How::New).map(|begun| (begun, ()));
+            let start = || begin(&path, &recipe, How::New).map(|opening| (opening, ()));
             let both: Vec<_> = (0..2).map(|_| scope.spawn(start)).collect();
             both.into_iter().map(|one| one.join().unwrap()).collect()
         });
@@ -121,8 +125,8 @@ fn a_run_that_an_event_ended_is_finished() {
     assert_eq!(run.snapshot(None).unwrap().0, 8);
     assert!(run.recording().unwrap().is_some());
     for how in [How::Resume, How::Extend, How::Replace] {
-        let begun = RunWriter::begin(&path, &recipe_8, how).unwrap();
-        assert!(matches!(begun, Begun::Ended(..)), "{how:?}");
+        let opening = begin(&path, &recipe_8, how).unwrap();
+        assert!(matches!(opening, Opening::Ended(_)), "{how:?}");
     }
     let longer = recipe(&[STOP[0], STOP[1], "train.steps=40"]);
     complete(&path, &longer, How::Extend).unwrap();
@@ -139,7 +143,7 @@ fn a_run_that_an_event_ended_is_finished() {
 }
 
 #[test]
-fn divergence_keeps_the_last_sound_weights() {
+fn divergence_keeps_the_last_finite_weights() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("run");
     let recipe = recipe(&[
@@ -159,7 +163,7 @@ fn divergence_keeps_the_last_sound_weights() {
 #[test]
 fn divergence_after_a_stop_keeps_the_same_weights() {
     let folder = TempDir::new().unwrap();
-    // Sound for a few steps; then the weights blow up.
+    // Finite for a few steps; then the weights blow up.
     let sets = [
         "record.snapshots=1",
         "record.every=9",
@@ -241,8 +245,8 @@ proptest! {
             match event {
                 Event::Stop(at) => train(Disk::default(), &path, &recipe, How::Resume, Some(*at)).unwrap(),
                 Event::Kill(at) => {
-                    let journal = Some(Arc::new(Journal::breaking_at(*at)));
-                    let _ = train(Disk { journal }, &path, &recipe, How::Resume, None);
+                    let disk = Disk::with_journal(Arc::new(Journal::breaking_at(*at)));
+                    let _ = train(disk, &path, &recipe, How::Resume, None);
                 }
                 Event::Extend(more) => {
                     // Fewer steps than are done are refused, and the run stays as it was.

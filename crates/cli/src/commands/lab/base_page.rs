@@ -1,16 +1,19 @@
 //! The page that runs are put into.
 
 use std::env;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use induct_lab_page::{PageError, with_runs};
 
 use crate::failure::Failure;
+use crate::recipes::read_text;
 
 /// What `./lab` calls it.
 const NAME: &str = "lab.html";
+
+/// The most bytes of a page, with runs and all.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// How to come by one.
 const HOW: &str = "`./lab` in a clone of Induct makes one, and --page FILE says where it is";
@@ -44,8 +47,10 @@ impl BasePage {
     }
 
     fn read(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-            ErrorKind::InvalidData => refused(path, "it is not text"),
+        let text = read_text(path, MOST_BYTES).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge => {
+                refused(path, &error.to_string())
+            }
             ErrorKind::NotFound => Failure::mistake(format!(
                 "--page {}: there is no such file; {HOW}",
                 path.display()
@@ -79,7 +84,7 @@ impl BasePage {
             _ => false,
         };
         let base = |text: &str| with_runs(text, &[]).as_deref() == Ok(text);
-        if same || fs::read_to_string(out).is_ok_and(|text| base(&text)) {
+        if same || read_text(out, MOST_BYTES).is_ok_and(|text| base(&text)) {
             let what = match same {
                 true => "the page that runs are put into",
                 false => "a page without runs, as `./lab` makes it",

@@ -22,27 +22,21 @@ impl Carried {
     /// Reads and checks a run, with at most `most` snapshots if a number is given.
     pub fn new(run: &Recorded, most: Option<u64>) -> Result<Self, Failure> {
         let name = run.path();
-        let mut files = run.folder.files()?;
-        let steps = files.checked_steps(&name)?;
-        let most = match most {
+        let excerpt = run.folder.excerpt(|count, bytes| match most {
             Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
-            None => room(steps.len(), files.snapshot_bytes()),
-        };
-        let snapshots = files.spread_snapshots(&steps, most);
+            None => room(count, bytes),
+        })?;
         if let Some(why) = only_records(run.folder.recipe()) {
             note(&format!(
                 "{name}: the page shows its records, but cannot compute anew with it: {why}"
             ));
         }
-        let files = files
-            .iter()
-            .map(|(name, bytes)| (name.to_owned(), bytes.to_vec()));
         Ok(Self {
-            snapshots,
-            left_out: steps.len() - snapshots,
+            snapshots: excerpt.snapshots,
+            left_out: excerpt.left_out,
             run: Run {
                 name,
-                files: files.collect(),
+                files: excerpt.files.into_iter().collect(),
             },
         })
     }

@@ -121,10 +121,7 @@ impl What {
     fn study(&self, source: &str) -> Result<(Study, bool), Failure> {
         let seeds = Seeds::first(5);
         let path = Path::new(source);
-        let text = match path.is_file() {
-            true => std::fs::read_to_string(path).unwrap_or_default(),
-            false => String::new(),
-        };
+        let text = recipes::read_text(path, recipes::MOST_BYTES).unwrap_or_default();
         if !Study::is_study(&text) {
             return Ok((Study::new(source, seeds), false));
         }
