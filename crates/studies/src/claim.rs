@@ -8,7 +8,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::results::Results;
-use crate::statistics::{FEWEST, Measured, Sample};
+use crate::statistics::{FEWEST, Measured, Statistic};
 
 /// The outcome of a claim or of one of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -149,8 +149,10 @@ pub struct Claim {
     pub question: &'static str,
     /// The figure that shows it.
     pub figure: u8,
-    /// Its measures, core parts first.
-    pub parts: &'static [Part],
+    /// What decides it: sentences and captions, put to the test.
+    pub core: &'static [Part],
+    /// What is asked further, and decides nothing.
+    pub probes: &'static [Part],
     /// Variants in which not all of it is trained, and why.
     pub not_run: &'static [(&'static str, &'static str)],
     /// What else the runs say about it, with its numbers taken from them. May be empty.
@@ -159,23 +161,55 @@ pub struct Claim {
 
 /// One measure of a claim, on the runs of one or more variants.
 pub struct Part {
-    /// Whether it decides the claim.
-    pub role: Role,
-    /// What it is measured on, such as `k = 2`.
+    /// What it is measured on, such as `k = {2,3}`; braces as in a shell.
     pub on: &'static str,
     /// Where the study's source says so, for a core part; why we ask, for a probe.
     pub place: &'static str,
-    /// What is measured, in a sentence.
-    pub measure: &'static str,
+    /// What is measured.
+    pub statistic: Statistic,
     /// The limit.
     pub limit: Limit,
     /// Why this limit.
     pub why: &'static str,
-    /// The experiments that it is measured on, by variant. Empty for a part that needs no training: it counts
-    /// in every variant.
-    pub runs: &'static [(&'static str, &'static [&'static str])],
-    /// The measure, given the experiments of a variant.
-    pub sample: fn(&Results, &[&str]) -> Sample,
+    /// The experiments of each thing that it is measured on. Empty for a part that needs no training: it
+    /// counts in every variant.
+    pub runs: &'static [Runs],
+}
+
+/// Names of experiments by variant; braces as in a shell: `main{,-clamped}`.
+pub type Runs = &'static [(&'static str, &'static str)];
+
+/// A part in one variant.
+pub(crate) struct Row {
+    /// The number of what it is measured on, and what that is.
+    case: usize,
+    pub on: String,
+    /// The variant; empty if it needs no training.
+    pub variant: &'static str,
+    pub experiments: Vec<String>,
+}
+
+/// The words that a pattern stands for, as in a shell: `a{b,c}d` is `abd` and `acd`. None for an empty one.
+pub(crate) fn words(pattern: &str) -> Vec<String> {
+    fn expanded(pattern: &str) -> Vec<String> {
+        let Some((before, (choices, after))) = pattern
+            .split_once('{')
+            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        else {
+            return vec![pattern.to_owned()];
+        };
+        let after = expanded(after);
+        let each = choices.split(',');
+        each.flat_map(|choice| {
+            after
+                .iter()
+                .map(move |after| [before, choice, after].concat())
+        })
+        .collect()
+    }
+    let mut words = expanded(pattern);
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// A part, judged in one variant.
@@ -186,7 +220,7 @@ pub struct JudgedPart {
     /// The variant; empty if it needs no training.
     pub variant: &'static str,
     /// What it is measured on.
-    pub on: &'static str,
+    pub on: String,
     /// Where the source says so, or why we ask.
     pub place: &'static str,
     /// What is measured.
@@ -240,28 +274,34 @@ pub struct Decided {
 }
 
 impl Part {
-    /// The experiments it needs, of all variants.
-    pub fn needs(&self) -> impl Iterator<Item = &'static str> {
-        self.runs.iter().flat_map(|(_, runs)| runs.iter().copied())
+    /// It in every variant, for each thing that it is measured on.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (case, on) in words(self.on).into_iter().enumerate() {
+            let runs = self.runs.get(case).copied().unwrap_or(&[("", "")]);
+            rows.extend(runs.iter().map(|&(variant, experiments)| Row {
+                case,
+                on: on.clone(),
+                variant,
+                experiments: words(experiments),
+            }));
+        }
+        rows
     }
 
-    /// Judges it in each of its variants. An interval misses the truth with probability `error` at most.
-    pub fn judge(&self, results: &Results, error: f64) -> Vec<JudgedPart> {
-        let untrained: &[(&str, &[&str])] = &[("", &[])];
-        let runs = match self.runs.is_empty() {
-            true => untrained,
-            false => self.runs,
-        };
-        let judge = |&(variant, experiments): &(&'static str, &[&str])| {
-            let sample = (self.sample)(results, experiments);
+    /// Judges it in each of its rows. An interval misses the truth with probability `error` at most.
+    pub(crate) fn judge(&self, role: Role, results: &Results, error: f64) -> Vec<JudgedPart> {
+        let judge = |row: Row| {
+            let of = row.experiments.iter().map(|id| results.of(id));
+            let sample = self.statistic.sample(&of.collect::<Vec<_>>(), row.case);
             let measured = Measured::of(&sample, self.limit.worst(), error);
             let finite = |x: f64| Some(x).filter(|x| x.is_finite());
             JudgedPart {
-                role: self.role,
-                variant,
-                on: self.on,
+                role,
+                variant: row.variant,
+                on: row.on,
                 place: self.place,
-                measure: self.measure,
+                measure: self.statistic.measure,
                 effect: finite(measured.effect),
                 interval: measured.interval.map(|ends| ends.map(finite)),
                 seeds: measured.seeds,
@@ -271,21 +311,42 @@ impl Part {
                 verdict: self.limit.judge(&measured),
             }
         };
-        runs.iter().map(judge).collect()
+        self.rows().into_iter().map(judge).collect()
     }
 }
 
 impl Claim {
+    /// One without probes, excuses or a remark, for the rest of a literal.
+    pub(crate) const BARE: Self = Self {
+        id: "",
+        title: "",
+        statement: "",
+        question: "",
+        figure: 0,
+        core: &[],
+        probes: &[],
+        not_run: &[],
+        remark: |_| String::new(),
+    };
+
+    /// Its parts, core parts first.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (Role, &'static Part)> {
+        let core = self.core.iter().map(|part| (Role::Core, part));
+        core.chain(self.probes.iter().map(|part| (Role::Probe, part)))
+    }
+
     /// The experiments it needs.
-    pub fn needs(&self) -> impl Iterator<Item = &'static str> {
-        self.parts.iter().flat_map(Part::needs)
+    pub fn needs(&self) -> impl Iterator<Item = String> {
+        let rows = self.parts().flat_map(|(_, part)| part.rows());
+        rows.flat_map(|row| row.experiments)
     }
 
     /// Decides it in every variant of its study. An interval misses the truth with probability `error` at
     /// most.
     pub fn decide(&self, variants: &[&'static str], results: &Results, error: f64) -> Decided {
-        let judged = self.parts.iter().map(|part| part.judge(results, error));
-        let parts: Vec<JudgedPart> = judged.flatten().collect();
+        let judged = self.parts();
+        let judged = judged.flat_map(|(role, part)| part.judge(role, results, error));
+        let parts: Vec<JudgedPart> = judged.collect();
         let in_variant = |&variant: &&'static str| {
             let why_not = self.not_run.iter().find(|(name, _)| *name == variant);
             let core = parts.iter().filter(|part| part.role == Role::Core);
@@ -335,6 +396,13 @@ mod tests {
         assert_eq!(verdict(0.1, f64::INFINITY, at_most), Verdict::Undecided);
         let few = Measured::median(&[1.0; 5], 0.05);
         assert_eq!(at_least.judge(&few), Verdict::NotJudged);
+    }
+
+    #[test]
+    fn patterns_are_expanded_as_in_a_shell() {
+        assert_eq!(words("a{,-b}-{1,2}"), ["a-1", "a-2", "a-b-1", "a-b-2"]);
+        assert_eq!(words("main"), ["main"]);
+        assert!(words("").is_empty());
     }
 
     #[test]

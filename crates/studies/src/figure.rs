@@ -2,6 +2,7 @@
 
 use induct_figure::Figure;
 
+use crate::claim::words;
 use crate::results::Results;
 
 /// A figure of a study, and how to draw it.
@@ -14,7 +15,7 @@ pub struct StudyFigure {
     pub title: &'static str,
     /// Whether it is one that the study adds to those of its source.
     pub ours: bool,
-    /// The experiments it needs.
+    /// The experiments it needs; braces as in a shell: `main{,-clamped}`.
     pub needs: &'static [&'static str],
     /// How it is drawn.
     pub draw: fn(&Results) -> Drawn,
@@ -55,6 +56,11 @@ impl Drawn {
 }
 
 impl StudyFigure {
+    /// The names of the experiments it needs.
+    pub fn needs(&self) -> impl Iterator<Item = String> {
+        self.needs.iter().flat_map(|pattern| words(pattern))
+    }
+
     /// The stem of its file names, such as `01-phases`.
     pub fn file(&self) -> String {
         format!("{:02}-{}", self.number, self.id)

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use induct::train::RecordSpec;
 
-use crate::claim::{Part, Role};
+use crate::claim::Part;
 use crate::reproduction::LOOKS;
 use crate::results::exam_sizes;
 use crate::statistics::{ERROR, FEWEST};
@@ -27,8 +27,8 @@ pub fn protocol(study: &Study) -> String {
                 "\n### {}. {}\n\n{}\n\n",
                 claim.id, claim.title, claim.statement
             );
-            text += &table("core part", claim.parts, Role::Core);
-            text += &table("probe", claim.parts, Role::Probe);
+            text += &table(["core part", "in the paper"], claim.core);
+            text += &table(["probe", "the question"], claim.probes);
             for (variant, why) in claim.not_run {
                 let _ = write!(text, "\nNot run, or not all of it, as {variant}: {why}.\n");
             }
@@ -77,43 +77,37 @@ pub(crate) fn rules() -> [String; 6] {
     ]
 }
 
-fn table(name: &str, parts: &[Part], role: Role) -> String {
-    let rows: String = parts
-        .iter()
-        .filter(|part| part.role == role)
-        .map(row)
-        .collect();
-    match rows.is_empty() {
-        true => String::new(),
-        false => {
-            let place = match role {
-                Role::Core => "in the paper",
-                Role::Probe => "the question",
-            };
-            format!(
-                "\n| {name} | measure | holds if | why this limit | {place} | experiments |\n\
-                 |---|---|---|---|---|---|\n{rows}"
-            )
-        }
+fn table([name, place]: [&str; 2], parts: &[Part]) -> String {
+    if parts.is_empty() {
+        return String::new();
     }
+    let rows: String = parts.iter().map(rows).collect();
+    format!(
+        "\n| {name} | measure | holds if | why this limit | {place} | experiments |\n\
+         |---|---|---|---|---|---|\n{rows}"
+    )
 }
 
-fn row(part: &Part) -> String {
-    let runs = part.runs.iter().map(|(variant, runs)| match runs {
-        [first, .., last] if runs.len() > 2 => format!("{variant}: `{first}` … `{last}`"),
-        _ => format!("{variant}: `{}`", runs.join("`, `")),
-    });
-    let runs: Vec<String> = runs.collect();
-    let runs = match runs.is_empty() {
-        true => "not trained".into(),
-        false => runs.join("; "),
-    };
-    format!(
-        "| {} | {} | {} | {} | {} | {runs} |\n",
-        part.on,
-        part.measure,
-        part.limit.text(),
-        part.why,
-        part.place
-    )
+/// A row for each thing that a part is measured on.
+fn rows(part: &Part) -> String {
+    let mut text = String::new();
+    for rows in part.rows().chunk_by(|a, b| a.on == b.on) {
+        let runs = rows.iter().map(|row| match &row.experiments[..] {
+            [] => "not trained".into(),
+            [first, _, .., last] => format!("{}: `{first}` … `{last}`", row.variant),
+            few => format!("{}: `{}`", row.variant, few.join("`, `")),
+        });
+        let runs: Vec<String> = runs.collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} |",
+            rows[0].on,
+            part.statistic.measure,
+            part.limit.text(),
+            part.why,
+            part.place,
+            runs.join("; ")
+        );
+    }
+    text
 }

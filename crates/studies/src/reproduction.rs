@@ -53,13 +53,10 @@ impl Reproduction {
         changes: &Changes,
     ) -> Result<Self, Refused> {
         let (figures, claims) = select(study, names)?;
-        let needed: Vec<&str> = (figures
-            .iter()
-            .flat_map(|figure| figure.needs.iter().copied()))
-        .chain(claims.iter().flat_map(|claim| claim.needs()))
-        .collect();
+        let mut needed: Vec<String> = figures.iter().flat_map(|figure| figure.needs()).collect();
+        needed.extend(claims.iter().flat_map(|claim| claim.needs()));
         let plans = study.experiments.iter();
-        let plans = plans.filter(|plan| needed.contains(&plan.setting));
+        let plans = plans.filter(|plan| needed.iter().any(|id| id == plan.setting));
         let (mut experiments, mut seeds) = (Vec::new(), Vec::new());
         for plan in plans {
             experiments.push(plan.experiment(changes)?);
@@ -122,13 +119,12 @@ impl Reproduction {
             return false;
         }
         let error = self.error();
-        let mut open: Vec<&str> = Vec::new();
-        let parts = self.claims.iter().flat_map(|claim| claim.parts);
-        for part in parts.filter(|part| part.role == Role::Core) {
-            let judged = part.judge(results, error).into_iter();
-            for (judged, (_, runs)) in judged.zip(part.runs) {
+        let mut open: Vec<String> = Vec::new();
+        for part in self.claims.iter().flat_map(|claim| claim.core) {
+            let judged = part.judge(Role::Core, results, error).into_iter();
+            for (judged, row) in judged.zip(part.rows()) {
                 if judged.verdict == Verdict::Undecided {
-                    open.extend(*runs);
+                    open.extend(row.experiments);
                 }
             }
         }
@@ -136,7 +132,7 @@ impl Reproduction {
         for (experiment, seeds) in self.experiments.iter().zip(&mut self.seeds) {
             let next = LOOKS.into_iter().find(|look| look > seeds);
             let next = next.unwrap_or(*seeds).min(experiment.most);
-            if open.contains(&experiment.id) && next > *seeds {
+            if open.iter().any(|id| id == experiment.id) && next > *seeds {
                 *seeds = next;
                 more = true;
             }
@@ -204,9 +200,9 @@ mod tests {
     fn everything_that_is_needed_exists_and_everything_that_exists_is_needed() {
         let all = reproduction(&[]).ok().unwrap();
         let known: Vec<&str> = STUDY.experiments.iter().map(|plan| plan.setting).collect();
-        let needs = all.figures.iter().flat_map(|f| f.needs.iter().copied());
+        let needs = all.figures.iter().flat_map(|figure| figure.needs());
         for id in needs.chain(all.claims.iter().flat_map(|claim| claim.needs())) {
-            assert!(known.contains(&id), "{id}");
+            assert!(known.contains(&id.as_str()), "{id}");
         }
         assert_eq!(all.experiments.len(), known.len());
         assert!(!all.is_part());

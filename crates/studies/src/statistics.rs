@@ -5,6 +5,102 @@
 
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF};
 
+use crate::results::Trained;
+use crate::run::Run;
+
+/// What is measured on the runs of one or more experiments.
+#[derive(Clone, Copy)]
+pub struct Statistic {
+    /// What it is, in a sentence.
+    pub measure: &'static str,
+    of: Of,
+}
+
+#[derive(Clone, Copy)]
+enum Of {
+    Number(fn(&Run) -> Option<f64>),
+    Share(fn(&Run) -> bool),
+    Model(fn(&Trained, &Run) -> Option<f64>),
+    Experiments(fn(&[&Trained]) -> Sample),
+    Nothing(&'static [fn() -> Sample]),
+}
+
+impl Statistic {
+    /// A number of every run; `None` for a run in which the measured event did not occur.
+    pub const fn number(measure: &'static str, of: fn(&Run) -> Option<f64>) -> Self {
+        let of = Of::Number(of);
+        Self { measure, of }
+    }
+
+    /// The share of runs with a property.
+    pub const fn share(measure: &'static str, of: fn(&Run) -> bool) -> Self {
+        let of = Of::Share(of);
+        Self { measure, of }
+    }
+
+    /// A number of every run that takes its model to compute.
+    pub const fn model(measure: &'static str, of: fn(&Trained, &Run) -> Option<f64>) -> Self {
+        let of = Of::Model(of);
+        Self { measure, of }
+    }
+
+    /// A sample of all runs of some experiments together.
+    pub const fn experiments(measure: &'static str, of: fn(&[&Trained]) -> Sample) -> Self {
+        let of = Of::Experiments(of);
+        Self { measure, of }
+    }
+
+    /// A sample that needs no training, one for each thing that it is measured on.
+    pub const fn untrained(measure: &'static str, of: &'static [fn() -> Sample]) -> Self {
+        let of = Of::Nothing(of);
+        Self { measure, of }
+    }
+
+    /// Measures some experiments, or thing number `case` if it needs none.
+    pub(crate) fn sample(&self, of: &[&Trained], case: usize) -> Sample {
+        match self.of {
+            Of::Number(number) => of[0].numbers(number),
+            Of::Share(hit) => of[0].hits(hit),
+            Of::Model(number) => of[0].numbers(|run| number(of[0], run)),
+            Of::Experiments(sample) => sample(of),
+            Of::Nothing(samples) => samples[case](),
+        }
+    }
+}
+
+/// The runs of each seed in some experiments; `None` for a seed of which one diverged.
+pub(crate) fn by_seed<'a>(of: &[&'a Trained]) -> impl Iterator<Item = Option<Vec<&'a Run>>> {
+    let seeds = of.iter().map(|trained| trained.runs.len()).min();
+    let runs = |seed: usize| -> Vec<&Run> { of.iter().map(|of| &of.runs[seed]).collect() };
+    let sound = |runs: &Vec<&Run>| runs.iter().all(|run| run.is_sound());
+    (0..seeds.unwrap_or(0)).map(move |seed| Some(runs(seed)).filter(sound))
+}
+
+/// A number of every seed's runs in some experiments.
+pub(crate) fn of_seeds(of: &[&Trained], number: impl Fn(&[&Run]) -> Option<f64>) -> Sample {
+    Sample::Numbers(by_seed(of).map(|runs| number(&runs?)).collect())
+}
+
+/// For every seed, a number of its run in the first experiment over that in the second.
+pub(crate) fn ratio(of: &[&Trained], number: impl Fn(&Run) -> Option<f64>) -> Sample {
+    of_seeds(of, |runs| {
+        let base = number(runs[1]).filter(|base| *base != 0.0)?;
+        Some(number(runs[0])? / base)
+    })
+}
+
+/// For every seed, the rank correlation between what the experiments were given and a number of their runs.
+pub(crate) fn trend(
+    of: &[&Trained],
+    given: &[f64],
+    number: impl Fn(&Run) -> Option<f64>,
+) -> Sample {
+    of_seeds(of, |runs| {
+        let numbers: Option<Vec<f64>> = runs.iter().map(|run| number(run)).collect();
+        rank_correlation(given, &numbers?)
+    })
+}
+
 /// What was measured on the runs of an experiment, one value per seed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {

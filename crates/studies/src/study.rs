@@ -89,7 +89,6 @@ impl Study {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claim::Role;
 
     #[test]
     fn studies_are_complete() {
@@ -107,22 +106,27 @@ mod tests {
                     study.figures.iter().any(|f| f.number == claim.figure),
                     "{id}"
                 );
-                assert_eq!(claim.parts[0].role, Role::Core, "{id}");
-                let untrained = claim.parts.iter().any(|part| part.runs.is_empty());
+                assert!(!claim.core.is_empty(), "{id}");
+                let untrained = claim.core.iter().any(|part| part.runs.is_empty());
                 for variant in &variants {
-                    let runs =
-                        |part: &crate::Part| part.runs.iter().any(|(name, _)| name == variant);
-                    let core = claim.parts.iter().filter(|part| part.role == Role::Core);
-                    let run = untrained || core.clone().any(runs);
+                    let rows = claim.core.iter().flat_map(|part| part.rows());
+                    let run = untrained || rows.into_iter().any(|row| row.variant == *variant);
                     let excused = claim.not_run.iter().any(|(name, _)| name == variant);
                     assert!(run || excused, "{id} is neither run nor excused: {variant}");
                 }
-                for part in claim.parts {
-                    for words in [part.on, part.place, part.measure, part.why] {
-                        assert!(!words.is_empty(), "{id}: {}", part.measure);
+                for (_, part) in claim.parts() {
+                    let measure = part.statistic.measure;
+                    for words in [part.on, part.place, measure, part.why] {
+                        assert!(!words.is_empty(), "{id}: {measure}");
                     }
-                    for (variant, runs) in part.runs {
-                        assert!(variants.contains(variant) && !runs.is_empty(), "{id}");
+                    // Either what it is measured on needs no training, or all of it has experiments.
+                    let cases = part.rows().chunk_by(|a, b| a.on == b.on).count();
+                    assert!([0, cases].contains(&part.runs.len()), "{id}: {measure}");
+                    for row in part.rows().iter().filter(|_| !part.runs.is_empty()) {
+                        assert!(
+                            variants.contains(&row.variant) && !row.experiments.is_empty(),
+                            "{id}"
+                        );
                     }
                 }
             }

@@ -50,8 +50,10 @@ fn short_runs(study: &'static Study, seeds: u64, length: usize) -> Vec<(Experime
 
 /// Draws every figure and decides every claim from only the experiments that it declares.
 fn make_all(study: &'static Study, all: &[(Experiment, Vec<Run>)]) {
-    let with = |needs: &[&str]| {
-        let needed = all.iter().filter(|(e, _)| needs.contains(&e.id));
+    let with = |needs: Vec<String>| {
+        let needed = all
+            .iter()
+            .filter(|(e, _)| needs.iter().any(|id| id == e.id));
         let (experiments, runs): (Vec<Experiment>, Vec<Vec<Run>>) = needed.cloned().unzip();
         let mut results = Results::new(&experiments).unwrap();
         for (index, runs) in runs.into_iter().enumerate() {
@@ -60,7 +62,7 @@ fn make_all(study: &'static Study, all: &[(Experiment, Vec<Run>)]) {
         results
     };
     study.figures.par_iter().for_each(|figure| {
-        let drawn = (figure.draw)(&with(figure.needs));
+        let drawn = (figure.draw)(&with(figure.needs().collect()));
         assert!(!drawn.reading.is_empty());
         assert!(drawn.figure.svg(600).starts_with("<svg"));
         let reading = &drawn.reading;
@@ -74,8 +76,7 @@ fn make_all(study: &'static Study, all: &[(Experiment, Vec<Run>)]) {
     let mut claims = study.claims();
     claims.retain(|claim| claim.needs().next().is_some());
     claims.par_iter().for_each(|claim| {
-        let needs: Vec<&str> = claim.needs().collect();
-        let decided = claim.decide(&variants, &with(&needs), 0.05);
+        let decided = claim.decide(&variants, &with(claim.needs().collect()), 0.05);
         assert!(!decided.parts.is_empty(), "{}", claim.id);
         assert!(!decided.remark.contains("NaN"), "{}", decided.remark);
         for part in decided.parts {

@@ -11,20 +11,8 @@ const BOTH: &[&str] = &["unigram-and-current", "bayes"];
 /// The values of p for the interpolated priors.
 pub const INTERPOLATED: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-/// The names of the experiments that train on them, in the same order.
-pub const INTERPOLATED_NAMES: [&str; 11] = [
-    "interpolated-0.0",
-    "interpolated-0.1",
-    "interpolated-0.2",
-    "interpolated-0.3",
-    "interpolated-0.4",
-    "interpolated-0.5",
-    "interpolated-0.6",
-    "interpolated-0.7",
-    "interpolated-0.8",
-    "interpolated-0.9",
-    "interpolated-1.0",
-];
+/// The experiments that train on them, in the same order.
+pub const INTERPOLATED_NAMES: &str = "interpolated-{0.0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1.0}";
 
 /// The four one-layer models: name and description.
 pub const ONE_LAYER: [(&str, &str); 4] = [

@@ -5,6 +5,7 @@ use induct::measure::PREVIOUS_TOKEN;
 use maud::{Markup, html};
 
 use super::chapter::verdict_counts;
+use super::claims::allowed_by_counts;
 use super::ledger::{Entry, ledger};
 use crate::claim::Verdict;
 use crate::html::{joined, prose};
@@ -177,11 +178,7 @@ fn effect(shown: &Shown, (id, on, variant): Quoted) -> Option<f64> {
 fn one_layer(shown: &Shown) -> Option<Markup> {
     let one = trained(shown, "one-layer-relative")?;
     let closed = finite(one.gap_closed("unigram", "bigram"))?;
-    let allowed = one.median(|run| {
-        let exam = run.exam()?;
-        let [from, to] = [exam.level("unigram")?, exam.level("bigram")?];
-        Some((from - exam.level("unigram-and-current")?) / (from - to))
-    });
+    let allowed = allowed_by_counts(one);
     let headline = match closed < NEAR {
         true => "One layer cannot do it.",
         false => "One layer comes near bigrams here.",
@@ -412,11 +409,16 @@ mod tests {
     #[test]
     fn quoted_parts_exist() {
         for (id, on, variant) in [PREVIOUS_BY_SYMBOL, FOLLOWERS] {
-            let claim = STUDY.claims().into_iter().find(|claim| claim.id == id);
-            let parts = claim.unwrap().parts.iter();
-            let mut parts = parts.filter(|part| part.on == on);
-            let runs = |part: &crate::Part| part.runs.iter().any(|(name, _)| *name == variant);
-            assert!(parts.any(runs), "{id}: {on}, {variant}");
+            let claim = STUDY
+                .claims()
+                .into_iter()
+                .find(|claim| claim.id == id)
+                .unwrap();
+            let mut rows = claim.parts().flat_map(|(_, part)| part.rows());
+            assert!(
+                rows.any(|row| row.on == on && row.variant == variant),
+                "{id}: {on}, {variant}"
+            );
         }
     }
 }

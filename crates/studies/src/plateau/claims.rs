@@ -1,12 +1,12 @@
 //! What is claimed about the plateau, and how each claim is judged.
 
 use super::measures::{
-    EARLY_QUANTITIES, closed, dose_correlation, explained, formed, gradient_error, gumbel_wins,
-    looks_back, ratio, recovery, remaining_wait, transition,
+    EARLY_QUANTITIES, closed, explained, formed, gradient_error, gumbel_wins, looks_back,
+    over_free, recovery, remaining_wait, transition,
 };
-use crate::claim::{Claim, Limit, Part, Role};
-use crate::results::Results;
-use crate::statistics::Sample;
+use crate::claim::Limit::{AtLeast, AtMost};
+use crate::claim::{Claim, Part, Runs};
+use crate::statistics::{Statistic, trend};
 
 /// What the claims are about, in the order of the page.
 pub const QUESTIONS: &[&str] = &[WAITS, WINDOW, SIMPLE, WHEN];
@@ -19,347 +19,27 @@ const WHEN: &str = "When does it happen?";
 /// All claims.
 pub const CLAIMS: &[&[Claim]] = &[CLAIMED];
 
-type Runs = &'static [(&'static str, &'static [&'static str])];
-
 const PRINTED: &str = "printed";
 const RELEASED: &str = "released";
 
-/// The three transformers as they are, each beside one under an intervention.
-macro_rules! pairs {
-    ($name:literal) => {
-        [
-            (
-                "k = 2",
-                &[
-                    (
-                        PRINTED,
-                        &["plateau-two", concat!("plateau-two", $name)] as &[&str],
-                    ),
-                    (
-                        RELEASED,
-                        &["plateau-released", concat!("plateau-released", $name)],
-                    ),
-                ] as Runs,
-            ),
-            (
-                "k = 3",
-                &[(
-                    PRINTED,
-                    &["plateau-three", concat!("plateau-three", $name)] as &[&str],
-                )] as Runs,
-            ),
+/// The transformers with two and with three states, with these endings of their experiments' names.
+macro_rules! transformers {
+    ($endings:literal $(, and $released_three:literal)?) => {
+        &[
+            &[
+                (PRINTED, concat!("plateau-two", $endings)),
+                (RELEASED, concat!("plateau-released", $endings)),
+            ],
+            &[
+                (PRINTED, concat!("plateau-three", $endings)),
+                $((RELEASED, concat!($released_three, $endings)),)?
+            ],
         ]
     };
 }
 
-/// The same where the released model is trained with three states, too.
-macro_rules! pairs_of_four {
-    ($name:literal) => {
-        [
-            (
-                "k = 2",
-                &[
-                    (
-                        PRINTED,
-                        &["plateau-two", concat!("plateau-two", $name)] as &[&str],
-                    ),
-                    (
-                        RELEASED,
-                        &["plateau-released", concat!("plateau-released", $name)],
-                    ),
-                ] as Runs,
-            ),
-            (
-                "k = 3",
-                &[
-                    (
-                        PRINTED,
-                        &["plateau-three", concat!("plateau-three", $name)] as &[&str],
-                    ),
-                    (
-                        RELEASED,
-                        &[
-                            "plateau-released-three",
-                            concat!("plateau-released-three", $name),
-                        ],
-                    ),
-                ] as Runs,
-            ),
-        ]
-    };
-}
-
-/// The runs under one intervention.
-macro_rules! alone {
-    ($name:literal) => {
-        [
-            (
-                "k = 2",
-                &[
-                    (PRINTED, &[concat!("plateau-two", $name)] as &[&str]),
-                    (RELEASED, &[concat!("plateau-released", $name)]),
-                ] as Runs,
-            ),
-            (
-                "k = 3",
-                &[(PRINTED, &[concat!("plateau-three", $name)] as &[&str])] as Runs,
-            ),
-        ]
-    };
-}
-
-/// Transition over that of the same seed without the intervention.
-const TIME: &str = "step of the transition (loss half way from the unigram to the bigram strategy's) over that of the \
-                    same seed without the intervention";
-const WAIT: &str = "steps from the intervention, 200 after the onset of unigrams took effect, to the transition; over \
-                    those of the same seed without the intervention";
-
-const fn clamped((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "layer 1 attends to the previous token from the start; the rest learns as ever",
-        measure: TIME,
-        limit: Limit::AtMost(0.5),
-        why: "more than half of the wait is layer 1's",
-        runs,
-        sample: |results, runs| ratio(results, runs, transition),
-    }
-}
-
-const fn clamped_at_the_end((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Probe,
-        on,
-        place: "is a perfect layer 1 better in the end?",
-        measure: "fraction of the gap to bigrams closed at the end, over that of the same seed without the clamp",
-        limit: Limit::AtLeast(0.95),
-        why: "as good, within a twentieth",
-        runs,
-        sample: |results, runs| ratio(results, runs, closed),
-    }
-}
-
-const fn full_dose((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "the paper, section 3: alignment of layers is crucial",
-        measure: "step at which layer 1 gives a quarter of its attention to the previous token, with layer 2 at its \
-                  final weights from the start; over that of the same seed without",
-        limit: Limit::AtMost(0.75),
-        why: "layer 1 learns at least a third faster",
-        runs,
-        sample: |results, runs| ratio(results, runs, looks_back),
-    }
-}
-
-const fn monotone(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "the same as a dose and a response",
-        measure: "rank correlation, by seed, of the fraction of layer 2's final weights at the start (0, a half, 1; with \
-                  two states of the text's model also a quarter and three quarters) and the step of the transition",
-        limit: Limit::AtMost(-0.8),
-        why: "the larger the dose, the earlier, with hardly an exception",
-        runs,
-        sample: |results, runs| {
-            let doses: &[f64] = match runs.len() {
-                5 => &[0.0, 0.25, 0.5, 0.75, 1.0],
-                _ => &[0.0, 0.5, 1.0],
-            };
-            dose_correlation(results, runs, doses, transition)
-        },
-    }
-}
-
-const FORMS: &str =
-    "share of runs whose head forms: at the end, at least 0.75 of the gap to bigrams is closed";
-
-const fn forms(
-    role: Role,
-    (on, runs): (&'static str, Runs),
-    place: &'static str,
-    limit: Limit,
-    why: &'static str,
-) -> Part {
-    Part {
-        role,
-        on,
-        place,
-        measure: FORMS,
-        limit,
-        why,
-        runs,
-        sample: |results, runs| results.of(runs[0]).hits(formed),
-    }
-}
-
-const FIRST_HUNDRED: &str = "layer 2 frozen for the first 100 of 4,000 steps";
-const FIRST_LAYER: &str = "layer 1 frozen for the first 400 steps";
-const LATER: &str = "layer 2 frozen from step 400 to 800";
-
-const fn spoiled(at: (&'static str, Runs)) -> Part {
-    forms(
-        Role::Core,
-        at,
-        FIRST_HUNDRED,
-        Limit::AtMost(0.5),
-        "most runs are spoiled",
-    )
-}
-
-const fn unharmed(at: (&'static str, Runs)) -> Part {
-    forms(
-        Role::Core,
-        at,
-        FIRST_LAYER,
-        Limit::AtLeast(0.5),
-        "most runs get over it",
-    )
-}
-
-const fn past(at: (&'static str, Runs)) -> Part {
-    forms(
-        Role::Core,
-        at,
-        LATER,
-        Limit::AtLeast(0.5),
-        "the window is over for most runs",
-    )
-}
-
-const fn probe(place: &'static str, limit: Limit, why: &'static str, runs: Runs) -> Part {
-    forms(Role::Probe, ("k = 2", runs), place, limit, why)
-}
-
-const fn sooner((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "the paper, abstract: the simpler unigram solution may delay the final one",
-        measure: TIME,
-        limit: Limit::AtMost(0.9),
-        why: "sooner by at least a tenth without what counts unigrams: the uniform part of layer 2's attention",
-        runs,
-        sample: |results, runs| ratio(results, runs, transition),
-    }
-}
-
-const fn matching_counts((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "the paper, section 3: layer 2's weights are mostly final while its attention still differs; here its \
-                queries and keys are set back to the start",
-        measure: WAIT,
-        limit: Limit::AtLeast(1.1),
-        why: "if they were nearly final, it would cost at least a tenth of the wait to learn them again",
-        runs,
-        sample: remaining_wait,
-    }
-}
-
-const fn waits_for_first((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "if layer 2 is nearly final, all that lacks is layer 1: it gets its final weights",
-        measure: WAIT,
-        limit: Limit::AtMost(0.33),
-        why: "two thirds of what remains of the wait are gone",
-        runs,
-        sample: remaining_wait,
-    }
-}
-
-const fn not_for_second((on, runs): (&'static str, Runs)) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "if layer 2 is nearly final, its final weights change little: it gets them",
-        measure: WAIT,
-        limit: Limit::AtLeast(0.75),
-        why: "at least three quarters of what remains of the wait are still there",
-        runs,
-        sample: remaining_wait,
-    }
-}
-
-const fn recovers(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Probe,
-        on,
-        place: "600 steps after bigrams: how long to learn again what is set back?",
-        measure: "steps to come half way back to bigrams, over those from the start to the transition",
-        limit: Limit::AtMost(0.5),
-        why: "in half the time",
-        runs,
-        sample: recovery,
-    }
-}
-
-const fn exact(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "theory: the gradient of the margin loss at the start, in closed form",
-        measure: "distance between the gradient that one step of 16,384 sequences took and the exact one, over the \
-                  size of the exact one",
-        limit: Limit::AtMost(0.1),
-        why: "what chance leaves in such a batch, generously",
-        runs,
-        sample: |results, runs| gradient_error(results.of(runs[0])),
-    }
-}
-
-const TIMES: Runs = &[(PRINTED, &["plateau-times"])];
-
-const fn law(place: &'static str, sample: fn(&Results, &[&str]) -> Sample) -> Part {
-    Part {
-        role: Role::Core,
-        on: "k = 2",
-        place,
-        measure: "share of groups of 50 runs to whose transition times a Gumbel law gives the larger likelihood",
-        limit: Limit::AtLeast(0.5),
-        why: "in most groups",
-        runs: TIMES,
-        sample,
-    }
-}
-
-const fn predicts(
-    role: Role,
-    place: &'static str,
-    sample: fn(&Results, &[&str]) -> Sample,
-) -> Part {
-    Part {
-        role,
-        on: "k = 2",
-        place,
-        measure: "share of the variance of the ranks of transition times that it explains, in groups of 50 runs",
-        limit: Limit::AtLeast(0.25),
-        why: "at least a quarter: it would halve the guessing",
-        runs: TIMES,
-        sample,
-    }
-}
-
-const NO_RELEASED_TIMES: (&str, &str) = (
-    RELEASED,
-    "a thousand runs of it take longer than all the rest together",
-);
-
-const CLAMPED: [(&str, Runs); 2] = pairs_of_four!("-clamped");
-const DOSE: [(&str, Runs); 2] = pairs!("-dose-1.0");
-const SPOILED: [(&str, Runs); 2] = alone!("-freeze-2-0-100");
-const UNHARMED: [(&str, Runs); 2] = alone!("-freeze-1-0-400");
-const PAST: [(&str, Runs); 2] = alone!("-freeze-2-400-800");
-const WITHOUT: [(&str, Runs); 2] = pairs_of_four!("-without-uniform");
-const RESET: [(&str, Runs); 2] = pairs!("-matching-reset");
-const FIRST_FINAL: [(&str, Runs); 2] = pairs!("-first-final");
-const SECOND_FINAL: [(&str, Runs); 2] = pairs!("-second-final");
+const CLAMPED: &[Runs] = transformers!("{,-clamped}", and "plateau-released-three");
+const TIMES: &[Runs] = &[&[(PRINTED, "plateau-times")]];
 
 const CLAIMED: &[Claim] = &[
     Claim {
@@ -369,14 +49,23 @@ const CLAIMED: &[Claim] = &[
                     the steps: the plateau is mostly the time that layer 1 takes to look back.",
         question: WAITS,
         figure: 1,
-        not_run: &[],
-        parts: &[
-            clamped(CLAMPED[0]),
-            clamped(CLAMPED[1]),
-            clamped_at_the_end(CLAMPED[0]),
-            clamped_at_the_end(CLAMPED[1]),
-        ],
-        remark: nothing,
+        core: &[Part {
+            on: "k = {2,3}",
+            runs: CLAMPED,
+            ..SOONER_CLAMPED
+        }],
+        probes: &[Part {
+            on: "k = {2,3}",
+            place: "is a perfect layer 1 better in the end?",
+            statistic: Statistic::experiments(
+                "fraction of the gap to bigrams closed at the end, over that of the same seed without the clamp",
+                |of| over_free(of, closed),
+            ),
+            limit: AtLeast(0.95),
+            why: "as good, within a twentieth",
+            runs: CLAMPED,
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C2",
@@ -385,46 +74,50 @@ const CLAIMED: &[Claim] = &[
                     sentence on alignment as a dose and a response.",
         question: WAITS,
         figure: 2,
-        not_run: &[],
-        parts: &[
-            full_dose(DOSE[0]),
-            full_dose(DOSE[1]),
-            monotone(
-                "k = 2",
-                &[
-                    (
-                        PRINTED,
-                        &[
-                            "plateau-two",
-                            "plateau-two-dose-0.25",
-                            "plateau-two-dose-0.5",
-                            "plateau-two-dose-0.75",
-                            "plateau-two-dose-1.0",
-                        ],
-                    ),
-                    (
-                        RELEASED,
-                        &[
-                            "plateau-released",
-                            "plateau-released-dose-0.5",
-                            "plateau-released-dose-1.0",
-                        ],
-                    ),
-                ],
-            ),
-            monotone(
-                "k = 3",
-                &[(
-                    PRINTED,
+        core: &[
+            Part {
+                on: "k = {2,3}",
+                place: "the paper, section 3: alignment of layers is crucial",
+                statistic: Statistic::experiments(
+                    "step at which layer 1 gives a quarter of its attention to the previous token, with layer 2 at its \
+                     final weights from the start; over that of the same seed without",
+                    |of| over_free(of, looks_back),
+                ),
+                limit: AtMost(0.75),
+                why: "layer 1 learns at least a third faster",
+                runs: transformers!("{,-dose-1.0}"),
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "the same as a dose and a response",
+                statistic: Statistic::experiments(
+                    "rank correlation, by seed, of the fraction of layer 2's final weights at the start (0, a half, 1; \
+                     with two states of the text's model also a quarter and three quarters) and the step of the \
+                     transition",
+                    |of| {
+                        let doses: &[f64] = match of.len() {
+                            5 => &[0.0, 0.25, 0.5, 0.75, 1.0],
+                            _ => &[0.0, 0.5, 1.0],
+                        };
+                        // A run without a transition counts as the slowest.
+                        trend(of, doses, |run| Some(transition(run).unwrap_or(f64::MAX)))
+                    },
+                ),
+                limit: AtMost(-0.8),
+                why: "the larger the dose, the earlier, with hardly an exception",
+                runs: &[
                     &[
-                        "plateau-three",
-                        "plateau-three-dose-0.5",
-                        "plateau-three-dose-1.0",
+                        (
+                            PRINTED,
+                            "plateau-two{,-dose-0.25,-dose-0.5,-dose-0.75,-dose-1.0}",
+                        ),
+                        (RELEASED, "plateau-released{,-dose-0.5,-dose-1.0}"),
                     ],
-                )],
-            ),
+                    &[(PRINTED, "plateau-three{,-dose-0.5,-dose-1.0}")],
+                ],
+            },
         ],
-        remark: nothing,
+        ..Claim::BARE
     },
     Claim {
         id: "C3",
@@ -433,52 +126,70 @@ const CLAIMED: &[Claim] = &[
                     freezing layer 1 for 400, or layer 2 later, does not.",
         question: WINDOW,
         figure: 3,
-        not_run: &[],
-        parts: &[
-            spoiled(SPOILED[0]),
-            spoiled(SPOILED[1]),
-            unharmed(UNHARMED[0]),
-            unharmed(UNHARMED[1]),
-            past(PAST[0]),
-            past(PAST[1]),
-            probe(
-                "layer 2's values alone frozen for 100 steps",
-                Limit::AtMost(0.5),
-                "as bad as the whole layer: what it cannot do is copy",
-                &[(PRINTED, &["plateau-two-freeze-values"])],
-            ),
-            probe(
-                "layer 2's queries, keys and positions frozen for 100 steps",
-                Limit::AtLeast(0.5),
-                "harmless: what it looks for does not matter yet",
-                &[(PRINTED, &["plateau-two-freeze-scores"])],
-            ),
-            probe(
-                "both layers frozen for 100 steps",
-                Limit::AtLeast(0.5),
-                "harmless: neither gets ahead of the other",
-                &[(PRINTED, &["plateau-two-freeze-both"])],
-            ),
-            probe(
-                "rescue: layer 1 set back when layer 2 thaws",
-                Limit::AtLeast(0.5),
-                "what layer 1 has learned is the harm",
-                &[(PRINTED, &["plateau-two-rescued-by-reset"])],
-            ),
-            probe(
-                "rescue: layer 1 does not reach the logits while layer 2 is frozen",
-                Limit::AtLeast(0.5),
-                "copying is what it has learned",
-                &[(PRINTED, &["plateau-two-rescued-by-block"])],
-            ),
-            probe(
-                "nothing frozen, but layer 1 never reaches the logits",
-                Limit::AtLeast(0.5),
-                "is layer 1's direct path needed at all?",
-                &[(PRINTED, &["plateau-two-blocked"])],
-            ),
+        core: &[
+            Part {
+                on: "k = {2,3}",
+                place: "layer 2 frozen for the first 100 of 4,000 steps",
+                limit: AtMost(0.5),
+                why: "most runs are spoiled",
+                runs: transformers!("-freeze-2-0-100"),
+                ..FORMS
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "layer 1 frozen for the first 400 steps",
+                why: "most runs get over it",
+                runs: transformers!("-freeze-1-0-400"),
+                ..FORMS
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "layer 2 frozen from step 400 to 800",
+                why: "the window is over for most runs",
+                runs: transformers!("-freeze-2-400-800"),
+                ..FORMS
+            },
         ],
-        remark: nothing,
+        probes: &[
+            Part {
+                place: "layer 2's values alone frozen for 100 steps",
+                limit: AtMost(0.5),
+                why: "as bad as the whole layer: what it cannot do is copy",
+                runs: &[&[(PRINTED, "plateau-two-freeze-values")]],
+                ..FORMS
+            },
+            Part {
+                place: "layer 2's queries, keys and positions frozen for 100 steps",
+                why: "harmless: what it looks for does not matter yet",
+                runs: &[&[(PRINTED, "plateau-two-freeze-scores")]],
+                ..FORMS
+            },
+            Part {
+                place: "both layers frozen for 100 steps",
+                why: "harmless: neither gets ahead of the other",
+                runs: &[&[(PRINTED, "plateau-two-freeze-both")]],
+                ..FORMS
+            },
+            Part {
+                place: "rescue: layer 1 set back when layer 2 thaws",
+                why: "what layer 1 has learned is the harm",
+                runs: &[&[(PRINTED, "plateau-two-rescued-by-reset")]],
+                ..FORMS
+            },
+            Part {
+                place: "rescue: layer 1 does not reach the logits while layer 2 is frozen",
+                why: "copying is what it has learned",
+                runs: &[&[(PRINTED, "plateau-two-rescued-by-block")]],
+                ..FORMS
+            },
+            Part {
+                place: "nothing frozen, but layer 1 never reaches the logits",
+                why: "is layer 1's direct path needed at all?",
+                runs: &[&[(PRINTED, "plateau-two-blocked")]],
+                ..FORMS
+            },
+        ],
+        ..Claim::BARE
     },
     Claim {
         id: "C4",
@@ -487,18 +198,21 @@ const CLAIMED: &[Claim] = &[
                     induction head forms earlier.",
         question: SIMPLE,
         figure: 4,
-        not_run: &[],
-        parts: &[
-            sooner(WITHOUT[0]),
-            sooner(WITHOUT[1]),
-            probe(
-                "without the uniform part in both layers",
-                Limit::AtLeast(0.5),
-                "can it be learned without any uniform attention?",
-                &[(PRINTED, &["plateau-two-without-uniform-anywhere"])],
-            ),
-        ],
-        remark: nothing,
+        core: &[Part {
+            on: "k = {2,3}",
+            place: "the paper, abstract: the simpler unigram solution may delay the final one",
+            statistic: TIME,
+            limit: AtMost(0.9),
+            why: "sooner by at least a tenth without what counts unigrams: the uniform part of layer 2's attention",
+            runs: transformers!("{,-without-uniform}", and "plateau-released-three"),
+        }],
+        probes: &[Part {
+            place: "without the uniform part in both layers",
+            why: "can it be learned without any uniform attention?",
+            runs: &[&[(PRINTED, "plateau-two-without-uniform-anywhere")]],
+            ..FORMS
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C5",
@@ -506,21 +220,48 @@ const CLAIMED: &[Claim] = &[
         statement: "On the plateau layer 2 has learned most of what it will know, and waits for layer 1.",
         question: WAITS,
         figure: 5,
-        not_run: &[],
-        parts: &[
-            matching_counts(RESET[0]),
-            matching_counts(RESET[1]),
-            waits_for_first(FIRST_FINAL[0]),
-            waits_for_first(FIRST_FINAL[1]),
-            not_for_second(SECOND_FINAL[0]),
-            not_for_second(SECOND_FINAL[1]),
-            recovers(
-                "layer 2's queries and keys",
-                &[(PRINTED, &["plateau-two-matching-reset-late"])],
-            ),
-            recovers("layer 1", &[(PRINTED, &["plateau-two-first-reset-late"])]),
+        core: &[
+            Part {
+                on: "k = {2,3}",
+                place: "the paper, section 3: layer 2's weights are mostly final while its attention still differs; here \
+                        its queries and keys are set back to the start",
+                statistic: WAIT,
+                limit: AtLeast(1.1),
+                why: "if they were nearly final, it would cost at least a tenth of the wait to learn them again",
+                runs: transformers!("{,-matching-reset}"),
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "if layer 2 is nearly final, all that lacks is layer 1: it gets its final weights",
+                statistic: WAIT,
+                limit: AtMost(0.33),
+                why: "two thirds of what remains of the wait are gone",
+                runs: transformers!("{,-first-final}"),
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "if layer 2 is nearly final, its final weights change little: it gets them",
+                statistic: WAIT,
+                limit: AtLeast(0.75),
+                why: "at least three quarters of what remains of the wait are still there",
+                runs: transformers!("{,-second-final}"),
+            },
         ],
-        remark: nothing,
+        probes: &[Part {
+            on: "{layer 2's queries and keys,layer 1}",
+            place: "600 steps after bigrams: how long to learn again what is set back?",
+            statistic: Statistic::model(
+                "steps to come half way back to bigrams, over those from the start to the transition",
+                recovery,
+            ),
+            limit: AtMost(0.5),
+            why: "in half the time",
+            runs: &[
+                &[(PRINTED, "plateau-two-matching-reset-late")],
+                &[(PRINTED, "plateau-two-first-reset-late")],
+            ],
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C6",
@@ -530,18 +271,28 @@ const CLAIMED: &[Claim] = &[
         question: WAITS,
         figure: 6,
         not_run: &[(RELEASED, "the released minimal model sees the future")],
-        parts: &[
-            exact("M free", &[(PRINTED, &["plateau-minimal-gradient"])]),
-            exact(
-                "M clamped",
-                &[(PRINTED, &["plateau-minimal-clamped-gradient"])],
-            ),
-            clamped((
-                "k = 2",
-                &[(PRINTED, &["minimal", "plateau-minimal-clamped"])],
-            )),
+        core: &[
+            Part {
+                on: "M {free,clamped}",
+                place: "theory: the gradient of the margin loss at the start, in closed form",
+                statistic: Statistic::experiments(
+                    "distance between the gradient that one step of 16,384 sequences took and the exact one, over the \
+                     size of the exact one",
+                    |of| gradient_error(of[0]),
+                ),
+                limit: AtMost(0.1),
+                why: "what chance leaves in such a batch, generously",
+                runs: &[
+                    &[(PRINTED, "plateau-minimal-gradient")],
+                    &[(PRINTED, "plateau-minimal-clamped-gradient")],
+                ],
+            },
+            Part {
+                runs: &[&[(PRINTED, "{minimal,plateau-minimal-clamped}")]],
+                ..SOONER_CLAMPED
+            },
         ],
-        remark: nothing,
+        ..Claim::BARE
     },
     Claim {
         id: "C7",
@@ -550,35 +301,86 @@ const CLAIMED: &[Claim] = &[
                     quantity that is known by step 300 tells a good part of them.",
         question: WHEN,
         figure: 7,
-        not_run: &[NO_RELEASED_TIMES],
-        parts: &[
-            law("against a normal law", |results, runs| {
-                gumbel_wins(results.of(runs[0]), true)
-            }),
-            law("against a lognormal law", |results, runs| {
-                gumbel_wins(results.of(runs[0]), false)
-            }),
-            predicts(Role::Core, EARLY_QUANTITIES[0].label, |results, runs| {
-                explained(results.of(runs[0]), EARLY_QUANTITIES[0].of)
-            }),
-            predicts(Role::Probe, EARLY_QUANTITIES[1].label, |results, runs| {
-                explained(results.of(runs[0]), EARLY_QUANTITIES[1].of)
-            }),
-            predicts(Role::Probe, EARLY_QUANTITIES[2].label, |results, runs| {
-                explained(results.of(runs[0]), EARLY_QUANTITIES[2].of)
-            }),
-            predicts(Role::Probe, EARLY_QUANTITIES[3].label, |results, runs| {
-                explained(results.of(runs[0]), EARLY_QUANTITIES[3].of)
-            }),
-            predicts(Role::Probe, EARLY_QUANTITIES[4].label, |results, runs| {
-                explained(results.of(runs[0]), EARLY_QUANTITIES[4].of)
-            }),
+        not_run: &[(
+            RELEASED,
+            "a thousand runs of it take longer than all the rest together",
+        )],
+        core: &[
+            Part {
+                on: "k = 2",
+                place: "against a normal law",
+                statistic: Statistic::experiments(GUMBEL_WINS, |of| gumbel_wins(of[0], true)),
+                limit: AtLeast(0.5),
+                why: "in most groups",
+                runs: TIMES,
+            },
+            Part {
+                on: "k = 2",
+                place: "against a lognormal law",
+                statistic: Statistic::experiments(GUMBEL_WINS, |of| gumbel_wins(of[0], false)),
+                limit: AtLeast(0.5),
+                why: "in most groups",
+                runs: TIMES,
+            },
+            predicts::<0>(),
         ],
-        remark: nothing,
+        probes: &[
+            predicts::<1>(),
+            predicts::<2>(),
+            predicts::<3>(),
+            predicts::<4>(),
+        ],
+        ..Claim::BARE
     },
 ];
 
-/// No remark.
-fn nothing(_: &Results) -> String {
-    String::new()
+const SOONER_CLAMPED: Part = Part {
+    on: "k = 2",
+    place: "layer 1 attends to the previous token from the start; the rest learns as ever",
+    statistic: TIME,
+    limit: AtMost(0.5),
+    why: "more than half of the wait is layer 1's",
+    runs: &[],
+};
+
+const FORMS: Part = Part {
+    on: "k = 2",
+    place: "",
+    statistic: Statistic::share(
+        "share of runs whose head forms: at the end, at least 0.75 of the gap to bigrams is closed",
+        formed,
+    ),
+    limit: AtLeast(0.5),
+    why: "",
+    runs: &[],
+};
+
+const TIME: Statistic = Statistic::experiments(
+    "step of the transition (loss half way from the unigram to the bigram strategy's) over that of the same seed \
+     without the intervention",
+    |of| over_free(of, transition),
+);
+
+const WAIT: Statistic = Statistic::experiments(
+    "steps from the intervention, 200 after the onset of unigrams took effect, to the transition; over those of the \
+     same seed without the intervention",
+    remaining_wait,
+);
+
+const GUMBEL_WINS: &str =
+    "share of groups of 50 runs to whose transition times a Gumbel law gives the larger likelihood";
+
+/// What an early quantity tells of the transition.
+const fn predicts<const EARLY: usize>() -> Part {
+    Part {
+        on: "k = 2",
+        place: EARLY_QUANTITIES[EARLY].label,
+        statistic: Statistic::experiments(
+            "share of the variance of the ranks of transition times that it explains, in groups of 50 runs",
+            |of| explained(of[0], EARLY_QUANTITIES[EARLY].of),
+        ),
+        limit: AtLeast(0.25),
+        why: "at least a quarter: it would halve the guessing",
+        runs: TIMES,
+    }
 }

@@ -5,9 +5,9 @@ use induct::model::Kind;
 use induct::theory::{Coupling, Weights};
 
 use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
-use crate::results::{Results, Trained};
+use crate::results::Trained;
 use crate::run::Run;
-use crate::statistics::{Sample, rank_correlation};
+use crate::statistics::{Sample, of_seeds, rank_correlation, ratio};
 
 /// A head has formed if at the end at least this fraction of the gap to bigrams is closed: as in C1 of the
 /// paper's study.
@@ -46,14 +46,8 @@ pub fn looks_back(run: &Run) -> Option<f64> {
 
 /// A number of every run of the second experiment over that of the run of the first with the same seed. `None` where
 /// either has none.
-pub fn ratio(results: &Results, runs: &[&str], of: impl Fn(&Run) -> Option<f64>) -> Sample {
-    let [base, changed] = [0, 1].map(|index| results.of(runs[index]));
-    let pairs = base.runs.iter().zip(&changed.runs);
-    let value = |(base, changed): (&Run, &Run)| {
-        let sound = base.is_sound() && changed.is_sound();
-        sound.then(|| Some(of(changed)? / of(base)?)).flatten()
-    };
-    Sample::Numbers(pairs.map(value).collect())
+pub fn over_free(of: &[&Trained], number: impl Fn(&Run) -> Option<f64>) -> Sample {
+    ratio(&[of[1], of[0]], number)
 }
 
 /// Steps between the onset of a phase and a moment that an intervention sets after it took effect: three records
@@ -64,54 +58,23 @@ fn acts_at(trained: &Trained, run: &Run, strategy: &str, after: f64) -> Option<f
 }
 
 /// The wait from an intervention on the plateau to the transition, over what it is without the intervention.
-pub fn remaining_wait(results: &Results, runs: &[&str]) -> Sample {
-    let base = results.of(runs[0]);
-    let changed = results.of(runs[1]);
-    let pairs = base.runs.iter().zip(&changed.runs);
-    let value = |(free, changed): (&Run, &Run)| {
-        let from = acts_at(base, free, "unigram", 200.0)?;
-        Some((transition(changed)? - from) / (transition(free)? - from))
-    };
-    Sample::Numbers(pairs.map(value).collect())
+pub fn remaining_wait(of: &[&Trained]) -> Sample {
+    of_seeds(of, |runs| {
+        let from = acts_at(of[0], runs[0], "unigram", 200.0)?;
+        Some((transition(runs[1])? - from) / (transition(runs[0])? - from))
+    })
 }
 
 /// The steps that a run needs to come back half way to bigrams after an intervention that follows its transition,
 /// over those that it needed to its transition.
-pub fn recovery(results: &Results, runs: &[&str]) -> Sample {
-    let trained = results.of(runs[0]);
-    trained.numbers(|run| {
-        let from = acts_at(trained, run, "bigram", 600.0)?;
-        let half = 0.5 * (run.level("unigram") + run.level("bigram"));
-        let after = run.steps().into_iter().zip(run.column(&KL_TRUTH));
-        let back = after
-            .filter(|(step, _)| *step >= from)
-            .find(|(_, loss)| *loss <= half)?;
-        Some((back.0 - from) / transition(run)?)
-    })
-}
-
-/// The rank correlation, over the experiments of a part, of a dose and a time, by seed. A run without the event
-/// counts as the slowest.
-pub fn dose_correlation(
-    results: &Results,
-    runs: &[&str],
-    doses: &[f64],
-    of: impl Fn(&Run) -> Option<f64>,
-) -> Sample {
-    let all: Vec<&Trained> = runs.iter().map(|id| results.of(id)).collect();
-    let seeds = all
-        .iter()
-        .map(|trained| trained.runs.len())
-        .min()
-        .unwrap_or(0);
-    let value = |seed: usize| {
-        let times: Vec<f64> = all
-            .iter()
-            .map(|trained| of(&trained.runs[seed]).unwrap_or(f64::MAX))
-            .collect();
-        rank_correlation(doses, &times)
-    };
-    Sample::Numbers((0..seeds).map(value).collect())
+pub fn recovery(trained: &Trained, run: &Run) -> Option<f64> {
+    let from = acts_at(trained, run, "bigram", 600.0)?;
+    let half = 0.5 * (run.level("unigram") + run.level("bigram"));
+    let after = run.steps().into_iter().zip(run.column(&KL_TRUTH));
+    let back = after
+        .filter(|(step, _)| *step >= from)
+        .find(|(_, loss)| *loss <= half)?;
+    Some((back.0 - from) / transition(run)?)
 }
 
 /// How far the gradient that the first step took is from the exact one, relative to it: of W_k, and of v unless M is

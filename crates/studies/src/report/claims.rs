@@ -61,8 +61,8 @@ fn article(claim: &Decided, shown: &Shown) -> Markup {
 /// The same part in several variants stands together.
 fn groups<'a>(parts: &[&'a JudgedPart]) -> Vec<Vec<&'a JudgedPart>> {
     let same = |a: &&JudgedPart, b: &&JudgedPart| {
-        let key = |part: &JudgedPart| (part.on, part.measure, part.place, part.why);
-        key(a) == key(b) && a.limit == b.limit && a.variant != b.variant
+        let key = |part: &JudgedPart| (part.measure, part.place, part.why);
+        key(a) == key(b) && a.on == b.on && a.limit == b.limit && a.variant != b.variant
     };
     parts.chunk_by(same).map(<[_]>::to_vec).collect()
 }
@@ -73,7 +73,7 @@ fn part(group: &[&JudgedPart], variants: &[&str]) -> Markup {
     html! {
         div.part {
             div.criterion {
-                p { strong { (prose(part.on)) } ": " (prose(part.measure)) "." }
+                p { strong { (prose(&part.on)) } ": " (prose(part.measure)) "." }
                 details {
                     summary { "Holds if " strong { (part.limit.text()) } }
                     p { "Why: " (prose(part.why)) "." }

@@ -26,7 +26,7 @@ pub(super) fn section(figures: &[(&StudyFigure, Drawn)], results: &Results) -> M
 }
 
 fn one(figure: &StudyFigure, drawn: &Drawn, results: &Results) -> Markup {
-    let trained = figure.needs.iter().filter_map(|id| results.get(id));
+    let trained = figure.needs().filter_map(|id| results.get(&id));
     let (mut runs, mut seconds) = (0, 0.0);
     for run in trained.flat_map(|trained| &trained.runs) {
         runs += 1;

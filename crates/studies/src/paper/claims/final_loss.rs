@@ -2,41 +2,28 @@
 
 use induct::measure::{KL_TRUTH, KL_TRUTH_ALL};
 
-use super::phases::stages;
 use super::{
-    BEYOND, LEARNED, PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, Runs, THREE_STATES,
-    TWO_STATES, nothing,
+    BEYOND, BOTH, KEPT, LEARNED, PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, THREE_STATES,
+    TO_BIGRAM, TWO_STATES,
 };
-use crate::claim::{Claim, Limit, Part, Role};
-use crate::results::Results;
+use crate::claim::Limit::{AtLeast, AtMost};
+use crate::claim::{Claim, Part, Runs};
+use crate::results::Trained;
 use crate::run::Run;
-use crate::statistics::Sample;
-
-/// The gap between unigram and bigram, closed on the exam.
-const TO_BIGRAM: &str = "fraction of the gap between the unigram and the bigram strategy's loss that the \
-                         final model closed, on fresh sequences";
-const TO_BAYES: &str = "fraction of the gap between the loss of uniform predictions and of exact Bayes that \
-                        the final model closed, on fresh sequences";
+use crate::statistics::Statistic;
 
 const NEAR: &str = "nine tenths of what the authors' own rendered run with three states closes (0.87, read by \
                     eye within 0.02 nats), rounded down to a twentieth; one layer closes a fifth";
-const NEAR_BAYES: &str = "nine tenths of what the authors' own rendered run with three states closes (0.92), \
-                          rounded down to a twentieth";
+const NEARER: &str = "does it come nearer than the authors' own runs?";
+const TRAINED_LOSS: &str = "is the loss that training minimises the obstacle?";
+const CONVERGES: &str = "section 3.3 and caption of figure 5: converges close to the optimum";
 
-fn to_bigram(results: &Results, runs: &[&str]) -> Sample {
-    results
-        .of(runs[0])
-        .numbers(|run| run.exam()?.gap_closed("unigram", "bigram"))
-}
-
-fn to_bayes(results: &Results, runs: &[&str]) -> Sample {
-    results
-        .of(runs[0])
-        .numbers(|run| run.exam()?.gap_closed("uniform", "bayes"))
-}
-
-const THREE_HEADS: Runs = &[(RECOMMENDED, &["three-states-more-heads"])];
-const CONSTRUCTED: Runs = &[(RECOMMENDED, &["three-states-from-construction"])];
+const ONE_LAYER: Runs = &[
+    (RELEASED, "released-one-layer"),
+    (RECOMMENDED, "one-layer-relative"),
+];
+const CONSTRUCTED: Runs = &[(RECOMMENDED, "three-states-from-construction")];
+const TRIGRAM: Runs = &[(PRINTED, "printed-trigram"), (RECOMMENDED, "trigram")];
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
@@ -46,78 +33,63 @@ pub(super) const CLAIMS: &[Claim] = &[
                     strategy that counts pairs, for both two and three states.",
         question: LEARNED,
         figure: 3,
-        not_run: &[],
-        parts: &[
+        core: &[
             Part {
-                role: Role::Core,
                 on: "k = 2",
                 place: "section 3.1, first paragraph; figure 12, by eye",
-                measure: TO_BIGRAM,
-                limit: Limit::AtLeast(0.75),
+                statistic: TO_BIGRAM,
+                limit: AtLeast(0.75),
                 why: NEAR,
-                runs: TWO_STATES,
-                sample: to_bigram,
+                runs: &[TWO_STATES],
             },
             Part {
-                role: Role::Core,
                 on: "k = 3",
                 place: "section 3.1, first paragraph; figure 3",
-                measure: TO_BIGRAM,
-                limit: Limit::AtLeast(0.75),
+                statistic: TO_BIGRAM,
+                limit: AtLeast(0.75),
                 why: NEAR,
-                runs: THREE_STATES,
-                sample: to_bigram,
+                runs: &[THREE_STATES],
+            },
+        ],
+        probes: &[
+            Part {
+                on: "k = {2,3}",
+                place: NEARER,
+                statistic: TO_BIGRAM,
+                limit: AtLeast(0.9),
+                why: KEPT,
+                runs: BOTH,
             },
             Part {
-                role: Role::Probe,
-                on: "k = 2",
-                place: "does it come nearer than the authors' own runs?",
-                measure: TO_BIGRAM,
-                limit: Limit::AtLeast(0.9),
-                why: "the limit of the first round",
-                runs: TWO_STATES,
-                sample: to_bigram,
-            },
-            Part {
-                role: Role::Probe,
-                on: "k = 3",
-                place: "does it come nearer than the authors' own runs?",
-                measure: TO_BIGRAM,
-                limit: Limit::AtLeast(0.9),
-                why: "the limit of the first round",
-                runs: THREE_STATES,
-                sample: to_bigram,
-            },
-            Part {
-                role: Role::Probe,
                 on: "k = 3, three heads in the second layer",
                 place: "is one head the obstacle?",
-                measure: TO_BIGRAM,
-                limit: Limit::AtLeast(0.9),
-                why: "the limit of the first round",
-                runs: THREE_HEADS,
-                sample: to_bigram,
+                statistic: TO_BIGRAM,
+                limit: AtLeast(0.9),
+                why: KEPT,
+                runs: &[&[(RECOMMENDED, "three-states-more-heads")]],
             },
             Part {
-                role: Role::Probe,
                 on: "k = 3, trained from the hand-made construction",
-                place: "is the loss that training minimises the obstacle?",
-                measure: "change of the loss at the last position by training, in units of its value before",
-                limit: Limit::AtLeast(0.0),
+                place: TRAINED_LOSS,
+                statistic: Statistic::number(
+                    "change of the loss at the last position by training, in units of its value before",
+                    |run| change(&run.column(&KL_TRUTH)),
+                ),
+                limit: AtLeast(0.0),
                 why: "training averages the loss over all positions, the exam reads the last: if training \
                       makes the last one worse, the two pull apart",
-                runs: CONSTRUCTED,
-                sample: |results, runs| change(results, runs, |run| run.column(&KL_TRUTH)),
+                runs: &[CONSTRUCTED],
             },
             Part {
-                role: Role::Probe,
                 on: "k = 3, trained from the hand-made construction",
-                place: "is the loss that training minimises the obstacle?",
-                measure: "change of the loss at all positions by training, in units of its value before",
-                limit: Limit::AtMost(0.0),
+                place: TRAINED_LOSS,
+                statistic: Statistic::number(
+                    "change of the loss at all positions by training, in units of its value before",
+                    |run| change(&run.column(&KL_TRUTH_ALL)),
+                ),
+                limit: AtMost(0.0),
                 why: "the mean over all positions is what training minimises",
-                runs: CONSTRUCTED,
-                sample: |results, runs| change(results, runs, |run| run.column(&KL_TRUTH_ALL)),
+                runs: &[CONSTRUCTED],
             },
         ],
         remark: |results| {
@@ -146,6 +118,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 last[0], last[1], all[0], all[1]
             )
         },
+        ..Claim::BARE
     },
     Claim {
         id: "C6",
@@ -161,70 +134,54 @@ pub(super) const CLAIMS: &[Claim] = &[
                 "one of the four one-layer models is trained there",
             ),
         ],
-        parts: &[
-            one_layer(
-                "one layer, relative positions",
-                &[
-                    (RELEASED, &["released-one-layer"]),
-                    (RECOMMENDED, &["one-layer-relative"]),
-                ],
-            ),
-            one_layer(
-                "one layer with an MLP, relative positions",
-                &[(RECOMMENDED, &["one-layer-relative-mlp"])],
-            ),
-            one_layer(
-                "one layer, absolute positions",
-                &[(RECOMMENDED, &["one-layer-absolute"])],
-            ),
-            one_layer(
-                "one layer with an MLP, absolute positions",
-                &[(RECOMMENDED, &["one-layer-absolute-mlp"])],
-            ),
+        core: &[
             Part {
-                role: Role::Core,
+                on: "{one layer,one layer with an MLP}, relative positions",
+                runs: &[ONE_LAYER, &[(RECOMMENDED, "one-layer-relative-mlp")]],
+                ..STAYS_AT_UNIGRAMS
+            },
+            Part {
+                on: "{one layer,one layer with an MLP}, absolute positions",
+                runs: &[
+                    &[(RECOMMENDED, "one-layer-absolute")],
+                    &[(RECOMMENDED, "one-layer-absolute-mlp")],
+                ],
+                ..STAYS_AT_UNIGRAMS
+            },
+            Part {
                 on: "two layers, one eighth of the steps",
                 place: "appendix C, caption of figure 13: eight times longer",
-                measure: "fraction of the gap between the unigram and the bigram strategy's loss that it \
-                          closed by step 2,000",
-                limit: Limit::AtLeast(0.75),
-                why: NEAR,
-                runs: &[(RELEASED, &["released"]), (RECOMMENDED, &["main"])],
-                sample: |results, runs| {
-                    results.of(runs[0]).numbers(|run| {
+                statistic: Statistic::number(
+                    "fraction of the gap between the unigram and the bigram strategy's loss that it \
+                     closed by step 2,000",
+                    |run| {
                         let loss = run.column(&KL_TRUTH)[run.record_at(2000.0)];
                         let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
                         Some((unigram - loss) / (unigram - bigram))
-                    })
-                },
-            },
-            Part {
-                role: Role::Probe,
-                on: "one layer, relative positions",
-                place: "does one layer do what counting symbols and knowing the current one allows?",
-                measure: "loss at the end over the loss of the best predictor from symbol counts and the \
-                          current symbol",
-                limit: Limit::AtLeast(1.0),
-                why: "a single layer sees counts and the current symbol, and little else",
-                runs: &[
-                    (RELEASED, &["released-one-layer"]),
-                    (RECOMMENDED, &["one-layer-relative"]),
-                ],
-                sample: |results, runs| {
-                    results.of(runs[0]).numbers(|run| {
-                        let exam = run.exam()?;
-                        Some(exam.loss / exam.level("unigram-and-current")?)
-                    })
-                },
+                    },
+                ),
+                limit: AtLeast(0.75),
+                why: NEAR,
+                runs: &[&[(RELEASED, "released"), (RECOMMENDED, "main")]],
             },
         ],
+        probes: &[Part {
+            on: "one layer, relative positions",
+            place: "does one layer do what counting symbols and knowing the current one allows?",
+            statistic: Statistic::number(
+                "loss at the end over the loss of the best predictor from symbol counts and the \
+                 current symbol",
+                |run| {
+                    let exam = run.exam()?;
+                    Some(exam.loss / exam.level("unigram-and-current")?)
+                },
+            ),
+            limit: AtLeast(1.0),
+            why: "a single layer sees counts and the current symbol, and little else",
+            runs: &[ONE_LAYER],
+        }],
         remark: |results| {
-            let one = results.of("one-layer-relative");
-            let closed = one.median(|run| {
-                let exam = run.exam()?;
-                let [from, to] = [exam.level("unigram")?, exam.level("bigram")?];
-                Some((from - exam.level("unigram-and-current")?) / (from - to))
-            });
+            let closed = allowed_by_counts(results.of("one-layer-relative"));
             match closed.is_finite() {
                 false => String::new(),
                 true => format!(
@@ -243,58 +200,48 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: BEYOND,
         figure: 5,
         not_run: &[(RELEASED, "the release has no setting for trigrams")],
-        parts: &[
+        core: &[
             Part {
-                role: Role::Core,
                 on: "three heads",
                 place: "caption of figure 5: 4 stages of learning",
-                measure: "share of runs whose nearest strategies are, in this order, uniform, unigram, \
-                          bigram, trigram",
-                limit: Limit::AtLeast(0.5),
+                statistic: Statistic::share(
+                    "share of runs whose nearest strategies are, in this order, uniform, unigram, \
+                     bigram, trigram",
+                    |run| run.order() == ["uniform", "unigram", "bigram", "trigram"],
+                ),
+                limit: AtLeast(0.5),
                 why: "most runs, as for two states (C2)",
-                runs: &[(PRINTED, &["printed-trigram"]), (RECOMMENDED, &["trigram"])],
-                sample: |results, runs| {
-                    stages(results, runs, &["uniform", "unigram", "bigram", "trigram"])
-                },
+                runs: &[TRIGRAM],
             },
             Part {
-                role: Role::Core,
                 on: "three heads",
-                place: "section 3.3 and caption of figure 5: converges close to the optimum",
-                measure: "fraction of the gap between the bigram and the trigram strategy's loss that the \
-                          final model closed, on fresh sequences",
-                limit: Limit::AtLeast(0.75),
+                place: CONVERGES,
+                statistic: TO_TRIGRAM,
+                limit: AtLeast(0.75),
                 why: "near means the same as in C1",
-                runs: &[(PRINTED, &["printed-trigram"]), (RECOMMENDED, &["trigram"])],
-                sample: to_trigram,
+                runs: &[TRIGRAM],
             },
             Part {
-                role: Role::Probe,
-                on: "three heads",
-                place: "does it come nearer?",
-                measure: "fraction of the gap between the bigram and the trigram strategy's loss that the \
-                          final model closed, on fresh sequences",
-                limit: Limit::AtLeast(0.8),
-                why: "the limit of the first round",
-                runs: &[(PRINTED, &["printed-trigram"]), (RECOMMENDED, &["trigram"])],
-                sample: to_trigram,
-            },
-            Part {
-                role: Role::Core,
                 on: "one head",
                 place: "section 3.3, last sentence but one: could not achieve better performance than bigrams",
-                measure: "fraction of the gap between the bigram and the trigram strategy's loss that the \
-                          final model closed, on fresh sequences",
-                limit: Limit::AtMost(0.2),
+                statistic: TO_TRIGRAM,
+                limit: AtMost(0.2),
                 why: "kept from the first round: a fifth of the gap is hardly visible in a figure",
-                runs: &[
-                    (PRINTED, &["printed-trigram-one-head"]),
-                    (RECOMMENDED, &["trigram-one-head"]),
-                ],
-                sample: to_trigram,
+                runs: &[&[
+                    (PRINTED, "printed-trigram-one-head"),
+                    (RECOMMENDED, "trigram-one-head"),
+                ]],
             },
         ],
-        remark: nothing,
+        probes: &[Part {
+            on: "three heads",
+            place: "does it come nearer?",
+            statistic: TO_TRIGRAM,
+            limit: AtLeast(0.8),
+            why: KEPT,
+            runs: &[TRIGRAM],
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C16",
@@ -303,77 +250,59 @@ pub(super) const CLAIMS: &[Claim] = &[
                     exact Bayes, not just counting pairs.",
         question: LEARNED,
         figure: 3,
-        not_run: &[],
-        parts: &[
-            Part {
-                role: Role::Core,
-                on: "k = 2",
-                place: "introduction, first finding; section 3.1",
-                measure: TO_BAYES,
-                limit: Limit::AtLeast(0.8),
-                why: NEAR_BAYES,
-                runs: TWO_STATES,
-                sample: to_bayes,
-            },
-            Part {
-                role: Role::Core,
-                on: "k = 3",
-                place: "introduction, first finding; section 3.1",
-                measure: TO_BAYES,
-                limit: Limit::AtLeast(0.8),
-                why: NEAR_BAYES,
-                runs: THREE_STATES,
-                sample: to_bayes,
-            },
-            Part {
-                role: Role::Probe,
-                on: "k = 2",
-                place: "does it come nearer than the authors' own runs?",
-                measure: TO_BAYES,
-                limit: Limit::AtLeast(0.95),
-                why: "the limit of the first round",
-                runs: TWO_STATES,
-                sample: to_bayes,
-            },
-            Part {
-                role: Role::Probe,
-                on: "k = 3",
-                place: "does it come nearer than the authors' own runs?",
-                measure: TO_BAYES,
-                limit: Limit::AtLeast(0.95),
-                why: "the limit of the first round",
-                runs: THREE_STATES,
-                sample: to_bayes,
-            },
-        ],
-        remark: nothing,
+        core: &[Part {
+            on: "k = {2,3}",
+            place: "introduction, first finding; section 3.1",
+            statistic: TO_BAYES,
+            limit: AtLeast(0.8),
+            why: "nine tenths of what the authors' own rendered run with three states closes (0.92), \
+                  rounded down to a twentieth",
+            runs: BOTH,
+        }],
+        probes: &[Part {
+            on: "k = {2,3}",
+            place: NEARER,
+            statistic: TO_BAYES,
+            limit: AtLeast(0.95),
+            why: KEPT,
+            runs: BOTH,
+        }],
+        ..Claim::BARE
     },
 ];
 
-const fn one_layer(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.1, first paragraph; appendix C, caption of figure 13",
-        measure: TO_BIGRAM,
-        limit: Limit::AtMost(0.25),
-        why: "the best predictor from symbol counts and the current symbol, which looks at no pair, closes \
-              0.20 of the gap (`induct eval --strategies`); a quarter leaves room for no more than that",
-        runs,
-        sample: to_bigram,
-    }
-}
+const STAYS_AT_UNIGRAMS: Part = Part {
+    on: "",
+    place: "section 3.1, first paragraph; appendix C, caption of figure 13",
+    statistic: TO_BIGRAM,
+    limit: AtMost(0.25),
+    why: "the best predictor from symbol counts and the current symbol, which looks at no pair, closes \
+          0.20 of the gap (`induct eval --strategies`); a quarter leaves room for no more than that",
+    runs: &[],
+};
 
-fn to_trigram(results: &Results, runs: &[&str]) -> Sample {
-    results
-        .of(runs[0])
-        .numbers(|run| run.exam()?.gap_closed("bigram", "trigram"))
-}
+const TO_BAYES: Statistic = Statistic::number(
+    "fraction of the gap between the loss of uniform predictions and of exact Bayes that the final model \
+     closed, on fresh sequences",
+    |run| run.exam()?.gap_closed("uniform", "bayes"),
+);
+
+const TO_TRIGRAM: Statistic = Statistic::number(
+    "fraction of the gap between the bigram and the trigram strategy's loss that the final model closed, on \
+     fresh sequences",
+    |run| run.exam()?.gap_closed("bigram", "trigram"),
+);
 
 /// The change of a loss from the first record to the last, in units of the first.
-fn change(results: &Results, runs: &[&str], loss: fn(&Run) -> Vec<f64>) -> Sample {
-    results.of(runs[0]).numbers(|run| {
-        let losses = loss(run);
-        Some(losses.last()? / losses.first()? - 1.0)
+fn change(losses: &[f64]) -> Option<f64> {
+    Some(losses.last()? / losses.first()? - 1.0)
+}
+
+/// The fraction of the gap to bigrams that symbol counts and the current symbol allow to close: a median.
+pub(in crate::paper) fn allowed_by_counts(trained: &Trained) -> f64 {
+    trained.median(|run| {
+        let exam = run.exam()?;
+        let [from, to] = [exam.level("unigram")?, exam.level("bigram")?];
+        Some((from - exam.level("unigram-and-current")?) / (from - to))
     })
 }

@@ -9,42 +9,43 @@ use induct::train::{FromSpec, Recipe, Trainer};
 use rayon::prelude::*;
 
 use super::{
-    MINIMAL, MINIMAL_THREE, MINIMAL_TWO, PHASES, PRINTED, RECOMMENDED, RELEASED_MINIMAL, Runs,
-    SIGNAL, TWO_STATES, nothing,
+    MINIMAL, MINIMAL_THREE, MINIMAL_TWO, PHASES, PRINTED, RECOMMENDED, RELEASED_MINIMAL, SIGNAL,
+    TO_BIGRAM, TWO_STATES,
 };
-use crate::claim::{Claim, Limit, Part, Role};
+use crate::claim::Limit::{AtLeast, AtMost};
+use crate::claim::{Claim, Part, Runs};
 use crate::paper::STUDY;
-use crate::results::{Results, Trained, fresh_set};
+use crate::results::fresh_set;
 use crate::run::Run;
-use crate::statistics::{Sample, correlation};
+use crate::statistics::{Sample, Statistic, correlation, of_seeds, ratio};
 
 /// The minimal model beside the transformer.
 const BESIDE_TWO: Runs = &[
-    (PRINTED, &["minimal", "printed"]),
-    (RECOMMENDED, &["minimal", "main"]),
+    (PRINTED, "{minimal,printed}"),
+    (RECOMMENDED, "{minimal,main}"),
 ];
 const BESIDE_THREE: Runs = &[
-    (PRINTED, &["minimal-three-states", "printed-three-states"]),
-    (RECOMMENDED, &["minimal-three-states", "three-states"]),
+    (PRINTED, "{minimal,printed}-three-states"),
+    (RECOMMENDED, "{minimal-,}three-states"),
 ];
 
 /// The first steps of the minimal model.
-const START: Runs = &[
-    (PRINTED, &["minimal-start"]),
-    (RECOMMENDED, &["minimal-start"]),
-];
+const START: Runs = &[(PRINTED, "minimal-start"), (RECOMMENDED, "minimal-start")];
 
 /// The minimal model with a slow second layer, and without.
 const SLOW: Runs = &[
-    (
-        PRINTED,
-        &["minimal-slow-second-layer", "minimal-uniform-start"],
-    ),
-    (
-        RECOMMENDED,
-        &["minimal-slow-second-layer", "minimal-uniform-start"],
-    ),
+    (PRINTED, "minimal-{slow-second-layer,uniform-start}"),
+    (RECOMMENDED, "minimal-{slow-second-layer,uniform-start}"),
 ];
+
+const KEPT: &str = "kept from the first round";
+const MOST: &str = "most runs, as for the order of phases (C2)";
+const NEAR: &str = "near means the same as in C1";
+const COUNTED: &str = "what does the model count in the unigram phase?";
+const TENTH: &str = "minimal model, k = 2, W_k at a tenth of the learning rate";
+const PAIRS_OF_BATCHES: &str = "minimal model, k = 2, 20 pairs of batches instead of seeds";
+const PROPOSITION: &str =
+    "section 3.2 and appendix A, proposition on two steps, there for the margin loss";
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
@@ -55,16 +56,52 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: MINIMAL,
         figure: 12,
         not_run: &[RELEASED_MINIMAL],
-        parts: &[
-            ends_at_bigrams("k = 2", MINIMAL_TWO),
-            ends_at_bigrams("k = 3", MINIMAL_THREE),
+        core: &[
             Part {
-                place: "section 3.1, first paragraph: all the models converge near the optimum; figure 12, below",
-                ..near_bigram("k = 2", MINIMAL_TWO)
+                on: "k = {2,3}",
+                place: "section 3.2, first paragraph: converges to the bigrams solution",
+                statistic: Statistic::share(
+                    "share of the minimal model's runs that end nearest to the bigram strategy",
+                    |run| run.order().last().is_some_and(|last| last == "bigram"),
+                ),
+                limit: AtLeast(0.5),
+                why: MOST,
+                runs: &[MINIMAL_TWO, MINIMAL_THREE],
             },
-            near_bigram("k = 3", MINIMAL_THREE),
-            hardly_stops("k = 2", BESIDE_TWO),
-            hardly_stops("k = 3", BESIDE_THREE),
+            Part {
+                on: "k = 2",
+                place: "section 3.1, first paragraph: all the models converge near the optimum; figure 12, below",
+                statistic: TO_BIGRAM,
+                limit: AtLeast(0.75),
+                why: NEAR,
+                runs: &[MINIMAL_TWO],
+            },
+            Part {
+                on: "k = 3",
+                place: "section 3.1, first paragraph: all the models converge near the optimum; figure 3, below",
+                statistic: TO_BIGRAM,
+                limit: AtLeast(0.75),
+                why: NEAR,
+                runs: &[MINIMAL_THREE],
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "section 3.2, first paragraph: significantly less time, if any",
+                statistic: Statistic::experiments(
+                    "sequences seen while unigrams are the nearest strategy, over those of the transformer with \
+                     the same seed",
+                    |of| {
+                        of_seeds(of, |runs| {
+                            let seen = |at: usize| of[at].thousands(runs[at].steps_at("unigram"));
+                            // A transformer that is never at unigrams cannot be compared with.
+                            (seen(1) > 0.0).then(|| seen(0) / seen(1))
+                        })
+                    },
+                ),
+                limit: AtMost(0.5),
+                why: "kept from the first round: half the time or less",
+                runs: &[BESIDE_TWO, BESIDE_THREE],
+            },
         ],
         remark: |results| {
             let closed = |id: &str| results.of(id).gap_closed("unigram", "bigram");
@@ -78,6 +115,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 ),
             }
         },
+        ..Claim::BARE
     },
     Claim {
         id: "C9",
@@ -87,41 +125,53 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: PHASES,
         figure: 11,
         not_run: &[RELEASED_MINIMAL],
-        parts: &[
-            quick_drop("transformer, k = 2", TWO_STATES),
-            quick_drop("minimal model, k = 2", MINIMAL_TWO),
+        core: &[Part {
+            on: "{transformer,minimal model}, k = 2",
+            place: "appendix C, caption of figure 11: quickly drops to the level of the unigram algorithm",
+            statistic: Statistic::number(
+                "step at which the loss has first made nine tenths of the way from the uniform to the unigram \
+                 level, over the step at which bigrams become nearest",
+                |run| {
+                    let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
+                    let level = unigram + 0.1 * (uniform - unigram);
+                    Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
+                },
+            ),
+            limit: AtMost(0.25),
+            why: "quickly: within the first quarter of the time to the second drop",
+            runs: &[TWO_STATES, MINIMAL_TWO],
+        }],
+        probes: &[
             Part {
-                role: Role::Probe,
                 on: "transformer, independent symbols",
-                place: "what does the model count in the unigram phase?",
-                measure: "loss in excess of the unigram strategy's, relative to the uniform strategy's \
-                          excess, in the unigram phase (median)",
-                limit: Limit::AtMost(0.1),
-                why: "kept from the first round",
-                runs: TWO_STATES,
-                sample: |results, runs| {
-                    results.of(runs[0]).numbers(|run| {
+                place: COUNTED,
+                statistic: Statistic::number(
+                    "loss in excess of the unigram strategy's, relative to the uniform strategy's \
+                     excess, in the unigram phase (median)",
+                    |run| {
                         let uniform = run.level_on("iid", "uniform");
                         let unigram = run.level_on("iid", "unigram");
                         Some((in_unigram_phase(run, "iid")? - unigram) / (uniform - unigram))
-                    })
-                },
+                    },
+                ),
+                limit: AtMost(0.1),
+                why: KEPT,
+                runs: &[TWO_STATES],
             },
             Part {
-                role: Role::Probe,
                 on: "transformer, doubly stochastic chains",
-                place: "what does the model count in the unigram phase?",
-                measure: "improvement over the uniform strategy's loss, relative to that loss, in the \
-                          unigram phase (median)",
-                limit: Limit::AtMost(0.05),
-                why: "kept from the first round",
-                runs: TWO_STATES,
-                sample: |results, runs| {
-                    results.of(runs[0]).numbers(|run| {
+                place: COUNTED,
+                statistic: Statistic::number(
+                    "improvement over the uniform strategy's loss, relative to that loss, in the \
+                     unigram phase (median)",
+                    |run| {
                         let uniform = run.level_on("doubly_stochastic", "uniform");
                         Some(1.0 - in_unigram_phase(run, "doubly_stochastic")? / uniform)
-                    })
-                },
+                    },
+                ),
+                limit: AtMost(0.05),
+                why: KEPT,
+                runs: &[TWO_STATES],
             },
         ],
         remark: |_| {
@@ -139,48 +189,44 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: MINIMAL,
         figure: 4,
         not_run: &[RELEASED_MINIMAL],
-        parts: &[
-            Part {
-                role: Role::Core,
-                on: "minimal model, k = 2",
-                place: "section 3.2, 2nd layer is learnt first; lemma",
-                measure: "share of runs in which W_k is diagonal (three times as large on the diagonal as \
-                          off it) at an earlier step than that at which v_2 becomes the largest weight",
-                limit: Limit::AtLeast(0.5),
-                why: "most runs, as for the order of phases (C2)",
-                runs: START,
-                sample: |results, runs| {
-                    results.of(runs[0]).hits(|run| {
-                        let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
-                        let leading = profiles(run).iter().position(|profile| leads(profile, 1));
-                        let leading = leading.map(|record| run.steps()[record]);
-                        diagonal
-                            .zip(leading)
-                            .is_some_and(|(diagonal, leading)| diagonal < leading)
-                    })
+        core: &[Part {
+            on: "minimal model, k = 2",
+            place: "section 3.2, 2nd layer is learnt first; lemma",
+            statistic: Statistic::share(
+                "share of runs in which W_k is diagonal (three times as large on the diagonal as \
+                 off it) at an earlier step than that at which v_2 becomes the largest weight",
+                |run| {
+                    let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
+                    let leading = profiles(run).iter().position(|profile| leads(profile, 1));
+                    let leading = leading.map(|record| run.steps()[record]);
+                    diagonal
+                        .zip(leading)
+                        .is_some_and(|(diagonal, leading)| diagonal < leading)
                 },
-            },
-            Part {
-                role: Role::Probe,
-                on: "transformer, k = 2",
-                place: "section 3.2: the evidence is not so clear in the latter case",
-                measure: "share of runs in which the second layer's preference for equal symbols is half-way \
-                          to its final value before the first layer's attention to the previous token is",
-                limit: Limit::AtLeast(0.5),
-                why: "as for the minimal model",
-                runs: &[(PRINTED, &["printed"]), (RECOMMENDED, &["main"])],
-                sample: |results, runs| {
-                    results.of(runs[0]).hits(|run| {
-                        let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
-                        let matching = half_way(run, &run.column(&MATCHING_GAP));
-                        previous
-                            .zip(matching)
-                            .is_some_and(|(previous, matching)| matching < previous)
-                    })
+            ),
+            limit: AtLeast(0.5),
+            why: MOST,
+            runs: &[START],
+        }],
+        probes: &[Part {
+            on: "transformer, k = 2",
+            place: "section 3.2: the evidence is not so clear in the latter case",
+            statistic: Statistic::share(
+                "share of runs in which the second layer's preference for equal symbols is half-way \
+                 to its final value before the first layer's attention to the previous token is",
+                |run| {
+                    let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
+                    let matching = half_way(run, &run.column(&MATCHING_GAP));
+                    previous
+                        .zip(matching)
+                        .is_some_and(|(previous, matching)| matching < previous)
                 },
-            },
-        ],
-        remark: nothing,
+            ),
+            limit: AtLeast(0.5),
+            why: "as for the minimal model",
+            runs: &[&[(PRINTED, "printed"), (RECOMMENDED, "main")]],
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C19",
@@ -190,29 +236,28 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: MINIMAL,
         figure: 4,
         not_run: &[RELEASED_MINIMAL],
-        parts: &[Part {
-            role: Role::Core,
+        core: &[Part {
             on: "minimal model, k = 2",
             place: "section 3.2, even/odd pattern: closely related to the moments of the eigenvalue (there after \
                     two steps; here after 60, when the noise of single batches has averaged out)",
-            measure: "correlation over lags 2 to 9 between how far v stands above the mean of its two \
-                      neighbours and how far the moment of order lag + 1 of the second eigenvalue does, after \
-                      60 steps",
-            limit: Limit::AtLeast(0.9),
-            why: "closely related: four fifths of the variance explained",
-            runs: START,
-            sample: |results, runs| {
-                results.of(runs[0]).numbers(|run| {
+            statistic: Statistic::number(
+                "correlation over lags 2 to 9 between how far v stands above the mean of its two \
+                 neighbours and how far the moment of order lag + 1 of the second eigenvalue does, after \
+                 60 steps",
+                |run| {
                     let last = profiles(run).pop()?;
                     let moments: Vec<f64> = (0..=10).map(|lag| moment(lag + 1)).collect();
                     correlation(
                         &above_neighbours(last.get(..=10)?),
                         &above_neighbours(&moments),
                     )
-                })
-            },
+                },
+            ),
+            limit: AtLeast(0.9),
+            why: "closely related: four fifths of the variance explained",
+            runs: &[START],
         }],
-        remark: nothing,
+        ..Claim::BARE
     },
     Claim {
         id: "C20",
@@ -222,39 +267,37 @@ pub(super) const CLAIMS: &[Claim] = &[
         question: SIGNAL,
         figure: 4,
         not_run: &[RELEASED_MINIMAL],
-        parts: &[
+        core: &[
             Part {
-                role: Role::Core,
-                on: "minimal model, k = 2, W_k at a tenth of the learning rate",
+                on: TENTH,
                 place: "section 3.2, passing by unigrams: biases it towards a simpler solution",
-                measure: "smallest KL(unigram ‖ model) during training, over that of the run with the same seed \
-                          and the full rate",
-                limit: Limit::AtMost(1.0),
+                statistic: Statistic::experiments(
+                    "smallest KL(unigram ‖ model) during training, over that of the run with the same seed \
+                     and the full rate",
+                    |of| {
+                        ratio(of, |run| {
+                            run.distance("unigram").into_iter().reduce(f64::min)
+                        })
+                    },
+                ),
+                limit: AtMost(1.0),
                 why: "biased towards unigrams: nearer to them than at the full rate",
-                runs: SLOW,
-                sample: |results, runs| {
-                    slow_over_full(results, runs, |run| {
-                        run.distance("unigram")
-                            .into_iter()
-                            .fold(f64::INFINITY, f64::min)
-                    })
-                },
+                runs: &[SLOW],
             },
             Part {
-                role: Role::Core,
-                on: "minimal model, k = 2, W_k at a tenth of the learning rate",
+                on: TENTH,
                 place: "section 3.2, passing by unigrams: slows down v",
-                measure: "steps at which unigrams are the nearest strategy, over those of the run with the same \
-                          seed and the full rate",
-                limit: Limit::AtLeast(1.0),
+                statistic: Statistic::experiments(
+                    "steps at which unigrams are the nearest strategy, over those of the run with the same \
+                     seed and the full rate",
+                    |of| ratio(of, |run| Some(run.steps_at("unigram"))),
+                ),
+                limit: AtLeast(1.0),
                 why: "slower: more steps than at the full rate of W_k, with the rate of v unchanged",
-                runs: SLOW,
-                sample: |results, runs| {
-                    slow_over_full(results, runs, |run| run.steps_at("unigram"))
-                },
+                runs: &[SLOW],
             },
         ],
-        remark: nothing,
+        ..Claim::BARE
     },
     Claim {
         id: "C22",
@@ -264,29 +307,30 @@ pub(super) const CLAIMS: &[Claim] = &[
                     with the margin loss of the proof.",
         question: MINIMAL,
         figure: 7,
-        not_run: &[],
-        parts: &[
+        core: &[
             Part {
-                role: Role::Core,
-                on: "minimal model, k = 2, 20 pairs of batches instead of seeds",
-                place: "section 3.2 and appendix A, proposition on two steps, there for the margin loss",
-                measure: "share of fresh sequences on which the model prefers the symbol that the bigram \
-                          strategy prefers, after two steps of cross-entropy",
-                limit: Limit::AtLeast(0.9),
+                on: PAIRS_OF_BATCHES,
+                place: PROPOSITION,
+                statistic: Statistic::untrained(
+                    "share of fresh sequences on which the model prefers the symbol that the bigram \
+                     strategy prefers, after two steps of cross-entropy",
+                    &[|| two_steps(|outcome| outcome.agreement)],
+                ),
+                limit: AtLeast(0.9),
                 why: "the proof is for the margin loss, long sequences, exact gradients and chains near a = b = \
                       1/2; nine sequences of ten allow for t = 100, sampled gradients and all of a = b",
                 runs: &[],
-                sample: |_, _| two_steps(|outcome| outcome.agreement),
             },
             Part {
-                role: Role::Core,
-                on: "minimal model, k = 2, 20 pairs of batches instead of seeds",
-                place: "section 3.2 and appendix A, proposition on two steps, there for the margin loss",
-                measure: "largest other weight of v in units of v_2, after two steps of cross-entropy",
-                limit: Limit::AtMost(1.0),
+                on: PAIRS_OF_BATCHES,
+                place: PROPOSITION,
+                statistic: Statistic::untrained(
+                    "largest other weight of v in units of v_2, after two steps of cross-entropy",
+                    &[|| two_steps(|outcome| outcome.second_largest)],
+                ),
+                limit: AtMost(1.0),
                 why: "dominant means larger than any other, as the lemma puts it",
                 runs: &[],
-                sample: |_, _| two_steps(|outcome| outcome.second_largest),
             },
         ],
         remark: |_| {
@@ -295,104 +339,9 @@ pub(super) const CLAIMS: &[Claim] = &[
              (`proposition.reaches-bigrams` in `induct theory`)."
                 .into()
         },
+        ..Claim::BARE
     },
 ];
-
-const fn ends_at_bigrams(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.2, first paragraph: converges to the bigrams solution",
-        measure: "share of the minimal model's runs that end nearest to the bigram strategy",
-        limit: Limit::AtLeast(0.5),
-        why: "most runs, as for the order of phases (C2)",
-        runs,
-        sample: |results, runs| {
-            let ends = |run: &Run| run.order().last().is_some_and(|last| last == "bigram");
-            results.of(runs[0]).hits(ends)
-        },
-    }
-}
-
-const fn near_bigram(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.1, first paragraph: all the models converge near the optimum; figure 3, below",
-        measure: "fraction of the gap between the unigram and the bigram strategy's loss that the final \
-                  model closed, on fresh sequences",
-        limit: Limit::AtLeast(0.75),
-        why: "near means the same as in C1",
-        runs,
-        sample: |results, runs| {
-            results
-                .of(runs[0])
-                .numbers(|run| run.exam()?.gap_closed("unigram", "bigram"))
-        },
-    }
-}
-
-const fn hardly_stops(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.2, first paragraph: significantly less time, if any",
-        measure: "sequences seen while unigrams are the nearest strategy, over those of the transformer with \
-                  the same seed",
-        limit: Limit::AtMost(0.5),
-        why: "kept from the first round: half the time or less",
-        runs,
-        sample: |results, runs| {
-            let [minimal, transformer] = [0, 1].map(|at| results.of(runs[at]));
-            let ratio = |(small, large): (&Run, &Run)| {
-                let seen =
-                    |trained: &Trained, run: &Run| trained.thousands(run.steps_at("unigram"));
-                let [small_seen, large_seen] = [seen(minimal, small), seen(transformer, large)];
-                // A transformer that is never at unigrams cannot be compared with.
-                let comparable = small.is_sound() && large.is_sound() && large_seen > 0.0;
-                comparable.then(|| small_seen / large_seen)
-            };
-            Sample::Numbers(
-                minimal
-                    .runs
-                    .iter()
-                    .zip(&transformer.runs)
-                    .map(ratio)
-                    .collect(),
-            )
-        },
-    }
-}
-
-const fn quick_drop(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "appendix C, caption of figure 11: quickly drops to the level of the unigram algorithm",
-        measure: "step at which the loss has first made nine tenths of the way from the uniform to the unigram \
-                  level, over the step at which bigrams become nearest",
-        limit: Limit::AtMost(0.25),
-        why: "quickly: within the first quarter of the time to the second drop",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).numbers(|run| {
-                let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
-                let level = unigram + 0.1 * (uniform - unigram);
-                Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
-            })
-        },
-    }
-}
-
-/// A quantity of a run with a slow second layer, over that of the run with the same seed and the full rate.
-fn slow_over_full(results: &Results, runs: &[&str], of: impl Fn(&Run) -> f64) -> Sample {
-    let [slow, full] = [0, 1].map(|at| results.of(runs[at]));
-    let ratio = |(slow, full): (&Run, &Run)| {
-        let (above, below) = (of(slow), of(full));
-        (slow.is_sound() && full.is_sound() && below > 0.0).then(|| above / below)
-    };
-    Sample::Numbers(slow.runs.iter().zip(&full.runs).map(ratio).collect())
-}
 
 /// The median loss on a test set in the unigram phase.
 fn in_unigram_phase(run: &Run, test: &str) -> Option<f64> {

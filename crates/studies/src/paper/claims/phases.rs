@@ -4,30 +4,20 @@ use induct::measure::{KL_TRUTH, PREVIOUS_TOKEN};
 use induct::probe::median;
 
 use super::{
-    BEYOND, PHASES, PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, Runs, THREE_STATES,
-    TWO_STATES, nothing,
+    BEYOND, BOTH, KEPT, PHASES, PRINTED, PRINTED_COLLAPSE, RECOMMENDED, RELEASED, TO_BIGRAM,
+    TWO_STATES,
 };
-use crate::claim::{Claim, Limit, Part, Role};
-use crate::results::{Results, Trained};
+use crate::claim::Limit::{AtLeast, AtMost};
+use crate::claim::{Claim, Part, Runs};
+use crate::results::Trained;
 use crate::run::Run;
-use crate::statistics::Sample;
+use crate::statistics::{Sample, Statistic};
 
-const IN_ORDER: &str =
-    "share of runs whose nearest strategies are, in this order, uniform, unigram, bigram";
-const PLATEAU_LEVEL: &str = "distance between the median loss of the unigram phase and the loss of the \
-                             unigram strategy, as a fraction of the range of the figure (from the bigram \
-                             strategy's loss to that of uniform predictions)";
-const CLOSER_TO_UNIGRAM: &str =
-    "KL(unigram ‖ model) over KL(bigram ‖ model), in the middle of the plateau";
-const STEEPNESS: &str = "rate of decrease of the loss in the drop (from a tenth to nine tenths) over its rate \
-                         in the second half of the plateau (which ends when a tenth of the drop is complete)";
-const DURATION: &str = "length of the plateau in steps (from the onset of unigrams to a tenth of the drop) \
-                        over the length of the drop (from a tenth to nine tenths)";
-const APART: &str = "share of runs in which, from a tenth to nine tenths of the second drop, KL(unigram ‖ \
-                     model) rises and KL(bigram ‖ model) falls";
-const ALIGNED: &str = "distance of a run's loss from the median over the others, with time in units of each run's \
-                       own transition (root mean square up to twice that time), as a fraction of the gap \
-                       between unigram and bigram";
+const FIRST_MEASURE: &str = "measure and limit of the first round";
+const MOST: &str = "most runs, as for the order of phases (C2)";
+
+const FIVE: Runs = &[(RECOMMENDED, "five-states")];
+const EIGHT: Runs = &[(RECOMMENDED, "eight-states")];
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
@@ -37,14 +27,24 @@ pub(super) const CLAIMS: &[Claim] = &[
                     from those of pairs.",
         question: PHASES,
         figure: 1,
-        not_run: &[],
-        parts: &[
-            in_order("k = 2", TWO_STATES),
-            in_order("k = 3", THREE_STATES),
-            in_order_mostly("k = 2", TWO_STATES),
-            in_order_mostly("k = 3", THREE_STATES),
-        ],
-        remark: nothing,
+        core: &[Part {
+            on: "k = {2,3}",
+            place: "abstract; caption of figure 1",
+            statistic: IN_ORDER,
+            limit: AtLeast(0.5),
+            why: "most runs; no number of seeds can show that every run does it, and with the eight seeds that slow \
+                  variants can afford, eight of eight show no more than this",
+            runs: BOTH,
+        }],
+        probes: &[Part {
+            on: "k = {2,3}",
+            place: "is it so in four runs of five?",
+            statistic: IN_ORDER,
+            limit: AtLeast(0.8),
+            why: KEPT,
+            runs: BOTH,
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C3",
@@ -53,44 +53,86 @@ pub(super) const CLAIMS: &[Claim] = &[
                     predictions are close to those of that strategy.",
         question: PHASES,
         figure: 3,
-        not_run: &[],
-        parts: &[
-            plateau_level("k = 2", TWO_STATES),
-            plateau_level("k = 3", THREE_STATES),
-            closer_to_unigram("k = 2", TWO_STATES),
-            closer_to_unigram("k = 3", THREE_STATES),
-            relative_level("k = 2", TWO_STATES),
-            relative_level("k = 3", THREE_STATES),
-            smallest_distance("k = 2", TWO_STATES),
-            smallest_distance("k = 3", THREE_STATES),
+        core: &[
             Part {
-                role: Role::Probe,
+                on: "k = {2,3}",
+                place: "section 3.1, second paragraph: the plateau reaches the unigram baseline",
+                statistic: Statistic::number(
+                    "distance between the median loss of the unigram phase and the loss of the unigram \
+                     strategy, as a fraction of the range of the figure (from the bigram strategy's loss to \
+                     that of uniform predictions)",
+                    |run| {
+                        let range = run.level("uniform") - run.level("bigram");
+                        let off = run.fall_from("unigram")?.plateau - run.level("unigram");
+                        Some(off.abs() / range)
+                    },
+                ),
+                limit: AtMost(0.1),
+                why: "the paper reads it off a figure; a tenth of the figure's range is what an eye can tell, and \
+                      as much as the error of reading the authors' curves (0.02 of 0.2 nats)",
+                runs: BOTH,
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "section 3.1, second paragraph: the unigram solution being significantly lower",
+                statistic: Statistic::number(
+                    "KL(unigram ‖ model) over KL(bigram ‖ model), in the middle of the plateau",
+                    |run| {
+                        let at = run.record_at(run.fall_from("unigram")?.on_plateau());
+                        Some(run.distance("unigram")[at] / run.distance("bigram")[at])
+                    },
+                ),
+                limit: AtMost(0.5),
+                why: "significantly lower: half or less",
+                runs: BOTH,
+            },
+        ],
+        probes: &[
+            Part {
+                on: "k = {2,3}",
+                place: "how near, relative to the level?",
+                statistic: Statistic::number(
+                    "relative difference between the median loss of the unigram phase and the loss of the \
+                     unigram strategy",
+                    |run| Some((plateau_over_unigram(run)? - 1.0).abs()),
+                ),
+                limit: AtMost(0.15),
+                why: FIRST_MEASURE,
+                runs: BOTH,
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "how near do predictions come?",
+                statistic: Statistic::number(
+                    "smallest KL(unigram ‖ model) during training, relative to its value at the start",
+                    |run| {
+                        let distances = run.distance("unigram");
+                        let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
+                        Some(least / distances.first()?)
+                    },
+                ),
+                limit: AtMost(0.1),
+                why: FIRST_MEASURE,
+                runs: BOTH,
+            },
+            Part {
                 on: "k = 2",
                 place: "is the plateau explained by symbol counts and the current symbol?",
-                measure: "median loss of the unigram phase over the loss of the best predictor from symbol \
-                          counts and the current symbol",
-                limit: Limit::AtLeast(1.0),
+                statistic: Statistic::number(
+                    "median loss of the unigram phase over the loss of the best predictor from symbol \
+                     counts and the current symbol",
+                    // Both relative to unigram, each on its own sequences.
+                    |run| Some(plateau_over_unigram(run)? / counts_over_unigram(run)?),
+                ),
+                limit: AtLeast(1.0),
                 why: "below it, the model must have looked at pairs",
-                runs: TWO_STATES,
-                sample: |results, runs| {
-                    results.of(runs[0]).numbers(|run| {
-                        let exam = run.exam()?;
-                        // Both relative to unigram, each on its own sequences.
-                        let plateau = run.fall_from("unigram")?.plateau / run.level("unigram");
-                        let fair = exam.level("unigram-and-current")? / exam.level("unigram")?;
-                        Some(plateau / fair)
-                    })
-                },
+                runs: &[TWO_STATES],
             },
         ],
         remark: |results| {
             let main = results.of("main");
-            let off = main
-                .median(|run| Some(run.fall_from("unigram")?.plateau / run.level("unigram") - 1.0));
-            let fair = main.median(|run| {
-                let exam = run.exam()?;
-                Some(exam.level("unigram-and-current")? / exam.level("unigram")? - 1.0)
-            });
+            let off = main.median(|run| Some(plateau_over_unigram(run)? - 1.0));
+            let fair = main.median(|run| Some(counts_over_unigram(run)? - 1.0));
             match off.is_finite() && fair.is_finite() {
                 false => String::new(),
                 true => format!(
@@ -102,6 +144,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 ),
             }
         },
+        ..Claim::BARE
     },
     Claim {
         id: "C4",
@@ -110,14 +153,33 @@ pub(super) const CLAIMS: &[Claim] = &[
                     plateau before it.",
         question: PHASES,
         figure: 8,
-        not_run: &[],
-        parts: &[
-            steepness("k = 2", TWO_STATES),
-            steepness("k = 3", THREE_STATES),
-            duration("k = 2", TWO_STATES),
-            duration("k = 3", THREE_STATES),
+        core: &[
+            Part {
+                on: "k = {2,3}",
+                place: "abstract: a rapid phase transition; section 3.1: only slight improvement before",
+                statistic: STEEPNESS,
+                limit: AtLeast(5.0),
+                why: "five times as steep, as in the first round; the second half of the plateau ends with a tenth \
+                      of the drop, so that its rate cannot come near zero, as that of its middle half can",
+                runs: BOTH,
+            },
+            Part {
+                on: "k = {2,3}",
+                place: "section 3.1, first paragraph: a long period before a second rapid drop",
+                statistic: Statistic::number(
+                    "length of the plateau in steps (from the onset of unigrams to a tenth of the drop) \
+                     over the length of the drop (from a tenth to nine tenths)",
+                    |run| {
+                        let fall = run.fall_from("unigram")?;
+                        Some((fall.start - fall.onset) / (fall.end - fall.start))
+                    },
+                ),
+                limit: AtLeast(2.0),
+                why: "kept from the first round: long and rapid, one against the other, means at least twice",
+                runs: BOTH,
+            },
         ],
-        remark: nothing,
+        ..Claim::BARE
     },
     Claim {
         id: "C13",
@@ -126,35 +188,34 @@ pub(super) const CLAIMS: &[Claim] = &[
                     differs.",
         question: PHASES,
         figure: 8,
-        not_run: &[],
-        parts: &[
-            Part {
-                role: Role::Core,
-                on: "k = 2",
-                place: "appendix B, caption of figure 8: the dynamics are consistent (the sentence on the moment breaks off)",
-                measure: ALIGNED,
-                limit: Limit::AtMost(0.1),
-                why: "kept from the first round: a tenth of the drop",
-                runs: TWO_STATES,
-                sample: |results, runs| aligned(results.of(runs[0])),
-            },
-            Part {
-                role: Role::Probe,
-                on: "k = 2",
-                place: "how much does the moment differ?",
-                measure: "distance of the transition's step from its median over runs, relative to that \
-                          median",
-                limit: Limit::AtMost(0.25),
-                why: "kept from the first round",
-                runs: TWO_STATES,
-                sample: |results, runs| {
-                    let trained = results.of(runs[0]);
-                    let usual = trained.median(|run| run.onset("bigram"));
-                    trained.numbers(|run| Some((run.onset("bigram")? / usual - 1.0).abs()))
+        core: &[Part {
+            on: "k = 2",
+            place: "appendix B, caption of figure 8: the dynamics are consistent (the sentence on the moment breaks off)",
+            statistic: Statistic::experiments(
+                "distance of a run's loss from the median over the others, with time in units of each run's \
+                 own transition (root mean square up to twice that time), as a fraction of the gap \
+                 between unigram and bigram",
+                |of| aligned(of[0]),
+            ),
+            limit: AtMost(0.1),
+            why: "kept from the first round: a tenth of the drop",
+            runs: &[TWO_STATES],
+        }],
+        probes: &[Part {
+            on: "k = 2",
+            place: "how much does the moment differ?",
+            statistic: Statistic::experiments(
+                "distance of the transition's step from its median over runs, relative to that median",
+                |of| {
+                    let usual = of[0].median(|run| run.onset("bigram"));
+                    of[0].numbers(|run| Some((run.onset("bigram")? / usual - 1.0).abs()))
                 },
-            },
-        ],
-        remark: nothing,
+            ),
+            limit: AtMost(0.25),
+            why: "kept from the first round",
+            runs: &[TWO_STATES],
+        }],
+        ..Claim::BARE
     },
     Claim {
         id: "C14",
@@ -170,17 +231,39 @@ pub(super) const CLAIMS: &[Claim] = &[
                 "the release has no setting for more than three states",
             ),
         ],
-        parts: &[
-            plateau_then_drop("k = 5", &[(RECOMMENDED, &["five-states"])]),
-            plateau_then_drop("k = 8", &[(RECOMMENDED, &["eight-states"])]),
-            previous_token("k = 5", &[(RECOMMENDED, &["five-states"])]),
-            previous_token("k = 8", &[(RECOMMENDED, &["eight-states"])]),
-            near_bigram("k = 5", &[(RECOMMENDED, &["five-states"])]),
-            near_bigram("k = 8", &[(RECOMMENDED, &["eight-states"])]),
-            near_bigram(
-                "k = 8, two heads in the second layer",
-                &[(RECOMMENDED, &["eight-states-two-heads"])],
-            ),
+        core: &[
+            Part {
+                on: "k = {5,8}",
+                place: "appendix B, caption of figure 9 (which names no k): a plateau before the final drop",
+                statistic: PLATEAU_THEN_DROP,
+                limit: AtLeast(0.5),
+                why: "read from the loss, since with many states the nearest strategy misleads; most runs, as for \
+                      two states (C2)",
+                runs: &[FIVE, EIGHT],
+            },
+            Part {
+                on: "k = {5,8}",
+                place: "appendix B, caption of figure 9: our results extend to more symbols",
+                statistic: Statistic::number(
+                    "mean attention of the first layer to the previous token, at the end",
+                    |run| run.best_head(&PREVIOUS_TOKEN, 0),
+                ),
+                limit: AtLeast(0.5),
+                why: "as for the same head with fewer states (C5)",
+                runs: &[FIVE, EIGHT],
+            },
+        ],
+        probes: &[
+            Part {
+                on: "k = {5,8}",
+                runs: &[FIVE, EIGHT],
+                ..HOW_NEAR
+            },
+            Part {
+                on: "k = 8, two heads in the second layer",
+                runs: &[&[(RECOMMENDED, "eight-states-two-heads")]],
+                ..HOW_NEAR
+            },
         ],
         remark: |results| {
             let nearest = |id: &str| {
@@ -208,258 +291,102 @@ pub(super) const CLAIMS: &[Claim] = &[
                     the unigram strategy rises.",
         question: PHASES,
         figure: 3,
-        not_run: &[],
-        parts: &[apart("k = 2", TWO_STATES), apart("k = 3", THREE_STATES)],
-        remark: nothing,
+        core: &[Part {
+            on: "k = {2,3}",
+            place: "section 3.1, second paragraph: one decreases, the other one increases",
+            statistic: APART,
+            limit: AtLeast(0.5),
+            why: MOST,
+            runs: BOTH,
+        }],
+        ..Claim::BARE
     },
 ];
 
-const fn in_order(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "abstract; caption of figure 1",
-        measure: IN_ORDER,
-        limit: Limit::AtLeast(0.5),
-        why: "most runs; no number of seeds can show that every run does it, and with the eight seeds that slow \
-              variants can afford, eight of eight show no more than this",
-        runs,
-        sample: |results, runs| stages(results, runs, &["uniform", "unigram", "bigram"]),
-    }
+const HOW_NEAR: Part = Part {
+    on: "",
+    place: "the paper does not say how near",
+    statistic: TO_BIGRAM,
+    limit: AtLeast(0.75),
+    why: "near means the same as in C1",
+    runs: &[],
+};
+
+const IN_ORDER: Statistic = Statistic::share(
+    "share of runs whose nearest strategies are, in this order, uniform, unigram, bigram",
+    |run| run.order() == ["uniform", "unigram", "bigram"],
+);
+
+/// The loss of the unigram phase over the unigram strategy's.
+fn plateau_over_unigram(run: &Run) -> Option<f64> {
+    Some(run.fall_from("unigram")?.plateau / run.level("unigram"))
 }
 
-const fn in_order_mostly(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Probe,
-        limit: Limit::AtLeast(0.8),
-        place: "is it so in four runs of five?",
-        why: "the limit of the first round",
-        ..in_order(on, runs)
-    }
+/// The loss of the best predictor from symbol counts and the current symbol over the unigram strategy's.
+fn counts_over_unigram(run: &Run) -> Option<f64> {
+    let exam = run.exam()?;
+    Some(exam.level("unigram-and-current")? / exam.level("unigram")?)
 }
 
-/// The share of runs whose phases are exactly these.
-pub(super) fn stages(results: &Results, runs: &[&str], phases: &[&str]) -> Sample {
-    results.of(runs[0]).hits(|run| run.order() == phases)
-}
+const STEEPNESS: Statistic = Statistic::number(
+    "rate of decrease of the loss in the drop (from a tenth to nine tenths) over its rate in the second half \
+     of the plateau (which ends when a tenth of the drop is complete)",
+    |run| {
+        let fall = run.fall_from("unigram")?;
+        let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
+        let losses = run.column(&KL_TRUTH);
+        let at = |step: f64| losses[run.record_at(step)];
+        let middle = fall.on_plateau();
+        let plateau = (at(middle) - at(fall.start)) / (fall.start - middle);
+        Some(if plateau > 0.0 {
+            drop / plateau
+        } else {
+            f64::INFINITY
+        })
+    },
+);
 
-const fn plateau_level(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.1, second paragraph: the plateau reaches the unigram baseline",
-        measure: PLATEAU_LEVEL,
-        limit: Limit::AtMost(0.1),
-        why: "the paper reads it off a figure; a tenth of the figure's range is what an eye can tell, and \
-              as much as the error of reading the authors' curves (0.02 of 0.2 nats)",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).numbers(|run| {
-                let range = run.level("uniform") - run.level("bigram");
-                Some((run.fall_from("unigram")?.plateau - run.level("unigram")).abs() / range)
-            })
-        },
-    }
-}
-
-const fn relative_level(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Probe,
-        on,
-        place: "how near, relative to the level?",
-        measure: "relative difference between the median loss of the unigram phase and the loss of the unigram \
-                  strategy",
-        limit: Limit::AtMost(0.15),
-        why: "measure and limit of the first round",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).numbers(|run| {
-                Some((run.fall_from("unigram")?.plateau / run.level("unigram") - 1.0).abs())
-            })
-        },
-    }
-}
-
-const fn smallest_distance(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Probe,
-        on,
-        place: "how near do predictions come?",
-        measure: "smallest KL(unigram ‖ model) during training, relative to its value at the start",
-        limit: Limit::AtMost(0.1),
-        why: "measure and limit of the first round",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).numbers(|run| {
-                let distances = run.distance("unigram");
-                let least = distances.iter().copied().fold(f64::INFINITY, f64::min);
-                Some(least / distances.first()?)
-            })
-        },
-    }
-}
-
-const fn closer_to_unigram(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.1, second paragraph: the unigram solution being significantly lower",
-        measure: CLOSER_TO_UNIGRAM,
-        limit: Limit::AtMost(0.5),
-        why: "significantly lower: half or less",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).numbers(|run| {
-                let at = run.record_at(run.fall_from("unigram")?.on_plateau());
-                Some(run.distance("unigram")[at] / run.distance("bigram")[at])
-            })
-        },
-    }
-}
-
-const fn steepness(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "abstract: a rapid phase transition; section 3.1: only slight improvement before",
-        measure: STEEPNESS,
-        limit: Limit::AtLeast(5.0),
-        why: "five times as steep, as in the first round; the second half of the plateau ends with a tenth \
-              of the drop, so that its rate cannot come near zero, as that of its middle half can",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).numbers(|run| {
-                let fall = run.fall_from("unigram")?;
-                let drop = 0.8 * (fall.plateau - fall.reached) / (fall.end - fall.start);
-                let losses = run.column(&KL_TRUTH);
-                let at = |step: f64| losses[run.record_at(step)];
-                let middle = fall.on_plateau();
-                let plateau = (at(middle) - at(fall.start)) / (fall.start - middle);
-                Some(if plateau > 0.0 {
-                    drop / plateau
-                } else {
-                    f64::INFINITY
-                })
-            })
-        },
-    }
-}
-
-const fn duration(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.1, first paragraph: a long period before a second rapid drop",
-        measure: DURATION,
-        limit: Limit::AtLeast(2.0),
-        why: "kept from the first round: long and rapid, one against the other, means at least twice",
-        runs,
-        sample: |results, runs| results.of(runs[0]).numbers(plateau_over_drop),
-    }
-}
-
-/// How many times as long as the drop the plateau lasts.
-fn plateau_over_drop(run: &Run) -> Option<f64> {
-    let fall = run.fall_from("unigram")?;
-    Some((fall.start - fall.onset) / (fall.end - fall.start))
-}
-
-const fn apart(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "section 3.1, second paragraph: one decreases, the other one increases",
-        measure: APART,
-        limit: Limit::AtLeast(0.5),
-        why: "most runs, as for the order of phases (C2)",
-        runs,
-        sample: |results, runs| {
-            results.of(runs[0]).hits(|run| {
-                let Some(fall) = run.fall_from("unigram") else {
-                    return false;
-                };
-                let [from, to] = [fall.start, fall.end].map(|step| run.record_at(step));
-                let change = |strategy: &str| {
-                    let distances = run.distance(strategy);
-                    distances[to] - distances[from]
-                };
-                change("unigram") > 0.0 && change("bigram") < 0.0
-            })
-        },
-    }
-}
-
-const fn plateau_then_drop(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "appendix B, caption of figure 9 (which names no k): a plateau before the final drop",
-        measure: "share of runs whose loss, once it has come within a tenth of the unigram–bigram gap of the \
-                  unigram level, stays there for at least as long as its drop then takes (from a tenth to nine \
-                  tenths), and ends below the middle of that gap",
-        limit: Limit::AtLeast(0.5),
-        why: "read from the loss, since with many states the nearest strategy misleads; most runs, as for \
-              two states (C2)",
-        runs,
-        sample: |results, runs| results.of(runs[0]).hits(has_plateau_then_drop),
-    }
-}
+const APART: Statistic = Statistic::share(
+    "share of runs in which, from a tenth to nine tenths of the second drop, KL(unigram ‖ model) rises and \
+     KL(bigram ‖ model) falls",
+    |run| {
+        let Some(fall) = run.fall_from("unigram") else {
+            return false;
+        };
+        let [from, to] = [fall.start, fall.end].map(|step| run.record_at(step));
+        let change = |strategy: &str| {
+            let distances = run.distance(strategy);
+            distances[to] - distances[from]
+        };
+        change("unigram") > 0.0 && change("bigram") < 0.0
+    },
+);
 
 /// By the loss alone: the plateau lasts from when the loss is first near the unigram level until a tenth of the
 /// fall from there is complete.
-fn has_plateau_then_drop(run: &Run) -> bool {
-    let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
-    let (steps, losses) = (run.steps(), run.column(&KL_TRUTH));
-    let Some(&reached) = losses.last() else {
-        return false;
-    };
-    let complete_for_good = |share: f64| {
-        let level = unigram - share * (unigram - reached);
-        let last_above = losses.iter().rposition(|&loss| loss > level)?;
-        steps.get(last_above + 1).copied()
-    };
-    let near = run.first(&KL_TRUTH, |loss| loss <= unigram + 0.1 * (unigram - bigram));
-    let times = (near, complete_for_good(0.1), complete_for_good(0.9));
-    let (Some(near), Some(start), Some(end)) = times else {
-        return false;
-    };
-    reached < 0.5 * (unigram + bigram) && start - near >= end - start
-}
-
-const fn previous_token(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Core,
-        on,
-        place: "appendix B, caption of figure 9: our results extend to more symbols",
-        measure: "mean attention of the first layer to the previous token, at the end",
-        limit: Limit::AtLeast(0.5),
-        why: "as for the same head with fewer states (C5)",
-        runs,
-        sample: |results, runs| {
-            results
-                .of(runs[0])
-                .numbers(|run| run.best_head(&PREVIOUS_TOKEN, 0))
-        },
-    }
-}
-
-const fn near_bigram(on: &'static str, runs: Runs) -> Part {
-    Part {
-        role: Role::Probe,
-        on,
-        place: "the paper does not say how near",
-        measure: "fraction of the gap between the unigram and the bigram strategy's loss that the final \
-                  model closed, on fresh sequences",
-        limit: Limit::AtLeast(0.75),
-        why: "near means the same as in C1",
-        runs,
-        sample: |results, runs| {
-            results
-                .of(runs[0])
-                .numbers(|run| run.exam()?.gap_closed("unigram", "bigram"))
-        },
-    }
-}
+const PLATEAU_THEN_DROP: Statistic = Statistic::share(
+    "share of runs whose loss, once it has come within a tenth of the unigram–bigram gap of the unigram level, \
+     stays there for at least as long as its drop then takes (from a tenth to nine tenths), and ends below the \
+     middle of that gap",
+    |run| {
+        let (unigram, bigram) = (run.level("unigram"), run.level("bigram"));
+        let (steps, losses) = (run.steps(), run.column(&KL_TRUTH));
+        let Some(&reached) = losses.last() else {
+            return false;
+        };
+        let complete_for_good = |share: f64| {
+            let level = unigram - share * (unigram - reached);
+            let last_above = losses.iter().rposition(|&loss| loss > level)?;
+            steps.get(last_above + 1).copied()
+        };
+        let near = run.first(&KL_TRUTH, |loss| loss <= unigram + 0.1 * (unigram - bigram));
+        let times = (near, complete_for_good(0.1), complete_for_good(0.9));
+        let (Some(near), Some(start), Some(end)) = times else {
+            return false;
+        };
+        reached < 0.5 * (unigram + bigram) && start - near >= end - start
+    },
+);
 
 /// Relative times at which loss curves are compared; the transition is at 1.
 const TIMES: [f64; 15] = [

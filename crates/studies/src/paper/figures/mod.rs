@@ -9,6 +9,7 @@ mod seeds;
 mod steps;
 mod task;
 
+use super::experiments::INTERPOLATED_NAMES;
 use crate::figure::StudyFigure;
 
 /// All figures, by number.
@@ -42,7 +43,7 @@ pub static FIGURES: &[StudyFigure] = &[
         id: "priors",
         title: "The effect of unigram signal on learning; the minimal model's weights",
         ours: false,
-        needs: &priors::NEEDS,
+        needs: &[INTERPOLATED_NAMES, "minimal"],
         draw: priors::priors,
     },
     StudyFigure {

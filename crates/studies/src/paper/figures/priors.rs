@@ -6,20 +6,13 @@ use induct_figure::{
 };
 use induct_pictures::strategy_colours;
 
+use crate::claim::words;
 use crate::curves::{self, LOSS, SEEN};
 use crate::figure::Drawn;
 use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::statistics::{ERROR, Measured};
-
-/// All interpolated priors, and the minimal model.
-pub(super) const NEEDS: [&str; INTERPOLATED_NAMES.len() + 1] = {
-    let mut needs = ["minimal"; INTERPOLATED_NAMES.len() + 1];
-    let (priors, _) = needs.split_at_mut(INTERPOLATED_NAMES.len());
-    priors.copy_from_slice(&INTERPOLATED_NAMES);
-    needs
-};
 
 /// The number of weights v to show.
 const SHOWN: usize = 20;
@@ -28,7 +21,7 @@ pub(super) fn priors(results: &Results) -> Drawn {
     let minimal = results.of("minimal");
     let by_p: Vec<(f64, &Trained)> = INTERPOLATED
         .into_iter()
-        .zip(INTERPOLATED_NAMES.map(|name| results.of(name)))
+        .zip(words(INTERPOLATED_NAMES).iter().map(|id| results.of(id)))
         .collect();
     let onsets: Vec<(f64, &Trained, Measured)> = by_p
         .iter()
