@@ -1,6 +1,6 @@
 //! The memory that a model's engine takes, estimated without allocating any of it.
 
-use super::choose::{Choice, Kernel, Purpose, choose};
+use super::choose::{Choice, Kernel, NARROW, Purpose, choose};
 use super::transformer::Transformer;
 use super::transformer::coordinates::growth;
 use super::{Kind, Minimal, Model};
@@ -45,7 +45,8 @@ impl Model {
         for (layer, size) in shape.layers.iter().zip(&layers) {
             let (heads, m) = (layer.heads as f64, size.read as f64);
             // What heads read and write, with gradients; a group's weights; a norm.
-            per_row += 2.0 * size.stream as f64 + heads * (4.5 * m + 36.0) + 3.0 * m;
+            let group = if size.read <= NARROW { 9.0 } else { 36.0 };
+            per_row += 2.0 * size.stream as f64 + heads * (4.5 * m + group) + 3.0 * m;
         }
         if !layers.is_empty() {
             // The convolutions of the first layer; the stream after the last, with its norm.
