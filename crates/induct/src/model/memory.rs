@@ -24,10 +24,14 @@ impl Model {
     pub fn prepared_bytes(&self) -> f64 {
         let parameters = self.layout().len() as f64;
         let numbers = self.choices().map(|choice| match &self.kind {
-            Kind::Transformer(shape) => tables(shape, &choice),
-            Kind::Minimal(_) => 0.0,
+            // Tables stand for all parameters.
+            Kind::Transformer(shape) if choice.engine == Kernel::Coordinates => {
+                tables(shape, &choice)
+            }
+            Kind::Transformer(shape) => parameters + tables(shape, &choice),
+            Kind::Minimal(_) => parameters,
         });
-        (parameters + numbers.fold(0.0, f64::max)) * size_of::<f32>() as f64
+        numbers.fold(0.0, f64::max) * size_of::<f32>() as f64
     }
 
     /// What computes it in training and otherwise.
