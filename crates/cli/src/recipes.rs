@@ -1,4 +1,4 @@
-//! Finding recipes: by name in the catalogue, or in a file.
+//! Finding recipes: by the name of a setting, or in a file.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::path::Path;
 use induct::catalogue::{SETTINGS, Setting};
 use induct::train::{Recipe, RecipeError};
 use induct_store::read_regular;
+use induct_studies::setting;
 
 use crate::failure::Failure;
 
@@ -16,7 +17,7 @@ pub fn presets() -> impl Iterator<Item = &'static Setting> {
 
 /// Loads a setting by name, or a recipe from a file, with overrides.
 pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
-    if let Some(setting) = Setting::named(source) {
+    if let Some(setting) = setting(source) {
         return Ok(setting.recipe(overrides)?);
     }
     let path = Path::new(source);

@@ -55,6 +55,7 @@ pub mod chain;
 mod custom;
 pub mod digest;
 mod invalid;
+mod kind;
 pub mod lanes;
 pub mod measure;
 pub mod model;

@@ -3,7 +3,7 @@
 use induct::chain::prior::{Dirichlet, Symmetric};
 use induct::chain::{Alpha, PriorSpec};
 use induct::model::{Heads, ModelSpec, Positions};
-use induct::train::{AdamW, Loss, OptimizerSpec, Recipe, RecipeError, Schedule, Spacing};
+use induct::train::{AdamW, Loss, OptimizerSpec, Recipe, RecipeError, Schedule};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -25,59 +25,10 @@ fn an_empty_recipe_is_the_main_setting() {
 
 #[test]
 fn every_setting_can_be_written_and_read_again() {
-    let text = r#"
-        name = "everything"
-        [task]
-        states = 3
-        ngram = 3
-        length = 20
-        prior = { kind = "mixture", parts = [
-            { weight = 1.0, prior = { kind = "dirichlet", alpha = [0.5, 1.0, 2.0] } },
-            { weight = 2.0, prior = { kind = "pool", size = 3, of = { kind = "iid" } } },
-        ] }
-        [model]
-        layers = 2
-        heads = [3, 1]
-        width = 12
-        positions = "relative-query"
-        mlp = true
-        layer_norm = true
-        [train]
-        loss = { kind = "margin", delta = 2.0 }
-        optimizer = { kind = "sgd", lr = 0.1, momentum = 0.9 }
-        schedule = { kind = "cosine", warmup = 10, floor = 0.1 }
-        groups = [{ name = "layers.0.v", lr = 0.5 }]
-        curriculum = [{ from = 50, prior = { kind = "doubly-stochastic" } }]
-        stop = { at = "trigram", after = 20 }
-        [seeds]
-        init = 1
-        data = 2
-        eval = 3
-        [record]
-        spacing = "logarithmic"
-        [[intervene]]
-        kind = "freeze"
-        group = "unembed"
-        from = 5
-        until = { at = "bigram", after = 10 }
-        [[intervene]]
-        kind = "clamp"
-        at = "layers.0.heads.1"
-        pattern = "lag:3"
-        [[intervene]]
-        kind = "clamp"
-        at = "layers.1"
-        pattern = { own = 5 }
-        from = 5
-        [[intervene]]
-        kind = "transplant"
-        group = "layers.1"
-        source = { run = "runs/main", step = 100, weights = "0123" }
-        fraction = 0.5
-    "#;
-    let recipe = read(text, &[]).unwrap();
-    assert_eq!(recipe.record.spacing, Spacing::Logarithmic);
-    assert_eq!(read(&recipe.to_toml(), &[]).unwrap(), recipe);
+    for text in OF_EVERY_KIND {
+        let recipe = read(text, &[]).unwrap();
+        assert_eq!(read(&recipe.to_toml(), &[]), Ok(recipe));
+    }
 }
 
 #[test]
@@ -132,520 +83,165 @@ fn another_kind_leaves_the_old_one_s_settings_behind() {
     assert!(matches!(recipe.model, ModelSpec::Minimal(_)));
 }
 
+/// Mistakes, each an override or several, and what must be said about it.
+const MISTAKES: &str = r#"
+task.stats=2 => task.stats: no such key; did you mean "states"? keys of task: states, ngram
+nmae='x' => nmae: no such key; did you mean "name"? keys of a recipe: name, task
+train.optimiser.lr=1 => did you mean "optimizer"?
+train.bacth=1 => did you mean "batch"?
+train.seed=1 => train.seed: no such key; keys of train: steps, batch
+task.prior.aplha=1 => task.prior.aplha: no such key; did you mean "alpha"? | with kind = "dirichlet"
+train.schedule.warmup=100 => train.schedule.warmup: no such key; keys of train.schedule with kind = "constant": kind
+train.loss.delta=3.0 => train.loss.delta: no such key
+model={kind='minimal', dropout=0.1} => model.dropout: no such key
+task.prior={kind='pool', size=2, of={kind='pool', size=3, of={kind='iid', seed=1}}} => \
+    task.prior.of.of.seed: no such key; keys of task.prior.of.of with kind = "iid": alpha, kind
+
+train.optimizer={kind='sgd'} => train.optimizer.lr: missing; it takes a number
+task.prior={kind='pool', of={kind='pool', size=3}, size=2} => \
+    task.prior.of.of: missing; it takes one of "dirichlet" | or a table with one as its kind
+task.prior={kind='mixture', parts=[{prior='iid'}]} => task.prior.parts[0].weight: missing; it takes a number
+task.prior={kind='mixture', parts=[{weight=1}]} => task.prior.parts[0].prior: missing; it takes one of "dirichlet"
+task.prior={kind='mixture', parts=[{weight=1, prior={}}]} => \
+    task.prior.parts[0].prior.kind: missing; it takes one of "dirichlet"
+intervene=[{kind='freeze'}] => intervene[0].group: missing; it takes text in quotes
+train.stop={after=3} => train.stop.at: missing; it takes text in quotes
+
+model.kind=rnn => model.kind = "rnn" is not allowed: one of "transformer", "minimal"
+train.schedule=5 => train.schedule = 5 is not allowed: one of "constant", "warmup", "cosine", or a table with one as
+train.schedule=['constant'] => train.schedule = ["constant"] is not allowed: one of "constant"
+train.schedule=linear => train.schedule = "linear" is not allowed: one of "constant"
+train.schedule.kind=linear => train.schedule.kind = "linear" is not allowed: one of "constant", "warmup", "cosine"
+train.schedule.kind=3 => train.schedule.kind = 3 is not allowed: one of "constant"
+task.start=even => task.start = "even" is not allowed: one of "stationary", "uniform"
+intervene=[{kind='melt'}] => intervene[0].kind = "melt" is not allowed: one of "ablate"
+intervene=[{kind='clamp', at='layers.0', pattern='sideways'}] => \
+    intervene[0].pattern = "sideways" is not allowed: uniform, previous-token
+intervene=[{kind='reset', group='v', step='soon'}] => intervene[0].step = "soon" is not allowed: a step, or an event
+intervene=[{kind='freeze', group=1}] => intervene[0].group = 1 is not allowed: text in quotes
+model.positions=sideways => model.positions = "sideways" is not allowed: one of "relative-key"
+model.positions={kind='absolute'} => model.positions = { kind = "absolute" } is not allowed: one of "relative-key"
+model.activation=tanh => model.activation = "tanh" is not allowed: one of "gelu", "relu"
+
+task.states=two => task.states = "two" is not allowed: a whole number, 0 or above
+task.length=-5 => task.length = -5 is not allowed: a whole number, 0 or above
+train.steps='x' => train.steps = "x" is not allowed: a whole number
+model.width='16' => model.width = "16" is not allowed: a whole number
+model.mlp=1 => model.mlp = 1 is not allowed: true or false
+name=1979-05-27 => name = 1979-05-27 is not allowed: a recipe has no dates
+name.x=1 => name = { x = 1 } is not allowed: text in quotes
+seeds=[1, 2, 3] => seeds = [1, 2, 3] is not allowed: a table with the keys init, data, eval
+train.optimizer.betas=[0.9, 0.9, 0.9] => train.optimizer.betas = [0.9, 0.9, 0.9] is not allowed: a list of 2
+train.optimizer.betas=['x', 0.9] => train.optimizer.betas[0] = "x" is not allowed: a number
+train.groups=[{name='v'}, {name='v', lr='fast'}] => train.groups[1].lr = "fast" is not allowed: a number
+model.start={kind='bigram', sharpness=[]} => model.start.sharpness = [] is not allowed: a number
+task.prior={kind='mixture', parts=[{weight=1, prior='iid'}, {weight=1, prior={kind='pool', size=2.5, of='iid'}}]} => \
+    task.prior.parts[1].prior.size = 2.5 is not allowed: a whole number
+train.curriculum=[{from=1, prior={kind='fixed', table=[[0.5, 0.5], [0.5, 'x']]}}] => \
+    train.curriculum[0].prior.table[1][1] = "x" is not allowed: a number
+task.prior.alpha=abc => task.prior.alpha = "abc" is not allowed: a number, or a list with one per state
+model.heads=2.5 => model.heads = 2.5 is not allowed: a number of heads
+model.init_std={W_Q='x'} => model.init_std | a number, or a table of numbers such as
+model.dropout={mlp=0.1} => model.dropout | embedding = 0.1, attention = 0.1, residual
+
+name='' => name = "" is not allowed | folder
+name='/tmp/x' => name = "/tmp/x"
+task.states=1 => task.states = 1 is not allowed: | from 2
+task.length=0 => task.length = 0 is not allowed: | from 1
+task.prior.alpha=0 => task.prior.alpha = 0 | above 0
+task.prior.alpha=nan => task.prior.alpha = NaN
+task.prior.alpha=1e300 => task.prior.alpha | 10000
+task.prior={kind='fixed', table=[[0.5, 0.6], [0.5, 0.5]]} => task.prior.table[0] | sum to 1
+task.prior={kind='fixed', table=[[nan, 0.6], [0.5, 0.5]]} => task.prior.table[0][0] = NaN | from 0 to 1
+task.states=3 & task.prior={kind='interpolated', p=0.5} => task.prior.kind | interpolated | 2 states
+model.heads=3 => model.heads = 3 | divides the width, 16
+model.init_std=1e300 => model.init_std | 1000
+model.init_std=-0.1 => model.init_std = -0.1 | from 0 to 1000
+model.init_std={W_Q=-1.0} => model.init_std.W_Q = -1 | from 0 to 1000
+model.init_std={W_O=0.01} => model.init_std.W_O = 0.01 | "default" | layers.1.W_V, layers.1.v, unembed.P
+model.layer_norm=true & model.init_std.gain=0.5 => model.init_std.gain = 0.5 | drawn at random
+model.init_std={W_Q=0.1, 'layers.0'=0.2} => model.init_std."layers.0" = 0.2 | layers.0.W_Q is in W_Q and in layers.0
+model.dropout=1.0 => model.dropout = 1 is | at least 0 and below 1
+model.dropout={residual=nan} => model.dropout.residual = NaN | at least 0 and below 1
+model={width=6, start={kind='bigram', sharpness=5.0}, output_projection='always'} => model.start.kind | several-heads
+model={kind='minimal', form='softmax', start='bigram'} => model.start.kind | linear
+train.batch=0 => train.batch = 0
+train.optimizer.lr=-1 => train.optimizer.lr = -1
+train.optimizer.beta=1 => train.optimizer.beta: no such key; did you mean "betas"?
+train.loss={kind='margin', delta=0.0} => train.loss.delta = 0
+train.schedule={kind='warmup', steps=9999} => train.schedule.steps | 4000
+train.groups=[{name='W_X'}] => train.groups[0].name | W_X | layers.0.W_Q
+train.curriculum=[{from=5, prior='iid'}, {from=5, prior='iid'}] => train.curriculum[1].from = 5 | later
+train.stop={at='trigram'} => train.stop.at = "trigram" | uniform, unigram, bigram
+train.stop={at='bigram'} & record.measures=[] => record.measures = [] | kl_strategy | train.stop
+record.snapshots=0 => record.snapshots = 0
+record.every=0 => record.every = 0
+record.test_sequences=0 => record.test_sequences = 0
+intervene=[{kind='freeze', group='v', from=9, until=9}] => intervene[0].until = 9
+
+train.batch=1000000 & model.width=256 & model.mlp=true => train.batch = 1000000 | GiB | gradients of a batch
+train.batch=1048576 & task.length=8000 => train.batch = 1048576 | GiB | 4 are allowed | train.memory_limit
+train.batch=1048576 & task.length=8000 & model.kind=minimal => GiB | 4 are allowed | smaller
+task.states=4 & task.ngram=6 & task.prior={kind='pool', size=1000000, of='dirichlet'} => \
+    task.prior = these pools | GiB | pools of chains
+task.states=4 & task.ngram=6 & train.curriculum=[{from=1, prior={kind='mixture', \
+    parts=[{weight=1, prior={kind='pool', size=1000000, of='dirichlet'}}]}}] => GiB | pools of chains
+model.width=4096 & model.layers=64 & model.mlp=true => GiB | 4 are allowed
+record.test_sequences=1000000 & task.length=4000 => record.test_sequences = 1000000 | GiB
+train.memory_limit=0.001 => GiB | 0.001 are allowed
+train.memory_limit=nan => train.memory_limit = NaN | above 0
+model.layers=9223372036854775807 & model.start.kind=bigram & model.start.sharpness=1 => \
+    model.layers = 9223372036854775807 | from 1 to 64
+task.states=9223372036854775807 => task.states = 9223372036854775807 | from 2 to 256
+task.ngram=9223372036854775807 => task.ngram = 9223372036854775807 | 1024 contexts
+
+steps => steps: expected | key.path=value
+train.steps=[1 => train.steps=[1: the value is neither TOML
+task..states=2 => a part of the key is empty
+train.steps.x=1 & train.steps.x.y=1 => x is not a table
+"#;
+
 #[test]
 fn mistakes_are_named_with_what_is_allowed() {
-    for (text, overrides, expected) in [
-        (
-            "[task]\nstats = 2",
-            &[][..],
-            &[
-                "task.stats: no such key",
-                "did you mean \"states\"?",
-                "ngram",
-            ][..],
-        ),
-        (
-            "nmae = 'x'",
-            &[],
-            &["nmae: no such key", "\"name\"", "keys of a recipe"],
-        ),
-        (
-            "[model]\nwidht = 3",
-            &[],
-            &["model.widht: no such key", "\"width\""],
-        ),
-        (
-            "[model]\nkind = 'rnn'",
-            &[],
-            &[
-                "model.kind = \"rnn\"",
-                "one of \"transformer\", \"minimal\"",
-            ],
-        ),
-        ("[task\n", &[], &["not valid TOML", "line 1"]),
+    let mut wrong = String::new();
+    let mistakes = MISTAKES.replace("\\\n", "");
+    for mistake in mistakes.lines().filter(|line| !line.is_empty()) {
+        let (overrides, expected) = mistake.split_once(" => ").unwrap();
+        let overrides: Vec<&str> = overrides.split(" & ").collect();
+        let error = read("", &overrides).expect_err(mistake);
+        if !expected
+            .split(" | ")
+            .all(|part| error.contains(part.trim()))
+        {
+            wrong += &format!("{mistake}\n    {error}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn texts_that_are_not_toml_are_refused_with_the_line() {
+    for (text, expected) in [
+        ("task.states = 2\n[model\n", "line 2"),
         (
             "train.steps = 9223372036854775808",
-            &[],
-            &[
-                "9223372036854775808 is too large",
-                "end at 9223372036854775807",
-            ],
-        ),
-        (
-            "train.steps = 999999999999999999999999999999999999999999999999",
-            &[],
-            &["9999 is too large"],
+            "9223372036854775808 is too large: whole numbers end at 9223372036854775807",
         ),
         (
             "train.steps = 0xffffffffffffffffffff",
-            &[],
-            &["0xffffffffffffffffffff is too large"],
-        ),
-        (
-            "",
-            &["task.prior.kind=beta"],
-            &["task.prior.kind = \"beta\"", "\"dirichlet\""],
-        ),
-        (
-            "",
-            &["task.prior.aplha=1"],
-            &["task.prior.aplha", "\"alpha\""],
-        ),
-        ("", &["task.states=1"], &["task.states = 1", "from 2"]),
-        ("", &["task.states=two"], &["task.states", "\"two\""]),
-        ("", &["task.length=0"], &["task.length = 0", "from 1"]),
-        ("", &["task.length=-5"], &["task.length", "-5"]),
-        (
-            "",
-            &["task.prior.alpha=0"],
-            &["task.prior.alpha = 0", "above 0"],
-        ),
-        ("", &["task.prior.alpha=nan"], &["task.prior.alpha = NaN"]),
-        (
-            "",
-            &["task.prior={kind='fixed', table=[[0.5, 0.6], [0.5, 0.5]]}"],
-            &["task.prior.table[0]", "sum to 1"],
-        ),
-        (
-            "",
-            &["task.prior={kind='fixed', table=[[nan, 0.6], [0.5, 0.5]]}"],
-            &["task.prior.table[0][0] = NaN", "from 0 to 1"],
-        ),
-        (
-            "",
-            &["task.states=3", "task.prior={kind='interpolated', p=0.5}"],
-            &["task.prior.kind", "interpolated", "2 states"],
-        ),
-        (
-            "",
-            &["model.heads=3"],
-            &["model.heads = 3", "divides the width, 16"],
-        ),
-        (
-            "",
-            &["model.heads=2.5"],
-            &["model.heads = 2.5", "a number of heads"],
-        ),
-        (
-            "",
-            &["model.width='16'"],
-            &["model.width = \"16\"", "a whole number, 0 or above"],
-        ),
-        (
-            "",
-            &["task.prior.alpha=abc"],
-            &["task.prior.alpha = \"abc\"", "one per state"],
-        ),
-        (
-            "",
-            &["task.prior.alpha=1e300"],
-            &["task.prior.alpha", "10000"],
-        ),
-        (
-            "",
-            &["train.schedule.warmup=100"],
-            &["train.schedule.warmup", "kind = \"constant\""],
-        ),
-        (
-            "",
-            &["train.loss.delta=3.0"],
-            &["train.loss.delta: no such key"],
-        ),
-        ("", &["name=''"], &["name = \"\"", "folder"]),
-        ("", &["name='/tmp/x'"], &["name = \"/tmp/x\""]),
-        ("", &["model.init_std=1e300"], &["model.init_std", "1000"]),
-        (
-            "",
-            &["model.init_std=-0.1"],
-            &["model.init_std = -0.1", "from 0 to 1000"],
-        ),
-        (
-            "",
-            &["model.init_std={W_Q=-1.0}"],
-            &["model.init_std.W_Q = -1", "from 0 to 1000"],
-        ),
-        // With one head there is no W_O.
-        (
-            "",
-            &["model.init_std={W_O=0.01}"],
-            &[
-                "model.init_std.W_O = 0.01",
-                "\"default\"",
-                "layers.1.W_V, layers.1.v, unembed.P",
-            ],
-        ),
-        (
-            "",
-            &["model.layer_norm=true", "model.init_std.gain=0.5"],
-            &["model.init_std.gain = 0.5", "drawn at random"],
-        ),
-        (
-            "",
-            &["model.init_std={W_Q=0.1, 'layers.0'=0.2}"],
-            &[
-                "model.init_std.\"layers.0\" = 0.2",
-                "layers.0.W_Q is in W_Q and in layers.0",
-            ],
-        ),
-        (
-            "",
-            &["model.init_std={W_Q='x'}"],
-            &["model.init_std", "a number, or a table of numbers such as"],
-        ),
-        (
-            "",
-            &["model.activation=tanh"],
-            &["model.activation = \"tanh\"", "\"gelu\", \"relu\""],
-        ),
-        (
-            "",
-            &["model.output_projection=never"],
-            &[
-                "model.output_projection = \"never\"",
-                "\"several-heads\", \"always\"",
-            ],
-        ),
-        (
-            "",
-            &["model.dropout=1.0"],
-            &["model.dropout = 1 is", "at least 0 and below 1"],
-        ),
-        (
-            "",
-            &["model.dropout=-0.1"],
-            &["model.dropout = -0.1", "at least 0 and below 1"],
-        ),
-        (
-            "",
-            &["model.dropout={residual=nan}"],
-            &["model.dropout.residual = NaN", "at least 0 and below 1"],
-        ),
-        (
-            "",
-            &["model.dropout={mlp=0.1}"],
-            &[
-                "model.dropout",
-                "embedding = 0.1, attention = 0.1, residual",
-            ],
-        ),
-        (
-            "",
-            &["model={kind='minimal', dropout=0.1}"],
-            &["model.dropout: no such key"],
-        ),
-        (
-            "",
-            &["task.start=even"],
-            &["task.start.kind = \"even\"", "\"stationary\", \"uniform\""],
-        ),
-        (
-            "",
-            &["model={width=6, start={kind='bigram', sharpness=5.0}, output_projection='always'}"],
-            &["model.start.kind", "several-heads"],
-        ),
-        (
-            "",
-            &["model.width=16", "model.heads=3"],
-            &["model.heads = 3", "divides the width, 16"],
-        ),
-        ("", &["record.snapshots=0"], &["record.snapshots = 0"]),
-        (
-            "",
-            &["intervene=[{kind='freeze', group='v', from=9, until=9}]"],
-            &["intervene[0].until = 9"],
-        ),
-        (
-            "",
-            &["train.stop={at='trigram'}"],
-            &["train.stop.at = \"trigram\"", "uniform, unigram, bigram"],
-        ),
-        (
-            "",
-            &["train.stop={at='bigram'}", "record.measures=[]"],
-            &["record.measures = []", "kl_strategy", "train.stop"],
-        ),
-        (
-            "",
-            &["model={kind='minimal', form='softmax', start='bigram'}"],
-            &["model.start.kind", "linear"],
-        ),
-        (
-            "",
-            &["train.batch=1000000", "model.width=256", "model.mlp=true"],
-            &["train.batch = 1000000", "GiB", "gradients of a batch"],
-        ),
-        (
-            "",
-            &["train.batch=1048576", "task.length=8000"],
-            &[
-                "train.batch = 1048576",
-                "GiB",
-                "4 are allowed",
-                "train.memory_limit",
-            ],
-        ),
-        (
-            "",
-            &[
-                "train.batch=1048576",
-                "task.length=8000",
-                "model.kind=minimal",
-            ],
-            &["GiB", "4 are allowed", "smaller"],
-        ),
-        (
-            "",
-            &[
-                "task.states=4",
-                "task.ngram=6",
-                "task.prior={kind='pool', size=1000000, of='dirichlet'}",
-            ],
-            &["task.prior = these pools", "GiB", "pools of chains"],
-        ),
-        (
-            "",
-            &[
-                "task.states=4",
-                "task.ngram=6",
-                "train.curriculum=[{from=1, prior={kind='mixture', parts=[{weight=1, \
-                 prior={kind='pool', size=1000000, of='dirichlet'}}]}}]",
-            ],
-            &["GiB", "pools of chains"],
-        ),
-        (
-            "",
-            &["model.width=4096", "model.layers=64", "model.mlp=true"],
-            &["GiB", "4 are allowed"],
-        ),
-        (
-            "",
-            &[
-                "model.layers=9223372036854775807",
-                "model.start.kind=bigram",
-                "model.start.sharpness=1",
-            ],
-            &["model.layers = 9223372036854775807", "from 1 to 64"],
-        ),
-        (
-            "",
-            &["task.states=9223372036854775807"],
-            &["task.states = 9223372036854775807", "from 2 to 256"],
-        ),
-        (
-            "",
-            &["task.ngram=9223372036854775807"],
-            &["task.ngram = 9223372036854775807", "1024 contexts"],
-        ),
-        (
-            "",
-            &["record.test_sequences=1000000", "task.length=4000"],
-            &["record.test_sequences = 1000000", "GiB"],
-        ),
-        (
-            "",
-            &["train.memory_limit=0.001"],
-            &["GiB", "0.001 are allowed"],
-        ),
-        (
-            "",
-            &["train.memory_limit=nan"],
-            &["train.memory_limit = NaN", "above 0"],
-        ),
-        ("", &["train.batch=0"], &["train.batch = 0"]),
-        ("", &["train.optimizer.lr=-1"], &["train.optimizer.lr = -1"]),
-        (
-            "",
-            &["train.optimizer.beta=1"],
-            &["train.optimizer.beta", "\"betas\""],
-        ),
-        (
-            "",
-            &["train.loss={kind='margin', delta=0.0}"],
-            &["train.loss.delta = 0"],
-        ),
-        (
-            "",
-            &["train.schedule={kind='warmup', steps=9999}"],
-            &["train.schedule.steps", "4000"],
-        ),
-        (
-            "",
-            &["train.groups=[{name='W_X'}]"],
-            &["train.groups[0].name", "W_X", "layers.0.W_Q"],
-        ),
-        (
-            "",
-            &["train.curriculum=[{from=5, prior='iid'}, {from=5, prior='iid'}]"],
-            &["train.curriculum[1].from = 5", "later"],
-        ),
-        ("", &["record.every=0"], &["record.every = 0"]),
-        (
-            "",
-            &["record.test_sequences=0"],
-            &["record.test_sequences = 0"],
-        ),
-        ("", &["steps"], &["steps: expected", "key.path=value"]),
-        ("", &["train.steps=[1"], &["train.steps=[1: the value"]),
-        ("", &["name.x=1"], &["name = { x = 1 }", "text in quotes"]),
-        (
-            "name = 'y'",
-            &["name.x=1"],
-            &["name.x=1", "name is not a table"],
+            "0xffffffffffffffffffff is too large",
         ),
     ] {
-        let error = read(text, overrides).expect_err(&format!("{text} {overrides:?}"));
-        for part in expected {
-            assert!(error.contains(part), "{text} {overrides:?}: {error}");
-        }
-    }
-}
-
-/// A mistake deep inside settings that have a kind is found all the same.
-#[test]
-fn mistakes_are_found_at_any_depth() {
-    let fixed = "{kind='fixed', table=[[0.5, 0.5], [0.5, 'x']]}";
-    for (overrides, expected) in [
-        (
-            vec!["train.steps='x'"],
-            "train.steps = \"x\" is not allowed: a whole number from 0 to 9223372036854775807",
-        ),
-        (
-            vec!["train.batch=-1"],
-            "train.batch = -1 is not allowed: a whole number, 0 or above",
-        ),
-        (
-            vec!["train.schedule=5"],
-            "train.schedule = 5 is not allowed: a table such as { kind = \"constant\" }, or one of the kinds \
-             \"constant\", \"warmup\", \"cosine\"",
-        ),
-        (
-            vec!["train.schedule=['constant']"],
-            "train.schedule = [\"constant\"] is not allowed: a table such as",
-        ),
-        (
-            vec!["train.schedule.kind=linear"],
-            "train.schedule.kind = \"linear\" is not allowed: one of \"constant\", \"warmup\", \"cosine\"",
-        ),
-        (
-            vec!["train.schedule.kind=3"],
-            "train.schedule.kind = 3 is not allowed: one of \"constant\"",
-        ),
-        (
-            vec!["train.stepz=5"],
-            "train.stepz: no such key; did you mean \"steps\"? keys of train: steps, batch, loss,",
-        ),
-        (
-            vec!["train.optimizer={kind='sgd'}"],
-            "train.optimizer.lr: missing; it takes a number",
-        ),
-        (
-            vec!["train.optimizer.betas=[0.9, 0.9, 0.9]"],
-            "train.optimizer.betas = [0.9, 0.9, 0.9] is not allowed: a list of 2",
-        ),
-        (
-            vec!["train.optimizer.betas=['x', 0.9]"],
-            "train.optimizer.betas[0] = \"x\" is not allowed: a number",
-        ),
-        (
-            vec!["task.prior={kind='pool', of={kind='pool', size=3}, size=2}"],
-            "task.prior.of.of: missing; it takes a table such as { kind = \"dirichlet\" }",
-        ),
-        (
-            vec![
-                "task.prior={kind='pool', size=2, of={kind='pool', size=3, of={kind='iid', seed=1}}}",
-            ],
-            "task.prior.of.of.seed: no such key; keys of task.prior.of.of with kind = \"iid\": alpha, kind",
-        ),
-        (
-            vec![
-                "task.prior={kind='mixture', parts=[{weight=1, prior='iid'}, \
-                 {weight=1, prior={kind='pool', size=2.5, of='iid'}}]}",
-            ],
-            "task.prior.parts[1].prior.size = 2.5 is not allowed: a whole number, 0 or above",
-        ),
-        (
-            vec!["task.prior={kind='mixture', parts=[{prior='iid'}]}"],
-            "task.prior.parts[0].weight: missing; it takes a number",
-        ),
-        (
-            vec!["task.prior={kind='mixture', parts=[{weight=1}]}"],
-            "task.prior.parts[0].prior: missing; it takes a table such as",
-        ),
-        (
-            vec!["task.prior={kind='mixture', parts=[{weight=1, prior={}}]}"],
-            "task.prior.parts[0].prior.kind: missing; one of \"dirichlet\"",
-        ),
-        (
-            vec!["train.curriculum=[{from=1, prior={kind='symmetric', epsilon=true}}]"],
-            "train.curriculum[0].prior.epsilon = true is not allowed: a number",
-        ),
-        (
-            vec![&format!("train.curriculum=[{{from=1, prior={fixed}}}]")],
-            "train.curriculum[0].prior.table[1][1] = \"x\" is not allowed: a number",
-        ),
-        (
-            vec!["train.groups=[{name='v'}, {name='v', lr='fast'}]"],
-            "train.groups[1].lr = \"fast\" is not allowed: a number",
-        ),
-        (
-            vec!["intervene=[{kind='freeze', group=1}]"],
-            "intervene[0].group = 1 is not allowed: text in quotes",
-        ),
-        (
-            vec!["intervene=[{kind='freeze'}]"],
-            "intervene[0].group: missing; it takes text in quotes",
-        ),
-        (
-            vec!["train.stop={after=3}"],
-            "train.stop.at: missing; it takes text in quotes",
-        ),
-        (
-            vec!["intervene=[{kind='melt'}]"],
-            "intervene[0].kind = \"melt\" is not allowed: one of \"ablate\"",
-        ),
-        (
-            vec!["intervene=[{kind='clamp', at='layers.0', pattern='sideways'}]"],
-            "intervene[0].pattern = \"sideways\" is not allowed: uniform, previous-token",
-        ),
-        (
-            vec!["intervene=[{kind='reset', group='v', step='soon'}]"],
-            "intervene[0].step = \"soon\" is not allowed: a step, or an event such as",
-        ),
-        (
-            vec!["seeds=[1, 2, 3]"],
-            "seeds = [1, 2, 3] is not allowed: a table with the keys init, data, eval",
-        ),
-        (
-            vec!["model.positions=sideways"],
-            "model.positions = \"sideways\" is not allowed: one of \"relative-key\"",
-        ),
-        (
-            vec!["model.positions={}"],
-            "model.positions = {} is not allowed: one of \"relative-key\"",
-        ),
-        (
-            vec!["model.start={kind='bigram', sharpness=[]}"],
-            "model.start.sharpness = [] is not allowed: a number",
-        ),
-        (
-            vec!["model.mlp=1"],
-            "model.mlp = 1 is not allowed: true or false",
-        ),
-        (
-            vec!["name=1979-05-27"],
-            "name = 1979-05-27 is not allowed: a recipe has no dates",
-        ),
-    ] {
-        let error = read("", &overrides).expect_err(&format!("{overrides:?}"));
+        let error = read(text, &[]).unwrap_err();
         assert!(
-            error.starts_with(expected),
-            "{overrides:?}:\n{error}\n{expected}"
+            error.contains("not valid TOML") && error.contains(expected),
+            "{error}"
         );
     }
 }
 
 /// One recipe of every kind, so that together they have all keys.
-const OF_EVERY_KIND: [&str; 16] = [
+const OF_EVERY_KIND: [&str; 17] = [
     "",
     "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', \
      start = { kind = 'constant', w = 0.0, v = 0.1 } }",
@@ -677,6 +273,9 @@ const OF_EVERY_KIND: [&str; 16] = [
      { weight = 1.0, prior = { kind = 'symmetric', epsilon = 0.5 } }, \
      { weight = 1.0, prior = { kind = 'pool', size = 2, of = { kind = 'doubly-stochastic' } } }] }",
     "task.prior = { kind = 'fixed', table = [[0.5, 0.5], [0.5, 0.5]] }",
+    "task.ngram = 3\nmodel = { heads = [3, 1], width = 12 }\nrecord.spacing = 'logarithmic'\n\
+     intervene = [{ kind = 'clamp', at = 'layers.0.heads.1', pattern = 'lag:3' }, \
+     { kind = 'transplant', group = 'layers.1', source = { run = 'runs/main', step = 9, weights = '01' } }]",
     "train.optimizer = { kind = 'custom', name = 'lion', settings = { lr = 0.1 } }",
     "record.custom_measures = [{ name = 'norm', scope = 'run', meaning = 'm', unit = 'u', range = [0, 1], \
      settings = { power = 2.0 } }]",
@@ -715,25 +314,8 @@ fn place<'a>(root: &'a mut Table, way: &str) -> &'a mut Value {
 }
 
 /// Words from the code, which mean nothing to the author of a recipe.
-const CODE_WORDS: [&str; 17] = [
-    "serde",
-    "enum",
-    "struct ",
-    "tagged",
-    "variant",
-    "usize",
-    "u64",
-    "i64",
-    "f64",
-    "u8",
-    "u32",
-    "map",
-    "sequence,",
-    "expected",
-    "invalid",
-    "identifier",
-    "Some(",
-];
+const CODE_WORDS: &str = "serde enum tagged variant usize u64 i64 f64 u8 u32 map sequence, expected invalid \
+                          identifier Some(";
 
 /// Settings that were added later are written only if they are set: the text of older recipes, and with it the
 /// identity of their runs, stays what it was.
@@ -758,27 +340,24 @@ fn defaults_of_later_settings_are_not_written() {
 
 #[test]
 fn no_wrong_value_gets_an_answer_in_code() {
-    let wrong = "string = 'wrong'\nnegative = -1\nnegative_float = -0.5\nfloat = 2.5\n\
-                 truth = true\nfalse = false\n\
-                 empty_list = []\nlist = [1, 'x']\nempty = {}\ntable = { x = 1 }\nkind = { kind = 'x' }\n\
-                 kinds = { kind = [] }\nhuge = 9223372036854775807\nhuge_float = 1e300\n\
-                 no_text = ''\nnan = nan\n\
-                 inf = inf\nnested = [[[]]]\nlines = \"\"\"a\nb\"\"\"\ndate = 1979-05-27";
+    let wrong = "wrong = [\"a\\nb\", -1, 9223372036854775807, 2.5, nan, true, 1979-05-27, [], [1, 'x'], {}, \
+                 { x = 1 }, { kind = 'x' }, { kind = [] }]";
     let wrong: Table = wrong.parse().unwrap();
+    let defaults = read("", &[]).unwrap().to_toml();
     let mut refused = 0;
-    for text in OF_EVERY_KIND {
-        let complete: Table = read(text, &[]).unwrap().to_toml().parse().unwrap();
+    for text in OF_EVERY_KIND.into_iter().chain([defaults.as_str()]) {
+        let sound: Table = text.parse().unwrap();
         let mut all = Vec::new();
-        ways(&Value::Table(complete.clone()), "", &mut all);
+        ways(&Value::Table(sound.clone()), "", &mut all);
         for way in &all {
-            for value in wrong.values() {
-                let mut changed = complete.clone();
+            for value in wrong["wrong"].as_array().unwrap() {
+                let mut changed = sound.clone();
                 *place(&mut changed, way) = value.clone();
                 let Err(error) = read(&changed.to_string(), &[]) else {
                     continue;
                 };
                 refused += 1;
-                for word in CODE_WORDS {
+                for word in CODE_WORDS.split_whitespace() {
                     assert!(!error.contains(word), "{way} = {value}: {error}");
                 }
                 let names_value = error.contains(" is not allowed: ");
@@ -794,54 +373,60 @@ fn no_wrong_value_gets_an_answer_in_code() {
             }
         }
     }
-    assert!(refused > 3000, "{refused}");
+    assert!(refused > 1000, "{refused}");
 }
 
 #[test]
 fn no_depth_overflows_the_stack() {
     for count in [33, 32_500, 1_000_000] {
         let key = "a.".repeat(count) + "a";
-        for (text, overrides) in [
-            (String::new(), vec![format!("{key}=1")]),
-            (
-                String::new(),
-                vec![format!("task.prior={}", "[".repeat(count))],
-            ),
-            (
-                String::new(),
-                vec![format!(
-                    "task.prior={}1{}",
-                    "{a=".repeat(count),
-                    "}".repeat(count)
-                )],
-            ),
-            (String::new(), vec![format!("task={{{key} = 1}}")]),
-            (format!("{key} = 1"), vec![]),
-            (format!("[{key}]\nx = 1"), vec![]),
-            (format!("[[{key}]]\nx = 1"), vec![]),
-            (format!("x = {}", "[".repeat(count)), vec![]),
-            (
-                format!("x = {}{}", "[".repeat(count), "]".repeat(count)),
-                vec![],
-            ),
-            (
-                format!("x = {}1{}", "{a=".repeat(count), "}".repeat(count)),
-                vec![],
-            ),
-            (format!("x = {{ {key} = 1 }}"), vec![]),
+        let lists = "[".repeat(count);
+        let tables = "{a=".repeat(count) + "1" + &"}".repeat(count);
+        for (text, set) in [
+            (String::new(), Some(format!("{key}=1"))),
+            (String::new(), Some(format!("task.prior={lists}"))),
+            (String::new(), Some(format!("task.prior={tables}"))),
+            (String::new(), Some(format!("task={{{key} = 1}}"))),
+            (format!("{key} = 1"), None),
+            (format!("[{key}]\nx = 1"), None),
+            (format!("[[{key}]]\nx = 1"), None),
+            (format!("x = {lists}"), None),
+            (format!("x = {lists}{}", "]".repeat(count)), None),
+            (format!("x = {tables}"), None),
+            (format!("x = {{ {key} = 1 }}"), None),
+            (format!("x = \"\" {lists}"), None),
         ] {
-            let error = Recipe::from_toml(&text, &overrides)
-                .unwrap_err()
-                .to_string();
-            assert!(error.contains("32"), "{error}");
-            assert!(error.len() < 400, "{}", error.len());
+            let error = Recipe::from_toml(&text, set.as_slice()).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains("32") && error.len() < 400, "{error}");
         }
     }
     // Each of these is shallow enough, but nested in one another they are not.
+    let part = "a.".repeat(30);
+    let nested = format!("{}1{}", format!("{{{part}a=").repeat(30), "}".repeat(30));
+    assert_eq!(
+        Recipe::from_toml(&format!("x = {nested}"), &[]),
+        Err(RecipeError::TooDeep)
+    );
+    let unfinished = format!("x = {}1", format!("{{{part}a=\n").repeat(30));
+    assert!(Recipe::from_toml(&unfinished, &[]).is_err());
     let steps =
         (1..4).map(|depth| format!("{}a={{{}a=1}}", "a.".repeat(8 * depth), "a.".repeat(8)));
     let error = Recipe::from_toml("", &steps.collect::<Vec<_>>()).unwrap_err();
     assert_eq!(error, RecipeError::TooDeep);
+}
+
+#[test]
+fn only_what_nests_counts_as_depth() {
+    for text in [
+        format!("name = 'x' # {}", "[a.".repeat(100)),
+        format!("from.run = \"\\\"{}\"\nfrom.step = 1", "[a.".repeat(100)),
+        format!("from.run = '{}'\nfrom.step = 1", "{a.".repeat(100)),
+        format!("record.strategies = [{}]", "'bayes', ".repeat(100)),
+    ] {
+        let error = read(&text, &[]).err().unwrap_or_default();
+        assert!(!error.contains("32"), "{error}");
+    }
 }
 
 #[test]
@@ -862,61 +447,15 @@ fn many_layers_do_not_overflow() {
 const MARKS: &[&str] = &["=", ".", "[", "]", "{", "}", ",", "\n", "'", "1", "-", "#"];
 
 /// Keys and values, some of which belong together.
-const WORDS: &[&str] = &[
-    "name",
-    "task",
-    "states",
-    "ngram",
-    "length",
-    "prior",
-    "model",
-    "kind",
-    "layers",
-    "heads",
-    "width",
-    "start",
-    "train",
-    "steps",
-    "batch",
-    "loss",
-    "optimizer",
-    "lr",
-    "betas",
-    "schedule",
-    "groups",
-    "intervene",
-    "until",
-    "pattern",
-    "fraction",
-    "curriculum",
-    "stop",
-    "at",
-    "from",
-    "seeds",
-    "record",
-    "of",
-    "size",
-    "parts",
-    "weight",
-    "alpha",
-    "table",
-    "pool",
-    "mixture",
-    "dirichlet",
-    "iid",
-    "minimal",
-    "bigram",
-    "sgd",
-    "custom",
-    "settings",
-    "custom_measures",
-    "scope",
-    "cosine",
-    "x",
-];
+fn word() -> impl Strategy<Value = &'static str> {
+    let words = "name task states ngram length prior model kind layers heads width start train steps batch loss \
+                 optimizer lr betas schedule groups intervene until pattern fraction curriculum stop at from seeds \
+                 record of size parts weight alpha table pool mixture dirichlet iid minimal bigram sgd custom \
+                 settings custom_measures scope cosine x";
+    select(words.split(' ').collect::<Vec<_>>())
+}
 
 fn some_value() -> impl Strategy<Value = Value> {
-    let word = || select(WORDS).prop_map(|word| Value::String(word.to_owned()));
     let leaf = prop_oneof![
         any::<i64>().prop_map(Value::Integer),
         (-3_i64..40).prop_map(Value::Integer),
@@ -924,12 +463,12 @@ fn some_value() -> impl Strategy<Value = Value> {
         (0.0..1.0).prop_map(Value::Float),
         any::<bool>().prop_map(Value::Boolean),
         vec(any::<char>(), 0..6).prop_map(|text| Value::String(text.into_iter().collect())),
-        word(),
+        word().prop_map(|word| Value::String(word.to_owned())),
     ];
     leaf.prop_recursive(4, 24, 4, move |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Value::Array),
-            vec((select(WORDS), inner), 0..5).prop_map(|entries| {
+            vec((word(), inner), 0..5).prop_map(|entries| {
                 let entries = entries
                     .into_iter()
                     .map(|(key, value)| (key.to_owned(), value));
@@ -945,11 +484,10 @@ fn reads_or_refuses(text: &str, overrides: &[String]) {
         Ok(recipe) => assert_eq!(Recipe::from_toml(&recipe.to_toml(), &[]), Ok(recipe)),
         Err(error) => {
             let error = error.to_string();
-            for word in [
+            let words = [
                 "serde", "enum ", "struct ", "tagged", "variant", "usize", "u64", "f64",
-            ] {
-                assert!(!error.contains(word), "{error}");
-            }
+            ];
+            assert!(!words.iter().any(|word| error.contains(word)), "{error}");
         }
     }
 }
@@ -971,7 +509,7 @@ proptest! {
 
     #[test]
     fn any_words_and_signs_are_a_recipe_or_an_error(
-        parts in vec(prop_oneof![select(WORDS), select(MARKS)], 0..40)
+        parts in vec(prop_oneof![word(), select(MARKS)], 0..40)
     ) {
         reads_or_refuses(&parts.concat(), &[]);
         reads_or_refuses("", &[parts.concat()]);
@@ -988,7 +526,7 @@ proptest! {
     #[test]
     fn any_change_of_a_recipe_is_a_recipe_or_an_error(
         kind in 0..OF_EVERY_KIND.len(),
-        changes in vec((any::<Index>(), some_value(), any::<bool>(), select(WORDS)), 1..4),
+        changes in vec((any::<Index>(), some_value(), any::<bool>(), word()), 1..4),
     ) {
         let mut table: Table = read(OF_EVERY_KIND[kind], &[]).unwrap().to_toml().parse().unwrap();
         for (index, value, adds, key) in changes {

@@ -1,15 +1,26 @@
-//! What is trained: settings of the catalogue, each with its seeds and what is recorded.
+//! What is trained: settings, each with its seeds and what is recorded.
 
 use induct::Invalid;
 use induct::catalogue::Setting;
 use induct::train::{Recipe, RecipeError, RecordSpec};
 use induct::{measure, strategy};
 
+use crate::plateau;
 use crate::reproduction::LOOKS;
+
+/// The setting called `name`, of the catalogue or of a study.
+pub fn setting(name: &str) -> Option<&'static Setting> {
+    let of_study = || {
+        plateau::SETTINGS
+            .iter()
+            .find(|setting| setting.name == name)
+    };
+    Setting::named(name).or_else(of_study)
+}
 
 /// An experiment as a study plans it.
 pub struct Plan {
-    /// The setting of the catalogue, which also names its runs and files.
+    /// The name of the [`setting`], and of its runs and files.
     pub setting: &'static str,
     /// Number of seeds in a quick reproduction.
     pub quick: u64,
@@ -84,7 +95,7 @@ impl Plan {
 
     /// The experiment, with changes.
     pub(crate) fn experiment(&self, changes: &Changes) -> Result<Experiment, Unsound> {
-        let setting = Setting::named(self.setting).expect("plans name settings of the catalogue");
+        let setting = setting(self.setting).expect("plans name settings");
         let mut overrides = vec![
             format!("record.every={}", self.every),
             format!("record.snapshots={}", self.snapshots[0]),
@@ -221,4 +232,17 @@ fn check_records(recipe: &Recipe) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_studies_are_sound_recipes_under_names_of_their_own() {
+        for own in plateau::SETTINGS.iter() {
+            assert!(setting(own.name).is_some_and(|found| std::ptr::eq(found, own)));
+            assert_eq!(own.recipe(&[]).unwrap().name, own.name);
+        }
+    }
 }

@@ -22,7 +22,7 @@ mod statistics;
 mod study;
 
 pub use claim::{Claim, Decided, InVariant, JudgedPart, Limit, Part, Role, Runs, Verdict};
-pub use experiment::{Changes, Experiment, Plan, Scale, Unsound};
+pub use experiment::{Changes, Experiment, Plan, Scale, Unsound, setting};
 pub use figure::{Drawn, Slider, StudyFigure};
 pub use protocol::protocol;
 pub use report::{Making, Shown, report};

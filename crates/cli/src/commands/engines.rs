@@ -11,7 +11,7 @@ use crate::recipes;
 /// Runs the command.
 pub fn run(as_json: bool) -> Result<(), Failure> {
     let mut settings = Vec::new();
-    for setting in SETTINGS {
+    for setting in SETTINGS.iter() {
         settings.push((setting, setting.recipe(&[])?.model()?.choice().clone()));
     }
     if as_json {
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn every_kernel_computes_some_setting() {
         let mut used = Vec::new();
-        for setting in SETTINGS {
+        for setting in SETTINGS.iter() {
             let model = setting.recipe(&[]).unwrap().model().unwrap();
             used.extend(uses(model.choice()));
         }

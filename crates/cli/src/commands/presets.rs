@@ -2,6 +2,7 @@
 
 use clap::Args;
 use induct::catalogue::{SETTINGS, Setting};
+use induct_studies::setting;
 use serde_json::json;
 
 use super::{print, print_json};
@@ -24,7 +25,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(name) = &arguments.name {
-        let Some(setting) = Setting::named(name) else {
+        let Some(setting) = setting(name) else {
             let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
             let known = names.join(", ");
             return Err(Failure::mistake(format!(

@@ -1,16 +1,17 @@
 //! How a sequence starts.
 
-use serde::{Deserialize, Serialize};
+use crate::kind::with_kind;
 
-/// The law of a sequence's first context, its first n−1 symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Start {
-    /// The chain's stationary law: a sequence looks as if it had begun long ago. The paper's text.
-    Stationary {},
-    /// Every context is equally likely, whatever the chain: so the start says nothing about the chain. What
-    /// the paper's released code trains on.
-    Uniform {},
+with_kind! {
+    /// The law of a sequence's first context, its first n−1 symbols.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Start {
+        /// The chain's stationary law: a sequence looks as if it had begun long ago. The paper's text.
+        Stationary {},
+        /// Every context is equally likely, whatever the chain: so the start says nothing about the chain.
+        /// What the paper's released code trains on.
+        Uniform {},
+    }
 }
 
 impl Default for Start {

@@ -82,11 +82,11 @@ pub(crate) fn cosine(entries: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ModelSpec;
+    use crate::train::Recipe;
 
     fn overlaps(settings: &str, change: impl Fn(&Model, &mut [f32])) -> [Option<f64>; 3] {
-        let spec: ModelSpec = toml::from_str(settings).unwrap();
-        let model = Model::new(&spec, 3, 20).unwrap();
+        let text = format!("task = {{ states = 3, length = 20 }}\n[model]\n{settings}");
+        let model = Recipe::from_toml(&text, &[]).unwrap().model().unwrap();
         let mut params = model.start(0);
         change(&model, &mut params);
         [0, 1, 2].map(|layer| construction_overlap(&model, &params, layer))

@@ -5,15 +5,17 @@ use serde::{Deserialize, Serialize};
 use super::dropout::Dropout;
 use super::init_std::InitStd;
 use crate::invalid::{Invalid, require};
+use crate::kind::with_kind;
 
-/// A model, as a recipe writes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ModelSpec {
-    /// A causal transformer; attention-only unless `mlp` is set.
-    Transformer(TransformerSpec),
-    /// The paper's minimal model.
-    Minimal(MinimalSpec),
+with_kind! {
+    /// A model, as a recipe writes it.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum ModelSpec {
+        /// A causal transformer; attention-only unless `mlp` is set.
+        Transformer(TransformerSpec),
+        /// The paper's minimal model.
+        Minimal(MinimalSpec),
+    }
 }
 
 impl Default for ModelSpec {
@@ -168,20 +170,21 @@ pub enum Activation {
     Relu,
 }
 
-/// Initial weights of a transformer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum TransformerStart {
-    /// Normal with standard deviation `init_std`; gains one, biases zero.
-    Random {},
-    /// The paper's two-layer construction of the bigram strategy.
-    Bigram {
-        /// How strongly attention prefers its target: scores differ by this much.
-        sharpness: f64,
-        /// Factor from counted frequencies to logits (a in the paper's footnote).
-        #[serde(default = "one")]
-        output_scale: f64,
-    },
+with_kind! {
+    /// Initial weights of a transformer.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum TransformerStart {
+        /// Normal with standard deviation `init_std`; gains one, biases zero.
+        Random {},
+        /// The paper's two-layer construction of the bigram strategy.
+        Bigram {
+            /// How strongly attention prefers its target: scores differ by this much.
+            sharpness: f64,
+            /// Factor from counted frequencies to logits (a in the paper's footnote).
+            #[serde(default = "one")]
+            output_scale: f64,
+        },
+    }
 }
 
 fn one() -> f64 {
@@ -217,19 +220,20 @@ pub enum MinimalForm {
     Softmax,
 }
 
-/// Initial weights of the minimal model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum MinimalStart {
-    /// Every entry of W_k is `w`, every positional weight is `v`.
-    Constant {
-        /// Entries of W_k.
-        w: f64,
-        /// Entries of v.
-        v: f64,
-    },
-    /// W_k all ones, v on the current symbol: counts symbols.
-    Unigram {},
-    /// W_k the identity, v on the previous symbol: counts transitions.
-    Bigram {},
+with_kind! {
+    /// Initial weights of the minimal model.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum MinimalStart {
+        /// Every entry of W_k is `w`, every positional weight is `v`.
+        Constant {
+            /// Entries of W_k.
+            w: f64,
+            /// Entries of v.
+            v: f64,
+        },
+        /// W_k all ones, v on the current symbol: counts symbols.
+        Unigram {},
+        /// W_k the identity, v on the previous symbol: counts transitions.
+        Bigram {},
+    }
 }

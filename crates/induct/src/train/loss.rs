@@ -4,23 +4,23 @@
 //! - margin: l = (1/k) Σ_{i≠y} max(0, Δ + f_i − f_y),  where each active term
 //!   gives +1/k to f_i and −1/k to f_y
 
-use serde::{Deserialize, Serialize};
-
 use crate::invalid::{Invalid, require};
+use crate::kind::with_kind;
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::Matrix;
 
-/// A loss, as a recipe writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Loss {
-    /// Negative log-likelihood of the next symbol, in nats.
-    CrossEntropy {},
-    /// The multi-class hinge loss of the paper's theory.
-    Margin {
-        /// The margin Δ, above 0.
-        delta: f64,
-    },
+with_kind! {
+    /// A loss, as a recipe writes it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Loss {
+        /// Negative log-likelihood of the next symbol, in nats.
+        CrossEntropy {},
+        /// The multi-class hinge loss of the paper's theory.
+        Margin {
+            /// The margin Δ, above 0.
+            delta: f64,
+        },
+    }
 }
 
 impl Default for Loss {

@@ -7,7 +7,6 @@ mod intervene;
 mod loss;
 mod many;
 mod memory;
-mod nesting;
 mod optimizer;
 mod recipe;
 mod recipe_mistake;

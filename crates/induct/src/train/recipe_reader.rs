@@ -1,103 +1,41 @@
-//! From a TOML table to a recipe, with errors that can be told apart.
+//! From a TOML table to a recipe, along the types of a recipe.
 //!
-//! The TOML crate reports a mismatch as a sentence about Rust types. Here it stays data ([`Misfit`]), so that
-//! [`recipe_mistake`](super::recipe_mistake) can report it in terms of the recipe.
-
-use std::fmt::{Display, Formatter};
+//! An error that comes up from below is given its value and, level by level, its path. A table with a `kind`
+//! is an enum whose variant is the kind (see [`with_kind!`](crate::kind)).
 
 use serde::Deserialize;
-use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{Deserializer, Error, Expected, IntoDeserializer, Unexpected, Visitor};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
+    VariantAccess, Visitor,
+};
 use serde::forward_to_deserialize_any;
-use toml::Value;
+use toml::{Table, Value};
 
 use super::recipe::Recipe;
-
-/// Why a table does not match the type of a recipe. The position is not known here: settings with a `kind`
-/// are buffered before they are parsed.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Misfit {
-    /// Another type or value is expected, named as its Rust type names itself.
-    Expected(String),
-    /// A list has too many or too few entries: how many it has, and what is expected.
-    Length(usize, String),
-    /// A name that is not among the allowed ones.
-    NotOneOf(&'static [&'static str]),
-    /// An unknown key, and the keys that exist.
-    UnknownKey {
-        key: String,
-        known: &'static [&'static str],
-    },
-    /// A required key that is missing.
-    MissingKey(&'static str),
-    /// The type's own sentence on what it expects.
-    Other(String),
-}
+use super::recipe_mistake::{Misfit, key_text, one_of};
+use super::recipe_text::RecipeError;
+use crate::kind::KIND;
 
 /// Parses a recipe from a table.
-pub(super) fn recipe_of(table: &Value) -> Result<Recipe, Misfit> {
-    Recipe::deserialize(Node(table))
-}
-
-impl Display for Misfit {
-    // Never shown: serde's traits require it.
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self:?}")
+pub(super) fn recipe_of(table: Table) -> Result<Recipe, RecipeError> {
+    let mut table = Value::Table(table);
+    let read = |table: &Value| Recipe::deserialize(Node(table));
+    let misfit = match read(&table) {
+        Ok(recipe) => return Ok(recipe),
+        Err(misfit) => misfit,
+    };
+    // What a missing key takes is what the reader says about a value that none of them takes.
+    let mut takes = None;
+    if let Some((place, key)) = misfit.missing_in(&mut table) {
+        place.insert(key.into(), Value::Boolean(true));
+        takes = read(&table).err().and_then(Misfit::takes);
     }
-}
-
-impl std::error::Error for Misfit {}
-
-impl Error for Misfit {
-    fn custom<T: Display>(message: T) -> Self {
-        Misfit::Other(message.to_string())
-    }
-
-    fn invalid_type(_: Unexpected, expected: &dyn Expected) -> Self {
-        Misfit::Expected(expected.to_string())
-    }
-
-    fn invalid_value(_: Unexpected, expected: &dyn Expected) -> Self {
-        Misfit::Expected(expected.to_string())
-    }
-
-    fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
-        Misfit::Length(length, expected.to_string())
-    }
-
-    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Misfit::NotOneOf(expected)
-    }
-
-    fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
-        Misfit::UnknownKey {
-            key: key.to_owned(),
-            known,
-        }
-    }
-
-    fn missing_field(key: &'static str) -> Self {
-        Misfit::MissingKey(key)
-    }
+    Err(misfit.in_words(takes))
 }
 
 /// A value to parse.
-#[derive(Clone, Copy)]
 struct Node<'a>(&'a Value);
-
-impl Node<'_> {
-    fn unexpected(&self) -> Unexpected<'_> {
-        match self.0 {
-            Value::String(text) => Unexpected::Str(text),
-            Value::Integer(number) => Unexpected::Signed(*number),
-            Value::Float(number) => Unexpected::Float(*number),
-            Value::Boolean(truth) => Unexpected::Bool(*truth),
-            Value::Datetime(_) => Unexpected::Other("a date"),
-            Value::Array(_) => Unexpected::Seq,
-            Value::Table(_) => Unexpected::Map,
-        }
-    }
-}
 
 impl<'de> Deserializer<'de> for Node<'_> {
     type Error = Misfit;
@@ -108,17 +46,9 @@ impl<'de> Deserializer<'de> for Node<'_> {
             Value::Integer(number) => visitor.visit_i64(*number),
             Value::Float(number) => visitor.visit_f64(*number),
             Value::Boolean(truth) => visitor.visit_bool(*truth),
-            Value::Datetime(_) => Err(Misfit::invalid_type(self.unexpected(), &visitor)),
-            Value::Array(items) => {
-                let mut entries = SeqDeserializer::new(items.iter().map(Node));
-                let value = visitor.visit_seq(&mut entries)?;
-                entries.end()?;
-                Ok(value)
-            }
-            Value::Table(table) => {
-                let entries = table.iter().map(|(key, value)| (key.as_str(), Node(value)));
-                visitor.visit_map(MapDeserializer::new(entries))
-            }
+            Value::Datetime(_) => Err(Misfit::custom("a recipe has no dates")),
+            Value::Array(items) => visitor.visit_seq(Items(items.iter().enumerate())),
+            Value::Table(table) => visitor.visit_map(Entries::new(table.iter())),
         }
     }
 
@@ -126,49 +56,165 @@ impl<'de> Deserializer<'de> for Node<'_> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
+    fn deserialize_tuple<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        length: usize,
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        visitor.visit_newtype_struct(self)
+        match self.0 {
+            Value::Array(items) if items.len() != length => {
+                Err(Misfit::custom(format!("a list of {length}")))
+            }
+            _ => self.deserialize_any(visitor),
+        }
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        keys: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
         // Serde would accept a list of a struct's fields, in order. In a recipe that is a mistake.
-        match self.0 {
-            Value::Table(_) => self.deserialize_any(visitor),
-            _ => Err(Misfit::invalid_type(self.unexpected(), &visitor)),
+        if self.0.is_table() {
+            return self.deserialize_any(visitor);
         }
+        let takes = format!("a table with the keys {}", keys.join(", "));
+        Err(Misfit::custom(takes))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        _: &'static str,
-        _: &'static [&'static str],
+        name: &'static str,
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
+        let variant = |kind, settings| visitor.visit_enum(Variant { kind, settings });
+        let takes = one_of(variants);
         match self.0 {
-            Value::String(name) => visitor.visit_enum(name.as_str().into_deserializer()),
-            _ => Err(Misfit::invalid_type(self.unexpected(), &visitor)),
+            Value::String(kind) => variant(kind, None),
+            Value::Table(table) if name == KIND => match table.get(KIND) {
+                Some(Value::String(kind)) => variant(kind, Some(table)),
+                Some(kind) => Err(Misfit::custom(takes).about(kind).within(KIND)),
+                None => Err(Misfit::missing_field(KIND)),
+            },
+            _ if name == KIND => {
+                let takes = format!("{takes}, or a table with one as its kind");
+                Err(Misfit::custom(takes))
+            }
+            _ => Err(Misfit::custom(takes)),
         }
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
-        seq tuple tuple_struct map identifier ignored_any
+        newtype_struct seq tuple_struct map identifier ignored_any
     }
 }
 
-impl<'de> IntoDeserializer<'de, Misfit> for Node<'_> {
-    type Deserializer = Self;
+/// The entries of a list.
+struct Items<'a>(std::iter::Enumerate<std::slice::Iter<'a, Value>>);
 
-    fn into_deserializer(self) -> Self {
-        self
+impl<'de> SeqAccess<'de> for Items<'_> {
+    type Error = Misfit;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Misfit> {
+        let Some((index, item)) = self.0.next() else {
+            return Ok(None);
+        };
+        let found = seed.deserialize(Node(item)).map(Some);
+        found.map_err(|misfit| misfit.about(item).within(&format!("[{index}]")))
+    }
+}
+
+/// The entries of a table.
+struct Entries<'a> {
+    rest: std::vec::IntoIter<(&'a String, &'a Value)>,
+    next: Option<(&'a String, &'a Value)>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(entries: impl Iterator<Item = (&'a String, &'a Value)>) -> Self {
+        let entries: Vec<_> = entries.collect();
+        Self {
+            rest: entries.into_iter(),
+            next: None,
+        }
+    }
+}
+
+impl<'de> MapAccess<'de> for Entries<'_> {
+    type Error = Misfit;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Misfit> {
+        self.next = self.rest.next();
+        let key = self.next.map(|(key, _)| key.as_str().into_deserializer());
+        key.map(|key| seed.deserialize(key)).transpose()
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+        let (key, value) = self.next.expect("a key comes before its value");
+        let found = seed.deserialize(Node(value));
+        found.map_err(|misfit| misfit.about(value).within(&key_text(key)))
+    }
+}
+
+/// A kind, by its name alone or in the table with its settings.
+struct Variant<'a> {
+    kind: &'a str,
+    settings: Option<&'a Table>,
+}
+
+impl<'a> Variant<'a> {
+    fn entries(&self) -> Entries<'a> {
+        let entries = self.settings.into_iter().flatten();
+        Entries::new(entries.filter(|(key, _)| *key != KIND))
+    }
+}
+
+impl<'de> EnumAccess<'de> for Variant<'_> {
+    type Error = Misfit;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Misfit> {
+        match (
+            seed.deserialize(StrDeserializer::new(self.kind)),
+            self.settings,
+        ) {
+            (Err(misfit), Some(table)) => Err(Misfit::about(misfit, &table[KIND]).within(KIND)),
+            (found, _) => Ok((found?, self)),
+        }
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_> {
+    type Error = Misfit;
+
+    fn unit_variant(self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Misfit> {
+        let found = seed.deserialize(MapAccessDeserializer::new(self.entries()));
+        found.map_err(|misfit| misfit.of_kind(self.kind))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Misfit> {
+        visitor.visit_map(self.entries())
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        let found = visitor.visit_map(self.entries());
+        found.map_err(|misfit| misfit.of_kind(self.kind))
     }
 }

@@ -4,12 +4,14 @@
 //! as the kind alone (`loss = "cross-entropy"`), and a main setting without a kind has the default kind.
 
 use toml::{Table, Value};
+use toml_parser::Source;
+use toml_parser::lexer::TokenKind;
 
-use super::nesting::{MAX_DEPTH, table_is_too_deep, text_is_too_deep};
 use super::recipe::Recipe;
-use super::recipe_mistake::{Part, in_words, shortened, written, wrong_type};
+use super::recipe_mistake::shortened;
 use super::recipe_reader::recipe_of;
 use crate::invalid::Invalid;
+use crate::kind::KIND;
 
 /// Why a text is not a recipe.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -17,8 +19,8 @@ pub enum RecipeError {
     /// Not TOML at all.
     #[error("not valid TOML: {0}")]
     Syntax(String),
-    /// Tables, lists or the parts of a key are nested deeper than in any recipe.
-    #[error("nested more than {MAX_DEPTH} levels deep, which no recipe is")]
+    /// Tables, lists or the parts of a key are nested too deep.
+    #[error("tables, lists or the parts of a key are nested {MAX_DEPTH} levels deep or more")]
     TooDeep,
     /// A key that is unknown, or missing.
     #[error("{path}: {message}")]
@@ -44,19 +46,26 @@ pub enum RecipeError {
 impl Recipe {
     /// Parses a recipe and checks all of it. Each override is `key.path=value`, with the value in TOML.
     pub fn from_toml(text: &str, overrides: &[String]) -> Result<Self, RecipeError> {
-        let mut table = parse(text)?;
-        spell_out_kinds(&mut table);
+        if text_is_too_deep(text) {
+            return Err(RecipeError::TooDeep);
+        }
+        let table = text.parse();
+        let table = table.map_err(|error| RecipeError::Syntax(syntax_error(text, &error)))?;
+        Self::from_table(table, overrides)
+    }
+
+    /// The same from a table.
+    pub(crate) fn from_table(mut table: Table, overrides: &[String]) -> Result<Self, RecipeError> {
+        add_default_kinds(&mut table);
         for text in overrides {
             apply_override(&mut table, text)?;
         }
-        // Overrides can nest values deeper than any of their texts does.
-        if table_is_too_deep(&table) {
+        // Dotted keys inside of tables, and overrides, can nest values deeper than any of their texts does.
+        if table.values().any(|value| is_deeper(value, MAX_DEPTH - 1)) {
             return Err(RecipeError::TooDeep);
         }
-        spell_out_kinds(&mut table);
-        refuse_foreign(&table, &mut Vec::new(), &table)?;
-        let table = Value::Table(table);
-        let recipe = recipe_of(&table).map_err(|misfit| in_words(&table, misfit))?;
+        add_default_kinds(&mut table);
+        let recipe = recipe_of(table)?;
         recipe.check()?;
         Ok(recipe)
     }
@@ -67,22 +76,44 @@ impl Recipe {
     }
 }
 
-/// The longest line to show in an error.
-const LONGEST_LINE: usize = 200;
+/// No recipe nests as many levels of tables and lists, or has a key of as many parts.
+const MAX_DEPTH: usize = 32;
 
-/// Parses a TOML text into a table.
-fn parse(text: &str) -> Result<Table, RecipeError> {
-    if text_is_too_deep(text) {
-        return Err(RecipeError::TooDeep);
-    }
-    let table: Table = text
-        .parse()
-        .map_err(|error| RecipeError::Syntax(syntax_error(text, &error)))?;
-    match table_is_too_deep(&table) {
-        true => Err(RecipeError::TooDeep),
-        false => Ok(table),
+/// Whether brackets that are open at once, and the parts of keys before and in them, are [`MAX_DEPTH`] or
+/// more. The parser limits brackets and parts, but not both together, and recurses as deep as they nest.
+fn text_is_too_deep(text: &str) -> bool {
+    let (mut open, mut dots) = (Vec::new(), 0);
+    Source::new(text).lex().any(|token| {
+        match token.kind() {
+            kind @ (TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket) => {
+                open.push((kind, std::mem::take(&mut dots) + 1));
+            }
+            TokenKind::RightSquareBracket => {
+                open.pop_if(|(kind, _)| *kind == TokenKind::LeftSquareBracket);
+            }
+            TokenKind::RightCurlyBracket => {
+                open.pop_if(|(kind, _)| *kind == TokenKind::LeftCurlyBracket);
+            }
+            TokenKind::Comma | TokenKind::Newline => dots = 0,
+            TokenKind::Dot => dots += 1,
+            _ => {}
+        }
+        open.iter().map(|(_, levels)| levels).sum::<usize>() + dots >= MAX_DEPTH
+    })
+}
+
+/// Whether tables and lists are nested in the value more than `levels` deep.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let deeper = |inner: &Value| levels == 0 || is_deeper(inner, levels - 1);
+    match value {
+        Value::Array(items) => items.iter().any(deeper),
+        Value::Table(table) => table.values().any(deeper),
+        _ => false,
     }
 }
+
+/// The longest line to show in an error.
+const LONGEST_LINE: usize = 200;
 
 /// What is wrong with a text that is not TOML.
 fn syntax_error(text: &str, error: &toml::de::Error) -> String {
@@ -94,11 +125,8 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> String {
         rest.starts_with(|c: char| c.is_ascii_digit()) && rest.chars().all(digit)
     };
     if let Some(number) = number.filter(digits).filter(|number| number.len() > 15) {
-        return format!(
-            "{} is too large: whole numbers end at {}",
-            shortened(number),
-            i64::MAX
-        );
+        let (number, most) = (shortened(number), i64::MAX);
+        return format!("{number} is too large: whole numbers end at {most}");
     }
     match text.lines().any(|line| line.len() > LONGEST_LINE) {
         true => error.message().to_owned(),
@@ -106,45 +134,9 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// Refuses values that would be misread: dates, and lists in place of a table with a kind.
-fn refuse_foreign(table: &Table, path: &mut Vec<Part>, whole: &Table) -> Result<(), RecipeError> {
-    for (key, value) in table {
-        path.push(Part::Key(key.clone()));
-        refuse_foreign_value(value, path, whole)?;
-        path.pop();
-    }
-    Ok(())
-}
-
-fn refuse_foreign_value(
-    value: &Value,
-    path: &mut Vec<Part>,
-    whole: &Table,
-) -> Result<(), RecipeError> {
-    match value {
-        Value::Datetime(date) => {
-            Err(Invalid::new(written(path), date, "a recipe has no dates").into())
-        }
-        Value::Array(_) if has_kind(path.last()) => Err(wrong_type(whole, path.clone())),
-        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-            path.push(Part::Index(index));
-            refuse_foreign_value(item, path, whole)?;
-            path.pop();
-            Ok(())
-        }),
-        Value::Table(inner) => refuse_foreign(inner, path, whole),
-        _ => Ok(()),
-    }
-}
-
 /// Why a value of an override is refused.
 const NEITHER: &str =
     "the value is neither TOML (whole numbers end at 9223372036854775807) nor a plain word";
-
-/// Whether a table with a kind is expected there.
-fn has_kind(part: Option<&Part>) -> bool {
-    matches!(part, Some(Part::Key(key)) if WITH_KIND.contains(&key.as_str()))
-}
 
 /// Sets one key of a table from `key.path=value`.
 fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
@@ -180,7 +172,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
             .entry(key)
             .or_insert_with(|| Value::Table(Table::new()));
         // `train.optimizer.lr=…` on a recipe with `optimizer = "adamw"`.
-        if let (Value::String(kind), true) = (&*inner, WITH_KIND.contains(&key)) {
+        if let Value::String(kind) = inner {
             *inner = kind_table(kind);
         }
         place = inner
@@ -188,7 +180,7 @@ fn apply_override(table: &mut Table, text: &str) -> Result<(), RecipeError> {
             .ok_or_else(|| refuse(format!("{key} is not a table")))?;
     }
     // The settings of the old kind do not apply to the new one.
-    if last == "kind" && place.get(last).is_some_and(|kind| *kind != value) {
+    if last == KIND && place.get(last).is_some_and(|kind| *kind != value) {
         place.clear();
     }
     place.insert(last.to_owned(), value);
@@ -201,20 +193,8 @@ fn is_word(text: &str) -> bool {
 }
 
 fn kind_table(kind: &str) -> Value {
-    let kind = ("kind".to_owned(), Value::String(kind.to_owned()));
-    Value::Table(Table::from_iter([kind]))
+    Value::Table(Table::from_iter([(KIND.to_owned(), kind.into())]))
 }
-
-/// Keys whose values are tables with a kind, wherever they occur.
-const WITH_KIND: [&str; 7] = [
-    "prior",
-    "of",
-    "model",
-    "start",
-    "loss",
-    "optimizer",
-    "schedule",
-];
 
 /// The default kinds of the main settings.
 const DEFAULT_KINDS: [(&str, &str, &str); 5] = [
@@ -225,33 +205,16 @@ const DEFAULT_KINDS: [(&str, &str, &str); 5] = [
     ("train", "schedule", "constant"),
 ];
 
-/// Turns `loss = "margin"` into a table, and gives main settings without a kind their default kind.
-fn spell_out_kinds(table: &mut Table) {
-    spell_out_names(table);
+/// Gives main settings without a kind their default kind.
+fn add_default_kinds(table: &mut Table) {
     for (outer, key, default) in DEFAULT_KINDS {
         let place = match outer {
             "" => Some(&mut *table),
             _ => table.get_mut(outer).and_then(Value::as_table_mut),
         };
         let setting = place.and_then(|place| place.get_mut(key)?.as_table_mut());
-        if let Some(setting) = setting.filter(|setting| !setting.contains_key("kind")) {
-            setting.insert("kind".into(), Value::String(default.into()));
-        }
-    }
-}
-
-fn spell_out_names(table: &mut Table) {
-    for (key, value) in table.iter_mut() {
-        match value {
-            Value::String(kind) if WITH_KIND.contains(&key.as_str()) => *value = kind_table(kind),
-            Value::Table(inner) => spell_out_names(inner),
-            Value::Array(items) => {
-                items
-                    .iter_mut()
-                    .filter_map(Value::as_table_mut)
-                    .for_each(spell_out_names);
-            }
-            _ => {}
+        if let Some(setting) = setting.filter(|setting| !setting.contains_key(KIND)) {
+            setting.insert(KIND.into(), default.into());
         }
     }
 }

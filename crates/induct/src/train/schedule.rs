@@ -1,29 +1,29 @@
 //! How the learning rate changes with the step.
 
-use serde::{Deserialize, Serialize};
-
 use crate::invalid::{Invalid, require};
+use crate::kind::with_kind;
 
-/// How the learning rate changes over a run, as a recipe writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Schedule {
-    /// It stays the same.
-    Constant {},
-    /// It grows linearly over the first steps, then stays the same.
-    Warmup {
-        /// Number of steps of linear growth.
-        steps: u64,
-    },
-    /// It falls along half a cosine until the end of the run, after an optional warm-up.
-    Cosine {
-        /// Number of steps of linear growth at the start.
-        #[serde(default)]
-        warmup: u64,
-        /// Fraction of the learning rate that remains at the end.
-        #[serde(default)]
-        floor: f64,
-    },
+with_kind! {
+    /// How the learning rate changes over a run, as a recipe writes it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Schedule {
+        /// It stays the same.
+        Constant {},
+        /// It grows linearly over the first steps, then stays the same.
+        Warmup {
+            /// Number of steps of linear growth.
+            steps: u64,
+        },
+        /// It falls along half a cosine until the end of the run, after an optional warm-up.
+        Cosine {
+            /// Number of steps of linear growth at the start.
+            #[serde(default)]
+            warmup: u64,
+            /// Fraction of the learning rate that remains at the end.
+            #[serde(default)]
+            floor: f64,
+        },
+    }
 }
 
 impl Default for Schedule {

@@ -6,7 +6,15 @@ mod figures;
 mod measures;
 mod story;
 
+use std::sync::LazyLock;
+
+use induct::catalogue::Setting;
+
 use crate::study::{Choice, Study, Text, Variant};
+
+/// The settings of the study that are not in the catalogue.
+pub static SETTINGS: LazyLock<Vec<Setting>> =
+    LazyLock::new(|| Setting::all_in(include_str!("settings.toml")));
 
 /// The study of the plateau.
 pub static STUDY: Study = Study {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::super::table::TransitionTable;
 use super::task::check_task;
 use super::{
@@ -11,6 +9,7 @@ use super::{
 };
 use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
+use crate::kind::with_kind;
 
 /// The settings of one kind of prior, as a recipe writes them.
 pub(super) trait Settings {
@@ -39,28 +38,29 @@ pub(super) trait Settings {
 /// Makes the enum of all kinds, and everything that is the same for each of them.
 macro_rules! kinds {
     ($($kind:ident: $meaning:literal,)*) => {
-        /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
-        ///
-        /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with
-        /// n > 2 their tables depend only on the last symbol of a context.
-        ///
-        /// ```
-        /// use induct::chain::PriorSpec;
-        /// use induct::chain::prior::{Dirichlet, Pool};
-        /// use induct::train::Recipe;
-        ///
-        /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
-        /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
-        /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
-        /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, of }));
-        /// # Ok::<(), induct::train::RecipeError>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind", rename_all = "kebab-case")]
-        pub enum PriorSpec {
-            $(#[doc = $meaning] $kind($kind),)*
-            /// A prior from another crate: its name, and its settings.
-            Custom(Custom<dyn Prior>),
+        with_kind! {
+            /// A prior over chains, as a recipe writes it: a `kind`, and its settings.
+            ///
+            /// `doubly-stochastic`, `interpolated` and `symmetric` are priors over Markov chains; in a task with
+            /// n > 2 their tables depend only on the last symbol of a context.
+            ///
+            /// ```
+            /// use induct::chain::PriorSpec;
+            /// use induct::chain::prior::{Dirichlet, Pool};
+            /// use induct::train::Recipe;
+            ///
+            /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
+            /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
+            /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
+            /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, of }));
+            /// # Ok::<(), induct::train::RecipeError>(())
+            /// ```
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum PriorSpec {
+                $(#[doc = $meaning] $kind($kind),)*
+                /// A prior from another crate: its name, and its settings.
+                Custom(Custom<dyn Prior>),
+            }
         }
 
         impl PriorSpec {

@@ -7,124 +7,126 @@ use serde::{Deserialize, Serialize};
 use super::weights::WeightsSpec;
 use super::when::When;
 use crate::invalid::Invalid;
+use crate::kind::with_kind;
 use crate::model::{Instead, Intervention, Model, Place, Site, Target};
 
-/// An intervention, as a recipe writes it. Those that last are in force from `from` on, up to `until`; those that
-/// happen once do so at `step`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum InterveneSpec {
-    /// Puts something meaningless in place of what a part of the model writes.
-    Ablate {
-        /// What is silenced: `layers.0.heads.0`, `layers.0.mlp_out`, `embed`; or a pattern, with `part`.
-        at: String,
-        /// The only reader that sees the change: `layers.1.queries`, `logits`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        to: Option<String>,
-        /// What is there instead.
-        #[serde(default, skip_serializing_if = "is_zero")]
-        with: Ablation,
-        /// The part of a pattern that is left out.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        part: Option<Part>,
-        /// Its first step.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        from: When,
-        /// The first step after it; if unset, it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<When>,
-    },
-    /// Gives a head a pattern.
-    Clamp {
-        /// The heads: `layers.0` for all of a layer, or `layers.0.heads.1`.
-        at: String,
-        /// The pattern.
-        pattern: PatternSpec,
-        /// Its first step.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        from: When,
-        /// The first step after it; if unset, it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<When>,
-    },
-    /// Puts what an activation is on another sequence, or with other weights, in its place.
-    Patch {
-        /// The activation, by name.
-        at: String,
-        /// The only reader that sees the change.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        to: Option<String>,
-        /// Where it comes from.
-        with: PatchSpec,
-        /// Its first step.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        from: When,
-        /// The first step after it; if unset, it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<When>,
-    },
-    /// Lets no gradient through an activation.
-    StopGradient {
-        /// The activation, by name.
-        at: String,
-        /// The only reader whose gradient is stopped.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        to: Option<String>,
-        /// The part of a pattern through which values get no gradient.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        part: Option<Part>,
-        /// Its first step.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        from: When,
-        /// The first step after it; if unset, it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<When>,
-    },
-    /// Keeps some of the parameters where they are.
-    Freeze {
-        /// Which: a tensor (`layers.0.v`), a part of the model (`layers.1`, `unembed`) or a kind (`W_K`).
-        group: String,
-        /// Its first step.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        from: When,
-        /// The first step after it; if unset, it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<When>,
-    },
-    /// Gives some of the parameters a learning rate of their own.
-    Rate {
-        /// Which parameters.
-        group: String,
-        /// The rate, which the schedule multiplies as ever.
-        lr: f64,
-        /// Its first step.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        from: When,
-        /// The first step after it; if unset, it stays.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<When>,
-    },
-    /// Sets some of the parameters back to the initial weights of the run's seed. The optimiser starts anew for
-    /// them.
-    Reset {
-        /// Which parameters.
-        group: String,
-        /// When.
-        step: When,
-    },
-    /// Sets some of the parameters to others. The optimiser starts anew for them.
-    Transplant {
-        /// Which parameters.
-        group: String,
-        /// Where the others come from.
-        source: WeightsSpec,
-        /// How far they move towards the others: all the way if unset.
-        #[serde(default = "whole", skip_serializing_if = "is_whole")]
-        fraction: f64,
-        /// When.
-        #[serde(default, skip_serializing_if = "When::is_start")]
-        step: When,
-    },
+with_kind! {
+    /// An intervention, as a recipe writes it. Those that last are in force from `from` on, up to `until`;
+    /// those that happen once do so at `step`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum InterveneSpec {
+        /// Puts something meaningless in place of what a part of the model writes.
+        Ablate {
+            /// What is silenced: `layers.0.heads.0`, `layers.0.mlp_out`, `embed`; or a pattern, with `part`.
+            at: String,
+            /// The only reader that sees the change: `layers.1.queries`, `logits`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            to: Option<String>,
+            /// What is there instead.
+            #[serde(default, skip_serializing_if = "is_zero")]
+            with: Ablation,
+            /// The part of a pattern that is left out.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            part: Option<Part>,
+            /// Its first step.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            from: When,
+            /// The first step after it; if unset, it stays.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            until: Option<When>,
+        },
+        /// Gives a head a pattern.
+        Clamp {
+            /// The heads: `layers.0` for all of a layer, or `layers.0.heads.1`.
+            at: String,
+            /// The pattern.
+            pattern: PatternSpec,
+            /// Its first step.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            from: When,
+            /// The first step after it; if unset, it stays.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            until: Option<When>,
+        },
+        /// Puts what an activation is on another sequence, or with other weights, in its place.
+        Patch {
+            /// The activation, by name.
+            at: String,
+            /// The only reader that sees the change.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            to: Option<String>,
+            /// Where it comes from.
+            with: PatchSpec,
+            /// Its first step.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            from: When,
+            /// The first step after it; if unset, it stays.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            until: Option<When>,
+        },
+        /// Lets no gradient through an activation.
+        StopGradient {
+            /// The activation, by name.
+            at: String,
+            /// The only reader whose gradient is stopped.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            to: Option<String>,
+            /// The part of a pattern through which values get no gradient.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            part: Option<Part>,
+            /// Its first step.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            from: When,
+            /// The first step after it; if unset, it stays.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            until: Option<When>,
+        },
+        /// Keeps some of the parameters where they are.
+        Freeze {
+            /// Which: a tensor (`layers.0.v`), a part of the model (`layers.1`, `unembed`) or a kind (`W_K`).
+            group: String,
+            /// Its first step.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            from: When,
+            /// The first step after it; if unset, it stays.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            until: Option<When>,
+        },
+        /// Gives some of the parameters a learning rate of their own.
+        Rate {
+            /// Which parameters.
+            group: String,
+            /// The rate, which the schedule multiplies as ever.
+            lr: f64,
+            /// Its first step.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            from: When,
+            /// The first step after it; if unset, it stays.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            until: Option<When>,
+        },
+        /// Sets some of the parameters back to the initial weights of the run's seed. The optimiser starts anew
+        /// for them.
+        Reset {
+            /// Which parameters.
+            group: String,
+            /// When.
+            step: When,
+        },
+        /// Sets some of the parameters to others. The optimiser starts anew for them.
+        Transplant {
+            /// Which parameters.
+            group: String,
+            /// Where the others come from.
+            source: WeightsSpec,
+            /// How far they move towards the others: all the way if unset.
+            #[serde(default = "whole", skip_serializing_if = "is_whole")]
+            fraction: f64,
+            /// When.
+            #[serde(default, skip_serializing_if = "When::is_start")]
+            step: When,
+        },
+    }
 }
 
 fn whole() -> f64 {

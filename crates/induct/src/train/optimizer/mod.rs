@@ -18,10 +18,9 @@ pub use updater::Updater;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::custom::Custom;
 use crate::invalid::{Invalid, require};
+use crate::kind::with_kind;
 use crate::model::Tensor;
 
 /// Updates parameters from their gradients.
@@ -115,13 +114,14 @@ pub const MAX_MOMENTS: usize = 8;
 /// Makes [`OptimizerSpec`] from a list of variants and their settings.
 macro_rules! built_in {
     ($($variant:ident($settings:ident),)*) => {
-        /// An optimiser, as a recipe writes it: its `kind` and its settings.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "kind", rename_all = "kebab-case")]
-        pub enum OptimizerSpec {
-            $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)*
-            /// One supplied by another program.
-            Custom(Custom<dyn Optimizer>),
+        with_kind! {
+            /// An optimiser, as a recipe writes it: its `kind` and its settings.
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum OptimizerSpec {
+                $(#[doc = concat!("See [`", stringify!($settings), "`].")] $variant($settings),)*
+                /// One supplied by another program.
+                Custom(Custom<dyn Optimizer>),
+            }
         }
 
         impl OptimizerSpec {
@@ -214,6 +214,7 @@ fn check_decay(field: &str, value: f64) -> Result<(), Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::Recipe;
 
     /// Where the optimiser takes w = 0.5 in three steps down ½ (w − 2)², whose
     /// gradient changes from step to step.
@@ -259,9 +260,11 @@ mod tests {
     fn one_from_outside_is_checked_where_it_is_there_and_named_where_it_is_not() {
         let spec = OptimizerSpec::custom("greedy", Greedy, &[("greed", 1.0)]);
         assert_eq!(spec.check().unwrap_err().field, "moments");
-        let text = toml::to_string(&spec).unwrap();
-        assert!(text.starts_with("kind = \"custom\"\nname = \"greedy\"\n"));
-        let read: OptimizerSpec = toml::from_str(&text).unwrap();
+        let mut recipe = Recipe::default();
+        recipe.train.optimizer = spec.clone();
+        let text = recipe.to_toml();
+        assert!(text.contains("kind = \"custom\"\nname = \"greedy\"\n"));
+        let read = Recipe::from_toml(&text, &[]).unwrap().train.optimizer;
         assert_eq!(read, spec);
         assert_eq!(read.check(), Ok(()));
         assert_eq!(read.part().unwrap_err().field, "name");
