@@ -91,7 +91,7 @@ pub fn submit(
     seconds_left: impl Fn(&Sweep, &State) -> f64,
 ) -> Result<Submitted, SweepError> {
     let state = sweep.state()?;
-    let missing = (0..sweep.plan.runs()).filter(|&number| state.wants(number, false));
+    let missing = state.missing().filter(|&index| state.wants(index, false));
     let missing = missing.count() as u64;
     if missing == 0 {
         return nothing_left(sweep, &state);
@@ -129,9 +129,11 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
         )));
     }
     let state = sweep.state()?;
-    let missing = (0..sweep.plan.runs()).filter(|&number| state.wants(number, request.retry));
+    let missing = state
+        .missing()
+        .filter(|&index| state.wants(index, request.retry));
     let mut shares: Vec<u64> = missing
-        .map(|number| Shard::of(number, jobs.shares))
+        .map(|index| Shard::of(index as u64, jobs.shares))
         .collect();
     shares.sort_unstable();
     shares.dedup();
@@ -152,11 +154,10 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
 
 /// Nothing to submit, unless runs were given up.
 fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
-    let given_up = sweep.plan.runs() - state.finished();
-    match given_up {
+    match state.missing().count() {
         0 => Ok(Submitted::default()),
         given_up => Err(SweepError::Failed(format!(
-            "all that is left was given up, because the process that trained it died three times (runs: {given_up}); \
+            "all that is left was given up, because the worker that trained it died three times (runs: {given_up}); \
              `induct sweep resubmit {} --retry` tries again",
             sweep.path().display()
         ))),
