@@ -1,11 +1,18 @@
 //! Sweeps as users make them: planned, done in shares, killed, damaged, grown, gathered and drawn.
 
 use std::fs;
+#[cfg(unix)]
+use std::io::Write;
+#[cfg(unix)]
+use std::os::fd::OwnedFd;
+#[cfg(unix)]
+use std::os::unix::{fs::symlink, net::UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::program::{fail, induct, json, succeed, text};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A study of small runs.
@@ -56,40 +63,51 @@ impl Place {
     }
 }
 
-fn parts(sweep: &str, ending: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(sweep).join("parts"))
-        .into_iter()
-        .flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.to_str().unwrap().ends_with(ending));
+fn journals(sweep: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(sweep).join("journals"));
+    let mut paths: Vec<PathBuf> = (entries.into_iter().flatten())
+        .map(|entry| entry.unwrap().path())
+        .collect();
     paths.sort();
     paths
 }
 
-fn work(sweep: &str, shard: &str) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_induct"))
+fn worker(sweep: &str, shard: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_induct"));
+    command
         .args(["sweep", "work", sweep, "--shard", shard, "--threads", "1"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    command
 }
 
-/// Waits until a sweep has some runs done, and returns how many.
-fn wait_for(sweep: &str, runs: u64) -> u64 {
-    let patience = Instant::now() + Duration::from_secs(60);
+/// A worker that waits after each of its runs until somebody reads what it says.
+#[cfg(unix)]
+fn held(sweep: &str) -> (Child, UnixStream) {
+    let (reader, mut writer) = UnixStream::pair().unwrap();
+    writer.set_nonblocking(true).unwrap();
+    for size in [4096, 1] {
+        while writer.write(&vec![b' '; size]).is_ok() {}
+    }
+    writer.set_nonblocking(false).unwrap();
+    let stderr = Stdio::from(OwnedFd::from(writer));
+    (worker(sweep, "0/1").stderr(stderr).spawn().unwrap(), reader)
+}
+
+fn status(sweep: &str) -> Value {
+    json(&["sweep", "status", sweep, "--json"])
+}
+
+/// Waits until a sweep is as far as it has to be.
+fn wait_until(sweep: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    let patience = Instant::now() + Duration::from_secs(600);
     loop {
-        let done = json(&["sweep", "status", sweep, "--json"])["done"]
-            .as_u64()
-            .unwrap();
-        if done >= runs {
-            return done;
+        let status = status(sweep);
+        if holds(&status) {
+            return status;
         }
-        assert!(
-            Instant::now() < patience,
-            "{done} of {runs} done after a minute"
-        );
+        assert!(Instant::now() < patience, "{status}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -104,23 +122,25 @@ fn shares_on_any_number_of_processes_give_the_bytes_of_one() {
     let shared = place.planned("shared", STUDY);
     // Each share twice, all at once.
     let workers: Vec<Child> = (0..8)
-        .map(|index| work(&shared, &format!("{}/4", index % 4)))
+        .map(|index| {
+            worker(&shared, &format!("{}/4", index % 4))
+                .spawn()
+                .unwrap()
+        })
         .collect();
     for worker in workers {
         let output = worker.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
     assert!(place.gathered(&shared) == reference);
-    // Small parts are joined, and no journal is left.
-    succeed(&["sweep", "work", &shared]);
-    assert_eq!(parts(&shared, ".parquet").len(), 1);
-    assert_eq!(parts(&shared, ".journal").len(), 0);
-    // Done is done.
+    // Done is done, and leaves no further journal.
+    let before = journals(&shared);
     assert_eq!(json(&["sweep", "work", &shared, "--json"])["done"], 0);
-    let status = json(&["sweep", "status", &shared, "--json"]);
+    assert_eq!(journals(&shared), before);
+    let status = status(&shared);
     assert_eq!(
         (&status["done"], &status["missing"]),
-        (&18.into(), &0.into())
+        (&json!(18), &json!(0))
     );
     // In one go, the same.
     let out = place.path("once");
@@ -131,148 +151,192 @@ fn shares_on_any_number_of_processes_give_the_bytes_of_one() {
     );
 }
 
-/// A study whose runs take a while.
-fn slower() -> String {
-    STUDY
-        .replace("train.steps=30", "train.steps=6000")
-        .replace("seeds = 3", "seeds = 2")
-}
-
 #[cfg(unix)]
 #[test]
-fn a_killed_process_loses_only_the_runs_in_flight() {
+fn a_killed_worker_loses_only_the_runs_in_flight() {
     let place = Place::new();
-    let alone = place.planned("alone", &slower());
+    let alone = place.planned("alone", STUDY);
     succeed(&["sweep", "work", &alone]);
     let reference = place.gathered(&alone);
-    let killed = place.planned("killed", &slower());
-    let mut done = 0;
-    let mut deaths = 0;
-    while done < 12 {
-        let mut worker = work(&killed, "0/1");
-        done = wait_for(&killed, (done + 2).min(12));
+    let killed = place.planned("killed", STUDY);
+    for deaths in 1..=3 {
+        let (mut worker, _messages) = held(&killed);
+        wait_until(&killed, |status| status["done"] == deaths);
         worker.kill().unwrap();
         worker.wait().unwrap();
-        let after = json(&["sweep", "status", &killed, "--json"]);
-        assert!(
-            after["done"].as_u64().unwrap() >= done,
-            "lost what was done"
-        );
-        deaths += 1;
+        assert_eq!(status(&killed)["done"], deaths);
     }
-    assert!(deaths >= 2);
-    succeed(&["sweep", "work", &killed]);
+    assert_eq!(json(&["sweep", "work", &killed, "--json"])["done"], 15);
     assert!(place.gathered(&killed) == reference);
-    assert_eq!(parts(&killed, ".journal").len(), 0);
+}
+
+/// A study of a short run, and two that no machine finishes.
+fn endless() -> String {
+    STUDY
+        .replace("[8, 16]", "[8]")
+        .replace("seeds = 3", "seeds = 1")
+        .replace("\"train.steps=30\"", "\"record.every=1000000000\"")
+        .replace("\"train.optimizer.lr\"", "\"train.steps\"")
+        .replace(
+            "{ from = 1e-3, to = 1e-1, count = 3, spacing = \"logarithmic\" }",
+            "[30, 1000000000, 1000000001]",
+        )
 }
 
 #[cfg(unix)]
 #[test]
-fn a_run_that_kills_its_process_is_given_up_and_tried_again_on_demand() {
+fn a_run_that_kills_its_worker_is_given_up_and_tried_again_on_demand() {
     let place = Place::new();
-    let long = slower()
-        .replace("train.steps=6000", "train.steps=200000")
-        .replace("seeds = 2", "seeds = 1");
-    let sweep = place.planned("long", &long);
-    // The journal of a process has its number in its name.
-    let running = |id: u32| {
-        let mine = parts(&sweep, ".journal").into_iter();
-        let mut mine = mine.filter(|path| path.to_str().unwrap().contains(&format!("-{id}-")));
-        let text = fs::read_to_string(mine.next()?).ok()?;
-        let (_, after) = text.split_once("{\"begin\":")?;
-        after.split_once('}')?.0.parse::<u64>().ok()
-    };
+    let sweep = place.planned("endless", &endless());
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let mut worker = work(&sweep, "0/1");
-        let patience = Instant::now() + Duration::from_secs(30);
-        let run = loop {
-            if let Some(run) = running(worker.id()) {
-                break run;
-            }
-            assert!(Instant::now() < patience);
-            std::thread::sleep(Duration::from_millis(5));
-        };
+        let mut worker = worker(&sweep, "0/1").spawn().unwrap();
+        let at_work = wait_until(&sweep, |status| {
+            status["done"] == 1 && status["running"] == 1
+        });
         worker.kill().unwrap();
         worker.wait().unwrap();
-        seen.push(run);
+        let living = at_work["workers"].as_array().unwrap().iter();
+        let living: Vec<&Value> = living.filter(|worker| worker["alive"] == true).collect();
+        seen.push(living[0]["runs"][0].clone());
     }
     // The first run is tried three times, then the next one.
-    assert_eq!(seen, [0, 0, 0, 1]);
-    let status = json(&["sweep", "status", &sweep, "--json"]);
     assert!(
-        status["failed"]["0"]
-            .as_str()
-            .unwrap()
-            .contains("died 3 times")
+        seen[0] == seen[1] && seen[1] == seen[2] && seen[2] != seen[3],
+        "{seen:?}"
     );
-    assert!(succeed(&["sweep", "status", &sweep]).contains("failed: train.batch=8"));
-    assert!(succeed(&["sweep", "status", &sweep]).contains("--retry"));
+    let failed = &status(&sweep)["failed"][0];
+    assert_eq!(failed["overrides"][1], "train.steps=1000000000");
+    assert!(failed["error"].as_str().unwrap().contains("died 3 times"));
+    let said = succeed(&["sweep", "status", &sweep]);
+    for words in ["failed: train.batch=8", "--retry", "4 workers have died"] {
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[cfg(unix)]
 #[test]
 fn notice_and_interrupts_stop_in_good_order() {
     let place = Place::new();
-    let stopped = |name: &str, text: &str, runs: u64, signal: &str| {
-        let sweep = place.planned(name, text);
-        let worker = work(&sweep, "0/1");
-        wait_for(&sweep, runs);
-        let journal = || !parts(&sweep, ".journal").is_empty();
-        let patience = Instant::now() + Duration::from_secs(30);
-        while !journal() {
-            assert!(Instant::now() < patience);
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    let sweep = place.planned("endless", &endless());
+    let stopped = |signal: &str| {
+        let worker = worker(&sweep, "0/1").spawn().unwrap();
+        wait_until(&sweep, |status| {
+            status["done"] == 1 && status["running"] == 1
+        });
         let id = worker.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status();
         assert!(sent.unwrap().success());
         let output = worker.wait_with_output().unwrap();
-        // Nothing counts as lost, and no journal is left.
-        let status = json(&["sweep", "status", &sweep, "--json"]);
-        assert_eq!(status["failed"], serde_json::json!({}));
-        assert_eq!(parts(&sweep, ".journal").len(), 0);
+        // Nothing counts as lost.
+        let status = status(&sweep);
+        assert_eq!(
+            (&status["failed"], &status["workers"]),
+            (&json!([]), &json!([]))
+        );
         (output.status.code(), self::text(&output.stderr))
     };
-    for (signal, code) in [("-USR1", 75), ("-TERM", 130), ("-INT", 130)] {
-        let (found, said) = stopped(signal, &slower(), 1, signal);
+    // The first worker finishes a run; a run that never fits into its time must not be queued again and again.
+    for (signal, code, words) in [
+        ("-USR1", 75, "stopped in time with 2 runs of share 0/1 left"),
+        ("-USR1", 1, "give more time"),
+        ("-TERM", 130, "2 runs of share 0/1 left"),
+        ("-INT", 130, "2 runs of share 0/1 left"),
+    ] {
+        let (found, said) = stopped(signal);
         assert_eq!(found, Some(code), "{said}");
-        assert!(said.contains("left"), "{said}");
+        assert!(said.contains(words), "{said}");
     }
-    // A run that never fits into its time must not be queued again and again.
-    let long = slower().replace("train.steps=6000", "train.steps=1000000");
-    let (found, said) = stopped("long", &long, 0, "-USR1");
-    assert_eq!(found, Some(1), "{said}");
-    assert!(said.contains("give more time"), "{said}");
+    assert_eq!(journals(&sweep).len(), 1, "one without rows is removed");
 }
 
 #[test]
-fn a_damaged_part_is_put_aside_and_its_runs_done_again() {
+fn a_damaged_line_costs_its_run_and_strange_files_cost_nothing() {
     let place = Place::new();
     let sweep = place.planned("sweep", STUDY);
     succeed(&["sweep", "work", &sweep]);
     let reference = place.gathered(&sweep);
-    let part = parts(&sweep, ".parquet").remove(0);
-    let mut bytes = fs::read(&part).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&part, bytes).unwrap();
-    assert!(succeed(&["sweep", "status", &sweep]).contains("is damaged"));
-    let output = induct(&["sweep", "work", &sweep]);
-    assert!(text(&output.stderr).contains("is damaged, and its runs will be done again"));
-    assert!(output.status.success());
-    assert_eq!(parts(&sweep, ".damaged").len(), 1);
+    let journal = journals(&sweep).remove(0);
+    let mut bytes = fs::read(&journal).unwrap();
+    let row = bytes.windows(7).position(|bytes| bytes == b"{\"row\":");
+    bytes[row.unwrap() + 9] ^= 1;
+    fs::write(&journal, bytes).unwrap();
+    assert!(succeed(&["sweep", "status", &sweep]).contains("has 1 damaged lines"));
+    assert_eq!(json(&["sweep", "work", &sweep, "--json"])["done"], 1);
     assert!(place.gathered(&sweep) == reference);
-    // A part of another sweep is named and left out.
+    // The journal of another sweep, and what is no file at all.
     let other = place.planned("other", &STUDY.replace("train.steps=30", "train.steps=20"));
     succeed(&["sweep", "work", &other]);
-    let foreign = parts(&other, ".parquet").remove(0);
-    let here = Path::new(&sweep)
-        .join("parts")
-        .join(foreign.file_name().unwrap());
-    fs::copy(foreign, here).unwrap();
-    assert!(succeed(&["sweep", "status", &sweep]).contains("belongs to another sweep"));
+    let below = |name: &str| Path::new(&sweep).join("journals").join(name);
+    fs::copy(&journals(&other)[0], below("other.journal")).unwrap();
+    #[cfg(unix)]
+    {
+        let made = Command::new("mkfifo").arg(below("pipe.journal")).status();
+        assert!(made.unwrap().success());
+        symlink("/dev/zero", below("zero.journal")).unwrap();
+        let said = succeed(&["sweep", "status", &sweep]);
+        for name in ["pipe", "zero"] {
+            assert!(
+                said.contains(&format!("{name}.journal is left out")),
+                "{said}"
+            );
+        }
+    }
+    assert_eq!(json(&["sweep", "work", &sweep, "--json"])["done"], 0);
     assert!(place.gathered(&sweep) == reference);
+}
+
+#[test]
+fn a_damaged_plan_is_read_from_its_copy_and_repaired() {
+    let place = Place::new();
+    let sweep = place.planned("sweep", STUDY);
+    succeed(&["sweep", "work", &sweep]);
+    let reference = place.gathered(&sweep);
+    let (plan, copy) = (
+        format!("{sweep}/sweep.json"),
+        format!("{sweep}/sweep.copy.json"),
+    );
+    let whole = fs::read(&plan).unwrap();
+    let middle = whole.len() / 2;
+    for (damaged, place_of_damage) in [(&plan, 4), (&plan, middle), (&copy, middle)] {
+        let mut bytes = whole.clone();
+        bytes[place_of_damage] ^= 1;
+        fs::write(damaged, bytes).unwrap();
+        let said = text(&induct(&["sweep", "status", &sweep]).stdout);
+        assert_eq!(
+            said.contains("its copy is whole"),
+            *damaged == plan,
+            "{said}"
+        );
+        // Whatever would change the folder wants a whole plan first.
+        if *damaged == plan {
+            let study = place.path("study.toml");
+            for refused in [
+                &["sweep", "plan", &study, "--out", &sweep][..],
+                &["sweep", "gather", &sweep],
+            ] {
+                assert!(
+                    fail(2, refused).contains("`induct sweep repair"),
+                    "{refused:?}"
+                );
+            }
+        }
+        assert!(place.gathered(&sweep) == reference);
+        assert!(succeed(&["sweep", "repair", &sweep]).contains("written anew"));
+        assert!(fs::read(&plan).unwrap() == whole && fs::read(&copy).unwrap() == whole);
+    }
+    assert!(succeed(&["sweep", "repair", &sweep]).contains("both files of the plan are whole"));
+    #[cfg(unix)]
+    {
+        fs::remove_file(&plan).unwrap();
+        symlink("/dev/zero", &plan).unwrap();
+        assert!(succeed(&["sweep", "status", &sweep]).contains("not a regular file"));
+    }
+    for file in [&plan, &copy] {
+        let _ = fs::remove_file(file);
+        fs::write(file, &whole[..middle]).unwrap();
+    }
+    assert!(fail(2, &["sweep", "repair", &sweep]).contains("damaged"));
 }
 
 #[test]
@@ -290,10 +354,9 @@ fn a_changed_plan_is_named_and_may_extend_the_sweep() {
     );
     let refused = fail(2, &["sweep", "plan", &more, "--out", &out]);
     for word in [
-        "new values 24",
-        "seeds: 3 from 0 on there, 4 from 0 on now",
+        "a sweep of 18 runs",
+        "18 more, the first with train.batch=8, train.optimizer.lr=0.001, seed 3",
         "--extend",
-        "18 more",
     ] {
         assert!(refused.contains(word), "{refused}");
     }
@@ -310,14 +373,16 @@ fn a_changed_plan_is_named_and_may_extend_the_sweep() {
         "{refused}"
     );
     // A plan changed by hand is not trusted.
-    let file = format!("{sweep}/sweep.json");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace("\"16\"", "\"32\"")).unwrap();
+    for file in ["sweep.json", "sweep.copy.json"] {
+        let file = format!("{sweep}/{file}");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("\"16\"", "\"32\"")).unwrap();
+    }
     assert!(fail(2, &["sweep", "work", &sweep]).contains("changed by hand"));
 }
 
 #[test]
-fn mistakes_in_a_study_are_named_before_anything_is_made() {
+fn usage_errors_in_a_study_are_named_before_anything_is_made() {
     let place = Place::new();
     let out = place.path("sweep");
     for (from, to, words) in [
@@ -340,7 +405,7 @@ fn mistakes_in_a_study_are_named_before_anything_is_made() {
         assert!(!Path::new(&out).exists());
     }
     for action in [
-        "work", "status", "gather", "plot", "submit", "resubmit", "cancel",
+        "work", "status", "gather", "plot", "repair", "submit", "resubmit", "cancel",
     ] {
         assert!(
             fail(2, &["sweep", action, &out]).contains("holds no sweep"),
@@ -426,8 +491,7 @@ fn a_pinned_level_is_kept_and_a_mixture_is_named() {
         "sweep", "plan", &study, "--out", &out, "--level", "portable",
     ]);
     succeed(&["sweep", "work", &out]);
-    let status = json(&["sweep", "status", &out, "--json"]);
-    assert_eq!(status["levels"], serde_json::json!({ "portable": 18 }));
+    assert_eq!(status(&out)["levels"], json!({ "portable": 18 }));
     assert!(
         fail(
             2,
@@ -448,12 +512,7 @@ fn a_pinned_level_is_kept_and_a_mixture_is_named() {
         "sweep", "work", &mixed, "--shard", "0/2", "--level", "portable",
     ]);
     succeed(&["sweep", "work", &mixed, "--shard", "1/2"]);
-    if json(&["sweep", "status", &mixed, "--json"])["levels"]
-        .as_object()
-        .unwrap()
-        .len()
-        > 1
-    {
+    if status(&mixed)["levels"].as_object().unwrap().len() > 1 {
         let output = induct(&["sweep", "gather", &mixed]);
         assert!(text(&output.stderr).contains("computed at different levels"));
     }
@@ -482,38 +541,83 @@ fn without_slurm_the_script_serves_other_launchers() {
         );
     }
     assert!(!Path::new(&sweep).join("slurm").exists());
-    let output = without(&[
-        "sweep",
-        "submit",
-        &sweep,
-        "--dry-run",
-        "--tasks",
-        "3",
-        "--mem",
-        "1G",
-    ]);
+    let submit = |more: &[&str]| {
+        without(
+            &[
+                &["sweep", "submit", &sweep, "--dry-run", "--tasks", "12"],
+                more,
+            ]
+            .concat(),
+        )
+    };
+    // Nothing that is typed or read runs as a command.
+    for option in ["--mem", "--time", "--partition", "--sbatch"] {
+        let output = submit(&[&format!("{option}=-1\ntouch pwned")]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("is no option of sbatch"), "{option}: {said}");
+    }
+    assert!(!Path::new(&sweep).join("slurm").exists());
+    let output = submit(&["--mem", "1G"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("sbatch --parsable --array=0-2"));
+    assert!(text(&output.stdout).contains("sbatch --parsable --array=0-11"));
     let script = format!("{sweep}/slurm/task.sh");
+    let written = fs::read_to_string(&script).unwrap();
+    assert!(written.contains("#SBATCH --mem=1G"), "{written}");
+    let task = |share: &str, first: &str| {
+        let mut command = Command::new(&script);
+        command.arg(share).env("INDUCT_FIRST_SHARE", first);
+        command.output().unwrap()
+    };
+    let pwned = place.path("pwned");
+    for (share, first) in [
+        ("", "0"),
+        ("-1", "0"),
+        ("0:0", "0"),
+        ("12", "0"),
+        ("0", &format!("a[$(touch {pwned})]")),
+        (&format!("a[$(touch {pwned})]"), "0"),
+    ] {
+        assert_eq!(task(share, first).status.code(), Some(2), "{share} {first}");
+    }
+    assert!(!Path::new(&pwned).exists());
+    // A leading zero means nothing.
+    let done = task("010", "0");
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let journal = journals(&sweep).remove(0);
     assert!(
-        fs::read_to_string(&script)
+        journal
+            .file_name()
             .unwrap()
-            .contains("#SBATCH --mem=1G")
+            .to_str()
+            .unwrap()
+            .starts_with("10-of-12")
     );
-    for share in ["0", "1", "2", "2"] {
-        let done = Command::new(&script).arg(share).output().unwrap();
+    let shares = (0..10).map(|share| (share.to_string(), "0"));
+    for (share, first) in shares.chain([("0".into(), "10"), ("1".into(), "10")]) {
+        let done = task(&share, first);
         assert!(done.status.success(), "{}", text(&done.stderr));
     }
-    assert_eq!(json(&["sweep", "status", &sweep, "--json"])["missing"], 0);
-    assert_eq!(
-        Command::new(&script).output().unwrap().status.code(),
-        Some(2)
+    assert_eq!(status(&sweep)["missing"], 0);
+    // What a file says is checked like what is typed, and a pipe does not hang anybody.
+    let jobs = format!("{sweep}/slurm/jobs.json");
+    let text_of =
+        |option: &str| json!({ "shares": 4, "options": [option], "at_once": null, "jobs": [] });
+    fs::write(&jobs, text_of("--mem=1G\ntouch pwned").to_string()).unwrap();
+    assert!(fail(2, &["sweep", "resubmit", &sweep]).contains("is no option of sbatch"));
+    fs::remove_file(&jobs).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(&jobs)
+            .status()
+            .unwrap()
+            .success()
     );
+    assert!(fail(2, &["sweep", "resubmit", &sweep]).contains("not a regular file"));
 }
 
-/// Copies of a sweep that grew differently have other runs under the same numbers.
 #[test]
-fn results_of_a_copy_that_grew_otherwise_are_left_out() {
+fn results_of_a_copy_that_grew_otherwise_count_where_they_belong() {
     let place = Place::new();
     let one = place.planned("one", STUDY);
     let other = place.planned("other", STUDY);
@@ -524,12 +628,11 @@ fn results_of_a_copy_that_grew_otherwise_are_left_out() {
     grow(&one, "[8, 24]");
     grow(&other, "[8, 32]");
     let reference = place.gathered(&one);
-    for part in parts(&other, ".parquet") {
-        let name = part.file_name().unwrap().to_owned();
-        fs::copy(&part, Path::new(&one).join("parts").join(name)).unwrap();
-    }
+    let (own, taken) = (journals(&one).remove(0), journals(&other).remove(0));
+    fs::remove_file(own).unwrap();
+    fs::copy(&taken, Path::new(&one).join("journals/taken.journal")).unwrap();
+    assert_eq!(json(&["sweep", "work", &one, "--json"])["done"], 9);
     assert!(place.gathered(&one) == reference);
-    assert!(succeed(&["sweep", "status", &one]).contains("belongs to another sweep"));
 }
 
 #[test]
@@ -569,9 +672,7 @@ fn a_damaged_run_folder_fails_alone_and_diverged_runs_have_no_final_loss() {
         diverged.any(|row| row.contains(",1e30,") && row.contains(",uniform,0,,,,,")),
         "{rows}"
     );
-    for part in parts(&sweep, ".parquet") {
-        fs::remove_file(part).unwrap();
-    }
+    fs::remove_file(journals(&sweep).remove(0)).unwrap();
     let run = fs::read_dir(format!("{sweep}/runs"))
         .unwrap()
         .next()
@@ -581,7 +682,7 @@ fn a_damaged_run_folder_fails_alone_and_diverged_runs_have_no_final_loss() {
     fs::remove_file(run.join("recipe.toml")).unwrap();
     let said = fail(1, &["sweep", "work", &sweep]);
     assert!(said.contains("to train it anew"), "{said}");
-    assert_eq!(json(&["sweep", "status", &sweep, "--json"])["done"], 8);
+    assert_eq!(status(&sweep)["done"], 8);
     fs::remove_dir_all(run).unwrap();
     assert_eq!(json(&["sweep", "work", &sweep, "--json"])["done"], 1);
 }

@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 
-use induct::digest;
 use induct::measure::{KL_TRUTH, Measure};
 use induct::probe::columns;
 use induct::train::Recipe;
+use rayon::prelude::*;
 
 use crate::error::SweepError;
-use crate::plan::{Grid, Kept, MAX_RUNS, point_recipe};
+use crate::plan::{Kept, MAX_RUNS, overrides, point_digest, point_recipe};
 use crate::study::{Keep, Study};
 
 /// Sweeps of up to this many runs keep all of them whole, unless told otherwise.
 const SMALL: u64 = 1_000;
+
+/// How many points are checked at a time.
+const CHUNK: usize = 4_096;
 
 /// Refuses keys that cannot be varied, or are varied twice.
 pub fn check_axes(study: &Study) -> Result<(), SweepError> {
@@ -63,9 +66,7 @@ pub fn check_axes(study: &Study) -> Result<(), SweepError> {
 
 /// The number of runs.
 pub fn check_count(study: &Study) -> Result<u64, SweepError> {
-    // Recipes have whole numbers of 63 bits.
-    let last = study.seeds.first.checked_add(study.seeds.count);
-    if last.is_none_or(|last| i64::try_from(last).is_err()) {
+    if study.seeds.end().is_none() {
         return Err(SweepError::mistake(format!(
             "seeds: {} seeds from {} on are not allowed: the last must be less than {}",
             study.seeds.count,
@@ -89,23 +90,39 @@ pub fn check_count(study: &Study) -> Result<u64, SweepError> {
     }
 }
 
-/// Checks every point, and finds the columns to keep.
-pub fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, SweepError> {
-    let points = grid.points();
+/// Checks every point; returns their digests, and the columns to keep.
+pub fn check_points(
+    study: &Study,
+    base: &str,
+    runs: u64,
+) -> Result<(Vec<String>, Kept), SweepError> {
+    let points = runs.checked_div(study.seeds.count).unwrap_or(0) as usize;
+    let recipe = |point: usize| -> Result<(Recipe, String), SweepError> {
+        let recipe = point_recipe(base, &overrides(&study.vary, point))?;
+        let digest = point_digest(recipe.clone(), study.seeds.own_tests);
+        Ok((recipe, digest))
+    };
+    let mut digests: Vec<String> = Vec::with_capacity(points);
     let mut shapes: Vec<Recipe> = Vec::new();
-    let mut all = HashMap::with_capacity(points as usize);
+    let mut all = HashMap::with_capacity(points);
     let (mut known, mut strategies): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let mut of_measure: HashMap<String, Vec<String>> = HashMap::new();
-    for point in 0..points {
-        let overrides = grid.overrides(&grid.at(point));
-        let recipe = point_recipe(base, &overrides)?;
-        if let Some(same) = all.insert(digest::hex(&[recipe.to_toml().as_bytes()]), point) {
+    // A few thousand recipes at a time fit into memory.
+    let recipes = (0..points).step_by(CHUNK).flat_map(|first| {
+        let chunk = first..points.min(first + CHUNK);
+        chunk.into_par_iter().map(recipe).collect::<Vec<_>>()
+    });
+    for (point, recipe) in recipes.enumerate() {
+        let (recipe, digest) = recipe?;
+        let overrides = overrides(&study.vary, point);
+        if let Some(same) = all.insert(digest.clone(), point) {
             return Err(SweepError::mistake(format!(
                 "vary {}: the same runs as {}; give each value once",
                 overrides.join(", "),
-                grid.overrides(&grid.at(same)).join(", ")
+                crate::plan::overrides(&study.vary, same).join(", ")
             )));
         }
+        digests.push(digest);
         let alike = |other: &Recipe| {
             other.model == recipe.model
                 && other.task == recipe.task
@@ -176,7 +193,7 @@ pub fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, S
         None if small => vec![KL_TRUTH.name().to_owned()],
         None => Vec::new(),
     };
-    Ok(Kept {
+    let kept = Kept {
         last,
         curves,
         strategies,
@@ -184,5 +201,6 @@ pub fn kept(study: &Study, grid: &Grid, base: &str, runs: u64) -> Result<Kept, S
             true => Keep::All,
             false => Keep::None,
         }),
-    })
+    };
+    Ok((digests, kept))
 }

@@ -1,105 +1,32 @@
-//! How long runs take, measured before a sweep begins.
-//!
-//! One point is measured, and then every key on its own: its first and last value and a few between them. The cost of any
-//! run is that of the point times a factor for each key.
+//! What a sweep takes: seconds, measured at a few points before it begins, and bytes on disk.
 
 use std::time::{Duration, Instant};
 
-use induct::lanes::instructions;
 use induct::probe::{Instruments, columns};
 use induct::train::{Recipe, Trainer};
-use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
-use crate::plan::{Grid, Plan, Planned};
+use crate::plan::{Grid, Plan};
 use crate::study::Keep;
 
-/// The cost of a grid's runs on one thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Cost {
-    /// Seconds of a run at the first value of every key.
-    pub seconds: f64,
-    /// By what the values of each key multiply it, in the order of the grid.
-    pub factors: Vec<Vec<f64>>,
-    /// The instructions it was measured with.
-    pub level: String,
-}
-
-/// The most values of a key that are measured; the others lie between.
+/// The most points of a grid that are measured.
 const MEASURED: usize = 5;
 
 /// How long the steps of one recipe are measured.
-const LONG_ENOUGH: Duration = Duration::from_millis(120);
+const LONG_ENOUGH: Duration = Duration::from_millis(100);
 
-impl Cost {
-    /// Measures the cost of a new plan's runs, on the current thread.
-    pub fn measure(plan: &Plan) -> Result<Self, SweepError> {
-        let grid = &plan.grids[0];
-        let first = vec![0; grid.vary.len()];
-        let seconds = seconds_at(plan, grid, &first)?;
-        let mut factors = Vec::new();
-        for (axis, about) in grid.vary.iter().enumerate() {
-            let count = about.values.len();
-            let measured = measured_indices(count);
-            let mut known: Vec<(usize, f64)> = Vec::new();
-            for index in measured {
-                let mut at = first.clone();
-                at[axis] = index;
-                let factor = match index {
-                    0 => 1.0,
-                    _ => seconds_at(plan, grid, &at)? / seconds,
-                };
-                known.push((index, factor));
-            }
-            factors.push((0..count).map(|index| between(&known, index)).collect());
-        }
-        Ok(Self {
-            seconds,
-            factors,
-            level: instructions().to_owned(),
-        })
+/// Seconds that a run of a grid takes on one thread: the mean over points that are evenly spread, the first and the
+/// last among them.
+pub(crate) fn seconds_per_run(base: &str, grid: &Grid) -> Result<f64, SweepError> {
+    let points = grid.points.len();
+    let wanted = points.min(MEASURED);
+    let mut sum = 0.0;
+    for step in 0..wanted {
+        let point = step * (points - 1) / (wanted - 1).max(1);
+        let recipe = grid.recipe(base, point, grid.seeds.first)?;
+        sum += seconds(&recipe, grid.seeds.count)?;
     }
-
-    /// Seconds that a run at these places of the grid's axes takes on one thread.
-    pub(crate) fn at(&self, at: &[usize]) -> f64 {
-        let factors = self.factors.iter().zip(at);
-        let factors = factors.map(|(factors, &index)| factors.get(index).copied().unwrap_or(1.0));
-        self.seconds * factors.product::<f64>()
-    }
-}
-
-/// At most [`MEASURED`] indices, evenly spread, the first and the last among them.
-fn measured_indices(count: usize) -> Vec<usize> {
-    let wanted = count.min(MEASURED);
-    let index = |step: usize| step * (count - 1) / (wanted - 1).max(1);
-    let mut all: Vec<usize> = (0..wanted).map(index).collect();
-    all.dedup();
-    all
-}
-
-/// The factor at an index: the measured one, or on the geometric line between its neighbours.
-fn between(known: &[(usize, f64)], index: usize) -> f64 {
-    let after = known.partition_point(|(at, _)| *at < index);
-    let Some(&(right, at_right)) = known.get(after) else {
-        return known.last().map_or(1.0, |(_, factor)| *factor);
-    };
-    if right == index || after == 0 {
-        return at_right;
-    }
-    let (left, at_left) = known[after - 1];
-    let share = (index - left) as f64 / (right - left) as f64;
-    at_left * (at_right / at_left).powf(share)
-}
-
-fn seconds_at(plan: &Plan, grid: &Grid, at: &[usize]) -> Result<f64, SweepError> {
-    let run = Planned {
-        number: 0,
-        grid: 0,
-        at: at.to_vec(),
-        seed: grid.seeds.first,
-    };
-    seconds(&plan.recipe(&run)?, grid.seeds.count)
+    Ok(sum / wanted as f64)
 }
 
 /// Measures how long a run takes on one thread. Its instruments are shared by `seeds` runs.
@@ -151,8 +78,7 @@ fn seconds(recipe: &Recipe, seeds: u64) -> Result<f64, SweepError> {
 
 /// Bytes on disk that a plan's runs take, roughly: their rows, and the folders of those kept whole.
 pub fn disk(plan: &Plan) -> Result<f64, SweepError> {
-    let run = plan.run(0);
-    let recipe = plan.recipe(&run)?;
+    let recipe = plan.recipe(&plan.runs()[0])?;
     let records = recipe.record.record_count(recipe.train.steps) as f64;
     let kept = &plan.kept;
     let cells = 8 + kept.last.len() + kept.strategies.len();
@@ -160,11 +86,11 @@ pub fn disk(plan: &Plan) -> Result<f64, SweepError> {
         0 => 0.0,
         curves => (1 + curves) as f64 * records,
     };
-    // In parts and again in the gathered table.
-    let row = 2.0 * 8.0 * (cells as f64 + points);
+    // About 30 characters with its name in a journal, and 8 bytes in the gathered table.
+    let row = 38.0 * cells as f64 + 28.0 * points;
     let whole = match kept.runs {
         Keep::None => 0.0,
-        Keep::All => plan.runs() as f64,
+        Keep::All => plan.runs().len() as f64,
         Keep::First => plan.points() as f64,
     };
     let refuse = |error: induct::Invalid| SweepError::mistake(error.to_string());
@@ -173,21 +99,5 @@ pub fn disk(plan: &Plan) -> Result<f64, SweepError> {
     let snapshots = recipe.record.snapshot_steps(recipe.train.steps).len() as f64;
     // A number takes about 12 characters in metrics.csv; the checkpoint has two moments.
     let folder = 12.0 * width * records + 4.0 * parameters * (snapshots + 3.0) + 8_000.0;
-    Ok(row * plan.runs() as f64 + folder * whole)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_between_measured_ones_lie_on_the_geometric_line() {
-        assert_eq!(measured_indices(1), [0]);
-        assert_eq!(measured_indices(3), [0, 1, 2]);
-        assert_eq!(measured_indices(21), [0, 5, 10, 15, 20]);
-        let known = [(0, 1.0), (4, 16.0)];
-        assert!((between(&known, 2) - 4.0).abs() < 1e-12);
-        assert_eq!(between(&known, 4), 16.0);
-        assert_eq!(between(&known, 0), 1.0);
-    }
+    Ok(row * plan.runs().len() as f64 + folder * whole)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::SweepError;
-use crate::folder::{Sweep, remarks};
-use crate::row::{Became, ENDED, ERROR, LEVEL, NUMBER, RUN, SECONDS};
+use crate::folder::Sweep;
+use crate::row::Row;
 use crate::table::{Column, Table};
 
 /// The results of a sweep.
@@ -12,10 +12,10 @@ use crate::table::{Column, Table};
 pub struct Gathered {
     /// One row per run that has a result, in the order of the plan.
     pub table: Table,
-    /// The runs' numbers in the plan.
-    pub numbers: Vec<u64>,
+    /// The indices of these runs in the plan.
+    pub runs: Vec<usize>,
     /// Runs without a result.
-    pub missing: u64,
+    pub missing: usize,
     /// Results by the instructions they were computed with.
     pub levels: BTreeMap<String, u64>,
     /// What is wrong with files, in words.
@@ -25,68 +25,139 @@ pub struct Gathered {
 /// The name of the gathered table.
 pub const RESULTS: &str = "results.parquet";
 
-/// Columns that depend on machines and not on runs alone.
-const OF_MACHINES: [&str; 2] = [SECONDS, ERROR];
+/// The values of all runs in the columns that are kept.
+struct Values<T> {
+    names: Vec<String>,
+    columns: Vec<Vec<Option<T>>>,
+}
 
-impl Sweep {
-    /// The results so far, in those columns that `wants` names. Without `timings`, they are the same bytes wherever they
-    /// were computed at the same level.
-    pub fn gather(
-        &self,
-        timings: bool,
-        wants: impl Fn(&str) -> bool,
-    ) -> Result<Gathered, SweepError> {
-        let basic = [NUMBER, RUN, ENDED, LEVEL];
-        let contents = self.contents(|name| basic.contains(&name) || wants(name))?;
-        let (tables, runs) = (&contents.tables, self.plan.runs());
-        // Of several results of a run, from different machines, the same one is always taken.
-        let mut best: Vec<Option<(usize, usize)>> = vec![None; runs as usize];
-        let text = |(table, row): (usize, usize), name: &str| {
-            tables[table].column(name).map(|c| c.shown(row))
-        };
-        for (index, table) in tables.iter().enumerate() {
-            for row in 0..table.len() {
-                let number = table.column(NUMBER).and_then(|column| column.number(row));
-                let number = number
-                    .map(|number| number as u64)
-                    .filter(|&number| number < runs);
-                let is_result =
-                    text((index, row), ENDED).is_some_and(|ended| Became::is_result(&ended));
-                let (Some(number), true) = (number, is_result) else {
-                    continue;
-                };
-                let rank = |pick| (text(pick, LEVEL), text(pick, RUN));
-                let place = &mut best[number as usize];
-                if place.is_none_or(|other| rank((index, row)) < rank(other)) {
-                    *place = Some((index, row));
-                }
+impl<T: Clone> Values<T> {
+    fn new(names: &[String], runs: usize) -> Self {
+        Self {
+            names: names.to_vec(),
+            columns: vec![vec![None; runs]; names.len()],
+        }
+    }
+
+    /// Takes the values of a run, and forgets those of an earlier result.
+    fn put(&mut self, run: usize, values: impl IntoIterator<Item = (String, Option<T>)>) {
+        for column in &mut self.columns {
+            column[run] = None;
+        }
+        for (name, value) in values {
+            if let Some(index) = self.names.iter().position(|own| *own == name) {
+                self.columns[index][run] = value;
             }
         }
-        let found = best
-            .iter()
-            .enumerate()
-            .filter_map(|(number, pick)| Some((number as u64, (*pick)?)));
-        let (numbers, picks): (Vec<u64>, Vec<(usize, usize)>) = found.unzip();
-        let mut levels = BTreeMap::new();
-        for &pick in &picks {
-            *levels
-                .entry(text(pick, LEVEL).unwrap_or_default())
-                .or_insert(0) += 1;
-        }
-        let mut table = Table::default();
-        let pick = |name: &str| Table::picked(tables, &picks, name);
-        table.push(RUN, pick(RUN).unwrap_or(Column::Text(Vec::new())));
+    }
+
+    /// The columns of some runs, by name.
+    fn of(self, runs: &[usize]) -> impl Iterator<Item = (String, Vec<Option<T>>)> {
+        let of_runs = |mut column: Vec<Option<T>>| -> Vec<Option<T>> {
+            runs.iter().map(|&run| column[run].take()).collect()
+        };
+        let named = self.names.into_iter().zip(self.columns);
+        named.map(move |(name, column)| (name, of_runs(column)))
+    }
+}
+
+impl Sweep {
+    /// The results so far. Without `timings`, they are the same bytes wherever they were computed at the same level.
+    pub fn gather(&self, timings: bool) -> Result<Gathered, SweepError> {
         let plan = &self.plan;
-        let planned: Vec<_> = numbers.iter().map(|&number| plan.run(number)).collect();
+        let count = plan.runs().len();
+        let mut rows: Vec<Option<Row>> = vec![None; count];
+        let mut last = Values::new(&plan.kept.last, count);
+        let mut curves = Values::new(&plan.kept.curves, count);
+        let remarks = self.read_journals::<Row>(|journaled| {
+            for mut row in journaled.rows {
+                let index = plan.index(row.key).filter(|_| row.ended.is_result());
+                let Some(index) = index else { continue };
+                // Of several results of a run, from different machines, the same one is always taken.
+                let there = rows[index].as_ref();
+                if there.is_some_and(|there| (&there.level, &there.run) <= (&row.level, &row.run)) {
+                    continue;
+                }
+                last.put(index, std::mem::take(&mut row.last));
+                let own = std::mem::take(&mut row.curves).into_iter();
+                curves.put(index, own.map(|(name, curve)| (name, Some(curve))));
+                rows[index] = Some(row);
+            }
+        })?;
+        let runs: Vec<usize> = (0..count).filter(|&index| rows[index].is_some()).collect();
+        let rows: Vec<Row> = rows.into_iter().flatten().collect();
+        let mut levels = BTreeMap::new();
+        for row in &rows {
+            *levels.entry(row.level.clone()).or_insert(0) += 1;
+        }
+        let text = |of: &dyn Fn(&Row) -> String| {
+            Column::Text(rows.iter().map(|row| Some(of(row))).collect())
+        };
+        let whole = |of: &dyn Fn(&Row) -> Option<u64>| {
+            let value = |row| of(row).and_then(|value| i64::try_from(value).ok());
+            Column::Whole(rows.iter().map(value).collect())
+        };
+        let mut table = Table::default();
+        table.push("run", text(&|row| row.run.clone()));
+        self.push_keys(&runs, &mut table);
+        table.push("seed", whole(&|row| Some(row.key.seed)));
+        table.push("ended", text(&|row| row.ended.name().to_owned()));
+        table.push("steps", whole(&|row| Some(row.steps)));
+        table.push("diverged_at", whole(&|row| row.diverged_at));
+        let phases = |row: &Row| {
+            let names = row.phases.iter().map(|(strategy, _)| strategy.as_str());
+            names.collect::<Vec<_>>().join(" > ")
+        };
+        table.push("phases", text(&phases));
+        for strategy in &plan.kept.strategies {
+            let onset = |row: &Row| {
+                let found = row.phases.iter().find(|(name, _)| name == strategy);
+                found.map(|(_, onset)| *onset)
+            };
+            table.push(format!("onset.{strategy}"), whole(&onset));
+        }
+        for (name, column) in last.of(&runs) {
+            table.push(format!("final.{name}"), Column::Real(column));
+        }
+        if !plan.kept.curves.is_empty() {
+            let steps = |row: &Row| Some(row.recorded.iter().map(|&s| Some(s as f64)).collect());
+            table.push(
+                "curve.step",
+                Column::Curve(rows.iter().map(steps).collect()),
+            );
+        }
+        for (name, column) in curves.of(&runs) {
+            table.push(format!("curve.{name}"), Column::Curve(column));
+        }
+        table.push("numerics", whole(&|_| Some(plan.numerics.into())));
+        table.push("level", text(&|row| row.level.clone()));
+        if timings {
+            let seconds = rows.iter().map(|row| Some(row.seconds));
+            table.push("seconds", Column::Real(seconds.collect()));
+        }
+        Ok(Gathered {
+            missing: count - runs.len(),
+            table,
+            runs,
+            levels,
+            remarks,
+        })
+    }
+
+    /// Appends a column for each key that varies.
+    fn push_keys(&self, runs: &[usize], table: &mut Table) {
+        let plan = &self.plan;
         // Seeds of a point follow one another, and share their values.
-        let mut values: Vec<Vec<String>> = Vec::with_capacity(planned.len());
-        for (index, run) in planned.iter().enumerate() {
-            let before = index.checked_sub(1).map(|before| &planned[before]);
-            let same = before.is_some_and(|other| (other.grid, &other.at) == (run.grid, &run.at));
-            values.push(match same {
-                true => values[index - 1].clone(),
-                false => plan.values(run),
+        let mut values: Vec<Vec<String>> = Vec::with_capacity(runs.len());
+        let mut before = None;
+        for &index in runs {
+            let run = &plan.runs()[index];
+            let point = Some((run.grid, run.point));
+            values.push(match values.last() {
+                Some(same) if before == point => same.clone(),
+                _ => plan.values(run),
             });
+            before = point;
         }
         for (index, key) in plan.keys().iter().enumerate() {
             // Types follow from the plan, whichever runs are there.
@@ -96,44 +167,6 @@ impl Sweep {
             let there = values.iter().map(|values| values[index].as_str());
             table.push(key.clone(), typed(planned, there));
         }
-        let seeds = planned.iter().map(|run| i64::try_from(run.seed).ok());
-        table.push("seed", Column::Whole(seeds.collect()));
-        let mut names: Vec<&String> = Vec::new();
-        // The plan's order, whichever part came first.
-        let whole = crate::row::table(&[], &plan.kept);
-        for (name, _) in whole
-            .columns
-            .iter()
-            .chain(tables.iter().flat_map(|table| &table.columns))
-        {
-            let dropped = [NUMBER, RUN, LEVEL].contains(&name.as_str())
-                || OF_MACHINES.contains(&name.as_str())
-                || !(wants(name) || name == ENDED);
-            if !dropped && !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        for name in names {
-            let empty = || whole.column(name).filter(|_| picks.is_empty()).cloned();
-            if let Some(column) = pick(name).or_else(empty) {
-                table.push(name.clone(), column);
-            }
-        }
-        table.push(
-            "numerics",
-            Column::Whole(vec![Some(plan.numerics.into()); picks.len()]),
-        );
-        table.push(LEVEL, pick(LEVEL).unwrap_or(Column::Text(Vec::new())));
-        if timings && let Some(seconds) = pick(SECONDS) {
-            table.push(SECONDS, seconds);
-        }
-        Ok(Gathered {
-            missing: runs - numbers.len() as u64,
-            table,
-            numbers,
-            levels,
-            remarks: remarks(&contents.damaged, &contents.foreign),
-        })
     }
 }
 

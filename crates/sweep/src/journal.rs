@@ -1,42 +1,50 @@
-//! The journal of a process that works on a sweep: a line per run, appended as soon as the run has ended.
+//! The journal of a worker: a line per run, appended as soon as the run has ended.
 //!
-//! A journal has one writer, which holds its lock; anyone may read it at any time. A line that was not written whole is
-//! recognised by its checksum. Once a journal is long enough, or its process done, its rows become a part, and the
-//! journal goes away. A journal whose process has died is finished by whoever finds it next.
+//! A journal has one writer, which holds its lock; anyone may read it at any time. A line that is damaged, or was not
+//! written whole, is recognised by its checksum. Nobody changes the journal of another worker, dead or alive.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use induct::digest;
+use induct_store::read_regular;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
+use crate::plan::Key;
 use crate::row::Row;
 
 /// How a journal's name ends.
 pub const ENDING: &str = ".journal";
 
+/// A journal with so many bytes is followed by another one.
+const FULL: u64 = 1 << 26;
+
+/// The most bytes of a journal that is read: a full one, and a long last line.
+const LIMIT: u64 = 1 << 30;
+
 /// A line of a journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
-    /// The process that writes it.
+enum Line<R> {
+    /// The worker that writes it.
     By(Author),
     /// A run has begun.
-    Begin(u64),
-    /// A run was stopped on demand, and is to be done again.
-    Stopped(u64),
+    Begin(Key),
+    /// A run was stopped on demand, or goes on in the next journal.
+    Stopped(Key),
     /// A run has ended.
-    Row(Box<Row>),
+    Row(R),
 }
 
-/// The process that writes a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The worker that writes a journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Author {
-    /// Its share of the sweep, such as 3/100.
+    /// Its shard of the sweep, such as 3/100.
     pub shard: String,
     /// Its machine.
     pub host: String,
@@ -44,27 +52,37 @@ pub struct Author {
     pub threads: usize,
 }
 
-/// The journal of this process.
+/// The journal of this worker.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
     author: Author,
-    /// Everything written so far, in case that someone takes it for a dead process's.
-    rows: Vec<Row>,
-    begun: Vec<u64>,
+    begun: Vec<Key>,
+    rows: u64,
+    bytes: u64,
     dirty: bool,
 }
 
-/// What a journal says.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
-    /// The process that writes it, if it got that far.
-    pub author: Option<Author>,
+/// What a journal says. Of rows, `R` has as much as is asked for.
+#[derive(Debug, PartialEq)]
+pub struct Journaled<R> {
+    /// The worker that writes it, if it got that far.
+    pub author: Author,
+    /// Whether it is alive.
+    pub alive: bool,
     /// Runs that have ended.
-    pub rows: Vec<Row>,
+    pub rows: Vec<R>,
     /// Runs that have begun and not ended.
-    pub begun: Vec<u64>,
+    pub begun: Vec<Key>,
+    /// Lines that are damaged.
+    pub damaged: usize,
+}
+
+/// A row, as far as a journal has to know.
+pub trait HasKey {
+    /// Its run.
+    fn key(&self) -> Key;
 }
 
 impl Journal {
@@ -74,38 +92,50 @@ impl Journal {
         let mut journal = Self {
             path,
             file,
-            author,
-            rows: Vec::new(),
+            author: author.clone(),
             begun: Vec::new(),
+            rows: 0,
+            bytes: 0,
             dirty: false,
         };
-        journal.write_all()?;
+        journal.append(&Line::By(author))?;
         Ok(journal)
     }
 
     /// Notes that a run begins.
-    pub fn begin_run(&mut self, number: u64) -> Result<(), SweepError> {
-        self.begun.push(number);
-        self.append(&Line::Begin(number))
+    pub fn begin_run(&mut self, key: Key) -> Result<(), SweepError> {
+        self.begun.push(key);
+        self.append(&Line::Begin(key))
     }
 
     /// Notes that a run was stopped on demand.
-    pub fn stop_run(&mut self, number: u64) -> Result<(), SweepError> {
-        self.begun.retain(|&other| other != number);
-        self.append(&Line::Stopped(number))
+    pub fn stop_run(&mut self, key: Key) -> Result<(), SweepError> {
+        self.begun.retain(|&other| other != key);
+        self.append(&Line::Stopped(key))
     }
 
     /// Notes that a run has ended.
-    pub fn end_run(&mut self, row: Row) -> Result<(), SweepError> {
-        self.begun.retain(|&other| other != row.number);
-        self.append(&Line::Row(Box::new(row.clone())))?;
-        self.rows.push(row);
-        Ok(())
+    pub fn end_run(&mut self, row: &Row) -> Result<(), SweepError> {
+        self.begun.retain(|&other| other != row.key);
+        self.append(&Line::Row(row))?;
+        self.rows += 1;
+        match self.bytes > FULL {
+            true => self.go_on(),
+            false => Ok(()),
+        }
     }
 
-    /// The rows since it began.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
+    /// Goes on in a new journal.
+    fn go_on(&mut self) -> Result<(), SweepError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let mut next = Self::begin(folder, self.author.clone())?;
+        for key in self.begun.clone() {
+            next.begin_run(key)?;
+            self.append(&Line::Stopped(key))?;
+        }
+        self.sync()?;
+        *self = next;
+        Ok(())
     }
 
     /// Waits until its lines have reached the disk.
@@ -118,70 +148,23 @@ impl Journal {
         Ok(())
     }
 
-    /// Shows that the process is alive: an empty line changes the file's time and nothing else.
-    pub fn beat(&mut self) -> Result<(), SweepError> {
-        self.file
-            .write_all(b"\n")
-            .map_err(SweepError::io("write", &self.path))
-    }
-
-    /// Takes its rows, which are safe elsewhere by now, out of the journal: a new one takes its place.
-    pub fn renew(&mut self, folder: &Path) -> Result<(), SweepError> {
-        let (path, file) = create(folder, &self.author)?;
-        let old = std::mem::replace(&mut self.path, path);
-        // The lock goes with the old file only after that file is gone.
-        let held = std::mem::replace(&mut self.file, file);
-        self.rows.clear();
-        self.write_all()?;
-        remove(&old)?;
-        drop(held);
-        Ok(())
-    }
-
-    /// Removes the journal: its rows are safe elsewhere.
-    pub fn remove(self) -> Result<(), SweepError> {
-        remove(&self.path)
-    }
-
-    fn append(&mut self, line: &Line) -> Result<(), SweepError> {
-        // On a file system without working locks, someone may have taken this process for dead.
-        if !self.path.exists() {
-            let folder = self.path.parent().unwrap_or(Path::new(".")).to_owned();
-            (self.path, self.file) = create(&folder, &self.author)?;
-            self.write_all()?;
+    /// Ends it. A journal without rows is removed.
+    pub fn end(mut self) -> Result<(), SweepError> {
+        match self.rows {
+            0 => fs::remove_file(&self.path).map_err(SweepError::io("remove", &self.path)),
+            _ => self.sync(),
         }
-        self.write(line)
     }
 
-    /// Writes everything so far into an empty journal.
-    fn write_all(&mut self) -> Result<(), SweepError> {
-        self.write(&Line::By(self.author.clone()))?;
-        for row in self.rows.clone() {
-            self.write(&Line::Row(Box::new(row)))?;
-        }
-        for number in self.begun.clone() {
-            self.write(&Line::Begin(number))?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, line: &Line) -> Result<(), SweepError> {
+    fn append(&mut self, line: &Line<&Row>) -> Result<(), SweepError> {
         self.dirty = true;
         let text = serde_json::to_string(line).expect("plain data");
         let line = format!("{text} {}\n", checksum(&text));
+        self.bytes += line.len() as u64;
         // In one call, so that lines are whole unless the disk is full or the power gone.
         self.file
             .write_all(line.as_bytes())
             .map_err(SweepError::io("write", &self.path))
-    }
-}
-
-fn remove(path: &Path) -> Result<(), SweepError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(SweepError::io("remove", path)(error))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -205,7 +188,7 @@ fn create(folder: &Path, author: &Author) -> Result<(PathBuf, File), SweepError>
     unreachable!("the last attempt returns")
 }
 
-/// Locks a journal. Whoever looks whether its process is alive holds it for a moment. A file system without locks is no
+/// Locks a journal. Whoever looks whether its worker is alive holds it for a moment. A file system without locks is no
 /// reason to refuse.
 fn lock(file: &File) {
     for _ in 0..100 {
@@ -220,27 +203,34 @@ fn checksum(text: &str) -> String {
     digest::hex(&[text.as_bytes()])[..8].to_owned()
 }
 
-/// Reads a journal; `None` if it has gone. Lines that are not whole are left out.
-pub fn read(path: &Path) -> Result<Option<Told>, SweepError> {
-    let bytes = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        bytes => bytes.map_err(SweepError::io("read", path))?,
+/// Reads a journal. Lines that are not whole are left out.
+pub fn read<R: DeserializeOwned + HasKey>(path: &Path) -> io::Result<Journaled<R>> {
+    // Before its lines: a worker may end in between, but what a dead one has left does not change.
+    let alive = is_alive(path)?;
+    let bytes = read_regular(path, LIMIT)?;
+    let mut journaled = Journaled {
+        author: Author::default(),
+        alive,
+        rows: Vec::new(),
+        begun: Vec::new(),
+        damaged: 0,
     };
-    let mut told = Told::default();
-    for line in bytes.split(|&byte| byte == b'\n') {
-        let line = std::str::from_utf8(line)
-            .ok()
-            .and_then(|line| line.rsplit_once(' '));
-        let Some((text, _)) = line.filter(|(text, sum)| *sum == checksum(text)) else {
+    let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
+    while let Some(line) = lines.next() {
+        let text = std::str::from_utf8(line).ok();
+        let text = text.and_then(|line| line.rsplit_once(' '));
+        let Some((text, _)) = text.filter(|(text, sum)| *sum == checksum(text)) else {
+            // The last line may be at work, or was never finished.
+            journaled.damaged += usize::from(lines.peek().is_some());
             continue;
         };
         match serde_json::from_str(text) {
-            Ok(Line::By(author)) => told.author = Some(author),
-            Ok(Line::Begin(number)) => told.begun.push(number),
-            Ok(Line::Stopped(number)) => told.begun.retain(|&other| other != number),
-            Ok(Line::Row(row)) => {
-                told.begun.retain(|&other| other != row.number);
-                told.rows.push(*row);
+            Ok(Line::By(author)) => journaled.author = author,
+            Ok(Line::Begin(key)) => journaled.begun.push(key),
+            Ok(Line::Stopped(key)) => journaled.begun.retain(|&other| other != key),
+            Ok(Line::<R>::Row(row)) => {
+                journaled.begun.retain(|&other| other != row.key());
+                journaled.rows.push(row);
             }
             // A line of a later version of the program.
             Err(_) => {}
@@ -248,33 +238,18 @@ pub fn read(path: &Path) -> Result<Option<Told>, SweepError> {
     }
     // A line that could not be written whole: the disk was full, and no run is to blame.
     if bytes.last().is_some_and(|&byte| byte != b'\n') {
-        told.begun.clear();
+        journaled.begun.clear();
     }
-    Ok(Some(told))
+    Ok(journaled)
 }
 
-/// Locks the journal of a process that has died; `None` if the process is alive, or if the file system cannot tell.
-pub fn take_over(path: &Path) -> Option<File> {
-    let file = OpenOptions::new().append(true).open(path).ok()?;
-    // Whoever looks whether the process is alive holds it for a moment.
-    for _ in 0..5 {
-        match file.try_lock() {
-            Ok(()) => return Some(file),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
-            Err(TryLockError::Error(_)) => return None,
-        }
+/// Whether the worker of a journal is alive. A file system without locks cannot tell: then it may be.
+fn is_alive(path: &Path) -> io::Result<bool> {
+    // Opening a pipe would wait for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Ok(false);
     }
-    None
-}
-
-/// Whether the process of a journal is alive, as far as its lock tells; `None` if the file system has no locks.
-pub fn is_alive(path: &Path) -> Option<bool> {
-    let file = OpenOptions::new().read(true).open(path).ok()?;
-    match file.try_lock_shared() {
-        Ok(()) => Some(false),
-        Err(TryLockError::WouldBlock) => Some(true),
-        Err(TryLockError::Error(_)) => None,
-    }
+    Ok(File::open(path)?.try_lock_shared().is_err())
 }
 
 #[cfg(test)]
@@ -290,37 +265,61 @@ mod tests {
         }
     }
 
-    fn row(number: u64) -> Row {
-        let mut row = Row::without(number, Became::Complete, String::new());
-        row.last = vec![("kl_truth".into(), Some(0.1 + number as f64 / 3.0))];
+    fn key(seed: u64) -> Key {
+        Key { point: 7, seed }
+    }
+
+    fn row(seed: u64) -> Row {
+        let mut row = Row::without(key(seed), Became::Complete, String::new());
+        row.last = vec![("kl_truth".into(), Some(0.1 + seed as f64 / 3.0))];
         row
     }
 
-    #[test]
-    fn a_journal_cut_anywhere_tells_all_whole_lines() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::begin(folder.path(), author()).unwrap();
-        for number in 0..3 {
-            journal.begin_run(number).unwrap();
-            journal.end_run(row(number)).unwrap();
+    fn journal(folder: &Path) -> Journal {
+        let mut journal = Journal::begin(folder, author()).unwrap();
+        for seed in 0..3 {
+            journal.begin_run(key(seed)).unwrap();
+            journal.end_run(&row(seed)).unwrap();
         }
-        journal.begin_run(3).unwrap();
-        let whole = fs::read(&journal.path).unwrap();
-        let told = read(&journal.path).unwrap().unwrap();
-        assert_eq!(told.rows, [0, 1, 2].map(row));
-        assert_eq!(told.begun, [3]);
+        journal.begin_run(key(3)).unwrap();
+        journal
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_has_all_whole_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = journal(folder.path());
+        let bytes = fs::read(&journal.path).unwrap();
+        let whole = read::<Row>(&journal.path).unwrap();
+        assert_eq!(whole.rows, [0, 1, 2].map(row));
+        assert_eq!((whole.begun, whole.author), (vec![key(3)], author()));
         let cut = folder.path().join("cut");
-        for length in 0..whole.len() {
-            fs::write(&cut, &whole[..length]).unwrap();
-            let part = read(&cut).unwrap().unwrap();
-            assert!(told.rows.starts_with(&part.rows));
-            let lines = whole[..length]
-                .iter()
-                .filter(|&&byte| byte == b'\n')
-                .count();
-            assert!(part.rows.len() >= lines.saturating_sub(1) / 2);
-            let torn = length > 0 && whole[length - 1] != b'\n';
+        for length in 0..bytes.len() {
+            fs::write(&cut, &bytes[..length]).unwrap();
+            let part = read::<Row>(&cut).unwrap();
+            assert!(whole.rows.starts_with(&part.rows));
+            let lines = bytes[..length].iter().filter(|&&byte| byte == b'\n');
+            assert!(part.rows.len() >= lines.count().saturating_sub(1) / 2);
+            let torn = length > 0 && bytes[length - 1] != b'\n';
             assert!(!torn || part.begun.is_empty());
+            assert_eq!(part.damaged, 0);
+        }
+    }
+
+    #[test]
+    fn a_damaged_byte_costs_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = journal(folder.path());
+        let bytes = fs::read(&journal.path).unwrap();
+        let damaged = folder.path().join("damaged");
+        for place in 0..bytes.len() - 1 {
+            let mut bytes = bytes.clone();
+            bytes[place] ^= 1;
+            fs::write(&damaged, bytes).unwrap();
+            let read = read::<Row>(&damaged).unwrap();
+            assert!(read.rows.len() >= 2, "{place}");
+            assert!((1..=2).contains(&read.damaged), "{place}");
+            assert!(read.rows.iter().all(|read| *read == row(read.key.seed)));
         }
     }
 
@@ -329,25 +328,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::begin(folder.path(), author()).unwrap();
         let path = journal.path.clone();
-        assert_eq!(is_alive(&path), Some(true));
-        assert!(take_over(&path).is_none());
+        assert!(read::<Row>(&path).unwrap().alive);
         drop(journal);
-        assert_eq!(is_alive(&path), Some(false));
-        assert!(take_over(&path).is_some());
+        assert!(!read::<Row>(&path).unwrap().alive);
     }
 
     #[test]
-    fn a_journal_that_was_taken_away_is_written_again() {
+    fn a_full_journal_is_followed_by_another_one() {
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::begin(folder.path(), author()).unwrap();
-        journal.end_run(row(0)).unwrap();
-        fs::remove_file(&journal.path).unwrap();
-        journal.end_run(row(1)).unwrap();
-        let told = read(&journal.path).unwrap().unwrap();
-        assert_eq!(told.rows, [0, 1].map(row));
-        journal.begin_run(7).unwrap();
-        journal.renew(folder.path()).unwrap();
-        let told = read(&journal.path).unwrap().unwrap();
-        assert_eq!((told.rows.len(), told.begun), (0, vec![7]));
+        let mut journal = journal(folder.path());
+        let first = journal.path.clone();
+        journal.bytes = FULL;
+        journal.end_run(&row(4)).unwrap();
+        assert_ne!(journal.path, first);
+        journal.end_run(&row(3)).unwrap();
+        let (old, new) = (
+            read::<Row>(&first).unwrap(),
+            read::<Row>(&journal.path).unwrap(),
+        );
+        assert_eq!((old.rows.len(), old.begun.len(), old.alive), (4, 0, false));
+        assert_eq!((new.rows, new.begun.len()), (vec![row(3)], 0));
+        // One without rows is of no use.
+        let empty = Journal::begin(folder.path(), author()).unwrap();
+        let path = empty.path.clone();
+        empty.end().unwrap();
+        assert!(!path.exists());
     }
 }

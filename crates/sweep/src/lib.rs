@@ -1,9 +1,8 @@
 //! Sweeps: a plan, work that can be done anywhere and twice, compact results.
 //!
-//! A [`Study`] says what is to be done. A [`Plan`] numbers its runs and knows what they cost. [`Work`] does a share of
-//! them, in any number of processes on any number of machines that see the same folder, a [`Sweep`]. Results are rows of
-//! tables: a journal while a process works, then Parquet files of a thousand rows or more. [`Sweep::gather`] makes one
-//! table of them.
+//! A [`Study`] says what is to be done. A [`Plan`] lists its runs, each with a [`Key`]. [`Work`] does a shard of them, in
+//! any number of processes on any number of machines that see the same folder, a [`Sweep`]. Results are rows, in one
+//! journal per worker. [`Sweep::gather`] makes one table of them.
 
 mod check;
 mod cost;
@@ -21,18 +20,17 @@ mod study;
 mod table;
 mod work;
 
-pub use cost::{Cost, disk};
+pub use cost::disk;
 pub use error::SweepError;
-pub use folder::{Contents, Growth, Sweep, WorkerSeen};
+pub use folder::{Growth, Sweep};
 pub use gather::{Gathered, RESULTS};
-pub use growth::Differs;
 pub use journal::Author;
-pub use plan::{Grid, Kept, Plan, Planned};
+pub use plan::{Grid, Kept, Key, Plan, PlannedRun};
 pub use row::{Became, name as run_name};
 pub use shard::Shard;
-pub use state::State;
+pub use state::{State, Worker};
 pub use study::{Axis, Keep, Results, Seeds, Study};
-pub use table::{Column, Table, TableError};
+pub use table::{Column, Table};
 pub use work::{Report, Work, Worked};
 
 /// Tests the example of the README.

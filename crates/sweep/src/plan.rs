@@ -1,9 +1,9 @@
 //! The plan of a sweep: which runs there are, and what is kept of them.
 //!
-//! Runs are numbered: grid by grid, point by point, seed by seed. A sweep grows by further grids, so a run keeps its
-//! number; runs that an earlier grid has are left out of a later one.
+//! A run is known by its [`Key`]: what is trained, and its seed. So a sweep grows by adding grids, and a run that
+//! several grids have counts once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use induct::digest;
 use induct::run::NUMERICS;
@@ -11,13 +11,13 @@ use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::check::{check_axes, check_count, kept};
-use crate::cost::Cost;
+use crate::check::{check_axes, check_count, check_points};
+use crate::cost;
 use crate::error::SweepError;
 use crate::study::{Axis, Keep, Results, Seeds, Study};
 
 /// The plan of a sweep, as `sweep.json` has it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Which command made it: marks the folder as a sweep's.
@@ -34,28 +34,31 @@ pub struct Plan {
     pub grids: Vec<Grid>,
     /// What is kept of every run.
     pub kept: Kept,
-    /// The measured cost of each grid's runs, by which times are estimated.
-    pub costs: Vec<Cost>,
-    /// Digest of all the above, so that a change by hand is noticed.
-    pub digest: String,
-    /// What the study asks for, where it says so.
-    #[serde(skip)]
+    /// What the study asks to keep.
     pub(crate) asked: Results,
+    /// Digest of all the above, so that damage and changes by hand are noticed.
+    pub digest: String,
     #[serde(skip)]
-    layout: Layout,
+    keys: Vec<String>,
+    #[serde(skip)]
+    runs: Vec<PlannedRun>,
+    /// By key, the index of the run.
+    #[serde(skip)]
+    indices: HashMap<Key, usize>,
 }
 
 /// Values of keys in all combinations, each with all seeds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
     /// The keys that vary, slowest first.
     pub vary: Vec<Axis>,
     /// The seeds.
     pub seeds: Seeds,
-    /// Places that are no runs of this grid, because an earlier one has them: first ones, and those after the last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<(u64, u64)>,
+    /// Seconds that a run takes on one thread, on average over a few points.
+    pub seconds: f64,
+    /// What is trained at each point, as a digest: the first half of a [`Key`].
+    pub points: Vec<String>,
 }
 
 /// What is kept of every run, by name of column.
@@ -73,73 +76,83 @@ pub struct Kept {
     pub runs: Keep,
 }
 
-/// Where in the grids a number is.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Layout {
-    /// All keys that vary, in the order in which they were first varied.
-    keys: Vec<String>,
-    /// For each grid the number of its first run, and its places, unless all of them are runs.
-    grids: Vec<(u64, Option<Vec<u64>>)>,
-    runs: u64,
+/// Which run is which, whatever machine computes it, and however its values are written.
+///
+/// The identity of a run also depends on the machine's arithmetic, and takes a digest of the whole recipe for every
+/// seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// Digest of the recipe without its seeds, and of the numerics version.
+    pub point: u64,
+    /// The seed.
+    pub seed: u64,
 }
 
 /// A run of a sweep.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Planned {
-    /// Its number.
-    pub number: u64,
-    /// Its grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// Which it is.
+    pub key: Key,
+    /// The index of its grid.
     pub grid: usize,
-    /// The index of its value on each axis of the grid.
-    pub at: Vec<usize>,
-    /// Its seed.
-    pub seed: u64,
+    /// The index of its point in the grid.
+    pub point: usize,
 }
 
 /// The most runs of a sweep.
 pub const MAX_RUNS: u64 = 1_000_000;
 
+/// The most runs of all grids together, those counted that several grids have.
+const MAX_LISTED: u64 = 10 * MAX_RUNS;
+
 /// The value of the plan's `made_by` entry.
 pub const MADE_BY: &str = "induct sweep";
 
 impl Grid {
-    /// The number of points.
-    pub fn points(&self) -> u64 {
-        let counts = self.vary.iter().map(|axis| axis.values.len() as u64);
-        counts.product()
-    }
-
-    /// The places of its runs: point by point, seed by seed.
-    fn places(&self) -> Option<Vec<u64>> {
-        if self.without.is_empty() {
-            return None;
-        }
-        let all = 0..self.points() * self.seeds.count;
-        let mut without = self.without.iter().copied().peekable();
-        let left = all.filter(|place| {
-            while without.next_if(|(_, after)| after <= place).is_some() {}
-            without.peek().is_none_or(|(first, _)| place < first)
-        });
-        Some(left.collect())
-    }
-
-    /// The index on each axis of a point.
-    pub(crate) fn at(&self, mut point: u64) -> Vec<usize> {
-        let mut at = vec![0; self.vary.len()];
-        for (axis, index) in self.vary.iter().zip(&mut at).rev() {
-            let count = axis.values.len() as u64;
-            *index = (point % count) as usize;
-            point /= count;
-        }
-        at
+    /// The number of points, and of runs; `None` if they cannot be counted.
+    fn counts(&self) -> Option<(u64, u64)> {
+        let mut counts = self.vary.iter().map(|axis| axis.values.len() as u64);
+        let points = counts.try_fold(1, u64::checked_mul)?;
+        Some((points, points.checked_mul(self.seeds.count)?))
     }
 
     /// What varies at a point, as `key.path=value`.
-    pub fn overrides(&self, at: &[usize]) -> Vec<String> {
-        let axes = self.vary.iter().zip(at);
-        axes.map(|(axis, &index)| format!("{}={}", axis.key, axis.values[index]))
-            .collect()
+    pub fn overrides(&self, point: usize) -> Vec<String> {
+        overrides(&self.vary, point)
     }
+
+    /// The value of a key at a point, if the grid varies it.
+    fn value(&self, key: &str, point: usize) -> Option<&String> {
+        let axis = self.vary.iter().position(|axis| axis.key == key)?;
+        Some(&self.vary[axis].values[places(&self.vary, point)[axis]])
+    }
+
+    /// The recipe at a point, with a seed.
+    pub(crate) fn recipe(&self, base: &str, point: usize, seed: u64) -> Result<Recipe, SweepError> {
+        let mut recipe = point_recipe(base, &self.overrides(point))?;
+        (recipe.seeds.init, recipe.seeds.data) = (seed, seed);
+        if self.seeds.own_tests {
+            recipe.seeds.eval = seed;
+        }
+        Ok(recipe)
+    }
+}
+
+/// The index of the value on each axis at a point; the last axis varies fastest.
+fn places(vary: &[Axis], mut point: usize) -> Vec<usize> {
+    let mut places = vec![0; vary.len()];
+    for (axis, place) in vary.iter().zip(&mut places).rev() {
+        *place = point % axis.values.len();
+        point /= axis.values.len();
+    }
+    places
+}
+
+/// What varies at a point, as `key.path=value`.
+pub(crate) fn overrides(vary: &[Axis], point: usize) -> Vec<String> {
+    let axes = vary.iter().zip(places(vary, point));
+    axes.map(|(axis, place)| format!("{}={}", axis.key, axis.values[place]))
+        .collect()
 }
 
 impl Plan {
@@ -151,13 +164,14 @@ impl Plan {
     pub fn new(study: &Study, base: &Recipe) -> Result<Self, SweepError> {
         check_axes(study)?;
         let runs = check_count(study)?;
+        let base = base.to_toml();
+        let (points, kept) = check_points(study, &base, runs)?;
         let grid = Grid {
             vary: study.vary.clone(),
             seeds: study.seeds,
-            without: Vec::new(),
+            seconds: 0.0,
+            points,
         };
-        let base = base.to_toml();
-        let kept = kept(study, &grid, &base, runs)?;
         let mut plan = Self {
             made_by: MADE_BY.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -166,12 +180,13 @@ impl Plan {
             base,
             grids: vec![grid],
             kept,
-            costs: vec![Cost::default()],
-            digest: String::new(),
             asked: study.results.clone(),
-            layout: Layout::default(),
+            digest: String::new(),
+            keys: Vec::new(),
+            runs: Vec::new(),
+            indices: HashMap::new(),
         };
-        plan.settle();
+        plan.settle().map_err(SweepError::mistake)?;
         Ok(plan)
     }
 
@@ -179,13 +194,13 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If it is damaged or was changed by hand.
+    /// If it is damaged, was changed by hand, or has more runs than a sweep may have.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let mut plan: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if plan.digest != plan.own_digest() {
-            return Err("it was changed by hand".into());
+            return Err("it is damaged, or was changed by hand".into());
         }
-        plan.arrange();
+        plan.list()?;
         Ok(plan)
     }
 
@@ -201,136 +216,119 @@ impl Plan {
         digest::hex(&[without.to_json().as_bytes()])
     }
 
-    /// Identifies the sweep as it is now; the last of [`ids`](Self::ids).
-    pub fn id(&self) -> String {
-        self.ids().pop().unwrap_or_default()
-    }
-
-    /// Identifies the sweep as it was after each grid: results of an earlier one are results of a later one.
-    pub fn ids(&self) -> Vec<String> {
-        let mut chain = format!("{}{}", self.numerics, self.base);
-        let mut ids = Vec::new();
-        for grid in &self.grids {
-            chain += &serde_json::to_string(grid).expect("plain data");
-            ids.push(digest::hex(&[chain.as_bytes()])[..8].to_owned());
-        }
-        ids
-    }
-
     /// Chooses which runs are kept whole from now on.
-    pub fn keep(&mut self, runs: Keep) {
+    pub(crate) fn keep(&mut self, runs: Keep) {
         self.kept.runs = runs;
-        self.settle();
+        self.digest = self.own_digest();
     }
 
-    /// Notes the measured cost of the last grid.
-    pub fn set_cost(&mut self, cost: Cost) {
-        if let Some(last) = self.costs.last_mut() {
-            *last = cost;
+    /// Measures how long the runs of the last grid take.
+    pub(crate) fn measure(&mut self) -> Result<(), SweepError> {
+        if let Some(grid) = self.grids.last_mut() {
+            grid.seconds = cost::seconds_per_run(&self.base, grid)?;
         }
-        self.settle();
+        self.digest = self.own_digest();
+        Ok(())
     }
 
     /// Seconds that a run is expected to take on one thread.
-    pub fn seconds(&self, run: &Planned) -> f64 {
-        self.costs
-            .get(run.grid)
-            .map_or(0.0, |cost| cost.at(&run.at))
+    pub fn seconds(&self, run: &PlannedRun) -> f64 {
+        self.grids[run.grid].seconds
     }
 
-    /// Numbers the runs, and notes the digest.
-    pub(crate) fn settle(&mut self) {
+    /// Lists the runs, and notes the digest.
+    pub(crate) fn settle(&mut self) -> Result<(), String> {
+        self.list()?;
         self.digest = self.own_digest();
-        self.arrange();
+        Ok(())
     }
 
-    /// Numbers the runs.
-    fn arrange(&mut self) {
-        let mut layout = Layout::default();
+    /// Lists the runs: grid by grid, point by point, seed by seed.
+    fn list(&mut self) -> Result<(), String> {
+        let mut listed = 0;
         for grid in &self.grids {
+            let (points, runs) = grid.counts().unwrap_or((0, u64::MAX));
+            listed = runs.saturating_add(listed);
+            if runs > MAX_RUNS || listed > MAX_LISTED {
+                return Err(format!(
+                    "it claims more runs than a sweep may have, which is {MAX_RUNS}"
+                ));
+            }
+            let seeds = grid.seeds.end().filter(|_| grid.seeds.count > 0);
+            if points == 0 || points != grid.points.len() as u64 || seeds.is_none() {
+                return Err("its grids contradict themselves".into());
+            }
+        }
+        (self.keys, self.runs, self.indices) = (Vec::new(), Vec::new(), HashMap::new());
+        for (index, grid) in self.grids.iter().enumerate() {
             for axis in &grid.vary {
-                if !layout.keys.contains(&axis.key) {
-                    layout.keys.push(axis.key.clone());
+                if !self.keys.contains(&axis.key) {
+                    self.keys.push(axis.key.clone());
+                }
+            }
+            for (point, id) in grid.points.iter().enumerate() {
+                let id = u64::from_str_radix(id, 16).map_err(|_| format!("{id} is no digest"))?;
+                for seed in grid.seeds.first..grid.seeds.first + grid.seeds.count {
+                    let key = Key { point: id, seed };
+                    let next = self.runs.len();
+                    if *self.indices.entry(key).or_insert(next) == next {
+                        let grid = index;
+                        self.runs.push(PlannedRun { key, grid, point });
+                    }
                 }
             }
         }
-        for grid in &self.grids {
-            let places = grid.places();
-            let all = grid.points() * grid.seeds.count;
-            let count = places.as_ref().map_or(all, |places| places.len() as u64);
-            layout.grids.push((layout.runs, places));
-            layout.runs += count;
+        match self.runs.len() as u64 {
+            runs if runs > MAX_RUNS => Err(format!(
+                "it would have {runs} runs, but at most {MAX_RUNS} are allowed"
+            )),
+            0 => Err("it has no runs".into()),
+            _ => Ok(()),
         }
-        self.layout = layout;
     }
 
-    /// The number of runs.
-    pub fn runs(&self) -> u64 {
-        self.layout.runs
+    /// All runs, at least one. Those of later grids come last, so that a run keeps its index when the sweep grows.
+    pub fn runs(&self) -> &[PlannedRun] {
+        &self.runs
+    }
+
+    /// The index of a run, if it is one of this sweep.
+    pub fn index(&self, key: Key) -> Option<usize> {
+        self.indices.get(&key).copied()
     }
 
     /// All keys that vary, in the order in which they were first varied.
     pub fn keys(&self) -> &[String] {
-        &self.layout.keys
+        &self.keys
     }
 
     /// The number of points: runs that differ in more than their seeds.
     pub fn points(&self) -> u64 {
-        if let [only] = self.grids.as_slice() {
-            return only.points();
-        }
-        let of_grid = |grid: &Grid| {
-            (0..grid.points())
-                .map(|point| grid.overrides(&grid.at(point)))
-                .collect::<Vec<_>>()
-        };
-        let all: HashSet<Vec<String>> = self.grids.iter().flat_map(of_grid).collect();
+        let all: HashSet<&String> = self.grids.iter().flat_map(|grid| &grid.points).collect();
         all.len() as u64
     }
 
-    /// A run by its number, which is less than [`runs`](Self::runs).
-    pub fn run(&self, number: u64) -> Planned {
-        let after = self
-            .layout
-            .grids
-            .partition_point(|(first, _)| *first <= number);
-        // Grids without runs of their own share a first number with the next: the last of them has the run.
-        let grid = after.saturating_sub(1);
-        let (first, places) = &self.layout.grids[grid];
-        let index = number - first;
-        let place = places
-            .as_ref()
-            .map_or(index, |places| places[index as usize]);
-        let own = &self.grids[grid];
-        Planned {
-            number,
-            grid,
-            at: own.at(place / own.seeds.count),
-            seed: own.seeds.first + place % own.seeds.count,
-        }
-    }
-
     /// What varies in a run, as `key.path=value`.
-    pub fn overrides(&self, run: &Planned) -> Vec<String> {
-        self.grids[run.grid].overrides(&run.at)
+    pub fn overrides(&self, run: &PlannedRun) -> Vec<String> {
+        self.grids[run.grid].overrides(run.point)
     }
 
     /// The value of every key that varies in a run; that of its recipe, if the run's grid does not vary it.
-    pub fn values(&self, run: &Planned) -> Vec<String> {
+    pub fn values(&self, run: &PlannedRun) -> Vec<String> {
         let grid = &self.grids[run.grid];
-        let varied = |key: &String| grid.vary.iter().position(|axis| axis.key == *key);
-        let recipe: Table = match self.keys().iter().all(|key| varied(key).is_some()) {
-            true => Table::new(),
-            false => {
+        let mut recipe: Option<Table> = None;
+        let mut of_recipe = |key: &str| {
+            let read = || {
                 let recipe = self.recipe(run).map(|recipe| recipe.to_toml());
                 recipe.unwrap_or_default().parse().unwrap_or_default()
-            }
+            };
+            value_in(recipe.get_or_insert_with(read), key)
         };
-        let value = |key: &String| match varied(key) {
-            Some(axis) => grid.vary[axis].values[run.at[axis]].clone(),
-            None => value_in(&recipe, key),
+        let value = |key: &String| match grid.value(key, run.point) {
+            Some(value) => value.clone(),
+            None => of_recipe(key),
         };
-        self.keys().iter().map(value).collect()
+        self.keys.iter().map(value).collect()
     }
 
     /// The recipe of a run.
@@ -338,23 +336,29 @@ impl Plan {
     /// # Errors
     ///
     /// If the program that planned the sweep knew keys that this one does not.
-    pub fn recipe(&self, run: &Planned) -> Result<Recipe, SweepError> {
-        let mut recipe = point_recipe(&self.base, &self.overrides(run))?;
-        (recipe.seeds.init, recipe.seeds.data) = (run.seed, run.seed);
-        if self.grids[run.grid].seeds.own_tests {
-            recipe.seeds.eval = run.seed;
-        }
-        Ok(recipe)
+    pub fn recipe(&self, run: &PlannedRun) -> Result<Recipe, SweepError> {
+        self.grids[run.grid].recipe(&self.base, run.point, run.key.seed)
     }
 
     /// Whether a run is kept whole.
-    pub fn keeps(&self, run: &Planned) -> bool {
+    pub fn keeps(&self, run: &PlannedRun) -> bool {
         match self.kept.runs {
             Keep::All => true,
-            Keep::First => run.seed == self.grids[run.grid].seeds.first,
+            Keep::First => run.key.seed == self.grids[run.grid].seeds.first,
             Keep::None => false,
         }
     }
+}
+
+/// The digest of what is trained at a point. Seeds do not count, but whether test sets have those of the runs does.
+pub(crate) fn point_digest(mut recipe: Recipe, own_tests: bool) -> String {
+    (recipe.seeds.init, recipe.seeds.data) = (0, 0);
+    if own_tests {
+        recipe.seeds.eval = 0;
+    }
+    let computed_by = format!("numerics {NUMERICS}, own tests: {own_tests}\n");
+    let text = recipe.to_toml();
+    digest::hex(&[computed_by.as_bytes(), text.as_bytes()])[..16].to_owned()
 }
 
 /// The recipe at a point.
@@ -393,7 +397,6 @@ mod tests {
     use induct::run::Identity;
 
     use super::*;
-    use crate::growth::Differs;
 
     type Vary<'a> = &'a [(&'a str, &'a [&'a str])];
 
@@ -410,14 +413,16 @@ mod tests {
     }
 
     fn identities(plan: &Plan) -> Vec<String> {
-        let recipe = |number| plan.recipe(&plan.run(number)).unwrap();
-        (0..plan.runs())
-            .map(|number| Identity::of(&recipe(number)).run)
-            .collect()
+        let identity = |run: &PlannedRun| Identity::of(&plan.recipe(run).unwrap()).run;
+        plan.runs().iter().map(identity).collect()
+    }
+
+    fn distinct(all: &[String]) -> usize {
+        all.iter().collect::<HashSet<_>>().len()
     }
 
     #[test]
-    fn runs_are_numbered_in_the_order_of_the_grid() {
+    fn runs_come_in_the_order_of_the_grid() {
         let plan = plan(
             &[
                 ("train.batch", &["8", "16"]),
@@ -426,71 +431,51 @@ mod tests {
             3,
         )
         .unwrap();
-        assert_eq!((plan.runs(), plan.points()), (12, 4));
-        let run = plan.run(7);
+        assert_eq!((plan.runs().len(), plan.points()), (12, 4));
+        let run = plan.runs()[7];
         assert_eq!(
             plan.overrides(&run),
             ["train.batch=16", "train.optimizer.lr=1e-3"]
         );
-        assert_eq!(run.seed, 1);
+        assert_eq!(run.key.seed, 1);
+        assert_eq!(plan.index(run.key), Some(7));
         let recipe = plan.recipe(&run).unwrap();
         assert_eq!(
             (recipe.train.batch, recipe.seeds.data, recipe.seeds.init),
             (16, 1, 1)
         );
-        let mut all = identities(&plan);
-        all.sort();
-        all.dedup();
-        assert_eq!(all.len(), 12);
+        assert_eq!(distinct(&identities(&plan)), 12);
     }
 
     #[test]
-    fn a_sweep_grows_and_no_run_changes_its_number() {
+    fn a_sweep_grows_and_every_run_keeps_its_key_and_place() {
         let first = plan(&[("train.batch", &["8", "16"])], 2).unwrap();
         let before = identities(&first);
         // More seeds, another value, another key with the base's value among its own.
         let seeds = plan(&[("train.batch", &["8", "16"])], 3).unwrap();
         let grown = first.grown(&seeds).unwrap().unwrap();
-        assert_eq!(grown.runs(), 6);
+        assert_eq!(grown.runs().len(), 6);
         let value = plan(&[("train.batch", &["24", "16", "8"])], 3).unwrap();
         let grown = grown.grown(&value).unwrap().unwrap();
-        assert_eq!(grown.runs(), 9);
+        assert_eq!(grown.runs().len(), 9);
         let key = plan(
             &[("train.batch", &["8", "16"]), ("model.heads", &["1", "2"])],
             1,
         )
         .unwrap();
         let grown = grown.grown(&key).unwrap().unwrap();
-        assert_eq!(grown.runs(), 11);
+        assert_eq!(grown.runs().len(), 11);
         assert_eq!(grown.keys(), ["train.batch", "model.heads"]);
-        assert_eq!(grown.values(&grown.run(0)), ["8", "1"]);
-        assert_eq!(grown.values(&grown.run(10)), ["16", "2"]);
+        assert_eq!(grown.values(&grown.runs()[0]), ["8", "1"]);
+        assert_eq!(grown.values(&grown.runs()[10]), ["16", "2"]);
         let all = identities(&grown);
         assert_eq!(all[..before.len()], before);
-        let mut distinct = all.clone();
-        distinct.sort();
-        distinct.dedup();
-        assert_eq!(distinct.len(), all.len());
+        assert_eq!(grown.runs()[..4], first.runs()[..]);
+        assert_eq!(distinct(&all), all.len());
         // Nothing new, nothing grown.
-        assert_eq!(grown.grown(&seeds).unwrap(), None);
+        assert!(grown.grown(&seeds).unwrap().is_none());
         let again = Plan::from_json(&grown.to_json()).unwrap();
         assert_eq!(identities(&again), all);
-    }
-
-    #[test]
-    fn every_grid_has_the_cost_that_was_measured_for_it() {
-        let cost = |seconds, factors| Cost {
-            seconds,
-            factors: vec![factors],
-            level: String::new(),
-        };
-        let mut small = plan(&[("train.batch", &["8", "16"])], 1).unwrap();
-        small.set_cost(cost(1.0, vec![1.0, 2.0]));
-        let mut large = plan(&[("train.steps", &["1000", "90000"])], 1).unwrap();
-        large.set_cost(cost(7.0, vec![1.0, 90.0]));
-        let grown = small.grown(&large).unwrap().unwrap();
-        let seconds = |number| grown.seconds(&grown.run(number));
-        assert_eq!([0, 1, 2, 3].map(seconds), [1.0, 2.0, 7.0, 630.0]);
     }
 
     #[test]
@@ -500,7 +485,7 @@ mod tests {
         study.vary = here.grids[0].vary.clone();
         let mut base = Recipe::default();
         base.train.steps = 77;
-        let Differs(differs) = here.grown(&Plan::new(&study, &base).unwrap()).unwrap_err();
+        let differs = here.grown(&Plan::new(&study, &base).unwrap()).unwrap_err();
         assert_eq!(differs.len(), 1);
         assert!(
             differs[0].contains("train.steps") && differs[0].contains("77"),
@@ -509,14 +494,36 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_changed_by_hand_is_noticed() {
-        let text = plan(&[("train.batch", &["8", "16"])], 2).unwrap().to_json();
+    fn damaged_plans_and_boundless_claims_are_refused() {
+        let plan = plan(&[("train.batch", &["8", "16"])], 2).unwrap();
+        let text = plan.to_json();
         assert!(Plan::from_json(&text.replace("\"16\"", "\"17\"")).is_err());
         assert!(Plan::from_json(&text[..text.len() / 2]).is_err());
+        // Claims whose digest is right.
+        for (first, count) in [(0, u64::MAX), (0, 1_000_000_000_000), (u64::MAX, 2)] {
+            let mut claims = plan.clone();
+            (claims.grids[0].seeds.first, claims.grids[0].seeds.count) = (first, count);
+            claims.digest = claims.own_digest();
+            assert!(
+                Plan::from_json(&claims.to_json()).is_err(),
+                "{first} {count}"
+            );
+        }
+        let mut claims = plan.clone();
+        claims.grids = vec![
+            Grid {
+                seeds: Seeds::first(500_000),
+                ..plan.grids[0].clone()
+            };
+            100
+        ];
+        claims.digest = claims.own_digest();
+        let refused = Plan::from_json(&claims.to_json()).unwrap_err();
+        assert!(refused.contains("more runs"), "{refused}");
     }
 
     #[test]
-    fn mistakes_are_found_before_anything_is_made() {
+    fn usage_errors_are_found_before_anything_is_made() {
         let ten: Vec<String> = (0..10).map(|value| value.to_string()).collect();
         let ten: Vec<&str> = ten.iter().map(String::as_str).collect();
         let names: Vec<String> = (0..9).map(|key| format!("k{key}")).collect();

@@ -6,15 +6,14 @@ use induct::run::{Ended, Identity, Summary};
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Kept;
-use crate::table::{Column, Table};
+use crate::journal::HasKey;
+use crate::plan::{Kept, Key};
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Row {
-    /// The run's number in the plan.
-    pub number: u64,
+    /// Which run it is.
+    pub key: Key,
     /// The first digits of its identity, which also name its folder if it is kept whole.
     pub run: String,
     /// The instructions it was computed with.
@@ -51,8 +50,6 @@ pub enum Became {
     Diverged,
     /// It could not be trained.
     Failed,
-    /// The process that trained it died.
-    Lost,
 }
 
 impl Became {
@@ -63,15 +60,12 @@ impl Became {
             Became::Event => "event",
             Became::Diverged => "diverged",
             Became::Failed => "failed",
-            Became::Lost => "lost",
         }
     }
 
-    /// Whether a name is that of a run with a result.
-    pub fn is_result(name: &str) -> bool {
-        [Became::Complete, Became::Event, Became::Diverged]
-            .iter()
-            .any(|became| became.name() == name)
+    /// Whether there is a result.
+    pub fn is_result(self) -> bool {
+        self != Became::Failed
     }
 }
 
@@ -82,6 +76,33 @@ impl From<Ended> for Became {
             Ended::Event => Became::Event,
             Ended::Diverged => Became::Diverged,
         }
+    }
+}
+
+impl HasKey for Row {
+    fn key(&self) -> Key {
+        self.key
+    }
+}
+
+/// What a worker has to know of a row.
+#[derive(Debug, Deserialize)]
+pub struct Outcome {
+    /// Which run it is.
+    pub key: Key,
+    /// The instructions it was computed with.
+    pub level: String,
+    /// What became of it.
+    pub ended: Became,
+    /// How long it took.
+    pub seconds: f64,
+    /// Why there is no result.
+    pub error: Option<String>,
+}
+
+impl HasKey for Outcome {
+    fn key(&self) -> Key {
+        self.key
     }
 }
 
@@ -96,7 +117,7 @@ pub fn name(recipe: &Recipe) -> String {
 impl Row {
     /// What is kept of a run that has ended.
     pub fn of(
-        number: u64,
+        key: Key,
         recipe: &Recipe,
         summary: &Summary,
         history: &History,
@@ -124,7 +145,7 @@ impl Row {
             .iter()
             .map(|phase| (phase.strategy.clone(), phase.onset));
         Self {
-            number,
+            key,
             run: name(recipe),
             level: instructions().to_owned(),
             ended: summary.ended.into(),
@@ -143,9 +164,9 @@ impl Row {
     }
 
     /// A run without a result.
-    pub fn without(number: u64, ended: Became, error: String) -> Self {
+    pub fn without(key: Key, ended: Became, error: String) -> Self {
         Self {
-            number,
+            key,
             run: String::new(),
             level: instructions().to_owned(),
             ended,
@@ -159,84 +180,4 @@ impl Row {
             error: Some(error),
         }
     }
-}
-
-/// Column of a run's number.
-pub const NUMBER: &str = "number";
-/// Column of a run's name.
-pub const RUN: &str = "run";
-/// Column of what became of it.
-pub const ENDED: &str = "ended";
-/// Column of the instructions it was computed with.
-pub const LEVEL: &str = "level";
-/// Column of how long it took.
-pub const SECONDS: &str = "seconds";
-/// Column of why there is no result.
-pub const ERROR: &str = "error";
-
-/// Rows as a table: all columns that are kept, whether or not a row has a value for them.
-pub fn table(rows: &[Row], kept: &Kept) -> Table {
-    let text = |of: &dyn Fn(&Row) -> Option<String>| Column::Text(rows.iter().map(of).collect());
-    let whole = |of: &dyn Fn(&Row) -> Option<u64>| {
-        let value = |row| of(row).and_then(|value| i64::try_from(value).ok());
-        Column::Whole(rows.iter().map(value).collect())
-    };
-    let has_result = |row: &Row| Became::is_result(row.ended.name());
-    let mut table = Table::default();
-    table.push(NUMBER, whole(&|row| Some(row.number)));
-    table.push(RUN, text(&|row| has_result(row).then(|| row.run.clone())));
-    table.push(LEVEL, text(&|row| Some(row.level.clone())));
-    table.push(ENDED, text(&|row| Some(row.ended.name().to_owned())));
-    table.push("steps", whole(&|row| has_result(row).then_some(row.steps)));
-    table.push("diverged_at", whole(&|row| row.diverged_at));
-    let in_words = |row: &Row| {
-        let names = row.phases.iter().map(|(strategy, _)| strategy.as_str());
-        names.collect::<Vec<_>>().join(" > ")
-    };
-    table.push(
-        "phases",
-        text(&|row| has_result(row).then(|| in_words(row))),
-    );
-    for strategy in &kept.strategies {
-        let onset = |row: &Row| {
-            let found = row.phases.iter().find(|(name, _)| name == strategy);
-            found.map(|(_, onset)| *onset)
-        };
-        table.push(format!("onset.{strategy}"), whole(&onset));
-    }
-    for name in &kept.last {
-        let value = |row: &Row| {
-            let found = row.last.iter().find(|(own, _)| own == name);
-            found.and_then(|(_, value)| *value)
-        };
-        table.push(
-            format!("final.{name}"),
-            Column::Real(rows.iter().map(value).collect()),
-        );
-    }
-    if !kept.curves.is_empty() {
-        let steps = |row: &Row| {
-            has_result(row).then(|| row.recorded.iter().map(|&s| Some(s as f64)).collect())
-        };
-        table.push(
-            "curve.step",
-            Column::Curve(rows.iter().map(steps).collect()),
-        );
-    }
-    for name in &kept.curves {
-        let curve = |row: &Row| {
-            let found = row.curves.iter().find(|(own, _)| own == name);
-            found.map(|(_, curve)| curve.clone())
-        };
-        table.push(
-            format!("curve.{name}"),
-            Column::Curve(rows.iter().map(curve).collect()),
-        );
-    }
-    table.push(
-        SECONDS,
-        Column::Real(rows.iter().map(|row| Some(row.seconds)).collect()),
-    );
-    table.push(ERROR, text(&|row| row.error.clone()));
-    table
 }

@@ -3,13 +3,16 @@
 //! Everything goes through `sbatch`: Slurm schedules, restarts and counts. A task of an array is a share of the sweep.
 //! The script can be run by any other launcher too.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use induct_store::read_regular;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
 use crate::folder::Sweep;
+use crate::plan::MAX_RUNS;
 use crate::shard::Shard;
 use crate::state::State;
 
@@ -71,6 +74,9 @@ struct Jobs {
 const JOBS: &str = "slurm/jobs.json";
 const SCRIPT: &str = "slurm/task.sh";
 
+/// The most bytes of `jobs.json`.
+const JOBS_LIMIT: u64 = 1 << 20;
+
 /// What a task should take, in seconds, if the number of tasks is not given.
 const TASK: f64 = 600.0;
 
@@ -85,11 +91,12 @@ pub fn submit(
     seconds_left: impl Fn(&Sweep, &State) -> f64,
 ) -> Result<Submitted, SweepError> {
     let state = sweep.state()?;
-    let missing = (0..sweep.plan.runs()).filter(|&number| state.wants(number, false));
+    let missing = state.missing().filter(|&index| state.wants(index, false));
     let missing = missing.count() as u64;
     if missing == 0 {
         return nothing_left(sweep, &state);
     }
+    let options = options(request)?;
     let limit = array_limit(request.dry_run)?;
     check_queue(sweep, request)?;
     let cpus = request.cpus.unwrap_or(1) as f64;
@@ -100,7 +107,7 @@ pub fn submit(
         .clamp(1, missing);
     let jobs = Jobs {
         shares,
-        options: options(request),
+        options,
         at_once: request.at_once,
         jobs: read_jobs(sweep)?.jobs,
     };
@@ -122,9 +129,11 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
         )));
     }
     let state = sweep.state()?;
-    let missing = (0..sweep.plan.runs()).filter(|&number| state.wants(number, request.retry));
+    let missing = state
+        .missing()
+        .filter(|&index| state.wants(index, request.retry));
     let mut shares: Vec<u64> = missing
-        .map(|number| Shard::of(number, jobs.shares))
+        .map(|index| Shard::of(index as u64, jobs.shares))
         .collect();
     shares.sort_unstable();
     shares.dedup();
@@ -135,7 +144,7 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
     check_queue(sweep, request)?;
     // What is not given stays.
     let name = |option: &String| option.split('=').next().unwrap_or_default().to_owned();
-    for option in options(request) {
+    for option in options(request)? {
         jobs.options.retain(|other| name(other) != name(&option));
         jobs.options.push(option);
     }
@@ -145,11 +154,10 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
 
 /// Nothing to submit, unless runs were given up.
 fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
-    let given_up = sweep.plan.runs() - state.finished();
-    match given_up {
+    match state.missing().count() {
         0 => Ok(Submitted::default()),
         given_up => Err(SweepError::Failed(format!(
-            "all that is left was given up, because the process that trained it died three times (runs: {given_up}); \
+            "all that is left was given up, because the worker that trained it died three times (runs: {given_up}); \
              `induct sweep resubmit {} --retry` tries again",
             sweep.path().display()
         ))),
@@ -170,7 +178,7 @@ pub fn cancel(sweep: &Sweep) -> Result<Vec<String>, SweepError> {
 }
 
 /// Options of `sbatch` that a request names.
-fn options(request: &Request) -> Vec<String> {
+fn options(request: &Request) -> Result<Vec<String>, SweepError> {
     let named = [
         ("partition", request.partition.clone()),
         ("time", request.time.clone()),
@@ -180,7 +188,37 @@ fn options(request: &Request) -> Vec<String> {
     let named = named
         .into_iter()
         .filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
-    named.chain(request.others.iter().cloned()).collect()
+    let all: Vec<String> = named.chain(request.others.iter().cloned()).collect();
+    check_options(&all).map_err(SweepError::mistake)?;
+    Ok(all)
+}
+
+/// Refuses what would not stay an option: a line break ends the comment of a script that it stands in.
+fn check_options(options: &[String]) -> Result<(), String> {
+    let is_option = |text: &str| text.starts_with('-') && !text.contains(char::is_control);
+    match options.iter().find(|option| !is_option(option)) {
+        None => Ok(()),
+        Some(other) => Err(format!(
+            "{other:?} is no option of sbatch: expected one that begins with - and has no line break or other control \
+             character"
+        )),
+    }
+}
+
+impl Jobs {
+    /// Checks what was read from a file like what is typed.
+    fn check(&self) -> Result<(), String> {
+        check_options(&self.options)?;
+        let is_number = |job: &&String| !job.is_empty() && job.chars().all(|c| c.is_ascii_digit());
+        let most = self.at_once.unwrap_or(1).max(self.shares);
+        match self.jobs.iter().find(|job| !is_number(job)) {
+            Some(job) => Err(format!("{job:?} is no number of a job")),
+            None if most > MAX_RUNS || self.at_once == Some(0) => Err(format!(
+                "expected at most {MAX_RUNS} shards, and as many at once"
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 fn send(
@@ -213,7 +251,7 @@ fn send(
             .map_or(String::new(), |most| format!("%{}", most.div_ceil(arrays)));
         let mut exported = format!("ALL,INDUCT_FIRST_SHARE={first}");
         if request.retry {
-            exported += ",INDUCT_WORK_OPTIONS=--retry";
+            exported += ",INDUCT_RETRY=1";
         }
         let mut command = Command::new("sbatch");
         command.arg("--parsable");
@@ -295,7 +333,9 @@ fn script(
     options: &[String],
 ) -> Result<String, SweepError> {
     let text = |path: &Path| -> Result<String, SweepError> {
-        let text = path.to_str().filter(|text| !text.contains(['\n', '\r']));
+        let text = path
+            .to_str()
+            .filter(|text| !text.contains(char::is_control));
         text.map(str::to_owned).ok_or_else(|| {
             SweepError::mistake(format!(
                 "{}: a script cannot have such a path; move it",
@@ -339,20 +379,21 @@ induct={program}
 shares={shares}
 
 share=${{1:-${{SLURM_ARRAY_TASK_ID:-$HQ_TASK_ID}}}}
-case $share in
-'' | *[!0-9]*)
+first=${{INDUCT_FIRST_SHARE:-0}}
+case $share:$first in
+:* | *[!0-9:]* | *:*:*)
     echo "usage: $0 SHARE    (0 to {last})" >&2
     exit 2
     ;;
 esac
-# Shares beyond the site's largest array are in further arrays, which count from 0 again.
-share=$((share + ${{INDUCT_FIRST_SHARE:-0}}))
+# Shares beyond the site's largest array are in further arrays, which count from 0 again. A leading 0 means nothing.
+share=$((10#$share + 10#$first))
 
 # A minute before its time is up, Slurm sends USR1: the worker stops in good order.
 worker=
 trap '[ -n "$worker" ] && kill -USR1 $worker' USR1
 trap '[ -n "$worker" ] && kill -TERM $worker' TERM INT
-"$induct" sweep work "$sweep" --shard "$share/$shares" --threads "${{SLURM_CPUS_PER_TASK:-1}}" $INDUCT_WORK_OPTIONS &
+"$induct" sweep work "$sweep" --shard "$share/$shares" --threads "${{SLURM_CPUS_PER_TASK:-1}}" ${{INDUCT_RETRY:+--retry}} &
 worker=$!
 while :; do
     wait $worker
@@ -375,12 +416,15 @@ pub const TIME_IS_UP: u8 = 75;
 
 fn read_jobs(sweep: &Sweep) -> Result<Jobs, SweepError> {
     let path = sweep.path().join(JOBS);
-    let Some(bytes) = induct_store::read(&path)? else {
-        return Ok(Jobs::default());
+    let bytes = match read_regular(&path, JOBS_LIMIT) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Jobs::default()),
+        bytes => bytes.map_err(SweepError::io("read", &path))?,
     };
-    serde_json::from_slice(&bytes).map_err(|error| {
+    let jobs = serde_json::from_slice(&bytes).map_err(|error| error.to_string());
+    let checked = jobs.and_then(|jobs: Jobs| jobs.check().map(|()| jobs));
+    checked.map_err(|why| {
         SweepError::mistake(format!(
-            "{} is damaged ({error}); remove it to submit the sweep anew",
+            "{} is damaged ({why}); remove it to submit the sweep anew",
             path.display()
         ))
     })
@@ -441,7 +485,7 @@ fn limit_in(config: &str) -> Option<u64> {
 fn call(command: &mut Command) -> Result<String, SweepError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output: Output = command.output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => SweepError::mistake(format!(
+        ErrorKind::NotFound => SweepError::mistake(format!(
             "there is no Slurm here: {name} was not found. `induct sweep work SWEEP` does the runs on this machine; \
              `induct sweep submit SWEEP --dry-run` writes a script for other launchers (see docs/sweeps.md)"
         )),
@@ -485,5 +529,64 @@ mod tests {
         );
         assert!(text.contains("#SBATCH --mem=1G"));
         assert!(script(Path::new("/a\nb"), Path::new("induct"), 4, &[]).is_err());
+    }
+
+    #[test]
+    fn options_and_files_that_would_run_as_commands_are_refused() {
+        let command = "1G\ntouch pwned".to_owned();
+        let asks = Request::default;
+        for request in [
+            Request {
+                partition: Some(command.clone()),
+                ..asks()
+            },
+            Request {
+                time: Some(command.clone()),
+                ..asks()
+            },
+            Request {
+                memory: Some(command.clone()),
+                ..asks()
+            },
+            Request {
+                others: vec![format!("--account={command}")],
+                ..asks()
+            },
+            Request {
+                others: vec!["touch pwned".into()],
+                ..asks()
+            },
+        ] {
+            let refused = options(&request).unwrap_err().to_string();
+            assert!(refused.contains("is no option of sbatch"), "{refused}");
+        }
+        let options = vec!["--mem=1G".to_owned()];
+        let sound = || Jobs {
+            shares: 4,
+            options: options.clone(),
+            at_once: Some(2),
+            jobs: vec!["17".into()],
+        };
+        assert_eq!(sound().check(), Ok(()));
+        for jobs in [
+            Jobs {
+                options: vec![format!("--mem={command}")],
+                ..sound()
+            },
+            Jobs {
+                jobs: vec!["--user=root".into()],
+                ..sound()
+            },
+            Jobs {
+                shares: u64::MAX,
+                ..sound()
+            },
+            Jobs {
+                at_once: Some(0),
+                ..sound()
+            },
+        ] {
+            assert!(jobs.check().is_err(), "{jobs:?}");
+        }
     }
 }

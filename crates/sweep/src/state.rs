@@ -1,25 +1,25 @@
 //! How far a sweep is, from its files alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
 
 use crate::error::SweepError;
-use crate::folder::{Sweep, WorkerSeen, remarks};
-use crate::row::{Became, ENDED, ERROR, LEVEL, NUMBER, RUN, SECONDS};
-use crate::table::Column;
+use crate::folder::Sweep;
+use crate::journal::Author;
+use crate::plan::Key;
+use crate::row::{Became, Outcome};
 
-/// A run whose process died this often is given up: it may have been the reason.
+/// A run whose worker died this often is given up: it may have been the reason.
 pub const DEATHS: u32 = 3;
 
-/// How far a sweep is.
+/// How far a sweep is. Runs are named by their index in the plan.
 #[derive(Debug, Default)]
 pub struct State {
-    /// By number: whether the run has a result.
+    /// Whether a run has a result.
     pub done: Vec<bool>,
     /// Runs that failed, and why.
-    pub failed: BTreeMap<u64, String>,
-    /// Runs whose process died, and how often.
-    pub lost: HashMap<u64, u32>,
+    pub failed: BTreeMap<usize, String>,
+    /// Runs whose worker died, and how often.
+    pub lost: HashMap<usize, u32>,
     /// Results by level.
     pub levels: BTreeMap<String, u64>,
     /// Seconds that the finished runs took on one thread, …
@@ -28,125 +28,108 @@ pub struct State {
     pub expected: f64,
     /// Runs that ended because of divergence.
     pub diverged: u64,
-    /// Processes at work.
-    pub workers: Vec<WorkerSeen>,
-    /// Parts that are not as they were written.
-    pub damaged: Vec<PathBuf>,
-    /// Parts that belong to another sweep.
-    pub foreign: Vec<PathBuf>,
-    /// Number of files of results.
-    pub files: usize,
+    /// Workers that are alive, or have left runs undone.
+    pub workers: Vec<Worker>,
+    /// What is wrong with files, in words.
+    pub remarks: Vec<String>,
+    /// Number of journals.
+    pub journals: usize,
+}
+
+/// A worker, as its journal shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Who it is.
+    pub author: Author,
+    /// Whether it is alive.
+    pub alive: bool,
+    /// Runs that it has begun, and that have no result.
+    pub begun: Vec<Key>,
 }
 
 impl State {
     /// The number of runs with a result.
-    pub fn finished(&self) -> u64 {
-        self.done.iter().filter(|&&done| done).count() as u64
+    pub fn finished(&self) -> usize {
+        self.done.iter().filter(|&&done| done).count()
     }
 
-    /// Whether a run is not tried again.
-    pub fn given_up(&self, number: u64) -> bool {
-        self.lost
-            .get(&number)
-            .is_some_and(|&deaths| deaths >= DEATHS)
+    /// The runs without a result.
+    pub fn missing(&self) -> impl Iterator<Item = usize> {
+        (0..self.done.len()).filter(|&index| !self.done[index])
     }
 
-    /// Whether a run is still to be done. With `retry`, what was given up is as well.
-    pub fn wants(&self, number: u64, retry: bool) -> bool {
-        !self.done[number as usize] && (retry || !self.given_up(number))
+    /// Whether a run without a result is still to be done. With `retry`, what was given up is as well.
+    pub fn wants(&self, index: usize, retry: bool) -> bool {
+        let deaths = self.lost.get(&index).copied().unwrap_or(0);
+        retry || deaths < DEATHS
     }
 
-    /// Processes that are not known to be dead.
-    pub fn living(&self) -> impl Iterator<Item = &WorkerSeen> {
-        self.workers
-            .iter()
-            .filter(|worker| worker.alive != Some(false))
+    /// Workers that are alive.
+    pub fn living(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().filter(|worker| worker.alive)
     }
 
-    /// Runs that living processes are at.
-    pub fn running(&self) -> HashSet<u64> {
-        self.living()
-            .flat_map(|worker| worker.begun.iter().copied())
-            .collect()
-    }
-
-    /// What is wrong with files, in words.
-    pub fn remarks(&self) -> Vec<String> {
-        remarks(&self.damaged, &self.foreign)
+    /// The number of runs in progress.
+    pub fn running(&self) -> usize {
+        let runs: HashSet<&Key> = self.living().flat_map(|worker| &worker.begun).collect();
+        runs.len()
     }
 }
 
 impl Sweep {
     /// How far it is.
     pub fn state(&self) -> Result<State, SweepError> {
-        let contents =
-            self.contents(|name| [NUMBER, RUN, ENDED, LEVEL, SECONDS, ERROR].contains(&name))?;
-        let runs = self.plan.runs();
+        let plan = &self.plan;
         let mut state = State {
-            done: vec![false; runs as usize],
-            workers: contents.workers,
-            damaged: contents.damaged,
-            foreign: contents.foreign,
-            files: contents.files,
+            done: vec![false; plan.runs().len()],
             ..State::default()
         };
-        let mut deaths = HashSet::new();
-        for table in &contents.tables {
-            let (
-                Some(Column::Whole(numbers)),
-                Some(Column::Text(ended)),
-                Some(Column::Text(levels)),
-                Some(Column::Real(seconds)),
-                Some(Column::Text(errors)),
-            ) = (
-                table.column(NUMBER),
-                table.column(ENDED),
-                table.column(LEVEL),
-                table.column(SECONDS),
-                table.column(ERROR),
-            )
-            else {
-                continue;
-            };
-            for row in 0..table.len() {
-                let number = numbers[row].and_then(|number| u64::try_from(number).ok());
-                let Some(number) = number.filter(|&number| number < runs) else {
+        state.remarks = self.read_journals::<Outcome>(|journaled| {
+            state.journals += 1;
+            for row in journaled.rows {
+                let Some(index) = plan.index(row.key) else {
                     continue;
                 };
-                let ended = ended[row].as_deref().unwrap_or_default();
-                if Became::is_result(ended) {
-                    if !std::mem::replace(&mut state.done[number as usize], true) {
-                        *state
-                            .levels
-                            .entry(levels[row].clone().unwrap_or_default())
-                            .or_default() += 1;
-                        state.seconds += seconds[row].unwrap_or(0.0);
-                        state.expected += self.plan.seconds(&self.plan.run(number));
-                        state.diverged += u64::from(ended == Became::Diverged.name());
-                    }
-                } else if ended == Became::Lost.name() {
-                    // A death may be told twice, by a journal and by the part that it has become.
-                    if deaths.insert((number, errors[row].clone())) {
-                        *state.lost.entry(number).or_default() += 1;
-                    }
-                } else {
-                    state
-                        .failed
-                        .insert(number, errors[row].clone().unwrap_or_default());
+                if !row.ended.is_result() {
+                    state.failed.insert(index, row.error.unwrap_or_default());
+                } else if !std::mem::replace(&mut state.done[index], true) {
+                    *state.levels.entry(row.level).or_default() += 1;
+                    state.seconds += row.seconds;
+                    state.expected += plan.seconds(&plan.runs()[index]);
+                    state.diverged += u64::from(row.ended == Became::Diverged);
                 }
             }
-        }
-        for (&number, &deaths) in &state.lost {
-            if deaths >= DEATHS {
-                let why = format!(
-                    "the process that trained it died {deaths} times, so it was given up: it may need more memory or disk than \
-                     there was; --retry tries it again"
-                );
-                state.failed.entry(number).or_insert(why);
+            if !journaled.alive {
+                for index in journaled.begun.iter().filter_map(|&key| plan.index(key)) {
+                    *state.lost.entry(index).or_default() += 1;
+                }
             }
+            state.workers.push(Worker {
+                author: journaled.author,
+                alive: journaled.alive,
+                begun: journaled.begun,
+            });
+        })?;
+        let State {
+            failed,
+            done,
+            lost,
+            workers,
+            ..
+        } = &mut state;
+        for (&index, &deaths) in lost.iter().filter(|(_, deaths)| **deaths >= DEATHS) {
+            let why = format!(
+                "the worker that trained it died {deaths} times, so it was given up: it may need more memory or disk \
+                 than there was; --retry tries it again"
+            );
+            failed.entry(index).or_insert(why);
         }
-        let State { failed, done, .. } = &mut state;
-        failed.retain(|number, _| !done[*number as usize]);
+        failed.retain(|&index, _| !done[index]);
+        for worker in &mut *workers {
+            let undone = |key: &Key| plan.index(*key).is_some_and(|index| !done[index]);
+            worker.begun.retain(undone);
+        }
+        workers.retain(|worker| worker.alive || !worker.begun.is_empty());
         Ok(state)
     }
 }

@@ -5,13 +5,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{PrimitiveTypeBuilder, Type, TypePtr};
 
@@ -33,17 +30,6 @@ pub enum Column {
     Real(Vec<Option<f64>>),
     /// A list of numbers per row.
     Curve(Vec<Option<Vec<Option<f64>>>>),
-}
-
-/// A file that is no table of ours.
-#[derive(Debug, thiserror::Error)]
-pub enum TableError {
-    /// It is not a Parquet file, or a damaged one.
-    #[error("it is not a sound Parquet file: {0}")]
-    Parquet(#[from] ParquetError),
-    /// It has a column of a type that no table of ours has.
-    #[error("its column {0} has a type that a sweep does not write")]
-    ForeignType(String),
 }
 
 /// Rows per group of a file: what a reader takes into memory at once.
@@ -155,47 +141,17 @@ impl Column {
         column.close()
     }
 
-    /// Appends what a group of a file has in the column at `index`.
-    fn read(
-        &mut self,
-        index: usize,
-        group: &dyn RowGroupReader,
-        rows: usize,
-    ) -> Result<(), ParquetError> {
-        let reader = group.get_column_reader(index)?;
-        match self {
-            Column::Text(into) => {
-                let (values, levels, _) = read_all::<ByteArrayType>(reader, rows, false)?;
-                let texts = values
-                    .iter()
-                    .map(|bytes| bytes.as_utf8().map(str::to_owned));
-                let texts = texts.collect::<Result<Vec<_>, _>>()?;
-                into.extend(with_gaps(texts, &levels));
-            }
-            Column::Whole(into) => {
-                let (values, levels, _) = read_all::<Int64Type>(reader, rows, false)?;
-                into.extend(with_gaps(values, &levels));
-            }
-            Column::Real(into) => {
-                let (values, levels, _) = read_all::<DoubleType>(reader, rows, false)?;
-                into.extend(with_gaps(values, &levels));
-            }
-            Column::Curve(into) => {
-                let (values, levels, repeats) = read_all::<DoubleType>(reader, rows, true)?;
-                let mut values = values.into_iter();
-                for (&level, &repeat) in levels.iter().zip(&repeats) {
-                    if repeat == 0 {
-                        into.push((level > 0).then(Vec::new));
-                    }
-                    if level >= MISSING
-                        && let Some(Some(curve)) = into.last_mut()
-                    {
-                        curve.push(if level == VALUE { values.next() } else { None });
-                    }
-                }
-            }
+    /// The values of some rows.
+    fn rows(&self, rows: &[usize]) -> Self {
+        fn pick<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
+            rows.iter().map(|&row| values[row].clone()).collect()
         }
-        Ok(())
+        match self {
+            Column::Text(values) => Column::Text(pick(values, rows)),
+            Column::Whole(values) => Column::Whole(pick(values, rows)),
+            Column::Real(values) => Column::Real(pick(values, rows)),
+            Column::Curve(values) => Column::Curve(pick(values, rows)),
+        }
     }
 }
 
@@ -224,35 +180,6 @@ fn flat<T, V>(values: &[Option<T>], of: impl Fn(&T) -> V) -> (Vec<V>, Vec<i16>) 
     (there, levels.collect())
 }
 
-fn with_gaps<T>(values: Vec<T>, levels: &[i16]) -> Vec<Option<T>> {
-    let mut values = values.into_iter();
-    let value = |&level: &i16| if level > 0 { values.next() } else { None };
-    levels.iter().map(value).collect()
-}
-
-type Read<T> = (Vec<T>, Vec<i16>, Vec<i16>);
-
-fn read_all<T: DataType>(
-    reader: parquet::column::reader::ColumnReader,
-    rows: usize,
-    repeated: bool,
-) -> Result<Read<T::T>, ParquetError> {
-    let mut reader: ColumnReaderImpl<T> =
-        parquet::column::reader::get_typed_column_reader::<T>(reader);
-    let (mut values, mut levels, mut repeats) = (Vec::new(), Vec::new(), Vec::new());
-    let mut read = 0;
-    while read < rows {
-        let more = repeated.then_some(&mut repeats);
-        let (records, _, _) =
-            reader.read_records(rows - read, Some(&mut levels), more, &mut values)?;
-        if records == 0 {
-            return Err(ParquetError::General("a column ends early".into()));
-        }
-        read += records;
-    }
-    Ok((values, levels, repeats))
-}
-
 impl Table {
     /// The number of rows.
     pub fn len(&self) -> usize {
@@ -276,41 +203,14 @@ impl Table {
         self.columns.push((name.into(), column));
     }
 
-    /// The column called `name` of rows picked from several tables, by table and row; missing where a table has no such
-    /// column. `None` if no table has it.
-    pub fn picked(tables: &[Self], picks: &[(usize, usize)], name: &str) -> Option<Column> {
-        let columns: Vec<Option<&Column>> = tables.iter().map(|table| table.column(name)).collect();
-        macro_rules! pick {
-            ($kind:ident) => {
-                Column::$kind(
-                    picks
-                        .iter()
-                        .map(|&(table, row)| match columns[table] {
-                            Some(Column::$kind(values)) => values[row].clone(),
-                            _ => None,
-                        })
-                        .collect(),
-                )
-            };
+    /// Some of its rows.
+    #[must_use]
+    pub fn rows(&self, rows: &[usize]) -> Self {
+        let columns = self.columns.iter();
+        let columns = columns.map(|(name, column)| (name.clone(), column.rows(rows)));
+        Self {
+            columns: columns.collect(),
         }
-        Some(match columns.iter().flatten().next()? {
-            Column::Text(_) => pick!(Text),
-            Column::Whole(_) => pick!(Whole),
-            Column::Real(_) => pick!(Real),
-            Column::Curve(_) => pick!(Curve),
-        })
-    }
-
-    /// Rows picked from several tables, with all columns that any of them has.
-    pub fn joined(tables: &[Self], picks: &[(usize, usize)]) -> Self {
-        let mut joined = Self::default();
-        for (name, _) in tables.iter().flat_map(|table| &table.columns) {
-            if joined.column(name).is_none() {
-                let column = Self::picked(tables, picks, name).expect("a table has it");
-                joined.push(name.clone(), column);
-            }
-        }
-        joined
     }
 
     /// The table as a Parquet file.
@@ -349,35 +249,6 @@ impl Table {
         Ok(bytes)
     }
 
-    /// Reads those columns of a Parquet file that `wants` names. The bytes must be as they were written: the format's
-    /// reader may panic on damaged ones.
-    pub fn from_parquet(bytes: Vec<u8>, wants: impl Fn(&str) -> bool) -> Result<Self, TableError> {
-        let reader = SerializedFileReader::new(Bytes::from(bytes))?;
-        let schema = reader.metadata().file_metadata().schema_descr_ptr();
-        let mut table = Self::default();
-        for index in 0..schema.num_columns() {
-            let leaf = schema.column(index);
-            let name = leaf.path().parts()[0].clone();
-            if !wants(&name) {
-                continue;
-            }
-            let mut column = match (leaf.physical_type(), leaf.max_rep_level()) {
-                (Physical::BYTE_ARRAY, 0) => Column::Text(Vec::new()),
-                (Physical::INT64, 0) => Column::Whole(Vec::new()),
-                (Physical::DOUBLE, 0) => Column::Real(Vec::new()),
-                (Physical::DOUBLE, 1) => Column::Curve(Vec::new()),
-                _ => return Err(TableError::ForeignType(name)),
-            };
-            for group in 0..reader.num_row_groups() {
-                let group = reader.get_row_group(group)?;
-                let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-                column.read(index, &*group, rows)?;
-            }
-            table.push(name, column);
-        }
-        Ok(table)
-    }
-
     /// The table as CSV.
     pub fn to_csv(&self) -> Vec<u8> {
         let mut writer = csv::Writer::from_writer(Vec::new());
@@ -393,6 +264,9 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
     use proptest::prelude::*;
 
     use super::*;
@@ -416,17 +290,45 @@ mod tests {
         })
     }
 
+    /// The cells of a file, as the library's reader shows them.
+    fn read(bytes: Vec<u8>) -> Vec<Vec<String>> {
+        let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+        let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+        let cell = |(_, cell): (&String, &Field)| cell.to_string();
+        rows.map(|row| row.get_column_iter().map(cell).collect())
+            .collect()
+    }
+
+    fn cells(table: &Table) -> Vec<Vec<String>> {
+        let null = || Field::Null.to_string();
+        let real = |value: &Option<f64>| value.map_or(null(), |v| Field::Double(v).to_string());
+        let cell = |column: &Column, row: usize| match column {
+            Column::Text(values) => {
+                let text = values[row].clone();
+                text.map_or(null(), |text| Field::Str(text).to_string())
+            }
+            Column::Whole(values) => values[row].map_or(null(), |v| Field::Long(v).to_string()),
+            Column::Real(values) => real(&values[row]),
+            Column::Curve(values) => values[row].as_ref().map_or(null(), |curve| {
+                let points: Vec<String> = curve.iter().map(real).collect();
+                format!("[{}]", points.join(", "))
+            }),
+        };
+        let columns = || table.columns.iter();
+        let of_row = |row| columns().map(|(_, column)| cell(column, row)).collect();
+        (0..table.len()).map(of_row).collect()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn a_table_comes_back_from_its_file(table in table()) {
+        fn a_file_has_the_cells_of_its_table(table in table()) {
             let bytes = table.to_parquet();
             prop_assert_eq!(&bytes, &table.to_parquet());
-            let back = Table::from_parquet(bytes.clone(), |_| true).unwrap();
-            prop_assert_eq!(&back, &table);
-            let some = Table::from_parquet(bytes, |name| name == "whole").unwrap();
-            prop_assert_eq!(some.columns.len(), 1);
-            prop_assert_eq!(some.column("whole"), table.column("whole"));
+            prop_assert_eq!(read(bytes), cells(&table));
+            let odd: Vec<usize> = (0..table.len()).filter(|row| row % 2 == 1).collect();
+            let of_odd: Vec<_> = cells(&table).into_iter().skip(1).step_by(2).collect();
+            prop_assert_eq!(cells(&table.rows(&odd)), of_odd);
         }
     }
 
@@ -436,7 +338,6 @@ mod tests {
         let table = Table {
             columns: vec![("n".into(), column)],
         };
-        let back = Table::from_parquet(table.to_parquet(), |_| true).unwrap();
-        assert_eq!(back, table);
+        assert_eq!(read(table.to_parquet()), cells(&table));
     }
 }

@@ -18,21 +18,13 @@ use induct_store::{
 use crate::error::SweepError;
 use crate::folder::Sweep;
 use crate::journal::{Author, Journal};
+use crate::plan::PlannedRun;
 use crate::row::{self, Became, Row};
 use crate::shard::Shard;
-
-/// A journal with so many rows becomes a part.
-const FULL: usize = 5_000;
 
 /// How often lines are made to reach the disk. Killing the process loses nothing that it has written; a power cut may lose
 /// what is younger than this.
 const SYNC: Duration = Duration::from_secs(1);
-
-/// How often a process that writes nothing shows that it is alive.
-const BEAT: Duration = Duration::from_secs(30);
-
-/// How long a process waits for others that join parts, when it is done.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How many instruments are kept for runs to come.
 const INSTRUMENTS: usize = 8;
@@ -163,21 +155,23 @@ impl Work<'_> {
                 plan.numerics
             )));
         }
-        Disk::default().create_folder(&self.sweep.parts())?;
-        self.sweep.tidy(Duration::ZERO)?;
+        let journals = self.sweep.journals();
+        Disk::default().create_folder(&journals)?;
         let state = self.sweep.state()?;
-        for said in self.sweep.put_aside(&state.damaged)? {
-            (self.report)(Report::Remark(said));
+        for remark in &state.remarks {
+            (self.report)(Report::Remark(remark.clone()));
         }
-        let missing = (0..plan.runs())
-            .filter(|&number| self.shard.has(number) && !state.done[number as usize]);
-        let (pending, given_up): (Vec<u64>, Vec<u64>) =
-            missing.partition(|&number| state.wants(number, self.retry));
+        let missing = state
+            .missing()
+            .filter(|&index| self.shard.has(index as u64));
+        let (pending, given_up): (Vec<usize>, Vec<usize>) =
+            missing.partition(|&index| state.wants(index, self.retry));
         let given_up = given_up.len() as u64;
-        let cost = |number: u64| plan.seconds(&plan.run(number));
+        let runs = plan.runs();
+        let seconds = pending.iter().map(|&index| plan.seconds(&runs[index]));
         (self.report)(Report::Begin {
             runs: pending.len() as u64,
-            seconds: pending.iter().map(|&number| cost(number)).sum(),
+            seconds: seconds.sum(),
         });
         if pending.is_empty() {
             return Ok(Worked {
@@ -192,7 +186,7 @@ impl Work<'_> {
         };
         let shared = Shared {
             work: self,
-            journal: Mutex::new(Journal::begin(&self.sweep.parts(), author)?),
+            journal: Mutex::new(Journal::begin(&journals, author)?),
             instruments: Mutex::default(),
             done: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -209,7 +203,7 @@ impl Work<'_> {
                 ended.store(true, Ordering::Release);
                 keeper.thread().unpark();
             });
-            many(pending.len(), |index| shared.one(pending[index]))
+            many(pending.len(), |index| shared.one(&runs[pending[index]]))
         });
         trained.map_err(|error| SweepError::Failed(format!("cannot start threads: {error}")))?;
         let journal = shared
@@ -224,10 +218,7 @@ impl Work<'_> {
             // What is in the journal stays there.
             return Err(fatal);
         }
-        self.sweep
-            .write_part(&row::table(journal.rows(), &plan.kept))?;
-        journal.remove()?;
-        self.sweep.tidy(PATIENCE)?;
+        journal.end()?;
         Ok(Worked {
             done: shared.done.into_inner(),
             failed: shared.failed.into_inner(),
@@ -256,49 +247,44 @@ impl Shared<'_> {
         self.broken.store(true, Ordering::Relaxed);
     }
 
-    /// Syncs the journal now and then, and shows that the process is alive.
+    /// Syncs the journal now and then.
     fn keep(&self, ended: &AtomicBool) {
-        let mut beaten = Instant::now();
         while !ended.load(Ordering::Acquire) {
             std::thread::park_timeout(SYNC);
-            if beaten.elapsed() > BEAT {
-                beaten = Instant::now();
-                self.journal(Journal::beat);
-            }
             self.journal(Journal::sync);
         }
     }
 
     /// Does a run.
-    fn one(&self, number: u64) {
+    fn one(&self, run: &PlannedRun) {
         if self.broken.load(Ordering::Relaxed) || (self.work.stop)() {
             self.left.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if self.journal(|journal| journal.begin_run(number)).is_none() {
+        if self.journal(|journal| journal.begin_run(run.key)).is_none() {
             return;
         }
         // A panic would be a mistake in the program; the other runs need not suffer from it.
-        let trained = catch_unwind(AssertUnwindSafe(|| self.train(number)));
+        let trained = catch_unwind(AssertUnwindSafe(|| self.train(run)));
         let trained = trained.unwrap_or_else(|_| Err(SweepError::Failed("it panicked".into())));
         let row = match trained {
             Ok(Trained::Ended(row)) => row,
             Ok(Trained::Stopped) => {
                 self.left.fetch_add(1, Ordering::Relaxed);
-                self.journal(|journal| journal.stop_run(number));
+                self.journal(|journal| journal.stop_run(run.key));
                 return;
             }
             Ok(Trained::Elsewhere) => {
                 self.elsewhere.fetch_add(1, Ordering::Relaxed);
-                self.journal(|journal| journal.stop_run(number));
+                self.journal(|journal| journal.stop_run(run.key));
                 return;
             }
             // If the disk is full or gone, other runs would fail as well.
             Err(error @ SweepError::Store(StoreError::Io { .. })) => {
-                self.journal(|journal| journal.stop_run(number));
+                self.journal(|journal| journal.stop_run(run.key));
                 return self.give_up(error);
             }
-            Err(error) => Row::without(number, Became::Failed, error.to_string()),
+            Err(error) => Row::without(run.key, Became::Failed, error.to_string()),
         };
         let error = row.error.clone();
         let counter = if error.is_some() {
@@ -307,30 +293,21 @@ impl Shared<'_> {
             &self.done
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        let sweep = self.work.sweep;
-        self.journal(|journal| {
-            journal.end_run(row)?;
-            if journal.rows().len() >= FULL {
-                sweep.write_part(&row::table(journal.rows(), &sweep.plan.kept))?;
-                journal.renew(&sweep.parts())?;
-            }
-            Ok(())
-        });
+        self.journal(|journal| journal.end_run(&row));
         (self.work.report)(Report::Done { error });
     }
 
-    fn train(&self, number: u64) -> Result<Trained<Row>, SweepError> {
-        let (sweep, plan) = (self.work.sweep, &self.work.sweep.plan);
-        let planned = plan.run(number);
-        let recipe = plan.recipe(&planned)?;
-        let expected = plan.seconds(&planned);
+    fn train(&self, run: &PlannedRun) -> Result<Trained<Row>, SweepError> {
+        let plan = &self.work.sweep.plan;
+        let recipe = plan.recipe(run)?;
+        let expected = plan.seconds(run);
         let mut follower = Follower {
             work: self.work,
             pace: expected / recipe.train.steps.max(1) as f64,
             step: 0,
         };
         let instruments = self.instruments(&recipe)?;
-        let trained = match plan.keeps(&planned) {
+        let trained = match plan.keeps(run) {
             true => self.in_folder(&recipe, instruments, &mut follower),
             false => in_memory(&recipe, instruments, &mut follower),
         }?;
@@ -342,7 +319,7 @@ impl Shared<'_> {
         // An event may have ended it early.
         let rest = recipe.train.steps.saturating_sub(follower.step);
         (self.work.report)(Report::Further(follower.pace * rest as f64));
-        let row = Row::of(number, &recipe, &summary, &history, &sweep.plan.kept);
+        let row = Row::of(run.key, &recipe, &summary, &history, &plan.kept);
         Ok(Trained::Ended(row))
     }
 

@@ -53,21 +53,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         return print_json(&json!({
             "out": out.to_string_lossy(),
-            "runs": gathered.numbers.len(),
+            "runs": gathered.runs.len(),
             "missing": gathered.missing,
             "levels": gathered.levels,
         }));
     }
     print(&format!(
         "{} in {}\n",
-        count(gathered.numbers.len(), "run"),
+        count(gathered.runs.len(), "run"),
         out.display()
     ))
 }
 
 /// Gathers everything, and says what is missing, mixed or damaged.
 fn read(sweep: &Sweep, timings: bool) -> Result<Gathered, Failure> {
-    let gathered = sweep.gather(timings, |_| true)?;
+    let gathered = sweep.gather(timings)?;
     remark(sweep, &gathered);
     Ok(gathered)
 }
@@ -81,7 +81,7 @@ pub fn remark(sweep: &Sweep, gathered: &Gathered) {
         note(&format!(
             "{} of {} without a result so far",
             gathered.missing,
-            count(sweep.plan.runs() as usize, "run")
+            count(sweep.plan.runs().len(), "run")
         ));
     }
     if let Some(mixture) = mixture(&gathered.levels) {

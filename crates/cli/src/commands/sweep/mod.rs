@@ -3,6 +3,7 @@
 mod gather;
 mod plan;
 mod plot;
+mod repair;
 mod results;
 mod slurm;
 mod status;
@@ -36,6 +37,7 @@ enum Action {
     Status(status::Arguments),
     Gather(gather::Arguments),
     Plot(plot::Arguments),
+    Repair(repair::Arguments),
     Submit(slurm::Submit),
     Resubmit(slurm::Resubmit),
     Cancel(slurm::Cancel),
@@ -66,6 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(Action::Status(arguments)) => status::run(arguments),
         Some(Action::Gather(arguments)) => gather::run(arguments),
         Some(Action::Plot(arguments)) => plot::run(arguments),
+        Some(Action::Repair(arguments)) => repair::run(arguments),
         Some(Action::Submit(arguments)) => slurm::submit(arguments),
         Some(Action::Resubmit(arguments)) => slurm::resubmit(arguments),
         Some(Action::Cancel(arguments)) => slurm::cancel(arguments),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use induct::lanes::{instructions, use_level};
-use induct_sweep::{Axis, Cost, Growth, Keep, Plan, Seeds, Study, Sweep, disk};
+use induct_sweep::{Axis, Growth, Keep, Plan, Seeds, Study, Sweep, disk};
 use serde_json::json;
 
 use super::{note, print, print_json};
@@ -137,22 +137,14 @@ impl What {
 
     /// Puts the plan into its folder.
     pub fn put(out: &Path, plan: Plan, growth: Growth) -> Result<Sweep, Failure> {
-        let put = Sweep::put(out, plan, growth, |plan| {
-            let cost = Cost::measure(plan)?;
-            plan.set_cost(cost);
-            Ok(())
-        });
-        match put {
-            Ok(sweep) => Ok(sweep),
-            Err(error) => {
-                let failure = Failure::from(error);
-                let advised = failure.to_string().contains("--out");
-                Err(match advised {
-                    true => failure,
-                    false => failure.with_advice("choose another --out"),
-                })
+        Sweep::put(out, plan, growth).map_err(|error| {
+            let failure = Failure::from(error);
+            let text = failure.to_string();
+            match text.contains("--out") || text.contains("sweep repair") {
+                true => failure,
+                false => failure.with_advice("choose another --out"),
             }
-        }
+        })
     }
 }
 
@@ -183,17 +175,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (plan, _) = arguments.what.plan()?;
     let sweep = What::put(&arguments.out, plan, growth)?;
     let plan = &sweep.plan;
-    let seconds: f64 = (0..plan.runs())
-        .map(|number| plan.seconds(&plan.run(number)))
-        .sum();
+    let runs = plan.runs().len() as u64;
+    let seconds: f64 = plan.runs().iter().map(|run| plan.seconds(run)).sum();
     let bytes_needed = disk(plan)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     if arguments.json {
         let keys: Vec<_> = plan.keys().iter().collect();
         return print_json(&json!({
             "out": arguments.out.to_string_lossy(),
-            "sweep": plan.id(),
-            "runs": plan.runs(),
+            "runs": runs,
             "points": plan.points(),
             "keys": keys,
             "seconds": seconds,
@@ -204,12 +194,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }));
     }
     let stops = plan
-        .recipe(&plan.run(0))
+        .recipe(&plan.runs()[0])
         .is_ok_and(|recipe| recipe.train.stop.is_some());
     let at_most = if stops { "at most " } else { "about " };
     let mut text = format!(
         "{}: {}, in {}\n",
-        many(plan.runs(), "run"),
+        many(runs, "run"),
         many(plan.points(), "point"),
         arguments.out.display(),
     );
@@ -230,12 +220,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         );
     }
     text += &format!(
-        "time: {at_most}{} on one thread, {} on {} (measured here at {}: {} per run on average)\n",
+        "time: {at_most}{} on one thread, {} on {} ({} per run on average, measured at a few points)\n",
         duration(seconds),
         duration(seconds / threads as f64),
         count(threads, "thread"),
-        plan.costs.last().map_or("", |cost| cost.level.as_str()),
-        duration(seconds / plan.runs() as f64),
+        duration(seconds / runs as f64),
     );
     let whole = match plan.kept.runs {
         Keep::All => "every run is kept whole",
@@ -254,7 +243,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "next: `induct sweep work {out}` here, or `induct sweep submit {out}` on a Slurm cluster\n"
     );
     print(&text)?;
-    if plan.runs() > 100_000 {
+    if runs > 100_000 {
         note("a sweep of this size is better done on a cluster");
     }
     Ok(())

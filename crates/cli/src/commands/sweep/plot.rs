@@ -49,11 +49,11 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
-    let asked = Asked::new(&sweep, arguments)?;
-    let mut gathered = sweep.gather(false, |name| asked.columns.iter().any(|own| own == name))?;
+    let kind = Kind::new(&sweep, arguments)?;
+    let mut gathered = sweep.gather(false)?;
     gather::remark(&sweep, &gathered);
     filter(&sweep, &mut gathered, &arguments.only)?;
-    if gathered.numbers.is_empty() {
+    if gathered.runs.is_empty() {
         let why = match arguments.only.as_slice() {
             [] => "has no result to draw yet",
             _ => "has no result with all that --where asks for",
@@ -63,15 +63,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             arguments.sweep.display()
         )));
     }
-    asked.say_what_is_pooled(&sweep, &gathered);
-    let figure = asked.figure(&sweep, &gathered)?;
+    kind.say_what_is_pooled(&sweep, &gathered);
+    let figure = kind.figure(&sweep, &gathered)?;
     let out = match &arguments.out {
         Some(out) => out.clone(),
         None => OutFile::picture(&sweep.path().join("plot.svg").to_string_lossy())
             .map_err(Failure::mistake)?,
     };
     out.write_figure(&figure, arguments.width as u32)?;
-    let (out, runs) = (out.path(), gathered.numbers.len());
+    let (out, runs) = (out.path(), gathered.runs.len());
     match arguments.json {
         true => print_json(
             &json!({ "out": out.to_string_lossy(), "runs": runs, "missing": gathered.missing }),
@@ -81,12 +81,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// A figure that was asked for.
-struct Asked {
-    kind: Kind,
-    /// The columns that it needs.
-    columns: Vec<String>,
-}
-
 enum Kind {
     /// Whatever shows the sweep best.
     Summary,
@@ -106,7 +100,7 @@ enum Kind {
     Training { measure: String, by: Option<String> },
 }
 
-impl Asked {
+impl Kind {
     fn new(sweep: &Sweep, arguments: &Arguments) -> Result<Self, Failure> {
         let keys = sweep.plan.keys();
         let is_key = |name: &str| keys.iter().any(|key| key == name);
@@ -198,26 +192,12 @@ impl Asked {
                 }
             }
         };
-        let columns = match &kind {
-            Kind::Summary => {
-                let onsets = sweep
-                    .plan
-                    .kept
-                    .strategies
-                    .iter()
-                    .map(|name| format!("onset.{name}"));
-                let others = ["final.kl_truth", "curve.step", "curve.kl_truth"].map(String::from);
-                onsets.chain(others).collect()
-            }
-            Kind::Diagram { measure, .. } | Kind::Family { measure, .. } => vec![measure.clone()],
-            Kind::Training { measure, .. } => vec!["curve.step".into(), format!("curve.{measure}")],
-        };
-        Ok(Self { kind, columns })
+        Ok(kind)
     }
 
     /// Says which keys vary without being shown.
     fn say_what_is_pooled(&self, sweep: &Sweep, gathered: &Gathered) {
-        let shown: Vec<&String> = match &self.kind {
+        let shown: Vec<&String> = match self {
             Kind::Summary => return,
             Kind::Diagram { x, y, .. } => vec![x, y],
             Kind::Family { x, by, .. } => [x].into_iter().chain(by).collect(),
@@ -238,7 +218,7 @@ impl Asked {
     }
 
     fn figure(&self, sweep: &Sweep, gathered: &Gathered) -> Result<Figure, Failure> {
-        match &self.kind {
+        match self {
             Kind::Summary => results::summary_figure(sweep, gathered).ok_or_else(|| {
                 Failure::mistake(
                     "no curve was kept, and no key with numbers varies; name a measure with --y, or keep curves (--curve)",
@@ -288,7 +268,7 @@ fn known(sweep: &Sweep) -> String {
 
 /// Keeps the runs that have given values.
 fn filter(sweep: &Sweep, gathered: &mut Gathered, only: &[String]) -> Result<(), Failure> {
-    let mut keep = vec![true; gathered.numbers.len()];
+    let mut keep = vec![true; gathered.runs.len()];
     for text in only {
         let refuse = |why: String| Failure::mistake(format!("--where {text}: {why}"));
         let (key, value) = text
@@ -322,15 +302,9 @@ fn filter(sweep: &Sweep, gathered: &mut Gathered, only: &[String]) -> Result<(),
     if keep.iter().all(|&keep| keep) {
         return Ok(());
     }
-    let picks: Vec<(usize, usize)> = (0..keep.len())
-        .filter(|&row| keep[row])
-        .map(|row| (0, row))
-        .collect();
-    gathered.table = induct_sweep::Table::joined(std::slice::from_ref(&gathered.table), &picks);
-    gathered.numbers = picks
-        .iter()
-        .map(|&(_, row)| gathered.numbers[row])
-        .collect();
+    let rows: Vec<usize> = (0..keep.len()).filter(|&row| keep[row]).collect();
+    gathered.table = gathered.table.rows(&rows);
+    gathered.runs = rows.iter().map(|&row| gathered.runs[row]).collect();
     Ok(())
 }
 
@@ -343,7 +317,7 @@ fn axis(gathered: &Gathered, key: &str) -> (Vec<String>, Vec<usize>) {
     let column = gathered.table.column(key);
     let shown: Vec<String> = match column {
         Some(column) => (0..column.len()).map(|row| column.shown(row)).collect(),
-        None => vec![String::new(); gathered.numbers.len()],
+        None => vec![String::new(); gathered.runs.len()],
     };
     let mut values = shown.clone();
     values.sort_by(|a, b| by_size(a, b));
@@ -363,7 +337,7 @@ pub fn diagram(gathered: &Gathered, x: &str, y: &str, measures: &[String]) -> Fi
     let map = |measure: &String| {
         let mut cells = vec![Vec::new(); across.len() * up.len()];
         let column = gathered.table.column(measure);
-        for row in 0..gathered.numbers.len() {
+        for row in 0..gathered.runs.len() {
             cells[at_y[row] * across.len() + at_x[row]]
                 .push(column.and_then(|column| column.number(row)));
         }
@@ -419,11 +393,11 @@ pub fn family_of(
     }
     let (labels, at_by) = match by {
         Some(by) => axis(gathered, by),
-        None => (vec![String::new()], vec![0; gathered.numbers.len()]),
+        None => (vec![String::new()], vec![0; gathered.runs.len()]),
     };
     let column = gathered.table.column(measure);
     let mut samples = vec![vec![Vec::new(); positions.len()]; labels.len()];
-    for row in 0..gathered.numbers.len() {
+    for row in 0..gathered.runs.len() {
         samples[at_by[row]][at_x[row]].push(column.and_then(|column: &Column| column.number(row)));
     }
     let member = |(label, samples): (&String, Vec<Vec<Option<f64>>>)| {
@@ -470,10 +444,10 @@ pub fn curve(gathered: &Gathered, measure: &str, row: usize) -> Option<Vec<(f64,
 fn training(gathered: &Gathered, measure: &str, by: Option<&str>) -> Figure {
     let (labels, at) = match by {
         Some(by) => axis(gathered, by),
-        None => (vec![String::new()], vec![0; gathered.numbers.len()]),
+        None => (vec![String::new()], vec![0; gathered.runs.len()]),
     };
     let group = |(index, label): (usize, &String)| {
-        let rows = (0..gathered.numbers.len()).filter(|&row| at[row] == index);
+        let rows = (0..gathered.runs.len()).filter(|&row| at[row] == index);
         let seeds: Vec<_> = rows
             .filter_map(|row| curve(gathered, measure, row))
             .collect();

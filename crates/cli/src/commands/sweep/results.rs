@@ -50,7 +50,7 @@ pub fn text(sweep: &Sweep, gathered: &Gathered) -> String {
     let mut text = format!(
         "{} in {out}; KL(truth ‖ model) at the last position in nats, onsets in steps, \
          ± one standard error over seeds\n",
-        count(gathered.numbers.len(), "run"),
+        count(gathered.runs.len(), "run"),
     );
     let points = points(sweep, gathered);
     for (values, rows) in points.iter().take(SHOWN) {
@@ -117,8 +117,8 @@ fn mean(values: &[f64], digits: usize) -> String {
 
 /// One object per run, by column; curves are left out.
 pub fn json_rows(sweep: &Sweep, gathered: &Gathered) -> Vec<Value> {
-    let row = |(row, &number): (usize, &u64)| {
-        let run = sweep.plan.run(number);
+    let row = |(row, &index): (usize, &usize)| {
+        let run = &sweep.plan.runs()[index];
         let mut object = Map::new();
         for (name, column) in &gathered.table.columns {
             let value = match column {
@@ -129,15 +129,15 @@ pub fn json_rows(sweep: &Sweep, gathered: &Gathered) -> Vec<Value> {
             };
             object.insert(name.clone(), value);
         }
-        object.insert("overrides".into(), json!(sweep.plan.overrides(&run)));
+        object.insert("overrides".into(), json!(sweep.plan.overrides(run)));
         Value::Object(object)
     };
-    gathered.numbers.iter().enumerate().map(row).collect()
+    gathered.runs.iter().enumerate().map(row).collect()
 }
 
 /// Writes the sweep in one figure into its folder.
 pub fn write_figure_of(sweep: &Sweep, gathered: &Gathered) -> Result<(), Failure> {
-    if gathered.numbers.is_empty() {
+    if gathered.runs.is_empty() {
         return Ok(());
     }
     match summary_figure(sweep, gathered) {

@@ -15,7 +15,7 @@ use crate::words::{count, duration, many, thousands};
 pub struct Arguments {
     /// Folder of the sweep
     sweep: PathBuf,
-    /// Print {"runs": n, "done": n, "running": n, "failed": {…}, "missing": n, "seconds_left": x, …}
+    /// Print {"runs": n, "done": n, "running": n, "failed": […], "missing": n, "seconds_left": x, …}
     #[arg(long)]
     json: bool,
 }
@@ -27,20 +27,17 @@ const SHOWN: usize = 10;
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
     let state = sweep.state()?;
-    let (runs, done) = (sweep.plan.runs(), state.finished());
+    let plan = &sweep.plan;
+    let (runs, done) = (plan.runs().len(), state.finished());
     let running = state.running();
-    let running = running
-        .iter()
-        .filter(|&&number| number < runs && !state.done[number as usize])
-        .count();
     let threads: usize = state.living().map(|worker| worker.author.threads).sum();
     let left = seconds_left(&sweep, &state);
     if arguments.json {
-        let failed: serde_json::Map<String, serde_json::Value> = state
-            .failed
-            .iter()
-            .map(|(number, why)| (number.to_string(), json!(why)))
-            .collect();
+        let failed = state.failed.iter().map(|(&index, why)| {
+            let run = &plan.runs()[index];
+            json!({ "overrides": plan.overrides(run), "seed": run.key.seed, "error": why })
+        });
+        let failed = failed.collect::<Vec<_>>();
         let workers = state.workers.iter().map(|worker| {
             json!({ "shard": worker.author.shard, "host": worker.author.host, "threads": worker.author.threads,
                     "alive": worker.alive, "runs": worker.begun })
@@ -57,14 +54,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "seconds_left_on_threads": threads,
             "workers": workers,
             "levels": state.levels,
-            "files": state.files,
-            "damaged": state.damaged.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "journals": state.journals,
+            "remarks": state.remarks,
         }));
     }
     let mut text = format!(
         "{} of {} done, {} running, {} failed\n",
-        thousands(done),
-        many(runs, "run"),
+        thousands(done as u64),
+        many(runs as u64, "run"),
         thousands(running as u64),
         thousands(state.failed.len() as u64)
     );
@@ -87,20 +84,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let silent = state.workers.len() - state.living().count();
     if silent > 0 {
         let who = match silent {
-            1 => "a process has died".to_owned(),
-            silent => format!("{silent} processes have died"),
+            1 => "a worker has died".to_owned(),
+            silent => format!("{silent} workers have died"),
         };
         text += &format!(
-            "{who} before the end of its share; what was finished is kept, and `sweep work` or `sweep resubmit` does the rest\n"
+            "{who} before the end of its shard; what was finished is kept, and `sweep work` or `sweep resubmit` does the rest\n"
         );
     }
-    for remark in state.remarks() {
+    for remark in &state.remarks {
         text += &format!("{remark}\n");
     }
-    for (number, why) in state.failed.iter().take(SHOWN) {
-        let run = sweep.plan.run(*number);
-        let mut what = sweep.plan.overrides(&run);
-        what.push(format!("seed {}", run.seed));
+    for (&index, why) in state.failed.iter().take(SHOWN) {
+        let run = &plan.runs()[index];
+        let mut what = plan.overrides(run);
+        what.push(format!("seed {}", run.key.seed));
         text += &format!("failed: {}: {why}\n", what.join(", "));
     }
     if state.failed.len() > SHOWN {
@@ -115,8 +112,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Seconds that the missing runs take on one thread: as planned, corrected by how long finished ones took.
 pub fn seconds_left(sweep: &Sweep, state: &State) -> f64 {
     let plan = &sweep.plan;
-    let missing = (0..plan.runs()).filter(|&number| !state.done[number as usize]);
-    let planned: f64 = missing.map(|number| plan.seconds(&plan.run(number))).sum();
+    let seconds = state
+        .missing()
+        .map(|index| plan.seconds(&plan.runs()[index]));
+    let planned: f64 = seconds.sum();
     match state.expected > 0.0 && state.seconds > 0.0 {
         true => planned * state.seconds / state.expected,
         false => planned,

@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Share number I of N, from 0 on, such as 0/4; all of it if not given
     #[arg(long, value_name = "I/N", default_value = "0/1")]
     shard: Shard,
-    /// Try again the runs whose process died three times
+    /// Try again the runs whose worker died three times
     #[arg(long)]
     retry: bool,
     /// Print {"done": n, "failed": n, "left": n, "elsewhere": n, "given_up": n}
@@ -116,7 +116,7 @@ pub fn failures(sweep: &Sweep, worked: &Worked) -> Result<(), Failure> {
     }
     if worked.given_up > 0 {
         return Err(Failure::failed(format!(
-            "{} not tried again, because the process that trained it died three times; \
+            "{} not tried again, because the worker that trained it died three times; \
              `induct sweep work {path} --retry` does so",
             count(worked.given_up as usize, "run"),
         )));
