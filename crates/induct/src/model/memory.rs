@@ -50,11 +50,17 @@ impl Model {
             let (heads, m) = (layer.heads as f64, size.read as f64);
             // What heads read and write, with gradients; a group's weights; a norm.
             let group = if size.read <= NARROW { 9.0 } else { 36.0 };
-            per_row += 2.0 * size.stream as f64 + heads * (4.5 * m + group) + 3.0 * m;
+            per_row += 2.0 * size.stream as f64 + heads * (4.5 * m + group);
+            if layer.norm.is_some() {
+                per_row += 3.0 * m;
+            }
         }
         if !layers.is_empty() {
-            // The convolutions of the first layer; the stream after the last, with its norm.
-            per_row += 4.5 * k * shape.layers[0].heads as f64 + 4.0 * (1 + last) as f64;
+            // The convolutions of the first layer.
+            per_row += 4.5 * k * shape.layers[0].heads as f64;
+        }
+        if shape.final_norm.is_some() {
+            per_row += 4.0 * (1 + last) as f64;
         }
         let in_coordinates = padded * (per_row + patterns * (t + d.max(last as f64)));
         if choice.engine == Kernel::Coordinates {
