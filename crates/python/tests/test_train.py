@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from conftest import SMALL, command, sets
 
-
 PATIENCE = 300
 """The longest that anything may take, in seconds: machines differ."""
 
