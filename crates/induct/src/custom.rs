@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// A part that is not built in.
 ///

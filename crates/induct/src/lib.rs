@@ -54,20 +54,36 @@ pub mod catalogue;
 pub mod chain;
 mod custom;
 pub mod digest;
-mod invalid;
-mod kind;
-pub mod lanes;
 pub mod measure;
-pub mod model;
 pub mod probe;
 pub mod run;
-mod scratch;
 pub mod strategy;
 pub mod theory;
 pub mod train;
 
+/// Eight numbers side by side: the unit of every fast path, and the instructions that compute with them.
+pub mod lanes {
+    pub use induct_kernels::lanes::{LANES, instructions, levels, use_level};
+}
+
+/// Models: their parameters, forward and backward.
+///
+/// A [`Model`](model::Model) computes with one of a few engines, over blocks of lanes and in single precision;
+/// [`model::RULES`] say which. [`model::twin`] computes the same in double precision, one sequence at a time, from
+/// the formulas.
+pub mod model {
+    pub use induct_kernels::model::{
+        Activation, Activations, Array, Choice, Dropout, DropoutRates, Evaluator, Heads, InitStd,
+        InputError, Instead, Intervention, Kernel, Kind, Layout, MAX_LENGTH, Matrix, Minimal,
+        MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, OutputProjection, Part, Place,
+        Positions, RULES, Reader, Rule, Site, Source, Target, Tensor, Transformer, TransformerSpec,
+        TransformerStart, circuits, multiply_at_peak, twin,
+    };
+}
+
 pub use custom::Custom;
-pub use invalid::Invalid;
+pub use induct_kernels::Invalid;
+use induct_kernels::require;
 
 /// Tests the examples of this crate's README and of the workspace's.
 #[cfg(doctest)]

@@ -1,9 +1,11 @@
 //! Tests that apply to every kind of panel.
 //!
-//! `GALLERY=folder cargo test -p induct-figure gallery -- --ignored --nocapture` fills a folder with PNGs,
-//! light and dark, wide and narrow, and prints the size of each SVG and the time it took.
+//! `cargo test -p induct-figure gallery -- --ignored` fills target/gallery with PNGs, light and dark, wide and
+//! narrow.
 
 mod gallery;
+
+use std::path::Path;
 
 use crate::*;
 use gallery::{all, arcs, chain, matrix, phases};
@@ -203,18 +205,13 @@ fn the_numbers_of_every_panel_are_exported() {
 }
 
 #[test]
-#[ignore = "fills a folder to look at"]
+#[ignore = "slow: draws every figure three times over, for a look"]
 fn fill_gallery() {
-    let folder = std::env::var("GALLERY").expect("GALLERY names a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery/figures");
+    std::fs::create_dir_all(&folder).unwrap();
     for (name, figure) in all() {
         for width in [360, 720, 1000] {
-            let start = std::time::Instant::now();
             let light = figure.svg_inline(width);
-            println!(
-                "{name} {width}: {} bytes, {:.1?}",
-                light.len(),
-                start.elapsed()
-            );
             let mut dark = light.clone();
             for colour in Colour::FIXED.into_iter().chain((0..=10).map(Colour::Ramp)) {
                 dark = dark.replace(
@@ -223,7 +220,7 @@ fn fill_gallery() {
                 );
             }
             for (paper, svg) in [("light", light), ("dark", dark)] {
-                let file = format!("{folder}/{name}-{width}-{paper}.png");
+                let file = folder.join(format!("{name}-{width}-{paper}.png"));
                 std::fs::write(file, png::pixels(&svg, 1)).unwrap();
             }
         }

@@ -8,19 +8,17 @@ pub mod prior;
 mod source;
 mod start;
 mod stationary;
-mod stream;
 mod table;
+
+pub use induct_kernels::random::{Address, Generator, Purpose, open_interval, open_unit};
+pub use induct_kernels::tokens::MAX_STATES;
 
 pub use prior::{
     Alpha, Draft, DrawError, Law, MAX_POOL, MixturePart, Prior, PriorSpec, Rows, TaskPrior,
 };
 pub(crate) use prior::{check_task, rectangle_move};
 pub use source::Sampler;
-pub(crate) use source::TokenBlock;
 pub use start::Start;
 pub use stationary::{NoLaw, StationarySolver};
-pub use stream::{Address, Generator, Purpose, open_interval, open_unit};
-pub use table::{
-    MAX_CONTEXTS, MAX_STATES, TransitionTable, context_index, contexts_with_prefix, slide,
-};
+pub use table::{MAX_CONTEXTS, TransitionTable, context_index, contexts_with_prefix, slide};
 pub(crate) use table::{row_fault, shown_row};

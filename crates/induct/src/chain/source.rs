@@ -1,64 +1,14 @@
 //! Sequences by address: a chain from the prior, then a walk on it.
 
+use induct_kernels::lanes::LANES;
+use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
 
 use super::prior::{DrawError, TaskPrior};
 use super::start::Start;
 use super::stationary::StationarySolver;
-use super::stream::Address;
 use super::table::{TransitionTable, context_symbols, slide};
-use crate::lanes::LANES;
-
-/// Tokens of [`LANES`] sequences, position by position: [t+1] rows of one symbol per lane.
-///
-/// If the batch size is not a multiple of [`LANES`], the spare lanes of the last block stay at symbol 0. Sums
-/// over lanes must count only the first [`TokenBlock::used`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TokenBlock {
-    tokens: Vec<[u8; LANES]>,
-    used: usize,
-}
-
-impl TokenBlock {
-    /// A block for `count` (= t+1) tokens per sequence, all symbol 0.
-    pub fn new(count: usize) -> Self {
-        Self {
-            tokens: vec![[0; LANES]; count],
-            used: LANES,
-        }
-    }
-
-    /// A block that holds the given sequences of equal length, at most [`LANES`] of them.
-    pub fn from_sequences(sequences: &[&[u8]]) -> Self {
-        let mut block = Self::new(sequences[0].len());
-        block.used = sequences.len();
-        for (lane, sequence) in sequences.iter().enumerate() {
-            block.set_lane(lane, sequence);
-        }
-        block
-    }
-
-    fn set_lane(&mut self, lane: usize, sequence: &[u8]) {
-        for (row, &symbol) in self.tokens.iter_mut().zip(sequence) {
-            row[lane] = symbol;
-        }
-    }
-
-    /// One row per position, [t+1].
-    pub fn rows(&self) -> &[[u8; LANES]] {
-        &self.tokens
-    }
-
-    /// Number of lanes that hold a sequence.
-    pub fn used(&self) -> usize {
-        self.used
-    }
-
-    /// The tokens of one lane.
-    pub fn lane(&self, lane: usize) -> Vec<u8> {
-        self.tokens.iter().map(|row| row[lane]).collect()
-    }
-}
+use crate::chain::Address;
 
 /// Draws sequences. It owns the scratch buffers for this, so use one per thread.
 ///

@@ -1,6 +1,6 @@
 //! How a sequence starts.
 
-use crate::kind::with_kind;
+use induct_kernels::with_kind;
 
 with_kind! {
     /// The law of a sequence's first context, its first n−1 symbols.

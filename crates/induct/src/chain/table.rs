@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::start::Start;
 use super::stationary::{NoLaw, StationarySolver};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// Index of a context: its symbols read as a number in base k, the oldest being the most significant.
 ///
@@ -55,9 +55,6 @@ pub struct TransitionTable {
     stationary: Vec<f64>,
     start: Start,
 }
-
-/// The largest number of symbols: tokens are bytes.
-pub const MAX_STATES: usize = 256;
 
 /// The largest number of contexts for which stationary laws are solved (the cost is cubic).
 pub const MAX_CONTEXTS: usize = 1024;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ANY, Column, HeadScore, Measure, Observation, Scope, named};
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// A measure that is not built in, as a recipe writes it.
 ///

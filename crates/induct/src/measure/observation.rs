@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
+use induct_kernels::tokens::TokenBlock;
+
 use super::Column;
 use super::copying::copying;
 use super::matching::{Matching, matching};
 use super::profile::positional_profile;
-use crate::chain::TokenBlock;
 use crate::model::Model;
 
 /// A model at a recorded step, and everything that was observed of it. What no measure needs is left empty.

@@ -1,7 +1,7 @@
 //! Why a measurement failed.
 
+use crate::Invalid;
 use crate::chain::DrawError;
-use crate::invalid::Invalid;
 use crate::strategy::BadAnswer;
 
 /// Why a test set, or what is read from it, cannot be made.

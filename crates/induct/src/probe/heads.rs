@@ -1,12 +1,12 @@
 //! What attention heads do, read from patterns that the real forward recorded.
 
+use induct_kernels::lanes::LANES;
+use induct_kernels::model::engine::Forwarded;
+use induct_kernels::model::ops::attention::AttnRow;
 use rayon::prelude::*;
 
 use super::test_set::TestSet;
-use crate::lanes::LANES;
 use crate::measure::{AttentionRow, HeadObserved, HeadScore, Measure, Sequences};
-use crate::model::engine::Forwarded;
-use crate::model::ops::attention::AttnRow;
 use crate::model::{InputError, Kind, Model};
 
 /// A requested score, by the name of its measure.

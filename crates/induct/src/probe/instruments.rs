@@ -3,18 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use induct_kernels::lanes::{LANES, Lane};
+use induct_kernels::scratch::ScratchPool;
 use rayon::prelude::*;
 
 use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
+use crate::Invalid;
 use crate::chain::{Address, Purpose, Sampler, TaskPrior};
-use crate::invalid::Invalid;
-use crate::lanes::{LANES, Lane};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};
-use crate::scratch::ScratchPool;
 use crate::strategy::{self, Strategy};
 use crate::train::{Recipe, Stepped, THOROUGH_SEQUENCES};
 

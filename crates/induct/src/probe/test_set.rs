@@ -4,16 +4,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use induct_kernels::lanes::{LANES, Lane, leveled};
+use induct_kernels::scratch::ScratchPool;
+use induct_kernels::tokens::TokenBlock;
 use rayon::prelude::*;
 
 use super::error::ProbeError;
 use super::estimate::Moments;
 use super::heads::{Asked, HeadSums};
-use crate::chain::{Address, Sampler, TaskPrior, TokenBlock};
-use crate::invalid::require;
-use crate::lanes::{LANES, Lane, leveled};
+use crate::chain::{Address, Sampler, TaskPrior};
 use crate::model::{Evaluator, InputError, Model};
-use crate::scratch::ScratchPool;
+use crate::require;
 use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy};
 
 /// The positions of a sequence that predictions are made for.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::event::{Awaited, Onsets, kept_until, stopped_at};
 use super::sink::{Checkpoint, Progress, Record, Sink};
+use crate::Invalid;
 use crate::chain::DrawError;
-use crate::invalid::Invalid;
 use crate::measure::KL_TRUTH;
 use crate::model::Model;
 use crate::probe::{History, Instruments};

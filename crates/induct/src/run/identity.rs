@@ -1,7 +1,8 @@
 //! Which run is which, so that nothing stale is taken for current.
 
+use induct_kernels::lanes::{instructions, levels};
+
 use crate::digest;
-use crate::lanes::{instructions, levels};
 use crate::train::{Recipe, TrainSpec};
 
 /// The numerics version: an integer that goes up whenever the bits of any result change. A test over all

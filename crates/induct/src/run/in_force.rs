@@ -1,7 +1,7 @@
 //! The model that a run computes with at a step.
 
 use super::event::Onsets;
-use crate::invalid::Invalid;
+use crate::Invalid;
 use crate::model::Model;
 use crate::probe::History;
 use crate::train::{Recipe, Snapshots};

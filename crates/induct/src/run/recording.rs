@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::drive::Ending;
 use super::sink::{Record, Sink};
 use super::summary::Summary;
-use crate::invalid::Invalid;
+use crate::Invalid;
 use crate::probe::{History, Instruments, ProbeError};
 use crate::train::{Recipe, TrainError};
 

@@ -16,7 +16,7 @@ use super::tables::Tables;
 use super::two_state::TwoState;
 use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
 use crate::chain::{Address, Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// Number of tables that follow the posterior. Their weights hardly differ, so few suffice.
 const POSTERIOR_TABLES: usize = 512;

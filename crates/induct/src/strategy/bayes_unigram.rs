@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::registry::Entry;
 use super::{Scratch, Seen, Strategy, predict_last};
 use crate::chain::{Law, TaskPrior};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// Steps of the double exponential nodes, logit ρ = π sinh x, from coarse to fine: the likelihood of many
 /// symbols is narrow, and needs the finer ones. Coarser grids are every second, fourth … node of the finest.

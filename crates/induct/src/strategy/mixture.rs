@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::bayes::Bayes;
 use super::{EffectiveSamples, Scratch, normalize};
+use crate::Invalid;
 use crate::chain::{Law, Start, StationarySolver, TaskPrior};
-use crate::invalid::Invalid;
 
 /// The predictor; see the top of this file.
 #[derive(Clone, Debug)]

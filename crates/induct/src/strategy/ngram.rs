@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::registry::Entry;
 use super::{Scratch, Seen, Strategy, predict_last};
 use crate::chain::{Alpha, Law, MAX_CONTEXTS, TransitionTable, slide};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// Predicts by what followed the last m−1 symbols so far: (count + α_j) / (total + Σα).
 ///

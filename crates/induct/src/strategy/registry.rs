@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{
     Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, oracle, uniform, unigram_and_current,
 };
+use crate::Invalid;
 use crate::chain::{Law, PriorSpec, TaskPrior};
-use crate::invalid::Invalid;
 
 /// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and list that here.
 pub static REGISTRY: &[&Entry] = &[

@@ -8,7 +8,7 @@
 use super::coupling::check_length;
 use super::quadrature::{Degree, WeightedChain, chains};
 use crate::chain::TaskPrior;
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// All sequences of t symbols with the same first symbol and the same number of each transition.
 #[derive(Clone, Debug, PartialEq)]

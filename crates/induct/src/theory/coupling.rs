@@ -22,7 +22,7 @@
 
 use super::quadrature::{Degree, WeightedChain, chains};
 use crate::chain::{TaskPrior, TransitionTable};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// The weights of a minimal model, or a gradient with respect to them.
 #[derive(Clone, Debug, PartialEq)]

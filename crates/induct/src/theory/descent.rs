@@ -2,7 +2,7 @@
 
 use super::coupling::{Coupling, Weights};
 use super::linear_region::{MarginBounds, margin_needed};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// One step: w ← (1 − decay) w − η ∇L.
 ///

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::coupling::Weights;
 use super::quadrature::{Degree, WeightedChain, chains};
 use crate::chain::TaskPrior;
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// The result of summing over all sequences.
 #[derive(Clone, Debug, PartialEq)]

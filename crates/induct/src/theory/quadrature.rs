@@ -15,7 +15,7 @@
 //! half-widths from the middle of [1, 2]; a dozen extra nodes make them exact to rounding.
 
 use crate::chain::{Law, Rows, TaskPrior, TransitionTable};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// Nodes and weights of the Gauss–Legendre rule on [low, high], exact for polynomials up to degree
 /// 2·count − 1.

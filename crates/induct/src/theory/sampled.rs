@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
+use induct_kernels::lanes::{LANES, Lane};
+use induct_kernels::tokens::TokenBlock;
+
 use super::coupling::Weights;
 use super::enumeration::check_question;
-use crate::chain::{Address, Purpose, Sampler, TaskPrior, TokenBlock};
-use crate::invalid::{Invalid, require};
-use crate::lanes::{LANES, Lane};
+use crate::chain::{Address, Purpose, Sampler, TaskPrior};
 use crate::model::{MinimalSpec, Model, ModelSpec};
 use crate::probe::{Estimate, Moments};
 use crate::train::Loss;
+use crate::{Invalid, require};
 
 /// A gradient with standard errors.
 #[derive(Clone, Debug, PartialEq)]

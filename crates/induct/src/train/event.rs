@@ -5,9 +5,9 @@ use std::fmt::{Display, Formatter};
 use serde::{Deserialize, Serialize};
 
 use super::recipe::Recipe;
-use crate::invalid::{Invalid, require};
 use crate::measure::KL_STRATEGY;
 use crate::strategy::ladder_names;
+use crate::{Invalid, require};
 
 /// A moment that the run itself brings about: the onset of a phase.
 ///

@@ -1,14 +1,15 @@
 //! The batches that a model learns from: each step has an address, and draws its sequences from there.
 
+use induct_kernels::lanes::LANES;
+use induct_kernels::model::dropout::DropoutKeys;
+use induct_kernels::scratch::ScratchPool;
+use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
 use rayon::prelude::*;
 
 use super::recipe::Recipe;
-use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, TokenBlock};
-use crate::lanes::LANES;
+use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior};
 use crate::model::Model;
-use crate::model::dropout::DropoutKeys;
-use crate::scratch::ScratchPool;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {

@@ -1,12 +1,13 @@
 //! The memory that a run takes, estimated before any of it is allocated.
 
+use induct_kernels::lanes::LANES;
+
 use super::recipe::Recipe;
 use crate::chain::{PriorSpec, TransitionTable};
-use crate::invalid::{Invalid, require};
-use crate::lanes::LANES;
 use crate::measure::{Measure, Scope};
 use crate::model::Model;
 use crate::strategy;
+use crate::{Invalid, require};
 
 /// The memory of a run, estimated from the recipe alone, and rather too high than too low.
 #[derive(Clone, Debug, PartialEq)]

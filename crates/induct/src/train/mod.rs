@@ -4,7 +4,6 @@ mod difference;
 mod event;
 mod feed;
 mod intervene;
-mod loss;
 mod many;
 mod memory;
 mod optimizer;
@@ -19,11 +18,11 @@ mod trainer;
 pub use difference::Difference;
 pub use event::Event;
 pub use feed::{batch_address, dropout_keys, prior_at};
+pub use induct_kernels::loss::Loss;
 pub use intervene::{
     Ablation, Construction, InterveneSpec, Part, PatchSpec, PatternSpec, Snapshots, WeightsSpec,
     When, no_snapshots,
 };
-pub use loss::Loss;
 pub use many::many;
 pub use memory::MemoryEstimate;
 pub(crate) use memory::THOROUGH_SEQUENCES;

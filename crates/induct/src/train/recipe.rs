@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Loss;
 use super::event::Event;
 use super::intervene::InterveneSpec;
-use super::loss::Loss;
 use super::memory::{MEMORY_LIMIT, MemoryEstimate};
 use super::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use super::record::RecordSpec;
 use super::schedule::Schedule;
 use crate::chain::{Prior, PriorSpec, Start, TaskPrior, check_task};
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::strategy::Strategy;
+use crate::{Invalid, require};
 
 /// Everything that determines a run.
 ///

@@ -2,12 +2,12 @@
 
 use std::fmt::{Display, Formatter};
 
+use induct_kernels::KIND;
 use serde::de::{Error, Expected, Unexpected};
 use toml::{Table, Value};
 
 use super::recipe_text::RecipeError;
-use crate::invalid::Invalid;
-use crate::kind::KIND;
+use crate::Invalid;
 
 /// Why a table does not match the type of a recipe.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! An error that comes up from below is given its value and, level by level, its path. A table with a `kind`
 //! is an enum whose variant is the kind (see [`with_kind!`](crate::kind)).
 
+use induct_kernels::KIND;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{
@@ -15,7 +16,6 @@ use toml::{Table, Value};
 use super::recipe::Recipe;
 use super::recipe_mistake::{Misfit, key_text, one_of};
 use super::recipe_text::RecipeError;
-use crate::kind::KIND;
 
 /// Parses a recipe from a table.
 pub(super) fn recipe_of(table: Table) -> Result<Recipe, RecipeError> {

@@ -3,6 +3,7 @@
 //! Unset keys have defaults; unknown keys are errors. A setting that is a table with a `kind` may be written
 //! as the kind alone (`loss = "cross-entropy"`), and a main setting without a kind has the default kind.
 
+use induct_kernels::KIND;
 use toml::{Table, Value};
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
@@ -10,8 +11,7 @@ use toml_parser::lexer::TokenKind;
 use super::recipe::Recipe;
 use super::recipe_mistake::shortened;
 use super::recipe_reader::recipe_of;
-use crate::invalid::Invalid;
-use crate::kind::KIND;
+use crate::Invalid;
 
 /// Why a text is not a recipe.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

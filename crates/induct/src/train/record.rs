@@ -9,9 +9,9 @@ use super::recipe::TaskSpec;
 use crate::chain::prior::{DoublyStochastic, Iid};
 use crate::chain::{PriorSpec, TaskPrior};
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
 use crate::measure::{self, CustomMeasure, Measure};
 use crate::strategy::{self, Strategy};
+use crate::{Invalid, require};
 
 /// What a run records and keeps, as a recipe writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! How the learning rate changes with the step.
 
-use crate::invalid::{Invalid, require};
-use crate::kind::with_kind;
+use induct_kernels::with_kind;
+
+use crate::{Invalid, require};
 
 with_kind! {
     /// How the learning rate changes over a run, as a recipe writes it.

@@ -6,19 +6,20 @@
 
 use std::ops::Range;
 
+use induct_kernels::lanes::{LANES, Lane};
+use induct_kernels::model::dropout::DropoutKeys;
+use induct_kernels::scratch::ScratchPool;
+use induct_kernels::tokens::TokenBlock;
 use rayon::prelude::*;
 
+use super::Loss;
 use super::feed::{BatchDraw, Feed, block_keys, draw};
 use super::intervene::{Agenda, Snapshots, no_snapshots};
-use super::loss::Loss;
 use super::optimizer::Updater;
 use super::recipe::Recipe;
-use crate::chain::{DrawError, TokenBlock};
-use crate::invalid::Invalid;
-use crate::lanes::{LANES, Lane};
-use crate::model::dropout::DropoutKeys;
+use crate::Invalid;
+use crate::chain::DrawError;
 use crate::model::{Evaluator, Model, Tensor};
-use crate::scratch::ScratchPool;
 
 /// Training failed: the loss is no longer a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]

@@ -107,7 +107,7 @@ export class Tab {
     try {
       await this.page.waitForFunction(
         ([selector, source, flags]) => new RegExp(source, flags).test((document.querySelector(selector)?.textContent ?? "").replace(/\s+/g, " ").trim()),
-        [selector, pattern.source, pattern.flags], { timeout: PATIENCE / 4 });
+        [selector, pattern.source, pattern.flags], { timeout: PATIENCE });
     } catch {
       assert.match(await this.text(selector), pattern, `${selector}, after a while`);
     }
@@ -115,7 +115,7 @@ export class Tab {
 
   /** Waits until something that can be read is as it should be. */
   async until(what, read, good) {
-    const end = Date.now() + PATIENCE / 4;
+    const end = Date.now() + PATIENCE;
     for (;;) {
       const value = await read();
       if (good(value)) return value;

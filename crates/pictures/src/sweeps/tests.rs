@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use induct_figure::Mark;
 
 use super::*;
@@ -241,9 +243,10 @@ fn values_far_apart_are_coloured_by_their_logarithm() {
 }
 
 #[test]
-#[ignore = "fills a folder for visual inspection"]
+#[ignore = "slow: draws many large figures, for a look"]
 fn fill_gallery() {
-    let folder = std::env::var("GALLERY").expect("GALLERY names a folder");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery/sweeps");
+    std::fs::create_dir_all(&folder).unwrap();
     let mut figures = Vec::new();
     for (groups, seeds) in [(1, 1), (1, 20), (2, 5), (5, 8), (8, 3), (12, 20)] {
         let name = format!("curves-{groups}-{seeds}");
@@ -259,12 +262,9 @@ fn fill_gallery() {
     figures.push(("nothing".into(), curves(&[], &[])));
     for (name, figure) in figures {
         for width in [360, 960] {
-            std::fs::write(format!("{folder}/{name}-{width}.png"), figure.png(width, 1)).unwrap();
-            std::fs::write(
-                format!("{folder}/{name}-{width}.svg"),
-                figure.svg_inline(width),
-            )
-            .unwrap();
+            let file = folder.join(format!("{name}-{width}"));
+            std::fs::write(file.with_extension("png"), figure.png(width, 1)).unwrap();
+            std::fs::write(file.with_extension("svg"), figure.svg_inline(width)).unwrap();
         }
     }
 }

@@ -13,7 +13,7 @@
 use rand_core::Rng;
 use rand_distr::{Distribution, Exp1};
 
-use super::super::stream::{Generator, open_unit};
+use crate::chain::{Generator, open_unit};
 
 /// The largest k for which rejection is used: it needs fewer than 15 tries on average.
 const REJECTION_UP_TO: usize = 5;
@@ -104,8 +104,8 @@ fn distinct_pair(rng: &mut Generator, count: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::stream::{Address, Purpose};
     use super::*;
+    use crate::chain::{Address, Purpose};
 
     /// Means of P₀₀², P₀₀P₁₁ and P₀₀³ over `draws` tables, with standard errors.
     fn moments(

@@ -1,8 +1,8 @@
 //! Checks shared by the tests of priors.
 
-use super::super::stream::{Address, Purpose};
 use super::super::table::TransitionTable;
 use super::{PriorSpec, TaskPrior};
+use crate::chain::{Address, Purpose};
 
 /// `count` tables drawn from a prior.
 pub fn draws(

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::Generator;
 use super::spec::Settings;
 use super::{Alpha, Draft, Law, Prior, Rows};
-use crate::invalid::Invalid;
+use crate::Invalid;
+use crate::chain::Generator;
 
 /// Every context's row is an independent Dirichlet draw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::Generator;
 use super::birkhoff;
 use super::spec::Settings;
 use super::{Draft, Law, Prior};
-use crate::invalid::Invalid;
+use crate::Invalid;
+use crate::chain::Generator;
 
 /// Uniform over tables whose columns sum to one as well.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

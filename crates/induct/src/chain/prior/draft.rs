@@ -1,9 +1,9 @@
 //! A table while it is being drawn.
 
 use super::super::stationary::{NoLaw, StationarySolver};
-use super::super::stream::Generator;
 use super::super::table::{TransitionTable, row_fault, shown_row};
 use super::TaskPrior;
+use crate::chain::Generator;
 
 /// A table that a [`Prior`](super::Prior) fills. Its rows are unspecified beforehand.
 #[derive(Debug)]
@@ -219,10 +219,10 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::super::super::stream::{Address, Purpose};
     use super::super::checks::draws;
     use super::super::{Mixture, MixturePart, Prior, PriorSpec, Symmetric};
     use super::*;
+    use crate::chain::{Address, Purpose};
     use crate::custom::Custom;
 
     /// A prior that draws what it is told to, and counts how often it is asked.

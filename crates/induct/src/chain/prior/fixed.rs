@@ -8,7 +8,7 @@ use super::super::table::TransitionTable;
 use super::Prior;
 use super::pool::Drawn;
 use super::spec::Settings;
-use crate::invalid::Invalid;
+use crate::Invalid;
 
 /// The same chain for every sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::{Generator, open_interval, open_unit};
 use super::spec::{Settings, two_states};
 use super::{Draft, Law, Prior};
-use crate::invalid::{Invalid, require};
+use crate::chain::{Generator, open_interval, open_unit};
+use crate::{Invalid, require};
 
 /// Two states; between independent symbols (p = 0) and chains without a unigram signal (p = 1), as in the
 /// paper's appendix on interpolated distributions.

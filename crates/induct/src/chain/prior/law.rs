@@ -2,7 +2,7 @@
 
 use super::super::table::TransitionTable;
 use super::{Rows, TaskPrior};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// What is known about the form of a prior's draws. This is what makes exact
 /// averages and exact Bayes possible.

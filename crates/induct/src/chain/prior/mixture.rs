@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::{Generator, open_unit};
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::chain::{Generator, open_unit};
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// One of several priors, chosen by weight for each sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

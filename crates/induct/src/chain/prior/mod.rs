@@ -44,8 +44,8 @@ pub use symmetric::Symmetric;
 pub use task::TaskPrior;
 pub(crate) use task::check_task;
 
-use super::stream::Generator;
-use crate::invalid::Invalid;
+use crate::Invalid;
+use crate::chain::Generator;
 
 /// A prior over chains: a way to draw transition tables.
 ///

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::{Address, Generator, Purpose, open_unit};
 use super::super::table::TransitionTable;
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::chain::{Address, Generator, Purpose, open_unit};
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// A fixed number of chains, drawn once from another prior and then reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use rand_distr::{Distribution, Exp1, Gamma};
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::{Generator, open_unit};
-use crate::invalid::{Invalid, require};
+use crate::chain::{Generator, open_unit};
+use crate::{Invalid, require};
 
 /// Concentration of a Dirichlet: one number for all symbols, or one per symbol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use induct_kernels::with_kind;
+
 use super::super::table::TransitionTable;
 use super::task::check_task;
 use super::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Prior, Symmetric,
 };
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
-use crate::kind::with_kind;
+use crate::{Invalid, require};
 
 /// The settings of one kind of prior, as a recipe writes them.
 pub(super) trait Settings {

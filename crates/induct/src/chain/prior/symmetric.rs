@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::stream::{Generator, open_interval};
 use super::spec::{Settings, two_states};
 use super::{Draft, Law, Prior};
-use crate::invalid::{Invalid, require};
+use crate::chain::{Generator, open_interval};
+use crate::{Invalid, require};
 
 /// Two states that stay put with the same probability a ~ U(½−ε, ½+ε).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use induct_kernels::tokens::MAX_STATES;
+
 use super::super::start::Start;
 use super::super::stationary::StationarySolver;
-use super::super::stream::{Address, Generator};
-use super::super::table::{MAX_CONTEXTS, MAX_STATES, TransitionTable};
+use super::super::table::{MAX_CONTEXTS, TransitionTable};
 use super::{Draft, DrawError, Law, Prior, PriorSpec};
-use crate::invalid::{Invalid, require};
+use crate::chain::{Address, Generator};
+use crate::{Invalid, require};
 
 /// A prior that has been checked against its task and can draw tables.
 ///

@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::fmt::{Debug, Formatter};
 
 use super::{Column, Measure, Observation, SHARE, Scope};
-use crate::lanes::{LANES, Lane, Level, leveled};
+use induct_kernels::lanes::{LANES, Lane, Level, leveled};
 
 /// A score of an attention head, averaged over the positions after the first.
 ///

@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::registry::Entry;
 use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
+use crate::Invalid;
 use crate::chain::{Law, TaskPrior};
-use crate::invalid::Invalid;
 use three::Three;
 use two::Two;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::spec::InterveneSpec;
 use super::weights::{OwnWeights, Snapshots};
 use super::when::When;
-use crate::invalid::Invalid;
+use crate::Invalid;
 use crate::model::{Intervention, Model, Tensor};
 use crate::train::recipe::Recipe;
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use induct_kernels::lanes::LANES;
+
 use super::spec::{InterveneSpec, Part};
 use super::when::When;
-use crate::invalid::{Invalid, require};
-use crate::lanes::LANES;
 use crate::model::{Intervention, Model, Tensor};
 use crate::train::optimizer::{check_rate, names_something};
 use crate::train::recipe::Recipe;
+use crate::{Invalid, require};
 
 /// The largest number of interventions: they are compared with one another.
 const MAX_INTERVENTIONS: usize = 1000;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
 use super::weights::WeightsSpec;
 use super::when::When;
-use crate::invalid::Invalid;
-use crate::kind::with_kind;
+use crate::Invalid;
 use crate::model::{Instead, Intervention, Model, Place, Site, Target};
 
 with_kind! {

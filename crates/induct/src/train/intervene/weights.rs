@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::digest;
-use crate::invalid::{Invalid, require};
 use crate::model::{ModelSpec, TransformerStart};
 use crate::train::recipe::{FromSpec, Recipe};
 use crate::train::trainer::Trainer;
+use crate::{Invalid, require};
 
 /// Where weights come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

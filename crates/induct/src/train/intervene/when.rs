@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::invalid::{Invalid, require};
 use crate::train::event::Event;
 use crate::train::recipe::Recipe;
+use crate::{Invalid, require};
 
 /// A step, or a moment that the run itself brings about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

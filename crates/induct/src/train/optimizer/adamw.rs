@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Optimizer, Update, check_decay};
-use crate::invalid::{Invalid, require};
+use crate::{Invalid, require};
 
 /// m ← β₁ m + (1−β₁) g;  s ← β₂ s + (1−β₂) g²;
 /// w ← w − lr · (λ w + m̂ / (√ŝ + ε)), where m̂ = m / (1−β₁ⁿ), ŝ = s / (1−β₂ⁿ) after n updates

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::check_rate;
-use crate::invalid::Invalid;
+use crate::Invalid;
 use crate::model::Layout;
 
 /// Separate settings for some of the parameters.

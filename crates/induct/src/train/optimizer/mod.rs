@@ -19,9 +19,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::custom::Custom;
-use crate::invalid::{Invalid, require};
-use crate::kind::with_kind;
 use crate::model::Tensor;
+use crate::{Invalid, require};
+use induct_kernels::with_kind;
 
 /// Updates parameters from their gradients.
 ///

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Optimizer, Update, check_decay};
-use crate::invalid::Invalid;
+use crate::Invalid;
 
 /// m ← μ m + (g + λ w);  w ← w − lr · m
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Update};
-use crate::invalid::Invalid;
+use crate::Invalid;
 use crate::model::{Layout, Tensor};
 
 /// An optimiser in use: its settings by tensor, and its moments.

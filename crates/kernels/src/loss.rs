@@ -1,0 +1,202 @@
+//! Losses over the logits of every position, summed; the caller divides.
+//!
+//! - cross-entropy: l = ln Σ_i e^{f_i} − f_y,  dl/df_i = softmax(f)_i − 1{i = y}
+//! - margin: l = (1/k) Σ_{i≠y} max(0, Δ + f_i − f_y),  where each active term
+//!   gives +1/k to f_i and −1/k to f_y
+
+use crate::lanes::{LANES, Lane, Level, leveled};
+use crate::model::Matrix;
+use crate::with_kind;
+use crate::{Invalid, require};
+
+with_kind! {
+    /// A loss, as a recipe writes it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub enum Loss {
+        /// Negative log-likelihood of the next symbol, in nats.
+        CrossEntropy {},
+        /// The multi-class hinge loss of the paper's theory.
+        Margin {
+            /// The margin Δ, above 0.
+            delta: f64,
+        },
+    }
+}
+
+impl Default for Loss {
+    fn default() -> Self {
+        Loss::CrossEntropy {}
+    }
+}
+
+impl Loss {
+    /// Whether its settings are possible.
+    ///
+    /// # Errors
+    ///
+    /// If the margin is not.
+    pub fn check(&self) -> Result<(), Invalid> {
+        match self {
+            Loss::CrossEntropy {} => Ok(()),
+            Loss::Margin { delta } => require(
+                *delta > 0.0 && *delta <= 1e6,
+                "delta",
+                delta,
+                "a number above 0 (at most 1000000)",
+            ),
+        }
+    }
+
+    /// The loss summed over positions and the first `used` lanes; writes its gradient, times `scale`, into
+    /// `d_logits`. Shapes: logits, d_logits [rows, k]; targets `[rows]`.
+    pub fn evaluate(
+        &self,
+        level: Level,
+        logits: &[Lane],
+        targets: &[[u8; LANES]],
+        used: usize,
+        scale: f32,
+        d_logits: &mut [Lane],
+    ) -> f64 {
+        evaluate_block(level, self, logits, targets, used, scale, d_logits)
+    }
+
+    /// The loss summed over positions, and its gradient, in f64 and one sequence at a time.
+    pub fn naive(&self, logits: &Matrix, targets: &[u8]) -> (f64, Matrix) {
+        let mut d_logits = Matrix::zeros(logits.rows, logits.cols);
+        let mut total = 0.0;
+        for (p, &y) in targets.iter().enumerate() {
+            let (f, y) = (logits.row(p), y as usize);
+            match *self {
+                Loss::CrossEntropy {} => {
+                    let largest = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let sum: f64 = f.iter().map(|v| (v - largest).exp()).sum();
+                    total += sum.ln() + largest - f[y];
+                    for (i, v) in f.iter().enumerate() {
+                        d_logits[(p, i)] += (v - largest).exp() / sum;
+                    }
+                    d_logits[(p, y)] -= 1.0;
+                }
+                Loss::Margin { delta } => {
+                    let share = 1.0 / f.len() as f64;
+                    for i in (0..f.len()).filter(|&i| i != y) {
+                        let violation = delta + f[i] - f[y];
+                        if violation > 0.0 {
+                            total += share * violation;
+                            d_logits[(p, i)] += share;
+                            d_logits[(p, y)] -= share;
+                        }
+                    }
+                }
+            }
+        }
+        (total, d_logits)
+    }
+}
+
+/// Number of rows whose losses are summed in single precision, and share a logarithm. The sum of a row's
+/// exponentials, of which the largest is e⁰, is at most k ≤ 256, so a product of this many is at most 2⁶⁴.
+const TOGETHER: usize = 8;
+
+/// Adds by lane. It is a separate function because a vector holds only four numbers in double precision:
+/// inlined, it would make the compiler use vectors of four for everything that leads here.
+#[inline(never)]
+fn add(losses: &Lane, totals: &mut [f64; LANES]) {
+    for lane in 0..LANES {
+        totals[lane] += f64::from(losses.0[lane]);
+    }
+}
+
+leveled!(
+    fn evaluate_block<const FUSED: bool>(
+        loss: &Loss,
+        logits: &[Lane],
+        targets: &[[u8; LANES]],
+        used: usize,
+        scale: f32,
+        d_logits: &mut [Lane],
+    ) -> f64 {
+        let states = logits.len() / targets.len();
+        let in_use = Lane(std::array::from_fn(
+            |lane| if lane < used { scale } else { 0.0 },
+        ));
+        let mut totals = [0.0; LANES];
+        let groups = logits
+            .chunks(TOGETHER * states)
+            .zip(targets.chunks(TOGETHER))
+            .zip(d_logits.chunks_mut(TOGETHER * states));
+        for ((f, y), df) in groups {
+            let losses = match *loss {
+                Loss::CrossEntropy {} => cross_entropy::<FUSED>(f, y, in_use, df),
+                Loss::Margin { delta } => margin(f, y, delta as f32, in_use, df),
+            };
+            add(&losses, &mut totals);
+        }
+        totals[..used].iter().sum()
+    }
+);
+
+/// Some positions: returns the sum of their losses by lane, and writes their
+/// gradient, times `scale`, into `df`.
+#[inline(always)]
+fn cross_entropy<const FUSED: bool>(
+    f: &[Lane],
+    y: &[[u8; LANES]],
+    scale: Lane,
+    df: &mut [Lane],
+) -> Lane {
+    let states = f.len() / y.len();
+    let (mut losses, mut product) = (Lane::ZERO, Lane::splat(1.0));
+    let rows = f.chunks_exact(states).zip(y);
+    for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
+        let mut largest = f[0];
+        for &value in &f[1..] {
+            largest = largest.max(value);
+        }
+        let mut sum = Lane::ZERO;
+        for (d, &value) in df.iter_mut().zip(f) {
+            *d = (value - largest).exp::<FUSED>();
+            sum += *d;
+        }
+        let inverse = sum.inverse();
+        let mut loss = largest;
+        for (symbol, (d, &value)) in df.iter_mut().zip(f).enumerate() {
+            let hit = Lane::is(y, symbol);
+            *d = (*d * inverse - hit) * scale;
+            loss = loss - hit * value;
+        }
+        losses += loss;
+        product = product * sum;
+    }
+    losses + product.ln::<FUSED>()
+}
+
+/// Some positions: returns the sum of their losses by lane, and writes their
+/// gradient, times `scale`, into `df`.
+#[inline(always)]
+fn margin(f: &[Lane], y: &[[u8; LANES]], delta: f32, scale: Lane, df: &mut [Lane]) -> Lane {
+    let states = f.len() / y.len();
+    let share = 1.0 / states as f32;
+    let mut losses = Lane::ZERO;
+    let rows = f.chunks_exact(states).zip(y);
+    for ((f, y), df) in rows.zip(df.chunks_exact_mut(states)) {
+        let mut of_target = f[0];
+        for (symbol, &value) in f.iter().enumerate() {
+            of_target = value.where_one(Lane::is(y, symbol), of_target);
+        }
+        let (mut loss, mut d_target) = (Lane::ZERO, Lane::ZERO);
+        for (symbol, (d, &value)) in df.iter_mut().zip(f).enumerate() {
+            let violation = Lane::splat(delta) + value - of_target;
+            let active = violation.is_not_below() * (Lane::splat(1.0) - Lane::is(y, symbol));
+            loss = (loss + violation * share).where_one(active, loss);
+            *d = active * share;
+            d_target = d_target - *d;
+        }
+        losses += loss;
+        for (symbol, d) in df.iter_mut().enumerate() {
+            let hit = Lane::is(y, symbol);
+            *d = d_target.where_one(hit, *d) * scale;
+        }
+    }
+    losses
+}

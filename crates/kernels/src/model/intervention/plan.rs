@@ -1,0 +1,271 @@
+//! Interventions on one transformer, checked and sorted by where an engine meets them.
+
+use std::sync::Arc;
+
+use super::{Instead, Intervention, Reader, Site, Source, Target};
+use crate::model::transformer::Transformer;
+use crate::{Invalid, require};
+
+/// All interventions on a transformer.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// As they were given.
+    pub all: Vec<Intervention>,
+    /// Patterns: layer, head, and what is there instead.
+    pub patterns: Vec<(usize, usize, Pattern)>,
+    /// What all readers see of a source.
+    pub at_source: Vec<(Source, Value)>,
+    /// What one reader sees of a source.
+    pub at_reader: Vec<(Reader, Source, Value)>,
+    /// The weights that replacements are computed with, beside the model's own.
+    pub others: Vec<Arc<[f32]>>,
+    /// What must be computed for [`Value::Data`], by slot.
+    pub written: Vec<Written>,
+}
+
+/// What is put in place of something written to the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// Itself, without a gradient.
+    Itself,
+    /// Zero.
+    Zero,
+    /// The contents of a slot of [`Plan::written`].
+    Data(usize),
+}
+
+/// Something that the model writes without interventions, and that is put in place of something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub by: Source,
+    pub from: Origin,
+}
+
+/// Where a replacement comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The mean over the batch.
+    Mean,
+    /// Another sequence of the block.
+    OtherSequence,
+    /// A set of [`Plan::others`].
+    OtherWeights(usize),
+}
+
+/// What is put in place of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Itself, without a gradient.
+    Itself,
+    /// A pattern with a name.
+    Target(Target),
+    /// That of another sequence or of other weights.
+    Data(Origin),
+    /// Itself without its uniform part.
+    WithoutUniform,
+    /// Itself, without a gradient to the values through its uniform part.
+    UniformItself,
+}
+
+impl Plan {
+    /// Checks interventions against a transformer, and against one another.
+    pub fn new(shape: &Transformer, all: &[Intervention]) -> Result<Self, Invalid> {
+        let mut plan = Self::default();
+        for (index, intervention) in all.iter().enumerate() {
+            check(shape, intervention, &all[..index])?;
+            plan.add(intervention);
+        }
+        plan.all = all.to_vec();
+        Ok(plan)
+    }
+
+    fn add(&mut self, intervention: &Intervention) {
+        let from = match &intervention.instead {
+            Instead::Mean => Some(Origin::Mean),
+            Instead::Resampled => Some(Origin::OtherSequence),
+            Instead::Of(weights) => Some(Origin::OtherWeights(self.other(weights))),
+            _ => None,
+        };
+        match intervention.site {
+            Site::Pattern { layer, head } => {
+                let pattern = match (&intervention.instead, from) {
+                    (_, Some(from)) => Pattern::Data(from),
+                    (Instead::Target(target), _) => Pattern::Target(*target),
+                    (Instead::WithoutUniform, _) => Pattern::WithoutUniform,
+                    (Instead::UniformItself, _) => Pattern::UniformItself,
+                    _ => Pattern::Itself,
+                };
+                self.patterns.push((layer, head, pattern));
+            }
+            Site::Written { by, to } => {
+                let value = match (&intervention.instead, from) {
+                    (_, Some(from)) => Value::Data(self.slot(Written { by, from })),
+                    (Instead::Zero, _) => Value::Zero,
+                    _ => Value::Itself,
+                };
+                match to {
+                    None => self.at_source.push((by, value)),
+                    Some(reader) => self.at_reader.push((reader, by, value)),
+                }
+            }
+        }
+    }
+
+    fn other(&mut self, weights: &Arc<[f32]>) -> usize {
+        position_or_push(&mut self.others, weights, |a, b| {
+            Arc::ptr_eq(a, b) || a == b
+        })
+    }
+
+    fn slot(&mut self, written: Written) -> usize {
+        position_or_push(&mut self.written, &written, |a, b| a == b)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// What is put in place of a head's pattern.
+    pub fn pattern(&self, layer: usize, head: usize) -> Option<Pattern> {
+        let found = self
+            .patterns
+            .iter()
+            .find(|(l, h, _)| (*l, *h) == (layer, head));
+        found.map(|(.., pattern)| *pattern)
+    }
+
+    /// What all readers see of a source, if that is not what it writes.
+    pub fn value(&self, source: Source) -> Option<Value> {
+        let found = self.at_source.iter().find(|(other, _)| *other == source);
+        found.map(|(_, value)| *value)
+    }
+
+    /// What a reader sees of sources, where that is not what they write.
+    pub fn of_reader(&self, reader: Reader) -> impl Iterator<Item = (Source, Value)> {
+        let own = self
+            .at_reader
+            .iter()
+            .filter(move |(other, ..)| *other == reader);
+        own.map(|(_, source, value)| (*source, *value))
+    }
+
+    /// Whether a reader sees anything else than the stream.
+    pub fn changes(&self, reader: Reader) -> bool {
+        self.of_reader(reader).next().is_some()
+    }
+
+    /// The sources of which some reader, but not all of them, see something else.
+    pub fn watched(&self) -> Vec<Source> {
+        let mut watched: Vec<Source> = Vec::new();
+        for (_, source, _) in &self.at_reader {
+            if !watched.contains(source) {
+                watched.push(*source);
+            }
+        }
+        watched
+    }
+
+    /// Whether a replacement is a mean over the batch.
+    pub fn has_means(&self) -> bool {
+        self.written
+            .iter()
+            .any(|written| written.from == Origin::Mean)
+    }
+
+    /// Whether a replacement comes from another sequence.
+    pub fn needs_others(&self) -> bool {
+        let resampled = |(.., pattern): &(usize, usize, Pattern)| {
+            *pattern == Pattern::Data(Origin::OtherSequence)
+        };
+        let written = |written: &Written| written.from == Origin::OtherSequence;
+        self.patterns.iter().any(resampled) || self.written.iter().any(written)
+    }
+}
+
+fn position_or_push<T: Clone>(all: &mut Vec<T>, item: &T, same: impl Fn(&T, &T) -> bool) -> usize {
+    all.iter()
+        .position(|other| same(other, item))
+        .unwrap_or_else(|| {
+            all.push(item.clone());
+            all.len() - 1
+        })
+}
+
+/// Checks one intervention against the transformer, and against the ones before it.
+fn check(
+    shape: &Transformer,
+    intervention: &Intervention,
+    earlier: &[Intervention],
+) -> Result<(), Invalid> {
+    let Intervention { site, instead } = intervention;
+    let is_pattern = matches!(site, Site::Pattern { .. });
+    match *site {
+        Site::Pattern { layer, head } => {
+            check_source(shape, Source::Head { layer, head })?;
+        }
+        Site::Written { by, to } => {
+            check_source(shape, by)?;
+            if let Some(to) = to {
+                let readers = shape.readers().into_iter();
+                let readers: Vec<String> = readers
+                    .filter(|reader| by.is_read_by(*reader))
+                    .map(|reader| reader.to_string())
+                    .collect();
+                require(
+                    readers.contains(&to.to_string()),
+                    "to",
+                    format!("\"{to}\""),
+                    &format!("what reads the stream after {by}: {}", readers.join(", ")),
+                )?;
+            }
+        }
+    }
+    let allowed = match is_pattern {
+        true => {
+            "what a pattern can be: a pattern with a name, that of another sequence or other weights"
+        }
+        false => "zero, mean, resample, or that of other weights",
+    };
+    require(instead.fits(is_pattern), "with", instead.name(), allowed)?;
+    if let Instead::Of(weights) = instead {
+        let needed = shape.layout.len();
+        let found = format!("{} weights", weights.len());
+        let allowed = format!("the {needed} weights of this model");
+        require(weights.len() == needed, "with", found, &allowed)?;
+    }
+    let clash = earlier.iter().find(|other| clash(&other.site, site));
+    match clash {
+        None => Ok(()),
+        Some(other) => Err(Invalid::new(
+            "at",
+            format!("\"{site}\""),
+            format!(
+                "one intervention at a time in one place: {} is already {}",
+                other.site,
+                other.instead.name()
+            ),
+        )),
+    }
+}
+
+fn check_source(shape: &Transformer, source: Source) -> Result<(), Invalid> {
+    let sources = shape.sources();
+    let names: Vec<String> = sources.iter().map(Source::to_string).collect();
+    require(
+        sources.contains(&source),
+        "at",
+        format!("\"{source}\""),
+        &format!("a part of this model: {}", names.join(", ")),
+    )
+}
+
+/// Whether two sites have a place in common.
+fn clash(one: &Site, other: &Site) -> bool {
+    match (one, other) {
+        (Site::Written { by: a, to: x }, Site::Written { by: b, to: y }) => {
+            a == b && (x.is_none() || y.is_none() || x == y)
+        }
+        _ => one == other,
+    }
+}

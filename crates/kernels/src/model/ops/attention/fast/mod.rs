@@ -1,0 +1,401 @@
+//! Attention of any size over lanes.
+//!
+//! The work is done in small groups of rows. A group's forward keeps its weights 2^s, and its backward
+//! uses them immediately; a backward that runs later has to repeat the group's forward. A group goes
+//! through its keys in blocks that stay in the fastest cache while all its rows use them. Within a group
+//! and block, every pass is a product of small matrices in tiles of four rows by two keys, or of two rows
+//! by up to five columns. That is as many sums as fit in registers, because a machine loads two vectors in
+//! the time of two multiplications:
+//!
+//! - scores:   s_ij = bias_δ + (q_i + r_δ) · k_j and its variants, in units of ln 2
+//! - averages: out_i = Σ_j p_ij u_j
+//! - slopes:   ds_ij = ln 2 · p_ij (dout_i · u_j − dout_i · out_i)
+//! - dq_i = Σ_j ds_ij k_j, and the gradients of keys, values and positions, to which many rows add.
+
+mod by_query;
+mod dropped;
+mod lagged;
+mod lags;
+mod pairs;
+mod sums;
+
+use std::f32::consts::LN_2;
+use std::ops::Range;
+
+use self::dropped::Dropped;
+use self::lags::Lags;
+use self::pairs::{scores_any, slopes_any, softmax_any, weights_any};
+use self::sums::{Source, Triangle};
+use super::{AttnProbe, AttnRow, RelativeTerm};
+use crate::lanes::{Lane, Level, leveled};
+
+/// Which numbers of a wider row belong to a head: `size` of them from `offset` on,
+/// in rows that are `stride` apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    /// Length of a whole row.
+    pub stride: usize,
+    /// Index of the first.
+    pub offset: usize,
+    /// Number of them.
+    pub size: usize,
+}
+
+impl Columns {
+    /// All but the first `count`.
+    #[inline(always)]
+    fn without(self, count: usize) -> Self {
+        Self {
+            offset: self.offset + count,
+            size: self.size - count,
+            ..self
+        }
+    }
+
+    /// N of them, from `start` on.
+    #[inline(always)]
+    fn part<const N: usize>(self, start: usize) -> Self {
+        Self {
+            offset: self.offset + start,
+            size: N,
+            ..self
+        }
+    }
+
+    /// A row of what a view shows.
+    #[inline(always)]
+    pub fn row<T>(self, data: &[T], row: usize) -> &[T] {
+        &data[row * self.stride + self.offset..][..self.size]
+    }
+
+    /// The same, to write to.
+    #[inline(always)]
+    pub fn row_mut<T>(self, data: &mut [T], row: usize) -> &mut [T] {
+        &mut data[row * self.stride + self.offset..][..self.size]
+    }
+
+    /// N rows from `first` on. (By a loop: `array::from_fn` would be a call.)
+    #[inline(always)]
+    fn rows<T, const N: usize>(self, data: &[T], first: usize) -> [&[T]; N] {
+        let mut rows = [&data[..0]; N];
+        for n in 0..N {
+            rows[n] = self.row(data, first + n);
+        }
+        rows
+    }
+}
+
+/// What a head reads. The scale of the scores, log₂ e / √m, is already in the queries and positions.
+#[derive(Clone, Copy)]
+pub struct Inputs<'a> {
+    /// Queries, one row per position.
+    pub queries: &'a [Lane],
+    /// Keys, one row per position.
+    pub keys: &'a [Lane],
+    /// Values, one row per position.
+    pub values: &'a [Lane],
+    /// What positions are multiplied with, if they meet the query.
+    pub asking: Asking,
+    /// How many leading numbers of a key (and value) are data, and need no gradient.
+    pub data: usize,
+    /// The head's columns in rows of those three.
+    pub columns: Columns,
+    /// Whether positions meet the key, the query, or neither.
+    pub relative: RelativeTerm,
+    /// Positional vectors, one row per lag.
+    pub positions: &'a [f32],
+    /// The head's columns in rows of those.
+    pub lag_columns: Columns,
+    /// Whether the number before the head's columns is a bias of that lag.
+    pub bias: bool,
+}
+
+/// What positions are multiplied with, if they meet the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// The row's query.
+    Query,
+    /// The row's own key: in coordinates, positions meet the coordinates themselves.
+    Key,
+}
+
+impl<'a> Inputs<'a> {
+    #[inline(always)]
+    fn asking(&self) -> &'a [Lane] {
+        match self.asking {
+            Asking::Query => self.queries,
+            Asking::Key => self.keys,
+        }
+    }
+}
+
+/// Gradients of what a head reads.
+pub struct Gradients<'a> {
+    /// Of the queries: overwritten.
+    pub queries: &'a mut [Lane],
+    /// Of the keys, where they are not data: added to.
+    pub keys: &'a mut [Lane],
+    /// Of the values: added to. If there is none, it is added to that of the
+    /// keys, which are their own values.
+    pub values: Option<&'a mut [Lane]>,
+    /// Of the positions, by lane: added to.
+    pub positions: &'a mut [Lane],
+}
+
+/// Largest number of rows in a group.
+pub const GROUP: usize = 16;
+
+/// What a group of rows keeps: one row of weights per row, as long as the longest
+/// context, and one over its sum.
+#[derive(Clone, Debug)]
+pub struct TileRows {
+    /// From one row to the next
+    length: usize,
+    /// [GROUP, length]
+    weights: Vec<Lane>,
+    /// The same, with rows of zeros before and after: see [`lagged`].
+    slopes: Vec<Lane>,
+    inverse: Vec<Lane>,
+    /// Largest score of every row
+    most: Vec<Lane>,
+    lags: Lags,
+    /// Rows of a tile, interleaved: [size, ROWS]
+    tile: [Vec<Lane>; 2],
+    dropped: Box<Dropped>,
+}
+
+impl TileRows {
+    /// Buffers for rows of contexts up to t = `length`, of heads with up to `size` numbers.
+    pub fn new(length: usize, size: usize) -> Self {
+        let rows = Self::to_show(GROUP, length, size);
+        Self {
+            slopes: vec![Lane::ZERO; (GROUP + 2 * lagged::BEYOND) * rows.length],
+            ..rows
+        }
+    }
+
+    /// The same for a forward of fewer rows only.
+    fn to_show(rows: usize, length: usize, size: usize) -> Self {
+        let tile = vec![Lane::ZERO; ROWS * size];
+        // Odd: rows a power of two apart would share a few places of the cache.
+        let length = length | 1;
+        Self {
+            length,
+            most: vec![Lane::ZERO; rows],
+            lags: Lags::new(1 + size, length),
+            tile: [tile.clone(), tile],
+            weights: vec![Lane::ZERO; rows * length],
+            slopes: Vec::new(),
+            inverse: vec![Lane::ZERO; rows],
+            dropped: Box::default(),
+        }
+    }
+
+    /// Switches to a head: call it before the first group of its rows.
+    pub fn turn_to(&mut self, inputs: &Inputs) {
+        if inputs.relative != RelativeTerm::Absent {
+            self.lags.read(inputs, self.length);
+        }
+    }
+}
+
+/// Rows that share their loads, in passes over pairs and in sums.
+const ROWS: usize = 4;
+const PAIR: usize = 2;
+
+/// Keys per block, so that a block stays in the fastest cache: an even number.
+#[inline(always)]
+fn block_size(columns: Columns) -> usize {
+    const CACHED_LANES: usize = 512;
+    (CACHED_LANES / columns.size).max(8) & !1
+}
+
+leveled!(
+    /// Sets the rows of `out` (laid out like the values), and keeps their weights in `group`.
+    pub fn forward<const FUSED: bool, tall TALL>(
+        inputs: &Inputs,
+        rows: Range<usize>,
+        group: &mut TileRows,
+        out: &mut [Lane],
+    ) {
+        weights_any::<FUSED, TALL>(inputs, rows.clone(), group);
+        group.drop_weights(&rows);
+        let (columns, weights) = (
+            inputs.columns,
+            Triangle::new(&group.weights, group.length, &rows),
+        );
+        for i in rows.clone() {
+            columns.row_mut(out, i).fill(Lane::ZERO);
+        }
+        for block in blocks(&rows, columns) {
+            let values = Source {
+                data: inputs.values,
+                columns,
+            };
+            weights.sum_over_keys::<FUSED, TALL>(&block, values, out);
+        }
+        for (i, &inverse) in rows.zip(&group.inverse) {
+            for sum in columns.row_mut(out, i) {
+                *sum = *sum * inverse;
+            }
+        }
+    }
+);
+
+leveled!(
+    /// Computes the weights of a group's rows, as [`forward`] does.
+    pub fn weights<const FUSED: bool, tall TALL>(inputs: &Inputs, rows: Range<usize>, group: &mut TileRows) {
+        weights_any::<FUSED, TALL>(inputs, rows.clone(), group);
+        group.drop_weights(&rows);
+    }
+);
+
+/// The gradients of a group's rows. Call it right after the group's [`forward`] or [`weights`]. `out` is
+/// what the forward computed, `d_out` its gradient.
+/// - p = softmax(s)        ⟹  ds_ij = p_ij (dp_ij − Σ_l p_il dp_il), and the sum is dout_i · out_i
+/// - out_i = Σ_j p_ij u_j  ⟹  du_j += Σ_i p_ij dout_i
+/// - s_ij = bias_δ + q_i · k_j + r_δ · k_j or r_δ · p_i  ⟹  dbias_δ += Σ ds_ij, dq_i = Σ_j ds_ij k_j,
+///   dk_j += Σ_i ds_ij (q_i + r_δ), dr_δ += Σ ds_ij k_j, or without r_δ,
+///   dp_i += Σ_j ds_ij r_δ, dr_δ += Σ ds_ij p_i
+pub fn backward(
+    level: Level,
+    inputs: &Inputs,
+    rows: Range<usize>,
+    group: &mut TileRows,
+    (out, d_out): (&[Lane], &[Lane]),
+    grads: &mut Gradients,
+) {
+    backward_of_rows(level, inputs, rows.clone(), group, out, d_out, grads);
+    if inputs.relative == RelativeTerm::Key && grads.values.is_some() {
+        lagged::backward(level, inputs, rows, group, grads.keys, grads.positions);
+    }
+}
+
+leveled!(
+    /// The same; if keys are not their own values, without what belongs to lags.
+    fn backward_of_rows<const FUSED: bool, tall TALL>(
+        inputs: &Inputs,
+        rows: Range<usize>,
+        group: &mut TileRows,
+        out: &[Lane],
+        d_out: &[Lane],
+        grads: &mut Gradients,
+    ) {
+        let (columns, length) = (inputs.columns, group.length);
+        let weights = group.weights.chunks_mut(length).zip(&group.inverse);
+        let mut below_centres = [Lane::ZERO; GROUP];
+        for ((i, (row, &inverse)), below) in rows.clone().zip(weights).zip(&mut below_centres) {
+            for weight in &mut row[..=i] {
+                *weight = *weight * inverse;
+            }
+            let (out_row, d_row) = (columns.row(out, i), columns.row(d_out, i));
+            for m in 0..columns.size {
+                *below = *below - out_row[m] * d_row[m];
+            }
+            columns.row_mut(grads.queries, i).fill(Lane::ZERO);
+        }
+        for block in blocks(&rows, columns) {
+            slopes_any::<FUSED, TALL>(inputs, &rows, &block, d_out, &below_centres, group);
+            group.mend_slopes::<FUSED>(&rows, &block, &below_centres);
+            let pattern = Triangle::new(&group.weights, length, &rows);
+            let slopes = &group.slopes[lagged::BEYOND * length..];
+            let slopes = Triangle::new(slopes, length, &rows);
+            let source = |data| Source { data, columns };
+            slopes.sum_over_keys::<FUSED, TALL>(&block, source(inputs.keys), grads.queries);
+            match (&mut grads.values, inputs.relative) {
+                (None, RelativeTerm::Key) => {
+                    slopes.sum_asked_over_rows::<FUSED>(
+                        pattern, &block, inputs, d_out, grads.keys,
+                    );
+                }
+                (values, _) => {
+                    slopes.sum_over_rows::<FUSED, TALL>(
+                        &block,
+                        inputs.data,
+                        source(inputs.queries),
+                        grads.keys,
+                    );
+                    let values = values.as_deref_mut().unwrap_or(&mut *grads.keys);
+                    pattern.sum_over_rows::<FUSED, TALL>(&block, inputs.data, source(d_out), values);
+                }
+            }
+        }
+        if inputs.relative == RelativeTerm::Absent
+            || inputs.relative == RelativeTerm::Key && grads.values.is_some()
+        {
+            return;
+        }
+        let slopes = &group.slopes[lagged::BEYOND * length..];
+            let slopes = Triangle::new(slopes, length, &rows);
+        if inputs.relative == RelativeTerm::Key {
+            let source = Source {
+                data: inputs.keys,
+                columns,
+            };
+            slopes.sum_keys_by_lag::<FUSED>(inputs, source, grads.positions);
+        } else {
+            let source = Source {
+                data: inputs.asking(),
+                columns,
+            };
+            slopes.sum_rows_by_lag::<FUSED, TALL>(inputs, source, grads.positions);
+            let (d_asking, data) = match inputs.asking {
+                Asking::Query => (&mut *grads.queries, 0),
+                Asking::Key => (&mut *grads.keys, inputs.data),
+            };
+            slopes.sum_lags_over_keys::<FUSED, TALL>(inputs, data, d_asking);
+        }
+    }
+);
+
+/// Blocks of the keys that any of the rows sees.
+#[inline(always)]
+fn blocks(rows: &Range<usize>, columns: Columns) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (size, end) = (block_size(columns), rows.end);
+    (0..end)
+        .step_by(size)
+        .map(move |start| start..(start + size).min(end))
+}
+
+/// Shows every row of a head's attention to `probe`, computed by the forward's own passes. `constant` is the
+/// part of every score of row i that does not depend on j and that the queries lack, in units of ln 2.
+pub fn show(
+    level: Level,
+    inputs: &Inputs,
+    rows: usize,
+    (layer, head): (usize, usize),
+    constant: impl Fn(usize) -> Lane,
+    probe: AttnProbe,
+) {
+    let mut group = TileRows::to_show(1, rows, inputs.columns.size);
+    group.turn_to(inputs);
+    let mut attn_scores = vec![Lane::ZERO; rows];
+    for i in 0..rows {
+        show_row(level, inputs, i, constant(i), &mut group, &mut attn_scores);
+        probe(AttnRow {
+            layer,
+            head,
+            position: i,
+            attn_scores: &attn_scores[..=i],
+            attn_pattern: &group.weights[..=i],
+        });
+    }
+}
+
+leveled!(
+    /// Writes the pattern of one row into the group's first row of weights, and its scores,
+    /// with `constant` added, beside it.
+    fn show_row<const FUSED: bool>(
+        inputs: &Inputs,
+        i: usize,
+        constant: Lane,
+        group: &mut TileRows,
+        attn_scores: &mut [Lane],
+    ) {
+        scores_any::<FUSED>(inputs, i, group);
+        for (shown, &score) in attn_scores.iter_mut().zip(&group.weights[..=i]) {
+            *shown = (score + constant) * LN_2;
+        }
+        softmax_any::<FUSED>(i, group);
+    }
+);

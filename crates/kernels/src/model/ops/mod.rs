@@ -1,0 +1,14 @@
+//! The operations that models are made of. Each file holds one: its formula, the fast forward and backward
+//! over lanes, and the naive f64 twin of both. `model/tests/twin.rs` compares whole models with their twins.
+//!
+//! Activations of the fast path are [`Lane`](super::Lane)s, [positions, features]; parameters are plain f32,
+//! shared by all lanes. Gradients of parameters are kept by lane and summed once per block, or summed over lanes
+//! on the way where that is faster.
+
+pub mod attention;
+pub mod convolution;
+pub mod dropout;
+pub mod gelu;
+pub mod layer_norm;
+pub mod linear;
+pub mod relu;

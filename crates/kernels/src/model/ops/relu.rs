@@ -1,0 +1,27 @@
+//! y = max(x, 0): the rectified linear unit.
+
+use crate::lanes::{Lane, leveled};
+use crate::model::matrix::Matrix;
+
+leveled!(
+    /// Sets y to max(x, 0), and x to the slope there, 1 above zero and 0 elsewhere, for the backward.
+    pub fn forward<const FUSED: bool>(x: &mut [Lane], y: &mut [Lane]) {
+        for (x, y) in x.iter_mut().zip(y) {
+            let slope = x.is_positive();
+            // A maximum would turn NaN into 0, and hide that training has diverged.
+            (*x, *y) = (slope, *x * slope);
+        }
+    }
+);
+
+/// max(x, 0) in f64.
+pub fn naive_forward(x: &Matrix) -> Matrix {
+    Matrix::from_fn(x.rows, x.cols, |i, j| x[(i, j)].max(0.0))
+}
+
+/// Its gradient in f64.
+pub fn naive_backward(x: &Matrix, dy: &Matrix) -> Matrix {
+    Matrix::from_fn(x.rows, x.cols, |i, j| {
+        if x[(i, j)] > 0.0 { dy[(i, j)] } else { 0.0 }
+    })
+}

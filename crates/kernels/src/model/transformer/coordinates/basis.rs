@@ -1,0 +1,283 @@
+//! A basis after layer norm: the rows that z multiplies, where y multiplies those of the stream.
+
+use super::dense::{View, ViewMut, add_product_with_transposed};
+use super::norm::NormPlan;
+use super::{Coordinates, Tables};
+use crate::lanes::Level;
+use crate::model::ops::layer_norm::EPSILON;
+use crate::model::transformer::Norm;
+
+/// What attention or the output reads after a norm.
+#[derive(Clone, Debug)]
+pub struct NormedBasis {
+    /// [1 + m, d], with the m of what reads it
+    pub basis: Vec<f32>,
+    pub d_basis: Vec<f32>,
+    /// Rows of the stream's basis, centred; of the first layer's norm, its symbols over their σ.
+    centred: Vec<f32>,
+    /// 1/σ of every symbol; of the first layer's norm only.
+    inverse: Vec<f32>,
+}
+
+/// Gain and bias of a norm, `[d]` each.
+#[derive(Clone, Copy)]
+struct GainAndBias<'a> {
+    gain: &'a [f32],
+    bias: &'a [f32],
+}
+
+impl NormedBasis {
+    /// Buffers for a stream of `width` numbers, of which `rows` rows are normalised and `read` coordinates
+    /// are made.
+    fn new(rows: usize, read: usize, width: usize) -> Self {
+        let basis = vec![0.0; (1 + read) * width];
+        Self {
+            d_basis: basis.clone(),
+            basis,
+            centred: vec![0.0; rows * width],
+            inverse: vec![0.0; rows],
+        }
+    }
+
+    /// For one-hot coordinates: the rows of `a` ([k, d]) are the first symbol, and what the others have more.
+    /// The same of their norms is what attention reads.
+    fn fill_of_symbols(&mut self, a: &[f32], norm: GainAndBias) {
+        let d = norm.gain.len();
+        for (c, unit) in self.centred.chunks_exact_mut(d).enumerate() {
+            unit.copy_from_slice(&a[..d]);
+            if c > 0 {
+                add(unit, &a[c * d..][..d]);
+            }
+            centre(unit);
+            let variance = unit.iter().map(|x| x * x).sum::<f32>() / d as f32;
+            self.inverse[c] = 1.0 / (variance + EPSILON as f32).sqrt();
+            unit.iter_mut().for_each(|x| *x *= self.inverse[c]);
+        }
+        let units = self.centred.chunks_exact(d);
+        for (c, (row, unit)) in self.basis.chunks_exact_mut(d).zip(units).enumerate() {
+            let first = &self.centred[..d];
+            for x in 0..d {
+                row[x] = match c {
+                    0 => unit[x] * norm.gain[x] + norm.bias[x],
+                    _ => (unit[x] - first[x]) * norm.gain[x],
+                };
+            }
+        }
+    }
+
+    /// The backward of [`fill_of_symbols`](Self::fill_of_symbols): adds to `d_a` and to the gradients of gain
+    /// and bias. With x̂ = (x − mean) / σ and h = g ∘ dn, dx = (h − mean(h) − x̂ mean(h x̂)) / σ. Computed in
+    /// place of the basis' gradient.
+    fn pull_back_of_symbols(
+        &mut self,
+        gain: &[f32],
+        d_a: &mut [f32],
+        (d_gain, d_bias): (&mut [f32], &mut [f32]),
+    ) {
+        let d = gain.len();
+        add(d_bias, &self.d_basis[..d]);
+        for (c, unit) in self.centred.chunks_exact(d).enumerate() {
+            let (dn, others) = self.d_basis[c * d..].split_at_mut(d);
+            if c == 0 {
+                for others in others.chunks_exact(d) {
+                    dn.iter_mut().zip(others).for_each(|(x, other)| *x -= other);
+                }
+            }
+            for x in 0..d {
+                d_gain[x] += dn[x] * unit[x];
+                dn[x] *= gain[x];
+            }
+            let share = 1.0 / d as f32;
+            let along = dn.iter().zip(unit).map(|(h, unit)| h * unit).sum::<f32>() * share;
+            centre(dn);
+            for x in 0..d {
+                dn[x] = (dn[x] - unit[x] * along) * self.inverse[c];
+            }
+            add(&mut d_a[..d], dn);
+            if c > 0 {
+                add(&mut d_a[c * d..][..d], dn);
+            }
+        }
+    }
+
+    /// For the coordinates of positions: centres the rows of `a` ([1 + m, d]), and sets the norm's table.
+    fn fill_of_positions(&mut self, level: Level, a: &[f32], norm: GainAndBias, form: &mut [f32]) {
+        let d = norm.gain.len();
+        self.centred.copy_from_slice(a);
+        self.centred.chunks_exact_mut(d).for_each(centre);
+        let (first, rest) = self.basis.split_at_mut(d);
+        first.copy_from_slice(norm.bias);
+        let rows = rest.chunks_exact_mut(d).zip(self.centred.chunks_exact(d));
+        for (row, centred) in rows {
+            for x in 0..d {
+                row[x] = centred[x] * norm.gain[x];
+            }
+        }
+        let (rows, mut at) = (a.len() / d, 0);
+        for r in 0..rows {
+            let row = &mut form[at..][..rows - r];
+            row.fill(0.0);
+            let from_r = View::new(&self.centred, d).from(r, 0);
+            let sizes = (1, d, rows - r);
+            let out = ViewMut::new(row, rows - r, 0);
+            add_product_with_transposed(level, out, from_r, from_r, sizes, 1.0 / d as f32);
+            row[1..].iter_mut().for_each(|c| *c *= 2.0);
+            at += rows - r;
+        }
+    }
+
+    /// The backward of [`fill_of_positions`](Self::fill_of_positions), given also the gradient of the table:
+    /// adds to `d_a` and to the gradients of gain and bias. Computed in place of the basis' gradient.
+    fn pull_back_of_positions(
+        &mut self,
+        gain: &[f32],
+        d_form: &[f32],
+        d_a: &mut [f32],
+        (d_gain, d_bias): (&mut [f32], &mut [f32]),
+    ) {
+        let d = gain.len();
+        let rows = self.centred.len() / d;
+        add(d_bias, &self.d_basis[..d]);
+        let centred = |r: usize| &self.centred[r * d..][..d];
+        let d_centred = &mut self.d_basis[d..];
+        for (r, row) in d_centred.chunks_exact_mut(d).enumerate() {
+            for x in 0..d {
+                d_gain[x] += row[x] * centred(r)[x];
+                row[x] *= gain[x];
+            }
+        }
+        // C_rr = Ã_r · Ã_r / d, C_rs = 2 Ã_r · Ã_s / d
+        let mut at = 0;
+        for r in 0..rows {
+            for s in r..rows {
+                let slope = d_form[at] * 2.0 / d as f32;
+                for x in 0..d {
+                    d_centred[r * d + x] += slope * centred(s)[x];
+                    d_centred[s * d + x] += if r == s { 0.0 } else { slope * centred(r)[x] };
+                }
+                at += 1;
+            }
+        }
+        for (row, d_row) in d_centred.chunks_exact_mut(d).zip(d_a.chunks_exact_mut(d)) {
+            centre(row);
+            add(d_row, row);
+        }
+    }
+
+    /// Vectors whose combinations, with coefficients of a length of at most one, are all that a norm can give
+    /// beside its bias: an orthonormal basis of the centred rows, times √d and the gain ([1 + m, d]). A row
+    /// that depends on earlier ones is zero.
+    pub fn reach(&self, gain: &[f32]) -> Vec<f32> {
+        /// A row that keeps less than this of its length is taken to depend on earlier ones.
+        const NOTHING: f32 = 1e-5;
+        let d = gain.len();
+        let mut rows = self.centred.clone();
+        for r in 0..rows.len() / d {
+            let (before, rest) = rows.split_at_mut(r * d);
+            let row = &mut rest[..d];
+            let whole = length(row);
+            for earlier in before.chunks_exact(d) {
+                let along: f32 = earlier.iter().zip(row.iter()).map(|(e, x)| e * x).sum();
+                row.iter_mut()
+                    .zip(earlier)
+                    .for_each(|(x, e)| *x -= along * e);
+            }
+            let left = length(row);
+            let factor = if left > NOTHING * whole {
+                1.0 / left
+            } else {
+                0.0
+            };
+            row.iter_mut().for_each(|x| *x *= factor);
+        }
+        let scale = (d as f32).sqrt();
+        for row in rows.chunks_exact_mut(d) {
+            row.iter_mut().zip(gain).for_each(|(x, g)| *x *= g * scale);
+        }
+        rows
+    }
+}
+
+/// Norms: `at` is the number of a layer, or of layers for the norm before the output.
+impl Coordinates {
+    /// Buffers for the bases after norms.
+    pub(super) fn normed_bases(&self, width: usize) -> Vec<Option<NormedBasis>> {
+        let first = self
+            .first_norm
+            .then(|| NormedBasis::new(self.states, self.states - 1, width));
+        let later = self.layers[1..].iter().map(|plan| &plan.norm);
+        let of_positions = |norm: &NormPlan| {
+            let read = 1 + norm.stream;
+            NormedBasis::new(read, read, width)
+        };
+        let later = later.chain([&self.last_norm]);
+        let later = later.map(|norm| norm.as_ref().map(of_positions));
+        [first].into_iter().chain(later).collect()
+    }
+
+    /// Computes a basis after its norm, if there is one.
+    pub(super) fn fill_norm(
+        &self,
+        params: &[f32],
+        at: usize,
+        norm: &Option<Norm>,
+        tables: &mut Tables,
+    ) {
+        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
+            return;
+        };
+        let of = GainAndBias {
+            gain: &params[norm.gain.clone()],
+            bias: &params[norm.bias.clone()],
+        };
+        match self.norm(at) {
+            Some(plan) => {
+                let form = &mut tables.data[plan.form.clone()];
+                normed.fill_of_positions(self.level, &tables.bases[at], of, form);
+            }
+            None => normed.fill_of_symbols(&tables.bases[at], of),
+        }
+    }
+
+    /// Adds the gradients of a norm's gain and bias, and of the basis below it.
+    pub(super) fn pull_back_norm(
+        &self,
+        params: &[f32],
+        at: usize,
+        norm: &Option<Norm>,
+        tables: &mut Tables,
+        d_tables: &[f32],
+        grads: &mut [f32],
+    ) {
+        let (Some(norm), Some(normed)) = (norm, &mut tables.normed[at]) else {
+            return;
+        };
+        let gain = &params[norm.gain.clone()];
+        let d_a = &mut tables.d_bases[at];
+        let d_norm = grads[norm.gain.start..norm.bias.end].split_at_mut(gain.len());
+        match self.norm(at) {
+            Some(plan) => {
+                let d_form = &d_tables[plan.form.clone()];
+                normed.pull_back_of_positions(gain, d_form, d_a, d_norm);
+            }
+            None => normed.pull_back_of_symbols(gain, d_a, d_norm),
+        }
+    }
+}
+
+/// The euclidean length of a vector.
+pub(super) fn length(x: &[f32]) -> f32 {
+    x.iter().map(|x| x * x).sum::<f32>().sqrt()
+}
+
+fn add(sum: &mut [f32], part: &[f32]) {
+    sum.iter_mut()
+        .zip(part)
+        .for_each(|(sum, part)| *sum += part);
+}
+
+/// Subtracts the mean.
+fn centre(row: &mut [f32]) {
+    let mean = row.iter().sum::<f32>() / row.len() as f32;
+    row.iter_mut().for_each(|x| *x -= mean);
+}

@@ -1,0 +1,365 @@
+//! The first layer's attention, without an exponential per pair.
+//!
+//! In the first layer the coordinates are one-hot, so a score depends only on
+//! the two symbols and the lag, and
+//!
+//! > 2^s_ij = g(x_i, x_j) · e(δ, x_j),   g(a, b) = 2^w_ab,   e(δ, b) = 2^(T_δ0 + T_δb)   (2^T_δ0 for b = 0),
+//!
+//! with two tables that all sequences share. What is left are k causal convolutions of indicator sequences,
+//!
+//! > N_ib = Σ_j≤i e(i−j, b) 1{x_j = b},   Z_i = Σ_b g(x_i, b) N_ib,   c_ib = g(x_i, b) N_ib / Z_i,
+//!
+//! and as many correlations in the backward. Where positions meet the query, e depends on x_i instead, and
+//! there are k² of them:
+//!
+//! > N_ib = Σ_a 1{x_i = a} Σ_j≤i e(i−j, a) 1{x_j = b}.
+//!
+//! This is for bounded scores (see `narrow`).
+
+use std::f32::consts::LN_2;
+
+use super::Meets;
+use crate::lanes::{LANES, Lane, Level, leveled};
+use crate::model::ops::convolution::{
+    Planes, add_correlation, convolve, convolve_column, correlate, set_symbols,
+};
+
+/// e and g of one head.
+#[derive(Clone, Debug)]
+pub struct Factors {
+    states: usize,
+    /// e(δ, b), k planes of t
+    by_lag: Planes<f32>,
+    /// g(a, b), [k, k]
+    by_symbols: Vec<f32>,
+}
+
+impl Factors {
+    /// Buffers for k = `states` and t = `length`.
+    pub fn new(states: usize, length: usize) -> Self {
+        Self {
+            states,
+            by_lag: Planes::new(length, states, 0.0),
+            by_symbols: vec![1.0; states * states],
+        }
+    }
+
+    /// Computes both from the head's tables, `qk` [k, k−1] and `positions` [t, k].
+    pub fn fill(&mut self, qk: &[f32], positions: &[f32]) {
+        let states = self.states;
+        for b in 0..states {
+            let rows = positions.chunks_exact(states);
+            for (e, position) in self.by_lag.column_mut(b).iter_mut().zip(rows) {
+                let slope = if b == 0 { 0.0 } else { position[b] };
+                *e = libm::exp2f(position[0] + slope);
+            }
+        }
+        for (a, row) in self.by_symbols.chunks_exact_mut(states).enumerate() {
+            for (r, g) in row[1..].iter_mut().enumerate() {
+                let own = if a == 0 {
+                    0.0
+                } else {
+                    qk[a * (states - 1) + r]
+                };
+                *g = libm::exp2f(qk[r] + own);
+            }
+        }
+    }
+}
+
+/// Activations of one head.
+#[derive(Clone, Debug)]
+pub(super) struct OneHotScratch {
+    /// g(x_i, b) / Z_i, k planes of t
+    shares: Planes<Lane>,
+    /// The gradients of scores, without the factor e: k planes of t
+    slopes: Planes<Lane>,
+    /// Their sums by lag, k planes of t
+    by_lag: Planes<Lane>,
+    /// The slopes of one key symbol in rows of one symbol: a plane of t, where positions meet the query.
+    of_symbol: Planes<Lane>,
+}
+
+impl OneHotScratch {
+    /// Buffers for k = `states` and t = `length`.
+    pub fn new(states: usize, length: usize, meets: Meets) -> Self {
+        let planes = Planes::new(length, states, Lane::ZERO);
+        Self {
+            shares: planes.clone(),
+            slopes: planes.clone(),
+            by_lag: planes,
+            of_symbol: Planes::new(length, usize::from(meets == Meets::Query), Lane::ZERO),
+        }
+    }
+}
+
+/// Computes the averages c ([rows, k−1]).
+pub(super) fn forward(
+    level: Level,
+    meets: Meets,
+    factors: &Factors,
+    symbols: &Planes<Lane>,
+    rows: usize,
+    work: &mut OneHotScratch,
+    c: &mut [Lane],
+) {
+    // `shares` holds N so far.
+    match meets {
+        Meets::Key => convolve(level, &factors.by_lag, symbols, rows, &mut work.shares),
+        Meets::Query => {
+            let (e, planes) = (&factors.by_lag, &mut work.by_lag);
+            for b in 0..factors.states {
+                for a in 0..factors.states {
+                    convolve_column(level, (e, a), (symbols, b), rows, (planes, a));
+                }
+                let n = &mut work.shares.column_mut(b)[..rows];
+                of_own_symbol(level, symbols, planes, n);
+            }
+        }
+    }
+    averages(level, factors, symbols, rows, work, c);
+}
+
+leveled!(
+    /// Sets `out` to the plane of every row's own symbol.
+    fn of_own_symbol<const FUSED: bool>(
+        symbols: &Planes<Lane>,
+        planes: &Planes<Lane>,
+        out: &mut [Lane],
+    ) {
+        out.fill(Lane::ZERO);
+        for a in 0..symbols.columns() {
+            let (z, plane) = (symbols.column(a), planes.column(a));
+            let (z, plane) = (&z[..out.len()], &plane[..out.len()]);
+            for i in 0..out.len() {
+                out[i] = z[i].times_plus::<FUSED>(plane[i], out[i]);
+            }
+        }
+    }
+);
+
+/// Sets the planes of `symbols` to indicators of `inputs`, and the coordinates y ([rows, k−1]) to the same
+/// without the first symbol.
+pub(super) fn read(
+    level: Level,
+    inputs: &[[u8; LANES]],
+    symbols: &mut Planes<Lane>,
+    y: &mut [Lane],
+) {
+    set_symbols(level, inputs, 0, symbols);
+    let m = symbols.columns() - 1;
+    for b in 1..=m {
+        let plane = &symbols.column(b)[..inputs.len()];
+        for (row, &z) in y.chunks_exact_mut(m).zip(plane) {
+            row[b - 1] = z;
+        }
+    }
+}
+
+/// Computes the averages c, given N in place of the shares.
+fn averages(
+    level: Level,
+    factors: &Factors,
+    symbols: &Planes<Lane>,
+    rows: usize,
+    work: &mut OneHotScratch,
+    c: &mut [Lane],
+) {
+    match factors.states {
+        2 => averages_of::<2>(level, factors, symbols, rows, work, c),
+        3 => averages_of::<3>(level, factors, symbols, rows, work, c),
+        _ => averages_of_many(level, factors, symbols, rows, work, c),
+    }
+}
+
+leveled!(
+    /// For few symbols: row by row, with all of a row in registers.
+    fn averages_of<const FUSED: bool, const K: usize>(
+        factors: &Factors,
+        symbols: &Planes<Lane>,
+        rows: usize,
+        work: &mut OneHotScratch,
+        c: &mut [Lane],
+    ) {
+        let mut factor = [[Lane::ZERO; K]; K];
+        for a in 0..K {
+            for b in 0..K {
+                factor[a][b] = Lane::splat(factors.by_symbols[a * K + b]);
+            }
+        }
+        let mut z: [&[Lane]; K] = [&[]; K];
+        for a in 0..K {
+            z[a] = &symbols.column(a)[..rows];
+        }
+        let mut shares = work.shares.columns_mut::<K>();
+        for b in 0..K {
+            shares[b] = &mut std::mem::take(&mut shares[b])[..rows];
+        }
+        let c = &mut c[..rows * (K - 1)];
+        for i in 0..rows {
+            let (mut g, mut n) = ([Lane::ZERO; K], [Lane::ZERO; K]);
+            let mut total = Lane::ZERO;
+            for b in 0..K {
+                for a in 0..K {
+                    g[b] = z[a][i].times_plus::<FUSED>(factor[a][b], g[b]);
+                }
+                n[b] = shares[b][i];
+                total = g[b].times_plus::<FUSED>(n[b], total);
+            }
+            let inverse = total.inverse();
+            for b in 0..K {
+                let share = g[b] * inverse;
+                shares[b][i] = share;
+                if b > 0 {
+                    c[i * (K - 1) + b - 1] = n[b] * share;
+                }
+            }
+        }
+    }
+);
+
+leveled!(
+    fn averages_of_many<const FUSED: bool>(
+        factors: &Factors,
+        symbols: &Planes<Lane>,
+        rows: usize,
+        work: &mut OneHotScratch,
+        c: &mut [Lane],
+    ) {
+        let (states, m) = (factors.states, factors.states - 1);
+        let OneHotScratch {
+            shares,
+            slopes: g,
+            by_lag: total,
+            ..
+        } = work;
+        // The backward's buffers hold g and Z in the meantime.
+        let total = &mut total.column_mut(0)[..rows];
+        total.fill(Lane::ZERO);
+        for b in 0..states {
+            let g = &mut g.column_mut(b)[..rows];
+            g.fill(Lane::ZERO);
+            for a in 0..states {
+                let factor = Lane::splat(factors.by_symbols[a * states + b]);
+                for (g, &z) in g.iter_mut().zip(symbols.column(a)) {
+                    *g = z.times_plus::<FUSED>(factor, *g);
+                }
+            }
+            let each = g.iter().zip(shares.column(b)).zip(total.iter_mut());
+            for ((&g, &n), total) in each {
+                *total = g.times_plus::<FUSED>(n, *total);
+            }
+        }
+        for total in total.iter_mut() {
+            *total = total.inverse();
+        }
+        for b in 0..states {
+            let each = g.column(b).iter().zip(total.iter());
+            for (i, ((&g, &inverse), share)) in each.zip(shares.column_mut(b)).enumerate() {
+                let n = *share;
+                *share = g * inverse;
+                if b > 0 {
+                    c[i * m + b - 1] = n * *share;
+                }
+            }
+        }
+    }
+);
+
+/// Sets the gradient of `w` ([rows, k−1]) and adds that of the positional table ([t, k], by lane), given that
+/// of the averages. The coordinates themselves are data.
+///
+/// - c_ib = g N_ib / Z_i  ⟹  the score of any j with x_j = b has slope ln 2 · p_ij (dc_ib − dc_i · c_i)
+/// - summed over j: dw_ib = ln 2 · c_ib (dc_ib − dc_i · c_i)
+/// - summed over i and split by lag: e(δ, b) Σ_i slope_ib 1{x_{i−δ} = b},
+///   slope_ib = ln 2 · g / Z (dc_ib − dc_i · c_i); where positions meet the query,
+///   e(δ, a) Σ_i 1{x_i = a} Σ_b slope_ib 1{x_{i−δ} = b}
+#[expect(clippy::too_many_arguments, reason = "each is a buffer of its own")]
+pub(super) fn backward(
+    level: Level,
+    meets: Meets,
+    factors: &Factors,
+    symbols: &Planes<Lane>,
+    rows: usize,
+    work: &mut OneHotScratch,
+    (c, dc): (&[Lane], &[Lane]),
+    dw: &mut [Lane],
+    d_positions: &mut [Lane],
+) {
+    slopes(level, factors.states, rows, work, c, dc, dw);
+    match meets {
+        Meets::Key => {
+            work.slopes.end_after(rows, Lane::ZERO);
+            correlate(level, &work.slopes, symbols, rows, &mut work.by_lag);
+        }
+        Meets::Query => correlate_by_query(level, symbols, rows, work),
+    }
+    for b in 0..factors.states {
+        let each = work.by_lag.column(b).iter().zip(factors.by_lag.column(b));
+        let positions = d_positions.chunks_exact_mut(factors.states);
+        for ((&sum, &e), d_position) in each.zip(positions).take(rows) {
+            let ds = sum * e;
+            d_position[0] += ds;
+            if b > 0 {
+                d_position[b] += ds;
+            }
+        }
+    }
+}
+
+/// For positions that meet the query: the same sums, where a row counts for the lags of its own symbol.
+fn correlate_by_query(level: Level, symbols: &Planes<Lane>, rows: usize, work: &mut OneHotScratch) {
+    let OneHotScratch {
+        slopes,
+        by_lag,
+        of_symbol,
+        ..
+    } = work;
+    for a in 0..symbols.columns() {
+        by_lag.column_mut(a).fill(Lane::ZERO);
+        for b in 0..symbols.columns() {
+            let own = &mut of_symbol.column_mut(0)[..rows];
+            product(level, symbols.column(a), slopes.column(b), own);
+            of_symbol.end_after(rows, Lane::ZERO);
+            add_correlation(level, (of_symbol, 0), (symbols, b), rows, (by_lag, a));
+        }
+    }
+}
+
+leveled!(
+    fn product<const FUSED: bool>(a: &[Lane], b: &[Lane], out: &mut [Lane]) {
+        let (a, b) = (&a[..out.len()], &b[..out.len()]);
+        for i in 0..out.len() {
+            out[i] = a[i] * b[i];
+        }
+    }
+);
+
+leveled!(
+    fn slopes<const FUSED: bool>(
+        states: usize,
+        rows: usize,
+        work: &mut OneHotScratch,
+        c: &[Lane],
+        dc: &[Lane],
+        dw: &mut [Lane],
+    ) {
+        let m = states - 1;
+        for i in 0..rows {
+            let (c_i, dc_i) = (&c[i * m..][..m], &dc[i * m..][..m]);
+            let mut centre = Lane::ZERO;
+            for r in 0..m {
+                centre = c_i[r].times_plus::<FUSED>(dc_i[r], centre);
+            }
+            let dw_i = &mut dw[i * m..][..m];
+            for b in 0..states {
+                let own = if b == 0 { Lane::ZERO } else { dc_i[b - 1] };
+                let slope = (own - centre) * LN_2;
+                work.slopes.column_mut(b)[i] = work.shares.column(b)[i] * slope;
+                if b > 0 {
+                    dw_i[b - 1] = c_i[b - 1] * slope;
+                }
+            }
+        }
+    }
+);

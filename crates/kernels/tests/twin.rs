@@ -1,0 +1,628 @@
+//! Checks the fast path against its f64 twin, and the twin against finite differences.
+
+use std::ops::Range;
+
+use induct_kernels::lanes::{LANES, Lane};
+use induct_kernels::loss::Loss;
+use induct_kernels::model::dropout::DropoutKeys;
+use induct_kernels::model::{
+    Activation, Dropout, Heads, Matrix, Model, ModelSpec, OutputProjection, Positions,
+    TransformerSpec, TransformerStart, twin, twin::Constants,
+};
+use induct_kernels::random::{Address, Purpose, open_unit};
+use induct_kernels::tokens::TokenBlock;
+
+use crate::{
+    architectures, begins_in_coordinates, by_place, in_coordinates, logits, paths, tokens, weights,
+};
+
+const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
+
+/// Loss and its gradient for one lane's sequence, with dropout, given what interventions put in place.
+fn twin_loss(
+    model: &Model,
+    params: &[f64],
+    (lane, sequence): (usize, &[u8]),
+    constants: &Constants,
+    loss: Loss,
+) -> (f64, Matrix) {
+    let (inputs, targets) = (&sequence[..sequence.len() - 1], &sequence[1..]);
+    let keyed = (inputs, Some(keys_of(lane)));
+    let logits = twin::logits_under(model, params, keyed, constants);
+    loss.naive(&logits, targets)
+}
+
+/// What interventions put in place of activations of one lane's sequence.
+fn constants(model: &Model, params: &[f64], block: &TokenBlock, lane: usize) -> Constants {
+    let sequences: Vec<Vec<u8>> = (0..block.used()).map(|lane| block.lane(lane)).collect();
+    let inputs = |sequence: &'_ Vec<u8>| -> Vec<u8> { sequence[..sequence.len() - 1].to_vec() };
+    let inputs: Vec<Vec<u8>> = sequences.iter().map(inputs).collect();
+    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    Constants::of(model, params, &inputs, lane)
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let squares = a.iter().zip(b).map(|(x, y)| (x - y).powi(2));
+    squares.sum::<f64>().sqrt()
+}
+
+fn norm(a: &[f64]) -> f64 {
+    a.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[test]
+fn twin_gradients_match_finite_differences() {
+    let (states, length) = (3, 7);
+    let block = tokens(states, length, LANES);
+    for (name, spec) in architectures() {
+        let model = Model::new(&spec, states, length).unwrap();
+        for loss in LOSSES {
+            assert_twin_matches_differences(&name, &model, &block, loss);
+        }
+    }
+}
+
+/// The twin's gradient of one sequence, within 10⁻⁶ of differences of its loss: for every tensor, along random
+/// directions, in which all of its entries move.
+pub(super) fn assert_twin_matches_differences(
+    name: &str,
+    model: &Model,
+    block: &TokenBlock,
+    loss: Loss,
+) {
+    const DIRECTIONS: u64 = 2;
+    let (lane, length) = (2, model.length());
+    let params = weights(model, 1.0);
+    let sequence = block.lane(lane);
+    // Steps must not cross the kink of a ReLU.
+    let h = if name.contains("Relu") { 1e-5 } else { 1e-3 };
+    let (inputs, keys) = (&sequence[..length], Some(keys_of(lane)));
+    let given = constants(model, &params, block, lane);
+    let held = given.clone().held(model, &params, (inputs, keys));
+    let (_, d_logits) = twin_loss(model, &params, (lane, &sequence), &given, loss);
+    let gradient = twin::gradient_under(model, &params, (inputs, keys), &given, &d_logits);
+    let address = Address {
+        purpose: Purpose::Init,
+        seed: 6,
+        step: 0,
+    };
+    for tensor in model.layout().tensors() {
+        let range = tensor.range.clone();
+        let exact = &gradient[range.clone()];
+        for index in 0..DIRECTIONS {
+            let mut rng = address.generator(index);
+            let direction: Vec<f64> = exact.iter().map(|_| open_unit(&mut rng) - 0.5).collect();
+            let size = norm(&direction);
+            let at = |steps: f64| {
+                let mut moved = params.clone();
+                for (w, u) in moved[range.clone()].iter_mut().zip(&direction) {
+                    *w += steps * h * u / size;
+                }
+                twin_loss(model, &moved, (lane, &sequence), &held, loss).0
+            };
+            // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
+            let measured = (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * h);
+            let expected: f64 = exact
+                .iter()
+                .zip(&direction)
+                .map(|(g, u)| g * u / size)
+                .sum();
+            let error = (measured - expected).abs();
+            assert!(
+                error < 1e-6 * norm(exact).max(1e-3),
+                "{name} {loss:?} {}: off by {error:e} of {expected:e}",
+                tensor.name,
+            );
+        }
+    }
+}
+
+/// The keys of a lane's sequence, for models with dropout.
+fn keys_of(lane: usize) -> [u32; 2] {
+    [0x9e37_79b9, 0x85eb_ca6b].map(|key: u32| key.wrapping_mul(2 * lane as u32 + 1))
+}
+
+/// Loss and gradient of the first `used` lanes by the fast path, with dropout if the model has any.
+fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
+    let keys = DropoutKeys::new(block.used(), keys_of);
+    let keys = model.has_dropout().then_some(&keys);
+    let params: Vec<f32> = params.iter().map(|&w| w as f32).collect();
+    let rows = block.rows();
+    let (inputs, targets) = (&rows[..rows.len() - 1], &rows[1..]);
+    let mut evaluator = model.in_training(&params);
+    evaluator.see_batch(std::slice::from_ref(block), inputs.len());
+    let mut summed = vec![0.0; model.gradient_len()];
+    let mut total = 0.0;
+    let mut evaluate = |rows: Range<usize>, logits: &[Lane], d_logits: &mut [Lane]| {
+        total += loss.evaluate(
+            model.level(),
+            logits,
+            &targets[rows],
+            block.used(),
+            1.0,
+            d_logits,
+        );
+    };
+    evaluator.gradient((inputs, keys), &mut evaluate, &mut summed);
+    let mut grads = vec![0.0; params.len()];
+    evaluator.pull_back(&params, &summed, &mut grads);
+    (total, grads.iter().map(|&g| g.into()).collect())
+}
+
+#[test]
+fn coordinates_are_used_where_they_pay() {
+    let new = |spec: TransformerSpec, states| {
+        Model::new(&ModelSpec::Transformer(spec), states, 9).unwrap()
+    };
+    let default = TransformerSpec::default;
+    assert!(in_coordinates(&new(default(), 2)));
+    let heads = Heads::Every(4);
+    assert!(in_coordinates(&new(
+        TransformerSpec { heads, ..default() },
+        2
+    )));
+    assert!(!in_coordinates(&new(default(), 50)));
+    let layer_norm = true;
+    assert!(in_coordinates(&new(
+        TransformerSpec {
+            layer_norm,
+            ..default()
+        },
+        2
+    )));
+    for spec in [
+        TransformerSpec {
+            mlp: true,
+            ..default()
+        },
+        TransformerSpec {
+            positions: Positions::Absolute,
+            ..default()
+        },
+    ] {
+        assert!(!in_coordinates(&new(spec, 2)));
+    }
+}
+
+fn assert_fast_matches_twin(
+    name: &str,
+    spec: &ModelSpec,
+    sizes: (usize, usize, usize),
+    scale: f64,
+) {
+    let (states, length, used) = sizes;
+    let model = Model::new(spec, states, length).unwrap();
+    let name = format!("{name} (k, t, used) = {sizes:?}, weights up to {scale}");
+    let params = weights(&model, scale);
+    assert_matches_twin(&name, &model, &params, &tokens(states, length, used));
+}
+
+/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the twin's.
+pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenBlock) {
+    let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
+    let exact = LOSSES.map(|loss| twin_of_block(model, &params, block, loss));
+    for path in paths(model) {
+        for (loss, (exact_total, exact)) in LOSSES.iter().zip(&exact) {
+            let (total, gradient) = fast(&path, &params, block, *loss);
+            let context = format!("{name} {loss:?}");
+            assert!(
+                (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
+                "{context}: loss {total}, twin {exact_total}"
+            );
+            // Some groups have almost no gradient (W_Q when t = 1 or attention is saturated). It is a difference
+            // of large numbers, so it is checked against one percent of the whole gradient instead.
+            let floor = 1e-2 * norm(exact);
+            for tensor in model.layout().tensors() {
+                let range = tensor.range.clone();
+                let error = distance(&gradient[range.clone()], &exact[range.clone()]);
+                assert!(
+                    error <= 1e-4 * norm(&exact[range]).max(floor),
+                    "{context} {}: off by {error:e} of {:e}, whole {:e}",
+                    tensor.name,
+                    norm(&exact[tensor.range.clone()]),
+                    norm(exact)
+                );
+            }
+        }
+    }
+}
+
+/// Loss and gradient of a block by the twin.
+fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
+    let (mut total, mut gradient) = (0.0, vec![0.0; params.len()]);
+    for lane in 0..block.used() {
+        let sequence = block.lane(lane);
+        let given = constants(model, params, block, lane);
+        let (value, d_logits) = twin_loss(model, params, (lane, &sequence), &given, loss);
+        total += value;
+        let keyed = (&sequence[..model.length()], Some(keys_of(lane)));
+        let own = twin::gradient_under(model, params, keyed, &given, &d_logits);
+        let sums = gradient.iter_mut().zip(own);
+        sums.for_each(|(sum, part)| *sum += part);
+    }
+    (total, gradient)
+}
+
+#[test]
+fn the_fast_path_matches_its_twin() {
+    for (name, spec) in architectures() {
+        for sizes in [(2, 1, 8), (3, 2, 3), (2, 7, 8), (10, 8, 8), (3, 9, 5)] {
+            assert_fast_matches_twin(&name, &spec, sizes, 0.5);
+        }
+        assert_fast_matches_twin(&name, &spec, (2, 12, 7), 0.02);
+    }
+}
+
+#[test]
+fn the_fast_path_matches_its_twin_at_large_weights() {
+    for positions in [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::Absolute,
+    ] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            width: 4,
+            positions,
+            ..TransformerSpec::default()
+        });
+        assert_fast_matches_twin("sharp", &spec, (3, 9, 8), 2.0);
+    }
+}
+
+/// Scores that strongly favour an absent symbol: shares of absent symbols must not overflow.
+#[test]
+fn symbols_that_are_not_in_the_context_do_no_harm() {
+    let (states, length, width) = (3, 8, 8);
+    let spec = |positions| {
+        ModelSpec::Transformer(TransformerSpec {
+            layers: 1,
+            width,
+            positions,
+            ..TransformerSpec::default()
+        })
+    };
+    let block = TokenBlock::from_sequences(&[&[2; 9], &[2, 2, 1, 2, 2, 0, 2, 2, 2]]);
+    let strengths = [5.0, 30.0, 60.0, 126.0, 180.0, 400.0];
+    let positions = [Positions::RelativeKey, Positions::RelativeQuery];
+    for (strength, positions) in strengths
+        .into_iter()
+        .flat_map(|strength| positions.map(|positions| (strength, positions)))
+    {
+        let model = Model::new(&spec(positions), states, length).unwrap();
+        // E₀ = e₀, E₁ = e₀ + e₁, E₂ = e₀ − e₁; queries read e₀, keys read e₁.
+        let mut params = weights(&model, 0.01);
+        let place = |name: &str| model.layout().tensor(name).unwrap().range.start;
+        let (e, q, k) = (
+            place("embed.E"),
+            place("layers.0.W_Q"),
+            place("layers.0.W_K"),
+        );
+        for (index, value) in [
+            (0, 1.0),
+            (width, 1.0),
+            (width + 1, 1.0),
+            (2 * width, 1.0),
+            (2 * width + 1, -1.0),
+        ] {
+            params[e + index] = value;
+        }
+        params[q] = strength;
+        params[k + width] = 1.0;
+        assert_matches_twin("absent symbols", &model, &params, &block);
+    }
+}
+
+/// Sizes that fill several groups of rows, blocks of keys and tiles, and leave a remainder.
+#[test]
+fn the_fast_path_matches_its_twin_at_larger_sizes() {
+    let spec = |positions, layers, heads, width| {
+        ModelSpec::Transformer(TransformerSpec {
+            layers,
+            heads,
+            width,
+            positions,
+            ..TransformerSpec::default()
+        })
+    };
+    for positions in [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::None,
+    ] {
+        let one = Heads::Every(1);
+        for (spec, states, length) in [
+            (spec(positions, 2, one.clone(), 16), 2, 41),
+            (spec(positions, 2, Heads::Every(3), 24), 2, 40),
+            (spec(positions, 2, one.clone(), 32), 10, 37),
+            (spec(positions, 2, Heads::Every(8), 40), 2, 40),
+            (spec(positions, 3, one, 24), 3, 35),
+        ] {
+            assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
+            let name = format!("{positions:?}");
+            assert_fast_matches_twin(&name, &spec, (states, length, LANES), 0.4);
+        }
+    }
+}
+
+/// Layer norm in coordinates: one to three layers, few coordinates and many, several heads, one position and
+/// long contexts, small weights (where ε matters) and large ones (where scores are not bounded).
+#[test]
+fn layer_norm_in_coordinates_matches_the_twin() {
+    for positions in [
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::None,
+    ] {
+        for (layers, heads, width, states, length) in [
+            (1, Heads::Every(1), 16, 2, 1),
+            (1, Heads::Every(2), 8, 4, 33),
+            (2, Heads::Every(1), 16, 2, 41),
+            (2, Heads::Every(1), 16, 3, 24),
+            (2, Heads::PerLayer(vec![2, 3]), 24, 2, 19),
+            (2, Heads::Every(1), 20, 6, 17),
+            (3, Heads::Every(1), 24, 3, 35),
+        ] {
+            let spec = ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads,
+                width,
+                positions,
+                layer_norm: true,
+                ..TransformerSpec::default()
+            });
+            assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
+            let name = format!("norm {positions:?} {layers}");
+            for scale in [0.02, 0.3, 1.0] {
+                assert_fast_matches_twin(&name, &spec, (states, length, LANES), scale);
+            }
+        }
+    }
+}
+
+/// Layers of the stream, with coordinates below the first MLP or none: sizes that fill several groups and tiles,
+/// and leave a remainder.
+#[test]
+fn layers_of_the_stream_match_the_twin() {
+    for positions in [
+        Positions::Absolute,
+        Positions::RelativeKey,
+        Positions::RelativeQuery,
+        Positions::None,
+    ] {
+        let (gelu, relu) = (Activation::Gelu, Activation::Relu);
+        for (layers, heads, mlp, activation, layer_norm, sizes) in [
+            (1, 1, true, gelu, false, (3, 19, 5)),
+            (1, 2, false, gelu, false, (10, 17, LANES)),
+            (2, 2, true, gelu, false, (4, 18, LANES)),
+            (2, 2, true, gelu, false, (10, 17, LANES)),
+            (2, 1, true, relu, false, (2, 41, LANES)),
+            (2, 1, true, gelu, true, (2, 41, LANES)),
+        ] {
+            let spec = ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads: Heads::Every(heads),
+                width: 12,
+                positions,
+                mlp,
+                layer_norm,
+                activation,
+                output_projection: match activation {
+                    Activation::Gelu => OutputProjection::SeveralHeads,
+                    Activation::Relu => OutputProjection::Always,
+                },
+                ..TransformerSpec::default()
+            });
+            let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
+            if mlp {
+                let fits = positions != Positions::Absolute && heads * (sizes.0 - 1) <= 12;
+                assert_eq!(begins_in_coordinates(&model), fits);
+            }
+            let name = format!("{positions:?} {layers} {heads} {mlp} {layer_norm}");
+            assert_fast_matches_twin(&name, &spec, sizes, 0.4);
+        }
+    }
+}
+
+/// Dropout at sizes that fill several groups, blocks and tiles, and leave a remainder: every kind of place,
+/// with and without what surrounds it.
+#[test]
+fn dropout_matches_the_twin_at_larger_sizes() {
+    for (positions, layers, heads, width, mlp, layer_norm, dropout) in [
+        (
+            Positions::RelativeQuery,
+            2,
+            1,
+            16,
+            false,
+            true,
+            Dropout::Everywhere(0.1),
+        ),
+        (
+            Positions::RelativeQuery,
+            2,
+            2,
+            12,
+            true,
+            true,
+            Dropout::Everywhere(0.4),
+        ),
+        (
+            Positions::RelativeKey,
+            3,
+            3,
+            15,
+            false,
+            false,
+            Dropout::Everywhere(0.25),
+        ),
+        (
+            Positions::Absolute,
+            2,
+            2,
+            12,
+            true,
+            false,
+            Dropout::Everywhere(0.1),
+        ),
+        (
+            Positions::Absolute,
+            1,
+            1,
+            8,
+            false,
+            false,
+            by_place(0.0, 0.9, 0.0),
+        ),
+        (
+            Positions::None,
+            2,
+            4,
+            8,
+            true,
+            true,
+            by_place(0.5, 0.01, 0.05),
+        ),
+    ] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            layers,
+            heads: Heads::Every(heads),
+            width,
+            positions,
+            mlp,
+            layer_norm,
+            dropout,
+            output_projection: OutputProjection::Always,
+            ..TransformerSpec::default()
+        });
+        for sizes in [(2, 41, LANES), (3, 34, 5)] {
+            let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
+            assert!(!in_coordinates(&model) && !begins_in_coordinates(&model));
+            assert_fast_matches_twin(&format!("{spec:?}"), &spec, sizes, 0.4);
+        }
+    }
+}
+
+/// A model that is measured drops nothing.
+#[test]
+fn dropout_is_for_training_only() {
+    let (states, length) = (3, 20);
+    let spec = |dropout| {
+        let positions = Positions::RelativeQuery;
+        let spec = TransformerSpec {
+            layer_norm: true,
+            mlp: true,
+            positions,
+            dropout,
+            ..TransformerSpec::default()
+        };
+        Model::new(&ModelSpec::Transformer(spec), states, length).unwrap()
+    };
+    let (with, without) = (spec(Dropout::Everywhere(0.5)), spec(Dropout::default()));
+    let (params, block) = (weights(&with, 0.5), tokens(states, length, LANES));
+    let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
+    let (loss, _) = fast(&with, &params, &block, Loss::CrossEntropy {});
+    let (plain_loss, _) = fast(&without, &params, &block, Loss::CrossEntropy {});
+    assert!((loss - plain_loss).abs() > 1e-2, "{loss} {plain_loss}");
+    // After a gradient with masks, in the same buffers.
+    let training = with.in_training(&single);
+    let mut grads = vec![0.0; with.gradient_len()];
+    let keys = DropoutKeys::new(LANES, keys_of);
+    training.gradient(
+        (&block.rows()[..length], Some(&keys)),
+        &mut |_, _, _| {},
+        &mut grads,
+    );
+    let logits_of = |evaluator: &induct_kernels::model::Evaluator| {
+        evaluator
+            .logits(&block.lane(3)[..length])
+            .unwrap()
+            .into_data()
+    };
+    assert_eq!(
+        logits_of(&training),
+        logits_of(&without.in_residual_stream().at(&single))
+    );
+    assert_eq!(
+        logits_of(&with.at(&single)),
+        logits_of(&without.at(&single))
+    );
+}
+
+/// Layers in coordinates below others in the stream, without an MLP: one, where the second would have too many
+/// coordinates, or two of three. Heads are as small as two numbers.
+#[test]
+fn layers_below_the_stream_match_the_twin() {
+    for positions in [Positions::RelativeKey, Positions::RelativeQuery] {
+        for (layers, heads, width, states, layer_norm) in [
+            (2, 8, 16, 2, false),
+            (2, 8, 16, 2, true),
+            (3, 2, 12, 3, false),
+            (3, 2, 12, 3, true),
+        ] {
+            let spec = ModelSpec::Transformer(TransformerSpec {
+                layers,
+                heads: Heads::Every(heads),
+                width,
+                positions,
+                layer_norm,
+                ..TransformerSpec::default()
+            });
+            for (length, used) in [(1, LANES), (37, 5)] {
+                let model = Model::new(&spec, states, length).unwrap();
+                assert!(!in_coordinates(&model));
+                assert_eq!(model.choice().layers.len(), layers - 1);
+                let name = format!("{positions:?} {layers} {heads} {layer_norm}");
+                assert_fast_matches_twin(&name, &spec, (states, length, used), 0.4);
+            }
+        }
+    }
+}
+
+/// The construction's scores are a thousand apart, its contexts long, its symbols many: nothing may overflow.
+#[test]
+fn sharp_attention_stays_finite_and_exact() {
+    for (states, length) in [(2, 600), (50, 100)] {
+        let spec = ModelSpec::Transformer(TransformerSpec {
+            width: 3 * states,
+            start: TransformerStart::Bigram {
+                sharpness: 1000.0,
+                output_scale: 1.0,
+            },
+            ..TransformerSpec::default()
+        });
+        let model = Model::new(&spec, states, length).unwrap();
+        let single = model.start(0);
+        let params: Vec<f64> = single.iter().map(|&w| w.into()).collect();
+        let block = tokens(states, length, LANES);
+        let exact = twin::logits(&model, &params, &block.lane(5)[..length]);
+        for model in paths(&model) {
+            let found = logits(&model, &single, &block.rows()[..length], 5);
+            for (logit, exact) in found.iter().zip(&exact.data) {
+                assert!((f64::from(*logit) - exact).abs() < 1e-4);
+            }
+            let (loss, gradient) = fast(&model, &params, &block, Loss::CrossEntropy {});
+            assert!(loss.is_finite() && gradient.iter().all(|g| g.is_finite()));
+        }
+    }
+}
+
+/// Computing the last position alone gives what the whole forward gives there.
+#[test]
+fn the_last_position_alone_is_the_same() {
+    let (states, length) = (3, 19);
+    let block = tokens(states, length, LANES);
+    for (name, spec) in architectures() {
+        let model = Model::new(&spec, states, length).unwrap();
+        let params: Vec<f32> = weights(&model, 1.0).iter().map(|&w| w as f32).collect();
+        let evaluator = model.evaluator(&params).unwrap();
+        for rows in [1, 2, 18, 19] {
+            let sequences: Vec<Vec<u8>> = (0..LANES).map(|lane| block.lane(lane)).collect();
+            let sequences: Vec<&[u8]> = sequences.iter().map(|tokens| &tokens[..rows]).collect();
+            let last = evaluator.last_logits(&sequences).unwrap();
+            for lane in 0..LANES {
+                let whole = logits(&model, &params, &block.rows()[..rows], lane);
+                assert_eq!(last.row(&[lane]), &whole[(rows - 1) * states..], "{name}");
+            }
+        }
+    }
+}
