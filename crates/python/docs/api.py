@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,6 +122,27 @@ def definitions(file: str, names: list[str] | None, prefix: str = "induct.") -> 
             yield "\n".join([*listed, ""])
 
 
+def wrapped(text: str) -> str:
+    """Paragraphs and entries of lists with lines of at most 110 characters; fenced code as it is."""
+    parts, code = [], False
+    for line in text.split("\n"):
+        fence = line.lstrip().startswith("```")
+        if code or fence or not line or not parts or not parts[-1] or re.match(r" *([-#|]|```)", line):
+            parts.append(line)
+        elif parts[-1].lstrip().startswith(("#", "|", "```")):
+            parts.append(line)
+        else:
+            parts[-1] += f" {line.lstrip()}"
+        code ^= fence
+    return "\n".join(part if (code := code ^ part.lstrip().startswith("```")) else fill(part) for part in parts)
+
+
+def fill(part: str) -> str:
+    indent = re.match(r" *(- )?", part)[0]  # type: ignore[index]
+    hanging = " " * len(indent)
+    return textwrap.fill(part, 110, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+
+
 def page() -> str:
     parts = [
         "# Reference\n",
@@ -139,7 +161,7 @@ def page() -> str:
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
     missing = [name for name in [*public, *CONSTANTS] if f"### induct.{name}\n" not in text]
     assert not missing, f"no section has {missing}"
-    return text
+    return wrapped(text)
 
 
 if __name__ == "__main__":
