@@ -23,13 +23,12 @@ pub struct Training {
 }
 
 /// What a slice of training brought.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Slice {
     /// Steps done.
     pub step: u64,
     /// The steps of the snapshots.
     pub snapshots: Vec<u64>,
-    /// How the run ended, if it did.
     pub ended: Option<Ended>,
     /// One row of numbers per record.
     #[serde(skip)]
@@ -96,18 +95,12 @@ impl Training {
     /// Trains for at most this many steps.
     pub fn advance(&mut self, steps: u64) -> Slice {
         let kept = kept_steps(self.run.recipe(), self.run.history());
-        let mut sink = Gathering {
+        let mut sink = SliceSink {
             left: steps.max(1),
             kept,
             states: &mut self.states,
             wants_state: false,
-            slice: Slice {
-                step: 0,
-                snapshots: Vec::new(),
-                ended: None,
-                rows: Vec::new(),
-                weights: Vec::new(),
-            },
+            slice: Slice::default(),
         };
         let Ok(ending) = self.run.drive(&mut sink);
         let mut slice = sink.slice;
@@ -121,9 +114,8 @@ impl Training {
     pub fn levels(&self) -> Levels {
         let own = self.instruments.levels().iter();
         let own = own.filter(|levels| levels.test == IN_DISTRIBUTION);
-        let named = own.flat_map(|levels| &levels.strategies);
-        named
-            .map(|(name, level)| (name.clone(), level.mean))
+        let all = own.flat_map(|levels| &levels.strategies);
+        all.map(|(name, level)| (name.clone(), level.mean))
             .collect()
     }
 
@@ -158,7 +150,7 @@ fn ended(ending: &Ending) -> Option<Ended> {
 }
 
 /// The sink of a slice.
-struct Gathering<'a> {
+struct SliceSink<'a> {
     left: u64,
     /// The steps whose weights are kept.
     kept: Vec<u64>,
@@ -167,7 +159,7 @@ struct Gathering<'a> {
     slice: Slice,
 }
 
-impl Sink for Gathering<'_> {
+impl Sink for SliceSink<'_> {
     type Error = Infallible;
 
     fn record(&mut self, record: &Record) -> Result<(), Infallible> {
@@ -272,10 +264,10 @@ mod tests {
     }
 
     /// What slices add up to.
-    type Gathered = (Vec<u64>, Vec<u64>, Vec<(u64, Vec<f32>)>);
+    type Whole = (Vec<u64>, Vec<u64>, Vec<(u64, Vec<f32>)>);
 
     /// Trains to the end in slices of so many steps; numbers by their bits, since some are missing.
-    fn gathered(training: &mut Training, slice: u64) -> Gathered {
+    fn in_slices(training: &mut Training, slice: u64) -> Whole {
         let (mut rows, mut steps, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let slice = training.advance(slice);
@@ -303,7 +295,7 @@ mod tests {
         let (rows, snapshots) = recorded(&recipe);
         for slice in [1, 7, 20, 1000] {
             let mut training = Training::begin(&recipe).unwrap();
-            let found = gathered(&mut training, slice);
+            let found = in_slices(&mut training, slice);
             assert_eq!(
                 (found.0, found.2),
                 (rows.clone(), snapshots.clone()),
@@ -316,7 +308,7 @@ mod tests {
     fn a_branch_is_the_run_of_its_own_recipe() {
         let main = recipe(&[]);
         let mut first = Training::begin(&main).unwrap();
-        gathered(&mut first, 9);
+        in_slices(&mut first, 9);
         let changes = [
             Change::Rate { lr: 1e-2 },
             Change::Prior {
@@ -331,7 +323,7 @@ mod tests {
             let (mut branch, from) = first.branch(&other, step).unwrap();
             assert_eq!(from, if step == 0 { 0 } else { 10 * ((step - 1) / 10) });
             let shared = branch.run.history().len();
-            let (rows, _, snapshots) = gathered(&mut branch, 8);
+            let (rows, _, snapshots) = in_slices(&mut branch, 8);
             let (whole, kept) = recorded(&other);
             let width = branch.run.history().columns().len();
             assert_eq!(rows, whole[shared * width..], "{change:?}");
