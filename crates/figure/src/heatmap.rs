@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::axis::{Axis, LABEL, LINE, Placed, TICK};
+use crate::axis::{Axis, LABEL, Placed, TICK};
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
 use crate::scale::Scale;
@@ -154,13 +154,8 @@ impl Part for Heatmap {
         if !self.without_bar {
             top += self.shading().draw_bar(&self.value_label, place, out);
         }
-        if !self.y.label.is_empty() {
-            let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
-            for line in text::wrap(&self.y.label, LABEL, false, width) {
-                out.text(left, top + LABEL, &line, style);
-                top += LINE;
-            }
-        }
+        let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
+        top += out.paragraph(&self.y.label, (left, top), width, style);
         top + 8.0 - place.top
     }
 

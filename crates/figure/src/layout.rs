@@ -22,10 +22,14 @@ pub(crate) trait Part {
     }
 
     /// Draws the lead between title and body; returns its height.
-    fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64;
+    fn draw_lead(&self, _: Place, _: &mut Drawing) -> f64 {
+        0.0
+    }
 
     /// The height that its frame would have on its own; `None` if it does not adapt to its neighbours.
-    fn height(&self, width: f64) -> Option<f64>;
+    fn height(&self, _width: f64) -> Option<f64> {
+        None
+    }
 
     /// Draws the body, with a frame of the given height if it has one; returns the height including
     /// everything below the frame.
@@ -42,9 +46,6 @@ const LEAST: f64 = 250.0;
 const NARROWEST: f64 = 220.0;
 /// Font size of titles.
 const TITLE: f64 = 14.0;
-/// Font size and line height of a sentence in place of panels.
-const SENTENCE: f64 = 12.5;
-const LINE: f64 = 18.0;
 
 /// Draws panels with at most `columns` in a row, fewer where they would be too narrow; returns the height.
 pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Drawing) -> f64 {
@@ -58,18 +59,6 @@ pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Dr
         y += draw_row(row, inner, y, out) + ROWS;
     }
     (y - ROWS + MARGIN).max(2.0 * MARGIN).ceil()
-}
-
-/// Draws a sentence in place of panels; returns the height.
-pub(crate) fn draw_sentence(sentence: &str, width: f64, out: &mut Drawing) -> f64 {
-    let style = Style::new(SENTENCE, Colour::Muted, Anchor::Start);
-    let inner = (width - 2.0 * MARGIN).max(NARROWEST);
-    let mut y = MARGIN;
-    for line in text::wrap(sentence, SENTENCE, false, inner) {
-        y += LINE;
-        out.text(MARGIN, y - 4.0, &line, style);
-    }
-    (y + MARGIN).ceil()
 }
 
 fn shares(row: &[&dyn Part]) -> f64 {

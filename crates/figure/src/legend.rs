@@ -2,13 +2,11 @@
 
 use crate::colour::{Colour, RAMP_END};
 use crate::marks::Mark;
-use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
+use crate::svg::{Anchor, Drawing, LINE, Style, circle, num, rect};
 use crate::text;
 
 /// Font size of names.
 pub(crate) const SIZE: f64 = 12.0;
-/// Line height of names.
-pub(crate) const LINE: f64 = 17.0;
 
 const SWATCH: f64 = 18.0;
 const GAP: f64 = 6.0;

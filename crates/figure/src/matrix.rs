@@ -2,7 +2,6 @@
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend;
 use crate::scale::{Scale, fixed};
 use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, rect};
@@ -175,26 +174,17 @@ impl Part for Matrix {
 
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let mut y = place.top;
-        let said = [("rows", &self.row_label), ("columns", &self.column_label)];
-        let said = said.iter().filter(|(_, label)| !label.is_empty());
-        let said: Vec<String> = said
+        let labels = [("rows", &self.row_label), ("columns", &self.column_label)];
+        let labels = labels.iter().filter(|(_, label)| !label.is_empty());
+        let labels: Vec<String> = labels
             .map(|(what, label)| format!("{what}: {label}"))
             .collect();
-        if !said.is_empty() {
-            for line in text::wrap(&said.join("; "), NAME, false, place.width) {
-                let style = Style::new(NAME, Colour::Muted, Anchor::Start);
-                out.text(place.left, y + NAME, &line, style);
-                y += legend::LINE;
-            }
-        }
+        let style = Style::new(NAME, Colour::Muted, Anchor::Start);
+        y += out.paragraph(&labels.join("; "), (place.left, y), place.width, style);
         if !self.is_written(self.cell_side(place.width)) {
             y += self.shading().draw_bar("", Place { top: y, ..place }, out);
         }
         y - place.top
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
     }
 
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {

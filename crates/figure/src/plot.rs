@@ -3,12 +3,13 @@
 use crate::annotate::{Level, Moment, Note, Region, draw_moments};
 use crate::axis::{Axis, LABEL, Placed, TICK};
 use crate::colour::Colour;
+use crate::inline::PlotFrame;
 use crate::layout::{Part, Place};
-use crate::legend::{self, Key, LINE};
+use crate::legend::{self, Key};
 use crate::marks::{self, Frame, Mark, Series};
 use crate::path::Point;
 use crate::scale::Scale;
-use crate::svg::{Anchor, Drawing, Style, num};
+use crate::svg::{Anchor, Drawing, LINE, Style, num};
 use crate::text;
 
 /// Lines, points, bands and bars over two axes.
@@ -218,19 +219,12 @@ impl Part for Plot {
         };
         rows.extend(self.region_keys(width));
         y += legend::draw_rows(&rows, left, y, width, out);
-        if !self.y.label.is_empty() {
-            let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
-            for line in text::wrap(&self.y.label, LABEL, false, width) {
-                out.text(left, y + LABEL, &line, style);
-                y += LINE;
-            }
+        let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
+        y += out.paragraph(&self.y.label, (left, y), width, style);
+        if !self.moments.is_empty() {
+            y += MOMENTS;
         }
-        let moments = if self.moments.is_empty() {
-            0.0
-        } else {
-            MOMENTS
-        };
-        y + ABOVE_FRAME + moments - top
+        y + ABOVE_FRAME - top
     }
 
     fn height(&self, width: f64) -> Option<f64> {
@@ -243,7 +237,13 @@ impl Part for Plot {
         let strip = if inside { LINE } else { 0.0 };
         let frame = self.frame((left, top), width, height, strip);
         let [frame_left, _, right, bottom] = frame.edges;
-        out.frames.push((frame.edges, frame.x.range));
+        out.frames.push(PlotFrame {
+            left: frame_left,
+            top,
+            right,
+            bottom,
+            x: frame.x.range,
+        });
         for region in &self.regions {
             region.draw(&frame, out);
         }

@@ -2,7 +2,7 @@
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend::{LINE, SIZE};
+use crate::legend::SIZE;
 use crate::svg::{Anchor, Drawing, Style, num, rect};
 
 /// The colour of a symbol.
@@ -143,16 +143,12 @@ impl Part for Arcs {
 
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
-        out.text(place.left, place.top + SIZE, &self.above_label, style);
-        if self.above_label.is_empty() {
-            0.0
-        } else {
-            LINE
-        }
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
+        out.paragraph(
+            &self.above_label,
+            (place.left, place.top),
+            place.width,
+            style,
+        )
     }
 
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
@@ -192,11 +188,9 @@ impl Part for Arcs {
             }
             bottom += fall;
         }
-        if !self.below_label.is_empty() {
-            let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
-            out.text(place.left, bottom + SIZE, &self.below_label, style);
-            bottom += LINE;
-        }
+        let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
+        let corner = (place.left, bottom);
+        bottom += out.paragraph(&self.below_label, corner, place.width, style);
         bottom + 4.0 - place.top
     }
 }

@@ -126,7 +126,7 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
             .iter()
             .filter(|(_, median, _)| median.is_finite());
         let values = known.map(|&(x, y, interval)| Value { x, y, interval });
-        series.push(Series::of_values(
+        series.push(Series::new(
             plain(&member.label),
             colour,
             Mark::Line,

@@ -1,4 +1,4 @@
-//! A gallery of every kind of panel, for tests and for visual inspection.
+//! A gallery of every kind of panel.
 
 use crate::*;
 
@@ -24,7 +24,7 @@ pub fn phases(title: &str, without_names: bool) -> Plot {
             let y = falls(x, at, 0.25, to) * (1.0 + 0.1 * noise(i));
             Value::give_or_take(x, y, 0.25 * y)
         });
-        Series::of_values(label, colour, Mark::Line, values)
+        Series::new(label, colour, Mark::Line, values)
     };
     let region = |from, to, label: &str, colour| Region {
         from,
@@ -286,6 +286,64 @@ pub fn matrix(rows: usize, columns: usize, signed: bool) -> Matrix {
     }
 }
 
+/// Every mark and annotation that the other figures lack, and a matrix with its own text in the cells.
+fn marks() -> Vec<Panel> {
+    let xs = (1..=60).map(f64::from);
+    let curve = |power: i32| xs.clone().map(move |x| (x, x.powi(power)));
+    let mut drawn = Series::new(
+        "drawn & counted",
+        Colour::Vermilion,
+        Mark::Points,
+        curve(-1),
+    );
+    for value in &mut drawn.values {
+        value.interval = Some([0.75 * value.y, f64::INFINITY]);
+    }
+    let series = vec![
+        Series::new("above", Colour::Green, Mark::Above, curve(-2)),
+        Series::new("exact", Colour::Blue, Mark::Line, curve(-1)),
+        Series::new("compared <with> it", Colour::Muted, Mark::Dashed, curve(-2)),
+        drawn,
+    ];
+    let plot = Plot {
+        title: "A title that is so long that it must be broken into several lines".into(),
+        x: Axis::log("lag j"),
+        y: Axis::log("weight v_j after two steps, in units of the start"),
+        series,
+        notes: vec![Note {
+            x: 60.0,
+            y: 0.01,
+            text: "a remark at the very end".into(),
+            dot: true,
+        }],
+        aspect: 0.6,
+        ..Plot::default()
+    };
+    let mut bars = plot.clone();
+    (bars.x, bars.y) = (Axis::linear("x"), Axis::linear("y"));
+    bars.series = vec![
+        Series::new("", Colour::Blue, Mark::Bars, [(1.0, 2.0), (2.0, -1e6)]),
+        Series::new(
+            "band",
+            Colour::Amber,
+            Mark::Band,
+            [(1.0, 2.0), (2.0, f64::NAN)],
+        ),
+        Series::new("steps", Colour::Pink, Mark::Steps, [(1.0, 2.0), (2.0, 3.0)]),
+    ];
+    let matrix = Matrix {
+        title: "W_k after the first step".into(),
+        row_label: "the current symbol".into(),
+        column_label: "the symbol found".into(),
+        rows: vec!["0".into(), "1".into()],
+        columns: vec!["0".into(), "1".into()],
+        values: vec![0.069, 0.031, 0.031, 0.069],
+        cells: vec![vec!["0.06902".into(), "drawn 0.0691 ± 0.0004".into()]; 4],
+        signed: false,
+    };
+    vec![Panel::Matrix(matrix), Panel::Plot(plot), Panel::Plot(bars)]
+}
+
 /// One of each, by name.
 pub fn all() -> Vec<(&'static str, Figure)> {
     let figure = |columns, panels: Vec<Panel>| Figure {
@@ -326,6 +384,7 @@ pub fn all() -> Vec<(&'static str, Figure)> {
                 ],
             ),
         ),
+        ("marks", figure(2, marks())),
         ("medians", figure(1, vec![Panel::Plot(medians())])),
         (
             "grids",

@@ -1,12 +1,11 @@
 //! Tests that apply to every kind of panel.
-//!
-//! `cargo test -p induct-figure gallery -- --ignored` fills target/gallery with PNGs, light and dark, wide and
-//! narrow.
 
 mod gallery;
 
-use std::path::Path;
+use resvg::{tiny_skia, usvg};
 
+use crate::png::rendered;
+use crate::svg::{Anchor, Drawing, Style};
 use crate::*;
 use gallery::{all, arcs, chain, matrix, phases};
 
@@ -29,6 +28,11 @@ fn troubles(figure: &Figure, width: u32) -> Vec<String> {
         }
     }
     troubles
+}
+
+fn named(name: &str) -> Figure {
+    let found = all().into_iter().find(|(other, _)| *other == name);
+    found.unwrap().1
 }
 
 #[test]
@@ -117,10 +121,7 @@ fn a_figure_without_panels_shows_its_sentence() {
 
 #[test]
 fn faint_runs_are_drawn_but_not_named() {
-    let (_, figure) = all()
-        .into_iter()
-        .find(|(name, _)| *name == "medians")
-        .unwrap();
+    let figure = named("medians");
     for width in WIDTHS {
         let svg = figure.svg_inline(width);
         assert_eq!(svg.matches("stroke-width=\"0.8\"").count(), 54);
@@ -153,7 +154,10 @@ fn names_above_keep_the_order_of_series() {
 fn every_figure_is_well_formed_and_has_no_ids() {
     for (name, figure) in all() {
         let svg = figure.svg_inline(720);
-        let parsed = resvg::usvg::roxmltree::Document::parse(&svg).unwrap();
+        let parsed = usvg::roxmltree::Document::parse(&svg).unwrap();
+        let root = parsed.root_element();
+        assert_eq!(root.tag_name().name(), "svg");
+        assert!(root.attribute("viewBox").is_some());
         assert!(
             parsed
                 .descendants()
@@ -183,10 +187,7 @@ fn frames_of_a_row_are_aligned() {
 
 #[test]
 fn the_numbers_of_every_panel_are_exported() {
-    let csv = |name: &str| {
-        let found = all().into_iter().find(|(n, _)| *n == name);
-        found.unwrap().1.csv()
-    };
+    let csv = |name: &str| named(name).csv();
     assert!(csv("pair").contains(",\"without 12\",50000,"));
     assert!(csv("pair").contains(",\"p = 0.10\",0,"));
     let heat = csv("heatmaps");
@@ -202,27 +203,81 @@ fn the_numbers_of_every_panel_are_exported() {
     assert!(csv("arcs").contains(",\"layer 1\",\"24,23\",0.85,"));
     assert!(csv("chain").contains(",\"transitions\",\"1,0\",0.4,"));
     assert!(csv("phases").contains(",\"A\",8000,,,\n"));
+    let marks = csv("marks");
+    assert!(marks.starts_with(
+        "panel,title,series,x,y,low,high\n1,\"W_k after the first step\",\"\",\"0,0\",0.069,,\n"
+    ));
+    assert!(marks.contains(",\"drawn & counted\",2,0.5,0.375,inf\n"));
+}
+
+/// It loads nothing, and brings its fonts unless a page has them.
+#[test]
+fn files_are_self_contained() {
+    let figure = named("marks");
+    let (file, inline) = (figure.svg(720), figure.svg_inline(720));
+    for svg in [&file, &inline] {
+        let without_namespace = svg.replace("http://www.w3.org/2000/svg", "");
+        assert!(!without_namespace.contains("http"));
+    }
+    assert!(file.contains("base64,") && !inline.contains("base64,"));
 }
 
 #[test]
-#[ignore = "slow: draws every figure three times over, for a look"]
-fn fill_gallery() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery/figures");
-    std::fs::create_dir_all(&folder).unwrap();
-    for (name, figure) in all() {
-        for width in [360, 720, 1000] {
-            let light = figure.svg_inline(width);
-            let mut dark = light.clone();
-            for colour in Colour::FIXED.into_iter().chain((0..=10).map(Colour::Ramp)) {
-                dark = dark.replace(
-                    &format!("\"{}\"", colour.light()),
-                    &format!("\"{}\"", colour.dark()),
-                );
-            }
-            for (paper, svg) in [("light", light), ("dark", dark)] {
-                let file = folder.join(format!("{name}-{width}-{paper}.png"));
-                std::fs::write(file, png::pixels(&svg, 1)).unwrap();
-            }
-        }
+fn a_png_has_the_size_of_the_layout_times_the_scale() {
+    let figure = named("marks");
+    let png = figure.png(720, 2);
+    assert_eq!(&png[1..4], b"PNG");
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    let (_, height) = figure.draw(720.0);
+    assert_eq!((number(16), number(20)), (1440, 2 * height as u32));
+}
+
+/// The difference between two images relative to the ink of the first: 0 if equal, 1 if the second is
+/// blank.
+fn apart(a: &tiny_skia::Pixmap, b: &tiny_skia::Pixmap) -> f64 {
+    let ink = |pixels: &tiny_skia::Pixmap| -> Vec<f64> {
+        let bytes = pixels.pixels().iter().map(|pixel| pixel.green());
+        bytes.map(|green| 255.0 - f64::from(green)).collect()
+    };
+    let (a, b) = (ink(a), ink(b));
+    let difference: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum();
+    difference / a.iter().sum::<f64>()
+}
+
+#[test]
+fn text_is_drawn_with_the_bundled_font() {
+    for (letter, bold) in [
+        ("R", false),
+        ("g", false),
+        ("2", false),
+        ("R", true),
+        ("η", true),
+    ] {
+        // The outline taken straight from the font file and filled by the rasterizer.
+        let outline = font::outline(letter, 80.0, bold);
+        let outline = format!("path d=\"{outline}\" transform=\"translate(20 90)\"");
+        let mut known = Drawing::default();
+        known.fill(&outline, Colour::Ink, 1.0);
+        let known = rendered(&known.document(120.0, 120.0, "", ""), 1);
+
+        let mut style = Style::new(80.0, Colour::Ink, Anchor::Start);
+        style.bold = bold;
+        let mut written = Drawing::default();
+        written.text(20.0, 90.0, letter, style);
+        let written = written.document(120.0, 120.0, "", "");
+        let off = apart(&known, &rendered(&written, 1));
+        assert!(off < 0.02, "{letter}: {off}");
+
+        // A different family or weight is detected.
+        let other_family = written.replace("Inter", "Arial");
+        assert_ne!(other_family, written);
+        let off = apart(&known, &rendered(&other_family, 1));
+        assert!(off > 0.1, "{letter} in another family: {off}");
+        let other_weight = match bold {
+            true => written.replace("600", "400"),
+            false => written.replace("<text", "<text font-weight=\"600\""),
+        };
+        let off = apart(&known, &rendered(&other_weight, 1));
+        assert!(off > 0.05, "{letter} in another weight: {off}");
     }
 }
