@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use induct::probe::Instruments;
@@ -71,17 +71,27 @@ fn train(
     train_in(&Storage::with_disk(disk, path), recipe, how, stop_at)
 }
 
+/// The last instruments again, if they fit: most tests train one recipe many times.
+fn instruments(recipe: &Recipe) -> Arc<Instruments> {
+    static LAST: Mutex<Option<Arc<Instruments>>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap();
+    let known = last.take().filter(|known| known.fit(recipe));
+    let instruments = known.unwrap_or_else(|| Arc::new(Instruments::new(recipe).unwrap()));
+    *last = Some(Arc::clone(&instruments));
+    instruments
+}
+
 fn train_in(
     storage: &Storage,
     recipe: &Recipe,
     how: How,
     stop_at: Option<u64>,
 ) -> Result<(), StoreError> {
-    let instruments = Arc::new(Instruments::new(recipe).unwrap());
     let start = match opening::open(storage, recipe, how)? {
         Opening::Ended(_) => return Ok(()),
         Opening::Training(start) => *start,
     };
+    let instruments = instruments(recipe);
     let mut run = match start.from {
         Some((checkpoint, history)) => {
             Run::resumed(recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
