@@ -13,6 +13,7 @@ use crate::errors::Failure;
 use crate::parts::rather_raised;
 use crate::recipe::PyRecipe;
 use crate::run::PyRun;
+use crate::threads::locked;
 use crate::watch::{Callbacks, MeasureRaised, Watch, Watcher, watched};
 use crate::weights::Weights;
 
@@ -196,10 +197,7 @@ impl Training<'_> {
             how: self.how,
             instruments: Some(instruments),
             snapshots: &|from| self.weights.find(from),
-            remark: &|text| {
-                let mut remarks = self.remarks.lock().expect("nothing panics in between");
-                remarks.push(text.to_owned());
-            },
+            remark: &|text| locked(self.remarks).push(text.to_owned()),
         };
         match session.train_in(self.storage, watcher) {
             Ok(Outcome::Stopped(step)) => Ok(Some(step)),

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::parts::Raised;
-use crate::threads::{in_pool, in_pool_known_to_python};
+use crate::threads::{in_pool, in_pool_known_to_python, locked};
 
 /// How long Ctrl-C and progress may wait.
 const POLL: Duration = Duration::from_millis(50);
@@ -52,11 +52,7 @@ impl Shared {
 
     /// Takes the interventions that a callback asked for.
     pub fn take_asked(&self) -> Vec<(String, String)> {
-        let mut asked = self
-            .asked
-            .lock()
-            .expect("nothing panics while it holds the lock");
-        std::mem::take(&mut *asked)
+        std::mem::take(&mut *locked(&self.asked))
     }
 }
 
@@ -103,11 +99,7 @@ impl Sink for Watcher {
             return Err(MeasureRaised);
         }
         let near = record.history.nearest(self.ngram).map(str::to_owned);
-        *self
-            .shared
-            .near
-            .lock()
-            .expect("nothing panics while it holds the lock") = near;
+        *locked(&self.shared.near) = near;
         if let Some(records) = &self.records {
             let (answered, answer) = sync_channel(1);
             let message = RecordMessage {
@@ -227,15 +219,14 @@ fn look_after(
     };
     loop {
         let next = py.detach(|| {
-            let messages = messages.lock().expect("only this thread locks it");
-            messages.recv_timeout(POLL)
+            // Only this thread locks them.
+            locked(messages).recv_timeout(POLL)
         });
         match next {
             Ok(message) => {
-                let answer = call_record(py, callbacks, &message);
-                match answer {
+                match call_record(py, callbacks, &message) {
                     Ok((stops, entries)) => {
-                        let mut asked = shared.asked.lock().expect("nothing panics in between");
+                        let mut asked = locked(&shared.asked);
                         asked.extend(entries);
                         if !asked.is_empty() {
                             shared.pause.store(true, Ordering::Relaxed);
@@ -279,11 +270,7 @@ fn call_progress(py: Python<'_>, callbacks: &Callbacks, shared: &Shared) -> PyRe
     };
     let steps = shared.steps.load(Ordering::Relaxed);
     let loss = f64::from_bits(shared.loss.load(Ordering::Relaxed));
-    let near = shared
-        .near
-        .lock()
-        .expect("nothing panics while it holds the lock")
-        .clone();
+    let near = locked(&shared.near).clone();
     call.call1(py, (steps, loss, near))?;
     Ok(())
 }

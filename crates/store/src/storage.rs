@@ -141,6 +141,9 @@ impl Storage {
             let mut paths = names.iter().map(|name| self.path.join(name));
             paths.try_for_each(|path| self.make(Change::Sync(path.clone()), "sync", &path))
         };
+        if let [_] = names {
+            return sync(names);
+        }
         // In parallel: a file system commits many changes at once nearly as fast as one.
         let shards = names.chunks(names.len().div_ceil(SYNCED_AT_ONCE).max(1));
         std::thread::scope(|scope| {

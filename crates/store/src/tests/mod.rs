@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use induct::probe::Instruments;
@@ -87,31 +87,38 @@ fn train_in(
     how: How,
     stop_at: Option<u64>,
 ) -> Result<(), StoreError> {
-    let start = match opening::open(storage, recipe, how)? {
-        Opening::Ended(_) => return Ok(()),
-        Opening::Training(start) => *start,
-    };
-    let instruments = instruments(recipe);
-    let mut run = match start.from {
-        Some((checkpoint, history)) => {
-            Run::resumed(recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
-        }
-        None => Run::new(recipe, instruments).unwrap(),
-    };
-    let mut writer = start.writer;
-    writer.checkpoint_every = Duration::ZERO;
-    let ending = run.drive(&mut Watched {
-        watcher: &mut StopAt(stop_at),
-        keeper: &mut writer,
+    // On one thread: handing every little step to a pool takes longer than the step.
+    static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        pool.unwrap()
     });
-    let ending = ending.map_err(|error| match error {
-        WatchError::Watcher(never) => match never {},
-        WatchError::Keeper(error) => error,
-    })?;
-    match Summary::of(&run, &ending, 0.0) {
-        Some(summary) => writer.finish(&summary),
-        None => writer.close(),
-    }
+    POOL.install(|| {
+        let start = match opening::open(storage, recipe, how)? {
+            Opening::Ended(_) => return Ok(()),
+            Opening::Training(start) => *start,
+        };
+        let instruments = instruments(recipe);
+        let mut run = match start.from {
+            Some((checkpoint, history)) => {
+                Run::resumed(recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
+            }
+            None => Run::new(recipe, instruments).unwrap(),
+        };
+        let mut writer = start.writer;
+        writer.checkpoint_every = Duration::ZERO;
+        let ending = run.drive(&mut Watched {
+            watcher: &mut StopAt(stop_at),
+            keeper: &mut writer,
+        });
+        let ending = ending.map_err(|error| match error {
+            WatchError::Watcher(never) => match never {},
+            WatchError::Keeper(error) => error,
+        })?;
+        match Summary::of(&run, &ending, 0.0) {
+            Some(summary) => writer.finish(&summary),
+            None => writer.close(),
+        }
+    })
 }
 
 /// Trains to the end on the real disk.
