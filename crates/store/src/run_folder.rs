@@ -187,12 +187,6 @@ impl RunFolder {
         &self.stamp
     }
 
-    /// The error that the run is not the one asked for.
-    pub(crate) fn different(&self, why: String) -> StoreError {
-        let path = self.path().to_owned();
-        StoreError::Different { path, why }
-    }
-
     /// Reads one of its files; `None` if there is no such file.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let most = match name {

@@ -77,6 +77,14 @@ impl Storage {
         StoreError::damaged(&self.path.join(name), what)
     }
 
+    /// The error that the run is not the one asked for.
+    pub(crate) fn different(&self, why: impl ToString) -> StoreError {
+        StoreError::Different {
+            path: self.path.clone(),
+            why: why.to_string(),
+        }
+    }
+
     /// Reads a file of at most `most` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
         self.disk.read(&self.inside(name)?, most)

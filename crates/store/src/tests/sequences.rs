@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::disk::Disk;
 use crate::disk::journal::Journal;
 use crate::run_folder::RunFolder;
 use induct::run::Ended;
@@ -153,7 +154,7 @@ fn divergence_keeps_the_last_finite_weights() {
         "train.optimizer={kind=\"sgd\", lr=1e9}",
     ];
     let recipe = recipe(&sets);
-    let (whole, stopped) = (folder.path().join("whole"), folder.path().join("stopped"));
+    let (whole, resumed) = (folder.path().join("whole"), folder.path().join("stopped"));
     complete(&whole, &recipe, How::New).unwrap();
     let run = RunFolder::open(&whole).unwrap();
     let at = run.summary().unwrap().unwrap().diverged_at;
@@ -164,11 +165,11 @@ fn divergence_keeps_the_last_finite_weights() {
     assert!(step < at && params.iter().all(|w| w.is_finite()), "{step}");
     assert!(run.history().unwrap().steps().contains(&step));
     for stop in 1..=at {
-        let _ = std::fs::remove_dir_all(&stopped);
-        train(Disk::default(), &stopped, &recipe, How::New, Some(stop)).unwrap();
-        complete(&stopped, &recipe, How::Resume).unwrap();
-        assert_eq!(weights(&stopped), weights(&whole), "stopped after {stop}");
-        let recording = RunFolder::open(&stopped).unwrap().recording();
+        let _ = std::fs::remove_dir_all(&resumed);
+        stopped(&resumed, &recipe, stop);
+        complete(&resumed, &recipe, How::Resume).unwrap();
+        assert_eq!(weights(&resumed), weights(&whole), "stopped after {stop}");
+        let recording = RunFolder::open(&resumed).unwrap().recording();
         assert!(recording.unwrap().is_some());
     }
 }
@@ -220,10 +221,12 @@ proptest! {
         for event in &events {
             let recipe = with_steps(steps);
             match event {
-                Event::Stop(at) => train(Disk::default(), &path, &recipe, How::Resume, Some(*at)).unwrap(),
+                Event::Stop(at) => {
+                    train_in(&Storage::on_disk(&path), &recipe, How::Resume, Some(*at)).unwrap();
+                }
                 Event::Kill(at) => {
                     let disk = Disk::with_journal(Arc::new(Journal::breaking_at(*at)));
-                    let _ = train(disk, &path, &recipe, How::Resume, None);
+                    let _ = train_in(&Storage::with_disk(disk, &path), &recipe, How::Resume, None);
                 }
                 Event::Extend(more) => {
                     // Fewer steps than are done are refused, and the run stays as it was.

@@ -21,7 +21,7 @@ fn all_ways_to_the_files_of_a_run_give_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let (there, saved) = (folder.path().join("there"), folder.path().join("saved"));
     let recipe = recipe(&[]);
-    train(Disk::default(), &there, &recipe, How::New, Some(7)).unwrap();
+    stopped(&there, &recipe, 7);
     complete(&there, &recipe, How::Resume).unwrap();
     let (run, memory) = (RunFolder::open(&there).unwrap(), in_memory(&recipe));
     let files = run.files().unwrap();
@@ -89,7 +89,7 @@ fn a_stopped_run_becomes_that_of_a_recipe_with_more_interventions() {
 fn a_power_cut_while_a_folder_is_replaced_loses_nothing_and_readers_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (path, straight) = (folder.path().join("run"), folder.path().join("straight"));
-    train(Disk::default(), &path, &recipe(&[]), How::New, Some(7)).unwrap();
+    stopped(&path, &recipe(&[]), 7);
     let before = folder.path().join(".run.before");
     fs::rename(&path, &before).unwrap();
     fs::create_dir(folder.path().join(".run.next")).unwrap();
@@ -113,7 +113,7 @@ fn links_inside_a_folder_are_neither_read_nor_written_through() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (path, elsewhere) = (folder.path().join("run"), folder.path().join("elsewhere"));
-        train(Disk::default(), &path, &recipe(&[]), How::New, Some(7)).unwrap();
+        stopped(&path, &recipe(&[]), 7);
         fs::rename(path.join(name), &elsewhere).unwrap();
         let seen = || match elsewhere.is_dir() {
             true => super::files(&elsewhere),
