@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::figure::PyFigure;
-use crate::parts::{Raised, rather_raised};
+use crate::parts::{FirstException, rather_raised};
 use crate::recipe::PyRecipe;
 use crate::table::view;
 use crate::threads::in_pool;
@@ -29,7 +29,7 @@ pub struct PyModel {
     /// What those interventions may need.
     pub weights: Weights,
     /// What parts of the recipe raise.
-    pub raised: Vec<Arc<Raised>>,
+    pub raised: Vec<Arc<FirstException>>,
     pub model: Model,
     pub params: Arc<Vec<f32>>,
     #[pyo3(get)]
@@ -84,7 +84,7 @@ fn array<'py>(py: Python<'py>, shape: &[usize], numbers: Vec<f32>) -> Bound<'py,
 }
 
 /// A mean and its standard error.
-type Estimated = (f64, f64);
+type MeanAndError = (f64, f64);
 
 #[pymethods]
 impl PyModel {
@@ -259,7 +259,7 @@ impl PyModel {
         sequences: u64,
         threads: usize,
         on: Option<PyRef<'_, PyRecipe>>,
-    ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
+    ) -> Result<Vec<(String, MeanAndError, Option<MeanAndError>)>, Failure> {
         self.model.check_batch(sequences)?;
         let raised = match &on {
             Some(on) => on.raised.clone(),
@@ -341,9 +341,8 @@ impl PyModel {
 impl PyModel {
     /// Refuses sequences whose activations would not fit into memory.
     fn check_size(&self, count: usize, t: usize) -> Result<(), Failure> {
-        let heads: usize = (0..self.model.layer_count())
-            .map(|l| self.model.heads(l).max(1))
-            .sum();
+        let layers = 0..self.model.layer_count();
+        let heads: usize = layers.map(|layer| self.model.heads(layer).max(1)).sum();
         let numbers = 2.0 * heads as f64 * count as f64 * (t as f64) * (t as f64);
         match numbers <= MOST_NUMBERS {
             true => Ok(()),
@@ -358,16 +357,13 @@ impl PyModel {
         &self,
         recipe: &Recipe,
         sequences: u64,
-    ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
+    ) -> Result<Vec<(String, MeanAndError, Option<MeanAndError>)>, Failure> {
         let prior = recipe.prior()?;
         // What another program predicts is known only there.
         let mut known = recipe.record.clone();
         known.custom_strategies.clear();
-        let strategies = known.strategies(&prior)?;
-        let asked: Vec<_> = strategies
-            .into_iter()
-            .map(|s| (s, Positions::All))
-            .collect();
+        let strategies = known.strategies(&prior)?.into_iter();
+        let asked: Vec<_> = strategies.map(|s| (s, Positions::All)).collect();
         let mut names = vec!["truth".to_owned()];
         names.extend(asked.iter().map(|(strategy, _)| strategy.name()));
         let address = Address {
@@ -385,12 +381,11 @@ impl PyModel {
             };
             let set = TestSet::draw(&prior, &draw, &asked)?;
             let found = set.divergences(&self.model, &self.params)?;
-            match sums.is_empty() {
-                true => sums = found,
-                false => sums
-                    .iter_mut()
-                    .zip(&found)
-                    .for_each(|(sum, more)| sum.merge(more)),
+            for (sum, more) in sums.iter_mut().zip(&found) {
+                sum.merge(more);
+            }
+            if sums.is_empty() {
+                sums = found;
             }
         }
         let estimated = |moments: &induct::probe::Moments| {

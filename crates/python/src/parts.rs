@@ -21,13 +21,13 @@ use crate::threads::locked;
 use crate::weights::Weights;
 
 /// The first exception that a part raised, until it is taken.
-pub struct Raised {
+pub struct FirstException {
     kept: Mutex<Option<PyErr>>,
     /// Whether the part is a measure.
     pub by_measure: bool,
 }
 
-impl Raised {
+impl FirstException {
     fn new(by_measure: bool) -> Arc<Self> {
         Arc::new(Self {
             kept: Mutex::default(),
@@ -55,7 +55,7 @@ impl Raised {
 pub struct Function {
     name: String,
     call: Py<PyAny>,
-    raised: Arc<Raised>,
+    raised: Arc<FirstException>,
 }
 
 impl Debug for Function {
@@ -100,7 +100,7 @@ struct Description {
 pub struct Part {
     name: String,
     make: Py<PyAny>,
-    raised: Arc<Raised>,
+    raised: Arc<FirstException>,
     kind: Kind,
 }
 
@@ -153,13 +153,13 @@ impl Part {
         Self {
             name,
             make,
-            raised: Raised::new(matches!(kind, Kind::Measure(_))),
+            raised: FirstException::new(matches!(kind, Kind::Measure(_))),
             kind,
         }
     }
 
     /// The exception that it raised, if any.
-    pub fn raised(&self) -> &Arc<Raised> {
+    pub fn raised(&self) -> &Arc<FirstException> {
         &self.raised
     }
 
@@ -324,7 +324,7 @@ impl measure::Measure for Measure {
 }
 
 /// The exception that a part raised in place of the library's refusal, or that refusal.
-pub fn rather_raised(parts: &[Arc<Raised>], failure: impl Into<Failure>) -> Failure {
+pub fn rather_raised(parts: &[Arc<FirstException>], failure: impl Into<Failure>) -> Failure {
     let raised = parts.iter().find_map(|part| part.take());
     raised.map_or_else(|| failure.into(), Failure::from)
 }
