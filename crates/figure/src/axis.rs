@@ -45,14 +45,14 @@ pub(crate) const LABEL: f64 = 12.5;
 pub(crate) const TICK: f64 = 11.5;
 
 /// An axis placed on the page.
-pub(crate) struct Placed<'a> {
+pub(crate) struct PlacedAxis<'a> {
     pub axis: &'a Axis,
     pub range: (f64, f64),
     /// The pixel positions of the range's ends.
     pub pixels: (f64, f64),
 }
 
-impl Placed<'_> {
+impl PlacedAxis<'_> {
     /// The pixel position of a number.
     pub fn at(&self, value: f64) -> Option<f64> {
         let share = self.axis.scale.place(self.range, value)?;
@@ -74,6 +74,12 @@ impl Placed<'_> {
     pub fn upright_ticks(&self) -> Vec<(f64, String)> {
         let (start, end) = self.pixels;
         self.ticks(((start - end).abs() / 34.0) as usize)
+    }
+
+    /// The width that their labels take, with the gap to the axis.
+    pub fn upright_width(&self) -> f64 {
+        let ticks = self.upright_ticks();
+        text::widest(ticks.iter().map(|(_, label)| label), TICK) + 8.0
     }
 
     /// Draws the axis below a frame, with as many tick labels as fit between `edges` without overlap, and the

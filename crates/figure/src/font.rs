@@ -40,42 +40,6 @@ pub(crate) fn has(c: char) -> bool {
     REGULAR_FACE.charmap().map(c).is_some() && BOLD_FACE.charmap().map(c).is_some()
 }
 
-/// The outline of one character as path data, with its baseline at 0.
-#[cfg(test)]
-pub(crate) fn outline(letter: &str, size: f64, bold: bool) -> String {
-    use skrifa::outline::{DrawSettings, OutlinePen};
-    /// In fonts y grows upwards, on pages downwards.
-    struct Path(String);
-    impl OutlinePen for Path {
-        fn move_to(&mut self, x: f32, y: f32) {
-            self.0 += &format!("M{x} {}", -y);
-        }
-        fn line_to(&mut self, x: f32, y: f32) {
-            self.0 += &format!("L{x} {}", -y);
-        }
-        fn quad_to(&mut self, cx: f32, cy: f32, x: f32, y: f32) {
-            self.0 += &format!("Q{cx} {} {x} {}", -cy, -y);
-        }
-        fn curve_to(&mut self, ax: f32, ay: f32, bx: f32, by: f32, x: f32, y: f32) {
-            self.0 += &format!("C{ax} {} {bx} {} {x} {}", -ay, -by, -y);
-        }
-        fn close(&mut self) {
-            self.0 += "Z";
-        }
-    }
-    let face: &FontRef = if bold { &BOLD_FACE } else { &REGULAR_FACE };
-    let letter = letter.chars().next().expect("a letter");
-    let glyph = face.charmap().map(letter).expect("the font has it");
-    let glyph = face.outline_glyphs().get(glyph).expect("it has an outline");
-    let size = Size::new(size as f32);
-    let mut path = Path(String::new());
-    let settings = DrawSettings::unhinted(size, LocationRef::default());
-    glyph
-        .draw(settings, &mut path)
-        .expect("the bundled font is valid");
-    path.0
-}
-
 /// `@font-face` rules with the font embedded, for an SVG file or a page.
 pub fn font_face_css() -> String {
     let face = |weight: u32, bytes: &[u8]| {

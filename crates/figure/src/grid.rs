@@ -87,8 +87,7 @@ impl Grid {
     }
 
     fn cells(&self, place: Place) -> Cells {
-        let names = self.rows.iter().map(|name| text::width(name, TICK, false));
-        let names = names.fold(0.0, f64::max) + 8.0;
+        let names = text::widest(&self.rows, TICK) + 8.0;
         let columns = self.columns.len().max(1) as f64;
         // Whole pixels, so that edges are not blurred.
         let width = ((place.width - names) / columns)
@@ -116,19 +115,11 @@ impl Grid {
         let style = |anchor| Style::new(TICK, Colour::Muted, anchor);
         for (row, name) in self.rows.iter().enumerate() {
             let middle = cells.top + (row as f64 + 0.5) * cells.height;
-            out.text(
-                cells.left - 7.0,
-                middle + 0.35 * TICK,
-                name,
-                style(Anchor::End),
-            );
+            let baseline = middle + 0.35 * TICK;
+            out.text(cells.left - 7.0, baseline, name, style(Anchor::End));
         }
         // If the names of columns would overlap, only some are shown.
-        let widths = self
-            .columns
-            .iter()
-            .map(|name| text::width(name, TICK, false));
-        let every = ((widths.fold(0.0, f64::max) + 6.0) / cells.width).ceil();
+        let every = ((text::widest(&self.columns, TICK) + 6.0) / cells.width).ceil();
         for (column, name) in self.columns.iter().enumerate().step_by(every as usize) {
             let middle = cells.left + (column as f64 + 0.5) * cells.width;
             out.text(middle, bottom + 16.0, name, style(Anchor::Middle));

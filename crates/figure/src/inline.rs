@@ -107,20 +107,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn frames_of_a_row_have_one_height_and_those_below_are_lower() {
-        let mut figure = figure(Axis::linear("x"));
-        figure
-            .panels
-            .retain(|panel| matches!(panel, Panel::Plot(_)));
-        let frames = figure.inline(1000).frames;
-        assert_eq!(
-            (frames[0].top, frames[0].bottom),
-            (frames[1].top, frames[1].bottom)
-        );
-        assert!(frames[0].right < frames[1].left);
-        let frames = figure.inline(360).frames;
-        assert!(frames[0].bottom < frames[1].top && frames[0].left == frames[1].left);
-    }
 }

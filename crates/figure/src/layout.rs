@@ -73,35 +73,20 @@ fn room(row: &[&dyn Part], inner: f64) -> f64 {
 fn draw_row(row: &[&dyn Part], inner: f64, top: f64, out: &mut Drawing) -> f64 {
     let unit = room(row, inner) / shares(row);
     let mut left = MARGIN;
-    let places: Vec<Place> = row
-        .iter()
-        .map(|part| {
-            let width = unit * part.share();
-            let place = Place { left, top, width };
-            left += width + GAP;
-            place
-        })
-        .collect();
-    // Measured by drawing into a scratch buffer.
-    let leads: Vec<f64> = row
-        .iter()
-        .zip(&places)
-        .map(|(part, place)| part.draw_lead(*place, &mut Drawing::default()))
-        .collect();
-    let titles = row
-        .iter()
-        .zip(&places)
-        .map(|(part, place)| draw_title(part.title(), *place, out));
-    let heads = titles.zip(&leads).map(|(title, lead)| title + lead);
-    let head = heads.fold(0.0, f64::max);
-    let heights = row
-        .iter()
-        .zip(&places)
-        .filter_map(|(p, at)| p.height(at.width));
-    let height = heights.fold(0.0, f64::max);
+    let (mut placed, mut head, mut height) = (Vec::new(), 0.0, 0.0);
+    for part in row {
+        let width = unit * part.share();
+        let place = Place { left, top, width };
+        left += width + GAP;
+        // Measured by drawing into a scratch buffer.
+        let lead = part.draw_lead(place, &mut Drawing::default());
+        head = f64::max(head, draw_title(part.title(), place, out) + lead);
+        height = f64::max(height, part.height(width).unwrap_or(0.0));
+        placed.push((part, place, lead));
+    }
     let mut lowest = 0.0;
-    for ((part, place), lead) in row.iter().zip(&places).zip(&leads) {
-        let at = |top: f64| Place { top, ..*place };
+    for (part, place, lead) in placed {
+        let at = |top: f64| Place { top, ..place };
         part.draw_lead(at(top + head - lead), out);
         lowest = f64::max(lowest, part.draw_body(at(top + head), height, out));
     }

@@ -1,6 +1,6 @@
 //! What a plot draws: lines, points, bands and bars.
 
-use crate::axis::Placed;
+use crate::axis::PlacedAxis;
 use crate::colour::Colour;
 use crate::path::{self, Point};
 use crate::svg::{Drawing, circle, num, rect};
@@ -99,8 +99,8 @@ impl Series {
 pub(crate) struct Frame<'a> {
     /// Left, top, right, bottom.
     pub edges: [f64; 4],
-    pub x: Placed<'a>,
-    pub y: Placed<'a>,
+    pub x: PlacedAxis<'a>,
+    pub y: PlacedAxis<'a>,
     /// Width of bars.
     pub bin: Option<f64>,
 }
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn bars_go_from_end_to_end_and_infinite_ones_to_the_edge() {
         let axis = Axis::linear("");
-        let placed = |pixels| Placed {
+        let placed = |pixels| PlacedAxis {
             axis: &axis,
             range: (0.0, 10.0),
             pixels,

@@ -60,11 +60,6 @@ impl Style {
         self
     }
 
-    pub fn halo(mut self) -> Self {
-        self.halo = true;
-        self
-    }
-
     /// The box of a label with its baseline at `y`.
     pub fn edges(&self, x: f64, y: f64, label: &str) -> [f64; 4] {
         let width = text::width(label, self.size, self.bold);

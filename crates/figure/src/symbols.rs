@@ -211,41 +211,32 @@ mod tests {
             every_pair: true,
             ..Arcs::default()
         };
-        let place = Place {
-            left: 0.0,
-            top: 0.0,
-            width: 300.0,
-        };
-        let mut out = Drawing::default();
-        arcs.draw_body(place, 0.0, &mut out);
-        let opacities: Vec<f64> = out
-            .body
-            .split("class=\"arc")
-            .skip(1)
-            .map(|arc| {
+        let opacities = |arcs: &Arcs| -> Vec<f64> {
+            let (left, top, width) = (0.0, 0.0, 300.0);
+            let mut out = Drawing::default();
+            arcs.draw_body(Place { left, top, width }, 0.0, &mut out);
+            let arcs = out.body.split("class=\"arc").skip(1);
+            let opacity = |arc: &str| {
                 let rest = arc.split("stroke-opacity=\"").nth(1).unwrap();
                 rest.split('"').next().unwrap().parse().unwrap()
-            })
-            .collect();
+            };
+            arcs.map(opacity).collect()
+        };
         let weights = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.1, 0.2];
-        assert_eq!(opacities.len(), weights.len());
-        for (opacity, weight) in opacities.iter().zip(weights) {
+        let found = opacities(&arcs);
+        assert_eq!(found.len(), weights.len());
+        for (opacity, weight) in found.iter().zip(weights) {
             assert!((opacity - arc_stroke(weight).0).abs() < 1e-3);
         }
-        let count = |arcs: &Arcs| {
-            let mut out = Drawing::default();
-            arcs.draw_body(place, 0.0, &mut out);
-            out.body.matches("class=\"arc").count()
-        };
         let last_row = Arcs {
             above_from: 2,
             ..arcs.clone()
         };
-        assert_eq!(count(&last_row), 3 + 3);
+        assert_eq!(opacities(&last_row).len(), 3 + 3);
         let seen = Arcs {
             every_pair: false,
             ..arcs
         };
-        assert_eq!(count(&seen), 3);
+        assert_eq!(opacities(&seen).len(), 3);
     }
 }

@@ -183,19 +183,18 @@ pub fn changed(recipe: &Recipe, step: u64, change: &Change) -> Result<Recipe, Pr
 
 /// Ends the learning rates of all parameters that are in force at a step, and forgets those that begin later.
 fn end_rates(all: &mut Vec<InterveneSpec>, step: u64) {
-    let of_all =
-        |spec: &InterveneSpec| matches!(spec, InterveneSpec::Rate { group, .. } if group == "all");
     let later = |when: &When| matches!(when, When::Step(other) if *other >= step);
-    all.retain(|spec| {
-        !(of_all(spec) && matches!(spec, InterveneSpec::Rate { from, .. } if later(from)))
-    });
-    for spec in all.iter_mut().filter(|spec| of_all(spec)) {
-        if let InterveneSpec::Rate { until, .. } = spec
-            && until.as_ref().is_none_or(later)
-        {
-            *until = Some(When::Step(step));
+    all.retain_mut(|spec| match spec {
+        InterveneSpec::Rate {
+            group, from, until, ..
+        } if group == "all" => {
+            if until.as_ref().is_none_or(later) {
+                *until = Some(When::Step(step));
+            }
+            !later(from)
         }
-    }
+        _ => true,
+    });
 }
 
 /// A recipe with more interventions, each as its entry in a recipe without the braces.

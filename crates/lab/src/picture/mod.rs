@@ -158,18 +158,15 @@ impl Painter {
                 let found = attention.head(*layer, *head);
                 let found = found.ok_or_else(|| no_head(*layer, *head))?;
                 let (pattern, raw) = (attention.pattern_map(found), attention.score_map(found));
-                let map = if *scores {
-                    raw.or(pattern)
-                } else {
-                    pattern.or(raw)
+                let map = match scores {
+                    true => raw.or(pattern),
+                    false => pattern.or(raw),
                 };
                 let mut map = map.ok_or_else(|| no_head(*layer, *head))?;
-                map.title = String::new();
+                map.title.clear();
                 map.without_bar = true;
-                Ok(alone(
-                    format!("Attention of head {head} in layer {layer}."),
-                    Panel::Heatmap(map),
-                ))
+                let description = format!("Attention of head {head} in layer {layer}.");
+                Ok(alone(description, Panel::Heatmap(map)))
             }
             Subject::Profile { moment } => weights::profile(shelf.get(moment.run)?, moment),
             Subject::Weights { moment } => weights::matrices(shelf.get(moment.run)?, moment),
@@ -193,10 +190,8 @@ impl Painter {
         let arcs = both.and_then(|(first, second)| attention.two_layers([first, second]));
         let arcs = arcs.or_else(|| attention.arcs(second?));
         let arcs = arcs.ok_or_else(|| no_head(last, heads[1]))?;
-        Ok(alone(
-            "Attention as arcs over the sequence.".into(),
-            Panel::Arcs(arcs),
-        ))
+        let description = "Attention as arcs over the sequence.".to_owned();
+        Ok(alone(description, Panel::Arcs(arcs)))
     }
 
     fn attention(

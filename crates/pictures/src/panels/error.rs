@@ -5,12 +5,11 @@
 #[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum PlotError {
     /// No run has recorded a measure or column of this name.
-    #[error("{name}: {}; there are {}{}", why(*.is_measure), .measures.join(", "), example(.column.as_deref()))]
+    #[error("{name}: {why}; there are {there}")]
     Unknown {
         name: String,
-        is_measure: bool,
-        measures: Vec<String>,
-        column: Option<String>,
+        why: &'static str,
+        there: String,
     },
     /// Runs of several recipes would have too many panels.
     #[error(
@@ -22,17 +21,4 @@ pub enum PlotError {
         most: usize,
         first: String,
     },
-}
-
-fn why(is_measure: bool) -> &'static str {
-    match is_measure {
-        true => "not recorded (record.measures)",
-        false => "no such measure or column",
-    }
-}
-
-fn example(column: Option<&str>) -> String {
-    column.map_or(String::new(), |column| {
-        format!(" (or one column, such as {column})")
-    })
 }

@@ -12,7 +12,7 @@ use crate::curves::{self, Group, colour, steps_axis, values_axis};
 use crate::{regions_of_run, strategy_colours};
 
 pub use error::PlotError;
-pub use measures::{Chosen, chosen};
+pub use measures::{Selection, chosen};
 
 /// What a run has recorded, and of what.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ const MOST: usize = 24;
 /// [`PlotError::TooMany`] if runs of several recipes would have more panels than can be read.
 pub fn panels(
     groups: &[Runs],
-    chosen: &[Chosen],
+    chosen: &[Selection],
     levels: &[(String, f64)],
 ) -> Result<Vec<Curves>, PlotError> {
     let panels: Vec<Curves> = match groups {
@@ -89,7 +89,7 @@ pub fn panels(
     }
 }
 
-fn of_one(group: &Runs, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
+fn of_one(group: &Runs, chosen: &Selection, levels: &[(String, f64)]) -> Curves {
     let columns = &chosen.columns;
     let colours: Vec<Colour> = match (chosen.scope, columns.len()) {
         (Scope::Strategy, _) => strategy_colours(&columns.iter().map(name).collect::<Vec<_>>()),
@@ -123,7 +123,7 @@ fn of_one(group: &Runs, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
 
 fn of_several(
     groups: &[Runs],
-    chosen: &Chosen,
+    chosen: &Selection,
     column: &Column,
     levels: &[(String, f64)],
 ) -> Curves {
