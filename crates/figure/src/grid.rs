@@ -232,15 +232,7 @@ mod tests {
     #[test]
     fn cells_have_their_numbers_and_names() {
         let body = drawn(&grid(&[0.01, 0.02, 0.25, 0.5]), 400.0);
-        for word in [
-            "0.01",
-            "0.02",
-            "0.25",
-            "0.5",
-            "absolute",
-            "relative",
-            "positions",
-        ] {
+        for word in "0.01 0.02 0.25 0.5 absolute relative positions".split(' ') {
             assert!(body.contains(&format!(">{word}</text>")), "{word}");
         }
         assert!(!body.contains("class=\"gap\"") && !body.contains("no value"));

@@ -169,17 +169,10 @@ mod tests {
 
     #[test]
     fn lines_fit_or_are_single_words() {
-        let lines = wrap(
-            "exact against Monte Carlo with 10,000 draws",
-            12.0,
-            false,
-            120.0,
-        );
+        let text = "exact against Monte Carlo with 10,000 draws";
+        let lines = wrap(text, 12.0, false, 120.0);
         assert!(lines.len() > 1);
         assert!(lines.iter().all(|line| width(line, 12.0, false) <= 120.0));
-        assert_eq!(
-            lines.join(" "),
-            "exact against Monte Carlo with 10,000 draws"
-        );
+        assert_eq!(lines.join(" "), text);
     }
 }

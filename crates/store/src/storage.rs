@@ -155,9 +155,8 @@ impl Storage {
         // In parallel: a file system commits many changes at once nearly as fast as one.
         let shards = names.chunks(names.len().div_ceil(SYNCED_AT_ONCE).max(1));
         std::thread::scope(|scope| {
-            let threads: Vec<_> = shards
-                .map(|names| scope.spawn(move || sync(names)))
-                .collect();
+            let threads = shards.map(|names| scope.spawn(move || sync(names)));
+            let threads: Vec<_> = threads.collect();
             let mut joined = threads.into_iter();
             joined.try_for_each(|thread| thread.join().expect("syncing does not panic"))
         })

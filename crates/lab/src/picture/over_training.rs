@@ -36,11 +36,7 @@ pub fn curves(
     };
     // The strategies' losses belong to the task.
     let same_task = all.iter().all(|run| run.recipe.task == first.recipe.task);
-    let levels = if same_task {
-        first.levels.as_slice()
-    } else {
-        &[]
-    };
+    let levels = if same_task { &first.levels[..] } else { &[] };
     let chosen = panels::chosen(&runs, measures).map_err(Problem::new)?;
     let panels = panels::panels(&runs, &chosen, levels).map_err(Problem::new)?;
     let mut figure = panels::figure(&panels);
