@@ -91,18 +91,14 @@ impl Region {
 /// Vertical lines with their names above the frame, pushed apart sideways where they would overlap.
 pub(crate) fn draw_moments(moments: &[Moment], frame: &Frame, out: &mut Drawing) {
     let [left, top, right, bottom] = frame.edges;
-    let placed = moments
-        .iter()
-        .filter_map(|moment| Some((frame.x.at(moment.x)?, &moment.label)));
-    let mut inside: Vec<(f64, &String)> = placed
-        .filter(|(x, _)| (left - 0.5..=right + 0.5).contains(x))
-        .collect();
+    let at = |moment: &Moment| frame.x.at(moment.x);
+    let placed = moments.iter().filter_map(|m| Some((at(m)?, &m.label)));
+    let is_inside = |(x, _): &(f64, &String)| (left - 0.5..=right + 0.5).contains(x);
+    let mut inside: Vec<(f64, &String)> = placed.filter(is_inside).collect();
     inside.sort_by(|a, b| a.0.total_cmp(&b.0));
     let style = Style::new(TICK, Colour::Ink, Anchor::Middle).bold();
-    let halves: Vec<f64> = inside
-        .iter()
-        .map(|(_, label)| text::width(label, TICK, true) / 2.0)
-        .collect();
+    let half = |(_, label): &(f64, &String)| text::width(label, TICK, true) / 2.0;
+    let halves: Vec<f64> = inside.iter().map(half).collect();
     let mut middles: Vec<f64> = inside.iter().map(|(x, _)| *x).collect();
     let mut taken = f64::MIN;
     for (middle, half) in middles.iter_mut().zip(&halves) {
@@ -172,8 +168,8 @@ impl Note {
         };
         let tried = places.map(inside).map(|at| (trouble(at), at));
         if let Some((trouble, (x, y))) = tried.into_iter().min_by_key(|(trouble, _)| *trouble) {
-            let style = if trouble > 0 { style.halo() } else { style };
-            out.text(x, y, &self.text, style);
+            let halo = trouble > 0;
+            out.text(x, y, &self.text, Style { halo, ..style });
         }
     }
 }

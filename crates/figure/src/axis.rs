@@ -2,7 +2,7 @@
 
 use crate::colour::Colour;
 use crate::scale::{Scale, tick_label};
-use crate::svg::{Anchor, Drawing, Style, num};
+use crate::svg::{Anchor, Drawing, LINE, Style, num};
 use crate::text;
 
 /// One axis.
@@ -43,18 +43,16 @@ impl Axis {
 /// Font sizes of axis labels and tick labels.
 pub(crate) const LABEL: f64 = 12.5;
 pub(crate) const TICK: f64 = 11.5;
-/// Line height of axis labels.
-pub(crate) const LINE: f64 = 17.0;
 
 /// An axis placed on the page.
-pub(crate) struct Placed<'a> {
+pub(crate) struct PlacedAxis<'a> {
     pub axis: &'a Axis,
     pub range: (f64, f64),
     /// The pixel positions of the range's ends.
     pub pixels: (f64, f64),
 }
 
-impl Placed<'_> {
+impl PlacedAxis<'_> {
     /// The pixel position of a number.
     pub fn at(&self, value: f64) -> Option<f64> {
         let share = self.axis.scale.place(self.range, value)?;
@@ -78,6 +76,12 @@ impl Placed<'_> {
         self.ticks(((start - end).abs() / 34.0) as usize)
     }
 
+    /// The width that their labels take, with the gap to the axis.
+    pub fn upright_width(&self) -> f64 {
+        let ticks = self.upright_ticks();
+        text::widest(ticks.iter().map(|(_, label)| label), TICK) + 8.0
+    }
+
     /// Draws the axis below a frame, with as many tick labels as fit between `edges` without overlap, and the
     /// axis label; returns the height.
     pub fn draw_below(&self, bottom: f64, edges: (f64, f64), out: &mut Drawing) -> f64 {
@@ -85,15 +89,11 @@ impl Placed<'_> {
         let across = format!("M{} {}H{}", num(left), num(bottom), num(right));
         out.stroke(&across, Colour::Muted, 1.0, "");
         let style = Style::new(TICK, Colour::Muted, Anchor::Middle);
-        let inside = |x: f64, label: &str, size: f64| {
-            let half = text::width(label, size, false) / 2.0;
-            x.min(edges.1 - half).max(edges.0 + half)
-        };
         for count in (1..=10).rev() {
             let ticks = self.ticks(count);
             let boxes: Vec<[f64; 4]> = ticks
                 .iter()
-                .map(|(x, label)| style.edges(inside(*x, label, TICK), 0.0, label))
+                .map(|(x, label)| style.edges(inside(*x, label, TICK, edges), 0.0, label))
                 .collect();
             let apart = boxes.windows(2).all(|pair| pair[0][2] + 12.0 <= pair[1][0]);
             if !apart && count > 1 {
@@ -102,21 +102,38 @@ impl Placed<'_> {
             let mut marks = String::new();
             for (x, label) in &ticks {
                 marks += &format!("M{} {}v4", num(*x), num(bottom));
-                out.text(inside(*x, label, TICK), bottom + 18.0, label, style);
+                out.text(inside(*x, label, TICK, edges), bottom + 18.0, label, style);
             }
             out.stroke(&marks, Colour::Muted, 1.0, "");
             break;
         }
-        let style = Style::new(LABEL, Colour::Muted, Anchor::Middle);
-        let mut y = bottom + 36.0;
-        for line in text::wrap(&self.axis.label, LABEL, false, edges.1 - edges.0) {
-            let x = inside((left + right) / 2.0, &line, LABEL);
-            out.text(x, y, &line, style);
-            y += LINE;
-        }
         match self.axis.label.is_empty() {
             true => 24.0,
-            false => y - LINE + 8.0 - bottom,
+            false => {
+                let middle = ((left + right) / 2.0, bottom + 36.0);
+                draw_label(&self.axis.label, middle, edges, out) - bottom
+            }
         }
     }
+}
+
+/// Draws the label of a horizontal axis around a point of its first baseline, within `edges`; returns where it ends.
+pub(crate) fn draw_label(
+    label: &str,
+    (middle, mut y): (f64, f64),
+    edges: (f64, f64),
+    out: &mut Drawing,
+) -> f64 {
+    let style = Style::new(LABEL, Colour::Muted, Anchor::Middle);
+    for line in text::wrap(label, LABEL, false, edges.1 - edges.0) {
+        out.text(inside(middle, &line, LABEL, edges), y, &line, style);
+        y += LINE;
+    }
+    y - LINE + 8.0
+}
+
+/// The middle nearest to `x` at which a label is within `edges`.
+fn inside(x: f64, label: &str, size: f64, edges: (f64, f64)) -> f64 {
+    let half = text::width(label, size, false) / 2.0;
+    x.min(edges.1 - half).max(edges.0 + half)
 }

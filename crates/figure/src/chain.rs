@@ -4,13 +4,12 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend::{LINE, SIZE};
+use crate::legend::SIZE;
 use crate::matrix::Matrix;
 use crate::path::Point;
 use crate::scale::short;
 use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
 use crate::symbols::{draw_symbols, symbol_colour};
-use crate::text;
 
 /// A chain of two or three states (more are possible, but crowded).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -196,14 +195,6 @@ impl Part for Chain {
         &self.title
     }
 
-    fn draw_lead(&self, _: Place, _: &mut Drawing) -> f64 {
-        0.0
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
-    }
-
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
         let Place { left, top, width } = place;
         let (above, below) = self.extent();
@@ -224,12 +215,7 @@ impl Part for Chain {
         if !self.sequence.is_empty() {
             y += 16.0;
             let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
-            if !self.sequence_label.is_empty() {
-                for line in text::wrap(&self.sequence_label, SIZE, false, width) {
-                    out.text(left, y + SIZE, &line, style);
-                    y += LINE;
-                }
-            }
+            y += out.paragraph(&self.sequence_label, (left, y), width, style);
             let across = ((width / CELL) as usize).max(1);
             y += 4.0 + draw_symbols(&self.sequence, (left, y + 4.0), CELL, across, out);
         }

@@ -54,27 +54,23 @@ const RAMP: [[&str; 3]; 11] = [
     ["ramp10", "#db7b01", "#ffe891"],
 ];
 
-fn of_ramp(place: u8) -> [&'static str; 3] {
-    RAMP[usize::from(place.min(RAMP_END))]
-}
+/// All colours but the ramp: their names in class attributes, on white, and on a dark screen.
+const FIXED: [(Colour, [&str; 3]); 12] = [
+    (Colour::Ink, ["ink", "#1b1f24", "#e8eaed"]),
+    (Colour::Muted, ["muted", "#5b6470", "#a3abb5"]),
+    (Colour::Faint, ["faint", "#e3e6ea", "#333a43"]),
+    (Colour::Paper, ["paper", "#ffffff", "#15181c"]),
+    (Colour::Grey, ["grey", "#7a7f87", "#9aa0a8"]),
+    (Colour::Amber, ["amber", "#ab6500", "#f0ab2e"]),
+    (Colour::Blue, ["blue", "#0068a8", "#5eb8f0"]),
+    (Colour::Green, ["green", "#00805c", "#2fc79b"]),
+    (Colour::Pink, ["pink", "#a8437f", "#e08fbd"]),
+    (Colour::Vermilion, ["vermilion", "#c44f00", "#ff8a45"]),
+    (Colour::Deep, ["deep", "#0a4a8c", "#8accff"]),
+    (Colour::Ember, ["ember", "#9c3a00", "#ffb07a"]),
+];
 
 impl Colour {
-    /// All but the ramp.
-    pub const FIXED: [Colour; 12] = [
-        Colour::Ink,
-        Colour::Muted,
-        Colour::Faint,
-        Colour::Paper,
-        Colour::Grey,
-        Colour::Amber,
-        Colour::Blue,
-        Colour::Green,
-        Colour::Pink,
-        Colour::Vermilion,
-        Colour::Deep,
-        Colour::Ember,
-    ];
-
     /// Colours for things that have no order, in the order in which to use them.
     pub const PALETTE: [Colour; 6] = [
         Colour::Blue,
@@ -85,72 +81,32 @@ impl Colour {
         Colour::Grey,
     ];
 
-    fn all() -> impl Iterator<Item = Colour> {
-        Self::FIXED
-            .into_iter()
-            .chain((0..=RAMP_END).map(Colour::Ramp))
-    }
-
     /// The colour at a share of the ramp, 0 to 1.
     pub fn ramp(share: f64) -> Self {
         Colour::Ramp((share.clamp(0.0, 1.0) * f64::from(RAMP_END)).round() as u8)
     }
 
+    fn row(self) -> [&'static str; 3] {
+        if let Colour::Ramp(place) = self {
+            return RAMP[usize::from(place.min(RAMP_END))];
+        }
+        let found = FIXED.iter().find(|(colour, _)| *colour == self);
+        found.expect("the table has every colour").1
+    }
+
     /// Its name in class attributes.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Colour::Ink => "ink",
-            Colour::Muted => "muted",
-            Colour::Faint => "faint",
-            Colour::Paper => "paper",
-            Colour::Grey => "grey",
-            Colour::Amber => "amber",
-            Colour::Blue => "blue",
-            Colour::Green => "green",
-            Colour::Pink => "pink",
-            Colour::Vermilion => "vermilion",
-            Colour::Deep => "deep",
-            Colour::Ember => "ember",
-            Colour::Ramp(place) => of_ramp(place)[0],
-        }
+        self.row()[0]
     }
 
     /// On white.
     pub fn light(self) -> &'static str {
-        match self {
-            Colour::Ink => "#1b1f24",
-            Colour::Muted => "#5b6470",
-            Colour::Faint => "#e3e6ea",
-            Colour::Paper => "#ffffff",
-            Colour::Grey => "#7a7f87",
-            Colour::Amber => "#ab6500",
-            Colour::Blue => "#0068a8",
-            Colour::Green => "#00805c",
-            Colour::Pink => "#a8437f",
-            Colour::Vermilion => "#c44f00",
-            Colour::Deep => "#0a4a8c",
-            Colour::Ember => "#9c3a00",
-            Colour::Ramp(place) => of_ramp(place)[1],
-        }
+        self.row()[1]
     }
 
     /// On a dark screen.
     pub fn dark(self) -> &'static str {
-        match self {
-            Colour::Ink => "#e8eaed",
-            Colour::Muted => "#a3abb5",
-            Colour::Faint => "#333a43",
-            Colour::Paper => "#15181c",
-            Colour::Grey => "#9aa0a8",
-            Colour::Amber => "#f0ab2e",
-            Colour::Blue => "#5eb8f0",
-            Colour::Green => "#2fc79b",
-            Colour::Pink => "#e08fbd",
-            Colour::Vermilion => "#ff8a45",
-            Colour::Deep => "#8accff",
-            Colour::Ember => "#ffb07a",
-            Colour::Ramp(place) => of_ramp(place)[2],
-        }
+        self.row()[2]
     }
 }
 
@@ -158,8 +114,7 @@ impl Colour {
 /// attributes.
 pub(crate) fn dark_css() -> String {
     let mut rules = String::new();
-    for colour in Colour::all() {
-        let (name, hex) = (colour.name(), colour.dark());
+    for [name, _, hex] in FIXED.iter().map(|(_, row)| row).chain(&RAMP) {
         rules += &format!(
             ".induct-figure .f-{name}{{fill:{hex}}}.induct-figure .s-{name}{{stroke:{hex}}}"
         );
@@ -190,7 +145,7 @@ pub(crate) mod tests {
 
     #[test]
     fn labels_are_legible_in_both_schemes() {
-        for colour in Colour::FIXED {
+        for (colour, _) in FIXED {
             if matches!(colour, Colour::Faint | Colour::Paper) {
                 continue;
             }

@@ -42,6 +42,13 @@ fn quoted(label: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
+/// Numbers in rows of `columns` each, with their row and column.
+fn cells(values: &[f64], columns: usize) -> impl Iterator<Item = (usize, usize, f64)> {
+    let columns = columns.max(1);
+    let values = values.iter().enumerate();
+    values.map(move |(index, &value)| (index / columns, index % columns, value))
+}
+
 pub(crate) fn csv(figure: &Figure) -> String {
     let mut rows = Rows {
         text: String::from("panel,title,series,x,y,low,high\n"),
@@ -76,18 +83,15 @@ pub(crate) fn csv(figure: &Figure) -> String {
                 }
             }
             Panel::Matrix(matrix) => {
-                let count = matrix.columns.len().max(1);
-                for (index, &value) in matrix.values.iter().enumerate() {
-                    let name = |names: &[String], at: usize| names.get(at).cloned();
-                    let row = name(&matrix.rows, index / count).unwrap_or_default();
-                    let column = name(&matrix.columns, index % count).unwrap_or_default();
-                    rows.cell("", row, column, value);
+                let name = |names: &[String], at| names.get(at).cloned().unwrap_or_default();
+                for (row, column, value) in cells(&matrix.values, matrix.columns.len()) {
+                    let names = (name(&matrix.rows, row), name(&matrix.columns, column));
+                    rows.cell("", names.0, names.1, value);
                 }
             }
             Panel::Heatmap(map) => {
-                let count = map.columns.max(1);
-                for (index, &value) in map.values.iter().enumerate() {
-                    rows.cell("", index / count + 1, index % count + 1, value);
+                for (row, column, value) in cells(&map.values, map.columns) {
+                    rows.cell("", row + 1, column + 1, value);
                 }
             }
             Panel::Grid(grid) => {
@@ -100,12 +104,11 @@ pub(crate) fn csv(figure: &Figure) -> String {
                 }
             }
             Panel::Arcs(arcs) => {
-                let count = arcs.symbols.len().max(1);
+                let count = arcs.symbols.len();
                 rows.symbols(&arcs.symbols);
-                for (index, &weight) in arcs.above.iter().enumerate() {
-                    if index % count <= index / count && index / count >= arcs.above_from {
-                        let (from, to) = (index / count + 1, index % count + 1);
-                        rows.cell(&arcs.above_label, from, to, weight);
+                for (from, to, weight) in cells(&arcs.above, count) {
+                    if to <= from && from >= arcs.above_from {
+                        rows.cell(&arcs.above_label, from + 1, to + 1, weight);
                     }
                 }
                 for (index, &weight) in arcs.below.iter().enumerate() {
@@ -113,9 +116,8 @@ pub(crate) fn csv(figure: &Figure) -> String {
                 }
             }
             Panel::Chain(chain) => {
-                let count = chain.states.max(1);
-                for (index, &chance) in chain.transitions.iter().enumerate() {
-                    rows.cell("transitions", index / count, index % count, chance);
+                for (from, to, chance) in cells(&chain.transitions, chain.states) {
+                    rows.cell("transitions", from, to, chance);
                 }
                 rows.symbols(&chain.sequence);
             }

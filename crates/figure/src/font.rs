@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use skrifa::prelude::{FontRef, LocationRef, Size};
 use skrifa::{GlyphId, MetadataProvider};
 
@@ -38,88 +40,21 @@ pub(crate) fn has(c: char) -> bool {
     REGULAR_FACE.charmap().map(c).is_some() && BOLD_FACE.charmap().map(c).is_some()
 }
 
-/// The outline of one character as path data, with its baseline at 0.
-#[cfg(test)]
-pub(crate) fn outline(letter: &str, size: f64, bold: bool) -> String {
-    use skrifa::outline::{DrawSettings, OutlinePen};
-    /// In fonts y grows upwards, on pages downwards.
-    struct Path(String);
-    impl OutlinePen for Path {
-        fn move_to(&mut self, x: f32, y: f32) {
-            self.0 += &format!("M{x} {}", -y);
-        }
-        fn line_to(&mut self, x: f32, y: f32) {
-            self.0 += &format!("L{x} {}", -y);
-        }
-        fn quad_to(&mut self, cx: f32, cy: f32, x: f32, y: f32) {
-            self.0 += &format!("Q{cx} {} {x} {}", -cy, -y);
-        }
-        fn curve_to(&mut self, ax: f32, ay: f32, bx: f32, by: f32, x: f32, y: f32) {
-            self.0 += &format!("C{ax} {} {bx} {} {x} {}", -ay, -by, -y);
-        }
-        fn close(&mut self) {
-            self.0 += "Z";
-        }
-    }
-    let face: &FontRef = if bold { &BOLD_FACE } else { &REGULAR_FACE };
-    let letter = letter.chars().next().expect("a letter");
-    let glyph = face.charmap().map(letter).expect("the font has it");
-    let glyph = face.outline_glyphs().get(glyph).expect("it has an outline");
-    let size = Size::new(size as f32);
-    let mut path = Path(String::new());
-    let settings = DrawSettings::unhinted(size, LocationRef::default());
-    glyph
-        .draw(settings, &mut path)
-        .expect("the bundled font is valid");
-    path.0
-}
-
 /// `@font-face` rules with the font embedded, for an SVG file or a page.
 pub fn font_face_css() -> String {
     let face = |weight: u32, bytes: &[u8]| {
         format!(
             "@font-face{{font-family:Inter;font-weight:{weight};src:url(data:font/woff2;base64,{}) \
              format('woff2')}}",
-            base64(bytes)
+            BASE64_STANDARD.encode(bytes)
         )
     };
     face(400, REGULAR_WEB) + &face(600, BOLD_WEB)
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place <= group.len() {
-                letter as char
-            } else {
-                '='
-            });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_follows_the_standard() {
-        for (text, coded) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(text.as_bytes()), coded);
-        }
-    }
 
     #[test]
     fn the_characters_of_the_field_are_there() {

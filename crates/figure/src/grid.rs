@@ -1,13 +1,13 @@
 //! A number for every pair of values of two keys: a phase diagram.
 
-use crate::axis::{LABEL, LINE, TICK};
+use crate::axis::{LABEL, TICK, draw_label};
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend::{self, SIZE};
+use crate::legend::SIZE;
 use crate::path;
 use crate::scale::{Scale, short};
 use crate::shade::Shading;
-use crate::svg::{Anchor, Drawing, Style, rect};
+use crate::svg::{Anchor, Drawing, LINE, Style, rect};
 use crate::text;
 
 /// Coloured cells over two lists of names, with the first row at the top; each cell shows its number if it
@@ -87,8 +87,7 @@ impl Grid {
     }
 
     fn cells(&self, place: Place) -> Cells {
-        let names = self.rows.iter().map(|name| text::width(name, TICK, false));
-        let names = names.fold(0.0, f64::max) + 8.0;
+        let names = text::widest(&self.rows, TICK) + 8.0;
         let columns = self.columns.len().max(1) as f64;
         // Whole pixels, so that edges are not blurred.
         let width = ((place.width - names) / columns)
@@ -116,19 +115,11 @@ impl Grid {
         let style = |anchor| Style::new(TICK, Colour::Muted, anchor);
         for (row, name) in self.rows.iter().enumerate() {
             let middle = cells.top + (row as f64 + 0.5) * cells.height;
-            out.text(
-                cells.left - 7.0,
-                middle + 0.35 * TICK,
-                name,
-                style(Anchor::End),
-            );
+            let baseline = middle + 0.35 * TICK;
+            out.text(cells.left - 7.0, baseline, name, style(Anchor::End));
         }
         // If the names of columns would overlap, only some are shown.
-        let widths = self
-            .columns
-            .iter()
-            .map(|name| text::width(name, TICK, false));
-        let every = ((widths.fold(0.0, f64::max) + 6.0) / cells.width).ceil();
+        let every = ((text::widest(&self.columns, TICK) + 6.0) / cells.width).ceil();
         for (column, name) in self.columns.iter().enumerate().step_by(every as usize) {
             let middle = cells.left + (column as f64 + 0.5) * cells.width;
             out.text(middle, bottom + 16.0, name, style(Anchor::Middle));
@@ -171,22 +162,15 @@ impl Part for Grid {
         }
         let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
         if self.has_gaps() {
-            let (middle, (wide, high)) = (top + legend::LINE / 2.0, SWATCH);
+            let (middle, (wide, high)) = (top + LINE / 2.0, SWATCH);
             let edges = [left, middle - high / 2.0, left + wide, middle + high / 2.0];
             draw_gap(edges, out);
             out.text(left + wide + 6.0, middle + 0.35 * SIZE, "no value", style);
-            top += legend::LINE + 4.0;
+            top += LINE + 4.0;
         }
         let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
-        for line in text::wrap(&self.y_label, LABEL, false, width) {
-            out.text(left, top + LABEL, &line, style);
-            top += LINE;
-        }
+        top += out.paragraph(&self.y_label, (left, top), width, style);
         top + 6.0 - place.top
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
     }
 
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
@@ -212,17 +196,8 @@ impl Part for Grid {
         let bottom = cells.top + cells.height * self.rows.len() as f64;
         self.draw_names(&cells, bottom, out);
         let middle = cells.left + cells.width * self.columns.len() as f64 / 2.0;
-        let style = Style::new(LABEL, Colour::Muted, Anchor::Middle);
-        let mut y = bottom + 34.0;
-        for line in text::wrap(&self.x_label, LABEL, false, place.width) {
-            let half = text::width(&line, LABEL, false) / 2.0;
-            let x = middle
-                .min(place.left + place.width - half)
-                .max(place.left + half);
-            out.text(x, y, &line, style);
-            y += LINE;
-        }
-        y - LINE + 8.0 - place.top
+        let edges = (place.left, place.left + place.width);
+        draw_label(&self.x_label, (middle, bottom + 34.0), edges, out) - place.top
     }
 }
 
@@ -257,15 +232,7 @@ mod tests {
     #[test]
     fn cells_have_their_numbers_and_names() {
         let body = drawn(&grid(&[0.01, 0.02, 0.25, 0.5]), 400.0);
-        for word in [
-            "0.01",
-            "0.02",
-            "0.25",
-            "0.5",
-            "absolute",
-            "relative",
-            "positions",
-        ] {
+        for word in "0.01 0.02 0.25 0.5 absolute relative positions".split(' ') {
             assert!(body.contains(&format!(">{word}</text>")), "{word}");
         }
         assert!(!body.contains("class=\"gap\"") && !body.contains("no value"));

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 
-use crate::axis::{Axis, LABEL, LINE, Placed, TICK};
+use crate::axis::{Axis, LABEL, PlacedAxis, TICK};
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
 use crate::scale::Scale;
 use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, num};
-use crate::text;
 
 /// Rows and columns of coloured cells, with the first row at the top.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,8 +30,6 @@ pub struct Heatmap {
     /// The numbers at the ends of the colour scale; zero and the largest if not given. Give panels that are
     /// to be compared the same range.
     pub range: Option<(f64, f64)>,
-    /// How numbers map to colours.
-    pub scale: Scale,
     /// Whether the scale is centred at zero, with a second colour for negative numbers.
     pub signed: bool,
     /// Height over width of the frame.
@@ -50,7 +47,6 @@ impl Default for Heatmap {
             value_label: String::new(),
             without_bar: false,
             range: None,
-            scale: Scale::Linear,
             signed: false,
             aspect: 1.0,
         }
@@ -69,13 +65,13 @@ impl Heatmap {
     }
 
     fn shading(&self) -> Shading {
-        Shading::of(&self.values, self.range, self.scale, self.signed)
+        Shading::of(&self.values, self.range, Scale::Linear, self.signed)
     }
 
     /// An axis through the centres of cells between two pixel positions.
-    fn placed<'a>(axis: &'a Axis, count: usize, start: f64, cell: f64) -> Placed<'a> {
+    fn placed<'a>(axis: &'a Axis, count: usize, start: f64, cell: f64) -> PlacedAxis<'a> {
         let count = count.max(1) as f64;
-        Placed {
+        PlacedAxis {
             axis,
             range: axis.range.unwrap_or((1.0, count)),
             pixels: (start + cell / 2.0, start + (count - 0.5) * cell),
@@ -86,9 +82,7 @@ impl Heatmap {
     fn sizes(&self, width: f64) -> (f64, f64, f64) {
         let (rows, columns) = (self.rows().max(1) as f64, self.columns.max(1) as f64);
         let whole = Self::placed(&self.y, self.rows(), 0.0, 300.0 / rows);
-        let labels = whole.upright_ticks();
-        let widths = labels.iter().map(|(_, l)| text::width(l, TICK, false));
-        let numbers = widths.fold(0.0, f64::max) + 8.0;
+        let numbers = whole.upright_width();
         let wide = (width - numbers - RIGHT).min(TALLEST / self.aspect);
         // With whole or half pixels, no seams appear between cells.
         let snapped = |size: f64| match size > 1.5 {
@@ -102,13 +96,13 @@ impl Heatmap {
     /// One path per level, made of runs of adjacent cells.
     fn draw_levels(&self, corner: (f64, f64), cell: (f64, f64), out: &mut Drawing) {
         let shading = self.shading();
-        let level = |value: f64| match value.is_finite() {
-            true => Some((shading.share(value) * LEVELS).round() as i32),
-            false => None,
+        let level = |value: &f64| {
+            let level = (shading.share(*value) * LEVELS).round() as i32;
+            value.is_finite().then_some(level)
         };
         let mut paths: std::collections::BTreeMap<i32, String> = Default::default();
         for (row, values) in self.values.chunks(self.columns.max(1)).enumerate() {
-            let levels: Vec<Option<i32>> = values.iter().map(|v| level(*v)).collect();
+            let levels: Vec<Option<i32>> = values.iter().map(level).collect();
             let mut column = 0;
             for run in levels.chunk_by(|a, b| a == b) {
                 if let Some(level) = run[0] {
@@ -129,12 +123,8 @@ impl Heatmap {
         );
         for (level, path) in paths {
             let (colour, opacity) = Shading::colour(f64::from(level) / LEVELS);
-            out.stroke(
-                &path,
-                colour,
-                1.0,
-                &format!(" stroke-opacity=\"{opacity:.3}\""),
-            );
+            let opacity = format!(" stroke-opacity=\"{opacity:.3}\"");
+            out.stroke(&path, colour, 1.0, &opacity);
         }
         out.body += "</g>";
     }
@@ -146,21 +136,13 @@ impl Part for Heatmap {
     }
 
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
-        let Place {
-            left,
-            mut top,
-            width,
-        } = place;
+        let Place { left, top, width } = place;
+        let mut top = top;
         if !self.without_bar {
             top += self.shading().draw_bar(&self.value_label, place, out);
         }
-        if !self.y.label.is_empty() {
-            let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
-            for line in text::wrap(&self.y.label, LABEL, false, width) {
-                out.text(left, top + LABEL, &line, style);
-                top += LINE;
-            }
-        }
+        let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
+        top += out.paragraph(&self.y.label, (left, top), width, style);
         top + 8.0 - place.top
     }
 

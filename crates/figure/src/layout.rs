@@ -22,10 +22,14 @@ pub(crate) trait Part {
     }
 
     /// Draws the lead between title and body; returns its height.
-    fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64;
+    fn draw_lead(&self, _: Place, _: &mut Drawing) -> f64 {
+        0.0
+    }
 
     /// The height that its frame would have on its own; `None` if it does not adapt to its neighbours.
-    fn height(&self, width: f64) -> Option<f64>;
+    fn height(&self, _width: f64) -> Option<f64> {
+        None
+    }
 
     /// Draws the body, with a frame of the given height if it has one; returns the height including
     /// everything below the frame.
@@ -42,9 +46,6 @@ const LEAST: f64 = 250.0;
 const NARROWEST: f64 = 220.0;
 /// Font size of titles.
 const TITLE: f64 = 14.0;
-/// Font size and line height of a sentence in place of panels.
-const SENTENCE: f64 = 12.5;
-const LINE: f64 = 18.0;
 
 /// Draws panels with at most `columns` in a row, fewer where they would be too narrow; returns the height.
 pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Drawing) -> f64 {
@@ -60,18 +61,6 @@ pub(crate) fn draw(parts: &[&dyn Part], columns: usize, width: f64, out: &mut Dr
     (y - ROWS + MARGIN).max(2.0 * MARGIN).ceil()
 }
 
-/// Draws a sentence in place of panels; returns the height.
-pub(crate) fn draw_sentence(sentence: &str, width: f64, out: &mut Drawing) -> f64 {
-    let style = Style::new(SENTENCE, Colour::Muted, Anchor::Start);
-    let inner = (width - 2.0 * MARGIN).max(NARROWEST);
-    let mut y = MARGIN;
-    for line in text::wrap(sentence, SENTENCE, false, inner) {
-        y += LINE;
-        out.text(MARGIN, y - 4.0, &line, style);
-    }
-    (y + MARGIN).ceil()
-}
-
 fn shares(row: &[&dyn Part]) -> f64 {
     row.iter().map(|part| part.share()).sum()
 }
@@ -84,35 +73,20 @@ fn room(row: &[&dyn Part], inner: f64) -> f64 {
 fn draw_row(row: &[&dyn Part], inner: f64, top: f64, out: &mut Drawing) -> f64 {
     let unit = room(row, inner) / shares(row);
     let mut left = MARGIN;
-    let places: Vec<Place> = row
-        .iter()
-        .map(|part| {
-            let width = unit * part.share();
-            let place = Place { left, top, width };
-            left += width + GAP;
-            place
-        })
-        .collect();
-    // Measured by drawing into a scratch buffer.
-    let leads: Vec<f64> = row
-        .iter()
-        .zip(&places)
-        .map(|(part, place)| part.draw_lead(*place, &mut Drawing::default()))
-        .collect();
-    let titles = row
-        .iter()
-        .zip(&places)
-        .map(|(part, place)| draw_title(part.title(), *place, out));
-    let heads = titles.zip(&leads).map(|(title, lead)| title + lead);
-    let head = heads.fold(0.0, f64::max);
-    let heights = row
-        .iter()
-        .zip(&places)
-        .filter_map(|(p, at)| p.height(at.width));
-    let height = heights.fold(0.0, f64::max);
+    let (mut placed, mut head, mut height) = (Vec::new(), 0.0, 0.0);
+    for part in row {
+        let width = unit * part.share();
+        let place = Place { left, top, width };
+        left += width + GAP;
+        // Measured by drawing into a scratch buffer.
+        let lead = part.draw_lead(place, &mut Drawing::default());
+        head = f64::max(head, draw_title(part.title(), place, out) + lead);
+        height = f64::max(height, part.height(width).unwrap_or(0.0));
+        placed.push((part, place, lead));
+    }
     let mut lowest = 0.0;
-    for ((part, place), lead) in row.iter().zip(&places).zip(&leads) {
-        let at = |top: f64| Place { top, ..*place };
+    for (part, place, lead) in placed {
+        let at = |top: f64| Place { top, ..place };
         part.draw_lead(at(top + head - lead), out);
         lowest = f64::max(lowest, part.draw_body(at(top + head), height, out));
     }

@@ -2,13 +2,11 @@
 
 use crate::colour::{Colour, RAMP_END};
 use crate::marks::Mark;
-use crate::svg::{Anchor, Drawing, Style, circle, num, rect};
+use crate::svg::{Anchor, Drawing, LINE, Style, circle, num, rect};
 use crate::text;
 
 /// Font size of names.
 pub(crate) const SIZE: f64 = 12.0;
-/// Line height of names.
-pub(crate) const LINE: f64 = 17.0;
 
 const SWATCH: f64 = 18.0;
 const GAP: f64 = 6.0;
@@ -111,13 +109,8 @@ pub(crate) fn draw_column(
     let heights = spread(ends, top, bottom);
     for (key, (height, end)) in keys.iter().zip(heights.into_iter().zip(ends)) {
         if (height - end).abs() > 3.0 {
-            let path = format!(
-                "M{} {}L{} {}",
-                num(x - 11.0),
-                num(*end),
-                num(x - 3.0),
-                num(height)
-            );
+            let (from, to) = (num(x - 11.0), num(x - 3.0));
+            let path = format!("M{from} {}L{to} {}", num(*end), num(height));
             out.stroke(&path, key.colour, 1.0, "");
         }
         let style = Style::new(SIZE, key.colour, Anchor::Start);
@@ -130,10 +123,8 @@ pub(crate) fn draw_column(
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
-    let mut heights: Vec<f64> = order
-        .iter()
-        .map(|&i| wanted[i].clamp(top, bottom))
-        .collect();
+    let clamped = order.iter().map(|&i| wanted[i].clamp(top, bottom));
+    let mut heights: Vec<f64> = clamped.collect();
     for i in 1..heights.len() {
         heights[i] = heights[i].max(heights[i - 1] + LINE);
     }
@@ -158,11 +149,8 @@ mod tests {
         let heights = spread(&[100.0, 101.0, 20.0, 99.0], 10.0, 110.0);
         let mut sorted = heights.clone();
         sorted.sort_by(f64::total_cmp);
-        assert!(
-            sorted
-                .windows(2)
-                .all(|pair| pair[1] - pair[0] >= LINE - 1e-9)
-        );
+        let mut pairs = sorted.windows(2);
+        assert!(pairs.all(|pair| pair[1] - pair[0] >= LINE - 1e-9));
         assert!(sorted[3] <= 110.0);
         // They are in the order of the lines.
         assert!(heights[3] < heights[0] && heights[0] < heights[1]);

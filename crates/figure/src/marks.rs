@@ -1,6 +1,6 @@
 //! What a plot draws: lines, points, bands and bars.
 
-use crate::axis::Placed;
+use crate::axis::PlacedAxis;
 use crate::colour::Colour;
 use crate::path::{self, Point};
 use crate::svg::{Drawing, circle, num, rect};
@@ -18,15 +18,6 @@ pub struct Value {
 }
 
 impl Value {
-    /// A point without an interval.
-    pub fn new(x: f64, y: f64) -> Self {
-        Self {
-            x,
-            y,
-            interval: None,
-        }
-    }
-
     /// A point with the same error in both directions.
     pub fn give_or_take(x: f64, y: f64, error: f64) -> Self {
         Self {
@@ -39,6 +30,14 @@ impl Value {
     /// The ends of its interval; the point itself if it has none.
     pub(crate) fn ends(&self) -> [f64; 2] {
         self.interval.unwrap_or([self.y, self.y])
+    }
+}
+
+/// A point without an interval.
+impl From<(f64, f64)> for Value {
+    fn from((x, y): (f64, f64)) -> Self {
+        let interval = None;
+        Self { x, y, interval }
     }
 }
 
@@ -80,33 +79,18 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series of points without intervals.
+    /// A series of points, each with an interval or without.
     pub fn new(
         label: impl Into<String>,
         colour: Colour,
         mark: Mark,
-        points: impl IntoIterator<Item = (f64, f64)>,
+        points: impl IntoIterator<Item = impl Into<Value>>,
     ) -> Self {
         Self {
             label: label.into(),
             colour,
             mark,
-            values: points.into_iter().map(|(x, y)| Value::new(x, y)).collect(),
-        }
-    }
-
-    /// A series of points, each with an interval or without.
-    pub fn of_values(
-        label: impl Into<String>,
-        colour: Colour,
-        mark: Mark,
-        values: impl IntoIterator<Item = Value>,
-    ) -> Self {
-        Self {
-            label: label.into(),
-            colour,
-            mark,
-            values: values.into_iter().collect(),
+            values: points.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -115,8 +99,8 @@ impl Series {
 pub(crate) struct Frame<'a> {
     /// Left, top, right, bottom.
     pub edges: [f64; 4],
-    pub x: Placed<'a>,
-    pub y: Placed<'a>,
+    pub x: PlacedAxis<'a>,
+    pub y: PlacedAxis<'a>,
     /// Width of bars.
     pub bin: Option<f64>,
 }
@@ -292,7 +276,7 @@ mod tests {
     #[test]
     fn bars_go_from_end_to_end_and_infinite_ones_to_the_edge() {
         let axis = Axis::linear("");
-        let placed = |pixels| Placed {
+        let placed = |pixels| PlacedAxis {
             axis: &axis,
             range: (0.0, 10.0),
             pixels,
@@ -306,11 +290,11 @@ mod tests {
         let bar = |interval| {
             let value = Value {
                 interval,
-                ..Value::new(5.0, 4.0)
+                ..Value::from((5.0, 4.0))
             };
             let mut out = Drawing::default();
             draw(
-                &Series::of_values("", Colour::Blue, Mark::Points, [value]),
+                &Series::new("", Colour::Blue, Mark::Points, [value]),
                 &frame,
                 &mut out,
             );

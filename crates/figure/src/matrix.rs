@@ -2,7 +2,6 @@
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend;
 use crate::scale::{Scale, fixed};
 use crate::shade::Shading;
 use crate::svg::{Anchor, Drawing, Style, rect};
@@ -47,8 +46,7 @@ impl Matrix {
     }
 
     fn names_width(&self) -> f64 {
-        let widths = self.rows.iter().map(|name| text::width(name, NAME, false));
-        widths.fold(0.0, f64::max) + 8.0
+        text::widest(&self.rows, NAME) + 8.0
     }
 
     fn cell_side(&self, width: f64) -> f64 {
@@ -57,12 +55,8 @@ impl Matrix {
 
     /// A number with as many decimals as the largest needs to show two digits.
     fn number(&self, value: f64) -> String {
-        let sizes = self
-            .values
-            .iter()
-            .filter(|v| v.is_finite())
-            .map(|v| v.abs());
-        let largest = sizes.fold(0.0, f64::max);
+        let finite = self.values.iter().filter(|v| v.is_finite());
+        let largest = finite.map(|v| v.abs()).fold(0.0, f64::max);
         let decimals = match largest > 0.0 {
             true => (1.0 - (0.999 * largest).log10().floor()).clamp(0.0, 5.0) as usize,
             false => 0,
@@ -74,13 +68,8 @@ impl Matrix {
     }
 
     fn lines(&self, index: usize) -> Vec<String> {
-        match self.cells.get(index) {
-            Some(lines) => lines.clone(),
-            None => self
-                .values
-                .get(index)
-                .map_or(Vec::new(), |v| vec![self.number(*v)]),
-        }
+        let number = || vec![self.number(self.values[index])];
+        self.cells.get(index).cloned().unwrap_or_else(number)
     }
 
     /// The style that fits into every cell: of the first line, which is bold, or of the lines below it.
@@ -110,18 +99,11 @@ impl Matrix {
         let (cell, start) = (self.cell_side(place.width), place.left + self.names_width());
         let muted = |anchor| Style::new(NAME, Colour::Muted, anchor);
         let top = place.top + NAMES;
-        let apart = self
-            .columns
-            .iter()
-            .all(|name| text::width(name, NAME, false) <= cell - 2.0);
         // If names are too long for narrow columns, only some are shown.
-        let widest = self
-            .columns
-            .iter()
-            .map(|name| text::width(name, NAME, false));
-        let every = match apart {
+        let widest = text::widest(&self.columns, NAME);
+        let every = match widest <= cell - 2.0 {
             true => 1,
-            false => ((widest.fold(0.0, f64::max) + 6.0) / cell).ceil() as usize,
+            false => ((widest + 6.0) / cell).ceil() as usize,
         };
         for (column, name) in self.columns.iter().enumerate().step_by(every) {
             let x = start + (column as f64 + 0.5) * cell;
@@ -146,10 +128,9 @@ impl Matrix {
             if value.is_finite() {
                 out.fill(&(shape + rounding), colour, opacity);
             }
-            let lines = if written {
-                self.lines(index)
-            } else {
-                Vec::new()
+            let lines = match written {
+                true => self.lines(index),
+                false => Vec::new(),
             };
             let middle = y + cell / 2.0 - 8.5 * (lines.len() as f64 - 1.0);
             for (at, line) in lines.iter().enumerate() {
@@ -175,26 +156,17 @@ impl Part for Matrix {
 
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let mut y = place.top;
-        let said = [("rows", &self.row_label), ("columns", &self.column_label)];
-        let said = said.iter().filter(|(_, label)| !label.is_empty());
-        let said: Vec<String> = said
+        let labels = [("rows", &self.row_label), ("columns", &self.column_label)];
+        let labels = labels.iter().filter(|(_, label)| !label.is_empty());
+        let labels: Vec<String> = labels
             .map(|(what, label)| format!("{what}: {label}"))
             .collect();
-        if !said.is_empty() {
-            for line in text::wrap(&said.join("; "), NAME, false, place.width) {
-                let style = Style::new(NAME, Colour::Muted, Anchor::Start);
-                out.text(place.left, y + NAME, &line, style);
-                y += legend::LINE;
-            }
-        }
+        let style = Style::new(NAME, Colour::Muted, Anchor::Start);
+        y += out.paragraph(&labels.join("; "), (place.left, y), place.width, style);
         if !self.is_written(self.cell_side(place.width)) {
             y += self.shading().draw_bar("", Place { top: y, ..place }, out);
         }
         y - place.top
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
     }
 
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {

@@ -36,9 +36,8 @@ pub(crate) fn area(points: &[Point], edges: [f64; 4]) -> String {
     if corners.len() < 3 {
         return String::new();
     }
-    let each = corners
-        .iter()
-        .map(|(x, y)| format!("{} {}", num(*x), num(*y)));
+    let each = corners.iter();
+    let each = each.map(|(x, y)| format!("{} {}", num(*x), num(*y)));
     format!("M{}Z", each.collect::<Vec<String>>().join("L"))
 }
 
@@ -179,16 +178,13 @@ mod tests {
     #[test]
     fn dropped_points_are_redundant() {
         let wave = |x: f64| 25.0 + 20.0 * (x / 9.0).sin();
-        let points: Vec<Point> = (0..=20_000)
-            .map(|i| f64::from(i) / 200.0)
-            .map(|x| (x, wave(x)))
-            .collect();
+        let xs = (0..=20_000).map(|i| f64::from(i) / 200.0);
+        let points: Vec<Point> = xs.map(|x| (x, wave(x))).collect();
         let kept = needed(&at_most_four_a_pixel(&points));
         assert!(kept.len() < 100, "{}", kept.len());
         for point in &points {
-            let off = kept
-                .windows(2)
-                .map(|pair| distance(*point, pair[0], pair[1]));
+            let pairs = kept.windows(2);
+            let off = pairs.map(|pair| distance(*point, pair[0], pair[1]));
             assert!(off.fold(f64::MAX, f64::min) < 2.0 * STRAY);
         }
         // A one-point peak is kept.

@@ -1,15 +1,15 @@
 //! A plot with two axes.
 
 use crate::annotate::{Level, Moment, Note, Region, draw_moments};
-use crate::axis::{Axis, LABEL, Placed, TICK};
+use crate::axis::{Axis, LABEL, PlacedAxis, TICK};
 use crate::colour::Colour;
+use crate::inline::PlotFrame;
 use crate::layout::{Part, Place};
-use crate::legend::{self, Key, LINE};
+use crate::legend::{self, Key};
 use crate::marks::{self, Frame, Mark, Series};
 use crate::path::Point;
 use crate::scale::Scale;
-use crate::svg::{Anchor, Drawing, Style, num};
-use crate::text;
+use crate::svg::{Anchor, Drawing, LINE, Style, num};
 
 /// Lines, points, bands and bars over two axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,9 +112,8 @@ impl Plot {
     fn column(&self, width: f64) -> Option<f64> {
         let keys = self.keys();
         let column = legend::column_width(&keys);
-        let points = keys
-            .iter()
-            .any(|key| matches!(key.mark, Mark::Points | Mark::Bars));
+        let is_point = |key: &Key| matches!(key.mark, Mark::Points | Mark::Bars);
+        let points = keys.iter().any(is_point);
         let fits = column < 0.28 * width && LINE * keys.len() as f64 <= LOWEST;
         (column > 0.0 && fits && !points && !self.names_above).then_some(column)
     }
@@ -131,17 +130,15 @@ impl Plot {
     /// The frame, with a strip at its top that stays free of data.
     fn frame(&self, (left, top): Point, width: f64, height: f64, strip: f64) -> Frame<'_> {
         let (right, bottom) = (left + width - self.right_margin(width), top + height);
-        let y = Placed {
+        let y = PlacedAxis {
             axis: &self.y,
             range: self.y_range(),
             pixels: (bottom, top + strip),
         };
-        let ticks = y.upright_ticks();
-        let widths = ticks.iter().map(|(_, l)| text::width(l, TICK, false));
-        let frame_left = left + widths.fold(0.0, f64::max) + 8.0;
+        let frame_left = left + y.upright_width();
         Frame {
             edges: [frame_left, top, right, bottom],
-            x: Placed {
+            x: PlacedAxis {
                 axis: &self.x,
                 range: self.x_range(),
                 pixels: (frame_left, right),
@@ -166,10 +163,8 @@ impl Plot {
                 Mark::Bars => self.bin().unwrap_or(0.0) / 2.0,
                 _ => 0.0,
             };
-            series
-                .values
-                .iter()
-                .flat_map(move |v| [v.x - half, v.x + half])
+            let values = series.values.iter();
+            values.flat_map(move |v| [v.x - half, v.x + half])
         });
         let regions = self.regions.iter().flat_map(|r| [r.from, r.to]);
         let all = halves.chain(regions).chain(self.notes.iter().map(|n| n.x));
@@ -198,6 +193,28 @@ impl Plot {
         let all = values.chain(said).chain(self.levels.iter().map(|l| l.y));
         self.y.range.unwrap_or_else(|| self.y.scale.range_of(all))
     }
+
+    /// The height at which a named series or level ends.
+    fn end_of(&self, key: &Key, frame: &Frame) -> f64 {
+        let [_, top, right, bottom] = frame.edges;
+        let named = |s: &&Series| s.mark == key.mark && s.label == key.label;
+        let series = self.series.iter().find(named);
+        let level = self.levels.iter().find(|l| l.label == key.label);
+        let inside = |x: f64| frame.x.at(x).is_some_and(|x| x <= right + 0.5);
+        let last = match (series, level) {
+            (Some(series), _) => {
+                let seen = series.values.iter().rev().filter(|v| inside(v.x));
+                seen.filter_map(|v| frame.y.at(v.y)).next()
+            }
+            (None, Some(level)) => frame.y.at(level.y),
+            _ => None,
+        };
+        match key.mark {
+            Mark::Above => (top + last.unwrap_or(top)) / 2.0,
+            _ => last.unwrap_or(bottom),
+        }
+        .clamp(top, bottom)
+    }
 }
 
 impl Part for Plot {
@@ -218,19 +235,12 @@ impl Part for Plot {
         };
         rows.extend(self.region_keys(width));
         y += legend::draw_rows(&rows, left, y, width, out);
-        if !self.y.label.is_empty() {
-            let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
-            for line in text::wrap(&self.y.label, LABEL, false, width) {
-                out.text(left, y + LABEL, &line, style);
-                y += LINE;
-            }
+        let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
+        y += out.paragraph(&self.y.label, (left, y), width, style);
+        if !self.moments.is_empty() {
+            y += MOMENTS;
         }
-        let moments = if self.moments.is_empty() {
-            0.0
-        } else {
-            MOMENTS
-        };
-        y + ABOVE_FRAME + moments - top
+        y + ABOVE_FRAME - top
     }
 
     fn height(&self, width: f64) -> Option<f64> {
@@ -243,7 +253,13 @@ impl Part for Plot {
         let strip = if inside { LINE } else { 0.0 };
         let frame = self.frame((left, top), width, height, strip);
         let [frame_left, _, right, bottom] = frame.edges;
-        out.frames.push((frame.edges, frame.x.range));
+        out.frames.push(PlotFrame {
+            left: frame_left,
+            top,
+            right,
+            bottom,
+            x: frame.x.range,
+        });
         for region in &self.regions {
             region.draw(&frame, out);
         }
@@ -270,16 +286,15 @@ impl Part for Plot {
                 region.draw_name(&frame, out);
             }
         }
-        let traces = self
-            .series
-            .iter()
-            .map(|series| marks::trace(series, &frame));
-        let busy: Vec<Point> = match self.notes.is_empty() {
-            true => Vec::new(),
-            false => traces.flatten().collect(),
-        };
-        for note in &self.notes {
-            note.draw(&frame, &busy, out);
+        if !self.notes.is_empty() {
+            let traces = self
+                .series
+                .iter()
+                .map(|series| marks::trace(series, &frame));
+            let busy: Vec<Point> = traces.flatten().collect();
+            self.notes
+                .iter()
+                .for_each(|note| note.draw(&frame, &busy, out));
         }
         if self.column(width).is_some() {
             let keys = self.keys();
@@ -287,30 +302,6 @@ impl Part for Plot {
             legend::draw_column(&keys, &ends, right + 14.0, (top, bottom), out);
         }
         height + below
-    }
-}
-
-impl Plot {
-    /// The height at which a named series or level ends.
-    fn end_of(&self, key: &Key, frame: &Frame) -> f64 {
-        let [_, top, right, bottom] = frame.edges;
-        let named = |s: &&Series| s.mark == key.mark && s.label == key.label;
-        let series = self.series.iter().find(named);
-        let level = self.levels.iter().find(|l| l.label == key.label);
-        let inside = |x: f64| frame.x.at(x).is_some_and(|x| x <= right + 0.5);
-        let last = match (series, level) {
-            (Some(series), _) => {
-                let seen = series.values.iter().rev().filter(|v| inside(v.x));
-                seen.filter_map(|v| frame.y.at(v.y)).next()
-            }
-            (None, Some(level)) => frame.y.at(level.y),
-            _ => None,
-        };
-        match key.mark {
-            Mark::Above => (top + last.unwrap_or(top)) / 2.0,
-            _ => last.unwrap_or(bottom),
-        }
-        .clamp(top, bottom)
     }
 }
 

@@ -3,9 +3,7 @@
 use crate::axis::LABEL;
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend::LINE;
 use crate::svg::{Anchor, Drawing, Style};
-use crate::text;
 
 /// A sentence where a plot would be, to say why there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,21 +19,9 @@ impl Part for Sentence {
         &self.title
     }
 
-    fn draw_lead(&self, _: Place, _: &mut Drawing) -> f64 {
-        0.0
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
-    }
-
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
         let style = Style::new(LABEL, Colour::Muted, Anchor::Start);
-        let mut y = place.top;
-        for line in text::wrap(&self.text, LABEL, false, place.width) {
-            y += LINE;
-            out.text(place.left, y, &line, style);
-        }
-        y + 8.0 - place.top
+        let corner = (place.left, place.top + 4.0);
+        out.paragraph(&self.text, corner, place.width, style) + 8.0
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::colour::Colour;
 use crate::layout::Place;
-use crate::legend::{self, LINE, SIZE};
+use crate::legend::{self, SIZE};
 use crate::scale::{Scale, short};
 use crate::svg::{Anchor, Drawing, Style};
 use crate::text;
@@ -88,10 +88,7 @@ impl Shading {
         let beside = text::width(label, SIZE, false) < 0.5 * width;
         if !beside {
             let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
-            for line in text::wrap(label, SIZE, false, width) {
-                out.text(left, y + SIZE, &line, style);
-                y += LINE;
-            }
+            y += out.paragraph(label, (left, y), width, style);
         }
         let first = match beside && !label.is_empty() {
             true => format!("{label}: {}", short(low)),

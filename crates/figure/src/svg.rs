@@ -4,6 +4,7 @@
 
 use crate::colour::Colour;
 use crate::font::FAMILY;
+use crate::inline::PlotFrame;
 use crate::text;
 
 /// A drawing under construction.
@@ -13,10 +14,11 @@ pub(crate) struct Drawing {
     /// The boxes of texts (left, top, right, bottom), one per `<text>` element, so that later texts can avoid
     /// earlier ones.
     pub words: Vec<[f64; 4]>,
-    /// The frames of plots (left, top, right, bottom), each with the numbers at the left and the right end of
-    /// its horizontal axis.
-    pub frames: Vec<([f64; 4], (f64, f64))>,
+    pub frames: Vec<PlotFrame>,
 }
+
+/// Line height of all texts but titles.
+pub(crate) const LINE: f64 = 17.0;
 
 /// Whether two boxes overlap by more than an edge.
 pub(crate) fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
@@ -55,11 +57,6 @@ impl Style {
 
     pub fn bold(mut self) -> Self {
         self.bold = true;
-        self
-    }
-
-    pub fn halo(mut self) -> Self {
-        self.halo = true;
         self
     }
 
@@ -152,6 +149,19 @@ impl Drawing {
             style.colour.light(),
             text::spans(label, style.size)
         );
+    }
+
+    /// A label on lines of at most `room` pixels below `top`; returns their height.
+    pub fn paragraph(&mut self, label: &str, (x, top): (f64, f64), room: f64, style: Style) -> f64 {
+        if label.is_empty() {
+            return 0.0;
+        }
+        let mut y = top;
+        for line in text::wrap(label, style.size, style.bold, room) {
+            self.text(x, y + style.size, &line, style);
+            y += LINE;
+        }
+        y - top
     }
 
     /// A path without fill.

@@ -2,7 +2,7 @@
 
 use crate::colour::Colour;
 use crate::layout::{Part, Place};
-use crate::legend::{LINE, SIZE};
+use crate::legend::SIZE;
 use crate::svg::{Anchor, Drawing, Style, num, rect};
 
 /// The colour of a symbol.
@@ -143,16 +143,12 @@ impl Part for Arcs {
 
     fn draw_lead(&self, place: Place, out: &mut Drawing) -> f64 {
         let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
-        out.text(place.left, place.top + SIZE, &self.above_label, style);
-        if self.above_label.is_empty() {
-            0.0
-        } else {
-            LINE
-        }
-    }
-
-    fn height(&self, _: f64) -> Option<f64> {
-        None
+        out.paragraph(
+            &self.above_label,
+            (place.left, place.top),
+            place.width,
+            style,
+        )
     }
 
     fn draw_body(&self, place: Place, _: f64, out: &mut Drawing) -> f64 {
@@ -192,11 +188,9 @@ impl Part for Arcs {
             }
             bottom += fall;
         }
-        if !self.below_label.is_empty() {
-            let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
-            out.text(place.left, bottom + SIZE, &self.below_label, style);
-            bottom += LINE;
-        }
+        let style = Style::new(SIZE, Colour::Muted, Anchor::Start);
+        let corner = (place.left, bottom);
+        bottom += out.paragraph(&self.below_label, corner, place.width, style);
         bottom + 4.0 - place.top
     }
 }
@@ -217,41 +211,32 @@ mod tests {
             every_pair: true,
             ..Arcs::default()
         };
-        let place = Place {
-            left: 0.0,
-            top: 0.0,
-            width: 300.0,
-        };
-        let mut out = Drawing::default();
-        arcs.draw_body(place, 0.0, &mut out);
-        let opacities: Vec<f64> = out
-            .body
-            .split("class=\"arc")
-            .skip(1)
-            .map(|arc| {
+        let opacities = |arcs: &Arcs| -> Vec<f64> {
+            let (left, top, width) = (0.0, 0.0, 300.0);
+            let mut out = Drawing::default();
+            arcs.draw_body(Place { left, top, width }, 0.0, &mut out);
+            let arcs = out.body.split("class=\"arc").skip(1);
+            let opacity = |arc: &str| {
                 let rest = arc.split("stroke-opacity=\"").nth(1).unwrap();
                 rest.split('"').next().unwrap().parse().unwrap()
-            })
-            .collect();
+            };
+            arcs.map(opacity).collect()
+        };
         let weights = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.1, 0.2];
-        assert_eq!(opacities.len(), weights.len());
-        for (opacity, weight) in opacities.iter().zip(weights) {
+        let found = opacities(&arcs);
+        assert_eq!(found.len(), weights.len());
+        for (opacity, weight) in found.iter().zip(weights) {
             assert!((opacity - arc_stroke(weight).0).abs() < 1e-3);
         }
-        let count = |arcs: &Arcs| {
-            let mut out = Drawing::default();
-            arcs.draw_body(place, 0.0, &mut out);
-            out.body.matches("class=\"arc").count()
-        };
         let last_row = Arcs {
             above_from: 2,
             ..arcs.clone()
         };
-        assert_eq!(count(&last_row), 3 + 3);
+        assert_eq!(opacities(&last_row).len(), 3 + 3);
         let seen = Arcs {
             every_pair: false,
             ..arcs
         };
-        assert_eq!(count(&seen), 3);
+        assert_eq!(opacities(&seen).len(), 3);
     }
 }

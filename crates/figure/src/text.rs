@@ -88,6 +88,12 @@ pub(crate) fn width(label: &str, size: f64, bold: bool) -> f64 {
     runs(label).iter().map(of).sum()
 }
 
+/// The width of the widest of some labels; zero if there are none.
+pub(crate) fn widest<'a>(labels: impl IntoIterator<Item = &'a String>, size: f64) -> f64 {
+    let widths = labels.into_iter().map(|label| width(label, size, false));
+    widths.fold(0.0, f64::max)
+}
+
 /// A label as the content of a `<text>` element.
 pub(crate) fn spans(label: &str, size: f64) -> String {
     let mut out = String::new();
@@ -163,17 +169,10 @@ mod tests {
 
     #[test]
     fn lines_fit_or_are_single_words() {
-        let lines = wrap(
-            "exact against Monte Carlo with 10,000 draws",
-            12.0,
-            false,
-            120.0,
-        );
+        let text = "exact against Monte Carlo with 10,000 draws";
+        let lines = wrap(text, 12.0, false, 120.0);
         assert!(lines.len() > 1);
         assert!(lines.iter().all(|line| width(line, 12.0, false) <= 120.0));
-        assert_eq!(
-            lines.join(" "),
-            "exact against Monte Carlo with 10,000 draws"
-        );
+        assert_eq!(lines.join(" "), text);
     }
 }

@@ -6,36 +6,33 @@ use std::process::ExitCode;
 
 use induct_lab_page::{Parts, assemble};
 
-/// A script of the page, by its name.
-macro_rules! script {
-    ($name:literal) => {
-        (
-            $name,
-            include_str!(concat!("../../lab/page/", $name, ".js")),
-        )
+/// Scripts of the page, by their names.
+macro_rules! scripts {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../lab/page/", $name, ".js")))),*]
     };
 }
 
 /// The scripts of the page.
-const SCRIPTS: &[(&str, &str)] = &[
-    script!("main"),
-    script!("engine"),
-    script!("form"),
-    script!("intervene"),
-    script!("learning"),
-    script!("link"),
-    script!("model"),
-    script!("now"),
-    script!("page"),
-    script!("pictures"),
-    script!("recipe"),
-    script!("runs"),
-    script!("scrubber"),
-    script!("state"),
-    script!("stops"),
-    script!("take"),
-    script!("talk"),
-    script!("tour"),
+const SCRIPTS: &[(&str, &str)] = scripts![
+    "main",
+    "engine",
+    "form",
+    "intervene",
+    "learning",
+    "link",
+    "model",
+    "now",
+    "page",
+    "pictures",
+    "recipe",
+    "runs",
+    "scrubber",
+    "state",
+    "stops",
+    "take",
+    "talk",
+    "tour",
 ];
 
 /// The largest page without runs that can still be sent by mail without a thought.

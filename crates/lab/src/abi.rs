@@ -63,12 +63,10 @@ mod exported {
     #[unsafe(no_mangle)]
     pub extern "C" fn attach(len: usize) -> *mut u8 {
         with(|state| {
-            state.attachments.push(vec![0; len]);
-            state
-                .attachments
-                .last_mut()
-                .expect("just pushed")
-                .as_mut_ptr()
+            let mut room = vec![0; len];
+            let start = room.as_mut_ptr();
+            state.attachments.push(room);
+            start
         })
     }
 
@@ -104,11 +102,8 @@ mod exported {
     #[unsafe(no_mangle)]
     pub extern "C" fn attached(index: usize) -> *const u8 {
         with(|state| {
-            state
-                .answer
-                .attachments
-                .get(index)
-                .map_or(std::ptr::null(), |bytes| bytes.as_ptr())
+            let attached = state.answer.attachments.get(index);
+            attached.map_or(std::ptr::null(), |bytes| bytes.as_ptr())
         })
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A page has two kinds of workers, each with an instance of this module: some train a run each, and one
 //! keeps the records and snapshots of all runs and draws pictures of them. Both are a [`Lab`]: a
-//! [`Request`] goes in as JSON, an [`Answer`] comes out. Numbers in bulk travel as attachments,
-//! little-endian.
+//! request goes in as JSON, an [`Answer`] comes out. Numbers in bulk travel as attachments,
+//! little-endian. `request.rs` lists all requests.
 //!
 //! ```
 //! use induct_lab::Lab;
@@ -21,22 +21,15 @@
 
 #[cfg(target_family = "wasm")]
 mod abi;
-mod numbers;
 mod picture;
 mod problem;
 mod recipes;
 mod request;
 mod shelf;
 mod take;
-mod talk;
 mod training;
 
-pub use picture::{Form, Picture, Subject};
-pub use problem::Problem;
-pub use recipes::{Change, Source};
-pub use request::{Answer, Lab, Request};
-pub use shelf::{Moment, RunId};
-pub use take::Take;
+pub use request::{Answer, Lab};
 
 /// Tests the example of the README.
 #[cfg(doctest)]

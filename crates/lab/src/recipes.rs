@@ -1,4 +1,4 @@
-//! Recipes as the page tells them: a setting of the catalogue with overrides, or a whole text.
+//! Recipes as the page writes them: a setting of the catalogue with overrides, or a whole text.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use induct::catalogue::{SETTINGS, Setting};
 use induct::model::{Kind, ModelSpec};
 use induct::train::{InterveneSpec, Recipe, StageSpec, When};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::problem::Problem;
 
@@ -21,76 +22,27 @@ pub struct Source {
     pub sets: Vec<String>,
 }
 
-/// Everything that the page needs to know of a recipe.
-#[derive(Debug, Serialize)]
-pub struct Told {
-    /// The same in fewest words: what a link says.
-    source: Source,
-    /// All of it.
-    toml: String,
-    /// Its keys, with their values as TOML.
-    values: BTreeMap<String, String>,
-    /// The command that repeats the run natively, to the byte.
-    command: String,
-    /// Number of parameters of the model.
-    parameters: usize,
-    /// Heads per layer; the minimal model has one pattern per layer.
-    heads: Vec<usize>,
-    /// Whether the layers have MLPs.
-    mlp: bool,
-    /// Whether it is the minimal model.
-    minimal: bool,
-    /// What it takes to train.
-    cost: Cost,
-}
-
-/// What a run takes.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Cost {
-    /// Memory in bytes: to train it, and to keep its snapshots.
-    bytes: f64,
-    /// Multiplications of all steps together.
-    multiplications: f64,
-}
-
-/// A setting to choose.
-#[derive(Debug, Serialize)]
-pub struct Listed {
-    name: &'static str,
-    about: &'static str,
-    origin: &'static str,
-}
-
 /// What a run is to do differently from a step on.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Change {
     /// Learn at another rate.
-    Rate {
-        /// The rate.
-        lr: f64,
-    },
-    /// Train on chains from another prior.
-    Prior {
-        /// The prior, as TOML.
-        prior: String,
-    },
-    /// More interventions.
-    Intervene {
-        /// Their entries in a recipe without a time: `kind="ablate", at="layers.1.heads.0"`.
-        entries: Vec<String>,
-    },
+    Rate { lr: f64 },
+    /// Train on chains from another prior, which is TOML.
+    Prior { prior: String },
+    /// More interventions: their entries in a recipe without a time, `kind="ablate", at="layers.1.heads.0"`.
+    Intervene { entries: Vec<String> },
+}
+
+fn listed() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(|setting| setting.listed)
 }
 
 /// The settings to choose from.
-pub fn catalogue() -> Vec<Listed> {
-    let listed = SETTINGS.iter().filter(|setting| setting.listed);
-    let listed = listed.map(|setting| Listed {
-        name: setting.name,
-        about: setting.about,
-        origin: setting.origin.name(),
-    });
-    listed.collect()
+pub fn catalogue() -> Value {
+    let about =
+        |s: &Setting| json!({ "name": s.name, "about": s.about, "origin": s.origin.name() });
+    listed().map(about).collect()
 }
 
 impl Source {
@@ -108,7 +60,7 @@ impl Source {
             name => name,
         };
         Setting::named(name).ok_or_else(|| {
-            let names: Vec<&str> = catalogue().iter().map(|listed| listed.name).collect();
+            let names: Vec<&str> = listed().map(|setting| setting.name).collect();
             Problem::new(format!(
                 "there is no preset \"{name}\"; there are {}",
                 names.join(", ")
@@ -122,23 +74,18 @@ impl Source {
             Some(_) => Setting::named("main"),
             None => self.setting().ok(),
         };
-        let told = setting.and_then(|setting| {
+        let named = setting.and_then(|setting| {
             let base = setting.recipe(&[]).ok()?;
-            let sets = recipe.overrides_of(&base)?;
-            let name = setting.name;
-            Some((name, sets))
-        });
-        match told {
-            Some((name, sets)) => Self {
-                base: name.to_owned(),
+            Some(Self {
+                base: setting.name.to_owned(),
                 text: None,
-                sets,
-            },
-            None => Self {
-                text: Some(recipe.to_toml()),
-                ..Self::default()
-            },
-        }
+                sets: recipe.overrides_of(&base)?,
+            })
+        });
+        named.unwrap_or_else(|| Self {
+            text: Some(recipe.to_toml()),
+            ..Self::default()
+        })
     }
 
     fn command(&self) -> String {
@@ -165,30 +112,32 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Reads a recipe and tells what the page needs to know of it.
-pub fn told(source: &Source) -> Result<Told, Problem> {
+/// Reads a recipe: everything that the page needs to know of it.
+pub fn describe(source: &Source) -> Result<Value, Problem> {
     let recipe = source.recipe()?;
     let model = recipe.model()?;
     let source = source.shortest(&recipe);
     let layers = 0..model.layer_count();
     let snapshots = recipe.record.snapshot_steps(recipe.train.steps).len() as f64;
     let parameters = model.layout().len();
-    let batch = recipe.train.batch as f64 * recipe.train.steps as f64;
-    Ok(Told {
-        command: source.command(),
-        values: recipe.entries().into_iter().collect(),
-        toml: recipe.to_toml(),
-        parameters,
-        heads: layers.map(|layer| model.heads(layer).max(1)).collect(),
-        mlp: matches!(&recipe.model, ModelSpec::Transformer(spec) if spec.mlp),
-        minimal: matches!(model.kind(), Kind::Minimal(_)),
-        cost: Cost {
+    let sequences = recipe.train.batch as f64 * recipe.train.steps as f64;
+    Ok(json!({
+        // The command that repeats the run natively, to the byte.
+        "command": source.command(),
+        "values": recipe.entries().into_iter().collect::<BTreeMap<_, _>>(),
+        "toml": recipe.to_toml(),
+        "parameters": parameters,
+        // The minimal model has one pattern per layer.
+        "heads": layers.map(|layer| model.heads(layer).max(1)).collect::<Vec<_>>(),
+        "mlp": matches!(&recipe.model, ModelSpec::Transformer(spec) if spec.mlp),
+        "minimal": matches!(model.kind(), Kind::Minimal(_)),
+        "cost": {
             // A snapshot is kept with the optimiser's moments, to go on from, and once more to look at.
-            bytes: recipe.memory()?.total() + 4.0 * 4.0 * snapshots * parameters as f64,
-            multiplications: model.multiplications() * batch,
+            "bytes": recipe.memory()?.total() + 4.0 * 4.0 * snapshots * parameters as f64,
+            "multiplications": model.multiplications() * sequences,
         },
-        source,
-    })
+        "source": source,
+    }))
 }
 
 /// The least number of steps that a run is made longer by, so that there is something to see.
@@ -234,19 +183,18 @@ pub fn changed(recipe: &Recipe, step: u64, change: &Change) -> Result<Recipe, Pr
 
 /// Ends the learning rates of all parameters that are in force at a step, and forgets those that begin later.
 fn end_rates(all: &mut Vec<InterveneSpec>, step: u64) {
-    let of_all =
-        |spec: &InterveneSpec| matches!(spec, InterveneSpec::Rate { group, .. } if group == "all");
     let later = |when: &When| matches!(when, When::Step(other) if *other >= step);
-    all.retain(|spec| {
-        !(of_all(spec) && matches!(spec, InterveneSpec::Rate { from, .. } if later(from)))
-    });
-    for spec in all.iter_mut().filter(|spec| of_all(spec)) {
-        if let InterveneSpec::Rate { until, .. } = spec
-            && until.as_ref().is_none_or(later)
-        {
-            *until = Some(When::Step(step));
+    all.retain_mut(|spec| match spec {
+        InterveneSpec::Rate {
+            group, from, until, ..
+        } if group == "all" => {
+            if until.as_ref().is_none_or(later) {
+                *until = Some(When::Step(step));
+            }
+            !later(from)
         }
-    }
+        _ => true,
+    });
 }
 
 /// A recipe with more interventions, each as its entry in a recipe without the braces.
@@ -280,25 +228,21 @@ mod tests {
     }
 
     #[test]
-    fn a_pasted_recipe_is_told_as_a_preset_with_overrides() {
+    fn a_pasted_recipe_becomes_a_preset_with_overrides() {
         let pasted = Source {
             text: Some("train.batch = 32\ntask.prior = \"doubly-stochastic\"".into()),
             ..Source::default()
         };
-        let told = told(&pasted).unwrap();
+        let described = describe(&pasted).unwrap();
+        let sets = [
+            "task.prior={ kind = \"doubly-stochastic\" }",
+            "train.batch=32",
+        ];
+        let short = source("main", &sets);
+        assert_eq!(described["source"], json!(short));
+        assert_eq!(short.recipe().unwrap(), pasted.recipe().unwrap());
         assert_eq!(
-            told.source,
-            source(
-                "main",
-                &[
-                    "task.prior={ kind = \"doubly-stochastic\" }",
-                    "train.batch=32"
-                ]
-            )
-        );
-        assert_eq!(told.source.recipe().unwrap(), pasted.recipe().unwrap());
-        assert_eq!(
-            told.command,
+            described["command"],
             "induct --level portable train main --set 'task.prior={ kind = \"doubly-stochastic\" }' \
              --set train.batch=32"
         );
@@ -306,22 +250,16 @@ mod tests {
 
     #[test]
     fn problems_name_the_field() {
-        let refused = told(&source("main", &["model.width=15", "model.heads=2"])).unwrap_err();
-        assert_eq!(refused.field.as_deref(), Some("model.heads"), "{refused:?}");
-        let refused = told(&source("main", &["task.states=nine"])).unwrap_err();
-        assert_eq!(refused.field.as_deref(), Some("task.states"), "{refused:?}");
-        let refused = told(&source("mian", &[])).unwrap_err();
-        assert!(refused.sentence.contains("main"), "{refused:?}");
+        let refused = |source: &Source| describe(source).unwrap_err();
+        let field = |sets: &[&str]| refused(&source("main", sets)).field.unwrap();
+        assert_eq!(field(&["model.width=15", "model.heads=2"]), "model.heads");
+        assert_eq!(field(&["task.states=nine"]), "task.states");
+        assert!(refused(&source("mian", &[])).sentence.contains("main"));
         let garbage = Source {
             text: Some("<script>".into()),
             ..Source::default()
         };
-        assert!(
-            told(&garbage)
-                .unwrap_err()
-                .sentence
-                .contains("not valid TOML")
-        );
+        assert!(refused(&garbage).sentence.contains("not valid TOML"));
     }
 
     #[test]

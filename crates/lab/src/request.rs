@@ -4,140 +4,83 @@ use induct::probe::test_sequence;
 use induct::run::NUMERICS;
 use induct::train::Recipe;
 use induct_store::RunFiles;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::numbers::{bytes_of_f32, bytes_of_f64, f32_of, f64_of};
 use crate::picture::{Painter, Picture};
 use crate::problem::Problem;
 use crate::recipes::{self, Change, Source, catalogue, changed};
 use crate::shelf::{Moment, RunId, Shelf};
 use crate::take::Take;
-use crate::talk::Strategies;
 use crate::training::{Levels, Training};
 
-/// What a page asks.
+/// What a page asks. Recipes are TOML, but for `Source`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Request {
     /// Which settings have a name, and which version results belong to.
     Catalogue,
     /// Reads a recipe: everything about it, or what is wrong with it.
-    Recipe {
-        /// The recipe.
-        source: Source,
-    },
+    Recipe { source: Source },
     /// The recipe that does something differently from a step on.
     Change {
-        /// As TOML.
         recipe: String,
-        /// The step.
         step: u64,
-        /// What changes.
         change: Change,
     },
-    /// A sequence of a task's test set.
-    Sequence {
-        /// As TOML.
-        recipe: String,
-        /// Its number, from 0.
-        number: u64,
-    },
+    /// A sequence of a task's test set, by its number from 0.
+    Sequence { recipe: String, number: u64 },
 
     /// Begins to train a run.
-    Begin {
-        /// As TOML.
-        recipe: String,
-    },
-    /// Trains it for some steps. Attached: the records, then the weights of every snapshot.
-    Advance {
-        /// The most steps.
-        steps: u64,
-    },
-    /// Trains another run from here that shares the beginning of this one.
-    Branch {
-        /// As TOML.
-        recipe: String,
-        /// The step at which they part.
-        step: u64,
-    },
-    /// The outcome of the run that has ended.
-    Outcome {
-        /// How long it took.
-        seconds: f64,
-    },
+    Begin { recipe: String },
+    /// Trains it for at most so many steps. Attached: the records, then the weights of every snapshot.
+    Advance { steps: u64 },
+    /// Trains another run from here that shares the beginning of this one, up to a step.
+    Branch { recipe: String, step: u64 },
+    /// The outcome of the run that has ended, and took so long.
+    Outcome { seconds: f64 },
 
     /// Puts a new run on the shelf.
     Add {
-        /// Its number.
         run: RunId,
-        /// As TOML.
         recipe: String,
-        /// How well the strategies do.
         levels: Levels,
     },
-    /// Adds records and snapshots, attached as [`Request::Advance`] gives them.
-    Extend {
-        /// The run.
-        run: RunId,
-        /// The steps of the snapshots.
-        snapshots: Vec<u64>,
-    },
-    /// Puts a run on the shelf that shares the beginning of another.
+    /// Adds records and the snapshots of these steps, attached as [`Request::Advance`] gives them.
+    Extend { run: RunId, snapshots: Vec<u64> },
+    /// Puts a run on the shelf that shares the beginning of another, up to and including a step.
     Fork {
-        /// Its number.
         run: RunId,
-        /// The other run.
         of: RunId,
-        /// As TOML.
         recipe: String,
-        /// The last step that they share.
         step: u64,
     },
-    /// Notes the outcome of a run.
-    End {
-        /// The run.
-        run: RunId,
-        /// As [`Request::Outcome`] gave it.
-        outcome: Value,
-    },
-    /// Opens a run from its files, which are attached.
+    /// Notes the outcome of a run, as [`Request::Outcome`] gave it.
+    End { run: RunId, outcome: Value },
+    /// Opens a run from its folder, by its name and the names of its files, which are attached.
     Open {
-        /// Its number.
         run: RunId,
-        /// What its folder is called.
         name: String,
-        /// The names of the files within it.
         files: Vec<String>,
     },
     /// Takes a run from the shelf.
-    Remove {
-        /// The run.
-        run: RunId,
-    },
+    Remove { run: RunId },
     /// The phases of a run, and its loss.
-    Course {
-        /// The run.
-        run: RunId,
-    },
+    Course { run: RunId },
 
     /// Draws a picture. Attached, unless it is for the page: the file.
     Picture(Picture),
-    /// What a model and the strategies expect next.
+    /// What a model and the strategies expect after these symbols.
     Talk {
-        /// The model.
         #[serde(flatten)]
         moment: Moment,
-        /// The symbols so far.
         tokens: Vec<u8>,
     },
     /// What the interventions of a moment do to the loss.
     Effect(Moment),
     /// A file of a run, attached.
     Take {
-        /// The run.
         run: RunId,
-        /// The file.
         #[serde(flatten)]
         take: Take,
     },
@@ -157,7 +100,6 @@ pub struct Answer {
 pub struct Lab {
     training: Option<Training>,
     shelf: Shelf,
-    strategies: Strategies,
     painter: Painter,
 }
 
@@ -192,7 +134,7 @@ impl Lab {
                 "numerics": NUMERICS,
                 "version": env!("CARGO_PKG_VERSION"),
             })),
-            Request::Recipe { source } => alone(plain(&recipes::told(&source)?)),
+            Request::Recipe { source } => alone(recipes::describe(&source)?),
             Request::Change {
                 recipe,
                 step,
@@ -211,9 +153,12 @@ impl Lab {
             }
             Request::Advance { steps } => {
                 let slice = self.training()?.advance(steps);
-                let mut attachments = vec![bytes_of_f64(&slice.rows)];
-                attachments.extend(slice.weights.iter().map(|weights| bytes_of_f32(weights)));
-                Ok((plain(&slice), attachments))
+                let mut attachments =
+                    vec![slice.rows.iter().flat_map(|n| n.to_le_bytes()).collect()];
+                let bytes =
+                    |weights: &Vec<f32>| weights.iter().flat_map(|n| n.to_le_bytes()).collect();
+                attachments.extend(slice.weights.iter().map(bytes));
+                Ok((json!(slice), attachments))
             }
             Request::Branch { recipe, step } => {
                 let (branch, from) = self.training()?.branch(&read(&recipe)?, step)?;
@@ -221,23 +166,23 @@ impl Lab {
                 self.training = Some(branch);
                 alone(json!({ "from": from, "levels": levels }))
             }
-            Request::Outcome { seconds } => alone(plain(&self.training()?.summary(seconds))),
+            Request::Outcome { seconds } => alone(json!(self.training()?.summary(seconds))),
             Request::Add {
                 run,
                 recipe,
                 levels,
             } => {
-                self.forget(run);
+                self.painter.forget();
                 alone(json!(self.shelf.add(run, read(&recipe)?, levels)?))
             }
             Request::Extend { run, snapshots } => {
                 let mut attached = attached.into_iter();
-                let rows = f64_of(&attached.next().unwrap_or_default())?;
-                let weights: Result<Vec<_>, _> = attached.map(|bytes| f32_of(&bytes)).collect();
-                let snapshots = snapshots.into_iter().zip(weights?).collect();
+                let rows = numbers(&attached.next().unwrap_or_default(), f64::from_le_bytes)?;
+                let weights = attached.map(|bytes| numbers(&bytes, f32::from_le_bytes));
+                let weights = weights.collect::<Result<Vec<_>, _>>()?;
                 let run = self.shelf.get_mut(run)?;
-                run.extend(&rows, snapshots)?;
-                alone(plain(&run.course()))
+                run.extend(&rows, snapshots.into_iter().zip(weights).collect())?;
+                alone(run.course())
             }
             Request::Fork {
                 run,
@@ -245,7 +190,7 @@ impl Lab {
                 recipe,
                 step,
             } => {
-                self.forget(run);
+                self.painter.forget();
                 self.shelf.fork(run, of, read(&recipe)?, step)?;
                 let forked = self.shelf.get(run)?;
                 alone(json!({ "course": forked.course(), "snapshots": forked.snapshot_steps() }))
@@ -256,31 +201,30 @@ impl Lab {
                 alone(Value::Null)
             }
             Request::Open { run, name, files } => {
-                self.forget(run);
+                self.painter.forget();
                 let files: RunFiles = files.into_iter().zip(attached).collect();
-                alone(plain(&self.shelf.open(run, &name, files)?))
+                alone(self.shelf.open(run, &name, files)?)
             }
             Request::Remove { run } => {
-                self.forget(run);
+                self.painter.forget();
                 self.shelf.remove(run);
                 alone(Value::Null)
             }
-            Request::Course { run } => alone(plain(&self.shelf.get(run)?.course())),
+            Request::Course { run } => alone(self.shelf.get(run)?.course()),
             Request::Picture(picture) => {
-                let drawn = self.painter.draw(&self.shelf, &picture)?;
-                Ok((plain(&drawn.answer), drawn.file.into_iter().collect()))
+                let (answer, file) = self.painter.draw(&self.shelf, &picture)?;
+                Ok((answer, file.into_iter().collect()))
             }
-            Request::Talk { moment, tokens } => alone(plain(&self.strategies.talk(
-                &self.shelf,
-                &moment,
-                &tokens,
-            )?)),
+            Request::Talk { moment, tokens } => {
+                let run = self.shelf.get_mut(moment.run)?;
+                alone(run.next_symbol(moment.step, &moment.under, &tokens)?)
+            }
             Request::Effect(Moment { run, step, under }) => {
-                alone(plain(&self.shelf.get_mut(run)?.effect(step, &under)?))
+                alone(self.shelf.get_mut(run)?.effect(step, &under)?)
             }
             Request::Take { run, take } => {
                 let (download, bytes) = take.of(self.shelf.get(run)?)?;
-                Ok((plain(&download), vec![bytes]))
+                Ok((download, vec![bytes]))
             }
         }
     }
@@ -289,18 +233,16 @@ impl Lab {
         let none = || Problem::new("nothing is in training here");
         self.training.as_mut().ok_or_else(none)
     }
-
-    /// Forgets what was computed for a run.
-    fn forget(&mut self, run: RunId) {
-        self.strategies.forget(run);
-        self.painter.forget();
-    }
 }
 
 fn read(recipe: &str) -> Result<Recipe, Problem> {
     Ok(Recipe::from_toml(recipe, &[])?)
 }
 
-fn plain(answer: &impl Serialize) -> Value {
-    serde_json::to_value(answer).expect("answers are plain data")
+/// The numbers of an attachment, which is little-endian.
+fn numbers<T, const N: usize>(bytes: &[u8], of: fn([u8; N]) -> T) -> Result<Vec<T>, Problem> {
+    match bytes.as_chunks() {
+        (chunks, []) => Ok(chunks.iter().copied().map(of).collect()),
+        _ => Err(Problem::new("an attachment ends within a number")),
+    }
 }

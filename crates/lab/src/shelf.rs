@@ -1,15 +1,17 @@
 //! Runs that are looked at: their records and snapshots, from training or from files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use induct::measure::KL_TRUTH;
 use induct::model::Model;
-use induct::probe::{History, Moments, Phase, TestSet, columns, fresh};
+use induct::probe::{History, Moments, TestSet, columns, fresh};
 use induct::run::{Summary, model_at};
-use induct::strategy::ladder_names;
+use induct::strategy::{self, Strategy, ladder_names};
 use induct::train::{Recipe, no_snapshots};
 use induct_store::{RunFiles, RunFolder, files_of};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::problem::Problem;
 use crate::recipes::with_entries;
@@ -24,11 +26,8 @@ pub struct Shelf(BTreeMap<RunId, LabRun>);
 
 /// A run.
 pub struct LabRun {
-    /// What was trained.
     pub recipe: Recipe,
-    /// What was recorded so far.
     pub history: History,
-    /// How well the strategies do.
     pub levels: Levels,
     /// Steps and weights, in order.
     pub snapshots: Vec<(u64, Vec<f32>)>,
@@ -38,57 +37,19 @@ pub struct LabRun {
     pub folder: Option<RunFolder>,
     /// Fresh sequences, once they are needed.
     fresh: Option<TestSet>,
+    /// The strategies of its task, once they are needed.
+    strategies: Option<Vec<Arc<dyn Strategy>>>,
 }
 
 /// A model at a moment: a run, a step and what is changed in it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Moment {
-    /// The run.
     pub run: RunId,
-    /// The step; the last snapshot that is not later is taken.
+    /// The last snapshot that is not later than this is taken.
     pub step: u64,
     /// Interventions, each as its entry in a recipe without the braces.
     #[serde(default)]
     pub under: Vec<String>,
-}
-
-/// What a run is, for the page.
-#[derive(Debug, Serialize)]
-pub struct About {
-    recipe: String,
-    records: Vec<u64>,
-    snapshots: Vec<u64>,
-}
-
-/// The course of a run so far.
-#[derive(Debug, Serialize)]
-pub struct Course {
-    phases: Vec<Phase>,
-    /// The onset of the strategy of the task, if its phase has come.
-    transition: Option<u64>,
-    /// KL(truth ‖ model) at the recorded steps.
-    loss: Vec<f64>,
-    steps: Vec<u64>,
-}
-
-/// A mean with its standard error.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Mean {
-    mean: f64,
-    se: f64,
-}
-
-/// What interventions do to a model's loss at a moment.
-#[derive(Debug, Serialize)]
-pub struct Effect {
-    /// KL(truth ‖ model) as it is.
-    without: Mean,
-    /// With them.
-    with: Mean,
-    /// How much higher it is with them, sequence by sequence.
-    difference: Mean,
-    /// Number of fresh sequences.
-    sequences: u64,
 }
 
 /// The number of fresh sequences that effects are measured on.
@@ -98,16 +59,7 @@ impl Shelf {
     /// Puts a new run there, which has recorded nothing yet.
     pub fn add(&mut self, id: RunId, recipe: Recipe, levels: Levels) -> Result<(), Problem> {
         let history = History::new(columns(&recipe)?);
-        let run = LabRun {
-            recipe,
-            history,
-            levels,
-            snapshots: Vec::new(),
-            summary: None,
-            folder: None,
-            fresh: None,
-        };
-        self.0.insert(id, run);
+        self.0.insert(id, LabRun::new(recipe, history, levels));
         Ok(())
     }
 
@@ -126,37 +78,36 @@ impl Shelf {
     }
 
     /// Puts a run there whose files are at hand.
-    pub fn open(&mut self, id: RunId, name: &str, files: RunFiles) -> Result<About, Problem> {
+    pub fn open(&mut self, id: RunId, name: &str, files: RunFiles) -> Result<Value, Problem> {
         let folder = RunFolder::of_files(name, files)?;
         let history = folder.history()?;
         let steps = folder.snapshot_steps()?.into_iter();
         let snapshots = steps.map(|step| folder.snapshot(Some(step)));
         let summary = folder.summary()?;
+        let levels = summary.as_ref().map(Summary::levels).unwrap_or_default();
         let run = LabRun {
-            recipe: folder.recipe().clone(),
-            history,
-            levels: summary.as_ref().map(Summary::levels).unwrap_or_default(),
             snapshots: snapshots.collect::<Result<_, _>>()?,
             summary,
-            folder: Some(folder),
-            fresh: None,
+            folder: Some(folder.clone()),
+            ..LabRun::new(folder.recipe().clone(), history, levels)
         };
-        let about = run.about();
+        let about = json!({
+            "recipe": run.recipe.to_toml(),
+            "records": run.history.steps(),
+            "snapshots": run.snapshot_steps(),
+        });
         self.0.insert(id, run);
         Ok(about)
     }
 
-    /// Takes a run away.
     pub fn remove(&mut self, id: RunId) {
         self.0.remove(&id);
     }
 
-    /// A run.
     pub fn get(&self, id: RunId) -> Result<&LabRun, Problem> {
         self.0.get(&id).ok_or_else(|| unknown(id))
     }
 
-    /// A run, to be changed.
     pub fn get_mut(&mut self, id: RunId) -> Result<&mut LabRun, Problem> {
         self.0.get_mut(&id).ok_or_else(|| unknown(id))
     }
@@ -167,6 +118,19 @@ fn unknown(id: RunId) -> Problem {
 }
 
 impl LabRun {
+    fn new(recipe: Recipe, history: History, levels: Levels) -> Self {
+        Self {
+            recipe,
+            history,
+            levels,
+            snapshots: Vec::new(),
+            summary: None,
+            folder: None,
+            fresh: None,
+            strategies: None,
+        }
+    }
+
     /// Adds records, a row of numbers each, and snapshots.
     pub fn extend(&mut self, rows: &[f64], snapshots: Vec<(u64, Vec<f32>)>) -> Result<(), Problem> {
         let width = self.history.columns().len().max(1);
@@ -185,29 +149,21 @@ impl LabRun {
         Ok(())
     }
 
-    /// What it is.
-    pub fn about(&self) -> About {
-        About {
-            recipe: self.recipe.to_toml(),
-            records: self.history.steps(),
-            snapshots: self.snapshot_steps(),
-        }
-    }
-
     /// The steps whose weights it has, in order.
     pub fn snapshot_steps(&self) -> Vec<u64> {
         self.snapshots.iter().map(|(step, _)| *step).collect()
     }
 
-    /// Its course so far.
-    pub fn course(&self) -> Course {
+    /// Its course so far: phases, the onset of the task's own strategy if it has come, and KL(truth ‖ model) at the
+    /// recorded steps.
+    pub fn course(&self) -> Value {
         let (phases, _) = self.history.phases(self.recipe.task.ngram);
-        Course {
-            transition: self.transition().map(|(step, _)| step),
-            phases,
-            loss: self.history.column(&KL_TRUTH).unwrap_or_default(),
-            steps: self.history.steps(),
-        }
+        json!({
+            "phases": phases,
+            "transition": self.transition().map(|(step, _)| step),
+            "loss": self.history.column(&KL_TRUTH).unwrap_or_default(),
+            "steps": self.history.steps(),
+        })
     }
 
     /// The onset of the phase of the task's own n-gram strategy, and its name, if it has come.
@@ -245,23 +201,45 @@ impl LabRun {
 
     /// The files of its folder: those that it came with, or those of a run that was trained here.
     pub fn files(&self) -> Result<RunFiles, Problem> {
-        match &self.folder {
-            Some(folder) => Ok(folder.files()?),
-            None => {
-                let (history, summary) = (&self.history, self.summary.as_ref());
-                Ok(files_of(
-                    &self.recipe,
-                    history,
-                    &self.snapshots,
-                    None,
-                    summary,
-                )?)
-            }
+        if let Some(folder) = &self.folder {
+            return Ok(folder.files()?);
         }
+        let (history, snapshots) = (&self.history, &self.snapshots);
+        let summary = self.summary.as_ref();
+        Ok(files_of(&self.recipe, history, snapshots, None, summary)?)
     }
 
-    /// What interventions do to the loss at a step.
-    pub fn effect(&mut self, step: u64, under: &[String]) -> Result<Effect, Problem> {
+    /// What the model and every strategy expect after some symbols.
+    pub fn next_symbol(
+        &mut self,
+        step: u64,
+        under: &[String],
+        tokens: &[u8],
+    ) -> Result<Value, Problem> {
+        let model = self.model(step, under)?;
+        let (step, weights) = self.snapshot(step)?;
+        let own = model.evaluator(weights)?.next_distribution(tokens)?;
+        let strategies = match self.strategies.take() {
+            Some(strategies) => strategies,
+            None => strategy::all(&self.recipe.prior()?)?,
+        };
+        let strategies = self.strategies.insert(strategies);
+        let mut answers =
+            vec![json!({ "name": "model", "probabilities": own, "divergence": null })];
+        for strategy in strategies {
+            let theirs = strategy.next_distribution(tokens).map_err(Problem::new)?;
+            answers.push(json!({
+                "name": strategy.name(),
+                "probabilities": theirs,
+                "divergence": kl(&theirs, &own),
+            }));
+        }
+        Ok(json!({ "step": step, "answers": answers }))
+    }
+
+    /// What interventions do to KL(truth ‖ model) at a step: without them, with them, and the difference sequence by
+    /// sequence.
+    pub fn effect(&mut self, step: u64, under: &[String]) -> Result<Value, Problem> {
         let (as_it_is, changed) = (self.model(step, &[])?, self.model(step, under)?);
         let fresh = match self.fresh.take() {
             Some(fresh) => fresh,
@@ -275,19 +253,22 @@ impl LabRun {
             .iter()
             .zip(&without)
             .map(|(with, without)| with - without);
-        Ok(Effect {
-            difference: mean(difference),
-            without: mean(without.iter().copied()),
-            with: mean(with.iter().copied()),
-            sequences: FRESH,
-        })
+        Ok(json!({
+            "difference": mean(difference),
+            "without": mean(without.iter().copied()),
+            "with": mean(with.iter().copied()),
+            "sequences": FRESH,
+        }))
     }
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Mean {
+/// KL(p ‖ q) in nats.
+fn kl(p: &[f64], q: &[f64]) -> f64 {
+    let terms = p.iter().zip(q).filter(|(p, _)| **p > 0.0);
+    terms.map(|(p, q)| p * (p / q).ln()).sum()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Value {
     let estimate = Moments::from_iter(values).estimate();
-    Mean {
-        mean: estimate.mean,
-        se: estimate.se,
-    }
+    json!({ "mean": estimate.mean, "se": estimate.se })
 }

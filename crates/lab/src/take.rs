@@ -1,7 +1,8 @@
 //! What can be taken away from the page: files, as the command line writes them.
 
 use induct_store::{RunFiles, RunFolder};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tar::{Builder, Header};
 
 use crate::problem::Problem;
@@ -11,31 +12,19 @@ use crate::shelf::LabRun;
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(tag = "file", rename_all = "kebab-case")]
 pub enum Take {
-    /// `recipe.toml`.
     Recipe,
-    /// `metrics.csv`.
     Metrics,
-    /// The snapshot at a step.
+    /// The last snapshot that is not later than a step.
     Snapshot {
-        /// The step; the last snapshot that is not later is taken.
         step: u64,
     },
     /// The whole folder of a run that has ended, as an archive.
     Run,
 }
 
-/// A file, whose bytes are attached.
-#[derive(Debug, Serialize)]
-pub struct Download {
-    /// Its name.
-    name: String,
-    /// Its media type.
-    media: &'static str,
-}
-
 impl Take {
-    /// The file and its bytes. Of a run that was trained elsewhere, they are the bytes that it came with.
-    pub fn of(self, run: &LabRun) -> Result<(Download, Vec<u8>), Problem> {
+    /// The name and media type of the file, and its bytes. Of a run that was trained elsewhere, they are the bytes that it came with.
+    pub fn of(self, run: &LabRun) -> Result<(Value, Vec<u8>), Problem> {
         let mut files = run.files()?;
         let (name, media) = match self {
             Take::Recipe => ("recipe.toml".to_owned(), "application/toml"),
@@ -50,7 +39,8 @@ impl Take {
             Take::Run => {
                 let whole = RunFolder::of_files(&run.recipe.name, files.clone())?;
                 if whole.recording()?.is_none() {
-                    return Err(not_ended());
+                    let sentence = "this run has not ended: let it train to its end";
+                    return Err(Problem::new(sentence));
                 }
                 archive(&run.recipe.name, &files).map_err(Problem::new)?
             }
@@ -60,12 +50,8 @@ impl Take {
             }
         };
         let name = name.trim_start_matches("snapshots/").to_owned();
-        Ok((Download { name, media }, bytes))
+        Ok((json!({ "name": name, "media": media }), bytes))
     }
-}
-
-fn not_ended() -> Problem {
-    Problem::new("this run has not ended: let it train to its end")
 }
 
 /// The folder of a run as an archive. Nothing in it depends on when or by whom it is made.

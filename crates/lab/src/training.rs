@@ -23,14 +23,13 @@ pub struct Training {
 }
 
 /// What a slice of training brought.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Slice {
     /// Steps done.
     pub step: u64,
     /// The steps of the snapshots.
     pub snapshots: Vec<u64>,
-    /// How the run ended, if it did.
-    pub ended: Option<Ended>,
+    pub ended: Option<RunEnd>,
     /// One row of numbers per record.
     #[serde(skip)]
     pub rows: Vec<f64>,
@@ -41,7 +40,7 @@ pub struct Slice {
 
 /// How a run ended.
 #[derive(Debug, PartialEq, Serialize)]
-pub struct Ended {
+pub struct RunEnd {
     /// `complete`, `event`, `diverged` or `failed`.
     how: &'static str,
     /// In a sentence, if it is not as planned.
@@ -96,18 +95,12 @@ impl Training {
     /// Trains for at most this many steps.
     pub fn advance(&mut self, steps: u64) -> Slice {
         let kept = kept_steps(self.run.recipe(), self.run.history());
-        let mut sink = Gathering {
+        let mut sink = SliceSink {
             left: steps.max(1),
             kept,
             states: &mut self.states,
             wants_state: false,
-            slice: Slice {
-                step: 0,
-                snapshots: Vec::new(),
-                ended: None,
-                rows: Vec::new(),
-                weights: Vec::new(),
-            },
+            slice: Slice::default(),
         };
         let Ok(ending) = self.run.drive(&mut sink);
         let mut slice = sink.slice;
@@ -121,9 +114,8 @@ impl Training {
     pub fn levels(&self) -> Levels {
         let own = self.instruments.levels().iter();
         let own = own.filter(|levels| levels.test == IN_DISTRIBUTION);
-        let named = own.flat_map(|levels| &levels.strategies);
-        named
-            .map(|(name, level)| (name.clone(), level.mean))
+        let all = own.flat_map(|levels| &levels.strategies);
+        all.map(|(name, level)| (name.clone(), level.mean))
             .collect()
     }
 
@@ -140,7 +132,7 @@ fn snapshots_until(recipe: &Recipe, last: u64) -> Vec<u64> {
     steps
 }
 
-fn ended(ending: &Ending) -> Option<Ended> {
+fn ended(ending: &Ending) -> Option<RunEnd> {
     let (how, sentence) = match ending {
         Ending::Stopped(_) => return None,
         Ending::Complete => ("complete", None),
@@ -154,11 +146,11 @@ fn ended(ending: &Ending) -> Option<Ended> {
         }
         Ending::PriorFailed { error, .. } => ("failed", Some(error.to_string())),
     };
-    Some(Ended { how, sentence })
+    Some(RunEnd { how, sentence })
 }
 
 /// The sink of a slice.
-struct Gathering<'a> {
+struct SliceSink<'a> {
     left: u64,
     /// The steps whose weights are kept.
     kept: Vec<u64>,
@@ -167,7 +159,7 @@ struct Gathering<'a> {
     slice: Slice,
 }
 
-impl Sink for Gathering<'_> {
+impl Sink for SliceSink<'_> {
     type Error = Infallible;
 
     fn record(&mut self, record: &Record) -> Result<(), Infallible> {
@@ -271,26 +263,25 @@ mod tests {
         Recipe::from_toml("", &all).unwrap()
     }
 
-    /// What slices add up to.
-    type Gathered = (Vec<u64>, Vec<u64>, Vec<(u64, Vec<f32>)>);
+    /// The bits of all records, since some numbers are missing; and all snapshots.
+    type Whole = (Vec<u64>, Vec<(u64, Vec<f32>)>);
 
-    /// Trains to the end in slices of so many steps; numbers by their bits, since some are missing.
-    fn gathered(training: &mut Training, slice: u64) -> Gathered {
-        let (mut rows, mut steps, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
+    /// Trains to the end in slices of so many steps.
+    fn in_slices(training: &mut Training, slice: u64) -> Whole {
+        let (mut rows, mut snapshots) = (Vec::new(), Vec::new());
         loop {
             let slice = training.advance(slice);
             rows.extend(slice.rows.iter().map(|number| number.to_bits()));
-            steps.push(slice.step);
             snapshots.extend(slice.snapshots.into_iter().zip(slice.weights));
             if let Some(ended) = slice.ended {
                 assert_eq!(ended.how, "complete");
-                return (rows, steps, snapshots);
+                return (rows, snapshots);
             }
         }
     }
 
     /// The same in one piece.
-    fn recorded(recipe: &Recipe) -> (Vec<u64>, Vec<(u64, Vec<f32>)>) {
+    fn recorded(recipe: &Recipe) -> Whole {
         let instruments = Arc::new(Instruments::new(recipe).unwrap());
         let whole = Recorder::record(recipe, instruments).unwrap();
         let rows = whole.history.rows().flatten().map(|n| n.to_bits());
@@ -300,15 +291,10 @@ mod tests {
     #[test]
     fn slices_of_any_size_give_the_same_run() {
         let recipe = recipe(&[]);
-        let (rows, snapshots) = recorded(&recipe);
+        let whole = recorded(&recipe);
         for slice in [1, 7, 20, 1000] {
             let mut training = Training::begin(&recipe).unwrap();
-            let found = gathered(&mut training, slice);
-            assert_eq!(
-                (found.0, found.2),
-                (rows.clone(), snapshots.clone()),
-                "{slice}"
-            );
+            assert_eq!(in_slices(&mut training, slice), whole, "{slice}");
         }
     }
 
@@ -316,7 +302,7 @@ mod tests {
     fn a_branch_is_the_run_of_its_own_recipe() {
         let main = recipe(&[]);
         let mut first = Training::begin(&main).unwrap();
-        gathered(&mut first, 9);
+        in_slices(&mut first, 9);
         let changes = [
             Change::Rate { lr: 1e-2 },
             Change::Prior {
@@ -331,14 +317,11 @@ mod tests {
             let (mut branch, from) = first.branch(&other, step).unwrap();
             assert_eq!(from, if step == 0 { 0 } else { 10 * ((step - 1) / 10) });
             let shared = branch.run.history().len();
-            let (rows, _, snapshots) = gathered(&mut branch, 8);
-            let (whole, kept) = recorded(&other);
+            let (rows, snapshots) = in_slices(&mut branch, 8);
+            let (whole, mut kept) = recorded(&other);
             let width = branch.run.history().columns().len();
             assert_eq!(rows, whole[shared * width..], "{change:?}");
-            let kept: Vec<_> = kept
-                .into_iter()
-                .filter(|(at, _)| shared == 0 || *at > from)
-                .collect();
+            kept.retain(|(at, _)| shared == 0 || *at > from);
             assert_eq!(snapshots, kept, "{change:?}");
         }
     }

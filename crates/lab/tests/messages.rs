@@ -7,12 +7,22 @@ use induct_lab::Lab;
 use induct_store::{RunFiles, files_of};
 use serde_json::{Value, json};
 
-/// Asks, and expects an answer.
-fn ask(lab: &mut Lab, request: &Value, attachments: Vec<Vec<u8>>) -> (Value, Vec<Vec<u8>>) {
+/// Asks with attachments, and expects an answer with its attachments.
+fn ask_with(lab: &mut Lab, request: Value, attachments: Vec<Vec<u8>>) -> (Value, Vec<Vec<u8>>) {
     let answer = lab.answer(request.to_string().as_bytes(), attachments);
     let text: Value = serde_json::from_str(&answer.text).unwrap();
     assert!(text.get("problem").is_none(), "{request}: {text}");
     (text["answer"].clone(), answer.attachments)
+}
+
+fn ask(lab: &mut Lab, request: Value) -> Value {
+    ask_with(lab, request, Vec::new()).0
+}
+
+/// Asks for a file: its name and its bytes.
+fn take(lab: &mut Lab, request: Value) -> (String, Vec<u8>) {
+    let (file, mut attached) = ask_with(lab, request, Vec::new());
+    (file["name"].as_str().unwrap().into(), attached.remove(0))
 }
 
 /// Asks, and expects a refusal: its sentence.
@@ -20,9 +30,7 @@ fn refused(lab: &mut Lab, request: &str) -> String {
     let answer = lab.answer(request.as_bytes(), Vec::new());
     let text: Value = serde_json::from_str(&answer.text).unwrap();
     let sentence = text["problem"]["sentence"].as_str();
-    sentence
-        .unwrap_or_else(|| panic!("{request}: {text}"))
-        .to_owned()
+    sentence.expect(request).to_owned()
 }
 
 const SMALL: [&str; 6] = [
@@ -34,89 +42,61 @@ const SMALL: [&str; 6] = [
     "record.test_sequences=16",
 ];
 
-fn files_of_recording(of: &Recording) -> RunFiles {
-    let (history, summary) = (&of.history, Some(&of.summary));
-    files_of(&of.recipe, history, &of.snapshots, None, summary).unwrap()
+/// A recipe trained in one piece, and the files of its folder.
+fn recorded(recipe: &Recipe) -> (Recording, RunFiles) {
+    let instruments = Instruments::new(recipe).unwrap();
+    let run = Recorder::record(recipe, instruments.into()).unwrap();
+    let (history, summary) = (&run.history, Some(&run.summary));
+    let files = files_of(recipe, history, &run.snapshots, None, summary).unwrap();
+    (run, files)
 }
 
-fn told(lab: &mut Lab, base: &str, sets: &[&str]) -> Value {
+/// Trains a recipe in one lab and puts it as run 1 on the shelf of another. Returns its TOML.
+fn train(lab: &mut Lab, base: &str, sets: &[&str]) -> Value {
     let sets: Vec<&str> = SMALL.iter().chain(sets).copied().collect();
     let source = json!({ "base": base, "sets": sets });
+    let toml = ask(lab, json!({ "do": "recipe", "source": source }))["toml"].clone();
+    let mut worker = Lab::default();
+    let begun = ask(&mut worker, json!({ "do": "begin", "recipe": toml }));
+    let levels = &begun["levels"];
     ask(
         lab,
-        &json!({ "do": "recipe", "source": source }),
-        Vec::new(),
-    )
-    .0
-}
-
-/// Trains a recipe in one lab and puts it as run 1 on the shelf of another.
-fn train(lab: &mut Lab, toml: &Value) {
-    let mut worker = Lab::default();
-    let (begun, _) = ask(
-        &mut worker,
-        &json!({ "do": "begin", "recipe": toml }),
-        Vec::new(),
+        json!({ "do": "add", "run": 1, "recipe": toml, "levels": levels }),
     );
-    let add = json!({ "do": "add", "run": 1, "recipe": toml, "levels": begun["levels"] });
-    ask(lab, &add, Vec::new());
     loop {
-        let (slice, attached) = ask(
-            &mut worker,
-            &json!({ "do": "advance", "steps": 7 }),
-            Vec::new(),
-        );
+        let advance = json!({ "do": "advance", "steps": 7 });
+        let (slice, attached) = ask_with(&mut worker, advance, Vec::new());
         let extend = json!({ "do": "extend", "run": 1, "snapshots": slice["snapshots"] });
-        let (course, _) = ask(lab, &extend, attached);
+        let (course, _) = ask_with(lab, extend, attached);
         assert!(course["steps"].as_array().is_some());
         if !slice["ended"].is_null() {
             assert_eq!(slice["ended"]["how"], "complete");
             break;
         }
     }
-    let (outcome, _) = ask(
-        &mut worker,
-        &json!({ "do": "outcome", "seconds": 0.0 }),
-        Vec::new(),
-    );
-    ask(
-        lab,
-        &json!({ "do": "end", "run": 1, "outcome": outcome }),
-        Vec::new(),
-    );
+    let outcome = ask(&mut worker, json!({ "do": "outcome", "seconds": 0.0 }));
+    ask(lab, json!({ "do": "end", "run": 1, "outcome": outcome }));
+    toml
 }
 
 #[test]
 fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
     let mut lab = Lab::default();
-    let toml = told(&mut lab, "main", &[])["toml"].clone();
-    train(&mut lab, &toml);
+    let toml = train(&mut lab, "main", &[]);
     let recipe = Recipe::from_toml(toml.as_str().unwrap(), &[]).unwrap();
-    let instruments = Instruments::new(&recipe).unwrap();
-    let mut whole = Recorder::record(&recipe, instruments.into()).unwrap();
-    let mut take = |what: Value| {
-        let (taken, mut attached) = ask(&mut lab, &what, Vec::new());
-        (
-            taken["name"].as_str().unwrap().to_owned(),
-            attached.remove(0),
-        )
-    };
-    let files = files_of_recording(&whole);
+    let (mut whole, files) = recorded(&recipe);
     for name in ["recipe", "metrics"] {
-        let (name, bytes) = take(json!({ "do": "take", "run": 1, "file": name }));
+        let (name, bytes) = take(&mut lab, json!({ "do": "take", "run": 1, "file": name }));
         assert_eq!(files.get(&name), Some(&bytes), "{name}");
     }
     for (step, at) in [(0, 0), (10, 10), (14, 10), (4000, 40)] {
-        let (name, bytes) =
-            take(json!({ "do": "take", "run": 1, "file": "snapshot", "step": step }));
+        let request = json!({ "do": "take", "run": 1, "file": "snapshot", "step": step });
+        let (name, bytes) = take(&mut lab, request);
         assert_eq!(name, format!("step-{at:06}.safetensors"));
-        assert_eq!(
-            files.get(&format!("snapshots/{name}")),
-            Some(&bytes),
-            "{name}"
-        );
+        let expected = files.get(&format!("snapshots/{name}"));
+        assert_eq!(expected, Some(&bytes), "{name}");
     }
-    let (name, archive) = take(json!({ "do": "take", "run": 1, "file": "run" }));
+    let (name, archive) = take(&mut lab, json!({ "do": "take", "run": 1, "file": "run" }));
     assert_eq!(name, "main.tar");
     let mut unpacked = RunFiles::default();
     for entry in tar::Archive::new(archive.as_slice()).entries().unwrap() {
@@ -135,14 +115,12 @@ fn files_of_a_run_are_those_of_the_same_recipe_trained_in_one_piece() {
 #[test]
 fn a_run_from_elsewhere_leaves_as_it_came() {
     let recipe = Recipe::from_toml("", &SMALL.map(String::from)).unwrap();
-    let instruments = Instruments::new(&recipe).unwrap();
-    let whole = Recorder::record(&recipe, instruments.into()).unwrap();
-    let mut files = files_of_recording(&whole);
+    let (_, mut files) = recorded(&recipe);
     let open = |lab: &mut Lab, files: &RunFiles| {
         let names: Vec<&String> = files.keys().collect();
         let bytes = files.values().cloned().collect();
         let request = json!({ "do": "open", "run": 1, "name": "elsewhere", "files": names });
-        ask(lab, &request, bytes).0
+        ask_with(lab, request, bytes).0
     };
     let mut lab = Lab::default();
     let about = open(&mut lab, &files);
@@ -152,8 +130,7 @@ fn a_run_from_elsewhere_leaves_as_it_came() {
         ("snapshot", "snapshots/step-000020.safetensors"),
     ] {
         let request = json!({ "do": "take", "run": 1, "file": file, "step": 25 });
-        let (_, attached) = ask(&mut lab, &request, Vec::new());
-        assert_eq!(files[name], attached[0], "{name}");
+        assert_eq!(files[name], take(&mut lab, request).1, "{name}");
     }
     // Some snapshots may have been left out: it can be looked at, but is no longer whole.
     files.retain(|name, _| {
@@ -163,10 +140,7 @@ fn a_run_from_elsewhere_leaves_as_it_came() {
     });
     let about = open(&mut lab, &files);
     assert_eq!(about["snapshots"], json!([0, 40]));
-    let sentence = refused(
-        &mut lab,
-        "{\"do\": \"take\", \"run\": 1, \"file\": \"run\"}",
-    );
+    let sentence = refused(&mut lab, r#"{"do": "take", "run": 1, "file": "run"}"#);
     assert!(sentence.contains("step-000010"), "{sentence}");
 }
 
@@ -183,8 +157,7 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
         ("released", vec!["model.layers=1"]),
     ] {
         let mut lab = Lab::default();
-        let toml = told(&mut lab, base, &sets)["toml"].clone();
-        train(&mut lab, &toml);
+        let toml = train(&mut lab, base, &sets);
         let moment = json!({ "run": 1, "step": 40, "tokens": [0, 1, 1, 0, 1] });
         let subject = |of: &str, more: Value| {
             let mut subject = moment.clone();
@@ -211,7 +184,7 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
         }
         for subject in subjects {
             let picture = |form: &str| json!({ "do": "picture", "subject": subject, "width": 500, "form": form });
-            let (inline, attached) = ask(&mut lab, &picture("inline"), Vec::new());
+            let (inline, attached) = ask_with(&mut lab, picture("inline"), Vec::new());
             let svg = inline["svg"].as_str().unwrap();
             assert!(
                 svg.starts_with("<svg") && attached.is_empty(),
@@ -220,7 +193,7 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
             let marked = subject.get("marks").is_some();
             assert_eq!(svg.contains(">branch<"), marked, "{base}: {subject}");
             for (form, begins) in [("svg", b"<svg"), ("png", b"\x89PNG"), ("csv", b"pane")] {
-                let (_, attached) = ask(&mut lab, &picture(form), Vec::new());
+                let (_, attached) = ask_with(&mut lab, picture(form), Vec::new());
                 assert!(
                     attached[0].starts_with(begins),
                     "{base}: {subject} as {form}"
@@ -233,12 +206,11 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
 #[test]
 fn a_model_is_talked_to_and_broken_and_mended() {
     let mut lab = Lab::default();
-    let toml = told(&mut lab, "main", &[])["toml"].clone();
-    train(&mut lab, &toml);
+    train(&mut lab, "main", &[]);
     let talk = |lab: &mut Lab, under: &[&str]| {
         let request =
             json!({ "do": "talk", "run": 1, "step": 40, "under": under, "tokens": [0, 1, 1] });
-        ask(lab, &request, Vec::new()).0["answers"].clone()
+        ask(lab, request)["answers"].clone()
     };
     let as_it_is = talk(&mut lab, &[]);
     let names: Vec<&str> = as_it_is
@@ -255,7 +227,7 @@ fn a_model_is_talked_to_and_broken_and_mended() {
     assert_eq!(broken[1]["probabilities"], as_it_is[1]["probabilities"]);
     assert_eq!(talk(&mut lab, &[]), as_it_is);
     let request = json!({ "do": "effect", "run": 1, "step": 40, "under": [ablate] });
-    let (effect, _) = ask(&mut lab, &request, Vec::new());
+    let effect = ask(&mut lab, request);
     let number = |key: &str| effect[key]["mean"].as_f64().unwrap();
     let difference = number("with") - number("without");
     assert!((number("difference") - difference).abs() < 1e-12);
@@ -264,46 +236,39 @@ fn a_model_is_talked_to_and_broken_and_mended() {
 #[test]
 fn what_cannot_be_is_refused_with_a_sentence() {
     let mut lab = Lab::default();
-    let toml = told(&mut lab, "main", &[])["toml"].clone();
-    train(&mut lab, &toml);
+    train(&mut lab, "main", &[]);
     for (request, expected) in [
         ("", "not a request"),
-        ("{\"do\": \"dance\"}", "dance"),
+        (r#"{"do": "dance"}"#, "dance"),
+        (r#"{"do": "advance", "steps": 1}"#, "nothing is in training"),
+        (r#"{"do": "course", "run": 7}"#, "run 7 is not here"),
         (
-            "{\"do\": \"advance\", \"steps\": 1}",
-            "nothing is in training",
-        ),
-        ("{\"do\": \"course\", \"run\": 7}", "run 7 is not here"),
-        (
-            "{\"do\": \"talk\", \"run\": 1, \"step\": 0, \"tokens\": [0, 2]}",
+            r#"{"do": "talk", "run": 1, "step": 0, "tokens": [0, 2]}"#,
             "2",
         ),
         (
-            "{\"do\": \"talk\", \"run\": 1, \"step\": 0, \"tokens\": []}",
+            r#"{"do": "talk", "run": 1, "step": 0, "tokens": []}"#,
             "empty",
         ),
         (
-            "{\"do\": \"effect\", \"run\": 1, \"step\": 0, \"under\": [\"kind=\\\"ablate\\\", at=\\\"nowhere\\\"\"]}",
+            r#"{"do": "effect", "run": 1, "step": 0, "under": ["kind=\"ablate\", at=\"nowhere\""]}"#,
             "nowhere",
         ),
         (
-            "{\"do\": \"effect\", \"run\": 1, \"step\": 0, \"under\": [\"}, {\"]}",
-            "",
-        ),
-        (
-            "{\"do\": \"open\", \"run\": 2, \"name\": \"<b>\", \"files\": []}",
+            r#"{"do": "open", "run": 2, "name": "<b>", "files": []}"#,
             "<b>",
         ),
-        ("{\"do\": \"extend\", \"run\": 1, \"snapshots\": []}", ""),
     ] {
-        if expected.is_empty() {
-            // Whatever it is, it is an answer or a refusal, and no panic.
-            lab.answer(request.as_bytes(), vec![vec![0; 3]]);
-        } else {
-            let sentence = refused(&mut lab, request);
-            assert!(sentence.contains(expected), "{request}: {sentence}");
-        }
+        let sentence = refused(&mut lab, request);
+        assert!(sentence.contains(expected), "{request}: {sentence}");
+    }
+    // Whatever these are, they are answered or refused without a panic.
+    for request in [
+        r#"{"do": "effect", "run": 1, "step": 0, "under": ["}, {"]}"#,
+        r#"{"do": "extend", "run": 1, "snapshots": []}"#,
+    ] {
+        lab.answer(request.as_bytes(), vec![vec![0; 3]]);
     }
     // Nothing is lost by any of these.
-    ask(&mut lab, &json!({ "do": "course", "run": 1 }), Vec::new());
+    ask(&mut lab, json!({ "do": "course", "run": 1 }));
 }

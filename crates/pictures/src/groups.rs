@@ -62,9 +62,9 @@ pub fn labelled<R: Recorded>(groups: Vec<Vec<R>>) -> Vec<RunGroup<R>> {
     let named = telling.unwrap_or(keys.len()).max(NAMED);
     let value = |entries: &Vec<(String, String)>, key: &String| {
         let found = entries.iter().find(|(other, _)| other == key);
-        found.map_or(String::new(), |(_, value)| {
-            value.trim_matches('"').to_owned()
-        })
+        found
+            .map_or("", |(_, value)| value.trim_matches('"'))
+            .to_owned()
     };
     let values = |entries| keys.iter().map(|key| value(entries, key)).collect();
     let mut groups: Vec<(Vec<String>, Vec<R>)> = entries.iter().map(values).zip(groups).collect();
@@ -85,16 +85,10 @@ pub fn labelled<R: Recorded>(groups: Vec<Vec<R>>) -> Vec<RunGroup<R>> {
 /// The recipe without what makes no difference to what is learned, or only by chance: name, seeds, and which
 /// snapshots are kept.
 fn comparable(recipe: &Recipe) -> Recipe {
-    let mut comparable = recipe.clone();
-    let Recipe {
-        name,
-        seeds,
-        record,
-        ..
-    } = Recipe::default();
-    (comparable.name, comparable.seeds) = (name, seeds);
-    comparable.record.snapshots = record.snapshots;
-    comparable.record.spacing = record.spacing;
+    let (mut comparable, default) = (recipe.clone(), Recipe::default());
+    (comparable.name, comparable.seeds) = (default.name, default.seeds);
+    comparable.record.snapshots = default.record.snapshots;
+    comparable.record.spacing = default.record.spacing;
     comparable
 }
 
@@ -121,18 +115,15 @@ fn in_words(spec: &InterveneSpec) -> String {
         ..Recipe::default()
     };
     let settings = alone.entries().into_iter();
-    let own = settings.filter_map(|(key, value)| {
-        let key = key.strip_prefix("intervene[0].")?.to_owned();
-        Some((key, value.trim_matches('"').to_owned()))
-    });
     let (mut names, mut times) = (Vec::new(), Vec::new());
-    for (key, value) in own {
-        match key.as_str() {
-            "kind" => names.insert(0, value),
-            "from" | "until" | "step" => times.push(format!("{key} {value}")),
+    for (key, value) in settings {
+        let value = value.trim_matches('"').to_owned();
+        match key.strip_prefix("intervene[0].") {
+            Some("kind") => names.insert(0, value),
+            Some(key @ ("from" | "until" | "step")) => times.push(format!("{key} {value}")),
             // What identifies weights says nothing to people.
-            key if key.ends_with("weights") => {}
-            _ => names.push(value),
+            Some(key) if !key.ends_with("weights") => names.push(value),
+            _ => {}
         }
     }
     names.extend(times);
@@ -216,10 +207,8 @@ mod tests {
         let freeze = "{kind=\"freeze\", group=\"embed\"}";
         let (without, with) = label_of(&[format!("intervene=[{clamp}, {freeze}]")]);
         assert_eq!(without, "no interventions");
-        assert_eq!(
-            with,
-            "clamp layers.0 previous-token until 500 + freeze embed"
-        );
+        let words = "clamp layers.0 previous-token until 500 + freeze embed";
+        assert_eq!(with, words);
     }
 
     #[test]
@@ -234,10 +223,8 @@ mod tests {
         ];
         assert_eq!(differing_keys(&all), ["train.batch"]);
         let all = [entries(&[]), entries(&["task.prior=doubly-stochastic"])];
-        assert_eq!(
-            differing_keys(&all),
-            ["task.prior.kind", "task.prior.alpha"]
-        );
+        let keys = ["task.prior.kind", "task.prior.alpha"];
+        assert_eq!(differing_keys(&all), keys);
         // Three groups need two keys; the others follow.
         let all = [
             entries(&[]),

@@ -100,7 +100,7 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
     if points().next().is_none() {
         return nothing("no run has a value");
     }
-    let axis = |label: &str, values: Vec<f64>, linear: f64| match spread_within(&values, linear) {
+    let axis = |label: &str, values: Vec<f64>, linear: f64| match scale_of(&values, linear) {
         Scale::Log => Axis::log(plain(label)),
         Scale::Linear => Axis::linear(plain(label)),
     };
@@ -113,7 +113,7 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
     if medians.any(|(_, _, interval)| interval.is_some()) {
         kinds.push("bands: 95 % intervals");
     }
-    let kinds = kinds.join(", ");
+    let y_label = format!("{y}; {}", kinds.join(", "));
     let mut series = Vec::new();
     for (at, member) in members.iter().enumerate() {
         let colour = colour(at, members.len());
@@ -126,12 +126,8 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
             .iter()
             .filter(|(_, median, _)| median.is_finite());
         let values = known.map(|&(x, y, interval)| Value { x, y, interval });
-        series.push(Series::of_values(
-            plain(&member.label),
-            colour,
-            Mark::Line,
-            values,
-        ));
+        let label = plain(&member.label);
+        series.push(Series::new(label, colour, Mark::Line, values));
     }
     let many = members.len() > GROUPS;
     let ends = || Some((members.first()?, members.last()?));
@@ -139,11 +135,7 @@ pub fn family(x: &str, y: &str, members: &[Member]) -> Figure {
         description: format!("{y} over {x}: medians over seeds with 95 % intervals."),
         panels: vec![Panel::Plot(Plot {
             x: axis(x, points().map(|(x, _)| x).collect(), GEOMETRIC),
-            y: axis(
-                &format!("{y}; {kinds}"),
-                points().map(|(_, y)| y).collect(),
-                LINEAR,
-            ),
+            y: axis(&y_label, points().map(|(_, y)| y).collect(), LINEAR),
             series,
             family: ends().filter(|_| many).map(|(low, high)| Family {
                 low: plain(&low.label),
@@ -161,23 +153,18 @@ pub fn phase_diagram(x: &KeyAxis, y: &KeyAxis, maps: &[Map]) -> Figure {
     if maps.is_empty() || x.values.is_empty() || y.values.is_empty() {
         return nothing("no run has ended yet");
     }
-    let plain_all = |texts: &[String]| texts.iter().map(|text| plain(text)).collect::<Vec<_>>();
     let panel = |map: &Map| {
         let cell = |row: usize, column: usize| *map.cells.get(row)?.get(column)?;
-        let rows = (0..y.values.len()).rev();
-        let values = rows.flat_map(|row| (0..x.values.len()).map(move |column| (row, column)));
-        let values: Vec<f64> = values
-            .map(|(row, column)| cell(row, column).unwrap_or(f64::NAN))
-            .collect();
-        let mut rows = plain_all(&y.values);
-        rows.reverse();
+        let row = |row| (0..x.values.len()).map(move |column| cell(row, column));
+        let values = (0..y.values.len()).rev().flat_map(row);
+        let values: Vec<f64> = values.map(|value| value.unwrap_or(f64::NAN)).collect();
         Panel::Grid(Grid {
             title: plain(&map.title),
             x_label: plain(&x.key),
             y_label: plain(&y.key),
-            columns: plain_all(&x.values),
-            rows,
-            scale: spread(&values),
+            columns: x.values.iter().map(|name| plain(name)).collect(),
+            rows: y.values.iter().rev().map(|name| plain(name)).collect(),
+            scale: scale_of(&values, LINEAR),
             values,
             value_label: plain(&map.unit),
         })
@@ -198,18 +185,11 @@ fn nothing(why: &str) -> Figure {
     }
 }
 
-/// The colour scale for these numbers.
-fn spread(values: &[f64]) -> Scale {
-    spread_within(values, LINEAR)
-}
-
 /// Logarithmic for numbers that span a larger factor than `linear`.
-fn spread_within(values: &[f64], linear: f64) -> Scale {
+fn scale_of(values: &[f64], linear: f64) -> Scale {
     let known = || values.iter().copied().filter(|value| value.is_finite());
-    let (least, largest) = (
-        known().fold(f64::MAX, f64::min),
-        known().fold(0.0, f64::max),
-    );
+    let least = known().fold(f64::MAX, f64::min);
+    let largest = known().fold(0.0, f64::max);
     match least > 0.0 && largest > linear * least {
         true => Scale::Log,
         false => Scale::Linear,

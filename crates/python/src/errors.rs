@@ -7,6 +7,7 @@ use induct::probe::ProbeError;
 use induct::run::Unfit;
 use induct::strategy::PredictError;
 use induct::train::RecipeError as BadRecipe;
+use induct_lab_page::PageError;
 use induct_pictures::panels::PlotError;
 use induct_store::{SessionError, SourceError, StoreError};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError};
@@ -68,29 +69,19 @@ impl From<BadRecipe> for Failure {
     }
 }
 
-impl From<BadInput> for Failure {
-    fn from(error: BadInput) -> Self {
-        Self::input(error.to_string())
-    }
+/// Errors that are all requests that cannot be met, or all runs that cannot be used.
+macro_rules! all {
+    ($kind:ident: $($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::$kind(error.to_string())
+            }
+        })*
+    };
 }
 
-impl From<PredictError> for Failure {
-    fn from(error: PredictError) -> Self {
-        Self::input(error.to_string())
-    }
-}
-
-impl From<PlotError> for Failure {
-    fn from(error: PlotError) -> Self {
-        Self::input(error.to_string())
-    }
-}
-
-impl From<DrawError> for Failure {
-    fn from(error: DrawError) -> Self {
-        Self::run(error.to_string())
-    }
-}
+all!(input: BadInput, PredictError, PlotError);
+all!(run: DrawError, PageError);
 
 impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Self {

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::figure::PyFigure;
-use crate::parts::{Raised, rather_raised};
+use crate::parts::{FirstException, rather_raised};
 use crate::recipe::PyRecipe;
 use crate::table::view;
 use crate::threads::in_pool;
@@ -22,16 +22,18 @@ use crate::weights::Weights;
 
 /// A model at given weights, under interventions if there are any.
 #[pyclass(frozen, module = "induct._induct", name = "Model")]
+#[derive(Clone)]
 pub struct PyModel {
     /// That of the run it comes from, with the interventions that it is under now and no others.
-    recipe: Arc<Recipe>,
+    pub recipe: Arc<Recipe>,
     /// What those interventions may need.
-    weights: Weights,
+    pub weights: Weights,
     /// What parts of the recipe raise.
-    raised: Vec<Arc<Raised>>,
-    model: Model,
-    params: Arc<Vec<f32>>,
-    step: u64,
+    pub raised: Vec<Arc<FirstException>>,
+    pub model: Model,
+    pub params: Arc<Vec<f32>>,
+    #[pyo3(get)]
+    pub step: u64,
 }
 
 /// The flat vectors that came in, one per tensor.
@@ -41,28 +43,6 @@ type Tensors<'py> = Vec<(String, PyReadonlyArray1<'py, f32>)>;
 const MOST_NUMBERS: f64 = 5e8;
 
 impl PyModel {
-    pub fn new(
-        recipe: Arc<Recipe>,
-        weights: Weights,
-        model: Model,
-        params: impl Into<Arc<Vec<f32>>>,
-        step: u64,
-    ) -> Self {
-        Self {
-            recipe,
-            weights,
-            raised: Vec::new(),
-            model,
-            params: params.into(),
-            step,
-        }
-    }
-
-    /// The same, with what the parts of its recipe raise.
-    pub fn raising(self, raised: Vec<Arc<Raised>>) -> Self {
-        Self { raised, ..self }
-    }
-
     /// Lets a recipe take its weights.
     pub fn lend(&self, weights: &mut Weights) {
         weights.extend(&self.weights);
@@ -79,7 +59,7 @@ impl PyModel {
         let rows = sequences(tokens);
         let (shape, numbers) = py.detach(|| {
             let mut numbers = Vec::new();
-            let mut shape = vec![rows.len(), 0, self.model.states()];
+            let mut shape = [rows.len(), 0, self.model.states()];
             for row in &rows {
                 let array = compute(row)?;
                 shape[1] = array.shape()[0];
@@ -104,15 +84,10 @@ fn array<'py>(py: Python<'py>, shape: &[usize], numbers: Vec<f32>) -> Bound<'py,
 }
 
 /// A mean and its standard error.
-type Estimated = (f64, f64);
+type MeanAndError = (f64, f64);
 
 #[pymethods]
 impl PyModel {
-    #[getter]
-    fn step(&self) -> u64 {
-        self.step
-    }
-
     #[getter]
     fn states(&self) -> usize {
         self.model.states()
@@ -171,14 +146,11 @@ impl PyModel {
             let to = params[tensor.range.clone()].iter_mut();
             to.zip(numbers).for_each(|(to, from)| *to = *from);
         }
-        Ok(Self::new(
-            Arc::clone(&self.recipe),
-            self.weights.clone(),
-            self.model.clone(),
+        let params = Arc::new(params);
+        Ok(Self {
             params,
-            self.step,
-        )
-        .raising(self.raised.clone()))
+            ..self.clone()
+        })
     }
 
     /// Everything that it computes on sequences of equal length, by name; each array is [sequences, …].
@@ -251,11 +223,9 @@ impl PyModel {
         let read = Recipe::from_toml(&self.recipe.to_toml(), &overrides)?;
         let mut recipe = (*self.recipe).clone();
         recipe.intervene = read.intervene;
-        if let Some(index) = recipe
-            .intervene
-            .iter()
-            .position(InterveneSpec::is_about_weights)
-        {
+        let first =
+            |refused: &dyn Fn(&InterveneSpec) -> bool| recipe.intervene.iter().position(refused);
+        if let Some(index) = first(&InterveneSpec::is_about_weights) {
             return Err(Failure::input(format!(
                 "intervene[{index}] changes how weights are trained, not what a trained model computes; here it \
                  can be ablate, clamp, patch or stop-gradient"
@@ -264,7 +234,7 @@ impl PyModel {
         // Weights of the run itself would have to be trained, which nobody asked for.
         let own =
             |spec: &InterveneSpec| matches!(spec.weights(), Some((_, WeightsSpec::Own { .. })));
-        if let Some(index) = recipe.intervene.iter().position(own) {
+        if let Some(index) = first(&own) {
             return Err(Failure::input(format!(
                 "intervene[{index}] takes weights of the run's own step; give the model of that step instead, as in \
                  run.model(step)"
@@ -273,14 +243,12 @@ impl PyModel {
         induct_store::complete(&mut recipe).map_err(|(_, error)| error)?;
         let all: Vec<usize> = (0..recipe.intervene.len()).collect();
         let model = py.detach(|| recipe.model_under(&all, &|from| weights.find(from)))?;
-        Ok(Self::new(
-            Arc::new(recipe),
+        Ok(Self {
+            recipe: Arc::new(recipe),
             weights,
             model,
-            Arc::clone(&self.params),
-            self.step,
-        )
-        .raising(self.raised.clone()))
+            ..self.clone()
+        })
     }
 
     /// KL(truth ‖ model) on fresh sequences, and KL(strategy ‖ model) by strategy: at the last position, and over
@@ -291,7 +259,7 @@ impl PyModel {
         sequences: u64,
         threads: usize,
         on: Option<PyRef<'_, PyRecipe>>,
-    ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
+    ) -> Result<Vec<(String, MeanAndError, Option<MeanAndError>)>, Failure> {
         self.model.check_batch(sequences)?;
         let raised = match &on {
             Some(on) => on.raised.clone(),
@@ -373,9 +341,8 @@ impl PyModel {
 impl PyModel {
     /// Refuses sequences whose activations would not fit into memory.
     fn check_size(&self, count: usize, t: usize) -> Result<(), Failure> {
-        let heads: usize = (0..self.model.layer_count())
-            .map(|l| self.model.heads(l).max(1))
-            .sum();
+        let layers = 0..self.model.layer_count();
+        let heads: usize = layers.map(|layer| self.model.heads(layer).max(1)).sum();
         let numbers = 2.0 * heads as f64 * count as f64 * (t as f64) * (t as f64);
         match numbers <= MOST_NUMBERS {
             true => Ok(()),
@@ -390,16 +357,13 @@ impl PyModel {
         &self,
         recipe: &Recipe,
         sequences: u64,
-    ) -> Result<Vec<(String, Estimated, Option<Estimated>)>, Failure> {
+    ) -> Result<Vec<(String, MeanAndError, Option<MeanAndError>)>, Failure> {
         let prior = recipe.prior()?;
         // What another program predicts is known only there.
         let mut known = recipe.record.clone();
         known.custom_strategies.clear();
-        let strategies = known.strategies(&prior)?;
-        let asked: Vec<_> = strategies
-            .into_iter()
-            .map(|s| (s, Positions::All))
-            .collect();
+        let strategies = known.strategies(&prior)?.into_iter();
+        let asked: Vec<_> = strategies.map(|s| (s, Positions::All)).collect();
         let mut names = vec!["truth".to_owned()];
         names.extend(asked.iter().map(|(strategy, _)| strategy.name()));
         let address = Address {
@@ -417,12 +381,11 @@ impl PyModel {
             };
             let set = TestSet::draw(&prior, &draw, &asked)?;
             let found = set.divergences(&self.model, &self.params)?;
-            match sums.is_empty() {
-                true => sums = found,
-                false => sums
-                    .iter_mut()
-                    .zip(&found)
-                    .for_each(|(sum, more)| sum.merge(more)),
+            for (sum, more) in sums.iter_mut().zip(&found) {
+                sum.merge(more);
+            }
+            if sums.is_empty() {
+                sums = found;
             }
         }
         let estimated = |moments: &induct::probe::Moments| {
@@ -463,6 +426,12 @@ pub fn model_of(
     let params: Vec<f32> = params.collect();
     // Counts them.
     model.evaluator(&params)?;
-    let model = PyModel::new(Arc::clone(recipe), weights.clone(), model, params, step);
-    Ok(model.raising(raised.clone()))
+    Ok(PyModel {
+        recipe: Arc::clone(recipe),
+        weights: weights.clone(),
+        raised: raised.clone(),
+        model,
+        params: Arc::new(params),
+        step,
+    })
 }

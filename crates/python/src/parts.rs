@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use induct::chain::{self, Draft, Generator, open_unit};
 use induct::measure::{self, Column, Observation, Scope};
@@ -17,16 +17,17 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, RecipeError};
 use crate::model::PyModel;
+use crate::threads::locked;
 use crate::weights::Weights;
 
 /// The first exception that a part raised, until it is taken.
-pub struct Raised {
+pub struct FirstException {
     kept: Mutex<Option<PyErr>>,
     /// Whether the part is a measure.
     pub by_measure: bool,
 }
 
-impl Raised {
+impl FirstException {
     fn new(by_measure: bool) -> Arc<Self> {
         Arc::new(Self {
             kept: Mutex::default(),
@@ -34,24 +35,19 @@ impl Raised {
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<PyErr>> {
-        let kept = self.kept.lock();
-        kept.expect("nothing panics while it holds the lock")
-    }
-
     /// Keeps an exception, unless an earlier one is kept.
     fn keep(&self, error: PyErr) {
-        self.kept().get_or_insert(error);
+        locked(&self.kept).get_or_insert(error);
     }
 
     /// Whether there is one.
     pub fn any(&self) -> bool {
-        self.kept().is_some()
+        locked(&self.kept).is_some()
     }
 
     /// Takes it.
     pub fn take(&self) -> Option<PyErr> {
-        self.kept().take()
+        locked(&self.kept).take()
     }
 }
 
@@ -59,7 +55,7 @@ impl Raised {
 pub struct Function {
     name: String,
     call: Py<PyAny>,
-    raised: Arc<Raised>,
+    raised: Arc<FirstException>,
 }
 
 impl Debug for Function {
@@ -87,12 +83,16 @@ impl Function {
 enum Kind {
     Prior,
     Strategy,
-    Measure {
-        scope: Scope,
-        meaning: String,
-        unit: String,
-        range: [f64; 2],
-    },
+    Measure(Description),
+}
+
+/// What a measure says of itself.
+#[derive(Clone, Debug)]
+struct Description {
+    scope: Scope,
+    meaning: String,
+    unit: String,
+    range: [f64; 2],
 }
 
 /// A part of a recipe. `make` gives the function for the settings that the recipe has.
@@ -100,7 +100,7 @@ enum Kind {
 pub struct Part {
     name: String,
     make: Py<PyAny>,
-    raised: Arc<Raised>,
+    raised: Arc<FirstException>,
     kind: Kind,
 }
 
@@ -138,13 +138,13 @@ impl Part {
                 return Err(RecipeError::new_err((message, "scope", scope, allowed)));
             }
         };
-        let kind = Kind::Measure {
+        let described = Description {
             scope,
             meaning,
             unit,
             range,
         };
-        Ok(Self::new(name, make, kind))
+        Ok(Self::new(name, make, Kind::Measure(described)))
     }
 }
 
@@ -153,13 +153,13 @@ impl Part {
         Self {
             name,
             make,
-            raised: Raised::new(matches!(kind, Kind::Measure { .. })),
+            raised: FirstException::new(matches!(kind, Kind::Measure(_))),
             kind,
         }
     }
 
     /// The exception that it raised, if any.
-    pub fn raised(&self) -> &Arc<Raised> {
+    pub fn raised(&self) -> &Arc<FirstException> {
         &self.raised
     }
 
@@ -192,22 +192,14 @@ impl Part {
                     }
                 }
             }
-            Kind::Measure {
-                scope,
-                meaning,
-                unit,
-                range,
-            } => {
+            Kind::Measure(about) => {
                 let of = Arc::new(recipe.clone());
                 for custom in &mut recipe.record.custom_measures {
                     if measure::Measure::name(custom) == self.name {
                         let function = self.function(py, custom.settings())?;
                         custom.supply(Arc::new(Measure {
                             function,
-                            scope: *scope,
-                            meaning: meaning.clone(),
-                            unit: unit.clone(),
-                            range: *range,
+                            about: about.clone(),
                             recipe: Arc::clone(&of),
                         }));
                     }
@@ -279,10 +271,7 @@ impl strategy::Strategy for Strategy {
 #[derive(Debug)]
 struct Measure {
     function: Function,
-    scope: Scope,
-    meaning: String,
-    unit: String,
-    range: [f64; 2],
+    about: Description,
     recipe: Arc<Recipe>,
 }
 
@@ -295,32 +284,33 @@ impl measure::Measure for Measure {
     }
 
     fn meaning(&self) -> &str {
-        &self.meaning
+        &self.about.meaning
     }
 
     fn unit(&self) -> &str {
-        &self.unit
+        &self.about.unit
     }
 
     fn range(&self) -> [f64; 2] {
-        self.range
+        self.about.range
     }
 
     fn scope(&self) -> Scope {
-        self.scope
+        self.about.scope
     }
 
     fn read(&self, seen: &Observation, columns: &[Column], values: &mut [f64]) {
         let sequences: Vec<Vec<u8>> = seen.test_sequences().take(SEQUENCES).collect();
         let (count, length) = (sequences.len(), seen.model().length());
         let tokens = Array2::from_shape_fn((count, length), |(n, i)| sequences[n][i]);
-        let model = PyModel::new(
-            Arc::clone(&self.recipe),
-            Weights::default(),
-            seen.model().clone(),
-            seen.params().to_vec(),
-            seen.step,
-        );
+        let model = PyModel {
+            recipe: Arc::clone(&self.recipe),
+            weights: Weights::default(),
+            raised: Vec::new(),
+            model: seen.model().clone(),
+            params: seen.params().to_vec().into(),
+            step: seen.step,
+        };
         let names: Vec<String> = columns.iter().map(ToString::to_string).collect();
         self.function.ask(|call| {
             let tokens = tokens.into_pyarray(call.py());
@@ -334,7 +324,7 @@ impl measure::Measure for Measure {
 }
 
 /// The exception that a part raised in place of the library's refusal, or that refusal.
-pub fn rather_raised(parts: &[Arc<Raised>], failure: impl Into<Failure>) -> Failure {
+pub fn rather_raised(parts: &[Arc<FirstException>], failure: impl Into<Failure>) -> Failure {
     let raised = parts.iter().find_map(|part| part.take());
     raised.map_or_else(|| failure.into(), Failure::from)
 }

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::model::PyModel;
-use crate::parts::{Part, Raised, rather_raised};
+use crate::parts::{FirstException, Part, rather_raised};
 use crate::threads::in_pool;
 use crate::weights::Weights;
 
@@ -23,7 +23,7 @@ use crate::weights::Weights;
 pub struct PyRecipe {
     pub recipe: Arc<Recipe>,
     pub weights: Weights,
-    pub raised: Vec<Arc<Raised>>,
+    pub raised: Vec<Arc<FirstException>>,
     /// As they were given.
     parts: Vec<Py<PyAny>>,
 }

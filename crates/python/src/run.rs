@@ -26,6 +26,7 @@ pub struct PyRun {
     history: History,
     /// The outcome; of a run that has not ended, what its records say so far.
     summary: Summary,
+    #[pyo3(get, name = "has_ended")]
     pub ended: bool,
     /// Its files, on disk or in memory.
     pub folder: RunFolder,
@@ -48,6 +49,15 @@ impl PyRun {
             history,
             folder,
         })
+    }
+
+    fn of_folder(
+        py: Python<'_>,
+        folder: RunFolder,
+        parts: Vec<Py<PyAny>>,
+    ) -> Result<Self, Failure> {
+        let recipe = PyRecipe::build(py, folder.recipe().clone(), parts)?;
+        py.detach(|| Self::new(recipe, folder))
     }
 
     fn compared(&self) -> Compared<'_> {
@@ -86,9 +96,7 @@ impl PyRun {
     /// Opens the folder of a run.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf, parts: Vec<Py<PyAny>>) -> Result<Self, Failure> {
-        let folder = RunFolder::open(&path)?;
-        let recipe = PyRecipe::build(py, folder.recipe().clone(), parts)?;
-        py.detach(|| Self::new(recipe, folder))
+        Self::of_folder(py, RunFolder::open(&path)?, parts)
     }
 
     /// A run from the files of its folder.
@@ -99,9 +107,7 @@ impl PyRun {
         files: RunFiles,
         parts: Vec<Py<PyAny>>,
     ) -> Result<Self, Failure> {
-        let folder = RunFolder::of_files(name, files)?;
-        let recipe = PyRecipe::build(py, folder.recipe().clone(), parts)?;
-        py.detach(|| Self::new(recipe, folder))
+        Self::of_folder(py, RunFolder::of_files(name, files)?, parts)
     }
 
     /// The files of its folder, by name.
@@ -132,12 +138,6 @@ impl PyRun {
         &self.folder.identity().run
     }
 
-    /// Whether it has ended.
-    #[getter]
-    fn has_ended(&self) -> bool {
-        self.ended
-    }
-
     fn table(&self) -> Table {
         Table::of(&self.history)
     }
@@ -164,9 +164,14 @@ impl PyRun {
             // Those about weights have had their effect: the weights are here.
             let there = indices.iter().map(|&index| recipe.intervene[index].clone());
             of_model.intervene = there.filter(|spec| !spec.is_about_weights()).collect();
-            let weights = self.recipe.weights.clone();
-            let model = PyModel::new(Arc::new(of_model), weights, model, Arc::new(params), step);
-            Ok(model.raising(self.recipe.raised.clone()))
+            Ok(PyModel {
+                recipe: Arc::new(of_model),
+                weights: self.recipe.weights.clone(),
+                raised: self.recipe.raised.clone(),
+                model,
+                params: Arc::new(params),
+                step,
+            })
         })
     }
 
@@ -184,8 +189,7 @@ impl PyRun {
                 name,
                 files: excerpt.files.into_iter().collect(),
             };
-            let page = with_runs(base, &[run]).map_err(|error| Failure::run(error.to_string()))?;
-            Ok((page, excerpt.left_out))
+            Ok((with_runs(base, &[run])?, excerpt.left_out))
         })
     }
 }

@@ -19,6 +19,7 @@ use crate::errors::Failure;
 /// One row per recorded step, by column.
 #[pyclass(frozen, module = "induct._induct")]
 pub struct Table {
+    #[pyo3(get)]
     names: Vec<String>,
     columns: Vec<Column>,
     rows: usize,
@@ -75,11 +76,6 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.names.clone()
-    }
-
     fn __len__(&self) -> usize {
         self.rows
     }

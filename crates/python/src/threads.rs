@@ -1,13 +1,20 @@
 //! Thread pools. Every call has one of its own: the threads of a pool that outlived the call would be missing in a
 //! process that Python forks.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
 
 use pyo3::prelude::*;
 use rayon::ThreadPoolBuilder;
 
 use crate::errors::Failure;
+
+/// Locks what nothing panics with.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .expect("nothing panics while it holds the lock")
+}
 
 /// Does `work` in a pool of this many threads; 0 stands for all cores.
 pub fn in_pool<T: Send>(
@@ -39,11 +46,7 @@ pub fn in_pool_known_to_python<T: Send>(
         .num_threads(threads)
         .spawn_handler(|thread| {
             let live = move || Python::attach(|py| py.detach(|| thread.run()));
-            let handle = Builder::new().spawn(live)?;
-            let mut started = started
-                .lock()
-                .expect("nothing panics while it holds the lock");
-            started.push(handle);
+            locked(&started).push(Builder::new().spawn(live)?);
             Ok(())
         })
         .build()
@@ -51,10 +54,9 @@ pub fn in_pool_known_to_python<T: Send>(
     let result = pool.install(work);
     drop(pool);
     // They need Python to say goodbye, which may be gone soon.
-    let started = started
-        .into_inner()
-        .expect("nothing panics while it holds the lock");
-    started.into_iter().for_each(|thread| drop(thread.join()));
+    for thread in locked(&started).drain(..) {
+        drop(thread.join());
+    }
     result
 }
 

@@ -10,14 +10,14 @@ use induct_store::{How, Outcome, RunFiles, RunFolder, Session, SessionError, Sto
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::parts::rather_raised;
 use crate::recipe::PyRecipe;
 use crate::run::PyRun;
-use crate::watch::{Callbacks, MeasureRaised, Watch, Watcher, watched};
+use crate::threads::locked;
+use crate::watch::{Callbacks, MeasureException, Watch, Watcher, watched};
 use crate::weights::Weights;
 
 /// A run, the exception that stopped it, if one did, and remarks.
-type Stopped = (PyRun, Option<Py<PyAny>>, Vec<String>);
+type TrainingResult = (PyRun, Option<Py<PyAny>>, Vec<String>);
 
 /// Trains a recipe, in memory or in a folder. Goes on with `resume`, if it is given.
 #[pyfunction]
@@ -34,9 +34,8 @@ pub fn train(
     record: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
     resume: Option<PyRef<'_, PyRun>>,
-) -> Result<Stopped, Failure> {
+) -> Result<TrainingResult, Failure> {
     let recipe = recipe.clone_ref(py);
-    recipe.raised.iter().for_each(|part| drop(part.take()));
     let name = &recipe.recipe.name;
     let storage = match (&out, resume.as_deref()) {
         (Some(path), _) => Storage::on_disk(path),
@@ -45,13 +44,12 @@ pub fn train(
     };
     let how = if extend { How::Extend } else { How::Resume };
     let callbacks = Callbacks { record, progress };
-    let (weights, raised) = (recipe.weights.clone(), recipe.raised.clone());
-    let start = (*recipe.recipe).clone();
+    let (start, weights) = ((*recipe.recipe).clone(), &recipe.weights);
     let remarks = Mutex::new(Vec::new());
-    let (result, stopped_by) = watched(py, threads, &callbacks, raised.clone(), |watch| {
+    let trained = watched(py, threads, &callbacks, &recipe.raised, |watch| {
         let mut training = Training {
             recipe: start,
-            weights: &weights,
+            weights,
             storage: &storage,
             how,
             remarks: &remarks,
@@ -59,14 +57,8 @@ pub fn train(
         let failure = training.finish(watch)?;
         Ok((training.recipe, failure))
     });
-    let (trained, failure) = match result {
-        Ok(trained) => trained,
-        Err(failure) => return Err(rather_raised(&raised, failure)),
-    };
-    // A part failed in mid-run: what came before it is kept.
-    let stopped_by = stopped_by
-        .or_else(|| raised.iter().find_map(|part| part.take()))
-        .or_else(|| failure.map(PyErr::from));
+    let ((trained, failure), stopped_by) = trained?;
+    let stopped_by = stopped_by.or_else(|| failure.map(PyErr::from));
     let recipe = recipe.with(py, trained)?;
     // What was written, not what training remembers.
     let folder = RunFolder::open_in(storage)?;
@@ -77,7 +69,7 @@ pub fn train(
 }
 
 /// Runs, none where one did not end, and the exception that stopped them, if one did.
-type ManyStopped = (Vec<Option<PyRun>>, Option<Py<PyAny>>);
+type ManyResult = (Vec<Option<PyRun>>, Option<Py<PyAny>>);
 
 /// Trains many recipes, several at a time. Without folders, all of them are kept in memory. Runs that were stopped or
 /// not begun are missing.
@@ -88,13 +80,12 @@ pub fn train_many(
     folders: Option<Vec<PathBuf>>,
     threads: usize,
     progress: Option<Py<PyAny>>,
-) -> Result<ManyStopped, Failure> {
+) -> Result<ManyResult, Failure> {
     let recipes: Vec<PyRecipe> = recipes.iter().map(|recipe| recipe.clone_ref(py)).collect();
     let raised: Vec<_> = recipes
         .iter()
         .flat_map(|recipe| recipe.raised.clone())
         .collect();
-    raised.iter().for_each(|part| drop(part.take()));
     let callbacks = Callbacks {
         record: None,
         progress,
@@ -104,7 +95,7 @@ pub fn train_many(
         .iter()
         .map(|recipe| ((*recipe.recipe).clone(), &recipe.weights))
         .collect();
-    let (result, stopped_by) = watched(py, threads, &callbacks, raised.clone(), |watch| {
+    let (places, stopped_by) = watched(py, threads, &callbacks, &raised, |watch| {
         let one = |index: usize| -> Result<Option<Storage>, Failure> {
             if watch.shared.stops() {
                 return Ok(None);
@@ -134,19 +125,15 @@ pub fn train_many(
         let places =
             places.map_err(|error| Failure::run(format!("cannot start threads: {error}")))?;
         places.into_iter().collect::<Result<Vec<_>, Failure>>()
-    });
-    let places = result.map_err(|failure| rather_raised(&raised, failure))?;
-    let stopped_by = stopped_by.or_else(|| raised.iter().find_map(|part| part.take()));
+    })?;
     let mut runs = Vec::with_capacity(recipes.len());
     for (place, recipe) in places.into_iter().zip(recipes) {
         let run = |storage| PyRun::new(recipe, RunFolder::open_in(storage)?);
         let run = py.detach(|| place.map(run).transpose())?;
         runs.push(run.filter(|run| run.ended));
     }
-    Ok((
-        runs,
-        stopped_by.map(|error| error.into_value(py).into_any()),
-    ))
+    let stopped_by = stopped_by.map(|error| error.into_value(py).into_any());
+    Ok((runs, stopped_by))
 }
 
 /// One run in training.
@@ -196,16 +183,13 @@ impl Training<'_> {
             how: self.how,
             instruments: Some(instruments),
             snapshots: &|from| self.weights.find(from),
-            remark: &|text| {
-                let mut remarks = self.remarks.lock().expect("nothing panics in between");
-                remarks.push(text.to_owned());
-            },
+            remark: &|text| locked(self.remarks).push(text.to_owned()),
         };
         match session.train_in(self.storage, watcher) {
             Ok(Outcome::Stopped(step)) => Ok(Some(step)),
             Ok(Outcome::Ended { .. }) => Ok(None),
             Err(SessionError::Prior(_)) if watch.has_raised() => Ok(None),
-            Err(SessionError::Watcher(MeasureRaised)) => Ok(None),
+            Err(SessionError::Watcher(MeasureException)) => Ok(None),
             Err(error) => Err(advised(error)),
         }
     }
@@ -231,7 +215,7 @@ fn intervened(recipe: &Recipe, asked: &[(String, String)], step: u64) -> Result<
 }
 
 /// The error with advice on what to do about it.
-fn advised(error: SessionError<MeasureRaised>) -> Failure {
+fn advised(error: SessionError<MeasureException>) -> Failure {
     let advice = match &error {
         SessionError::Store(StoreError::OtherArithmetic { of_run, .. }) => match level_with(of_run)
         {

@@ -11,8 +11,8 @@ use induct::run::{Progress, Record, Sink};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
-use crate::parts::Raised;
-use crate::threads::{in_pool, in_pool_known_to_python};
+use crate::parts::{FirstException, rather_raised};
+use crate::threads::{in_pool, in_pool_known_to_python, locked};
 
 /// How long Ctrl-C and progress may wait.
 const POLL: Duration = Duration::from_millis(50);
@@ -52,11 +52,7 @@ impl Shared {
 
     /// Takes the interventions that a callback asked for.
     pub fn take_asked(&self) -> Vec<(String, String)> {
-        let mut asked = self
-            .asked
-            .lock()
-            .expect("nothing panics while it holds the lock");
-        std::mem::take(&mut *asked)
+        std::mem::take(&mut *locked(&self.asked))
     }
 }
 
@@ -72,7 +68,7 @@ pub struct Watcher {
     shared: Arc<Shared>,
     /// Where records go, if there is a callback.
     records: Option<Sender<RecordMessage>>,
-    raised: Vec<Arc<Raised>>,
+    raised: Vec<Arc<FirstException>>,
     ngram: usize,
     /// Steps that have been counted; none before the first.
     last: Option<u64>,
@@ -80,34 +76,30 @@ pub struct Watcher {
 
 /// A measure raised an exception.
 #[derive(Debug)]
-pub struct MeasureRaised;
+pub struct MeasureException;
 
-impl Display for MeasureRaised {
+impl Display for MeasureException {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str("a measure raised an exception")
     }
 }
 
-impl From<MeasureRaised> for Failure {
-    fn from(raised: MeasureRaised) -> Self {
+impl From<MeasureException> for Failure {
+    fn from(raised: MeasureException) -> Self {
         Failure::run(raised.to_string())
     }
 }
 
 impl Sink for Watcher {
-    type Error = MeasureRaised;
+    type Error = MeasureException;
 
-    fn record(&mut self, record: &Record) -> Result<(), MeasureRaised> {
+    fn record(&mut self, record: &Record) -> Result<(), MeasureException> {
         // What a prior raised ends the run by itself.
         if self.raised.iter().any(|part| part.by_measure && part.any()) {
-            return Err(MeasureRaised);
+            return Err(MeasureException);
         }
         let near = record.history.nearest(self.ngram).map(str::to_owned);
-        *self
-            .shared
-            .near
-            .lock()
-            .expect("nothing panics while it holds the lock") = near;
+        *locked(&self.shared.near) = near;
         if let Some(records) = &self.records {
             let (answered, answer) = sync_channel(1);
             let message = RecordMessage {
@@ -147,7 +139,7 @@ impl Sink for Watcher {
 pub struct Watch {
     pub shared: Arc<Shared>,
     records: Option<Sender<RecordMessage>>,
-    raised: Vec<Arc<Raised>>,
+    raised: Vec<Arc<FirstException>>,
 }
 
 impl Watch {
@@ -180,15 +172,17 @@ pub struct Callbacks {
 /// What a callback answers: whether to stop, and interventions.
 type Answer = (bool, Vec<(String, String)>);
 
-/// Does `work` on a pool of threads, and meanwhile looks after Python. Returns its result, and the exception of
-/// Ctrl-C or of a callback, which made it stop.
+/// Does `work` on a pool of threads, and meanwhile looks after Python. Returns its result, and the exception that made
+/// it stop early: of Ctrl-C, of a callback, or of a part of a recipe.
 pub fn watched<T: Send>(
     py: Python<'_>,
     threads: usize,
     callbacks: &Callbacks,
-    raised: Vec<Arc<Raised>>,
+    raised: &[Arc<FirstException>],
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send,
-) -> (Result<T, Failure>, Option<PyErr>) {
+) -> Result<(T, Option<PyErr>), Failure> {
+    // What an earlier call left.
+    raised.iter().for_each(|part| drop(part.take()));
     let shared = Arc::<Shared>::default();
     let (records, messages) = channel();
     // The channel closes when the work is done, callback or not.
@@ -196,7 +190,7 @@ pub fn watched<T: Send>(
     let watch = Watch {
         shared: Arc::clone(&shared),
         records: callbacks.record.is_some().then_some(records),
-        raised,
+        raised: raised.to_vec(),
     };
     let messages = Mutex::new(messages);
     std::thread::scope(|scope| {
@@ -210,7 +204,9 @@ pub fn watched<T: Send>(
         let stopped_by = look_after(py, &shared, &messages, callbacks);
         let result = py.detach(|| worker.join());
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (result, stopped_by)
+        let result = result.map_err(|failure| rather_raised(raised, failure))?;
+        let by_part = || raised.iter().find_map(|part| part.take());
+        Ok((result, stopped_by.or_else(by_part)))
     })
 }
 
@@ -227,15 +223,14 @@ fn look_after(
     };
     loop {
         let next = py.detach(|| {
-            let messages = messages.lock().expect("only this thread locks it");
-            messages.recv_timeout(POLL)
+            // Only this thread locks them.
+            locked(messages).recv_timeout(POLL)
         });
         match next {
             Ok(message) => {
-                let answer = call_record(py, callbacks, &message);
-                match answer {
+                match call_record(py, callbacks, &message) {
                     Ok((stops, entries)) => {
-                        let mut asked = shared.asked.lock().expect("nothing panics in between");
+                        let mut asked = locked(&shared.asked);
                         asked.extend(entries);
                         if !asked.is_empty() {
                             shared.pause.store(true, Ordering::Relaxed);
@@ -279,11 +274,7 @@ fn call_progress(py: Python<'_>, callbacks: &Callbacks, shared: &Shared) -> PyRe
     };
     let steps = shared.steps.load(Ordering::Relaxed);
     let loss = f64::from_bits(shared.loss.load(Ordering::Relaxed));
-    let near = shared
-        .near
-        .lock()
-        .expect("nothing panics while it holds the lock")
-        .clone();
+    let near = locked(&shared.near).clone();
     call.call1(py, (steps, loss, near))?;
     Ok(())
 }

@@ -5,108 +5,66 @@ use std::path::{Path, PathBuf};
 
 /// What went wrong with a folder or a file in it.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum StoreError {
     /// The operating system refused.
     #[error("cannot {what} {}: {error}", path.display())]
     Io {
-        /// What was tried, as a verb.
         what: &'static str,
-        /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
         error: io::Error,
     },
     /// Something else is where a file should be.
     #[error("{} is not a regular file", path.display())]
-    NotAFile {
-        /// Its path.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// A link is where a file or folder of a run should be.
     #[error("{} is a link: a run's files must be in its own folder", path.display())]
-    Link {
-        /// Its path.
-        path: PathBuf,
-    },
+    Link { path: PathBuf },
     /// There is no run.
     #[error("{} is not a run: it has no recipe.toml", path.display())]
-    NotARun {
-        /// Where one was expected.
-        path: PathBuf,
-    },
+    NotARun { path: PathBuf },
     /// There is a run already, where a new one was to start.
     #[error("{} already holds a run", path.display())]
-    HoldsARun {
-        /// The folder.
-        path: PathBuf,
-    },
+    HoldsARun { path: PathBuf },
     /// The folder holds something else.
     #[error("{} is not empty and holds no {expected} (it has {found})", path.display())]
     Foreign {
-        /// The folder.
         path: PathBuf,
-        /// What was expected.
         expected: &'static str,
-        /// The first thing found instead.
         found: String,
     },
     /// Another process holds the lock.
     #[error("another process is working in {}", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// A file is not what was written.
     #[error("{} is damaged, edited or missing: {what}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
+    Damaged { path: PathBuf, what: String },
     /// The run is not the one asked for.
     #[error("{}: {why}", path.display())]
-    Different {
-        /// The run's folder.
-        path: PathBuf,
-        /// How it differs.
-        why: String,
-    },
+    Different { path: PathBuf, why: String },
     /// A run was computed with arithmetic that rounds differently, so the results would not match.
     #[error(
         "{}: it was computed with {of_run} arithmetic, and this process computes with {of_process}",
         path.display()
     )]
     OtherArithmetic {
-        /// The run's folder.
         path: PathBuf,
-        /// The run's arithmetic.
         of_run: String,
-        /// This process's arithmetic.
         of_process: String,
     },
     /// There is no record to show yet.
     #[error("{} has recorded nothing yet", path.display())]
-    NothingRecorded {
-        /// The run's folder.
-        path: PathBuf,
-    },
+    NothingRecorded { path: PathBuf },
     /// There is no snapshot at the step asked for.
     #[error("{} has no snapshot at step {step}; {nearest}", path.display())]
     NoSnapshot {
-        /// The run's folder.
         path: PathBuf,
-        /// The step asked for.
         step: u64,
-        /// The nearest snapshots, in words.
         nearest: String,
     },
     /// There is no snapshot at all.
     #[error("{} has no snapshots yet", path.display())]
-    NoSnapshots {
-        /// The run's folder.
-        path: PathBuf,
-    },
+    NoSnapshots { path: PathBuf },
 }
 
 impl StoreError {

@@ -44,7 +44,6 @@ mod storage;
 mod tensors;
 mod writer;
 
-pub use disk::{Disk, names, read};
 pub use error::StoreError;
 pub use output_folder::{Mark, OutputFolder};
 pub use regular::read_regular;

@@ -1,11 +1,10 @@
 //! One writer per folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::disk::Disk;
 use crate::error::StoreError;
+use crate::storage::Storage;
 
 /// Name of the file that is locked. It stays when the lock is released: removing it could let two writers in.
 pub const LOCK: &str = ".lock";
@@ -18,8 +17,9 @@ pub struct Lock {
 
 impl Lock {
     /// Creates the folder if it does not exist, and locks it.
-    pub fn take(disk: &Disk, path: &Path) -> Result<Self, StoreError> {
-        disk.create_folder(path)?;
+    pub fn take(storage: &Storage) -> Result<Self, StoreError> {
+        storage.create_folder("")?;
+        let path = storage.path();
         let lock = path.join(LOCK);
         if lock.is_symlink() {
             return Err(StoreError::Link { path: lock });

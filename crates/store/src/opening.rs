@@ -1,7 +1,7 @@
 //! A run's folder before training: whether it can be used, what is resumed, and what is cleared away.
 
 use induct::probe::{self, History};
-use induct::run::{Checkpoint, Ended, Summary, check_records, kept_steps};
+use induct::run::{Checkpoint, Ended, Summary, check_longer, check_records, kept_steps};
 use induct::train::{Difference, Recipe};
 
 use crate::error::StoreError;
@@ -132,29 +132,16 @@ impl Preparation<'_> {
         longer.train.steps = new.train.steps;
         if longer != *new || how != How::Extend {
             let keys = in_words(&old.differences(new));
-            return Err(folder.different(format!("it is a run of another recipe ({keys})")));
+            return Err(folder
+                .storage
+                .different(format!("it is a run of another recipe ({keys})")));
         }
         let summary = folder.summary()?;
         let diverged = summary.is_some_and(|summary| summary.ended == Ended::Diverged);
         let checkpoint = folder.checkpoint()?;
         let done = checkpoint.map_or(0, |checkpoint| checkpoint.state.step);
-        let (ends, wanted) = (old.train.steps, new.train.steps);
-        Err(folder.different(if old.train.schedule.depends_on_length() {
-            format!(
-                "it cannot be extended: its cosine schedule ends at step {ends}, so a run of {wanted} steps would \
-                 have had other learning rates from the start"
-            )
-        } else if diverged {
-            "it cannot be extended: it has diverged".into()
-        } else if wanted <= done {
-            // The new last step would have to be recorded, but training has passed it.
-            format!(
-                "train.steps = {wanted} is not allowed: it has done {done} steps already (give {} or more)",
-                done + 1
-            )
-        } else {
-            return Ok(());
-        }))
+        check_longer(old, done, diverged, new.train.steps)
+            .map_err(|not_longer| folder.storage.different(not_longer))
     }
 
     /// The records up to a checkpoint, which was written only after they had reached the disk.
@@ -184,7 +171,7 @@ impl Preparation<'_> {
         let recipe = self.stamp.recipe_file(self.recipe);
         self.storage.update(RECIPE, &recipe)?;
         let columns = probe::columns(self.recipe);
-        let columns = columns.map_err(|error| self.impossible(error.to_string()))?;
+        let columns = columns.map_err(|error| self.storage.different(error))?;
         let header = metrics::header(&columns);
         self.storage.write_unsynced(METRICS, header.into_bytes())?;
         self.storage.create_folder(SNAPSHOTS)?;
@@ -196,18 +183,13 @@ impl Preparation<'_> {
     fn ready(&mut self, from: Option<(Checkpoint, History)>) -> Result<Start, StoreError> {
         self.storage.create_folder(SNAPSHOTS)?;
         let model = self.recipe.model();
-        let model = model.map_err(|error| self.impossible(error.to_string()))?;
+        let model = model.map_err(|error| self.storage.different(error))?;
         let lineage = self.stamp.identity.lineage.clone();
         Ok(Start {
             writer: RunWriter::start(self.storage, lineage, model, self.lock.clone())?,
             from,
             remark: self.remark.take(),
         })
-    }
-
-    fn impossible(&self, why: String) -> StoreError {
-        let path = self.storage.path().to_owned();
-        StoreError::Different { path, why }
     }
 }
 
@@ -224,7 +206,7 @@ fn check_current(folder: &RunFolder) -> Result<(), StoreError> {
             of_process: new.arithmetic.clone(),
         });
     }
-    Err(folder.different(match old.numerics != new.numerics {
+    Err(folder.storage.different(match old.numerics != new.numerics {
         true => format!(
             "it was computed with numerics version {}, and this program has version {}, so the results would \
              not match",

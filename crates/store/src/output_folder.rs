@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::disk::{self, Disk};
 use crate::error::StoreError;
 use crate::lock::Lock;
-use crate::storage::Storage;
+use crate::storage::{MOST, Storage};
 
 /// What marks a folder as one of ours: a JSON file that says which command made it.
 #[derive(Clone, Copy, Debug)]
@@ -21,25 +20,24 @@ pub struct Mark {
 /// A folder of ours, locked against other writers.
 #[derive(Debug)]
 pub struct OutputFolder {
-    path: PathBuf,
-    disk: Disk,
+    storage: Storage,
     _lock: Lock,
 }
 
 impl Mark {
     /// Whether a folder has this mark. The start of the file is enough, so that a damaged folder of ours is
     /// still recognised.
-    fn is_in(self, path: &Path) -> Result<bool, StoreError> {
+    fn is_in(self, folder: &Storage) -> Result<bool, StoreError> {
         let start = format!("{{\n  \"made_by\": \"{}\"", self.made_by);
-        let bytes = disk::read(&path.join(self.file))?;
+        let bytes = folder.read(self.file, MOST)?;
         Ok(bytes.is_some_and(|bytes| bytes.starts_with(start.as_bytes())))
     }
 
     /// Refuses a folder that holds something else. Changes nothing.
     pub fn check(self, path: &Path) -> Result<(), StoreError> {
-        let contents = Storage::on_disk(path).contents()?;
-        match contents.into_iter().next() {
-            Some(found) if !self.is_in(path)? => Err(StoreError::Foreign {
+        let folder = Storage::following_links(path);
+        match folder.contents()?.into_iter().next() {
+            Some(found) if !self.is_in(&folder)? => Err(StoreError::Foreign {
                 path: path.to_owned(),
                 expected: self.holds,
                 found,
@@ -54,17 +52,16 @@ impl OutputFolder {
     /// untouched.
     pub fn claim(path: &Path, mark: Mark) -> Result<Self, StoreError> {
         mark.check(path)?;
-        let disk = Disk::default();
-        let lock = Lock::take(&disk, path)?;
+        let storage = Storage::following_links(path);
+        let lock = storage.lock()?;
         // Another process may have come between the check and the lock.
         mark.check(path)?;
-        Storage::on_disk(path).clean()?;
+        storage.clean()?;
         let folder = Self {
-            path: path.to_owned(),
-            disk,
+            storage,
             _lock: lock,
         };
-        if !mark.is_in(path)? {
+        if !mark.is_in(&folder.storage)? {
             let version = env!("CARGO_PKG_VERSION");
             let about = serde_json::json!({ "made_by": mark.made_by, "version": version });
             folder.write(mark.file, format!("{about:#}\n").as_bytes())?;
@@ -74,30 +71,28 @@ impl OutputFolder {
 
     /// The folder's path.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.storage.path()
     }
 
     /// The path of a file or folder inside it.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+        self.path().join(name)
     }
 
     /// Writes a file by its path inside the folder, atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.path.join(name);
-        if let Some(inner) = path.parent() {
-            self.disk.create_folder(inner)?;
-        }
-        self.disk.write(&path, bytes)
+        let (folder, _) = name.rsplit_once('/').unwrap_or_default();
+        self.storage.create_folder(folder)?;
+        self.storage.write(name, bytes)
     }
 
     /// Reads a file by its path inside the folder; `None` if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        disk::read(&self.path.join(name))
+        self.storage.read(name, MOST)
     }
 
     /// The names in a subfolder, sorted.
     pub fn names(&self, name: &str) -> Result<Vec<String>, StoreError> {
-        Ok(disk::names(&self.path.join(name))?.unwrap_or_default())
+        self.storage.names(name)
     }
 }

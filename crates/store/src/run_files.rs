@@ -147,7 +147,7 @@ impl RunFolder {
         let snapshots = snapshots.collect::<Result<Vec<_>, _>>()?;
         let files = files_of(recipe, &history, &snapshots, Some(&checkpoint), None);
         self.storage
-            .replace(files.map_err(|error| self.different(error.to_string()))?)
+            .replace(files.map_err(|error| self.storage.different(error))?)
     }
 }
 

@@ -187,12 +187,6 @@ impl RunFolder {
         &self.stamp
     }
 
-    /// The error that the run is not the one asked for.
-    pub(crate) fn different(&self, why: String) -> StoreError {
-        let path = self.path().to_owned();
-        StoreError::Different { path, why }
-    }
-
     /// Reads one of its files; `None` if there is no such file.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let most = match name {
@@ -267,10 +261,8 @@ impl RunFolder {
     /// The steps of all snapshots, in increasing order.
     pub fn snapshot_steps(&self) -> Result<Vec<u64>, StoreError> {
         let names = self.storage.names(SNAPSHOTS)?;
-        let mut steps: Vec<u64> = names
-            .iter()
-            .filter_map(|name| snapshot_step(name))
-            .collect();
+        let steps = names.iter().filter_map(|name| snapshot_step(name));
+        let mut steps: Vec<u64> = steps.collect();
         steps.sort_unstable();
         Ok(steps)
     }
@@ -295,9 +287,9 @@ impl RunFolder {
             let before = steps.iter().rev().find(|&&s| s < step);
             let after = steps.iter().find(|&&s| s > step);
             let near: Vec<String> = before
-                .into_iter()
-                .chain(after)
-                .map(u64::to_string)
+                .iter()
+                .chain(&after)
+                .map(ToString::to_string)
                 .collect();
             return Err(StoreError::NoSnapshot {
                 path: self.path().to_owned(),
@@ -336,9 +328,8 @@ impl RunFolder {
             return Ok(None);
         };
         let state = tensors::decode(&self.model, &self.stamp.identity.lineage, &bytes);
-        state
-            .map(Some)
-            .map_err(|what| self.storage.damaged(name, what))
+        let damaged = |what| self.storage.damaged(name, what);
+        state.map(Some).map_err(damaged)
     }
 
     /// Everything kept from a run that has ended; `None` if it has not.
@@ -348,10 +339,8 @@ impl RunFolder {
         };
         let history = self.history()?;
         let there = self.snapshot_steps()?;
-        if let Some(missing) = self
-            .kept_steps(&history, &summary)
-            .find(|step| !there.contains(step))
-        {
+        let kept = self.kept_steps(&history, &summary);
+        if let Some(&missing) = kept.iter().find(|step| !there.contains(step)) {
             return Err(self.missing(missing));
         }
         let snapshot = |step| self.snapshot(Some(step));
@@ -366,19 +355,15 @@ impl RunFolder {
 
     /// The steps whose weights a finished run keeps: the recipe's snapshot steps at which the loss was a
     /// number. A run that diverged also keeps its last recorded step with such a loss.
-    fn kept_steps(&self, history: &History, summary: &Summary) -> impl Iterator<Item = u64> {
+    fn kept_steps(&self, history: &History, summary: &Summary) -> Vec<u64> {
         let planned = kept_steps(&self.recipe, history);
         let losses = history.column(&KL_TRUTH).unwrap_or_default();
-        let steps = history.steps().into_iter().zip(losses);
-        let finite: Vec<u64> = steps
-            .filter(|(_, kl)| kl.is_finite())
-            .map(|(s, _)| s)
-            .collect();
+        let mut finite = history.steps();
+        let mut losses = losses.into_iter();
+        finite.retain(|_| losses.next().is_some_and(f64::is_finite));
         let last = finite.last().copied();
-        let diverged = summary.ended == Ended::Diverged;
-        let kept = move |step: &u64| {
-            planned.binary_search(step).is_ok() || (diverged && Some(*step) == last)
-        };
-        finite.into_iter().filter(kept)
+        let last = last.filter(|_| summary.ended == Ended::Diverged);
+        finite.retain(|step| planned.binary_search(step).is_ok() || Some(*step) == last);
+        finite
     }
 }

@@ -44,12 +44,8 @@ pub enum SessionError<W = Infallible> {
     Store(#[from] StoreError),
     /// What the folder holds does not fit the recipe.
     #[error("{path}: {unfit}")]
-    Unfit {
-        /// The folder.
-        path: String,
-        /// What is wrong.
-        unfit: Unfit,
-    },
+    #[expect(missing_docs, reason = "the message says what fields are")]
+    Unfit { path: String, unfit: Unfit },
     /// A prior of another program failed in mid-run. All before that is kept, with a checkpoint.
     #[error(transparent)]
     Prior(TrainError),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use induct::Invalid;
 use induct::digest;
+use induct::model::Tensor;
 use induct::train::{FromSpec, Recipe, WeightsSpec};
 
 use crate::error::StoreError;
@@ -23,12 +24,8 @@ pub enum SourceError {
         "its model differs: it has tensor {theirs} where this recipe's model has {ours}; \
          choose a run with the same model settings"
     )]
-    OtherModel {
-        /// The first tensor that differs.
-        theirs: String,
-        /// What the recipe's model has in its place.
-        ours: String,
-    },
+    #[expect(missing_docs, reason = "the message says what fields are")]
+    OtherModel { theirs: String, ours: String },
 }
 
 /// The `from` entry of a recipe that starts from a snapshot of another run.
@@ -77,22 +74,17 @@ fn snapshot(
     recipe: &Recipe,
 ) -> Result<(u64, Vec<f32>), SourceError> {
     let folder = RunFolder::open(run)?;
-    let shape = |model: &induct::model::Model| -> Vec<(String, Vec<usize>)> {
-        let tensors = model.layout().tensors().iter();
-        tensors.map(|t| (t.name.clone(), t.shape.clone())).collect()
+    let model = recipe.model()?;
+    let [theirs, ours] = [folder.model(), &model].map(|model| model.layout().tensors());
+    let text = |tensor: Option<&Tensor>| match tensor {
+        Some(Tensor { name, shape, .. }) => format!("{name} {shape:?}"),
+        None => "none".to_owned(),
     };
-    let (theirs, ours) = (shape(folder.model()), shape(&recipe.model()?));
-    if theirs != ours {
-        let text = |tensor: Option<&(String, Vec<usize>)>| match tensor {
-            Some((name, shape)) => format!("{name} {shape:?}"),
-            None => "none".to_owned(),
-        };
-        let differs = (0..theirs.len().max(ours.len())).find(|&i| theirs.get(i) != ours.get(i));
-        let index = differs.unwrap_or(0);
-        return Err(SourceError::OtherModel {
-            theirs: text(theirs.get(index)),
-            ours: text(ours.get(index)),
-        });
+    for index in 0..theirs.len().max(ours.len()) {
+        let (theirs, ours) = (text(theirs.get(index)), text(ours.get(index)));
+        if theirs != ours {
+            return Err(SourceError::OtherModel { theirs, ours });
+        }
     }
     Ok(folder.snapshot(step)?)
 }

@@ -1,10 +1,10 @@
-//! Where the files of a run are: in a folder on disk, or in memory for programs without one.
+//! A folder: the files of a run or of anything else that the program makes, on disk or in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, Memory, is_temporary};
+use crate::disk::{Change, Disk, Memory, is_temporary};
 use crate::error::StoreError;
 use crate::layout::{CHECKPOINT, RECIPE, SNAPSHOTS, SUMMARY};
 use crate::lock::{LOCK, Lock};
@@ -15,12 +15,16 @@ use crate::writer::How;
 /// `snapshots/step-000100.safetensors`.
 pub type RunFiles = BTreeMap<String, Vec<u8>>;
 
-/// Where the files of a run are.
+/// A folder on disk or in memory. Its files are called by their names within it.
 #[derive(Clone, Debug)]
 pub struct Storage {
     path: PathBuf,
     disk: Disk,
+    follows_links: bool,
 }
+
+/// The most bytes of a file whose reader knows no less.
+pub const MOST: u64 = 1 << 32;
 
 /// What stands beside a folder while it is replaced.
 const NEXT: &str = "next";
@@ -36,8 +40,20 @@ impl Storage {
     }
 
     pub(crate) fn with_disk(disk: Disk, path: &Path) -> Self {
-        let path = path.to_owned();
-        Self { path, disk }
+        Self {
+            path: path.to_owned(),
+            disk,
+            follows_links: false,
+        }
+    }
+
+    /// The same where the user's own links are followed. In a run's folder they are refused: what is behind one is
+    /// somebody else's, and whoever packed the folder decides where it leads.
+    pub fn following_links(path: &Path) -> Self {
+        Self {
+            follows_links: true,
+            ..Self::on_disk(path)
+        }
     }
 
     /// Files in memory. Errors call their folder `name`.
@@ -61,24 +77,50 @@ impl Storage {
         StoreError::damaged(&self.path.join(name), what)
     }
 
+    /// The error that the run is not the one asked for.
+    pub(crate) fn different(&self, why: impl ToString) -> StoreError {
+        StoreError::Different {
+            path: self.path.clone(),
+            why: why.to_string(),
+        }
+    }
+
     /// Reads a file of at most `most` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, StoreError> {
         self.disk.read(&self.inside(name)?, most)
     }
 
     /// The names in one of its folders, sorted; "" is the folder itself.
-    pub(crate) fn names(&self, folder: &str) -> Result<Vec<String>, StoreError> {
+    pub fn names(&self, folder: &str) -> Result<Vec<String>, StoreError> {
         self.disk.names(&self.inside(folder)?)
     }
 
-    /// Writes a file durably: even after a power cut, it is there whole or not at all.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.disk.write(&self.inside(name)?, bytes)
+    /// Writes a file atomically and durably: even after a power cut, it is there whole or not at all.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.inside(name)?;
+        self.put(&path, bytes.to_vec(), true)?;
+        let folder = parent(&path).to_owned();
+        self.make(Change::SyncFolder(folder.clone()), "sync", &folder)
     }
 
     /// The same without surviving a power cut: [`sync`](Self::sync) it later.
     pub(crate) fn write_unsynced(&self, name: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
-        self.disk.write_unsynced(&self.inside(name)?, bytes)
+        self.put(&self.inside(name)?, bytes, false)
+    }
+
+    fn put(&self, path: &Path, bytes: Vec<u8>, synced: bool) -> Result<(), StoreError> {
+        // A folder has one writer at a time, so one temporary name is enough.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = path.with_file_name(format!(".{name}.part"));
+        let sync = synced.then(|| Change::Sync(part.clone()));
+        let write = Change::Write(part.clone(), bytes);
+        let rename = Change::Rename(part, path.to_owned());
+        let mut changes = [write].into_iter().chain(sync).chain([rename]);
+        changes.try_for_each(|change| self.make(change, "write", path))
+    }
+
+    fn make(&self, change: Change, what: &'static str, path: &Path) -> Result<(), StoreError> {
+        self.disk.make(change).map_err(StoreError::io(what, path))
     }
 
     /// Writes a file durably, unless it has these bytes already.
@@ -91,45 +133,65 @@ impl Storage {
 
     /// Appends to an existing file.
     pub(crate) fn append(&self, name: &str, bytes: Vec<u8>) -> Result<(), StoreError> {
-        self.disk.append(&self.inside(name)?, bytes)
+        let path = self.inside(name)?;
+        self.make(Change::Append(path.clone(), bytes), "write", &path)
     }
 
     /// Removes a file, if it exists.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StoreError> {
-        self.disk.remove(&self.inside(name)?)
+        let path = self.inside(name)?;
+        self.make(Change::Remove(path.clone()), "remove", &path)
     }
 
     /// Waits until files that were written unsynced have reached the disk; their names may not have.
     pub(crate) fn sync(&self, names: &[String]) -> Result<(), StoreError> {
         let sync = |names: &[String]| {
             let mut paths = names.iter().map(|name| self.path.join(name));
-            paths.try_for_each(|path| self.disk.sync(&path))
+            paths.try_for_each(|path| self.make(Change::Sync(path.clone()), "sync", &path))
         };
+        if let [_] = names {
+            return sync(names);
+        }
         // In parallel: a file system commits many changes at once nearly as fast as one.
-        let shares = names.chunks(names.len().div_ceil(SYNCED_AT_ONCE).max(1));
+        let shards = names.chunks(names.len().div_ceil(SYNCED_AT_ONCE).max(1));
         std::thread::scope(|scope| {
-            let threads: Vec<_> = shares
-                .map(|names| scope.spawn(move || sync(names)))
-                .collect();
+            let threads = shards.map(|names| scope.spawn(move || sync(names)));
+            let threads: Vec<_> = threads.collect();
             let mut joined = threads.into_iter();
             joined.try_for_each(|thread| thread.join().expect("syncing does not panic"))
         })
     }
 
-    /// Creates one of its folders durably, if it does not exist.
-    pub(crate) fn create_folder(&self, name: &str) -> Result<(), StoreError> {
-        self.disk.create_folder(&self.inside(name)?)
+    /// Creates one of its folders and those above it durably, where they do not exist yet; "" is the folder itself.
+    pub fn create_folder(&self, name: &str) -> Result<(), StoreError> {
+        match self.is_on_disk() {
+            true => self.create(&self.inside(name)?),
+            false => Ok(()),
+        }
+    }
+
+    fn create(&self, path: &Path) -> Result<(), StoreError> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        let above = parent(path);
+        if above != path {
+            self.create(above)?;
+        }
+        self.make(Change::CreateFolder(path.to_owned()), "create", path)?;
+        self.make(Change::SyncFolder(above.to_owned()), "sync", above)
     }
 
     /// Waits until the names in one of its folders have reached the disk; "" is the folder itself.
     pub(crate) fn sync_folder(&self, name: &str) -> Result<(), StoreError> {
-        self.disk.sync_folder(&self.inside(name)?)
+        let path = self.inside(name)?;
+        self.make(Change::SyncFolder(path.clone()), "sync", &path)
     }
 
     /// Creates the folder if it does not exist, and locks it. Files in memory have one owner anyway.
     pub(crate) fn lock(&self) -> Result<Lock, StoreError> {
         match self.is_on_disk() {
-            true => Lock::take(&self.disk, &self.path),
+            true => Lock::take(self),
             false => Ok(Lock::default()),
         }
     }
@@ -151,13 +213,12 @@ impl Storage {
         Ok(names)
     }
 
-    /// The path of a file in a folder on disk. What is behind a link is somebody else's: whoever packed the folder
-    /// decides where it leads.
+    /// The path of a file. Refuses links, unless they are followed.
     fn inside(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut path = self.path.clone();
         for part in Path::new(name) {
             path.push(part);
-            if self.is_on_disk() && path.is_symlink() {
+            if self.is_on_disk() && !self.follows_links && path.is_symlink() {
                 return Err(StoreError::Link { path });
             }
         }
@@ -227,6 +288,14 @@ impl Storage {
             path: if moved { before } else { self.path },
             ..self
         }
+    }
+}
+
+/// The folder that holds a file.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 

@@ -17,28 +17,28 @@ fn moment_name(index: usize) -> String {
     format!("optimizer.moment_{index}")
 }
 
-/// Name of the tensor with a checkpoint's last recorded weights.
-const SOUND: &str = "last_record.weights";
+/// Name of the tensor with the last weights that were recorded with a finite loss.
+const LAST_FINITE: &str = "last_record.weights";
 
 /// The bytes of a snapshot.
 pub fn encode_snapshot(model: &Model, lineage: &str, step: u64, params: &[f32]) -> Vec<u8> {
-    encode(model, lineage, step, params, &[], None)
+    encode(model, lineage, step, params, &[], "")
 }
 
 /// The bytes of a checkpoint.
 pub fn encode_checkpoint(model: &Model, lineage: &str, checkpoint: &Checkpoint) -> Vec<u8> {
     let Checkpoint { state, sound } = checkpoint;
-    let sound = sound
-        .as_ref()
-        .map(|(step, params)| (*step, params.as_slice()));
-    encode(
-        model,
-        lineage,
-        state.step,
-        &state.params,
-        &state.moments,
-        sound,
-    )
+    let mut more: Vec<(String, &[f32])> = Vec::new();
+    for (index, moment) in state.moments.iter().enumerate() {
+        more.push((moment_name(index), moment));
+    }
+    let mut last_record = String::new();
+    if let Some((step, params)) = sound {
+        more.push((LAST_FINITE.into(), params));
+        last_record = format!(" last_record={step}");
+    }
+    let (step, params) = (state.step, &state.params);
+    encode(model, lineage, step, params, &more, &last_record)
 }
 
 fn encode(
@@ -46,25 +46,21 @@ fn encode(
     lineage: &str,
     step: u64,
     params: &[f32],
-    moments: &[Vec<f32>],
-    sound: Option<(u64, &[f32])>,
+    more: &[(String, &[f32])],
+    last_record: &str,
 ) -> Vec<u8> {
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for tensor in model.layout().tensors() {
         let data = bytes(&params[tensor.range.clone()]);
         tensors.push((tensor.name.clone(), tensor.shape.clone(), data));
     }
-    for (index, moment) in moments.iter().enumerate() {
-        tensors.push((moment_name(index), vec![moment.len()], bytes(moment)));
-    }
-    if let Some((_, params)) = sound {
-        tensors.push((SOUND.into(), vec![params.len()], bytes(params)));
+    for (name, numbers) in more {
+        tensors.push((name.clone(), vec![numbers.len()], bytes(numbers)));
     }
     let views = tensors.iter().map(|(name, shape, bytes)| {
         let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("shape fits the bytes");
         (name, view)
     });
-    let last_record = sound.map_or(String::new(), |(step, _)| format!(" last_record={step}"));
     let about = format!(
         "step={step}{last_record} lineage={lineage} checksum={}",
         seal::blank()
@@ -116,7 +112,10 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, 
         .map(|view| numbers(view.data()))
         .collect();
     let last_record = entry("last_record").and_then(|step| step.parse().ok());
-    let sound = file.tensor(SOUND).ok().map(|view| numbers(view.data()));
+    let sound = file
+        .tensor(LAST_FINITE)
+        .ok()
+        .map(|view| numbers(view.data()));
     Ok(Checkpoint {
         state: TrainState {
             step,
@@ -128,16 +127,10 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, 
 }
 
 fn bytes(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
 fn numbers(bytes: &[u8]) -> Vec<f32> {
     let (chunks, _) = bytes.as_chunks();
-    chunks
-        .iter()
-        .map(|&chunk| f32::from_le_bytes(chunk))
-        .collect()
+    chunks.iter().map(|c| f32::from_le_bytes(*c)).collect()
 }

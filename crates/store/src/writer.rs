@@ -111,14 +111,10 @@ impl RunWriter {
     }
 
     fn send(&mut self, job: Job) -> Result<(), StoreError> {
-        let sent = self
-            .jobs
-            .as_ref()
-            .is_some_and(|jobs| jobs.send(job).is_ok());
-        match sent {
-            true => Ok(()),
+        match &self.jobs {
+            Some(jobs) if jobs.send(job).is_ok() => Ok(()),
             // The thread ends early only with an error.
-            false => self.close(),
+            _ => self.close(),
         }
     }
 

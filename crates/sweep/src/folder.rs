@@ -16,7 +16,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use induct_store::{Disk, Mark, OutputFolder, StoreError, read_regular};
+use induct_store::{Mark, OutputFolder, Storage, StoreError, read_regular};
 use serde::de::DeserializeOwned;
 
 use crate::error::SweepError;
@@ -126,7 +126,7 @@ impl Sweep {
                 continue;
             }
             // Without a claim: a folder whose mark is damaged cannot be claimed.
-            Disk::default().write(&path, text.as_bytes())?;
+            Storage::following_links(&self.path).write(name, text.as_bytes())?;
             repaired.push(name);
         }
         Ok(repaired)
@@ -162,7 +162,7 @@ impl Sweep {
     ) -> Result<Vec<String>, SweepError> {
         let mut remarks: Vec<String> = self.remark.iter().cloned().collect();
         let folder = self.journals();
-        for name in induct_store::names(&folder)?.unwrap_or_default() {
+        for name in Storage::following_links(&folder).names("")? {
             if !name.ends_with(journal::ENDING) {
                 continue;
             }

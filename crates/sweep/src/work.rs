@@ -12,7 +12,7 @@ use induct::probe::{History, Instruments};
 use induct::run::{Ending, NUMERICS, Progress, Record, Run, Sink, Summary};
 use induct::train::{Recipe, many};
 use induct_store::{
-    Disk, How, Outcome, RunFolder, Session, SessionError, StoreError, snapshot_weights,
+    How, Outcome, RunFolder, Session, SessionError, Storage, StoreError, snapshot_weights,
 };
 
 use crate::error::SweepError;
@@ -156,7 +156,7 @@ impl Work<'_> {
             )));
         }
         let journals = self.sweep.journals();
-        Disk::default().create_folder(&journals)?;
+        Storage::following_links(&journals).create_folder("")?;
         let state = self.sweep.state()?;
         for remark in &state.remarks {
             (self.report)(Report::Remark(remark.clone()));

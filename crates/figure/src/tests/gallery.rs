@@ -1,4 +1,4 @@
-//! A gallery of every kind of panel, for tests and for visual inspection.
+//! A gallery of every kind of panel.
 
 use crate::*;
 
@@ -24,7 +24,7 @@ pub fn phases(title: &str, without_names: bool) -> Plot {
             let y = falls(x, at, 0.25, to) * (1.0 + 0.1 * noise(i));
             Value::give_or_take(x, y, 0.25 * y)
         });
-        Series::of_values(label, colour, Mark::Line, values)
+        Series::new(label, colour, Mark::Line, values)
     };
     let region = |from, to, label: &str, colour| Region {
         from,
@@ -164,23 +164,6 @@ fn grid(columns: usize, scale: Scale) -> Grid {
     }
 }
 
-fn histogram() -> Plot {
-    let bars = |middle: f64| {
-        let bins = (0..30).map(|bin| 0.05 + 0.1 * f64::from(bin));
-        bins.map(move |x| (x, (-(x - middle) * (x - middle) * 4.0).exp() * 40.0))
-    };
-    Plot {
-        title: "When the second phase begins".into(),
-        x: Axis::linear("plateau, thousands of sequences"),
-        y: Axis::linear("runs"),
-        series: vec![
-            Series::new("doubly stochastic", Colour::Blue, Mark::Bars, bars(0.9)),
-            Series::new("Dirichlet", Colour::Amber, Mark::Bars, bars(2.0)),
-        ],
-        ..Plot::default()
-    }
-}
-
 fn attention(title: &str, back: usize) -> Heatmap {
     let values = (0..10_000).map(|cell| {
         let (row, column) = (cell / 100, cell % 100);
@@ -286,92 +269,116 @@ pub fn matrix(rows: usize, columns: usize, signed: bool) -> Matrix {
     }
 }
 
+/// Every mark and annotation that the other figures lack, and a matrix with its own text in the cells.
+fn marks() -> Vec<Panel> {
+    let xs = (1..=60).map(f64::from);
+    let curve = |power: i32| xs.clone().map(move |x| (x, x.powi(power)));
+    let mut drawn = Series::new(
+        "drawn & counted",
+        Colour::Vermilion,
+        Mark::Points,
+        curve(-1),
+    );
+    for value in &mut drawn.values {
+        value.interval = Some([0.75 * value.y, f64::INFINITY]);
+    }
+    let series = vec![
+        Series::new("above", Colour::Green, Mark::Above, curve(-2)),
+        Series::new("exact", Colour::Blue, Mark::Line, curve(-1)),
+        Series::new("compared <with> it", Colour::Muted, Mark::Dashed, curve(-2)),
+        drawn,
+    ];
+    let plot = Plot {
+        title: "A title that is so long that it must be broken into several lines".into(),
+        x: Axis::log("lag j"),
+        y: Axis::log("weight v_j after two steps, in units of the start"),
+        series,
+        notes: vec![Note {
+            x: 60.0,
+            y: 0.01,
+            text: "a remark at the very end".into(),
+            dot: true,
+        }],
+        aspect: 0.6,
+        ..Plot::default()
+    };
+    let mut bars = plot.clone();
+    (bars.x, bars.y) = (Axis::linear("x"), Axis::linear("y"));
+    bars.series = vec![
+        Series::new("bars", Colour::Blue, Mark::Bars, [(1.0, 2.0), (2.0, -1e6)]),
+        Series::new(
+            "band",
+            Colour::Amber,
+            Mark::Band,
+            [(1.0, 2.0), (2.0, f64::NAN)],
+        ),
+        Series::new("steps", Colour::Pink, Mark::Steps, [(1.0, 2.0), (2.0, 3.0)]),
+    ];
+    let matrix = Matrix {
+        title: "W_k after the first step".into(),
+        row_label: "the current symbol".into(),
+        column_label: "the symbol found".into(),
+        rows: vec!["0".into(), "1".into()],
+        columns: vec!["0".into(), "1".into()],
+        values: vec![0.069, 0.031, 0.031, 0.069],
+        cells: vec![vec!["0.06902".into(), "drawn 0.0691 ± 0.0004".into()]; 4],
+        signed: false,
+    };
+    vec![Panel::Matrix(matrix), Panel::Plot(plot), Panel::Plot(bars)]
+}
+
 /// One of each, by name.
 pub fn all() -> Vec<(&'static str, Figure)> {
-    let figure = |columns, panels: Vec<Panel>| Figure {
-        description: "a test".into(),
-        panels,
-        columns,
-    };
     let six = (0..6).map(|at| {
         let title = match at {
             1 => "A title that is so long that it goes over two lines",
             _ => "Doubly stochastic",
         };
-        Panel::Plot(phases(title, at % 3 != 2))
+        phases(title, at % 3 != 2)
     });
     let three = [0.6, 0.3, 0.1, 0.15, 0.05, 0.8, 0.34, 0.33, 0.33];
-    vec![
+    let maps = [
+        attention("Layer 1, head 1", 1),
+        attention("Layer 2, after ten thousand sequences", 12),
+        signed_map(),
+    ];
+    let chains = [chain(2, &[0.9, 0.1, 0.123, 0.877]), chain(3, &three)];
+    let matrices = [
+        matrix(10, 10, true),
+        matrix(3, 6, false),
+        matrix(2, 2, true),
+    ];
+    let grids = [grid(6, Scale::Log), grid(14, Scale::Linear)];
+    let plots = |plots: Vec<Plot>| plots.into_iter().map(Panel::Plot).collect::<Vec<_>>();
+    let figures = [
         (
             "phases",
-            figure(1, vec![Panel::Plot(phases("Training in phases", false))]),
+            1,
+            plots(vec![phases("Training in phases", false)]),
         ),
-        ("grid", figure(3, six.collect())),
+        ("grid", 3, plots(six.collect())),
+        ("pair", 2, plots(vec![family(), runs()])),
+        ("heatmaps", 3, maps.map(Panel::Heatmap).into()),
+        ("marks", 2, marks()),
+        ("medians", 1, plots(vec![medians()])),
+        ("grids", 2, grids.map(Panel::Grid).into()),
         (
-            "pair",
-            figure(2, vec![Panel::Plot(family()), Panel::Plot(runs())]),
+            "arcs",
+            2,
+            [true, false].map(|every| Panel::Arcs(arcs(every))).into(),
         ),
-        (
-            "histogram",
-            figure(2, vec![Panel::Plot(histogram()), Panel::Plot(family())]),
-        ),
-        (
-            "heatmaps",
-            figure(
-                3,
-                vec![
-                    Panel::Heatmap(attention("Layer 1, head 1", 1)),
-                    Panel::Heatmap(attention("Layer 2, after ten thousand sequences", 12)),
-                    Panel::Heatmap(signed_map()),
-                ],
-            ),
-        ),
-        ("medians", figure(1, vec![Panel::Plot(medians())])),
-        (
-            "grids",
-            figure(
-                2,
-                vec![
-                    Panel::Grid(grid(6, Scale::Log)),
-                    Panel::Grid(grid(14, Scale::Linear)),
-                ],
-            ),
-        ),
-        ("arcs", figure(1, vec![Panel::Arcs(arcs(true))])),
-        (
-            "arcs-two",
-            figure(2, vec![Panel::Arcs(arcs(false)), Panel::Arcs(arcs(true))]),
-        ),
-        (
-            "chain",
-            figure(
-                1,
-                vec![
-                    Panel::Chain(chain(2, &[0.75, 0.25, 0.4, 0.6])),
-                    Panel::Chain(chain(3, &three)),
-                ],
-            ),
-        ),
-        (
-            "chains",
-            figure(
-                2,
-                vec![
-                    Panel::Chain(chain(3, &three)),
-                    Panel::Chain(chain(2, &[0.9, 0.1, 0.123, 0.877])),
-                ],
-            ),
-        ),
-        (
-            "matrices",
-            figure(
-                3,
-                vec![
-                    Panel::Matrix(matrix(10, 10, true)),
-                    Panel::Matrix(matrix(3, 6, false)),
-                    Panel::Matrix(matrix(2, 2, true)),
-                ],
-            ),
-        ),
-    ]
+        ("chain", 1, chains.clone().map(Panel::Chain).into()),
+        ("chains", 2, chains.map(Panel::Chain).into()),
+        ("matrices", 3, matrices.map(Panel::Matrix).into()),
+    ];
+    let figure = |(name, columns, panels)| {
+        let description = "a test".into();
+        let figure = Figure {
+            description,
+            panels,
+            columns,
+        };
+        (name, figure)
+    };
+    figures.map(figure).into()
 }

@@ -1,12 +1,11 @@
 //! Tests that apply to every kind of panel.
-//!
-//! `cargo test -p induct-figure gallery -- --ignored` fills target/gallery with PNGs, light and dark, wide and
-//! narrow.
 
 mod gallery;
 
-use std::path::Path;
+use resvg::{tiny_skia, usvg};
 
+use crate::png::rendered;
+use crate::svg::{Anchor, Drawing, Style};
 use crate::*;
 use gallery::{all, arcs, chain, matrix, phases};
 
@@ -29,6 +28,11 @@ fn troubles(figure: &Figure, width: u32) -> Vec<String> {
         }
     }
     troubles
+}
+
+fn named(name: &str) -> Figure {
+    let found = all().into_iter().find(|(other, _)| *other == name);
+    found.unwrap().1
 }
 
 #[test]
@@ -117,10 +121,7 @@ fn a_figure_without_panels_shows_its_sentence() {
 
 #[test]
 fn faint_runs_are_drawn_but_not_named() {
-    let (_, figure) = all()
-        .into_iter()
-        .find(|(name, _)| *name == "medians")
-        .unwrap();
+    let figure = named("medians");
     for width in WIDTHS {
         let svg = figure.svg_inline(width);
         assert_eq!(svg.matches("stroke-width=\"0.8\"").count(), 54);
@@ -153,7 +154,10 @@ fn names_above_keep_the_order_of_series() {
 fn every_figure_is_well_formed_and_has_no_ids() {
     for (name, figure) in all() {
         let svg = figure.svg_inline(720);
-        let parsed = resvg::usvg::roxmltree::Document::parse(&svg).unwrap();
+        let parsed = usvg::roxmltree::Document::parse(&svg).unwrap();
+        let root = parsed.root_element();
+        assert_eq!(root.tag_name().name(), "svg");
+        assert!(root.attribute("viewBox").is_some());
         assert!(
             parsed
                 .descendants()
@@ -166,27 +170,22 @@ fn every_figure_is_well_formed_and_has_no_ids() {
 
 #[test]
 fn frames_of_a_row_are_aligned() {
-    let (_, grid) = all().remove(1);
-    let svg = grid.svg_inline(1000);
-    // The axes below frames: three in each of two rows.
-    let axes = svg.split("<path d=\"M").filter_map(|path| {
-        let d = path.split('"').next()?;
-        let (start, end) = d.split_once('H')?;
-        let single = end.parse::<f64>().is_ok() && path.contains(Colour::Muted.light());
-        single.then(|| start.split(' ').nth(1).map(str::to_owned))?
-    });
-    let axes: Vec<String> = axes.collect();
-    assert_eq!(axes.len(), 6, "{axes:?}");
-    assert!(axes[0] == axes[1] && axes[1] == axes[2] && axes[0] != axes[3]);
-    assert!(axes[3] == axes[4] && axes[4] == axes[5]);
+    let frames = named("grid").inline(1000).frames;
+    let heights: Vec<_> = frames.iter().map(|f| (f.top, f.bottom)).collect();
+    let [first, second] = [&heights[..3], &heights[3..]];
+    for row in [first, second] {
+        assert!(row.iter().all(|height| *height == row[0]), "{heights:?}");
+    }
+    assert!(first[0].1 < second[0].0 && frames[0].right < frames[1].left);
+    let narrow = named("grid").inline(360).frames;
+    for pair in narrow.windows(2) {
+        assert!(pair[0].bottom < pair[1].top && pair[0].left == pair[1].left);
+    }
 }
 
 #[test]
 fn the_numbers_of_every_panel_are_exported() {
-    let csv = |name: &str| {
-        let found = all().into_iter().find(|(n, _)| *n == name);
-        found.unwrap().1.csv()
-    };
+    let csv = |name: &str| named(name).csv();
     assert!(csv("pair").contains(",\"without 12\",50000,"));
     assert!(csv("pair").contains(",\"p = 0.10\",0,"));
     let heat = csv("heatmaps");
@@ -200,29 +199,50 @@ fn the_numbers_of_every_panel_are_exported() {
     assert!(grids.contains("1,\"Final divergence, 6 rates\",\"\",\"absolute,1e-4\","));
     assert!(!grids.contains("\"none,4e-4\"") && !grids.contains("NaN"));
     assert!(csv("arcs").contains(",\"layer 1\",\"24,23\",0.85,"));
-    assert!(csv("chain").contains(",\"transitions\",\"1,0\",0.4,"));
+    assert!(csv("chain").contains(",\"transitions\",\"1,0\",0.123,"));
     assert!(csv("phases").contains(",\"A\",8000,,,\n"));
+    let marks = csv("marks");
+    assert!(marks.starts_with(
+        "panel,title,series,x,y,low,high\n1,\"W_k after the first step\",\"\",\"0,0\",0.069,,\n"
+    ));
+    assert!(marks.contains(",\"drawn & counted\",2,0.5,0.375,inf\n"));
+}
+
+/// It loads nothing, and brings its fonts unless a page has them.
+#[test]
+fn files_are_self_contained() {
+    let figure = named("marks");
+    let (file, inline) = (figure.svg(720), figure.svg_inline(720));
+    for svg in [&file, &inline] {
+        let without_namespace = svg.replace("http://www.w3.org/2000/svg", "");
+        assert!(!without_namespace.contains("http"));
+    }
+    assert!(file.contains("base64,") && !inline.contains("base64,"));
 }
 
 #[test]
-#[ignore = "slow: draws every figure three times over, for a look"]
-fn fill_gallery() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery/figures");
-    std::fs::create_dir_all(&folder).unwrap();
-    for (name, figure) in all() {
-        for width in [360, 720, 1000] {
-            let light = figure.svg_inline(width);
-            let mut dark = light.clone();
-            for colour in Colour::FIXED.into_iter().chain((0..=10).map(Colour::Ramp)) {
-                dark = dark.replace(
-                    &format!("\"{}\"", colour.light()),
-                    &format!("\"{}\"", colour.dark()),
-                );
-            }
-            for (paper, svg) in [("light", light), ("dark", dark)] {
-                let file = folder.join(format!("{name}-{width}-{paper}.png"));
-                std::fs::write(file, png::pixels(&svg, 1)).unwrap();
-            }
-        }
-    }
+fn a_png_has_the_size_of_the_layout_times_the_scale() {
+    let figure = named("marks");
+    let png = figure.png(720, 2);
+    assert_eq!(&png[1..4], b"PNG");
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    let (_, height) = figure.draw(720.0);
+    assert_eq!((number(16), number(20)), (1440, 2 * height as u32));
+}
+
+/// No other font is at hand, so a family or weight that is not bundled would draw nothing or the same.
+#[test]
+fn text_is_drawn_with_the_bundled_font() {
+    let drawn = |style: Style, family: &str| {
+        let mut drawing = Drawing::default();
+        drawing.text(20.0, 90.0, "Rg2η", style);
+        let svg = drawing.document(240.0, 120.0, "", "");
+        rendered(&svg.replace("Inter", family), 1)
+    };
+    let regular = Style::new(80.0, Colour::Ink, Anchor::Start);
+    let ink =
+        |pixels: &tiny_skia::Pixmap| pixels.pixels().iter().filter(|p| p.green() < 128).count();
+    let [thin, bold] = [regular, regular.bold()].map(|style| drawn(style, "Inter"));
+    assert!(ink(&thin) > 1000 && ink(&bold) > ink(&thin) + 200);
+    assert_eq!(ink(&drawn(regular, "Arial")), 0);
 }

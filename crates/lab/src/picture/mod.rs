@@ -6,7 +6,8 @@ mod weights;
 
 use induct_figure::{Figure, Panel, PlotFrame};
 use induct_pictures::attention::Attention;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::problem::Problem;
 use crate::shelf::{Moment, RunId, Shelf};
@@ -14,11 +15,9 @@ use crate::shelf::{Moment, RunId, Shelf};
 /// A picture to draw.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Picture {
-    /// What it shows.
     pub subject: Subject,
     /// Its width in pixels.
     pub width: u32,
-    /// What it is for.
     #[serde(default)]
     pub form: Form,
 }
@@ -30,9 +29,7 @@ pub enum Form {
     /// To be put into the page.
     #[default]
     Inline,
-    /// An SVG file.
     Svg,
-    /// A PNG file.
     Png,
     /// The numbers behind it, as CSV.
     Csv,
@@ -44,9 +41,7 @@ pub enum Form {
 pub enum Subject {
     /// Curves of runs: the loss and the distance to strategies, or other measures.
     Curves {
-        /// Runs of one recipe each.
         groups: Vec<Group>,
-        /// Names of measures or columns.
         #[serde(default)]
         measures: Vec<String>,
         /// Whether it is drawn while a run goes on: axes then reach to its end, and the transition is marked.
@@ -56,27 +51,20 @@ pub enum Subject {
         #[serde(default)]
         marks: Vec<(u64, String)>,
     },
-    /// Attention of two heads as arcs over a sequence.
+    /// Attention as arcs over a sequence: of a head of the first layer, and of one of the last.
     Arcs {
-        /// The model.
         #[serde(flatten)]
         moment: Moment,
-        /// The sequence.
         tokens: Vec<u8>,
-        /// The heads of the first and the last layer, from 0.
         #[serde(default)]
         heads: [usize; 2],
     },
     /// What a head attends to, as a map.
     Map {
-        /// The model.
         #[serde(flatten)]
         moment: Moment,
-        /// The sequence.
         tokens: Vec<u8>,
-        /// The layer, from 0.
         layer: usize,
-        /// The head, from 0.
         head: usize,
         /// Whether to show scores before the softmax.
         #[serde(default)]
@@ -84,72 +72,23 @@ pub enum Subject {
     },
     /// What position adds to attention, by lag.
     Profile {
-        /// The model.
         #[serde(flatten)]
         moment: Moment,
     },
     /// What symbols look for, as small matrices.
     Weights {
-        /// The model.
         #[serde(flatten)]
         moment: Moment,
     },
-    /// Chains that a prior draws.
-    Chains {
-        /// As TOML.
-        recipe: String,
-    },
+    /// Chains that a prior draws; the recipe is TOML.
+    Chains { recipe: String },
 }
 
 /// Runs that differ only in their seeds.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Group {
-    /// What they are called.
     pub label: String,
-    /// The runs.
     pub runs: Vec<RunId>,
-}
-
-/// A picture that was drawn.
-pub struct Drawn {
-    /// What the page is told.
-    pub answer: Described,
-    /// The file, unless it is for the page.
-    pub file: Option<Vec<u8>>,
-}
-
-/// What the page is told of a picture.
-#[derive(Debug, Default, Serialize)]
-pub struct Described {
-    svg: Option<String>,
-    /// Its height in pixels.
-    height: f64,
-    /// What it shows, in a sentence.
-    description: String,
-    frames: Vec<Frame>,
-}
-
-/// Where a plot is within the picture.
-#[derive(Debug, Serialize)]
-struct Frame {
-    left: f64,
-    top: f64,
-    right: f64,
-    bottom: f64,
-    /// The numbers at the left and the right edge.
-    x: (f64, f64),
-}
-
-impl From<&PlotFrame> for Frame {
-    fn from(frame: &PlotFrame) -> Self {
-        Self {
-            left: frame.left,
-            top: frame.top,
-            right: frame.right,
-            bottom: frame.bottom,
-            x: frame.x,
-        }
-    }
 }
 
 /// Pixels per layout pixel of a PNG, as the command line draws it.
@@ -164,41 +103,35 @@ pub struct Painter {
 }
 
 impl Painter {
-    /// Forgets what it remembers.
     pub fn forget(&mut self) {
         self.seen = None;
     }
 
-    /// Draws a picture.
-    pub fn draw(&mut self, shelf: &Shelf, picture: &Picture) -> Result<Drawn, Problem> {
+    /// Draws a picture: what the page gets to know of it, and the file unless it is for the page.
+    pub fn draw(
+        &mut self,
+        shelf: &Shelf,
+        picture: &Picture,
+    ) -> Result<(Value, Option<Vec<u8>>), Problem> {
         let figure = self.figure(shelf, &picture.subject)?;
         let width = picture.width.clamp(*WIDTHS.start(), *WIDTHS.end());
-        let description = figure.description.clone();
-        let (answer, file) = match picture.form {
+        let file = match picture.form {
             Form::Inline => {
                 let inline = figure.inline(width);
-                let answer = Described {
-                    svg: Some(inline.svg),
-                    height: inline.height,
-                    description,
-                    frames: inline.frames.iter().map(Frame::from).collect(),
-                };
-                (answer, None)
+                let frame = |f: &PlotFrame| json!({ "left": f.left, "top": f.top, "right": f.right, "bottom": f.bottom, "x": f.x });
+                let answer = json!({
+                    "svg": inline.svg,
+                    "height": inline.height,
+                    "description": figure.description,
+                    "frames": inline.frames.iter().map(frame).collect::<Value>(),
+                });
+                return Ok((answer, None));
             }
-            form => {
-                let file = match form {
-                    Form::Png => figure.png(width, SCALE),
-                    Form::Csv => figure.csv().into_bytes(),
-                    _ => figure.svg(width).into_bytes(),
-                };
-                let answer = Described {
-                    description,
-                    ..Described::default()
-                };
-                (answer, Some(file))
-            }
+            Form::Svg => figure.svg(width).into_bytes(),
+            Form::Png => figure.png(width, SCALE),
+            Form::Csv => figure.csv().into_bytes(),
         };
-        Ok(Drawn { answer, file })
+        Ok((json!({ "description": figure.description }), Some(file)))
     }
 
     fn figure(&mut self, shelf: &Shelf, subject: &Subject) -> Result<Figure, Problem> {
@@ -225,27 +158,18 @@ impl Painter {
                 let found = attention.head(*layer, *head);
                 let found = found.ok_or_else(|| no_head(*layer, *head))?;
                 let (pattern, raw) = (attention.pattern_map(found), attention.score_map(found));
-                let map = if *scores {
-                    raw.or(pattern)
-                } else {
-                    pattern.or(raw)
+                let map = match scores {
+                    true => raw.or(pattern),
+                    false => pattern.or(raw),
                 };
                 let mut map = map.ok_or_else(|| no_head(*layer, *head))?;
-                map.title = String::new();
+                map.title.clear();
                 map.without_bar = true;
-                Ok(alone(
-                    format!("Attention of head {head} in layer {layer}."),
-                    Panel::Heatmap(map),
-                ))
+                let description = format!("Attention of head {head} in layer {layer}.");
+                Ok(alone(description, Panel::Heatmap(map)))
             }
-            Subject::Profile { moment } => {
-                let run = shelf.get(moment.run)?;
-                weights::profile(run, moment)
-            }
-            Subject::Weights { moment } => {
-                let run = shelf.get(moment.run)?;
-                weights::matrices(run, moment)
-            }
+            Subject::Profile { moment } => weights::profile(shelf.get(moment.run)?, moment),
+            Subject::Weights { moment } => weights::matrices(shelf.get(moment.run)?, moment),
             Subject::Chains { recipe } => chains::chains(recipe),
         }
     }
@@ -266,10 +190,8 @@ impl Painter {
         let arcs = both.and_then(|(first, second)| attention.two_layers([first, second]));
         let arcs = arcs.or_else(|| attention.arcs(second?));
         let arcs = arcs.ok_or_else(|| no_head(last, heads[1]))?;
-        Ok(alone(
-            "Attention as arcs over the sequence.".into(),
-            Panel::Arcs(arcs),
-        ))
+        let description = "Attention as arcs over the sequence.".to_owned();
+        Ok(alone(description, Panel::Arcs(arcs)))
     }
 
     fn attention(

@@ -1,6 +1,6 @@
 //! Curves over training.
 
-use induct_figure::{Axis, Figure, Moment, Panel};
+use induct_figure::{Figure, Moment, Panel};
 use induct_pictures::panels::{self, RunCurves, Runs};
 
 use super::{Group, head_in_words};
@@ -20,39 +20,37 @@ pub fn curves(
     measures: &[String],
     live: Option<&Vec<(u64, String)>>,
 ) -> Result<Figure, Problem> {
-    let mut shelved: Vec<(String, Vec<&LabRun>)> = Vec::new();
-    for group in groups {
-        let runs: Result<Vec<_>, _> = group.runs.iter().map(|&run| shelf.get(run)).collect();
-        shelved.push((group.label.clone(), runs?));
+    let mut all: Vec<&LabRun> = Vec::new();
+    let mut runs: Vec<Runs> = Vec::new();
+    for group in groups.iter().filter(|group| !group.runs.is_empty()) {
+        let of_group: Result<Vec<_>, _> = group.runs.iter().map(|&run| shelf.get(run)).collect();
+        let of_group = of_group?;
+        runs.push(Runs {
+            label: group.label.clone(),
+            runs: of_group.iter().map(|run| curves_of(run)).collect(),
+        });
+        all.extend(of_group);
     }
-    shelved.retain(|(_, runs)| !runs.is_empty());
-    let all: Vec<&LabRun> = shelved.iter().flat_map(|(_, runs)| runs).copied().collect();
     let Some(first) = all.first() else {
         return Err(Problem::new("there is no run to draw"));
     };
-    let runs: Vec<Runs> = shelved
-        .iter()
-        .map(|(label, runs)| Runs {
-            label: label.clone(),
-            runs: runs.iter().map(|run| curves_of(run)).collect(),
-        })
-        .collect();
     // The strategies' losses belong to the task.
     let same_task = all.iter().all(|run| run.recipe.task == first.recipe.task);
-    let levels = if same_task {
-        first.levels.as_slice()
-    } else {
-        &[]
-    };
+    let levels = if same_task { &first.levels[..] } else { &[] };
     let chosen = panels::chosen(&runs, measures).map_err(Problem::new)?;
     let panels = panels::panels(&runs, &chosen, levels).map_err(Problem::new)?;
     let mut figure = panels::figure(&panels);
     if let Some(marks) = live {
         let last = all.iter().map(|run| run.recipe.train.steps).max();
+        let last = last.unwrap_or(0) as f64;
         let several = first.has_several_heads();
         let transition = match all.as_slice() {
             [only] => only.transition(),
             _ => None,
+        };
+        let transition = match transition {
+            Some((step, strategy)) => mark(&(step, format!("{strategy} from step {step}"))),
+            None => unmarked(),
         };
         for (panel, curves) in figure.panels.iter_mut().zip(&panels) {
             if let Panel::Plot(plot) = panel {
@@ -63,16 +61,16 @@ pub fn curves(
                 for series in &mut plot.series {
                     series.label = layer_words(&series.label, several);
                 }
-                let last = last.unwrap_or(0);
                 for region in &mut plot.regions {
-                    if region.to - region.from < NAMED * last as f64 {
-                        region.label = String::new();
+                    if region.to - region.from < NAMED * last {
+                        region.label.clear();
                     }
                 }
-                plot.x = to_the_end(&plot.x, last);
-                plot.moments = marks.iter().map(mark).collect();
-                plot.moments
-                    .push(transition.as_ref().map_or(unmarked(), transition_mark));
+                if last > 0.0 {
+                    plot.x.range = Some((0.0, last));
+                }
+                let marks = marks.iter().map(mark);
+                plot.moments = marks.chain([transition.clone()]).collect();
             }
         }
     }
@@ -83,13 +81,6 @@ fn curves_of(run: &LabRun) -> RunCurves<'_> {
     RunCurves {
         history: &run.history,
         recipe: &run.recipe,
-    }
-}
-
-fn to_the_end(axis: &Axis, last: u64) -> Axis {
-    match last {
-        0 => axis.clone(),
-        _ => axis.clone().range(0.0, last as f64),
     }
 }
 
@@ -106,10 +97,6 @@ fn mark((step, label): &(u64, String)) -> Moment {
         x: *step as f64,
         label: label.clone(),
     }
-}
-
-fn transition_mark((step, strategy): &(u64, String)) -> Moment {
-    mark(&(*step, format!("{strategy} from step {step}")))
 }
 
 /// What a measure is called on the page, where its name would only be a column's: a title and the label of

@@ -2,9 +2,9 @@
 
 use induct::model::Kind;
 use induct::model::circuits::{copying_scores, matching_scores, positional_scores};
-use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Sentence, Series};
+use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Series};
 
-use super::{alone, head_in_words};
+use super::head_in_words;
 use crate::problem::Problem;
 use crate::shelf::{LabRun, Moment};
 
@@ -24,13 +24,9 @@ pub fn profile(run: &LabRun, moment: &Moment) -> Result<Figure, Problem> {
     let panels = match model.kind() {
         Kind::Minimal(_) => {
             let v = model.layout().in_group("v").next();
-            let v = v
-                .map(|tensor| &weights[tensor.range.clone()])
-                .unwrap_or_default();
-            vec![by_lag(
-                "weight v of each lag".into(),
-                vec![line("v", Colour::Ink, v.iter().copied().map(f64::from))],
-            )]
+            let v = v.map_or(&[][..], |tensor| &weights[tensor.range.clone()]);
+            let line = line("v", Colour::Ink, v.iter().copied().map(f64::from));
+            vec![by_lag("weight v of each lag".into(), vec![line])]
         }
         Kind::Transformer(_) => {
             let heads = positional_scores(&model, weights).unwrap_or_default();
@@ -38,17 +34,11 @@ pub fn profile(run: &LabRun, moment: &Moment) -> Result<Figure, Problem> {
             let panel = |(head, scores): (usize, &induct::model::Matrix)| {
                 let colours = Colour::PALETTE.into_iter().cycle();
                 let lines = (0..scores.rows).zip(colours).map(|(symbol, colour)| {
-                    line(
-                        &format!("symbol {symbol}"),
-                        colour,
-                        scores.row(symbol).iter().copied(),
-                    )
+                    let values = scores.row(symbol).iter().copied();
+                    line(&format!("symbol {symbol}"), colour, values)
                 });
-                let title = match several {
-                    true => format!("layer 1, head {}: score of each lag", head + 1),
-                    false => "layer 1: score of each lag".into(),
-                };
-                by_lag(title, lines.collect())
+                let head = head_in_words(0, head, several);
+                by_lag(format!("{head}: score of each lag"), lines.collect())
             };
             heads.iter().enumerate().take(MATRICES).map(panel).collect()
         }
@@ -103,11 +93,8 @@ pub fn matrices(run: &LabRun, moment: &Moment) -> Result<Figure, Problem> {
             (false, 1) => "layer 2 looks for".to_owned(),
             (false, _) => format!("layer 2 looks for, pair {}", index + 1),
         };
-        panels.push(matrix(
-            title,
-            ["at this symbol", "positions that follow"],
-            scores,
-        ));
+        let labels = ["at this symbol", "positions that follow"];
+        panels.push(matrix(title, labels, scores));
     }
     for (layer, heads) in copying_scores(&model, weights).iter().enumerate() {
         for (head, scores) in heads.iter().enumerate() {
@@ -132,26 +119,23 @@ fn matrix(
     [row_label, column_label]: [&str; 2],
     of: &induct::model::Matrix,
 ) -> Panel {
-    let names: Vec<String> = (0..of.cols).map(|symbol| symbol.to_string()).collect();
-    let values: Vec<f64> = of.data.clone();
+    let symbols = |count| (0..count).map(|symbol: usize| symbol.to_string()).collect();
     Panel::Matrix(Matrix {
         title,
         row_label: row_label.into(),
         column_label: column_label.into(),
-        rows: (0..of.rows).map(|symbol| symbol.to_string()).collect(),
-        columns: names,
-        values,
+        rows: symbols(of.rows),
+        columns: symbols(of.cols),
+        values: of.data.clone(),
         signed: true,
         ..Matrix::default()
     })
 }
 
 fn sentence(text: &str) -> Figure {
-    alone(
-        text.to_owned(),
-        Panel::Sentence(Sentence {
-            title: String::new(),
-            text: text.to_owned(),
-        }),
-    )
+    // A figure without panels shows its description.
+    Figure {
+        description: text.to_owned(),
+        ..Figure::default()
+    }
 }

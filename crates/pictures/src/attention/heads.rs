@@ -95,12 +95,22 @@ impl Rows {
 
     /// All numbers, [t, t], with NaN above the diagonal: a position does not look at later ones.
     pub fn up_to_diagonal(&self) -> Vec<f64> {
-        let row = |row: &[f32]| {
-            let seen = row.iter().map(|&number| f64::from(number));
-            let later = std::iter::repeat_n(f64::NAN, self.t - row.len());
-            seen.chain(later).collect::<Vec<f64>>()
-        };
-        self.iter().flat_map(row).collect()
+        self.over(|_| 1.0)
+    }
+
+    /// The same with every number over the largest of its row.
+    pub fn relative_to_largest(&self) -> Vec<f64> {
+        self.over(|row| row.iter().copied().fold(f32::MIN_POSITIVE, f32::max))
+    }
+
+    fn over(&self, unit: impl Fn(&[f32]) -> f32) -> Vec<f64> {
+        let mut all = vec![f64::NAN; self.numbers.len()];
+        for (row, to) in self.iter().zip(all.chunks_exact_mut(self.t)) {
+            let unit = unit(row);
+            let seen = row.iter().map(|number| f64::from(number / unit));
+            to.iter_mut().zip(seen).for_each(|(to, seen)| *to = seen);
+        }
+        all
     }
 }
 

@@ -1,8 +1,12 @@
-//! A head as a heat map: what it attends to, or its scores.
+//! Heads as heat maps (what they attend to, or their scores), and as arcs over the symbols of a short sequence.
 
-use induct_figure::{Axis, Heatmap, plain};
+use induct_figure::{Arcs, Axis, Heatmap, plain};
 
 use super::{Attention, Head, Rows};
+
+/// The number of last tokens whose attention in the first of two layers is shown: arcs of all would hide each
+/// other.
+pub const ATTENDING: usize = 3;
 
 impl Attention {
     /// What a head attends to, with its scores on this sequence in the title; `None` in a layer that has no
@@ -17,7 +21,7 @@ impl Attention {
             true => Heatmap {
                 range: Some((0.0, 1.0)),
                 value_label: "relative to its row's largest".into(),
-                values: relative_to_largest(pattern),
+                values: pattern.relative_to_largest(),
                 ..map(title, pattern)
             },
             false => Heatmap {
@@ -38,6 +42,40 @@ impl Attention {
             values: scores.up_to_diagonal(),
             ..map(plain(&head.name()), scores)
         })
+    }
+
+    /// What the last position of a head attends to; `None` in a layer that has no pattern.
+    pub fn arcs(&self, head: &Head) -> Option<Arcs> {
+        let pattern = head.pattern.as_ref()?;
+        Some(Arcs {
+            symbols: self.symbols(),
+            above_label: format!("{}, from the last position", head.name()),
+            above: pattern.up_to_diagonal(),
+            // Arcs of several positions would hide each other.
+            above_from: self.tokens.len() - 1,
+            ..Arcs::default()
+        })
+    }
+
+    /// How two layers work together, by one head of each: above the symbols what the last [`ATTENDING`]
+    /// tokens attend to in the first, below what the last one attends to in the second. `None` if one of the
+    /// layers has no pattern.
+    pub fn two_layers(&self, [first, second]: [&Head; 2]) -> Option<Arcs> {
+        let (above, below) = (first.pattern.as_ref()?, second.pattern.as_ref()?);
+        let last = self.tokens.len() - 1;
+        Some(Arcs {
+            symbols: self.symbols(),
+            above_label: format!("layer {}, last {ATTENDING} tokens", first.layer + 1),
+            above: above.up_to_diagonal(),
+            above_from: self.tokens.len().saturating_sub(ATTENDING),
+            below_label: format!("layer {}, last token", second.layer + 1),
+            below: below.row(last).iter().map(|&share| share.into()).collect(),
+            ..Arcs::default()
+        })
+    }
+
+    fn symbols(&self) -> Vec<usize> {
+        self.tokens.iter().map(|&symbol| symbol.into()).collect()
     }
 
     fn name_and_scores(&self, head: &Head) -> String {
@@ -62,15 +100,4 @@ fn map(title: String, rows: &Rows) -> Heatmap {
         columns: rows.positions(),
         ..Heatmap::default()
     }
-}
-
-/// Every number over the largest of its row, [t, t]; NaN above the diagonal.
-fn relative_to_largest(rows: &Rows) -> Vec<f64> {
-    let row = |row: &[f32]| -> Vec<f64> {
-        let largest = row.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-        let seen = row.iter().map(|&share| f64::from(share / largest));
-        let later = std::iter::repeat_n(f64::NAN, rows.positions() - row.len());
-        seen.chain(later).collect()
-    };
-    rows.iter().flat_map(row).collect()
 }

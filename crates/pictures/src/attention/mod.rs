@@ -1,6 +1,5 @@
 //! What attention heads do on one sequence, as heat maps and arcs.
 
-mod arcs;
 mod figure;
 mod heads;
 mod maps;
@@ -9,9 +8,9 @@ use induct::model::{InputError, Kind as ModelKind, Model};
 
 use self::heads::{heads, kinds};
 
-pub use arcs::ATTENDING;
 pub use figure::figure;
 pub use heads::{Head, Kind, Rows};
+pub use maps::ATTENDING;
 
 /// Heads on a sequence of t symbols.
 #[derive(Clone)]

@@ -2,18 +2,14 @@
 
 /// A measure that was asked for cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum PlotError {
     /// No run has recorded a measure or column of this name.
-    #[error("{name}: {}; there are {}{}", why(*.is_measure), .measures.join(", "), example(.column.as_deref()))]
+    #[error("{name}: {why}; there are {there}")]
     Unknown {
-        /// What was asked for.
         name: String,
-        /// Whether it is a measure that runs could record.
-        is_measure: bool,
-        /// The measures that are recorded.
-        measures: Vec<String>,
-        /// One of several columns of a measure, as an example.
-        column: Option<String>,
+        why: &'static str,
+        there: String,
     },
     /// Runs of several recipes would have too many panels.
     #[error(
@@ -21,24 +17,8 @@ pub enum PlotError {
          columns, such as {first}"
     )]
     TooMany {
-        /// How many columns the measures have.
         columns: usize,
-        /// The most panels of a figure.
         most: usize,
-        /// The first of the columns.
         first: String,
     },
-}
-
-fn why(is_measure: bool) -> &'static str {
-    match is_measure {
-        true => "not recorded (record.measures)",
-        false => "no such measure or column",
-    }
-}
-
-fn example(column: Option<&str>) -> String {
-    column.map_or(String::new(), |column| {
-        format!(" (or one column, such as {column})")
-    })
 }

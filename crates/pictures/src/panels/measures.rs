@@ -6,7 +6,7 @@ use super::{PlotError, RunCurves, Runs};
 
 /// A measure and those of its columns that were asked for.
 #[derive(Clone, Debug)]
-pub struct Chosen {
+pub struct Selection {
     /// What was asked for.
     pub name: String,
     /// What it is and its unit, for axes.
@@ -22,7 +22,7 @@ pub struct Chosen {
 /// # Errors
 ///
 /// [`PlotError::Unknown`] if no run has recorded a measure or column of that name.
-pub fn chosen(groups: &[Runs], names: &[String]) -> Result<Vec<Chosen>, PlotError> {
+pub fn chosen(groups: &[Runs], names: &[String]) -> Result<Vec<Selection>, PlotError> {
     let runs: Vec<&RunCurves> = groups.iter().flat_map(|group| &group.runs).collect();
     let default = [&KL_TRUTH, &KL_STRATEGY].map(|measure| measure.name);
     match names.is_empty() {
@@ -36,7 +36,7 @@ pub fn chosen(groups: &[Runs], names: &[String]) -> Result<Vec<Chosen>, PlotErro
 }
 
 /// The columns that a name stands for: all columns of a measure, or one.
-fn named(name: &str, runs: &[&RunCurves]) -> Result<Chosen, PlotError> {
+fn named(name: &str, runs: &[&RunCurves]) -> Result<Selection, PlotError> {
     let columns = columns(runs);
     let of_measure = |column: &&Column| column.measure == name;
     let mut found: Vec<Column> = columns.iter().filter(of_measure).cloned().collect();
@@ -53,7 +53,7 @@ fn named(name: &str, runs: &[&RunCurves]) -> Result<Chosen, PlotError> {
         "" => measure.meaning().to_owned(),
         unit => format!("{}, {unit}", measure.meaning()),
     };
-    Ok(Chosen {
+    Ok(Selection {
         name: name.to_owned(),
         meaning: measure.map_or(String::new(), meaning),
         scope: measure.map_or(Scope::Run, |measure| measure.scope()),
@@ -73,16 +73,18 @@ fn columns(runs: &[&RunCurves]) -> Vec<Column> {
 }
 
 fn unknown(name: &str, columns: &[Column]) -> PlotError {
-    let mut measures: Vec<String> = columns
-        .iter()
-        .map(|column| column.measure.clone())
-        .collect();
+    let mut measures: Vec<&str> = columns.iter().map(|c| c.measure.as_str()).collect();
     measures.dedup();
-    let is_several = |column: &&Column| column.to_string() != column.measure;
+    let mut there = measures.join(", ");
+    if let Some(column) = columns.iter().find(|c| c.to_string() != c.measure) {
+        there += &format!(" (or one column, such as {column})");
+    }
     PlotError::Unknown {
         name: name.to_owned(),
-        is_measure: measure::named(name).is_some(),
-        measures,
-        column: columns.iter().find(is_several).map(Column::to_string),
+        why: match measure::named(name) {
+            Some(_) => "not recorded (record.measures)",
+            None => "no such measure or column",
+        },
+        there,
     }
 }

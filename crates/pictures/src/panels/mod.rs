@@ -12,7 +12,7 @@ use crate::curves::{self, Group, colour, steps_axis, values_axis};
 use crate::{regions_of_run, strategy_colours};
 
 pub use error::PlotError;
-pub use measures::{Chosen, chosen};
+pub use measures::{Selection, chosen};
 
 /// What a run has recorded, and of what.
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +61,20 @@ const MOST: usize = 24;
 /// [`PlotError::TooMany`] if runs of several recipes would have more panels than can be read.
 pub fn panels(
     groups: &[Runs],
-    chosen: &[Chosen],
+    chosen: &[Selection],
     levels: &[(String, f64)],
 ) -> Result<Vec<Curves>, PlotError> {
     let panels: Vec<Curves> = match groups {
-        [only] => chosen
-            .iter()
-            .map(|chosen| of_one(only, chosen, levels))
-            .collect(),
+        [only] => {
+            let panel = |chosen| of_one(only, chosen, levels);
+            chosen.iter().map(panel).collect()
+        }
         _ => {
-            let columns = chosen.iter().flat_map(|chosen| {
-                let pairs = chosen.columns.iter();
-                pairs.map(move |column| (chosen, column))
-            });
-            columns
-                .map(|(chosen, column)| of_several(groups, chosen, column, levels))
-                .collect()
+            let each = |chosen: &Selection| {
+                let panel = |column| of_several(groups, &chosen.meaning, column, levels);
+                chosen.columns.iter().map(panel).collect::<Vec<_>>()
+            };
+            chosen.iter().flat_map(each).collect()
         }
     };
     match panels.len() > MOST {
@@ -89,7 +87,7 @@ pub fn panels(
     }
 }
 
-fn of_one(group: &Runs, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
+fn of_one(group: &Runs, chosen: &Selection, levels: &[(String, f64)]) -> Curves {
     let columns = &chosen.columns;
     let colours: Vec<Colour> = match (chosen.scope, columns.len()) {
         (Scope::Strategy, _) => strategy_colours(&columns.iter().map(name).collect::<Vec<_>>()),
@@ -121,19 +119,14 @@ fn of_one(group: &Runs, chosen: &Chosen, levels: &[(String, f64)]) -> Curves {
     }
 }
 
-fn of_several(
-    groups: &[Runs],
-    chosen: &Chosen,
-    column: &Column,
-    levels: &[(String, f64)],
-) -> Curves {
+fn of_several(groups: &[Runs], meaning: &str, column: &Column, levels: &[(String, f64)]) -> Curves {
     let line = |(at, group): (usize, &Runs)| {
         let curves = curves_of(group, column, group.label.clone());
         (curves, colour(at, groups.len()))
     };
     Curves {
         title: column.to_string(),
-        meaning: chosen.meaning.clone(),
+        meaning: meaning.to_owned(),
         lines: groups.iter().enumerate().map(line).collect(),
         levels: levels_of(column, levels),
         regions: Vec::new(),
@@ -178,9 +171,8 @@ pub fn figure(panels: &[Curves]) -> Figure {
     let panel = |panel: &Curves| {
         let named = || panels[0].drawn().map(|(line, _)| &line.label);
         let is_first = std::ptr::eq(panel, &panels[0]);
-        let known = panel
-            .drawn()
-            .all(|(line, _)| named().any(|label| *label == line.label));
+        let is_named = |(line, _): (&Group, _)| named().any(|label| *label == line.label);
+        let known = panel.drawn().all(is_named);
         panel.panel(known && !is_first)
     };
     Figure {

@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use induct_figure::Mark;
 
 use super::*;
@@ -38,45 +36,6 @@ fn levels() -> Vec<(String, f64)> {
         .into()
 }
 
-fn diagram(columns: usize, rows: usize) -> (KeyAxis, KeyAxis, Vec<Map>) {
-    let rates = (0..columns).map(|at| format!("{}e-{}", 1 + 2 * (at % 2), 9 - at / 2));
-    let x = KeyAxis {
-        key: "train.optimizer.lr".into(),
-        values: rates.collect(),
-    };
-    let kinds = ["none", "absolute", "relative-key", "relative-query"];
-    let named = (0..rows).map(|at| kinds.get(at).map_or(at.to_string(), |k| (*k).to_owned()));
-    let y = KeyAxis {
-        key: "model.positions".into(),
-        values: named.collect(),
-    };
-    let cells = |value: &dyn Fn(f64, usize) -> Option<f64>| {
-        let row = |y: usize| {
-            let near = |x: usize| (x as f64 / columns as f64 + y as f64 / rows as f64) / 2.0;
-            (0..columns)
-                .map(|x| value(near(x), x + columns * y))
-                .collect()
-        };
-        (0..rows).map(row).collect()
-    };
-    let maps = vec![
-        Map {
-            title: "Final KL(truth ‖ model)".into(),
-            unit: "nats".into(),
-            cells: cells(&|near, at| Some(0.2 * (-5.0 * near).exp() * (1.0 + 0.2 * noise(at)))),
-        },
-        Map {
-            title: "Onset of the last phase".into(),
-            unit: "steps".into(),
-            cells: cells(&|near, at| {
-                let onset = (9000.0 - 8000.0 * near) * (1.0 + 0.1 * noise(at));
-                (near > 0.25).then_some(onset.round())
-            }),
-        },
-    ];
-    (x, y, maps)
-}
-
 /// The number of paths with this stroke width.
 fn strokes(svg: &str, width: &str) -> usize {
     svg.matches(&format!("stroke-width=\"{width}\"")).count()
@@ -84,7 +43,8 @@ fn strokes(svg: &str, width: &str) -> usize {
 
 #[test]
 fn every_seed_is_a_line_and_every_group_has_a_median_and_a_name() {
-    let svg = curves(&sweep(3, 5), &levels()).svg_inline(900);
+    let figure = curves(&sweep(3, 5), &levels());
+    let svg = figure.svg_inline(900);
     assert_eq!(strokes(&svg, "0.8"), 15);
     assert_eq!(svg.matches("stroke-width=\"2\" stroke-linejoin").count(), 3);
     for name in [
@@ -97,6 +57,9 @@ fn every_seed_is_a_line_and_every_group_has_a_median_and_a_name() {
         assert!(svg.contains(&format!(">{name}</text>")), "{name}");
     }
     assert!(!svg.contains(", run 1<"));
+    let csv = figure.csv();
+    assert!(csv.contains(",\"model.layer_norm = 1, run 3\",0,"));
+    assert!(csv.contains(",\"model.layer_norm = 1\",0,"));
 }
 
 #[test]
@@ -111,13 +74,6 @@ fn an_unknown_strategy_has_a_level_with_a_name_and_a_colour() {
     // Ink is the colour of the model's line.
     assert!(!colours[..3].contains(&colours[3]) && colours[3] != Colour::Ink);
     assert!(figure.svg_inline(720).contains(">my-own<"));
-}
-
-#[test]
-fn the_csv_names_every_run() {
-    let csv = curves(&sweep(2, 3), &levels()).csv();
-    assert!(csv.contains(",\"model.layer_norm = 1, run 3\",0,"));
-    assert!(csv.contains(",\"model.layer_norm = 1\",0,"));
 }
 
 #[test]
@@ -168,6 +124,11 @@ fn an_empty_figure_says_so() {
         key: "p".into(),
         values: values.iter().map(|value| (*value).to_owned()).collect(),
     };
+    let map = Map {
+        title: "Final KL".into(),
+        unit: "nats".into(),
+        cells: Vec::new(),
+    };
     let without_records = Group {
         label: "p = 1".into(),
         seeds: vec![Vec::new(), vec![(0.0, f64::NAN)]],
@@ -176,7 +137,7 @@ fn an_empty_figure_says_so() {
         curves(&[], &levels()),
         curves(&[without_records], &[]),
         phase_diagram(&axis(&["1"]), &axis(&["1"]), &[]),
-        phase_diagram(&axis(&[]), &axis(&["1"]), &diagram(1, 1).2),
+        phase_diagram(&axis(&[]), &axis(&["1"]), &[map]),
     ];
     for figure in figures {
         assert!(figure.svg_inline(500).contains(">Nothing to show: "));
@@ -236,35 +197,8 @@ fn a_diagram_increases_upwards_and_marks_missing_values() {
 
 #[test]
 fn values_far_apart_are_coloured_by_their_logarithm() {
-    assert_eq!(spread(&[0.001, 0.2, f64::NAN]), Scale::Log);
-    assert_eq!(spread(&[0.1, 0.2, f64::INFINITY]), Scale::Linear);
-    assert_eq!(spread(&[0.0, 0.2]), Scale::Linear);
-    assert_eq!(spread(&[]), Scale::Linear);
-}
-
-#[test]
-#[ignore = "slow: draws many large figures, for a look"]
-fn fill_gallery() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/gallery/sweeps");
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut figures = Vec::new();
-    for (groups, seeds) in [(1, 1), (1, 20), (2, 5), (5, 8), (8, 3), (12, 20)] {
-        let name = format!("curves-{groups}-{seeds}");
-        figures.push((name, curves(&sweep(groups, seeds), &levels())));
-    }
-    for (columns, rows) in [(1, 1), (5, 4), (12, 10)] {
-        let (x, y, maps) = diagram(columns, rows);
-        figures.push((
-            format!("diagram-{columns}-{rows}"),
-            phase_diagram(&x, &y, &maps),
-        ));
-    }
-    figures.push(("nothing".into(), curves(&[], &[])));
-    for (name, figure) in figures {
-        for width in [360, 960] {
-            let file = folder.join(format!("{name}-{width}"));
-            std::fs::write(file.with_extension("png"), figure.png(width, 1)).unwrap();
-            std::fs::write(file.with_extension("svg"), figure.svg_inline(width)).unwrap();
-        }
-    }
+    assert_eq!(scale_of(&[0.001, 0.2, f64::NAN], LINEAR), Scale::Log);
+    assert_eq!(scale_of(&[0.1, 0.2, f64::INFINITY], LINEAR), Scale::Linear);
+    assert_eq!(scale_of(&[0.0, 0.2], LINEAR), Scale::Linear);
+    assert_eq!(scale_of(&[], LINEAR), Scale::Linear);
 }

@@ -38,13 +38,9 @@ pub enum Unsynced {
 impl Journal {
     /// A journal that stops the program at change number `at`.
     pub fn breaking_at(at: usize) -> Self {
-        let state = State {
-            changes: Vec::new(),
-            broken_at: Some(at),
-        };
-        Self {
-            state: Mutex::new(state),
-        }
+        let journal = Self::default();
+        journal.state.lock().unwrap().broken_at = Some(at);
+        journal
     }
 
     /// All changes so far, in order.

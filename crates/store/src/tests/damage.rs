@@ -1,18 +1,26 @@
 //! A damaged folder is read correctly, repaired or refused, and no damage goes unnoticed.
 
 use std::fs;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
 use crate::run_folder::RunFolder;
+use crate::storage::RunFiles;
 
+/// A finished run in a folder; trained once for all cases of a test.
 fn finished() -> (TempDir, std::path::PathBuf, Recipe) {
+    static RUN: LazyLock<RunFolder> = LazyLock::new(|| {
+        let storage = Storage::in_memory("run", RunFiles::new());
+        train_in(&storage, &recipe(&[]), How::New, None).unwrap();
+        RunFolder::open_in(storage).unwrap()
+    });
     let folder = TempDir::new().unwrap();
-    let (path, recipe) = (folder.path().join("run"), recipe(&[]));
-    complete(&path, &recipe, How::New).unwrap();
-    (folder, path, recipe)
+    let path = folder.path().join("run");
+    RUN.save(&path).unwrap();
+    (folder, path, recipe(&[]))
 }
 
 /// Everything that can be read from a run.
@@ -36,11 +44,22 @@ fn read_all(run: Result<RunFolder, StoreError>) -> Result<Option<Everything>, St
 
 /// Every file has its checksum everywhere, which its own tests look at byte by byte.
 #[test]
-fn a_flipped_bit_anywhere_is_noticed() {
+fn a_flipped_bit_or_a_missing_file_is_noticed() {
     let (_folder, path, _) = finished();
     let files = RunFolder::open(&path).unwrap().files().unwrap();
     let whole = read_all(RunFolder::of_files("run", files.clone())).unwrap();
     for (name, bytes) in &files {
+        let mut others = files.clone();
+        others.remove(name);
+        match read_all(RunFolder::of_files("run", others)) {
+            Err(StoreError::NotARun { .. }) => assert_eq!(name, "recipe.toml"),
+            Err(error) => assert!(error.to_string().contains(name), "{error}"),
+            // A run goes on without its checkpoint, and has not ended without its summary.
+            Ok(read) => match name.as_str() {
+                "checkpoint.safetensors" => assert_eq!(read, whole),
+                _ => assert_eq!((name.as_str(), read), ("summary.json", None)),
+            },
+        }
         for at in (0..bytes.len()).step_by(13).chain([bytes.len() - 1]) {
             let mut damaged = files.clone();
             damaged.get_mut(name).unwrap()[at] ^= 1 << (at % 8);
@@ -66,10 +85,8 @@ fn an_empty_or_edited_recipe_is_refused() {
         &text[..text.len() - 9],
     ] {
         fs::write(&file, damaged).unwrap();
-        assert!(matches!(
-            RunFolder::open(&path),
-            Err(StoreError::Damaged { .. })
-        ));
+        let refused = RunFolder::open(&path).unwrap_err();
+        assert!(matches!(refused, StoreError::Damaged { .. }), "{refused}");
         let refused = complete(&path, &recipe, How::Extend).unwrap_err();
         assert!(refused.to_string().contains("recipe.toml"), "{refused}");
     }
@@ -98,12 +115,7 @@ fn what_is_missing_from_a_finished_run_is_noticed_and_restored() {
     let metrics = String::from_utf8(expected["metrics.csv"].clone()).unwrap();
     let lines: Vec<&str> = metrics.split_inclusive('\n').collect();
     for gone in 1..lines.len() {
-        let rest: String = lines
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| *at != gone)
-            .map(|(_, line)| *line)
-            .collect();
+        let rest = [&lines[..gone], &lines[gone + 1..]].concat().concat();
         fs::write(path.join("metrics.csv"), rest).unwrap();
         let read = read_all(RunFolder::open(&path)).unwrap_err().to_string();
         assert!(read.contains("metrics.csv"), "row {gone}: {read}");
@@ -112,13 +124,14 @@ fn what_is_missing_from_a_finished_run_is_noticed_and_restored() {
     }
     for name in expected.keys().filter(|name| name.starts_with("snapshots")) {
         fs::remove_file(path.join(name)).unwrap();
-        assert!(read_all(RunFolder::open(&path)).is_err(), "{name}");
+        let run = RunFolder::open(&path).unwrap();
+        let is_last = name.ends_with("12.safetensors");
+        assert_eq!(run.snapshot(None).is_err(), is_last, "{name}");
+        assert!(read_all(Ok(run)).is_err(), "{name}");
         // Resuming restores it too.
         complete(&path, &recipe, How::Resume).unwrap();
         assert_eq!(files(&path), expected);
     }
-    fs::remove_file(path.join("snapshots/step-000012.safetensors")).unwrap();
-    assert!(RunFolder::open(&path).unwrap().snapshot(None).is_err());
 }
 
 #[test]
@@ -133,13 +146,8 @@ fn files_of_another_run_are_not_accepted() {
     ] {
         let original = fs::read(path.join(name)).unwrap();
         fs::copy(other.join(name), path.join(name)).unwrap();
-        assert!(
-            matches!(
-                read_all(RunFolder::open(&path)),
-                Err(StoreError::Damaged { .. })
-            ),
-            "{name}"
-        );
+        let refused = read_all(RunFolder::open(&path)).unwrap_err();
+        assert!(matches!(refused, StoreError::Damaged { .. }), "{refused}");
         fs::write(path.join(name), original).unwrap();
     }
     // Another run's summary is ignored: this run counts as not ended.
@@ -149,46 +157,30 @@ fn files_of_another_run_are_not_accepted() {
 
 #[test]
 fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("run");
     // Intact, and of the same lineage: only its step is wrong.
-    let short = recipe(&[]);
-    train(Disk::default(), &path, &short, How::New, Some(8)).unwrap();
-    let model = short.model().unwrap();
-    let lineage = &RunFolder::open(&path).unwrap().identity().lineage.clone();
-    let params = model.start(0);
-    let moments = vec![vec![0.0; params.len()]; 2];
-    let state = induct::train::TrainState {
-        step: 1_000_000_000_000,
-        params,
-        moments,
-    };
-    let checkpoint = induct::run::Checkpoint { state, sound: None };
-    let file = crate::tensors::encode_checkpoint(&model, lineage, &checkpoint);
+    let (_folder, path, recipe) = finished();
+    fs::remove_file(path.join("summary.json")).unwrap();
+    let run = RunFolder::open(&path).unwrap();
+    let mut checkpoint = run.checkpoint().unwrap().unwrap();
+    checkpoint.state.step = 1_000_000_000_000;
+    let lineage = &run.identity().lineage;
+    let file = crate::tensors::encode_checkpoint(run.model(), lineage, &checkpoint);
     fs::write(path.join("checkpoint.safetensors"), file).unwrap();
-    let refused = complete(&path, &short, How::Resume)
-        .unwrap_err()
-        .to_string();
+    let refused = complete(&path, &recipe, How::Resume);
+    let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("step 1000000000000"), "{refused}");
 }
 
 #[test]
 fn pipes_and_folders_in_place_of_files_are_refused() {
-    let (_folder, path, recipe) = finished();
     for name in [
         "recipe.toml",
         "metrics.csv",
         "summary.json",
         "checkpoint.safetensors",
     ] {
-        let (folder, run) = (TempDir::new().unwrap(), recipe.clone());
-        let copy = folder.path().join("run");
-        fs::create_dir_all(copy.join("snapshots")).unwrap();
-        for (name, bytes) in files(&path) {
-            fs::write(copy.join(name), bytes).unwrap();
-        }
-        fs::copy(path.join("summary.json"), copy.join("summary.json")).unwrap();
-        let _ = fs::remove_file(copy.join(name));
+        let (_folder, copy, recipe) = finished();
+        fs::remove_file(copy.join(name)).unwrap();
         let made = std::process::Command::new("mkfifo")
             .arg(copy.join(name))
             .status();
@@ -201,8 +193,8 @@ fn pipes_and_folders_in_place_of_files_are_refused() {
             "{read}"
         );
         // Whatever the outcome, the call returns.
-        let _ = complete(&copy, &run, How::Resume);
-        let _ = complete(&copy, &run, How::Replace);
+        let _ = complete(&copy, &recipe, How::Resume);
+        let _ = complete(&copy, &recipe, How::Replace);
     }
 }
 

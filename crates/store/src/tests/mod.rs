@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use induct::probe::Instruments;
 use induct::run::{Progress, Record, Run, Sink, Summary, WatchError, Watched};
 use induct::train::{Recipe, no_snapshots};
 
-use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::lock::LOCK;
 use crate::opening;
@@ -60,73 +59,77 @@ impl Sink for StopAt {
     }
 }
 
-/// One session: trains `recipe` in `path` on a disk, with a checkpoint after every step.
-fn train(
-    disk: Disk,
-    path: &Path,
-    recipe: &Recipe,
-    how: How,
-    stop_at: Option<u64>,
-) -> Result<(), StoreError> {
-    train_in(&Storage::with_disk(disk, path), recipe, how, stop_at)
+/// The last instruments again, if they fit: most tests train one recipe many times.
+fn instruments(recipe: &Recipe) -> Arc<Instruments> {
+    static LAST: Mutex<Option<Arc<Instruments>>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap();
+    let known = last.take().filter(|known| known.fit(recipe));
+    let instruments = known.unwrap_or_else(|| Arc::new(Instruments::new(recipe).unwrap()));
+    *last = Some(Arc::clone(&instruments));
+    instruments
 }
 
+/// One session: trains `recipe` there, with a checkpoint after every step.
 fn train_in(
     storage: &Storage,
     recipe: &Recipe,
     how: How,
     stop_at: Option<u64>,
 ) -> Result<(), StoreError> {
-    let instruments = Arc::new(Instruments::new(recipe).unwrap());
-    let start = match opening::open(storage, recipe, how)? {
-        Opening::Ended(_) => return Ok(()),
-        Opening::Training(start) => *start,
-    };
-    let mut run = match start.from {
-        Some((checkpoint, history)) => {
-            Run::resumed(recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
-        }
-        None => Run::new(recipe, instruments).unwrap(),
-    };
-    let mut writer = start.writer;
-    writer.checkpoint_every = Duration::ZERO;
-    let ending = run.drive(&mut Watched {
-        watcher: &mut StopAt(stop_at),
-        keeper: &mut writer,
+    // On one thread: handing every little step to a pool takes longer than the step.
+    static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        pool.unwrap()
     });
-    let ending = ending.map_err(|error| match error {
-        WatchError::Watcher(never) => match never {},
-        WatchError::Keeper(error) => error,
-    })?;
-    match Summary::of(&run, &ending, 0.0) {
-        Some(summary) => writer.finish(&summary),
-        None => writer.close(),
-    }
+    POOL.install(|| {
+        let start = match opening::open(storage, recipe, how)? {
+            Opening::Ended(_) => return Ok(()),
+            Opening::Training(start) => *start,
+        };
+        let instruments = instruments(recipe);
+        let mut run = match start.from {
+            Some((checkpoint, history)) => {
+                Run::resumed(recipe, instruments, checkpoint, history, &no_snapshots).unwrap()
+            }
+            None => Run::new(recipe, instruments).unwrap(),
+        };
+        let mut writer = start.writer;
+        writer.checkpoint_every = Duration::ZERO;
+        let ending = run.drive(&mut Watched {
+            watcher: &mut StopAt(stop_at),
+            keeper: &mut writer,
+        });
+        let ending = ending.map_err(|error| match error {
+            WatchError::Watcher(never) => match never {},
+            WatchError::Keeper(error) => error,
+        })?;
+        match Summary::of(&run, &ending, 0.0) {
+            Some(summary) => writer.finish(&summary),
+            None => writer.close(),
+        }
+    })
 }
 
 /// Trains to the end on the real disk.
 fn complete(path: &Path, recipe: &Recipe, how: How) -> Result<(), StoreError> {
-    train(Disk::default(), path, recipe, how, None)
+    train_in(&Storage::on_disk(path), recipe, how, None)
+}
+
+/// Trains a new run until it is stopped after some steps.
+fn stopped(path: &Path, recipe: &Recipe, steps: u64) {
+    train_in(&Storage::on_disk(path), recipe, How::New, Some(steps)).unwrap();
 }
 
 /// All files of a finished run, apart from the lock and the summary, which depends on where the last session
 /// resumed.
 fn files(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let entry = entry.unwrap().path();
-            let name = entry
-                .strip_prefix(path)
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .to_owned();
-            if entry.is_dir() {
-                folders.push(entry);
-            } else if name != LOCK && name != "summary.json" {
-                found.insert(name, std::fs::read(&entry).unwrap());
+    for folder in ["", "snapshots/"] {
+        for entry in std::fs::read_dir(path.join(folder)).into_iter().flatten() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_file() && name != LOCK && name != "summary.json" {
+                found.insert(name, std::fs::read(entry.path()).unwrap());
             }
         }
     }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::disk::Disk;
 use crate::disk::journal::Journal;
 use crate::run_folder::RunFolder;
 use induct::run::Ended;
@@ -142,26 +143,9 @@ fn a_run_that_an_event_ended_is_finished() {
     assert_eq!(files(&path), files(&whole));
 }
 
+/// A run that diverges keeps its last recorded finite weights, also if it was stopped and resumed before.
 #[test]
 fn divergence_keeps_the_last_finite_weights() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("run");
-    let recipe = recipe(&[
-        "record.snapshots=1",
-        "train.optimizer={kind=\"sgd\", lr=1e30}",
-    ]);
-    complete(&path, &recipe, How::New).unwrap();
-    let run = RunFolder::open(&path).unwrap();
-    let (step, params) = run.snapshot(None).unwrap();
-    assert!(step < 12 && params.iter().all(|w| w.is_finite()), "{step}");
-    assert!(run.history().unwrap().steps().contains(&step));
-    assert!(run.summary().unwrap().unwrap().diverged_at.is_some());
-}
-
-/// A run that is stopped, resumed, and diverges before its next record leaves the same weights as one that
-/// was never stopped.
-#[test]
-fn divergence_after_a_stop_keeps_the_same_weights() {
     let folder = TempDir::new().unwrap();
     // Finite for a few steps; then the weights blow up.
     let sets = [
@@ -170,29 +154,23 @@ fn divergence_after_a_stop_keeps_the_same_weights() {
         "train.optimizer={kind=\"sgd\", lr=1e9}",
     ];
     let recipe = recipe(&sets);
-    let (whole, stopped) = (folder.path().join("whole"), folder.path().join("stopped"));
+    let (whole, resumed) = (folder.path().join("whole"), folder.path().join("stopped"));
     complete(&whole, &recipe, How::New).unwrap();
-    let diverged = RunFolder::open(&whole)
-        .unwrap()
-        .summary()
-        .unwrap()
-        .unwrap()
-        .diverged_at;
-    let at = diverged.expect("it diverges");
+    let run = RunFolder::open(&whole).unwrap();
+    let at = run.summary().unwrap().unwrap().diverged_at;
+    let at = at.expect("it diverges");
     assert!((1..9).contains(&at), "{at}");
+    let weights = |path: &Path| RunFolder::open(path).unwrap().snapshot(None).unwrap();
+    let (step, params) = weights(&whole);
+    assert!(step < at && params.iter().all(|w| w.is_finite()), "{step}");
+    assert!(run.history().unwrap().steps().contains(&step));
     for stop in 1..=at {
-        let _ = std::fs::remove_dir_all(&stopped);
-        train(Disk::default(), &stopped, &recipe, How::New, Some(stop)).unwrap();
-        complete(&stopped, &recipe, How::Resume).unwrap();
-        let weights = |path: &Path| RunFolder::open(path).unwrap().snapshot(None).unwrap();
-        assert_eq!(weights(&stopped), weights(&whole), "stopped after {stop}");
-        assert!(
-            RunFolder::open(&stopped)
-                .unwrap()
-                .recording()
-                .unwrap()
-                .is_some()
-        );
+        let _ = std::fs::remove_dir_all(&resumed);
+        stopped(&resumed, &recipe, stop);
+        complete(&resumed, &recipe, How::Resume).unwrap();
+        assert_eq!(weights(&resumed), weights(&whole), "stopped after {stop}");
+        let recording = RunFolder::open(&resumed).unwrap().recording();
+        assert!(recording.unwrap().is_some());
     }
 }
 
@@ -243,10 +221,12 @@ proptest! {
         for event in &events {
             let recipe = with_steps(steps);
             match event {
-                Event::Stop(at) => train(Disk::default(), &path, &recipe, How::Resume, Some(*at)).unwrap(),
+                Event::Stop(at) => {
+                    train_in(&Storage::on_disk(&path), &recipe, How::Resume, Some(*at)).unwrap();
+                }
                 Event::Kill(at) => {
                     let disk = Disk::with_journal(Arc::new(Journal::breaking_at(*at)));
-                    let _ = train(disk, &path, &recipe, How::Resume, None);
+                    let _ = train_in(&Storage::with_disk(disk, &path), &recipe, How::Resume, None);
                 }
                 Event::Extend(more) => {
                     // Fewer steps than are done are refused, and the run stays as it was.

@@ -218,7 +218,7 @@ fn dose(results: &Results) -> Drawn {
                 let trained = results.get(&format!("{id}{suffix}"))?;
                 point(*dose, trained, of)
             });
-            Series::of_values(*title, *colour, Mark::Points, doses)
+            Series::new(*title, *colour, Mark::Points, doses)
         };
         let all = models.iter().map(of_model);
         all.filter(|series| !series.values.is_empty()).collect()
@@ -359,7 +359,7 @@ fn window(results: &Results) -> Drawn {
     let share = "fraction of the gap to bigrams closed";
     let plot = |title: &str, x: Axis, of: &dyn Fn(&str) -> Vec<Value>| {
         let series = layers.iter().map(|(layer, colour)| {
-            Series::of_values(
+            Series::new(
                 format!("layer {layer} frozen"),
                 *colour,
                 Mark::Points,

@@ -159,7 +159,7 @@ fn points_by_p(
         title: format!("{title}{never}"),
         x: Axis::linear("p").range(-0.05, 1.05),
         y: Axis::linear(y).range(0.0, 1.2 * top.max(1e-9)),
-        series: vec![Series::of_values(
+        series: vec![Series::new(
             "",
             strategy_colours(&[strategy])[0],
             Mark::Points,

@@ -21,7 +21,7 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let (first, last) = (points[0].0, points[points.len() - 1].0);
     let ends = [points[0].1, points[points.len() - 1].1];
     let series = vec![
-        Series::of_values(
+        Series::new(
             "within 5 % of 4",
             Colour::Green,
             Mark::Band,

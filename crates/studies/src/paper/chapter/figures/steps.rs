@@ -74,7 +74,7 @@ fn exact_and_sampled(title: &str, y: &str, exact: &[f64], drawn: &[Estimate]) ->
     let shown = |lag: &f64| *lag <= 12.0 || lag % 4.0 == 0.0;
     let sampled = lags().zip(drawn).filter(|(lag, _)| shown(lag));
     let sampled = sampled.map(|(x, drawn)| Value::give_or_take(x, drawn.mean, 2.0 * drawn.se));
-    let sampled = Series::of_values(
+    let sampled = Series::new(
         "10,000 sequences, ± 2 standard errors",
         Colour::Vermilion,
         Mark::Points,
