@@ -59,9 +59,8 @@ impl<T: ?Sized> Custom<T> {
     /// Checks what stands in the recipe's text.
     /// Its name may have letters, digits and `marks` in it.
     pub(crate) fn check_text(&self, marks: &str) -> Result<(), Invalid> {
-        let fit = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
         require(
-            self.name.starts_with(|c: char| c.is_ascii_alphabetic()) && self.name.chars().all(fit),
+            is_name(&self.name, marks),
             "name",
             format!("\"{}\"", self.name),
             &format!(
@@ -107,6 +106,12 @@ impl<T: ?Sized> Debug for Custom<T> {
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a text has only letters, digits and `marks` in it, a letter first.
+pub(crate) fn is_name(text: &str, marks: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(fit)
 }
 
 /// Two parts are the same to a recipe if its text says the same of them.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use induct::probe::Instruments;
+use induct::recipe::Recipe;
 use induct::run::{Ended, Ending, Onsets};
-use induct::train::Recipe;
 
 use crate::interrupted::{interrupted, recorded};
 use crate::{events, interventions};
@@ -17,7 +17,7 @@ fn recipes() -> Vec<(Recipe, Vec<u64>)> {
             "train.batch=13", // which does not fill its last block
             "train.steps=20",
             "record.every=5",
-            "record.test_sequences=50",
+            "record.test_sequences=18",
         ];
         let all = small.iter().chain(overrides).map(|&text| text.to_owned());
         let recipe = Recipe::from_toml("", &all.collect::<Vec<_>>()).unwrap();

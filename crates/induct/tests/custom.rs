@@ -13,9 +13,10 @@ use induct::measure::{
     Observation, Of, Scope,
 };
 use induct::probe::{Instruments, ProbeError, columns};
+use induct::recipe::{Recipe, StageSpec};
 use induct::run::{Ending, Identity};
 use induct::strategy::{Seen, Strategy};
-use induct::train::{Optimizer, OptimizerSpec, Recipe, StageSpec, Trainer, Update};
+use induct::train::{Optimizer, OptimizerSpec, Trainer, Update};
 use induct::{Custom, Invalid};
 
 use crate::interrupted::{interrupted, recorded};

@@ -3,8 +3,9 @@
 use induct::measure::KL_TRUTH;
 use induct::model::{Intervention, Model};
 use induct::probe::{History, Instruments};
+use induct::recipe::{FromSpec, Recipe, WeightsSpec};
 use induct::run::{Onsets, in_force, model_at};
-use induct::train::{FromSpec, Recipe, Trainer, WeightsSpec, no_snapshots};
+use induct::train::{Trainer, no_snapshots};
 
 use crate::interrupted::recorded;
 

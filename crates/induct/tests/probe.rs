@@ -10,8 +10,8 @@ use induct::measure::{
 };
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
 use induct::probe::{Draw, Instruments, Positions, TestSet, head_scores};
+use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
-use induct::train::Recipe;
 
 fn test_set(states: usize, length: usize, count: u64) -> TestSet {
     let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();

@@ -3,7 +3,8 @@
 use induct::chain::prior::{Dirichlet, Symmetric};
 use induct::chain::{Alpha, PriorSpec};
 use induct::model::{Heads, ModelSpec, Positions};
-use induct::train::{AdamW, Loss, OptimizerSpec, Recipe, RecipeError, Schedule};
+use induct::recipe::{Recipe, RecipeError, Schedule};
+use induct::train::{AdamW, Loss, OptimizerSpec};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -494,7 +495,7 @@ fn reads_or_refuses(text: &str, overrides: &[String]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400,
+        cases: 200,
         failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(12),
         ..ProptestConfig::default()

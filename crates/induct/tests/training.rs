@@ -3,8 +3,9 @@
 use induct::chain::Sampler;
 use induct::measure::GRADIENT_NORM;
 use induct::model::twin;
+use induct::recipe::Recipe;
 use induct::train::{
-    AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, dropout_keys, prior_at,
+    AdamW, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, prior_at,
 };
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";

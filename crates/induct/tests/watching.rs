@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use induct::probe::Instruments;
+use induct::recipe::Recipe;
 use induct::run::{Ending, Progress, Record, Recorder, Run, Sink, WatchError, Watched};
-use induct::train::Recipe;
 
 /// Stops the run after a record, or fails there.
 struct Watcher {

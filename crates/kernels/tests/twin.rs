@@ -372,7 +372,7 @@ fn layer_norm_in_coordinates_matches_the_twin() {
             });
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
             let name = format!("norm {positions:?} {layers}");
-            for scale in [0.02, 0.3, 1.0] {
+            for scale in [0.02, 1.0] {
                 assert_fast_matches_twin(&name, &spec, (states, length, LANES), scale);
             }
         }

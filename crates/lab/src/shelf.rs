@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use induct::measure::KL_TRUTH;
 use induct::model::Model;
 use induct::probe::{History, Moments, Phase, TestSet, columns, fresh};
+use induct::recipe::Recipe;
 use induct::run::{Summary, model_at};
 use induct::strategy::ladder_names;
-use induct::train::{Recipe, no_snapshots};
+use induct::train::no_snapshots;
 use induct_store::{RunFiles, RunFolder, files_of};
 use serde::{Deserialize, Serialize};
 

@@ -158,7 +158,7 @@ impl PyRun {
             let (step, params) = self.folder.snapshot(step)?;
             let recipe = &self.recipe.recipe;
             let indices = in_force(recipe, &self.history, step);
-            let find = |from: &induct::train::FromSpec| self.recipe.weights.find(from);
+            let find = |from: &induct::recipe::FromSpec| self.recipe.weights.find(from);
             let model = in_pool(0, || Ok(recipe.model_under(&indices, &find)?))?;
             let mut of_model = (**recipe).clone();
             // Those about weights have had their effect: the weights are here.

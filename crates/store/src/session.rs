@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use induct::Invalid;
 use induct::probe::{Instruments, ProbeError};
+use induct::recipe::{FromSpec, Recipe};
 use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, WatchError, Watched};
-use induct::train::{FromSpec, Recipe, TrainError};
+use induct::train::TrainError;
 
 use crate::error::StoreError;
 use crate::opening;

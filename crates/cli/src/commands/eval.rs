@@ -7,8 +7,8 @@ use clap::Args;
 use induct::chain::{Address, Purpose, TaskPrior};
 use induct::lanes::LANES;
 use induct::probe::{Divergence, Draw, Estimate, Moments, Positions, TestSet, fewer};
+use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
-use induct::train::Recipe;
 use induct_store::RunFolder;
 use serde::{Serialize, Serializer};
 

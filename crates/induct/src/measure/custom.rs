@@ -117,18 +117,10 @@ impl CustomMeasure {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         self.custom.check_text("-_")?;
         let name = self.name();
-        let shown = format!("\"{name}\"");
-        let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-        require(
-            name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(fit),
-            "name",
-            &shown,
-            "letters, digits, '-' and '_', a letter first: it names columns",
-        )?;
         require(
             named(name).is_none() && !RESERVED.contains(&name),
             "name",
-            &shown,
+            format!("\"{name}\""),
             "a name that no built-in measure or other column has",
         )?;
         let [least, largest] = self.range;

@@ -45,7 +45,7 @@ use std::fmt::Debug;
 ///
 /// ```
 /// use induct::measure::{Column, CustomMeasure, Measure, Observation, Of};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// #[derive(Debug)]
 /// struct LargestWeight;

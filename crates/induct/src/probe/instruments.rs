@@ -11,18 +11,19 @@ use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
-use crate::Invalid;
 use crate::chain::{Address, Purpose, Sampler, TaskPrior};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};
+use crate::recipe::{Recipe, THOROUGH_SEQUENCES};
 use crate::strategy::{self, Strategy};
-use crate::train::{Recipe, Stepped, THOROUGH_SEQUENCES};
+use crate::train::Stepped;
+use crate::{Invalid, Within};
 
 /// Fixed test sets and what is read from them at every recorded step.
 ///
 /// ```
 /// use induct::probe::Instruments;
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let recipe = Recipe::from_toml("record.test_sequences = 64", &[])?;
 /// let (instruments, model) = (Instruments::new(&recipe)?, recipe.model()?);
@@ -224,9 +225,8 @@ impl Instruments {
     pub fn new(recipe: &Recipe) -> Result<Self, ProbeError> {
         recipe.check()?;
         for (index, measure) in recipe.record.custom_measures.iter().enumerate() {
-            let within =
-                |invalid: Invalid| invalid.within(&format!("record.custom_measures[{index}]"));
-            measure.part().map_err(within)?;
+            let place = format!("record.custom_measures[{index}]");
+            measure.part().within(&place)?;
         }
         let columns = columns(recipe)?;
         let mut sets = vec![(IN_DISTRIBUTION.to_owned(), in_distribution(recipe)?)];

@@ -11,7 +11,7 @@ use crate::model::Layout;
 ///
 /// ```
 /// use induct::probe::overlap;
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let model = Recipe::default().model()?;
 /// let (a, b) = (model.start(0), model.start(1));
@@ -52,7 +52,7 @@ fn entries<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::Recipe;
+    use crate::recipe::Recipe;
 
     #[test]
     fn overlaps_are_those_of_vectors_by_hand() {

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::summary::Summary;
 use crate::probe::{Drop, History, Phase};
-use crate::train::{Difference, Recipe};
+use crate::recipe::{Difference, Recipe};
 
 /// A run to compare: its recipe, its records, and what they amount to.
 #[derive(Clone, Copy, Debug)]

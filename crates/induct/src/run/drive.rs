@@ -9,7 +9,8 @@ use crate::chain::DrawError;
 use crate::measure::KL_TRUTH;
 use crate::model::Model;
 use crate::probe::{History, Instruments};
-use crate::train::{Diverged, Recipe, Snapshots, StepLoss, Stepped, TrainError, Trainer};
+use crate::recipe::Recipe;
+use crate::train::{Diverged, Snapshots, StepLoss, Stepped, TrainError, Trainer};
 
 /// A run: a model in training, its instruments, and what was recorded so far.
 ///
@@ -19,7 +20,7 @@ use crate::train::{Diverged, Recipe, Snapshots, StepLoss, Stepped, TrainError, T
 ///
 /// use induct::probe::Instruments;
 /// use induct::run::{Record, Run, Sink};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// /// Counts records.
 /// struct Count(usize);

@@ -8,7 +8,7 @@ use super::drive::{Ending, Run};
 use super::identity::{Identity, NUMERICS, arithmetic};
 use crate::measure::{KL_STRATEGY, STEP};
 use crate::probe::{Drop, Estimate, History, IN_DISTRIBUTION, Phase, TestLevels};
-use crate::train::Recipe;
+use crate::recipe::Recipe;
 
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -60,7 +60,7 @@ pub use unigram_and_current::UnigramAndCurrent;
 /// use induct::Custom;
 /// use induct::probe::Instruments;
 /// use induct::strategy::{Seen, Strategy};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// /// The last symbol comes again, nine times out of ten.
 /// #[derive(Debug)]

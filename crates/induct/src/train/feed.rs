@@ -7,9 +7,9 @@ use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
 use rayon::prelude::*;
 
-use super::recipe::Recipe;
 use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior};
 use crate::model::Model;
+use crate::recipe::Recipe;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {

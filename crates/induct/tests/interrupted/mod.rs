@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
+use induct::recipe::Recipe;
 use induct::run::{Checkpoint, Ending, Progress, Record, Recorder, Run, Sink, Summary};
-use induct::train::{Recipe, no_snapshots};
+use induct::train::no_snapshots;
 
 /// Steps and weights.
 pub type Snapshots = Vec<(u64, Vec<f32>)>;

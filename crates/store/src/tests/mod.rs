@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use induct::probe::Instruments;
+use induct::recipe::Recipe;
 use induct::run::{Progress, Record, Run, Sink, Summary, WatchError, Watched};
-use induct::train::{Recipe, no_snapshots};
+use induct::train::no_snapshots;
 
 use crate::disk::Disk;
 use crate::error::StoreError;

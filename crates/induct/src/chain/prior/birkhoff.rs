@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn rejection_and_hit_and_run_agree_in_moments() {
-        for (states, draws) in [(3, 20_000), (4, 20_000), (5, 10_000)] {
+        for (states, draws) in [(3, 5_000), (4, 5_000), (5, 4_000)] {
             let rejected = moments(draws, states, |rng, table| reject(rng, states, table));
             let walked = moments(draws, states, |rng, table| {
                 hit_and_run(rng, states, table, MOVES_PER_CELL);
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn more_moves_change_nothing_beyond_rejection() {
-        let short = moments(4_000, 8, |rng, table| {
+        let short = moments(1_000, 8, |rng, table| {
             hit_and_run(rng, 8, table, MOVES_PER_CELL)
         });
-        let long = moments(4_000, 8, |rng, table| {
+        let long = moments(1_000, 8, |rng, table| {
             hit_and_run(rng, 8, table, 4 * MOVES_PER_CELL);
         });
         for (a, b) in short.iter().zip(&long) {

@@ -8,7 +8,7 @@ use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::chain::{Generator, open_unit};
 use crate::custom::Custom;
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// One of several priors, chosen by weight for each sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Settings for Mixture {
                 "a number above 0 (at most 1e100)",
             )?;
             let checked = part.prior.settings().check(states, ngram);
-            checked.map_err(|invalid| invalid.within("prior").within(&place))?;
+            checked.within("prior").within(&place)?;
         }
         Ok(())
     }
@@ -58,7 +58,8 @@ impl Settings for Mixture {
         let mut parts = Vec::with_capacity(self.parts.len());
         for (place, part) in self.places() {
             let prior = TaskPrior::prepare(&part.prior, states, ngram)
-                .map_err(|invalid| invalid.within("prior").within(&place))?;
+                .within("prior")
+                .within(&place)?;
             cumulative += part.weight / total;
             parts.push((cumulative, prior));
         }
@@ -75,7 +76,7 @@ impl Settings for Mixture {
     fn check_code(&self) -> Result<(), Invalid> {
         self.places().try_for_each(|(place, part)| {
             let checked = part.prior.settings().check_code();
-            checked.map_err(|invalid| invalid.within("prior").within(&place))
+            checked.within("prior").within(&place)
         })
     }
 

@@ -57,7 +57,8 @@ use crate::chain::Generator;
 ///
 /// use induct::Custom;
 /// use induct::chain::{Draft, Generator, Prior, PriorSpec, open_interval};
-/// use induct::train::{Recipe, Trainer};
+/// use induct::recipe::Recipe;
+/// use induct::train::Trainer;
 ///
 /// /// Chains that stay where they are, with a probability drawn from an interval.
 /// #[derive(Debug)]

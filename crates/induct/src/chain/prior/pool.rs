@@ -9,7 +9,7 @@ use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::chain::{Address, Generator, Purpose, open_unit};
 use crate::custom::Custom;
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// A fixed number of chains, drawn once from another prior and then reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,22 +36,18 @@ impl Settings for Pool {
             &format!("a number of chains from 1 to {MAX_POOL}"),
         )?;
         let of = self.of.settings().check(states, ngram);
-        of.map_err(|invalid| invalid.within("of"))
+        of.within("of")
     }
 
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
-        let within_of = |invalid: Invalid| invalid.within("of");
-        let source = TaskPrior::prepare(&self.of, states, ngram).map_err(within_of)?;
+        let source = TaskPrior::prepare(&self.of, states, ngram).within("of")?;
         let address = Address {
             purpose: Purpose::Pool,
             seed: self.seed,
             step: 0,
         };
-        let tables = source.draw_many(self.size, address).map_err(|error| {
-            let mut invalid = Invalid::from(error);
-            invalid.field = "of".into();
-            invalid
-        })?;
+        let tables = source.draw_many(self.size, address);
+        let tables = tables.map_err(Invalid::from).at("of")?;
         Ok(Arc::new(Drawn { tables }))
     }
 
@@ -61,7 +57,7 @@ impl Settings for Pool {
 
     fn check_code(&self) -> Result<(), Invalid> {
         let of = self.of.settings().check_code();
-        of.map_err(|invalid| invalid.within("of"))
+        of.within("of")
     }
 
     fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {

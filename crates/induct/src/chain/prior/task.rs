@@ -9,7 +9,7 @@ use super::super::stationary::StationarySolver;
 use super::super::table::{MAX_CONTEXTS, TransitionTable};
 use super::{Draft, DrawError, Law, Prior, PriorSpec};
 use crate::chain::{Address, Generator};
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// A prior that has been checked against its task and can draw tables.
 ///
@@ -62,7 +62,7 @@ impl TaskPrior {
     pub fn new(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
         // The chains of pools are drawn when the prior is prepared, so their memory must be known before.
         spec.check(states, ngram)?;
-        Self::prepare(spec, states, ngram).map_err(|invalid| invalid.within("prior"))
+        Self::prepare(spec, states, ngram).within("prior")
     }
 
     /// The same for a spec that has been checked. Errors name settings relative to it.

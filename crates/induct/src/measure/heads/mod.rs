@@ -212,7 +212,7 @@ leveled!(
 ///
 /// ```
 /// use induct::measure::{AttentionOn, Context, CustomMeasure};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let two_back = AttentionOn {
 ///     name: "two_back".into(),

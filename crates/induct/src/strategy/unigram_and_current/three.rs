@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn a_stationary_start_agrees_with_all_sequences_under_chains_of_the_prior() {
         const LENGTH: usize = 5;
-        const BATCHES: usize = 64;
+        const BATCHES: usize = 32;
         let prior = TaskPrior::new(&PriorSpec::from(Dirichlet::default()), 3, 2).unwrap();
         // Sums of likelihood times row 0, by counts and batch.
         let mut sums: HashMap<[usize; 3], Vec<[f64; 3]>> = HashMap::new();
@@ -419,7 +419,7 @@ mod tests {
                 let error = mean_and_error(&residuals).1 * BATCHES as f64 / total;
                 let both = error.hypot(our_error);
                 let case = format!("{counts:?} {symbol}: {ours} {expected} ± {both}");
-                assert!(both < 2e-3, "{case}");
+                assert!(both < 3e-3, "{case}");
                 assert!((ours - expected).abs() < 4.5 * both, "{case}");
                 start_matters |= (without_start[symbol] - expected).abs() > 10.0 * both;
             }
@@ -444,13 +444,8 @@ mod tests {
         let mut cost: f64 = 0.0;
         for counts in [
             [1, 0, 0],
-            [2, 2, 2],
             [10, 10, 10],
-            [34, 33, 33],
             [20, 60, 20],
-            [60, 20, 20],
-            [90, 5, 5],
-            [5, 90, 5],
             [80, 20, 0],
             [1, 70, 29],
         ] {

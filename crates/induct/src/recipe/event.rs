@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use super::recipe::Recipe;
+use super::Recipe;
 use crate::measure::KL_STRATEGY;
 use crate::strategy::ladder_names;
 use crate::{Invalid, require};

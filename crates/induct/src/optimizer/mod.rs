@@ -11,7 +11,7 @@ mod updater;
 
 pub use adamw::AdamW;
 pub use groups::GroupSpec;
-pub(super) use groups::names_something;
+pub(crate) use groups::names_something;
 pub use sgd::Sgd;
 pub use updater::Updater;
 
@@ -29,7 +29,8 @@ use induct_kernels::with_kind;
 /// kept, saved and restored for it.
 ///
 /// ```
-/// use induct::train::{Optimizer, OptimizerSpec, Recipe, Trainer, Update};
+/// use induct::recipe::Recipe;
+/// use induct::train::{Optimizer, OptimizerSpec, Trainer, Update};
 ///
 /// /// Sign descent: w ← w − lr · sign(g)
 /// #[derive(Debug)]
@@ -85,7 +86,7 @@ pub trait Optimizer: Debug + Send + Sync {
     /// are as many moments as [`moments`](Self::moments) returns.
     ///
     /// The result must depend on nothing else: a run is resumed from parameters and moments alone. Parameters
-    /// that become infinite or NaN end the run at the next step, as [`Diverged`](super::Diverged).
+    /// that become infinite or NaN end the run at the next step, as [`Diverged`](crate::train::Diverged).
     fn update(
         &self,
         update: &Update,
@@ -196,7 +197,7 @@ impl OptimizerSpec {
     }
 }
 
-pub(super) fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
+pub(crate) fn check_rate(field: &str, value: f64) -> Result<(), Invalid> {
     require(
         (0.0..=1e30).contains(&value),
         field,
@@ -214,7 +215,7 @@ fn check_decay(field: &str, value: f64) -> Result<(), Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::Recipe;
+    use crate::recipe::Recipe;
 
     /// Where the optimiser takes w = 0.5 in three steps down ½ (w − 2)², whose
     /// gradient changes from step to step.

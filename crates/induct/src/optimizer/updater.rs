@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Update};
-use crate::Invalid;
 use crate::model::{Layout, Tensor};
+use crate::{Invalid, Within};
 
 /// An optimiser in use: its settings by tensor, and its moments.
 #[derive(Clone, Debug)]
@@ -41,11 +41,9 @@ impl Updater {
         groups: &[GroupSpec],
         layout: &Layout,
     ) -> Result<(), Invalid> {
-        spec.check()
-            .map_err(|invalid| invalid.within("optimizer"))?;
+        spec.check().within("optimizer")?;
         for (index, group) in groups.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("groups[{index}]"));
-            group.check(layout).map_err(within)?;
+            group.check(layout).within(&format!("groups[{index}]"))?;
         }
         Ok(())
     }
@@ -61,7 +59,7 @@ impl Updater {
         layout: &Layout,
     ) -> Result<Self, Invalid> {
         Self::check(spec, groups, layout)?;
-        let optimizer = spec.part().map_err(|invalid| invalid.within("optimizer"))?;
+        let optimizer = spec.part().within("optimizer")?;
         let slot = |tensor: &Tensor| {
             let mut slot = Slot {
                 tensor: tensor.clone(),
@@ -90,7 +88,7 @@ impl Updater {
     }
 
     /// Freezes every tensor that `frozen` names, and gives those that `rate` names a learning rate of their own.
-    pub(in crate::train) fn turn(
+    pub(crate) fn turn(
         &mut self,
         frozen: impl Fn(&Tensor) -> bool,
         rate: impl Fn(&Tensor) -> Option<f64>,
@@ -102,7 +100,7 @@ impl Updater {
     }
 
     /// Forgets all about a tensor's earlier updates.
-    pub(in crate::train) fn start_anew(&mut self, tensor: &Tensor) {
+    pub(crate) fn start_anew(&mut self, tensor: &Tensor) {
         for slot in self.slots.iter_mut().filter(|slot| slot.tensor == *tensor) {
             slot.updates = 0;
             for moment in &mut self.moments {
