@@ -4,16 +4,12 @@ use induct::chain::prior::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
 };
 use induct::chain::{
-    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable,
+    self, Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable,
     context_index,
 };
 
 fn address(seed: u64) -> Address {
-    Address {
-        purpose: Purpose::Test,
-        seed,
-        step: 0,
-    }
+    chain::address(Purpose::Test, seed, 0)
 }
 
 fn draws(spec: &PriorSpec, states: usize, ngram: usize, count: usize) -> Vec<TransitionTable> {

@@ -480,21 +480,6 @@ fn misuse_is_refused_by_field() {
         assert_eq!(refused.field, field, "{refused}");
         assert!(refused.to_string().contains(word), "{refused}");
     };
-    for (names, index, word) in [
-        (&["bayse"][..], 0, "one of uniform"),
-        (&["bayes", "bayes"], 1, "once"),
-        (&["bigram"], 0, "n-gram"),
-        (&["oracle"], 0, "kl_truth"),
-        (&["40-gram"], 0, "1024 contexts"),
-        (&["bayes-unigram"], 0, "2 states"),
-    ] {
-        let names = names.iter().map(|&name| name.to_owned());
-        let names: Vec<String> = names.collect();
-        let field = format!("record.strategies[{index}]");
-        let change = |recipe: &mut Recipe| recipe.record.strategies.clone_from(&names);
-        refuse(&change, &field, word);
-    }
-
     let pairs = || says("pairs", count_pairs);
     let strategies = |made: &[Custom<dyn Strategy>], field: &str, word: &str| {
         let change = |recipe: &mut Recipe| recipe.record.custom_strategies = made.to_vec();

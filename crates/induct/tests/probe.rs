@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
+use induct::chain::{PriorSpec, Purpose, TaskPrior, address};
 use induct::measure::{
     BuiltIn, Column, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION,
     NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN, REGISTRY, SAME_TOKEN, TEST_KL_TRUTH, matching,
@@ -15,11 +15,7 @@ use induct::strategy::{self, Strategy};
 
 fn test_set(states: usize, length: usize, count: u64) -> TestSet {
     let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: 3,
-        step: 0,
-    };
+    let address = address(Purpose::Test, 3, 0);
     let bayes = strategy::named("bayes", &prior).unwrap();
     let asked: Vec<(Arc<dyn Strategy>, Positions)> = strategy::ladder(&prior)
         .into_iter()

@@ -22,3 +22,12 @@ pub use start::Start;
 pub use stationary::{NoLaw, StationarySolver};
 pub use table::{MAX_CONTEXTS, TransitionTable, context_index, contexts_with_prefix, slide};
 pub(crate) use table::{row_fault, shown_row};
+
+/// The address with these parts.
+pub fn address(purpose: Purpose, seed: u64, step: u64) -> Address {
+    Address {
+        purpose,
+        seed,
+        step,
+    }
+}

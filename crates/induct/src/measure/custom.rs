@@ -212,15 +212,4 @@ mod tests {
             assert!(read.part().is_err() && measure.part().is_ok());
         }
     }
-
-    #[test]
-    fn names_are_those_of_columns_that_are_free() {
-        let check = |name| CustomMeasure::new(Named(name, ANY), &[]).check();
-        assert_eq!(check("sharpness-2_b"), Ok(()));
-        for name in ["", "a.b", "a,b", "2nd", "kl_truth", "checksum", "größe"] {
-            assert_eq!(check(name).unwrap_err().field, "name", "{name}");
-        }
-        let reversed = CustomMeasure::new(Named("sharpness", [1.0, 0.0]), &[]);
-        assert_eq!(reversed.check().unwrap_err().field, "range");
-    }
 }

@@ -262,16 +262,4 @@ mod tests {
         updater.update(1.0, &grads, &mut params);
         assert_eq!(value(&params, "layers.0.v"), 0.8 + 0.1);
     }
-
-    #[test]
-    fn unknown_groups_list_the_known_ones() {
-        let group = GroupSpec {
-            name: "layer.0".into(),
-            lr: None,
-            weight_decay: None,
-        };
-        let error = Updater::new(&OptimizerSpec::default(), &[group], &layout()).unwrap_err();
-        assert_eq!(error.field, "groups[0].name");
-        assert!(error.allowed.contains("layers.0.W_Q"));
-    }
 }

@@ -11,7 +11,7 @@ use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
-use crate::chain::{Address, Purpose, Sampler, TaskPrior};
+use crate::chain::{Address, Purpose, Sampler, TaskPrior, address};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};
 use crate::recipe::{Recipe, THOROUGH_SEQUENCES};
@@ -106,11 +106,7 @@ pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError
 ///
 /// If the recipe has no prior to draw from.
 pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed: recipe.seeds.eval,
-        step: 0,
-    };
+    let address = address(Purpose::Fresh, recipe.seeds.eval, 0);
     let draw = Draw {
         address,
         sequences: 0..sequences,
@@ -121,11 +117,7 @@ pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
 }
 
 fn test_address(recipe: &Recipe, number: u64) -> Address {
-    Address {
-        purpose: Purpose::Test,
-        seed: recipe.seeds.eval,
-        step: number,
-    }
+    address(Purpose::Test, recipe.seeds.eval, number)
 }
 
 /// Test set `number` of a recipe. Only the first one is measured at all positions.

@@ -15,7 +15,7 @@ use super::registry::Entry;
 use super::tables::Tables;
 use super::two_state::TwoState;
 use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
-use crate::chain::{Address, Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable};
+use crate::chain::{Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable, address};
 use crate::{Invalid, require};
 
 /// Number of tables that follow the posterior. Their weights hardly differ, so few suffice.
@@ -174,11 +174,7 @@ impl Bayes {
     ///
     /// As [`new`](Self::new).
     pub fn by_prior_sample(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, Invalid> {
-        let address = Address {
-            purpose: Purpose::Particles,
-            seed,
-            step: 0,
-        };
+        let address = address(Purpose::Particles, seed, 0);
         let tables = prior.draw_many(count.max(1), address)?;
         Ok(Self {
             states: prior.states(),

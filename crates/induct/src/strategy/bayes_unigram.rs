@@ -302,16 +302,6 @@ mod tests {
     }
 
     #[test]
-    fn uniform_rows_have_the_known_density() {
-        // With α = 1, f(r) = 1 / (2 max(r, 1−r)²); for r > ½ and ρ = (1−r)/r, dr = r² dρ: ½ for every ρ.
-        let inner = Inner::new(1.0, 1.0);
-        for logit in [-300.0, -2.0, 0.0, 1.0, 40.0] {
-            let density = inner.ln_density(&Logit::new(logit)).exp();
-            assert!((density - 0.5).abs() < 1e-14, "{logit}: {density}");
-        }
-    }
-
-    #[test]
     fn the_two_halves_together_have_mass_one() {
         for alpha in [[1.0, 1.0], [0.1, 0.1], [10.0, 10.0], [0.2, 5.0]] {
             let mass: f64 = unigram(alpha)

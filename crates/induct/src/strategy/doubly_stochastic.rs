@@ -12,7 +12,9 @@
 use std::ops::Range;
 
 use super::EffectiveSamples;
-use crate::chain::{Address, DrawError, Generator, Purpose, TaskPrior, open_unit, rectangle_move};
+use crate::chain::{
+    Address, DrawError, Generator, Purpose, TaskPrior, address, open_unit, rectangle_move,
+};
 
 /// Tables are resampled when the effective number falls below this share.
 const LEAST_EFFECTIVE_SHARE: f64 = 0.5;
@@ -36,11 +38,7 @@ pub(super) struct DoublyStochastic {
 impl DoublyStochastic {
     /// `count` tables from a doubly stochastic prior.
     pub fn new(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, DrawError> {
-        let stream = |step: u64| Address {
-            purpose: Purpose::Particles,
-            seed,
-            step,
-        };
+        let stream = |step: u64| address(Purpose::Particles, seed, step);
         let states = prior.states();
         let mut initial = Vec::with_capacity(count * states * states);
         for table in prior.draw_many(count, stream(0))? {
@@ -200,11 +198,7 @@ mod tests {
     #[test]
     fn long_sequences_reveal_the_table() {
         let prior = TaskPrior::new(&PriorSpec::from(prior::DoublyStochastic {}), 3, 2).unwrap();
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 1,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 1, 0);
         let mut tokens = vec![0; 4000];
         let mut sampler = Sampler::new(&prior);
         let table = sampler.sequence(&prior, address, 0, &mut tokens).unwrap();

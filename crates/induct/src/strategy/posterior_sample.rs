@@ -16,8 +16,8 @@ use rand_distr::{Distribution, Exp1, Gamma};
 
 use super::EffectiveSamples;
 use crate::chain::{
-    Address, DrawError, Purpose, Rows, Start, StationarySolver, TaskPrior, contexts_with_prefix,
-    slide,
+    Address, DrawError, Purpose, Rows, Start, StationarySolver, TaskPrior, address,
+    contexts_with_prefix, slide,
 };
 
 /// Lower bounds on the sum of a row's Gamma variates before its first count, and on each of them.
@@ -43,11 +43,7 @@ pub(super) struct PosteriorSample {
 impl PosteriorSample {
     /// `count` tables for a prior whose law is the Dirichlet `rows`.
     pub fn new(prior: &TaskPrior, rows: &Rows, count: usize, seed: u64) -> Result<Self, DrawError> {
-        let stream = |step: u64| Address {
-            purpose: Purpose::Particles,
-            seed,
-            step,
-        };
+        let stream = |step: u64| address(Purpose::Particles, seed, step);
         // Gamma(α_j) for every j = a Dirichlet(α) draw times an independent Gamma(Σα). This way small α,
         // whose variates underflow, still have the shares that the prior gives them.
         let alpha_sum: f64 = rows.alpha().iter().sum();

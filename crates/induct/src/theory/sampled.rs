@@ -7,7 +7,7 @@ use induct_kernels::tokens::TokenBlock;
 
 use super::coupling::Weights;
 use super::enumeration::check_question;
-use crate::chain::{Address, Purpose, Sampler, TaskPrior};
+use crate::chain::{Purpose, Sampler, TaskPrior, address};
 use crate::model::{MinimalSpec, Model, ModelSpec};
 use crate::probe::{Estimate, Moments};
 use crate::train::Loss;
@@ -46,11 +46,7 @@ pub fn sample(
     let params: Vec<f32> = all.map(|&w| w as f32).collect();
     let (evaluator, level) = (model.at(&params), model.level());
     let (mut sampler, mut block) = (Sampler::new(prior), TokenBlock::new(t + 1));
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed,
-        step: 0,
-    };
+    let address = address(Purpose::Fresh, seed, 0);
     let mut moments = vec![Moments::default(); params.len()];
     let mut grads = vec![Lane::ZERO; params.len()];
     for first in (0..sequences).step_by(LANES) {

@@ -2,7 +2,8 @@
 
 use super::super::table::TransitionTable;
 use super::{PriorSpec, TaskPrior};
-use crate::chain::{Address, Purpose};
+use crate::chain::{Purpose, address};
+use crate::probe::{Estimate, Moments};
 
 /// `count` tables drawn from a prior.
 pub fn draws(
@@ -12,32 +13,8 @@ pub fn draws(
     count: usize,
 ) -> Vec<TransitionTable> {
     let prior = TaskPrior::new(&spec.into(), states, ngram).unwrap();
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: 1,
-        step: 0,
-    };
+    let address = address(Purpose::Test, 1, 0);
     prior.draw_many(count, address).unwrap()
-}
-
-/// The field and value for which an impossible prior is refused.
-pub fn refusal(spec: impl Into<PriorSpec>, states: usize, ngram: usize) -> (String, String) {
-    let invalid = TaskPrior::new(&spec.into(), states, ngram).unwrap_err();
-    (invalid.field, invalid.value)
-}
-
-/// A field and a value, to compare a refusal with.
-pub fn named(field: &str, value: &str) -> (String, String) {
-    (field.to_owned(), value.to_owned())
-}
-
-/// Mean of `value` over `tables`, with its standard error.
-fn mean(tables: &[TransitionTable], value: impl Fn(&TransitionTable) -> f64) -> (f64, f64) {
-    let n = tables.len() as f64;
-    let sum: f64 = tables.iter().map(&value).sum();
-    let squares: f64 = tables.iter().map(|table| value(table).powi(2)).sum();
-    let mean = sum / n;
-    (mean, ((squares / n - mean * mean) / n).sqrt())
 }
 
 /// Asserts that a mean is what it should be, within four standard errors.
@@ -46,9 +23,9 @@ pub fn assert_mean(
     expected: f64,
     value: impl Fn(&TransitionTable) -> f64,
 ) {
-    let (mean, error) = mean(tables, value);
+    let Estimate { mean, se } = Moments::from_iter(tables.iter().map(value)).estimate();
     assert!(
-        (mean - expected).abs() < 4.0 * error,
-        "{mean} ± {error}, expected {expected}"
+        (mean - expected).abs() < 4.0 * se,
+        "{mean} ± {se}, expected {expected}"
     );
 }

@@ -48,7 +48,7 @@ impl Prior for Independent {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::super::checks::{assert_mean, draws};
     use super::*;
 
     #[test]
@@ -73,18 +73,5 @@ mod tests {
             let product = (alpha[0] / total).powi(2);
             assert_mean(&tables, product, |table| table.row(0)[0] * table.row(1)[0]);
         }
-    }
-
-    #[test]
-    fn concentrations_are_positive_and_one_for_each_state() {
-        let scalar = |alpha: f64| Dirichlet {
-            alpha: Alpha::Scalar(alpha),
-        };
-        assert_eq!(refusal(scalar(0.0), 2, 2), named("prior.alpha", "0"));
-        assert_eq!(refusal(scalar(f64::NAN), 2, 2), named("prior.alpha", "NaN"));
-        let short = Dirichlet {
-            alpha: Alpha::Vector(vec![1.0]),
-        };
-        assert_eq!(refusal(short, 2, 2), named("prior.alpha", "[1.0]"));
     }
 }

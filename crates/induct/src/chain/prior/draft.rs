@@ -222,7 +222,7 @@ mod tests {
     use super::super::checks::draws;
     use super::super::{Mixture, MixturePart, Prior, PriorSpec, Symmetric};
     use super::*;
-    use crate::chain::{Address, Purpose};
+    use crate::chain::{Purpose, address};
     use crate::custom::Custom;
 
     /// A prior that draws what it is told to, and counts how often it is asked.
@@ -243,11 +243,7 @@ mod tests {
 
     fn draw(spec: &PriorSpec) -> Result<TransitionTable, DrawError> {
         let prior = TaskPrior::new(spec, 2, 2).unwrap();
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 0,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 0, 0);
         let drawn = prior.draw_many(1, address);
         drawn.map(|mut tables| tables.remove(0))
     }
@@ -302,11 +298,7 @@ mod tests {
             parts: vec![part(symmetric), part(custom)],
         };
         let prior = TaskPrior::new(&mixture.into(), 2, 2).unwrap();
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 0,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 0, 0);
         let error = prior.draw_many(50, address).unwrap_err();
         assert!(error.to_string().contains("prior \"told\""), "{error}");
         assert_eq!(told.asked.load(Ordering::Relaxed), TRIES);

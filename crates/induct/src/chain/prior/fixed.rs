@@ -38,7 +38,7 @@ impl Settings for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{draws, named, refusal};
+    use super::super::checks::draws;
     use super::*;
 
     #[test]
@@ -54,14 +54,5 @@ mod tests {
         ) {
             assert!(table.rows().eq(rows.iter().map(Vec::as_slice)));
         }
-    }
-
-    #[test]
-    fn it_has_one_row_for_each_context() {
-        let table = vec![vec![0.5, 0.5]];
-        assert_eq!(
-            refusal(Fixed { table }, 2, 2),
-            named("prior.table", "1 rows")
-        );
     }
 }

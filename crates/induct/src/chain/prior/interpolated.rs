@@ -53,7 +53,7 @@ impl Prior for Interpolated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::super::checks::{assert_mean, draws};
     use super::*;
 
     #[test]
@@ -72,17 +72,5 @@ mod tests {
         // The two rows play symmetric roles.
         let tables = draws(Interpolated { p: 0.3 }, 2, 2, 8_000);
         assert_mean(&tables, 0.0, |table| table.row(0)[0] - table.row(1)[0]);
-    }
-
-    #[test]
-    fn it_has_two_states_and_p_is_a_share() {
-        assert_eq!(
-            refusal(Interpolated { p: 0.5 }, 3, 2),
-            named("prior.kind", "\"interpolated\" with 3 states")
-        );
-        assert_eq!(
-            refusal(Interpolated { p: 1.5 }, 2, 2),
-            named("prior.p", "1.5")
-        );
     }
 }

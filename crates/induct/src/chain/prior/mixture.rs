@@ -110,7 +110,7 @@ impl Prior for Weighted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::super::checks::{assert_mean, draws};
     use super::super::{Iid, Symmetric};
     use super::*;
 
@@ -132,21 +132,5 @@ mod tests {
         assert_mean(&tables, 0.25, |table| {
             f64::from(u8::from(table.row(0) == table.row(1)))
         });
-    }
-
-    #[test]
-    fn mistakes_in_its_parts_are_found_there() {
-        let empty = Mixture { parts: vec![] };
-        assert_eq!(refusal(empty, 2, 2), named("prior.parts", "[]"));
-        let part = |weight: f64, epsilon: f64| MixturePart {
-            weight,
-            prior: Symmetric { epsilon }.into(),
-        };
-        let parts = vec![part(1.0, 0.1), part(0.0, 0.1)];
-        let refused = refusal(Mixture { parts }, 2, 2);
-        assert_eq!(refused, named("prior.parts[1].weight", "0"));
-        let parts = vec![part(1.0, 0.1), part(1.0, 2.0)];
-        let refused = refusal(Mixture { parts }, 2, 2);
-        assert_eq!(refused, named("prior.parts[1].prior.epsilon", "2"));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::table::TransitionTable;
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
-use crate::chain::{Address, Generator, Purpose, open_unit};
+use crate::chain::{Generator, Purpose, address, open_unit};
 use crate::custom::Custom;
 use crate::{Invalid, Within, require};
 
@@ -41,11 +41,7 @@ impl Settings for Pool {
 
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
         let source = TaskPrior::prepare(&self.of, states, ngram).within("of")?;
-        let address = Address {
-            purpose: Purpose::Pool,
-            seed: self.seed,
-            step: 0,
-        };
+        let address = address(Purpose::Pool, self.seed, 0);
         let tables = source.draw_many(self.size, address);
         let tables = tables.map_err(Invalid::from).at("of")?;
         Ok(Arc::new(Drawn { tables }))
@@ -84,8 +80,8 @@ impl Prior for Drawn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{draws, named, refusal};
-    use super::super::{Alpha, Dirichlet};
+    use super::super::checks::draws;
+    use super::super::Dirichlet;
     use super::*;
 
     #[test]
@@ -106,18 +102,5 @@ mod tests {
         for (_, count) in uses {
             assert!((count as f64 - 1000.0).abs() < 4.0 * 750_f64.sqrt());
         }
-    }
-
-    #[test]
-    fn mistakes_in_what_it_is_drawn_from_are_found_there() {
-        let of = |size: usize, alpha: f64| Pool {
-            size,
-            seed: 0,
-            of: Box::new(PriorSpec::from(Dirichlet {
-                alpha: Alpha::Scalar(alpha),
-            })),
-        };
-        assert_eq!(refusal(of(3, -1.0), 2, 2), named("prior.of.alpha", "-1"));
-        assert_eq!(refusal(of(0, 1.0), 2, 2), named("prior.size", "0"));
     }
 }

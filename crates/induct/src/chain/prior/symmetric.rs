@@ -51,7 +51,7 @@ impl Prior for Symmetric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
+    use super::super::checks::{assert_mean, draws};
     use super::*;
 
     #[test]
@@ -64,13 +64,5 @@ mod tests {
         }
         assert_mean(&tables, 0.5, |table| table.row(0)[0]);
         assert_mean(&tables, 0.04 / 3.0, |table| (table.row(0)[0] - 0.5).powi(2));
-    }
-
-    #[test]
-    fn half_the_width_is_at_most_a_half() {
-        for (epsilon, shown) in [(0.6, "0.6"), (0.0, "0"), (f64::NAN, "NaN")] {
-            let refused = refusal(Symmetric { epsilon }, 2, 2);
-            assert_eq!(refused, named("prior.epsilon", shown));
-        }
     }
 }

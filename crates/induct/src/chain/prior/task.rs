@@ -165,17 +165,3 @@ impl From<DrawError> for Invalid {
         Invalid::new("prior", format!("\"{prior}\""), error.to_string())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::Dirichlet;
-    use super::super::checks::{named, refusal};
-
-    #[test]
-    fn tasks_that_cannot_be_handled_are_refused_by_name() {
-        let refused = |states, ngram| refusal(Dirichlet::default(), states, ngram);
-        assert_eq!(refused(1, 2), named("states", "1"));
-        assert_eq!(refused(2, 1), named("ngram", "1"));
-        assert_eq!(refused(2, 40), named("ngram", "40"));
-    }
-}

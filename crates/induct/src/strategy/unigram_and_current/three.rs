@@ -21,7 +21,7 @@ use rand_distr::{Distribution, Gamma};
 use super::super::posterior_sample::correct_by_mean;
 use super::super::{EffectiveSamples, effective_count, normalize};
 use super::Answer;
-use crate::chain::{Address, Generator, Purpose, StationarySolver, open_unit};
+use crate::chain::{Generator, Purpose, StationarySolver, address, open_unit};
 
 /// Number of chains drawn for a stationary start. On sequences of t = 100 symbols, probabilities are then off by
 /// 0.0006 (root mean square), and by 0.004 for the worst of 1000 sequences. That costs 2·10⁻⁶ nats on average.
@@ -58,11 +58,7 @@ impl Three {
             let place = counts
                 .iter()
                 .fold(0, |place, &count| (place << 20) + count as u64);
-            let address = Address {
-                purpose: Purpose::Particles,
-                seed,
-                step: 3,
-            };
+            let address = address(Purpose::Particles, seed, 3);
             let mut drawn = Drawn::default();
             let mut rng = address.generator(place);
             drawn.draw(counts, total / chains as f64, &mut rng);
@@ -298,6 +294,7 @@ mod tests {
     use super::*;
     use crate::chain::prior::Dirichlet;
     use crate::chain::{PriorSpec, TaskPrior};
+    use crate::probe::{Estimate, Moments};
 
     /// Every pair of rows with the given sums of rows and columns, with its determinant.
     fn all_rests(rest: Rest) -> Vec<([[usize; 3]; 2], f64)> {
@@ -347,25 +344,16 @@ mod tests {
         }
     }
 
-    fn mean_and_error(values: &[f64]) -> (f64, f64) {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        (mean, (squares / (n - 1.0) / n).sqrt())
-    }
-
     /// Answers for several seeds, of 4096 chains each, by symbol.
-    fn over_seeds(counts: [usize; 3]) -> [(f64, f64); 3] {
+    fn over_seeds(counts: [usize; 3]) -> [Estimate; 3] {
         let answers: Vec<[f64; 3]> = (0..32)
             .map(|seed| {
                 let chains = Some((CHAINS, seed));
                 Three { chains }.answer(counts).next
             })
             .collect();
-        [0, 1, 2].map(|symbol| {
-            let values: Vec<f64> = answers.iter().map(|next| next[symbol]).collect();
-            mean_and_error(&values)
-        })
+        [0, 1, 2]
+            .map(|symbol| Moments::from_iter(answers.iter().map(|next| next[symbol])).estimate())
     }
 
     /// With a stationary start there is no exact answer to compare with: it must agree with all sequences of a
@@ -378,11 +366,7 @@ mod tests {
         // Sums of likelihood times row 0, by counts and batch.
         let mut sums: HashMap<[usize; 3], Vec<[f64; 3]>> = HashMap::new();
         for batch in 0..BATCHES {
-            let address = Address {
-                purpose: Purpose::Test,
-                seed: 1,
-                step: batch as u64,
-            };
+            let address = address(Purpose::Test, 1, batch as u64);
             for table in prior.draw_many(1024, address).unwrap() {
                 for number in 0..3_usize.pow(LENGTH as u32 - 1) {
                     // The last symbol is 0.
@@ -409,15 +393,13 @@ mod tests {
         for (counts, batches) in sums {
             let total: f64 = batches.iter().flatten().sum();
             let without_start = Three::new(false).answer(counts).next;
-            for (symbol, (ours, our_error)) in over_seeds(counts).into_iter().enumerate() {
+            for (symbol, ours) in over_seeds(counts).into_iter().enumerate() {
                 let expected = batches.iter().map(|sums| sums[symbol]).sum::<f64>() / total;
                 // The error of a ratio of sums is that of its numerator less what follows its denominator.
-                let residuals: Vec<f64> = batches
-                    .iter()
-                    .map(|sums| sums[symbol] - expected * sums.iter().sum::<f64>())
-                    .collect();
-                let error = mean_and_error(&residuals).1 * BATCHES as f64 / total;
-                let both = error.hypot(our_error);
+                let residual = |sums: &[f64; 3]| sums[symbol] - expected * sums.iter().sum::<f64>();
+                let residuals = Moments::from_iter(batches.iter().map(residual)).estimate();
+                let both = (residuals.se * BATCHES as f64 / total).hypot(ours.se);
+                let ours = ours.mean;
                 let case = format!("{counts:?} {symbol}: {ours} {expected} ± {both}");
                 assert!(both < 3e-3, "{case}");
                 assert!((ours - expected).abs() < 4.5 * both, "{case}");
@@ -450,8 +432,8 @@ mod tests {
             [1, 70, 29],
         ] {
             let mut divergence = 0.0;
-            for (mean, error) in over_seeds(counts) {
-                let of_one = error * 32.0_f64.sqrt();
+            for Estimate { mean, se } in over_seeds(counts) {
+                let of_one = se * 32.0_f64.sqrt();
                 assert!(of_one < 3e-3, "{counts:?}: {of_one}");
                 divergence += 0.5 * of_one * of_one / mean;
             }
