@@ -120,33 +120,3 @@ impl<T: ?Sized> PartialEq for Custom<T> {
         self.name == other.name && self.settings == other.settings
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    type Part = Custom<dyn Fn(f64) -> f64>;
-
-    #[test]
-    fn a_part_is_named_in_text_and_does_not_come_back_from_it() {
-        let part = Part::new("double", Arc::new(|x| 2.0 * x)).with("factor", 2.0);
-        assert_eq!(part.part().unwrap()(3.0), 6.0);
-        let text = toml::to_string(&part).unwrap();
-        let read: Part = toml::from_str(&text).unwrap();
-        assert_eq!(read, part);
-        let Err(refused) = read.part() else {
-            panic!("code does not come back from text")
-        };
-        assert!(
-            refused.to_string().contains("name = \"double\""),
-            "{refused}"
-        );
-        let mut read = read;
-        read.supply(Arc::new(|x| x + x));
-        assert_eq!(read.part().unwrap()(3.0), 6.0);
-        assert_ne!(part.clone().with("factor", 3.0), part);
-        assert_eq!(part.check_text("-"), Ok(()));
-        let refused = part.with("factor", f64::NAN).check_text("-").unwrap_err();
-        assert_eq!(refused.field, "settings.factor");
-    }
-}

@@ -13,6 +13,8 @@ use induct::probe::{Draw, Instruments, Positions, TestSet, head_scores};
 use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
 
+use crate::interrupted;
+
 fn test_set(states: usize, length: usize, count: u64) -> TestSet {
     let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
     let address = address(Purpose::Test, 3, 0);
@@ -156,12 +158,7 @@ fn every_kind_of_model_fills_one_number_per_column() {
         &["model.layer_norm=true", "model.mlp=true", "task.length=1"],
     ] {
         let small = ["record.test_sequences=9", "task.length=12"];
-        let all: Vec<String> = small
-            .iter()
-            .chain(overrides)
-            .map(|s| (*s).to_owned())
-            .collect();
-        let mut recipe = Recipe::from_toml("", &all).unwrap();
+        let mut recipe = interrupted::recipe(&small, overrides);
         let names = REGISTRY.iter().map(|measure| measure.name().to_owned());
         recipe.record.measures = names.collect();
         let model = recipe.model().unwrap();

@@ -327,7 +327,7 @@ const OF_EVERY_KIND: [&str; 17] = [
      { kind = 'transplant', group = 'layers.1', source = { run = 'runs/main', step = 9, weights = '01' } }]",
     "train.optimizer = { kind = 'custom', name = 'lion', settings = { lr = 0.1 } }",
     "record.custom_measures = [{ name = 'norm', scope = 'run', meaning = 'm', unit = 'u', range = [0, 1], \
-     settings = { power = 2.0 } }]",
+     settings = { power = 2.0 } }, { name = 'flow', scope = 'head', range = [0, inf] }]",
 ];
 
 /// All paths to a value, as written in a recipe.

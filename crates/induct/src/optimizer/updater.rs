@@ -226,26 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_anew_is_updated_as_at_the_start() {
-        let (spec, layout) = (OptimizerSpec::default(), layout());
-        let mut updater = Updater::new(&spec, &[], &layout).unwrap();
-        let mut params = vec![0.5; layout.len()];
-        let grads = vec![-1.5; layout.len()];
-        updater.update(1.0, &grads, &mut params);
-        let first = value(&params, "layers.1.v");
-        updater.update(
-            1.0,
-            &grads.iter().map(|g| 3.0 * g).collect::<Vec<_>>(),
-            &mut params,
-        );
-        let tensor = layout.tensor("layers.1.v").unwrap();
-        updater.start_anew(tensor);
-        params[tensor.range.clone()].fill(0.5);
-        updater.update(1.0, &grads, &mut params);
-        assert_eq!(value(&params, "layers.1.v"), first);
-    }
-
-    #[test]
     fn rates_come_and_go() {
         let layout = layout();
         let mut updater = Updater::new(&sgd(0.0), &[], &layout).unwrap();

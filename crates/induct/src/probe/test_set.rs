@@ -223,16 +223,12 @@ impl TestSet {
     ///
     /// As [`divergences`](Self::divergences).
     pub fn kl_by_sequence(&self, model: &Model, params: &[f32]) -> Result<Vec<f64>, InputError> {
-        let evaluator = self.evaluator(model, params)?;
-        let (length, truth) = (self.length, &self.references[0].last);
+        let (evaluator, wanted) = (self.evaluator(model, params)?, Wanted::default());
         let on_block = |(index, block): (usize, &TokenBlock)| {
-            let mut kl = Lane::ZERO;
-            evaluator.forward(&block.rows()[..length], length - 1, &mut |seen| {
-                let mut log_q = vec![Lane::ZERO; seen.logits.len()];
-                log_softmax(model.level(), seen.logits, self.states, &mut log_q);
-                kl = truth.divergence(index, &log_q[log_q.len() - self.states..]);
-            });
-            kl.0[..block.used()].to_vec()
+            let mut log_q = vec![Lane::ZERO; self.length * self.states];
+            let seen = self.measure_block(index, model, &evaluator, &wanted, &mut log_q);
+            let (last, _) = seen.divergences[0];
+            last.0[..block.used()].to_vec()
         };
         let blocks = self.blocks.par_iter().enumerate();
         let by_block: Vec<Vec<f32>> = blocks.map(on_block).collect();

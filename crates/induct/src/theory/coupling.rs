@@ -21,7 +21,7 @@
 //! before the last factor. The cost is t k⁴ multiplications.
 
 use super::quadrature::{Degree, WeightedChain, chains};
-use crate::chain::{TaskPrior, TransitionTable};
+use crate::chain::TaskPrior;
 use crate::{Invalid, require};
 
 /// The weights of a minimal model, or a gradient with respect to them.
@@ -93,18 +93,6 @@ pub struct Coupling {
 const STATIONARY_TOLERANCE: f64 = 1e-9;
 
 impl Coupling {
-    /// The coupling of one Markov chain, started from its stationary distribution.
-    pub fn of_table(table: &TransitionTable, length: usize) -> Result<Self, Invalid> {
-        require(
-            table.ngram() == 2,
-            "ngram",
-            table.ngram(),
-            "2, a Markov chain",
-        )?;
-        let rows: Vec<f64> = table.rows().flatten().copied().collect();
-        Self::of_chain(&rows, table.stationary(), length)
-    }
-
     /// The coupling of the chain with the given rows ([k, k]) and stationary distribution (`[k]`).
     ///
     /// If the stationary distribution is not unique, as with a = b = 1, any of them will do.

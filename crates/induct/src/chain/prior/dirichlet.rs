@@ -1,4 +1,4 @@
-//! `dirichlet`: every context's row is an independent Dirichlet draw.
+//! `dirichlet`: every context's row is an independent Dirichlet draw. `iid`: one draw, shared by all rows.
 
 use std::sync::Arc;
 
@@ -18,31 +18,61 @@ pub struct Dirichlet {
     pub alpha: Alpha,
 }
 
+/// One Dirichlet draw, shared by all rows: symbols are independent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Iid {
+    /// Concentration.
+    #[serde(default)]
+    pub alpha: Alpha,
+}
+
 impl Settings for Dirichlet {
     fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
         self.alpha.resolve(states).map(|_| ())
     }
 
     fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
-        let rows = Rows::new(&self.alpha, states)?;
-        Ok(Arc::new(Independent { rows }))
+        prepare(&self.alpha, states, false)
     }
+}
+
+impl Settings for Iid {
+    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
+        self.alpha.resolve(states).map(|_| ())
+    }
+
+    fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        prepare(&self.alpha, states, true)
+    }
+}
+
+fn prepare(alpha: &Alpha, states: usize, shared: bool) -> Result<Arc<dyn Prior>, Invalid> {
+    let rows = Rows::new(alpha, states)?;
+    Ok(Arc::new(DirichletRows { rows, shared }))
 }
 
 #[derive(Debug)]
-struct Independent {
+struct DirichletRows {
     rows: Rows,
+    /// Whether all contexts have the same row.
+    shared: bool,
 }
 
-impl Prior for Independent {
+impl Prior for DirichletRows {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
-        for context in 0..table.contexts() {
+        let drawn = if self.shared { 1 } else { table.contexts() };
+        for context in 0..drawn {
             self.rows.draw(rng, table.row_mut(context));
         }
+        table.repeat_first_rows(drawn);
     }
 
     fn law(&self) -> Law<'_> {
-        Law::Dirichlet(&self.rows)
+        match self.shared {
+            true => Law::Iid(&self.rows),
+            false => Law::Dirichlet(&self.rows),
+        }
     }
 }
 
@@ -72,6 +102,16 @@ mod tests {
             // Rows are independent.
             let product = (alpha[0] / total).powi(2);
             assert_mean(&tables, product, |table| table.row(0)[0] * table.row(1)[0]);
+        }
+    }
+
+    #[test]
+    fn iid_rows_are_equal() {
+        for ngram in [2, 3] {
+            for table in draws(Iid::default(), 3, ngram, 20) {
+                let first = table.row(0).to_vec();
+                assert!(table.rows().all(|row| row == first));
+            }
         }
     }
 }

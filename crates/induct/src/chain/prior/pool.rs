@@ -80,8 +80,8 @@ impl Prior for Drawn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::draws;
     use super::super::Dirichlet;
+    use super::super::checks::draws;
     use super::*;
 
     #[test]
