@@ -153,7 +153,7 @@ fn outside_the_linear_region_the_definition_and_the_model_agree() {
         let params: Vec<f64> = weights.w_k.iter().chain(&weights.v).copied().collect();
         let table = vec![vec![0.7, 0.3], vec![0.6, 0.4]];
         let table = TransitionTable::from_rows(2, 2, &table).unwrap();
-        let (mut loss, mut slope) = (0.0, vec![0.0; params.len()]);
+        let (mut loss, mut gradient) = (0.0, vec![0.0; params.len()]);
         for bits in 0..1_u32 << (length + 1) {
             let x: Vec<u8> = (0..=length).map(|i| (bits >> i & 1) as u8).collect();
             let share = table.log_likelihood(&x).exp() / length as f64;
@@ -161,14 +161,14 @@ fn outside_the_linear_region_the_definition_and_the_model_agree() {
             let (sum, d_logits) = Loss::Margin { delta: margin }.naive(&logits, &x[1..]);
             loss += share * sum;
             let grads = twin::gradient(&model, &params, &x[..length], &d_logits);
-            slope
+            gradient
                 .iter_mut()
                 .zip(grads)
                 .for_each(|(s, g)| *s += share * g);
         }
         let twin = Weights {
-            w_k: slope[..4].to_vec(),
-            v: slope[4..].to_vec(),
+            w_k: gradient[..4].to_vec(),
+            v: gradient[4..].to_vec(),
         };
         assert!((loss - all.loss).abs() < 1e-12);
         assert!(largest_gap(&twin, &all.gradient) < 1e-12);
@@ -188,12 +188,14 @@ fn averages_are_exact_integrals() {
         (6, &COUPLING_6[..]),
     ] {
         let coupling = Coupling::of_prior(&dirichlet(), length).unwrap();
-        for (index, golden) in golden.iter().enumerate() {
-            let found = coupling.at(index / 4, index / 2 % 2, index % 2);
-            assert!(
-                (found - golden).abs() < 1e-14,
-                "t = {length}, {index}: {found}"
-            );
+        for (delta, [same, other]) in golden.iter().enumerate() {
+            for (m, l, golden) in [(0, 0, same), (0, 1, other), (1, 0, other), (1, 1, same)] {
+                let found = coupling.at(delta, m, l);
+                assert!(
+                    (found - golden).abs() < 1e-14,
+                    "t = {length}, {delta}: {found}"
+                );
+            }
         }
     }
 }
@@ -261,7 +263,9 @@ fn two_steps_of_the_paper_have_twelve_digits() {
         (&path[1], W_AFTER_2, V_AFTER_2),
     ] {
         let shown = [0, 1, 2, 3, 49, 99].map(|lag| weights.v[lag]);
-        for (found, golden) in weights.w_k.iter().chain(&shown).zip(w_k.iter().chain(&v)) {
+        let [same, other] = w_k;
+        let golden = [same, other, other, same].into_iter().chain(v);
+        for (found, golden) in weights.w_k.iter().chain(&shown).zip(golden) {
             assert!((found / golden - 1.0).abs() < 1e-13, "{found} {golden}");
         }
     }
@@ -358,12 +362,12 @@ fn decay_of_one_forgets_the_weights() {
         ..Step::new(&coupling, 0.1)
     };
     let after = &descend(&start, &[step]).unwrap()[0];
-    let slope = coupling.gradient(&start);
-    for (w, slope) in after.w_k.iter().zip(&slope.w_k) {
-        assert!((w + 0.1 * slope).abs() < 1e-15);
+    let gradient = coupling.gradient(&start);
+    for (w, gradient) in after.w_k.iter().zip(&gradient.w_k) {
+        assert!((w + 0.1 * gradient).abs() < 1e-15);
     }
-    for (v, slope) in after.v.iter().zip(&slope.v) {
-        assert!((v - 0.75 * 0.7 + 0.1 * slope).abs() < 1e-15);
+    for (v, gradient) in after.v.iter().zip(&gradient.v) {
+        assert!((v - 0.75 * 0.7 + 0.1 * gradient).abs() < 1e-15);
     }
 }
 

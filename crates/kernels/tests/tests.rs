@@ -2,6 +2,7 @@
 //!
 //! Here are models of every architecture, with weights and sequences to try them on.
 
+mod activation;
 mod activations;
 mod bound;
 mod clamped;
@@ -9,14 +10,12 @@ mod convolution;
 mod cross_lane;
 mod dense;
 mod dropout;
-mod gelu;
 mod interventions;
 mod lane;
 mod layout;
 mod linear;
 mod models;
 mod random;
-mod relu;
 mod target;
 mod twin;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
-use induct::run::{Compared, Differences, Summary, in_force};
+use induct::run::{Differences, RunView, Summary, in_force};
 use induct_lab_page::{Run as PageRun, room, with_runs};
 use induct_pictures::groups::{Recorded, grouped, labelled};
 use induct_pictures::panels::{self, RunCurves, Runs};
@@ -50,8 +50,8 @@ impl PyRun {
         })
     }
 
-    fn compared(&self) -> Compared<'_> {
-        Compared {
+    fn compared(&self) -> RunView<'_> {
+        RunView {
             recipe: &self.recipe.recipe,
             history: &self.history,
             summary: &self.summary,

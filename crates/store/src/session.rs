@@ -8,7 +8,7 @@ use std::time::Instant;
 use induct::Invalid;
 use induct::probe::{Instruments, ProbeError};
 use induct::recipe::{FromSpec, Recipe};
-use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, WatchError, Watched};
+use induct::run::{Ending, Progress, Run, Sink, SinkPair, Summary, Unfit, WatchError};
 use induct::train::TrainError;
 
 use crate::error::StoreError;
@@ -137,7 +137,7 @@ impl Session<'_> {
             loss: None,
             nearest: None,
         });
-        let ending = run.drive(&mut Watched {
+        let ending = run.drive(&mut SinkPair {
             watcher,
             keeper: &mut writer,
         });

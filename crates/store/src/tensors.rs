@@ -27,8 +27,8 @@ pub fn encode_snapshot(model: &Model, lineage: &str, step: u64, params: &[f32]) 
 
 /// The bytes of a checkpoint.
 pub fn encode_checkpoint(model: &Model, lineage: &str, checkpoint: &Checkpoint) -> Vec<u8> {
-    let Checkpoint { state, sound } = checkpoint;
-    let sound = sound
+    let Checkpoint { state, last_finite } = checkpoint;
+    let last_finite = last_finite
         .as_ref()
         .map(|(step, params)| (*step, params.as_slice()));
     encode(
@@ -37,7 +37,7 @@ pub fn encode_checkpoint(model: &Model, lineage: &str, checkpoint: &Checkpoint) 
         state.step,
         &state.params,
         &state.moments,
-        sound,
+        last_finite,
     )
 }
 
@@ -47,7 +47,7 @@ fn encode(
     step: u64,
     params: &[f32],
     moments: &[Vec<f32>],
-    sound: Option<(u64, &[f32])>,
+    last_finite: Option<(u64, &[f32])>,
 ) -> Vec<u8> {
     let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
     for tensor in model.layout().tensors() {
@@ -57,14 +57,14 @@ fn encode(
     for (index, moment) in moments.iter().enumerate() {
         tensors.push((moment_name(index), vec![moment.len()], bytes(moment)));
     }
-    if let Some((_, params)) = sound {
+    if let Some((_, params)) = last_finite {
         tensors.push((SOUND.into(), vec![params.len()], bytes(params)));
     }
     let views = tensors.iter().map(|(name, shape, bytes)| {
         let view = TensorView::new(Dtype::F32, shape.clone(), bytes).expect("shape fits the bytes");
         (name, view)
     });
-    let last_record = sound.map_or(String::new(), |(step, _)| format!(" last_record={step}"));
+    let last_record = last_finite.map_or(String::new(), |(step, _)| format!(" last_record={step}"));
     let about = format!(
         "step={step}{last_record} lineage={lineage} checksum={}",
         seal::blank()
@@ -116,14 +116,14 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, 
         .map(|view| numbers(view.data()))
         .collect();
     let last_record = entry("last_record").and_then(|step| step.parse().ok());
-    let sound = file.tensor(SOUND).ok().map(|view| numbers(view.data()));
+    let last_finite = file.tensor(SOUND).ok().map(|view| numbers(view.data()));
     Ok(Checkpoint {
         state: TrainState {
             step,
             params,
             moments,
         },
-        sound: last_record.zip(sound),
+        last_finite: last_record.zip(last_finite),
     })
 }
 

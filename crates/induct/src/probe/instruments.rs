@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
-use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
+use super::test_set::{Divergence, Draw, Positions, Request, TestSet};
 use crate::chain::{Address, Purpose, Sampler, TaskPrior, address};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};
 use crate::recipe::{Recipe, THOROUGH_SEQUENCES};
 use crate::strategy::{self, Strategy};
-use crate::train::Stepped;
+use crate::train::StepOutcome;
 use crate::{Invalid, Within};
 
 /// Fixed test sets and what is read from them at every recorded step.
@@ -287,7 +287,7 @@ impl Instruments {
         model: &Model,
         params: &[f32],
         step: u64,
-        last: Option<Stepped>,
+        last: Option<StepOutcome>,
     ) -> Vec<f64> {
         let seen = self.observe(model, params, step, last);
         let mut row = vec![f64::NAN; self.columns.len()];
@@ -307,10 +307,10 @@ impl Instruments {
         model: &'a Model,
         params: &'a [f32],
         step: u64,
-        last: Option<Stepped<'a>>,
+        last: Option<StepOutcome<'a>>,
     ) -> Observation<'a> {
         let chosen = self.recipe.record.chosen();
-        let wanted = Wanted {
+        let wanted = Request {
             heads: asked(&chosen),
             looked_at: ATTENTION_SEQUENCES / LANES,
             ngram: self.recipe.task.ngram,
@@ -322,7 +322,7 @@ impl Instruments {
             .par_iter()
             .enumerate()
             .map(|(index, (_, set))| {
-                let nothing = Wanted::default();
+                let nothing = Request::default();
                 let wanted = if index == 0 { &wanted } else { &nothing };
                 if !model.needs_batch() {
                     return set.measure(&self.pool, model, &evaluator, wanted);

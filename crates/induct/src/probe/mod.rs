@@ -23,6 +23,6 @@ pub use instruments::{
 };
 pub use overlap::overlap;
 pub(crate) use phases::SHORTEST_PHASE;
-pub use phases::{Course, Drop, Phase, drops, nearest, phases};
-pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer};
+pub use phases::{Course, LossDrop, Phase, drops, phases};
+pub use test_set::{Divergence, Draw, Positions, Reference, TestSet};
 pub use worth::Whole;

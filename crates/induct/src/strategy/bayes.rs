@@ -14,8 +14,8 @@ use super::posterior_sample::PosteriorSample;
 use super::registry::Entry;
 use super::tables::Tables;
 use super::two_state::TwoState;
-use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
-use crate::chain::{Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable, address};
+use super::{Scratch, Seen, Strategy, predict_last};
+use crate::chain::{Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable, address, weighted};
 use crate::{Invalid, require};
 
 /// Number of tables that follow the posterior. Their weights hardly differ, so few suffice.
@@ -114,12 +114,7 @@ impl Bayes {
             }
             Law::Pool(tables) => Method::Pool(Tables::new(tables, prior.start())),
             Law::Mixture(parts) => {
-                let mut before = 0.0;
-                let parts = parts.iter().map(|(cumulative, part)| {
-                    let weight = cumulative - before;
-                    before = *cumulative;
-                    (weight, part)
-                });
+                let parts = weighted(parts);
                 Method::Mixture(Mixture::new(prior.states(), prior.start(), parts)?)
             }
             Law::DoublyStochastic if prior.states() > 2 => {
@@ -201,7 +196,7 @@ impl Bayes {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let effective = self.answer_by_method(tokens, positions.clone(), scratch, out);
         // The symbol after position i is the chain's only if i + 1 is beyond the first context.
         let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
@@ -216,7 +211,7 @@ impl Bayes {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         match &self.method {
             Method::TwoState(exact) => {
                 exact.predict(tokens, positions, scratch.of(), out);
@@ -240,7 +235,7 @@ impl Bayes {
                 return tables.predict(tokens, positions, scratch.of(), out);
             }
         }
-        EffectiveSamples::default()
+        None
     }
 }
 
@@ -276,7 +271,7 @@ impl Strategy for Bayes {
         if positions.is_empty() {
             return None;
         }
-        self.answer(seen.tokens, positions, scratch, out).least()
+        self.answer(seen.tokens, positions, scratch, out)
     }
 }
 

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::EffectiveSamples;
+use super::fewer;
 use crate::chain::{
     Address, DrawError, Generator, Purpose, TaskPrior, address, open_unit, rectangle_move,
 };
@@ -64,10 +64,10 @@ impl DoublyStochastic {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let (states, cells) = (self.states, self.states * self.states);
         let mut rng = self.walks.generator(0);
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         scratch.restart(&self.initial, cells);
         for position in 0..positions.end {
             let at = tokens[position] as usize;
@@ -83,7 +83,7 @@ impl DoublyStochastic {
                 }
             }
             if position >= positions.start {
-                effective.note(scratch.effective_count());
+                effective = fewer(effective, Some(scratch.effective_count()));
                 let out = &mut out[(position - positions.start) * states..][..states];
                 out.fill(0.0);
                 for (table, weight) in scratch.tables.chunks_exact(cells).zip(&scratch.weights) {
@@ -206,7 +206,7 @@ mod tests {
         let bayes = DoublyStochastic::new(&prior, 128, 0).unwrap();
         let last = tokens.len() - 1;
         let effective = bayes.predict(&tokens, last..last + 1, &mut Scratch::default(), &mut out);
-        assert!(effective.least() > Some(64.0), "{effective:?}");
+        assert!(effective > Some(64.0), "{effective:?}");
         for (p, truth) in out.iter().zip(table.row(tokens[last] as usize)) {
             // A row is seen about 1300 times: its frequencies are off by at
             // most 0.5/√1300 = 0.014, one sigma.

@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use super::bayes::Bayes;
-use super::{EffectiveSamples, Scratch, normalize};
+use super::{Scratch, fewer, normalize};
 use crate::Invalid;
-use crate::chain::{Law, Start, StationarySolver, TaskPrior};
+use crate::chain::{Law, Start, StationarySolver, TaskPrior, weighted};
 
 /// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
@@ -66,14 +66,17 @@ impl Mixture {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let (states, size) = (self.states, positions.end * self.states);
         // Taken out, so that a nested mixture gets a buffer of its own. [parts, positions.end, k]
         let mut rows = std::mem::take(&mut scratch.of::<OfParts>().0);
         rows.resize(self.parts.len() * size, 0.0);
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         for (part, rows) in self.parts.iter().zip(rows.chunks_exact_mut(size)) {
-            effective.merge(part.bayes.answer(tokens, 0..positions.end, scratch, rows));
+            effective = fewer(
+                effective,
+                part.bayes.answer(tokens, 0..positions.end, scratch, rows),
+            );
         }
         let first = tokens[0] as usize;
         let mut ln_weights: Vec<f64> = self.parts.iter().map(|part| part.ln_start[first]).collect();
@@ -139,13 +142,11 @@ fn first_symbol_law(
         }
         Law::Mixture(parts) => {
             let mut law = vec![0.0; states];
-            let mut before = 0.0;
-            for (cumulative, part) in parts {
+            for (weight, part) in weighted(parts) {
                 let own = first_symbol_law(part, &Bayes::new(part)?, scratch)?;
                 law.iter_mut()
                     .zip(own)
-                    .for_each(|(sum, p)| *sum += (cumulative - before) * p);
-                before = *cumulative;
+                    .for_each(|(sum, p)| *sum += weight * p);
             }
             return Ok(law);
         }
@@ -250,7 +251,7 @@ mod tests {
         let mut out = [0.0; 14];
         let bayes = Bayes::new(&prior).unwrap();
         let effective = bayes.answer(&tokens, 0..7, &mut Scratch::default(), &mut out);
-        assert!(bayes.is_exact() && effective.least().is_none());
+        assert!(bayes.is_exact() && effective.is_none());
         for (position, row) in out.chunks_exact(2).enumerate() {
             let longer = [&tokens[..=position], &[1]].concat();
             let expected = evidence(&longer) / evidence(&tokens[..=position]);

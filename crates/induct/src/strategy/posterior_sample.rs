@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use rand_distr::{Distribution, Exp1, Gamma};
 
-use super::EffectiveSamples;
+use super::fewer;
 use crate::chain::{
     Address, DrawError, Purpose, Rows, Start, StationarySolver, TaskPrior, address,
     contexts_with_prefix, slide,
@@ -74,12 +74,12 @@ impl PosteriorSample {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let states = self.alpha.len();
         let size = self.contexts * states;
         scratch.restart(&self.initial, size);
         let mut rng = self.increments.generator(0);
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         let mut context = 0;
         for position in 0..positions.end {
             if position >= self.order {
@@ -93,7 +93,10 @@ impl PosteriorSample {
             context = slide(context, tokens[position], states, self.contexts);
             if position >= positions.start {
                 let out = &mut out[(position - positions.start) * states..][..states];
-                effective.note(self.estimate(&tokens[..=position], context, scratch, out));
+                effective = fewer(
+                    effective,
+                    Some(self.estimate(&tokens[..=position], context, scratch, out)),
+                );
             }
         }
         effective

@@ -15,7 +15,7 @@ use crate::{Invalid, require};
 
 /// A gradient with standard errors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
+pub struct GradientEstimate {
     /// With respect to W_k, [k, k].
     pub w_k: Vec<Estimate>,
     /// With respect to v, by lag, `[t]`.
@@ -30,7 +30,7 @@ pub fn sample(
     margin: f64,
     sequences: usize,
     seed: u64,
-) -> Result<Sampled, Invalid> {
+) -> Result<GradientEstimate, Invalid> {
     weights.check()?;
     let (k, t) = (weights.states(), weights.length());
     check_question(prior, weights, margin)?;
@@ -53,9 +53,9 @@ pub fn sample(
         let used = LANES.min(sequences - first);
         sampler.block(prior, address, first as u64, used, &mut block)?;
         let (inputs, targets) = (&block.rows()[..t], &block.rows()[1..]);
-        let mut evaluate = |rows: Range<usize>, logits: &[Lane], slope: &mut [Lane]| {
+        let mut evaluate = |rows: Range<usize>, logits: &[Lane], gradient: &mut [Lane]| {
             let targets = &targets[rows];
-            loss.evaluate(level, logits, targets, used, 1.0 / t as f32, slope);
+            loss.evaluate(level, logits, targets, used, 1.0 / t as f32, gradient);
         };
         evaluator.gradient_by_lane(inputs, &mut evaluate, &mut grads);
         for (moments, lanes) in moments.iter_mut().zip(&grads) {
@@ -65,7 +65,7 @@ pub fn sample(
         }
     }
     let mut estimates = moments.iter().map(Moments::estimate);
-    Ok(Sampled {
+    Ok(GradientEstimate {
         w_k: estimates.by_ref().take(k * k).collect(),
         v: estimates.collect(),
     })

@@ -12,5 +12,5 @@ pub use crate::optimizer::{
 pub use feed::{batch_address, dropout_keys, prior_at};
 pub use induct_kernels::loss::Loss;
 pub use many::many;
-pub use trainer::{Diverged, StepLoss, StepPart, Stepped, TrainError, TrainState, Trainer};
+pub use trainer::{Diverged, StepLoss, StepOutcome, StepPart, TrainError, TrainState, Trainer};
 pub use weights::{Snapshots, no_snapshots};

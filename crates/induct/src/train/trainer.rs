@@ -121,7 +121,7 @@ pub struct StepLoss {
 
 /// What a step gave, with the weights before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stepped<'a> {
+pub struct StepOutcome<'a> {
     /// The loss of its batch.
     pub loss: StepLoss,
     /// The gradient of that loss, if a measure needs it.

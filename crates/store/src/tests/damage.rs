@@ -163,7 +163,10 @@ fn a_checkpoint_from_beyond_the_end_is_refused_at_once() {
         params,
         moments,
     };
-    let checkpoint = induct::run::Checkpoint { state, sound: None };
+    let checkpoint = induct::run::Checkpoint {
+        state,
+        last_finite: None,
+    };
     let file = crate::tensors::encode_checkpoint(&model, lineage, &checkpoint);
     fs::write(path.join("checkpoint.safetensors"), file).unwrap();
     let refused = complete(&path, &short, How::Resume)

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
-use induct::run::{Progress, Record, Run, Sink, Summary, WatchError, Watched};
+use induct::run::{Progress, Record, Run, Sink, SinkPair, Summary, WatchError};
 use induct::train::no_snapshots;
 
 use crate::disk::Disk;
@@ -91,7 +91,7 @@ fn train_in(
     };
     let mut writer = start.writer;
     writer.checkpoint_every = Duration::ZERO;
-    let ending = run.drive(&mut Watched {
+    let ending = run.drive(&mut SinkPair {
         watcher: &mut StopAt(stop_at),
         keeper: &mut writer,
     });

@@ -227,12 +227,12 @@ mod tests {
 
     /// A prior that draws what it is told to, and counts how often it is asked.
     #[derive(Debug, Default)]
-    struct Told {
+    struct Script {
         rows: Vec<[f64; 2]>,
         asked: AtomicUsize,
     }
 
-    impl Prior for Told {
+    impl Prior for Script {
         fn draw(&self, _: &mut Generator, table: &mut Draft<'_>) {
             self.asked.fetch_add(1, Ordering::Relaxed);
             table
@@ -248,10 +248,10 @@ mod tests {
         drawn.map(|mut tables| tables.remove(0))
     }
 
-    fn told(rows: [[f64; 2]; 2]) -> (Arc<Told>, PriorSpec) {
-        let told = Arc::new(Told {
+    fn told(rows: [[f64; 2]; 2]) -> (Arc<Script>, PriorSpec) {
+        let told = Arc::new(Script {
             rows: rows.to_vec(),
-            ..Told::default()
+            ..Script::default()
         });
         let custom = Custom::<dyn Prior>::new("told", told.clone());
         (told, PriorSpec::Custom(custom))

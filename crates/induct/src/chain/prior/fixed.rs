@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::table::TransitionTable;
 use super::Prior;
-use super::pool::Drawn;
+use super::pool::TablePool;
 use super::spec::Settings;
 use crate::Invalid;
 
@@ -32,7 +32,7 @@ impl Settings for Fixed {
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
         // A pool of one.
         let tables = vec![self.table(states, ngram)?];
-        Ok(Arc::new(Drawn { tables }))
+        Ok(Arc::new(TablePool { tables }))
     }
 }
 

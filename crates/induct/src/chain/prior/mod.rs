@@ -34,6 +34,7 @@ pub use draft::{Draft, DrawError};
 pub use fixed::Fixed;
 pub use interpolated::Interpolated;
 pub use law::Law;
+pub(crate) use law::weighted;
 pub use mixture::{Mixture, MixturePart};
 pub use pool::{MAX_POOL, Pool};
 pub use rows::{Alpha, Rows};

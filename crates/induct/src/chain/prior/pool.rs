@@ -44,7 +44,7 @@ impl Settings for Pool {
         let address = address(Purpose::Pool, self.seed, 0);
         let tables = source.draw_many(self.size, address);
         let tables = tables.map_err(Invalid::from).at("of")?;
-        Ok(Arc::new(Drawn { tables }))
+        Ok(Arc::new(TablePool { tables }))
     }
 
     fn pooled(&self) -> f64 {
@@ -63,11 +63,11 @@ impl Settings for Pool {
 
 /// Tables that already exist, at least one, all equally likely.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(super) struct TablePool {
     pub tables: Vec<TransitionTable>,
 }
 
-impl Prior for Drawn {
+impl Prior for TablePool {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
         let chosen = (open_unit(rng) * self.tables.len() as f64) as usize;
         table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);

@@ -139,18 +139,10 @@ fn whole() -> f64 {
     1.0
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
 fn is_whole(fraction: &f64) -> bool {
     *fraction == 1.0
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
 fn is_zero(with: &Ablation) -> bool {
     *with == Ablation::Zero
 }

@@ -42,10 +42,6 @@ fn one() -> f64 {
     1.0
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
 fn is_one(scale: &f64) -> bool {
     *scale == 1.0
 }

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 use rand_distr::{Distribution, Gamma};
 
 use super::super::posterior_sample::correct_by_mean;
-use super::super::{EffectiveSamples, effective_count, normalize};
+use super::super::{effective_count, fewer, normalize};
 use super::Answer;
 use crate::chain::{Generator, Purpose, StationarySolver, address, open_unit};
 
@@ -53,16 +53,19 @@ impl Three {
             }
         }
         normalize(&mut next);
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         if let Some((chains, seed)) = self.chains {
             let place = counts
                 .iter()
                 .fold(0, |place, &count| (place << 20) + count as u64);
             let address = address(Purpose::Particles, seed, 3);
-            let mut drawn = Drawn::default();
+            let mut drawn = ChainSums::default();
             let mut rng = address.generator(place);
             drawn.draw(counts, total / chains as f64, &mut rng);
-            effective.note(effective_count(drawn.weights, drawn.squares));
+            effective = fewer(
+                effective,
+                Some(effective_count(drawn.weights, drawn.squares)),
+            );
             next = drawn.next(next);
         }
         Answer { next, effective }
@@ -226,7 +229,7 @@ impl Rest {
 
 /// Sums over chains that were drawn.
 #[derive(Debug, Default)]
-struct Drawn {
+struct ChainSums {
     /// Of the current symbol's row, each chain weighted by its π at the first symbol; and not weighted.
     weighted: [f64; 3],
     plain: [f64; 3],
@@ -235,7 +238,7 @@ struct Drawn {
     squares: f64,
 }
 
-impl Drawn {
+impl ChainSums {
     /// Draws F at even `spacing` of the summed weights, in the order of [`first_rows`], and a chain for each.
     fn draw(&mut self, counts: [usize; 3], spacing: f64, rng: &mut Generator) {
         let mut next = spacing * open_unit(rng);
