@@ -278,15 +278,11 @@ impl Strategy for Bayes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{Alpha, PriorSpec};
+    use crate::chain::prior::checks::prior;
 
     #[test]
     fn samples_keep_their_values() {
-        let spec = PriorSpec::from(Dirichlet {
-            alpha: Alpha::Vector(vec![0.5, 1.0, 2.0]),
-        });
-        let prior = TaskPrior::new(&spec, 3, 2).unwrap();
+        let prior = prior("'dirichlet', alpha = [0.5, 1.0, 2.0]", 3, 2);
         let first = |bayes: Bayes| {
             let mut out = [0.0; 3];
             bayes.answer(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);

@@ -291,14 +291,10 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{Alpha, PriorSpec};
+    use crate::chain::prior::checks::prior;
 
     fn unigram(alpha: [f64; 2]) -> BayesUnigram {
-        let spec = PriorSpec::from(Dirichlet {
-            alpha: Alpha::Vector(alpha.to_vec()),
-        });
-        BayesUnigram::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap()
+        BayesUnigram::new(&prior(&format!("'dirichlet', alpha = {alpha:?}"), 2, 2)).unwrap()
     }
 
     #[test]

@@ -183,7 +183,8 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::{PriorSpec, Sampler, prior};
+    use crate::chain::Sampler;
+    use crate::chain::prior::checks::prior;
 
     #[test]
     fn weights_stay_in_range_while_tables_agree() {
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn long_sequences_reveal_the_table() {
-        let prior = TaskPrior::new(&PriorSpec::from(prior::DoublyStochastic {}), 3, 2).unwrap();
+        let prior = prior("'doubly-stochastic'", 3, 2);
         let address = address(Purpose::Test, 1, 0);
         let mut tokens = vec![0; 4000];
         let mut sampler = Sampler::new(&prior);

@@ -170,14 +170,8 @@ fn first_symbol_law(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::{self, Dirichlet, Fixed};
-    use crate::chain::{Alpha, MixturePart, PriorSpec};
-
-    fn dirichlet(alpha: [f64; 2]) -> PriorSpec {
-        PriorSpec::from(Dirichlet {
-            alpha: Alpha::Vector(alpha.to_vec()),
-        })
-    }
+    use crate::chain::TransitionTable;
+    use crate::chain::prior::checks::prior;
 
     #[test]
     fn the_first_symbol_has_the_mean_of_the_stationary_law() {
@@ -190,7 +184,7 @@ mod tests {
             expected += 2.0 * p * 2.0 * (1.0 - q) * q / (p + q);
         }
         expected /= (cells * cells) as f64;
-        let prior = TaskPrior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap();
+        let prior = prior("'dirichlet', alpha = [1.0, 2.0]", 2, 2);
         let law = first_symbol_law(
             &prior,
             &Bayes::new(&prior).unwrap(),
@@ -203,25 +197,17 @@ mod tests {
     #[test]
     fn symbols_that_never_meet_keep_their_shares() {
         // Three of four chains say 0 forever, one says 1 forever; beside them, fair coins.
-        let fixed = |rows: [[f64; 2]; 2]| {
-            PriorSpec::from(Fixed {
-                table: rows.map(|row| row.to_vec()).to_vec(),
-            })
+        let fixed = |weight: f64, table: &str| {
+            format!("{{ weight = {weight:?}, prior = {{ kind = 'fixed', table = {table} }} }}")
         };
-        let part = |weight: f64, prior: PriorSpec| MixturePart { weight, prior };
-        let constant = PriorSpec::from(prior::Mixture {
-            parts: vec![
-                part(3.0, fixed([[1.0, 0.0], [1.0, 0.0]])),
-                part(1.0, fixed([[0.0, 1.0], [0.0, 1.0]])),
-            ],
-        });
-        let spec = PriorSpec::from(prior::Mixture {
-            parts: vec![
-                part(1.0, constant),
-                part(1.0, fixed([[0.5, 0.5], [0.5, 0.5]])),
-            ],
-        });
-        let bayes = Bayes::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap();
+        let (zeros, ones) = (
+            fixed(3.0, "[[1, 0], [1, 0]]"),
+            fixed(1.0, "[[0, 1], [0, 1]]"),
+        );
+        let constant = format!("{{ kind = 'mixture', parts = [{zeros}, {ones}] }}");
+        let coins = fixed(1.0, "[[0.5, 0.5], [0.5, 0.5]]");
+        let parts = format!("[{{ weight = 1, prior = {constant} }}, {coins}]");
+        let bayes = Bayes::new(&prior(&format!("'mixture', parts = {parts}"), 2, 2)).unwrap();
         for (symbol, expected) in [(0, 0.8), (1, 2.0 / 3.0)] {
             let mut row = [0.0; 2];
             bayes.answer(&[symbol], 0..1, &mut Scratch::default(), &mut row);
@@ -231,19 +217,17 @@ mod tests {
 
     #[test]
     fn a_mixture_of_pools_is_the_pool_of_both() {
-        let table = |stay: f64| vec![vec![stay, 1.0 - stay], vec![0.4, 0.6]];
-        let fixed = |stay: f64| PriorSpec::from(Fixed { table: table(stay) });
-        let part = |weight: f64, stay: f64| MixturePart {
-            weight,
-            prior: fixed(stay),
-        };
-        let spec = PriorSpec::from(prior::Mixture {
-            parts: vec![part(3.0, 0.2), part(1.0, 0.9)],
+        let stays = [0.2, 0.9];
+        let tables = stays.map(|stay| {
+            let rows = [vec![stay, 1.0 - stay], vec![0.4, 0.6]];
+            TransitionTable::from_rows(2, 2, &rows).unwrap()
         });
-        let prior = TaskPrior::new(&spec, 2, 2).unwrap();
-        let tables: Vec<_> = [0.2, 0.9]
-            .map(|stay| crate::chain::TransitionTable::from_rows(2, 2, &table(stay)).unwrap())
-            .to_vec();
+        let part = |weight: f64, table: &TransitionTable| {
+            let rows: Vec<&[f64]> = table.rows().collect();
+            format!("{{ weight = {weight:?}, prior = {{ kind = 'fixed', table = {rows:?} }} }}")
+        };
+        let parts = [part(3.0, &tables[0]), part(1.0, &tables[1])].join(", ");
+        let prior = prior(&format!("'mixture', parts = [{parts}]"), 2, 2);
         let evidence = |tokens: &[u8]| {
             3.0 * tables[0].log_likelihood(tokens).exp() + tables[1].log_likelihood(tokens).exp()
         };

@@ -257,8 +257,8 @@ pub(super) struct Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{Alpha, PriorSpec, Purpose, Sampler, TaskPrior, address};
+    use crate::chain::prior::checks::prior;
+    use crate::chain::{Purpose, Sampler, address};
 
     /// Runs of growing length, so that all four counts and both ends of a row occur.
     fn runs(count: usize) -> Vec<u8> {
@@ -354,10 +354,7 @@ mod tests {
     fn it_matches_a_grid_over_both_rows() {
         let mut tokens = vec![0; 2000];
         for alpha in [[1.0, 1.0], [0.1, 0.1], [10.0, 10.0], [0.1, 2.0], [3.0, 0.4]] {
-            let spec = PriorSpec::from(Dirichlet {
-                alpha: Alpha::Vector(alpha.to_vec()),
-            });
-            let prior = TaskPrior::new(&spec, 2, 2).unwrap();
+            let prior = prior(&format!("'dirichlet', alpha = {alpha:?}"), 2, 2);
             let address = address(Purpose::Test, 2, 0);
             for index in 0..2 {
                 Sampler::new(&prior)

@@ -1,20 +1,23 @@
 //! Checks shared by the tests of priors.
 
 use super::super::table::TransitionTable;
-use super::{PriorSpec, TaskPrior};
+use super::TaskPrior;
 use crate::chain::{Purpose, address};
 use crate::probe::{Estimate, Moments};
+use crate::recipe::Recipe;
+
+/// A prior as a recipe writes it: a kind with its settings.
+pub fn prior(settings: &str, states: usize, ngram: usize) -> TaskPrior {
+    let task = format!("states = {states}, ngram = {ngram}, prior = {{ kind = {settings} }}");
+    let recipe = Recipe::from_toml(&format!("task = {{ {task} }}\nrecord.tests = []"), &[]);
+    recipe.unwrap().prior().unwrap()
+}
 
 /// `count` tables drawn from a prior.
-pub fn draws(
-    spec: impl Into<PriorSpec>,
-    states: usize,
-    ngram: usize,
-    count: usize,
-) -> Vec<TransitionTable> {
-    let prior = TaskPrior::new(&spec.into(), states, ngram).unwrap();
-    let address = address(Purpose::Test, 1, 0);
-    prior.draw_many(count, address).unwrap()
+pub fn draws(prior: &TaskPrior, count: usize) -> Vec<TransitionTable> {
+    prior
+        .draw_many(count, address(Purpose::Test, 1, 0))
+        .unwrap()
 }
 
 /// Asserts that a mean is what it should be, within four standard errors.

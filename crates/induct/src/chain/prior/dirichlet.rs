@@ -78,8 +78,7 @@ impl Prior for DirichletRows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn dirichlet_rows_have_the_moments_of_the_dirichlet() {
@@ -89,10 +88,8 @@ mod tests {
             vec![2.0, 0.5, 7.5],
         ] {
             let total: f64 = alpha.iter().sum();
-            let spec = Dirichlet {
-                alpha: Alpha::Vector(alpha.clone()),
-            };
-            let tables = draws(spec, 3, 2, 8_000);
+            let prior = prior(&format!("'dirichlet', alpha = {alpha:?}"), 3, 2);
+            let tables = draws(&prior, 8_000);
             for symbol in 0..3 {
                 let share = alpha[symbol] / total;
                 assert_mean(&tables, share, |table| table.row(1)[symbol]);
@@ -108,7 +105,7 @@ mod tests {
     #[test]
     fn iid_rows_are_equal() {
         for ngram in [2, 3] {
-            for table in draws(Iid::default(), 3, ngram, 20) {
+            for table in draws(&prior("'iid'", 3, ngram), 20) {
                 let first = table.row(0).to_vec();
                 assert!(table.rows().all(|row| row == first));
             }

@@ -317,7 +317,8 @@ mod tests {
         let rows = [vec![0.5, 0.5], vec![0.75, 0.25]];
         let source = TransitionTable::from_rows(2, 2, &rows).unwrap();
         let custom = Custom::<dyn Prior>::new("changed", Arc::new(Changed(source)));
-        for table in draws(custom, 2, 2, 3) {
+        let prior = TaskPrior::new(&custom.into(), 2, 2).unwrap();
+        for table in draws(&prior, 3) {
             assert_eq!(table.stationary(), [0.5, 0.5]);
         }
     }

@@ -38,21 +38,13 @@ impl Settings for Fixed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::draws;
-    use super::*;
+    use super::super::checks::{draws, prior};
 
     #[test]
     fn every_draw_is_the_table() {
-        let rows = vec![vec![0.25, 0.75], vec![0.5, 0.5]];
-        for table in draws(
-            Fixed {
-                table: rows.clone(),
-            },
-            2,
-            2,
-            5,
-        ) {
-            assert!(table.rows().eq(rows.iter().map(Vec::as_slice)));
+        let prior = prior("'fixed', table = [[0.25, 0.75], [0.5, 0.5]]", 2, 2);
+        for table in draws(&prior, 5) {
+            assert!(table.rows().eq([[0.25, 0.75], [0.5, 0.5]]));
         }
     }
 }

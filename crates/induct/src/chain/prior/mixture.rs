@@ -110,25 +110,14 @@ impl Prior for Weighted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws};
-    use super::super::{Iid, Symmetric};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn a_mixture_respects_its_weights() {
-        let spec = Mixture {
-            parts: vec![
-                MixturePart {
-                    weight: 0.5,
-                    prior: Iid::default().into(),
-                },
-                MixturePart {
-                    weight: 1.5,
-                    prior: Symmetric { epsilon: 0.1 }.into(),
-                },
-            ],
-        };
-        let tables = draws(spec, 2, 2, 4_000);
+        let parts = "{ weight = 0.5, prior = 'iid' }, \
+                     { weight = 1.5, prior = { kind = 'symmetric', epsilon = 0.1 } }";
+        let prior = prior(&format!("'mixture', parts = [{parts}]"), 2, 2);
+        let tables = draws(&prior, 4_000);
         assert_mean(&tables, 0.25, |table| {
             f64::from(u8::from(table.row(0) == table.row(1)))
         });

@@ -11,7 +11,7 @@
 
 mod birkhoff;
 #[cfg(test)]
-mod checks;
+pub(crate) mod checks;
 mod dirichlet;
 mod doubly_stochastic;
 mod draft;

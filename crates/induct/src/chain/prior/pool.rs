@@ -80,19 +80,14 @@ impl Prior for TablePool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Dirichlet;
-    use super::super::checks::draws;
+    use super::super::checks::{draws, prior};
     use super::*;
 
     #[test]
     fn a_pool_is_drawn_once_and_used_evenly() {
-        let spec = Pool {
-            size: 4,
-            seed: 9,
-            of: Box::new(Dirichlet::default().into()),
-        };
+        let prior = prior("'pool', size = 4, seed = 9, of = 'dirichlet'", 2, 2);
         let mut uses: Vec<(TransitionTable, usize)> = Vec::new();
-        for table in draws(spec, 2, 2, 4_000) {
+        for table in draws(&prior, 4_000) {
             match uses.iter_mut().find(|(known, _)| *known == table) {
                 Some((_, count)) => *count += 1,
                 None => uses.push((table, 1)),

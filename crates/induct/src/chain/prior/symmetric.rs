@@ -51,12 +51,11 @@ impl Prior for Symmetric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn symmetric_chains_stay_put_with_one_probability() {
-        let tables = draws(Symmetric { epsilon: 0.2 }, 2, 2, 8_000);
+        let tables = draws(&prior("'symmetric', epsilon = 0.2", 2, 2), 8_000);
         for table in &tables {
             let a = table.row(0)[0];
             assert!(0.3 < a && a < 0.7);

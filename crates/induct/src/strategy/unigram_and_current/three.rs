@@ -295,8 +295,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{PriorSpec, TaskPrior};
+    use crate::chain::prior::checks::prior;
     use crate::probe::{Estimate, Moments};
 
     /// Every pair of rows with the given sums of rows and columns, with its determinant.
@@ -365,7 +364,7 @@ mod tests {
     fn a_stationary_start_agrees_with_all_sequences_under_chains_of_the_prior() {
         const LENGTH: usize = 5;
         const BATCHES: usize = 32;
-        let prior = TaskPrior::new(&PriorSpec::from(Dirichlet::default()), 3, 2).unwrap();
+        let prior = prior("'dirichlet'", 3, 2);
         // Sums of likelihood times row 0, by counts and batch.
         let mut sums: HashMap<[usize; 3], Vec<[f64; 3]>> = HashMap::new();
         for batch in 0..BATCHES {
