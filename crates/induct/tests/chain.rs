@@ -1,7 +1,6 @@
 //! What every prior guarantees, and properties of the sequences drawn from it.
 
-use induct::chain::prior::Fixed;
-use induct::chain::{self, Address, PriorSpec, Purpose, Sampler, TaskPrior, context_index};
+use induct::chain::{self, Address, Purpose, Sampler, TaskPrior, context_index};
 use induct::recipe::Recipe;
 
 fn address(seed: u64) -> Address {
@@ -35,7 +34,8 @@ const ALL_KINDS: [(&str, usize, usize); 18] = [
     ),
 ];
 
-fn prior((settings, states, ngram): (&str, usize, usize)) -> TaskPrior {
+/// A prior as a recipe writes it.
+pub fn prior(settings: &str, states: usize, ngram: usize) -> TaskPrior {
     let task = format!("states = {states}, ngram = {ngram}, prior = {{ {settings} }}");
     let recipe = Recipe::from_toml(&format!("task = {{ {task} }}\nrecord.tests = []"), &[]);
     recipe.unwrap().prior().unwrap()
@@ -43,9 +43,11 @@ fn prior((settings, states, ngram): (&str, usize, usize)) -> TaskPrior {
 
 #[test]
 fn rows_are_distributions_and_the_stationary_law_is_stationary() {
-    for kind in ALL_KINDS {
-        let (spec, states, _) = kind;
-        for table in prior(kind).draw_many(50, address(1)).unwrap() {
+    for (spec, states, ngram) in ALL_KINDS {
+        for table in prior(spec, states, ngram)
+            .draw_many(50, address(1))
+            .unwrap()
+        {
             let law = table.stationary();
             let mut moved = vec![0.0; law.len()];
             for (context, row) in table.rows().enumerate() {
@@ -68,14 +70,8 @@ fn rows_are_distributions_and_the_stationary_law_is_stationary() {
 
 #[test]
 fn sequences_start_stationary_and_follow_their_table() {
-    let rows = vec![
-        vec![0.9, 0.1],
-        vec![0.2, 0.8],
-        vec![0.6, 0.4],
-        vec![0.35, 0.65],
-    ];
-    let spec = PriorSpec::from(Fixed { table: rows });
-    let prior = TaskPrior::new(&spec, 2, 3).unwrap();
+    let rows = "[[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.35, 0.65]]";
+    let prior = prior(&format!("kind = 'fixed', table = {rows}"), 2, 3);
     let table = &prior.draw_many(1, address(0)).unwrap()[0];
     let mut sampler = Sampler::new(&prior);
     let (sequences, length) = (4_000, 12);
@@ -108,8 +104,8 @@ fn sequences_start_stationary_and_follow_their_table() {
 #[test]
 fn draws_keep_their_values() {
     assert_eq!(ALL_KINDS.len(), STABLE.len());
-    for (kind, (first, text)) in ALL_KINDS.into_iter().zip(STABLE) {
-        let (prior, mut tokens) = (prior(kind), vec![0; 24]);
+    for ((kind, states, ngram), (first, text)) in ALL_KINDS.into_iter().zip(STABLE) {
+        let (prior, mut tokens) = (prior(kind, states, ngram), vec![0; 24]);
         let mut sampler = Sampler::new(&prior);
         let table = sampler.sequence(&prior, address(0), 0, &mut tokens);
         assert_eq!(table.unwrap().row(0)[0], *first, "{kind:?}");

@@ -7,8 +7,9 @@ use induct::chain::{
     self, Address, Alpha, Purpose, Sampler, Start, TaskPrior, TransitionTable, open_unit,
 };
 use induct::probe::{Estimate, Moments};
-use induct::recipe::Recipe;
 use induct::strategy::{self, Bayes, Ngram, Oracle, PredictError, Scratch, Seen, Strategy};
+
+use crate::chain::prior;
 
 fn address(seed: u64) -> Address {
     chain::address(Purpose::Test, seed, 0)
@@ -36,12 +37,6 @@ fn fixed(rows: &[[f64; 2]]) -> String {
 }
 
 const DOUBLY_STOCHASTIC: &str = "kind = 'doubly-stochastic'";
-
-fn prior(settings: &str, states: usize, ngram: usize) -> TaskPrior {
-    let task = format!("states = {states}, ngram = {ngram}, prior = {{ {settings} }}");
-    let recipe = Recipe::from_toml(&format!("task = {{ {task} }}\nrecord.tests = []"), &[]);
-    recipe.unwrap().prior().unwrap()
-}
 
 /// A prior whose sequences start from a uniform context.
 fn evenly(settings: &str, states: usize, ngram: usize) -> TaskPrior {
@@ -272,9 +267,9 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
         .flat_map(|(k, n)| starts.map(|start| (k, n, start)))
     {
         let ones = dirichlet(&vec![1.0; states]);
-        let prior = prior(&pool(7, 1, &ones), states, ngram).starting(start);
         // The pool's tables, drawn as its definition says.
-        let source = self::prior(&ones, states, ngram).starting(start);
+        let source = prior(&ones, states, ngram).starting(start);
+        let prior = prior(&pool(7, 1, &ones), states, ngram).starting(start);
         let pool_address = chain::address(Purpose::Pool, 1, 0);
         let tables = source.draw_many(7, pool_address).unwrap();
         let evidence = |tokens: &[u8]| -> f64 {

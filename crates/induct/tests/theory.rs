@@ -1,7 +1,6 @@
 //! Three routes to the gradients of the minimal model that must agree, and what they must give.
 
-use induct::chain::prior::{DoublyStochastic, Fixed, Iid, Interpolated, Symmetric};
-use induct::chain::{Alpha, PriorSpec, Start, TaskPrior, TransitionTable};
+use induct::chain::{Start, TaskPrior, TransitionTable};
 use induct::model::{MinimalSpec, Model, ModelSpec, twin};
 use induct::theory::{
     Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
@@ -9,26 +8,18 @@ use induct::theory::{
 };
 use induct::train::Loss;
 
+use crate::chain::prior;
 use crate::golden::{
     COUPLING_1, COUPLING_3, COUPLING_6, V_AFTER_1, V_AFTER_2, W_AFTER_1, W_AFTER_2,
 };
 
-fn prior(spec: PriorSpec) -> TaskPrior {
-    TaskPrior::new(&spec, 2, 2).unwrap()
-}
-
 fn dirichlet() -> TaskPrior {
-    prior(PriorSpec::default())
-}
-
-fn symmetric(epsilon: f64) -> TaskPrior {
-    prior(PriorSpec::from(Symmetric { epsilon }))
+    prior("kind = 'dirichlet'", 2, 2)
 }
 
 fn fixed(a: f64, b: f64) -> TaskPrior {
-    prior(PriorSpec::from(Fixed {
-        table: vec![vec![a, 1.0 - a], vec![1.0 - b, b]],
-    }))
+    let table = [[a, 1.0 - a], [1.0 - b, b]];
+    prior(&format!("kind = 'fixed', table = {table:?}"), 2, 2)
 }
 
 /// Weights without any symmetry, of both signs.
@@ -49,21 +40,16 @@ fn largest_gap(a: &Weights, b: &Weights) -> f64 {
 
 /// The grid of priors on which the routes are compared: the edges of the unit square included.
 fn priors() -> Vec<(String, TaskPrior)> {
-    let mut all = vec![
-        ("dirichlet".to_owned(), dirichlet()),
-        ("symmetric 0.5".to_owned(), symmetric(0.5)),
-        ("symmetric 0.1".to_owned(), symmetric(0.1)),
-        (
-            "iid".to_owned(),
-            prior(PriorSpec::from(Iid {
-                alpha: Alpha::Scalar(1.0),
-            })),
-        ),
-        (
-            "doubly stochastic".to_owned(),
-            prior(PriorSpec::from(DoublyStochastic {})),
-        ),
+    let kinds = [
+        "kind = 'dirichlet'",
+        "kind = 'symmetric', epsilon = 0.5",
+        "kind = 'symmetric', epsilon = 0.1",
+        "kind = 'iid'",
+        "kind = 'doubly-stochastic'",
     ];
+    let mut all = kinds
+        .map(|kind| (kind.to_owned(), prior(kind, 2, 2)))
+        .to_vec();
     for (a, b) in [
         (0.3, 0.8),
         (0.5, 0.5),
@@ -98,12 +84,8 @@ fn recursion_and_enumeration_agree_on_a_grid() {
 
 #[test]
 fn three_states_agree_as_well() {
-    let table = vec![
-        vec![0.7, 0.2, 0.1],
-        vec![0.0, 0.4, 0.6],
-        vec![0.3, 0.3, 0.4],
-    ];
-    let prior = TaskPrior::new(&PriorSpec::from(Fixed { table }), 3, 2).unwrap();
+    let table = "[[0.7, 0.2, 0.1], [0.0, 0.4, 0.6], [0.3, 0.3, 0.4]]";
+    let prior = prior(&format!("kind = 'fixed', table = {table}"), 3, 2);
     let weights = crooked(3, 5);
     let margin = margin_needed(&weights).sufficient + 1.0;
     let exact = Coupling::of_prior(&prior, 5).unwrap().gradient(&weights);
@@ -115,7 +97,10 @@ fn three_states_agree_as_well() {
 fn sampling_with_the_training_code_agrees_within_four_standard_errors() {
     for (name, prior) in [
         ("dirichlet", dirichlet()),
-        ("symmetric", symmetric(0.3)),
+        (
+            "symmetric",
+            prior("kind = 'symmetric', epsilon = 0.3", 2, 2),
+        ),
         ("fixed", fixed(0.9, 0.7)),
     ] {
         for (length, weights) in [
@@ -407,11 +392,8 @@ fn impossible_settings_are_refused_by_name() {
     );
     let long = Coupling::of_prior(&dirichlet(), 5).unwrap();
     assert_eq!(refuse(Step::new(&long, 0.1)), "start");
-    let crooked = PriorSpec::from(Interpolated { p: 0.3 });
-    assert_eq!(
-        Coupling::of_prior(&prior(crooked), 4).unwrap_err().field,
-        "prior"
-    );
+    let unknown = prior("kind = 'interpolated', p = 0.3", 2, 2);
+    assert_eq!(Coupling::of_prior(&unknown, 4).unwrap_err().field, "prior");
     let rows = [0.5, 0.5, 0.1, 0.9];
     assert_eq!(
         Coupling::of_chain(&rows, &[0.5, 0.5], 4).unwrap_err().field,
