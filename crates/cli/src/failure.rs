@@ -6,7 +6,7 @@ use induct::Invalid;
 use induct::chain::DrawError;
 use induct::model::InputError;
 use induct::probe::ProbeError;
-use induct::train::RecipeError;
+use induct::recipe::RecipeError;
 use induct_pictures::panels::PlotError;
 use induct_store::{SessionError, SourceError, StoreError};
 use induct_sweep::slurm::TIME_IS_UP;

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use induct::catalogue::{SETTINGS, Setting};
-use induct::train::{Recipe, RecipeError};
+use induct::recipe::{Recipe, RecipeError};
 use induct_store::read_regular;
 use induct_studies::setting;
 

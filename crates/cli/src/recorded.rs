@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use induct::probe::{History, Instruments};
-use induct::run::{Compared, Summary};
+use induct::run::{RunView, Summary};
 use induct_pictures::groups;
 use induct_pictures::panels::RunCurves;
 use induct_store::RunFolder;
@@ -61,8 +61,8 @@ impl Recorded {
     }
 
     /// What there is to compare of it, with its outcome.
-    pub fn compared<'a>(&'a self, summary: &'a Summary) -> Compared<'a> {
-        Compared {
+    pub fn compared<'a>(&'a self, summary: &'a Summary) -> RunView<'a> {
+        RunView {
             recipe: self.folder.recipe(),
             history: &self.history,
             summary,

@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
+use induct::recipe::Recipe;
 use induct::run::{Progress, Record, Sink, level_with};
-use induct::train::{OptimizerSpec, Recipe};
+use induct::train::OptimizerSpec;
 use induct_store::{How, Outcome, Session, SessionError, StoreError};
 
 use crate::failure::Failure;

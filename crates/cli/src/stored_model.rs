@@ -2,8 +2,8 @@
 
 use induct::model::Model;
 use induct::probe::History;
+use induct::recipe::{InterveneSpec, Recipe, WeightsSpec};
 use induct::run::in_force;
-use induct::train::{InterveneSpec, Recipe, WeightsSpec};
 use induct_store::{RunFolder, complete, snapshot_weights};
 
 use crate::commands::note;

@@ -5,8 +5,8 @@ use induct::measure::{
     NGRAM_MATCH, ODD_EVEN, PREVIOUS_TOKEN, Scope, TEST_KL_TRUTH,
 };
 use induct::probe::History;
+use induct::recipe::{Event, Recipe};
 use induct::run::{Ended, Summary};
-use induct::train::{Event, Recipe};
 use serde::Serialize;
 
 use crate::chart::{Chart, Line};

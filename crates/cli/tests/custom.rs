@@ -10,9 +10,10 @@ use std::sync::Arc;
 use induct::Custom;
 use induct::chain::{Draft, Generator, Prior, open_interval};
 use induct::measure::{Column, CustomMeasure, Measure, Observation, Scope};
+use induct::recipe::Recipe;
 use induct::run::{Progress, Record, Sink};
 use induct::strategy::{Seen, Strategy};
-use induct::train::{Optimizer, OptimizerSpec, Recipe, Update, no_snapshots};
+use induct::train::{Optimizer, OptimizerSpec, Update, no_snapshots};
 use induct_store::{How, Session};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@
 use induct::measure::{
     AttentionOn, Column, Context, CustomMeasure, KL_TRUTH, Measure, Observation, Of,
 };
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 
 /// How much the second layer writes, relative to what it writes on.
 #[derive(Debug)]

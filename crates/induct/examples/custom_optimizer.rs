@@ -3,7 +3,8 @@
 //!     cargo run --release -p induct --example custom_optimizer
 
 use induct::measure::KL_TRUTH;
-use induct::train::{Optimizer, OptimizerSpec, Recipe, Update};
+use induct::recipe::Recipe;
+use induct::train::{Optimizer, OptimizerSpec, Update};
 
 /// w ← w − lr · (sign(β₁ m + (1−β₁) g) + λ w);  m ← β₂ m + (1−β₂) g
 #[derive(Debug)]

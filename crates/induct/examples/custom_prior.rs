@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use induct::chain::{Draft, Generator, Prior, open_interval};
 use induct::measure::KL_TRUTH;
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use induct::{Custom, Invalid};
 
 /// Every state is kept with a probability drawn from an interval, and left for any other alike.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use induct::Custom;
 use induct::measure::KL_STRATEGY;
+use induct::recipe::Recipe;
 use induct::strategy::{Seen, Strategy};
-use induct::train::Recipe;
 
 /// Counts what followed the last symbol, but within the last `window` symbols only.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //!     cargo run --release -p induct --example intervene
 
 use induct::model::Target;
-use induct::train::{InterveneSpec, PatternSpec, Recipe, When};
+use induct::recipe::{InterveneSpec, PatternSpec, Recipe, When};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = [

@@ -59,9 +59,8 @@ impl<T: ?Sized> Custom<T> {
     /// Checks what stands in the recipe's text.
     /// Its name may have letters, digits and `marks` in it.
     pub(crate) fn check_text(&self, marks: &str) -> Result<(), Invalid> {
-        let fit = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
         require(
-            self.name.starts_with(|c: char| c.is_ascii_alphabetic()) && self.name.chars().all(fit),
+            is_name(&self.name, marks),
             "name",
             format!("\"{}\"", self.name),
             &format!(
@@ -109,39 +108,15 @@ impl<T: ?Sized> Debug for Custom<T> {
     }
 }
 
+/// Whether a text has only letters, digits and `marks` in it, a letter first.
+pub(crate) fn is_name(text: &str, marks: &str) -> bool {
+    let fit = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(fit)
+}
+
 /// Two parts are the same to a recipe if its text says the same of them.
 impl<T: ?Sized> PartialEq for Custom<T> {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.settings == other.settings
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    type Part = Custom<dyn Fn(f64) -> f64>;
-
-    #[test]
-    fn a_part_is_named_in_text_and_does_not_come_back_from_it() {
-        let part = Part::new("double", Arc::new(|x| 2.0 * x)).with("factor", 2.0);
-        assert_eq!(part.part().unwrap()(3.0), 6.0);
-        let text = toml::to_string(&part).unwrap();
-        let read: Part = toml::from_str(&text).unwrap();
-        assert_eq!(read, part);
-        let Err(refused) = read.part() else {
-            panic!("code does not come back from text")
-        };
-        assert!(
-            refused.to_string().contains("name = \"double\""),
-            "{refused}"
-        );
-        let mut read = read;
-        read.supply(Arc::new(|x| x + x));
-        assert_eq!(read.part().unwrap()(3.0), 6.0);
-        assert_ne!(part.clone().with("factor", 3.0), part);
-        assert_eq!(part.check_text("-"), Ok(()));
-        let refused = part.with("factor", f64::NAN).check_text("-").unwrap_err();
-        assert_eq!(refused.field, "settings.factor");
     }
 }

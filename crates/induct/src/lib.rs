@@ -38,11 +38,12 @@
 //! 3. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, oracle, Bayes
 //! 4. [`model`]: transformer, minimal model, constructions: parameters, forward, backward, activations
 //! 5. [`measure`]: what a number in a run's records means
-//! 6. [`train`]: recipes, losses, optimisers, schedules, one step
-//! 7. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
-//! 8. [`run`]: the training loop, which drives a sink
-//! 9. [`catalogue`]: every setting that has a name
-//! 10. [`theory`]: exact gradients of the minimal model, by independent routes
+//! 6. [`recipe`]: everything that determines a run
+//! 7. [`train`]: losses, optimisers, one step
+//! 8. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
+//! 9. [`run`]: the training loop, which drives a sink
+//! 10. [`catalogue`]: every setting that has a name
+//! 11. [`theory`]: exact gradients of the minimal model, by independent routes
 //!
 //! Priors, strategies, measures and optimisers are traits: one of your own takes one file in your crate (see
 //! the examples `custom_prior`, `custom_strategy`, `custom_measure` and `custom_optimizer`).
@@ -55,7 +56,9 @@ pub mod chain;
 mod custom;
 pub mod digest;
 pub mod measure;
+mod optimizer;
 pub mod probe;
+pub mod recipe;
 pub mod run;
 pub mod strategy;
 pub mod theory;
@@ -84,6 +87,26 @@ pub mod model {
 pub use custom::Custom;
 pub use induct_kernels::Invalid;
 use induct_kernels::require;
+
+/// Adds to an error where in a recipe it is.
+trait Within {
+    /// Adds the setting around the one that the error names.
+    fn within(self, outer: &str) -> Self;
+
+    /// Names another setting instead.
+    fn at(self, field: &str) -> Self;
+}
+
+impl<T> Within for Result<T, Invalid> {
+    fn within(self, outer: &str) -> Self {
+        self.map_err(|invalid| invalid.within(outer))
+    }
+
+    fn at(self, field: &str) -> Self {
+        let field = field.to_owned();
+        self.map_err(|invalid| Invalid { field, ..invalid })
+    }
+}
 
 /// Tests the examples of this crate's README and of the workspace's.
 #[cfg(doctest)]

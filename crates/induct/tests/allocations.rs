@@ -4,7 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use induct::train::{Recipe, Trainer};
+use induct::recipe::Recipe;
+use induct::train::Trainer;
 
 /// The system's allocator, with counters.
 struct Counting;
@@ -136,7 +137,7 @@ fn estimates_of_memory_are_a_little_more_than_it_is() {
         ],
     ] {
         let sets: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-        let recipe = Recipe::from_toml("task.length = 100", &sets).unwrap();
+        let recipe = Recipe::from_toml("task.length = 100\ntrain.batch = 8", &sets).unwrap();
         let model = recipe.model().unwrap();
         let params = model.start(0);
         let prepared = taken(&|| drop(model.evaluator(&params).unwrap()));

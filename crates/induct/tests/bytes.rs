@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use induct::probe::Instruments;
+use induct::recipe::Recipe;
 use induct::run::{Ended, Ending, Onsets};
-use induct::train::Recipe;
 
-use crate::interrupted::{interrupted, recorded};
+use crate::interrupted::{interrupted, recipe, recorded};
 use crate::{events, interventions};
 
 /// Recipes that use what might go wrong, and steps at which they are interrupted.
@@ -17,11 +17,9 @@ fn recipes() -> Vec<(Recipe, Vec<u64>)> {
             "train.batch=13", // which does not fill its last block
             "train.steps=20",
             "record.every=5",
-            "record.test_sequences=50",
+            "record.test_sequences=18",
         ];
-        let all = small.iter().chain(overrides).map(|&text| text.to_owned());
-        let recipe = Recipe::from_toml("", &all.collect::<Vec<_>>()).unwrap();
-        (recipe, vec![1, 9, 10])
+        (recipe(&small, overrides), vec![1, 9, 10])
     };
     vec![
         small(&[

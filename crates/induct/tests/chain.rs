@@ -1,73 +1,53 @@
 //! What every prior guarantees, and properties of the sequences drawn from it.
 
-use induct::chain::prior::{
-    Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Symmetric,
-};
-use induct::chain::{
-    Address, Alpha, MixturePart, PriorSpec, Purpose, Sampler, TaskPrior, TransitionTable,
-    context_index,
-};
+use induct::chain::{self, Address, Purpose, Sampler, TaskPrior, context_index};
+use induct::recipe::Recipe;
 
 fn address(seed: u64) -> Address {
-    Address {
-        purpose: Purpose::Test,
-        seed,
-        step: 0,
-    }
-}
-
-fn draws(spec: &PriorSpec, states: usize, ngram: usize, count: usize) -> Vec<TransitionTable> {
-    TaskPrior::new(spec, states, ngram)
-        .unwrap()
-        .draw_many(count, address(1))
-        .unwrap()
-}
-
-fn dirichlet(alpha: f64) -> PriorSpec {
-    let alpha = Alpha::Scalar(alpha);
-    Dirichlet { alpha }.into()
-}
-
-fn iid() -> PriorSpec {
-    let alpha = Alpha::Scalar(1.0);
-    Iid { alpha }.into()
+    chain::address(Purpose::Test, seed, 0)
 }
 
 /// Every kind of prior at a size it allows.
-fn all_kinds() -> Vec<(PriorSpec, usize, usize)> {
-    let doubly_stochastic = || PriorSpec::from(DoublyStochastic {});
-    let interpolated = |p| PriorSpec::from(Interpolated { p });
-    let uneven = Alpha::Vector(vec![0.5, 1.0, 4.0]);
-    let table = vec![vec![0.25, 0.75], vec![1.0, 0.0]];
-    let part = |weight, prior| MixturePart { weight, prior };
-    let parts = vec![part(1.0, iid()), part(3.0, dirichlet(0.3))];
-    let (size, seed, of) = (5, 3, Box::new(dirichlet(1.0)));
-    vec![
-        (dirichlet(1.0), 2, 2),
-        (dirichlet(1.0), 3, 3),
-        (dirichlet(1e-3), 3, 2),
-        (dirichlet(20.0), 10, 2),
-        (Dirichlet { alpha: uneven }.into(), 3, 2),
-        (iid(), 4, 2),
-        (iid(), 2, 3),
-        (doubly_stochastic(), 2, 2),
-        (doubly_stochastic(), 4, 2),
-        (doubly_stochastic(), 9, 2),
-        (doubly_stochastic(), 3, 3),
-        (interpolated(0.0), 2, 2),
-        (interpolated(0.7), 2, 2),
-        (interpolated(1.0), 2, 2),
-        (Symmetric { epsilon: 0.2 }.into(), 2, 2),
-        (Fixed { table }.into(), 2, 2),
-        (Pool { size, seed, of }.into(), 3, 2),
-        (Mixture { parts }.into(), 3, 2),
-    ]
+const ALL_KINDS: [(&str, usize, usize); 18] = [
+    ("kind = 'dirichlet'", 2, 2),
+    ("kind = 'dirichlet'", 3, 3),
+    ("kind = 'dirichlet', alpha = 0.001", 3, 2),
+    ("kind = 'dirichlet', alpha = 20.0", 10, 2),
+    ("kind = 'dirichlet', alpha = [0.5, 1.0, 4.0]", 3, 2),
+    ("kind = 'iid'", 4, 2),
+    ("kind = 'iid'", 2, 3),
+    ("kind = 'doubly-stochastic'", 2, 2),
+    ("kind = 'doubly-stochastic'", 4, 2),
+    ("kind = 'doubly-stochastic'", 9, 2),
+    ("kind = 'doubly-stochastic'", 3, 3),
+    ("kind = 'interpolated', p = 0.0", 2, 2),
+    ("kind = 'interpolated', p = 0.7", 2, 2),
+    ("kind = 'interpolated', p = 1.0", 2, 2),
+    ("kind = 'symmetric', epsilon = 0.2", 2, 2),
+    ("kind = 'fixed', table = [[0.25, 0.75], [1.0, 0.0]]", 2, 2),
+    ("kind = 'pool', size = 5, seed = 3, of = 'dirichlet'", 3, 2),
+    (
+        "kind = 'mixture', parts = [{ weight = 1.0, prior = 'iid' }, \
+         { weight = 3.0, prior = { kind = 'dirichlet', alpha = 0.3 } }]",
+        3,
+        2,
+    ),
+];
+
+/// A prior as a recipe writes it.
+pub fn prior(settings: &str, states: usize, ngram: usize) -> TaskPrior {
+    let task = format!("states = {states}, ngram = {ngram}, prior = {{ {settings} }}");
+    let recipe = Recipe::from_toml(&format!("task = {{ {task} }}\nrecord.tests = []"), &[]);
+    recipe.unwrap().prior().unwrap()
 }
 
 #[test]
 fn rows_are_distributions_and_the_stationary_law_is_stationary() {
-    for (spec, states, ngram) in all_kinds() {
-        for table in draws(&spec, states, ngram, 50) {
+    for (spec, states, ngram) in ALL_KINDS {
+        for table in prior(spec, states, ngram)
+            .draw_many(50, address(1))
+            .unwrap()
+        {
             let law = table.stationary();
             let mut moved = vec![0.0; law.len()];
             for (context, row) in table.rows().enumerate() {
@@ -90,14 +70,8 @@ fn rows_are_distributions_and_the_stationary_law_is_stationary() {
 
 #[test]
 fn sequences_start_stationary_and_follow_their_table() {
-    let rows = vec![
-        vec![0.9, 0.1],
-        vec![0.2, 0.8],
-        vec![0.6, 0.4],
-        vec![0.35, 0.65],
-    ];
-    let spec = PriorSpec::from(Fixed { table: rows });
-    let prior = TaskPrior::new(&spec, 2, 3).unwrap();
+    let rows = "[[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.35, 0.65]]";
+    let prior = prior(&format!("kind = 'fixed', table = {rows}"), 2, 3);
     let table = &prior.draw_many(1, address(0)).unwrap()[0];
     let mut sampler = Sampler::new(&prior);
     let (sequences, length) = (4_000, 12);
@@ -129,24 +103,14 @@ fn sequences_start_stationary_and_follow_their_table() {
 /// old recipes no longer reproduce.
 #[test]
 fn draws_keep_their_values() {
-    let first = |spec: &PriorSpec, states, ngram| -> (Vec<f64>, String) {
-        let prior = TaskPrior::new(spec, states, ngram).unwrap();
-        let mut tokens = vec![0; 24];
-        let table = Sampler::new(&prior)
-            .sequence(&prior, address(0), 0, &mut tokens)
-            .unwrap()
-            .clone();
-        let text = tokens.iter().map(u8::to_string).collect();
-        (table.row(0).to_vec(), text)
-    };
-    assert_eq!(all_kinds().len(), STABLE.len());
-    for ((spec, states, ngram), (row, tokens)) in all_kinds().into_iter().zip(STABLE) {
-        let (drawn_row, drawn_tokens) = first(&spec, states, ngram);
-        assert_eq!(
-            (drawn_row[0], drawn_tokens.as_str()),
-            (*row, *tokens),
-            "{spec:?}"
-        );
+    assert_eq!(ALL_KINDS.len(), STABLE.len());
+    for ((kind, states, ngram), (first, text)) in ALL_KINDS.into_iter().zip(STABLE) {
+        let (prior, mut tokens) = (prior(kind, states, ngram), vec![0; 24]);
+        let mut sampler = Sampler::new(&prior);
+        let table = sampler.sequence(&prior, address(0), 0, &mut tokens);
+        assert_eq!(table.unwrap().row(0)[0], *first, "{kind:?}");
+        let drawn: String = tokens.iter().map(u8::to_string).collect();
+        assert_eq!(drawn, *text, "{kind:?}");
     }
 }
 

@@ -13,12 +13,13 @@ use induct::measure::{
     Observation, Of, Scope,
 };
 use induct::probe::{Instruments, ProbeError, columns};
+use induct::recipe::{Recipe, StageSpec};
 use induct::run::{Ending, Identity};
 use induct::strategy::{Seen, Strategy};
-use induct::train::{Optimizer, OptimizerSpec, Recipe, StageSpec, Trainer, Update};
+use induct::train::{MAX_MOMENTS, Optimizer, OptimizerSpec, Trainer, Update};
 use induct::{Custom, Invalid};
 
-use crate::interrupted::{interrupted, recorded};
+use crate::interrupted::{interrupted, recipe, recorded};
 
 /// A small recipe that uses what optimisers have to respect.
 fn small(overrides: &[&str]) -> Recipe {
@@ -38,8 +39,7 @@ fn small(overrides: &[&str]) -> Recipe {
         "record.test_sequences=20",
         "record.strategies=[\"bayes\"]",
     ];
-    let all = small.iter().chain(overrides).map(|&s| s.to_owned());
-    Recipe::from_toml("", &all.collect::<Vec<_>>()).unwrap()
+    recipe(&small, overrides)
 }
 
 /// A copy of the built-in `dirichlet`.
@@ -103,6 +103,7 @@ fn count_pairs(tokens: &[u8], out: &mut [f64]) {
 #[derive(Debug)]
 struct OwnSgd {
     lr: f64,
+    moments: usize,
 }
 
 impl Optimizer for OwnSgd {
@@ -115,7 +116,7 @@ impl Optimizer for OwnSgd {
     }
 
     fn moments(&self) -> usize {
-        1
+        self.moments
     }
 
     fn update(
@@ -208,7 +209,10 @@ const COPIES: [(&str, &str, Add); 4] = [
         },
     ),
     ("train.optimizer.name", "own-sgd", |recipe, setting| {
-        let own = OwnSgd { lr: 0.05 };
+        let own = OwnSgd {
+            lr: 0.05,
+            moments: 1,
+        };
         recipe.train.optimizer = OptimizerSpec::custom("own-sgd", own, &[("setting", setting)]);
     }),
 ];
@@ -479,21 +483,6 @@ fn misuse_is_refused_by_field() {
         assert_eq!(refused.field, field, "{refused}");
         assert!(refused.to_string().contains(word), "{refused}");
     };
-    for (names, index, word) in [
-        (&["bayse"][..], 0, "one of uniform"),
-        (&["bayes", "bayes"], 1, "once"),
-        (&["bigram"], 0, "n-gram"),
-        (&["oracle"], 0, "kl_truth"),
-        (&["40-gram"], 0, "1024 contexts"),
-        (&["bayes-unigram"], 0, "2 states"),
-    ] {
-        let names = names.iter().map(|&name| name.to_owned());
-        let names: Vec<String> = names.collect();
-        let field = format!("record.strategies[{index}]");
-        let change = |recipe: &mut Recipe| recipe.record.strategies.clone_from(&names);
-        refuse(&change, &field, word);
-    }
-
     let pairs = || says("pairs", count_pairs);
     let strategies = |made: &[Custom<dyn Strategy>], field: &str, word: &str| {
         let change = |recipe: &mut Recipe| recipe.record.custom_strategies = made.to_vec();
@@ -531,14 +520,15 @@ fn misuse_is_refused_by_field() {
         refuse(&change, &field, measures[0].name());
     }
 
-    for (name, lr, setting, field) in [
-        ("own-sgd", -1.0, 0.0, "lr"),
-        ("", 1.0, 0.0, "name"),
-        ("own-sgd", 1.0, f64::NAN, "settings.setting"),
+    for (name, lr, moments, setting, field) in [
+        ("own-sgd", -1.0, 1, 0.0, "lr"),
+        ("own-sgd", 1.0, MAX_MOMENTS + 1, 0.0, "moments"),
+        ("", 1.0, 1, 0.0, "name"),
+        ("own-sgd", 1.0, 1, f64::NAN, "settings.setting"),
     ] {
         let change = |recipe: &mut Recipe| {
             let settings = [("setting", setting)];
-            recipe.train.optimizer = OptimizerSpec::custom(name, OwnSgd { lr }, &settings);
+            recipe.train.optimizer = OptimizerSpec::custom(name, OwnSgd { lr, moments }, &settings);
         };
         refuse(&change, &format!("train.optimizer.{field}"), "");
     }

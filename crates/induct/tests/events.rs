@@ -1,24 +1,23 @@
 //! Events: a run that its own onset of a phase ends is a run that was cut off there, and nothing else.
 
+use induct::recipe::Recipe;
 use induct::run::{Ended, Identity, last_step};
-use induct::train::Recipe;
 
-use crate::interrupted::recorded;
+use crate::interrupted::{self, recorded};
 
 /// A small model that passes from uniform to unigram within its first hundred steps.
+pub const SMALL: [&str; 7] = [
+    "task.length=30",
+    "train.batch=16",
+    "train.steps=200",
+    "record.every=6",
+    "record.snapshots=4",
+    "record.test_sequences=64",
+    "record.tests=[]",
+];
+
 pub fn recipe(overrides: &[&str]) -> Recipe {
-    let small = [
-        "task.length=30",
-        "train.batch=16",
-        "train.steps=200",
-        "record.every=6",
-        "record.snapshots=4",
-        "record.test_sequences=64",
-        "record.tests=[]",
-    ];
-    let all = small.iter().chain(overrides);
-    let all: Vec<String> = all.map(|&text| text.to_owned()).collect();
-    Recipe::from_toml("", &all).unwrap()
+    interrupted::recipe(&SMALL, overrides)
 }
 
 pub const STOP: &str = "train.stop={at=\"unigram\", after=15}";

@@ -3,29 +3,21 @@
 use induct::measure::KL_TRUTH;
 use induct::model::{Intervention, Model};
 use induct::probe::{History, Instruments};
+use induct::recipe::{FromSpec, Recipe, WeightsSpec};
 use induct::run::{Onsets, in_force, model_at};
-use induct::train::{FromSpec, Recipe, Trainer, WeightsSpec, no_snapshots};
+use induct::train::{Trainer, no_snapshots};
 
+use crate::events::SMALL;
 use crate::interrupted::recorded;
 
 const STEPS: u64 = 200;
 
 fn parsed(interventions: &[&str]) -> Result<Recipe, String> {
     let intervene = format!("intervene=[{}]", interventions.join(", "));
-    let small = [
-        "task.length=30",
-        "train.batch=16",
-        "train.steps=200",
-        "record.every=6",
-        "record.snapshots=4",
-        "record.test_sequences=64",
-        "record.tests=[]",
-        &intervene,
-    ];
-    Recipe::from_toml("", &small.map(String::from)).map_err(|error| error.to_string())
+    let overrides = SMALL.into_iter().chain([&*intervene]).map(String::from);
+    Recipe::from_toml("", &overrides.collect::<Vec<_>>()).map_err(|error| error.to_string())
 }
 
-/// A small model that passes from uniform to unigram within its first hundred steps.
 pub fn recipe(interventions: &[&str]) -> Recipe {
     parsed(interventions).unwrap()
 }

@@ -26,11 +26,11 @@ use rayon::prelude::*;
 /// Set in the process that computes at the portable level: a process computes at one level.
 const PORTABLE: &str = "INDUCT_TEST_PORTABLE";
 
-/// The arithmetic that each golden file was written with.
+/// The arithmetic that golden files were written with. Those of the quick settings are named `quick-…`.
 const GOLDEN: [(&str, &str); 2] = [("x86-64+fma", "numerics.txt"), ("portable", "portable.txt")];
 
-/// Settings that use every engine and kernel between them.
-const COVER: [&str; 8] = [
+/// Settings that use every engine and kernel between them: the quick ones, trained for a few steps on small batches.
+const QUICK: [&str; 8] = [
     "main",
     "many-states",
     "trigram",
@@ -45,7 +45,7 @@ const COVER: [&str; 8] = [
 #[test]
 fn the_quick_settings_use_every_rule() {
     let mut used = Vec::new();
-    for name in COVER {
+    for name in QUICK {
         let recipe = Setting::named(name).unwrap().recipe(&[]).unwrap();
         let in_force = recipe.in_force(0, &[]);
         let model = recipe.model_under(&in_force, &no_snapshots).unwrap();
@@ -64,7 +64,7 @@ fn the_quick_settings_use_every_rule() {
 
 #[test]
 fn results_have_the_bits_of_their_numerics_version() {
-    check(&|setting| COVER.contains(&setting.name));
+    check(true);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn portable_results_have_the_bits_of_their_numerics_version() {
 #[test]
 #[ignore = "slow: every setting"]
 fn all_results_have_the_bits_of_their_numerics_version() {
-    check(&|_| true);
+    check(false);
 }
 
 #[test]
@@ -93,8 +93,9 @@ fn repeat_at_the_portable_level(test: &str) {
     assert!(status.success());
 }
 
-/// Checks some settings against the golden file of this arithmetic, or writes it if `INDUCT_WRITE_GOLDEN` is set.
-fn check(which: &(dyn Fn(&Setting) -> bool + Sync)) {
+/// Checks all settings, or the quick ones, against the golden file of this arithmetic; writes the file if
+/// `INDUCT_WRITE_GOLDEN` is set.
+fn check(quick: bool) {
     if env::var_os(PORTABLE).is_some() {
         use_level("portable").unwrap();
         assert_eq!(arithmetic(), "portable");
@@ -104,44 +105,51 @@ fn check(which: &(dyn Fn(&Setting) -> bool + Sync)) {
         .find(|(recorded, _)| *recorded == arithmetic());
     let Some((_, file)) = golden else {
         // Other arithmetic rounds differently, and the hashes are from another machine. Two runs must still agree.
-        assert_eq!(line(&SETTINGS[0]), line(&SETTINGS[0]));
+        assert_eq!(line(&SETTINGS[0], true), line(&SETTINGS[0], true));
         return;
     };
-    let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
-    let chosen: Vec<&Setting> = SETTINGS.iter().filter(|setting| which(setting)).collect();
-    let lines: Vec<String> = chosen.par_iter().map(|setting| line(setting)).collect();
-    let head = format!("numerics {NUMERICS} {}", arithmetic());
+    let tier = if quick { "quick-" } else { "" };
+    let path = format!("{}/tests/golden/{tier}{file}", env!("CARGO_MANIFEST_DIR"));
+    let chosen = SETTINGS
+        .par_iter()
+        .filter(|setting| !quick || QUICK.contains(&setting.name));
+    let lines: Vec<String> = chosen.map(|setting| line(setting, quick)).collect();
+    let found = format!(
+        "numerics {NUMERICS} {}\n{}\n",
+        arithmetic(),
+        lines.join("\n")
+    );
     if env::var_os("INDUCT_WRITE_GOLDEN").is_some() {
-        if chosen.len() == SETTINGS.len() {
-            fs::write(&path, format!("{head}\n{}\n", lines.join("\n"))).unwrap();
-        }
-        return;
+        fs::write(&path, &found).unwrap();
     }
     let golden = fs::read_to_string(&path).unwrap();
-    let golden: Vec<&str> = golden.lines().collect();
-    for found in lines.iter().chain([&head]) {
-        assert!(
-            golden.contains(&found.as_str()),
-            "the bits of results have changed: {found} is not in {file}"
-        );
-    }
-    assert_eq!(golden.len(), SETTINGS.len() + 1, "{file}");
+    assert_eq!(found, golden, "the bits of results have changed: {path}");
 }
 
 /// A setting, the steps of its short run, and hashes of all that was recorded and of the last weights.
-fn line(setting: &Setting) -> String {
+fn line(setting: &Setting, quick: bool) -> String {
     let whole = setting.recipe(&[]).unwrap();
     // A step of more multiplications than this takes so long that a tenth of the steps must do.
     let long = whole.model().unwrap().multiplications() * whole.train.batch as f64 >= 1e9;
-    let steps = whole.train.steps.min(if long { 10 } else { 100 });
+    // Interventions happen at steps up to 70.
+    let most = match (quick, long) {
+        (true, _) if !whole.intervene.is_empty() => 80,
+        (false, false) => 100,
+        (false, true) => 10,
+        (true, _) => 4,
+    };
+    let steps = whole.train.steps.min(most);
     // Short, and measured on few sequences: every bit still depends on all of a setting's code.
-    let recipe = setting.recipe(&[
+    let mut overrides = vec![
         format!("train.steps={steps}"),
         format!("record.every={}", (steps / 2).max(1)),
         "record.snapshots=1".to_owned(),
-        "record.test_sequences=136".to_owned(),
-    ]);
-    let recipe = recipe.unwrap();
+        format!("record.test_sequences={}", if quick { 24 } else { 136 }),
+    ];
+    if quick {
+        overrides.push("train.batch=16".to_owned());
+    }
+    let recipe = setting.recipe(&overrides).unwrap();
     let instruments = Arc::new(Instruments::new(&recipe).unwrap());
     let run = Recorder::record(&recipe, instruments).unwrap();
     let records = run.history.rows().flatten();

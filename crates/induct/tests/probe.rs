@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use induct::chain::{Address, PriorSpec, Purpose, TaskPrior};
+use induct::chain::{PriorSpec, Purpose, TaskPrior, address};
 use induct::measure::{
     BuiltIn, Column, ENTROPY, INDUCTION, KL_TRUTH, KL_TRUTH_BY_POSITION, LOSS_BY_POSITION,
     NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN, REGISTRY, SAME_TOKEN, TEST_KL_TRUTH, matching,
@@ -10,16 +10,14 @@ use induct::measure::{
 };
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
 use induct::probe::{Draw, Instruments, Positions, TestSet, head_scores};
+use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
-use induct::train::Recipe;
+
+use crate::interrupted;
 
 fn test_set(states: usize, length: usize, count: u64) -> TestSet {
     let prior = TaskPrior::new(&PriorSpec::default(), states, 2).unwrap();
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: 3,
-        step: 0,
-    };
+    let address = address(Purpose::Test, 3, 0);
     let bayes = strategy::named("bayes", &prior).unwrap();
     let asked: Vec<(Arc<dyn Strategy>, Positions)> = strategy::ladder(&prior)
         .into_iter()
@@ -160,12 +158,7 @@ fn every_kind_of_model_fills_one_number_per_column() {
         &["model.layer_norm=true", "model.mlp=true", "task.length=1"],
     ] {
         let small = ["record.test_sequences=9", "task.length=12"];
-        let all: Vec<String> = small
-            .iter()
-            .chain(overrides)
-            .map(|s| (*s).to_owned())
-            .collect();
-        let mut recipe = Recipe::from_toml("", &all).unwrap();
+        let mut recipe = interrupted::recipe(&small, overrides);
         let names = REGISTRY.iter().map(|measure| measure.name().to_owned());
         recipe.record.measures = names.collect();
         let model = recipe.model().unwrap();

@@ -3,7 +3,8 @@
 use induct::chain::prior::{Dirichlet, Symmetric};
 use induct::chain::{Alpha, PriorSpec};
 use induct::model::{Heads, ModelSpec, Positions};
-use induct::train::{AdamW, Loss, OptimizerSpec, Recipe, RecipeError, Schedule};
+use induct::recipe::{Recipe, RecipeError, Schedule};
+use induct::train::{AdamW, Loss, OptimizerSpec};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -195,6 +196,54 @@ model.layers=9223372036854775807 & model.start.kind=bigram & model.start.sharpne
 task.states=9223372036854775807 => task.states = 9223372036854775807 | from 2 to 256
 task.ngram=9223372036854775807 => task.ngram = 9223372036854775807 | 1024 contexts
 
+record.measures=['kl_truth', 'entropie'] => record.measures[1] = "entropie" | one of step | entropy
+record.measures=['entropy', 'entropy'] => record.measures[1] = "entropy" | each measure once
+record.tests=[{name='a', prior='iid'}, {name='a', prior='iid'}] => record.tests[1].name = "a" | no other test set
+record.tests=[{name='in_distribution', prior='iid'}] => record.tests[0].name = "in_distribution"
+record.tests=[{name='a.b', prior='iid'}] => record.tests[0].name = "a.b"
+record.tests=[{name='', prior='iid'}] => record.tests[0].name = ""
+record.tests=[{name='fresh', prior='iid', length=101}] => record.tests[0].length = 101
+record.tests=[{name='fresh', prior='iid', length=0}] => record.tests[0].length = 0
+record.custom_measures=[{name='', scope='run'}] => record.custom_measures[0].name = ""
+record.custom_measures=[{name='a,b', scope='run'}] => record.custom_measures[0].name = "a,b"
+record.custom_measures=[{name='2nd', scope='run'}] => record.custom_measures[0].name = "2nd"
+record.custom_measures=[{name='kl_truth', scope='run'}] => record.custom_measures[0].name = "kl_truth"
+record.custom_measures=[{name='checksum', scope='run'}] => record.custom_measures[0].name = "checksum"
+record.custom_measures=[{name='x', scope='run', range=[1, 0]}] => record.custom_measures[0].range = [1, 0]
+record.strategies=['bayse'] => record.strategies[0] = "bayse" | one of uniform
+record.strategies=['bayes', 'bayes'] => record.strategies[1] = "bayes" | once
+record.strategies=['bigram'] => record.strategies[0] = "bigram" | n-gram
+record.strategies=['oracle'] => record.strategies[0] = "oracle" | kl_truth
+record.strategies=['40-gram'] => record.strategies[0] = "40-gram" | 1024 contexts
+task.states=3 & record.strategies=['bayes-unigram'] => record.strategies[0] | 2 states
+task.ngram=4 & record.strategies=['bayes-unigram'] => record.strategies[0] | ngram 4
+task.states=4 & record.strategies=['unigram-and-current'] => record.strategies[0] | 4 states and ngram 2 | dirichlet
+task.states=3 & task.ngram=3 & record.strategies=['unigram-and-current'] => record.strategies[0] | 3 states and ngram 3
+task.states=3 & task.prior.alpha=[0.5, 1.0, 1.0] & record.strategies=['unigram-and-current'] => [0.5, 1.0, 1.0]
+task.states=3 & task.prior=doubly-stochastic & record.strategies=['unigram-and-current'] => another prior
+
+task.ngram=1 => task.ngram = 1
+task.ngram=40 => task.ngram = 40
+task.prior.alpha=[1.0] => task.prior.alpha = [1.0] | 2 of them
+task.prior={kind='fixed', table=[[0.5, 0.5]]} => task.prior.table = 1 rows | 2 rows
+task.prior={kind='fixed', table=[[0.5, 0.5], [0.5]]} => task.prior.table[1] = 1 entries
+task.prior={kind='fixed', table=[[1, 0], [0, 1]]} => task.prior.table | 2 closed classes
+task.prior={kind='interpolated', p=1.5} => task.prior.p = 1.5
+task.prior={kind='symmetric', epsilon=0.6} => task.prior.epsilon = 0.6
+task.prior={kind='symmetric', epsilon=0} => task.prior.epsilon = 0
+task.prior={kind='symmetric', epsilon=nan} => task.prior.epsilon = NaN
+task.prior={kind='mixture', parts=[]} => task.prior.parts = []
+task.prior={kind='mixture', parts=[{weight=0, prior='iid'}]} => task.prior.parts[0].weight = 0
+task.prior={kind='mixture', parts=[{weight=1, prior={kind='symmetric', epsilon=2}}]} => \
+    task.prior.parts[0].prior.epsilon = 2
+task.prior={kind='pool', size=0, of='iid'} => task.prior.size = 0
+task.prior={kind='pool', size=3, of={kind='iid', alpha=-1}} => task.prior.of.alpha = -1
+model.heads=0 => model.heads = 0
+model.heads=[1] => model.heads = [1]
+model.layers=0 => model.layers = 0
+model.width=0 => model.width = 0
+model={width=4, start={kind='bigram', sharpness=5.0}} => model.start.kind = "bigram"
+
 steps => steps: expected | key.path=value
 train.steps=[1 => train.steps=[1: the value is neither TOML
 task..states=2 => a part of the key is empty
@@ -278,7 +327,7 @@ const OF_EVERY_KIND: [&str; 17] = [
      { kind = 'transplant', group = 'layers.1', source = { run = 'runs/main', step = 9, weights = '01' } }]",
     "train.optimizer = { kind = 'custom', name = 'lion', settings = { lr = 0.1 } }",
     "record.custom_measures = [{ name = 'norm', scope = 'run', meaning = 'm', unit = 'u', range = [0, 1], \
-     settings = { power = 2.0 } }]",
+     settings = { power = 2.0 } }, { name = 'flow', scope = 'head', range = [0, inf] }]",
 ];
 
 /// All paths to a value, as written in a recipe.
@@ -494,7 +543,7 @@ fn reads_or_refuses(text: &str, overrides: &[String]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 400,
+        cases: 200,
         failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(12),
         ..ProptestConfig::default()

@@ -3,21 +3,19 @@
 use induct::chain::Sampler;
 use induct::measure::GRADIENT_NORM;
 use induct::model::twin;
+use induct::recipe::Recipe;
 use induct::train::{
-    AdamW, OptimizerSpec, Recipe, TrainError, Trainer, batch_address, dropout_keys, prior_at,
+    AdamW, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, prior_at,
 };
+
+use crate::interrupted;
 
 const MINIMAL: &str = "model={kind=\"minimal\", start={kind=\"constant\", w=0.02, v=0.02}}";
 
 /// A small task, with a batch that does not fill its last block.
 fn recipe(overrides: &[&str]) -> Recipe {
     let small = ["task.length=12", "train.batch=13", "train.steps=40"];
-    let all: Vec<String> = small
-        .iter()
-        .chain(overrides)
-        .map(|s| (*s).to_owned())
-        .collect();
-    Recipe::from_toml("", &all).unwrap()
+    interrupted::recipe(&small, overrides)
 }
 
 /// Weights and losses after `steps` steps over `threads` threads.

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use induct::probe::Instruments;
-use induct::run::{Ending, Progress, Record, Recorder, Run, Sink, WatchError, Watched};
-use induct::train::Recipe;
+use induct::recipe::Recipe;
+use induct::run::{Ending, Progress, Record, Recorder, Run, Sink, SinkPair, WatchError};
 
 /// Stops the run after a record, or fails there.
 struct Watcher {
@@ -89,7 +89,7 @@ fn a_sink_that_waits_stops_a_run_one_step_after_a_record() {
             waits,
             ..Watcher::at(10)
         };
-        let ending = run.drive(&mut Watched {
+        let ending = run.drive(&mut SinkPair {
             watcher: &mut watcher,
             keeper: &mut keeper,
         });
@@ -106,7 +106,7 @@ fn waiting_changes_no_result() {
             waits,
             ..Watcher::at(u64::MAX)
         };
-        let ending = run.drive(&mut Watched {
+        let ending = run.drive(&mut SinkPair {
             watcher: &mut watcher,
             keeper: &mut keeper,
         });
@@ -126,7 +126,7 @@ fn what_a_watcher_refuses_is_not_kept() {
         fails: true,
         ..Watcher::at(20)
     };
-    let ending = run.drive(&mut Watched {
+    let ending = run.drive(&mut SinkPair {
         watcher: &mut watcher,
         keeper: &mut keeper,
     });

@@ -3,20 +3,16 @@ use std::sync::Arc;
 use induct_kernels::lanes::{LANES, Level};
 use induct_kernels::model::choose::{Purpose, choose};
 use induct_kernels::model::transformer::coordinates::Coordinates;
-use induct_kernels::model::{Kind, Model, ModelSpec, Positions, TransformerSpec, twin};
+use induct_kernels::model::{Kind, Model, twin};
 
-use crate::{tokens, weights};
+use crate::{spec, tokens, weights};
 
 /// Scores of a row differ by at most twice the bound, and the bound is not so far off as to be useless.
 #[test]
 fn no_score_after_a_norm_is_beyond_its_bound() {
     let (states, length) = (3, 20);
-    for positions in [Positions::RelativeKey, Positions::RelativeQuery] {
-        let spec = ModelSpec::Transformer(TransformerSpec {
-            positions,
-            layer_norm: true,
-            ..TransformerSpec::default()
-        });
+    for positions in ["relative-key", "relative-query"] {
+        let spec = spec(&format!("positions = '{positions}', layer_norm = true"));
         let model = Model::new(&spec, states, length).unwrap();
         let Kind::Transformer(shape) = model.kind() else {
             panic!("a transformer was asked for");
@@ -54,11 +50,11 @@ fn no_score_after_a_norm_is_beyond_its_bound() {
             let (bound, spread) = (f64::from(bound), widest * std::f64::consts::LOG2_E);
             assert!(
                 spread <= 2.0 * bound,
-                "{positions:?} {scale}: {spread} {bound}"
+                "{positions} {scale}: {spread} {bound}"
             );
             assert!(
                 bound <= 5.0 * spread,
-                "{positions:?} {scale}: {spread} {bound}"
+                "{positions} {scale}: {spread} {bound}"
             );
         }
     }

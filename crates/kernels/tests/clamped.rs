@@ -49,9 +49,9 @@ fn every_target_averages_as_its_rows_say_and_backward_is_the_transpose() {
                     let sum: f64 = row.iter().enumerate().map(|(j, p)| p * value(j)).sum();
                     let found = f64::from(out[i * SIZE + m].0[lane]);
                     assert!((found - sum).abs() < 1e-6, "{target} row {i}");
-                    let slope = f64::from(d_out[i * SIZE + m].0[lane]);
+                    let gradient = f64::from(d_out[i * SIZE + m].0[lane]);
                     for (expected, p) in expected.iter_mut().zip(row) {
-                        *expected += p * slope;
+                        *expected += p * gradient;
                     }
                 }
                 for (j, expected) in expected.iter().enumerate() {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use induct_kernels::lanes::LANES;
 use induct_kernels::loss::Loss;
 use induct_kernels::model::{
-    Instead, Intervention, Kind, Model, ModelSpec, Reader, Site, Source, Target, TransformerSpec,
+    Instead, Intervention, Kind, Model, ModelSpec, Reader, Site, Source, Target,
 };
 
 use crate::twin::{assert_matches_twin, assert_twin_matches_differences};
-use crate::{architectures, in_coordinates, tokens, weights};
+use crate::{architectures, in_coordinates, spec, tokens, weights};
 
 /// Every site of a model: whole sources, single readers, and patterns.
 fn sites(model: &Model) -> Vec<Site> {
@@ -78,7 +78,7 @@ fn described(name: &str, interventions: &[Intervention]) -> String {
 
 #[test]
 fn every_intervention_matches_the_twin_on_every_architecture() {
-    let (states, length) = (3, 6);
+    let (states, length) = (3, 5);
     let block = tokens(states, length, LANES);
     let mut turn = 0;
     for (name, spec) in architectures() {
@@ -87,15 +87,11 @@ fn every_intervention_matches_the_twin_on_every_architecture() {
         for site in sites(&model) {
             // All that can be there, in turns: each comes in many places and architectures.
             let possible = possible(&model, site);
-            let is_pattern = matches!(site, Site::Pattern { .. });
-            let count = if is_pattern { 4 } else { 2 };
-            for offset in (0..count).step_by(2) {
-                let instead = possible[(turn + offset) % possible.len()].clone();
-                let all = [Intervention { site, instead }];
-                let changed = model.with(&all).unwrap();
-                assert_matches_twin(&described(&name, &all), &changed, &params, &block);
-            }
-            turn += count;
+            let instead = possible[turn % possible.len()].clone();
+            let all = [Intervention { site, instead }];
+            let changed = model.with(&all).unwrap();
+            assert_matches_twin(&described(&name, &all), &changed, &params, &block);
+            turn += 1;
         }
     }
 }
@@ -120,7 +116,7 @@ fn many_interventions_at_once_match_the_twin() {
     let block = tokens(states, length, LANES);
     for (turn, (name, spec)) in architectures().into_iter().enumerate() {
         let model = Model::new(&spec, states, length).unwrap();
-        for turn in [turn, turn + 7, turn + 11] {
+        for turn in [turn, turn + 7] {
             let all = many(&model, turn);
             let changed = model.with(&all).unwrap();
             let params = weights(&model, 0.5);
@@ -248,11 +244,7 @@ fn what_cannot_be_is_refused_with_what_there_is() {
 
 #[test]
 fn the_stream_is_all_that_was_written_below() {
-    let spec = ModelSpec::Transformer(TransformerSpec {
-        layers: 3,
-        ..TransformerSpec::default()
-    });
-    let model = Model::new(&spec, 2, 12).unwrap();
+    let model = Model::new(&spec("layers = 3"), 2, 12).unwrap();
     let (_, sites) = model.sites("layers.1.resid_pre").unwrap();
     // Two sources, read by three projections of two layers and by the output.
     assert_eq!(sites.len(), 2 * 7);
@@ -300,11 +292,7 @@ fn interventions_in_coordinates_match_the_twin_at_larger_sizes() {
             if layer_norm && index == sets.len() - 1 {
                 continue;
             }
-            let spec = ModelSpec::Transformer(TransformerSpec {
-                width: 24,
-                layer_norm,
-                ..TransformerSpec::default()
-            });
+            let spec = spec(&format!("width = 24, layer_norm = {layer_norm}"));
             let model = Model::new(&spec, states, length).unwrap();
             let changed = model.with(all).unwrap();
             let name = described(&format!("norm: {layer_norm}, k = {states}"), all);

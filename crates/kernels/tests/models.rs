@@ -2,12 +2,9 @@
 
 use induct_kernels::lanes::LANES;
 use induct_kernels::model::ops::attention::AttnRow;
-use induct_kernels::model::{
-    Heads, InitStd, MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec,
-    TransformerStart, twin,
-};
+use induct_kernels::model::{Model, ModelSpec, twin};
 
-use crate::{architectures, logits, paths, tokens, weights};
+use crate::{architectures, logits, paths, spec, tokens, weights};
 
 #[test]
 fn changing_a_future_symbol_changes_no_earlier_output() {
@@ -112,23 +109,13 @@ fn starting_weights_depend_on_the_seed_only() {
 
 #[test]
 fn groups_start_at_their_own_scale() {
-    let spec = |init_std| {
-        ModelSpec::Transformer(TransformerSpec {
-            heads: Heads::Every(2),
-            layer_norm: true,
-            init_std,
-            ..TransformerSpec::default()
-        })
-    };
-    let by_group = [
-        ("default", 0.04),
-        ("W_O", 0.01),
-        ("layers.1.W_O", 0.0),
-        ("unembed", 0.08),
-    ];
-    let by_group = by_group.map(|(name, std)| (name.to_owned(), std));
-    let grouped = Model::new(&spec(InitStd::ByGroup(by_group.into())), 2, 100).unwrap();
-    let plain = Model::new(&spec(0.02.into()), 2, 100).unwrap();
+    let by_group = "{ default = 0.04, W_O = 0.01, 'layers.1.W_O' = 0.0, unembed = 0.08 }";
+    let [grouped, plain] = [by_group, "0.02"].map(|init_std| {
+        let spec = spec(&format!(
+            "heads = 2, layer_norm = true, init_std = {init_std}"
+        ));
+        Model::new(&spec, 2, 100).unwrap()
+    });
     let (scaled, params) = (grouped.start(3), plain.start(3));
     for tensor in plain.layout().tensors() {
         let factor = match tensor.name.as_str() {
@@ -170,14 +157,8 @@ fn the_bigram_construction_approaches_bigram_frequencies_as_it_sharpens() {
     let block = tokens(states, length, LANES);
     let mut errors = Vec::new();
     for sharpness in [2.0, 6.0, 12.0, 1000.0] {
-        let spec = ModelSpec::Transformer(TransformerSpec {
-            width: 3 * states,
-            start: TransformerStart::Bigram {
-                sharpness,
-                output_scale: 1.0,
-            },
-            ..TransformerSpec::default()
-        });
+        let start = format!("start = {{ kind = 'bigram', sharpness = {sharpness:?} }}");
+        let spec = spec(&format!("width = {}, {start}", 3 * states));
         let model = Model::new(&spec, states, length).unwrap();
         let trained = model.evaluator(&model.start(0)).unwrap();
         let mut worst = 0.0_f64;
@@ -210,14 +191,10 @@ fn the_bigram_construction_approaches_bigram_frequencies_as_it_sharpens() {
 fn the_minimal_constructions_count() {
     let (states, length) = (3, 20);
     let block = tokens(states, length, LANES);
-    for (start, counts_transitions) in [
-        (MinimalStart::Unigram {}, false),
-        (MinimalStart::Bigram {}, true),
-    ] {
-        let spec = ModelSpec::Minimal(MinimalSpec {
-            form: MinimalForm::Linear,
-            start,
-        });
+    for (start, counts_transitions) in [("unigram", false), ("bigram", true)] {
+        let spec = spec(&format!(
+            "kind = 'minimal', form = 'linear', start = '{start}'"
+        ));
         let model = Model::new(&spec, states, length).unwrap();
         let sequence = block.lane(4);
         let trained = model.evaluator(&model.start(0)).unwrap();
@@ -232,45 +209,4 @@ fn the_minimal_constructions_count() {
             }
         }
     }
-}
-
-#[test]
-fn impossible_models_are_refused_by_name() {
-    let refusal = |spec: TransformerSpec| {
-        let invalid = Model::new(&ModelSpec::Transformer(spec), 2, 10).unwrap_err();
-        (invalid.field, invalid.value)
-    };
-    let named = |field: &str, value: &str| (field.to_owned(), value.to_owned());
-    let default = TransformerSpec::default;
-    let heads = |heads| TransformerSpec { heads, ..default() };
-    assert_eq!(refusal(heads(Heads::Every(3))), named("heads", "3"));
-    assert_eq!(refusal(heads(Heads::Every(0))), named("heads", "0"));
-    assert_eq!(
-        refusal(heads(Heads::PerLayer(vec![1]))),
-        named("heads", "[1]")
-    );
-    assert_eq!(
-        refusal(TransformerSpec {
-            layers: 0,
-            ..default()
-        }),
-        named("layers", "0")
-    );
-    assert_eq!(
-        refusal(TransformerSpec {
-            width: 0,
-            ..default()
-        }),
-        named("width", "0")
-    );
-    let start = TransformerStart::Bigram {
-        sharpness: 5.0,
-        output_scale: 1.0,
-    };
-    let narrow = TransformerSpec {
-        width: 4,
-        start,
-        ..default()
-    };
-    assert_eq!(refusal(narrow), named("start.kind", "\"bigram\""));
 }

@@ -2,6 +2,7 @@
 //!
 //! Here are models of every architecture, with weights and sequences to try them on.
 
+mod activation;
 mod activations;
 mod bound;
 mod clamped;
@@ -9,133 +10,64 @@ mod convolution;
 mod cross_lane;
 mod dense;
 mod dropout;
-mod gelu;
 mod interventions;
 mod lane;
 mod layout;
 mod linear;
 mod models;
 mod random;
-mod relu;
 mod target;
 mod twin;
 
 use induct::chain::{PriorSpec, Sampler, TaskPrior};
+use induct::recipe::Recipe;
 use induct_kernels::lanes::LANES;
 use induct_kernels::model::engine::Forwarded;
-use induct_kernels::model::{
-    Activation, Dropout, DropoutRates, Heads, Kernel, MinimalForm, MinimalSpec, Model, ModelSpec,
-    OutputProjection, Positions, TransformerSpec,
-};
+use induct_kernels::model::{Kernel, Model, ModelSpec};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
 
-/// Transformers that together use every parameter group, every kind of position and uneven sizes.
-pub fn architectures() -> Vec<(String, ModelSpec)> {
-    let mut specs = Vec::new();
-    let positions = [
-        Positions::RelativeKey,
-        Positions::RelativeQuery,
-        Positions::Absolute,
-        Positions::None,
-    ];
-    for positions in positions {
-        for (layers, heads, mlp, layer_norm) in [
-            (1, Heads::Every(1), false, false),
-            (2, Heads::Every(1), false, false),
-            (2, Heads::PerLayer(vec![3, 1]), true, false),
-            (2, Heads::Every(2), false, true),
-            (3, Heads::PerLayer(vec![1, 2, 3]), true, true),
-        ] {
-            specs.push(ModelSpec::Transformer(TransformerSpec {
-                layers,
-                heads,
-                width: 6,
-                positions,
-                mlp,
-                layer_norm,
-                ..TransformerSpec::default()
-            }));
-        }
-    }
-    for (positions, heads, mlp, layer_norm) in [
-        (Positions::RelativeKey, Heads::Every(1), false, false),
-        (Positions::RelativeQuery, Heads::Every(1), false, true),
-        (Positions::Absolute, Heads::PerLayer(vec![1, 2]), true, true),
-    ] {
-        specs.push(ModelSpec::Transformer(TransformerSpec {
-            heads,
-            width: 6,
-            positions,
-            mlp,
-            activation: Activation::Relu,
-            layer_norm,
-            output_projection: OutputProjection::Always,
-            ..TransformerSpec::default()
-        }));
-    }
-    for (positions, heads, mlp, dropout) in [
-        (
-            Positions::RelativeQuery,
-            Heads::Every(1),
-            false,
-            Dropout::Everywhere(0.1),
-        ),
-        (
-            Positions::RelativeKey,
-            Heads::PerLayer(vec![3, 1]),
-            true,
-            Dropout::Everywhere(0.5),
-        ),
-        (
-            Positions::Absolute,
-            Heads::Every(2),
-            true,
-            by_place(0.2, 0.6, 0.0),
-        ),
-        (
-            Positions::Absolute,
-            Heads::Every(1),
-            false,
-            by_place(0.0, 0.0, 0.3),
-        ),
-        (
-            Positions::None,
-            Heads::Every(2),
-            true,
-            by_place(0.0, 0.3, 0.7),
-        ),
-    ] {
-        specs.push(ModelSpec::Transformer(TransformerSpec {
-            heads,
-            // Odd, where there is one head: rows end in the middle of a pair of entries.
-            width: if mlp { 6 } else { 5 },
-            positions,
-            mlp,
-            layer_norm: true,
-            dropout,
-            ..TransformerSpec::default()
-        }));
-    }
-    for form in [MinimalForm::Linear, MinimalForm::Softmax] {
-        specs.push(ModelSpec::Minimal(MinimalSpec {
-            form,
-            ..MinimalSpec::default()
-        }));
-    }
-    specs
-        .into_iter()
-        .map(|spec| (format!("{spec:?}"), spec))
-        .collect()
+/// A model as a recipe writes it.
+pub fn spec(settings: &str) -> ModelSpec {
+    let recipe = Recipe::from_toml(&format!("model = {{ {settings} }}"), &[]);
+    recipe.unwrap().model
 }
 
-/// Dropout with a rate for each kind of place.
-pub fn by_place(embedding: f64, attention: f64, residual: f64) -> Dropout {
-    Dropout::ByPlace(DropoutRates {
-        embedding,
-        attention,
-        residual,
-    })
+/// Models that together use every parameter group, every kind of position and uneven sizes.
+pub fn architectures() -> Vec<(String, ModelSpec)> {
+    let mut all = Vec::new();
+    for positions in ["relative-key", "relative-query", "absolute", "none"] {
+        for settings in [
+            "layers = 1",
+            "layers = 2",
+            "heads = [3, 1], mlp = true",
+            "heads = 2, layer_norm = true",
+            "layers = 3, heads = [1, 2, 3], mlp = true, layer_norm = true",
+        ] {
+            all.push(format!("width = 6, positions = '{positions}', {settings}"));
+        }
+    }
+    let relu = "width = 6, activation = 'relu', output_projection = 'always'";
+    for settings in [
+        "positions = 'relative-key'",
+        "positions = 'relative-query', layer_norm = true",
+        "positions = 'absolute', heads = [1, 2], mlp = true, layer_norm = true",
+    ] {
+        all.push(format!("{relu}, {settings}"));
+    }
+    // An odd width, where there is one head: rows end in the middle of a pair of entries.
+    for settings in [
+        "width = 5, positions = 'relative-query', dropout = 0.1",
+        "width = 6, heads = [3, 1], mlp = true, dropout = 0.5",
+        "width = 6, heads = 2, mlp = true, positions = 'absolute', dropout = { embedding = 0.2, attention = 0.6 }",
+        "width = 5, positions = 'absolute', dropout = { residual = 0.3 }",
+        "width = 6, heads = 2, mlp = true, positions = 'none', dropout = { attention = 0.3, residual = 0.7 }",
+    ] {
+        all.push(format!("layer_norm = true, {settings}"));
+    }
+    all.extend(["linear", "softmax"].map(|form| format!("kind = 'minimal', form = '{form}'")));
+    let named = |settings: String| (settings.clone(), spec(&settings));
+    all.into_iter().map(named).collect()
 }
 
 /// Weights away from any special point: of order one, including gains and biases.

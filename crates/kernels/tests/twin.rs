@@ -5,15 +5,12 @@ use std::ops::Range;
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::loss::Loss;
 use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::{
-    Activation, Dropout, Heads, Matrix, Model, ModelSpec, OutputProjection, Positions,
-    TransformerSpec, TransformerStart, twin, twin::Constants,
-};
+use induct_kernels::model::{Matrix, Model, ModelSpec, twin, twin::Constants};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
 
 use crate::{
-    architectures, begins_in_coordinates, by_place, in_coordinates, logits, paths, tokens, weights,
+    architectures, begins_in_coordinates, in_coordinates, logits, paths, spec, tokens, weights,
 };
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
@@ -75,7 +72,7 @@ pub(super) fn assert_twin_matches_differences(
     let params = weights(model, 1.0);
     let sequence = block.lane(lane);
     // Steps must not cross the kink of a ReLU.
-    let h = if name.contains("Relu") { 1e-5 } else { 1e-3 };
+    let h = if name.contains("relu") { 1e-5 } else { 1e-3 };
     let (inputs, keys) = (&sequence[..length], Some(keys_of(lane)));
     let given = constants(model, &params, block, lane);
     let held = given.clone().held(model, &params, (inputs, keys));
@@ -151,36 +148,16 @@ fn fast(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, 
 
 #[test]
 fn coordinates_are_used_where_they_pay() {
-    let new = |spec: TransformerSpec, states| {
-        Model::new(&ModelSpec::Transformer(spec), states, 9).unwrap()
-    };
-    let default = TransformerSpec::default;
-    assert!(in_coordinates(&new(default(), 2)));
-    let heads = Heads::Every(4);
-    assert!(in_coordinates(&new(
-        TransformerSpec { heads, ..default() },
-        2
-    )));
-    assert!(!in_coordinates(&new(default(), 50)));
-    let layer_norm = true;
-    assert!(in_coordinates(&new(
-        TransformerSpec {
-            layer_norm,
-            ..default()
-        },
-        2
-    )));
-    for spec in [
-        TransformerSpec {
-            mlp: true,
-            ..default()
-        },
-        TransformerSpec {
-            positions: Positions::Absolute,
-            ..default()
-        },
+    for (settings, states, pays) in [
+        ("", 2, true),
+        ("heads = 4", 2, true),
+        ("", 50, false),
+        ("layer_norm = true", 2, true),
+        ("mlp = true", 2, false),
+        ("positions = 'absolute'", 2, false),
     ] {
-        assert!(!in_coordinates(&new(spec, 2)));
+        let model = Model::new(&spec(settings), states, 9).unwrap();
+        assert_eq!(in_coordinates(&model), pays, "{settings}");
     }
 }
 
@@ -255,16 +232,8 @@ fn the_fast_path_matches_its_twin() {
 
 #[test]
 fn the_fast_path_matches_its_twin_at_large_weights() {
-    for positions in [
-        Positions::RelativeKey,
-        Positions::RelativeQuery,
-        Positions::Absolute,
-    ] {
-        let spec = ModelSpec::Transformer(TransformerSpec {
-            width: 4,
-            positions,
-            ..TransformerSpec::default()
-        });
+    for positions in ["relative-key", "relative-query", "absolute"] {
+        let spec = spec(&format!("width = 4, positions = '{positions}'"));
         assert_fast_matches_twin("sharp", &spec, (3, 9, 8), 2.0);
     }
 }
@@ -273,22 +242,17 @@ fn the_fast_path_matches_its_twin_at_large_weights() {
 #[test]
 fn symbols_that_are_not_in_the_context_do_no_harm() {
     let (states, length, width) = (3, 8, 8);
-    let spec = |positions| {
-        ModelSpec::Transformer(TransformerSpec {
-            layers: 1,
-            width,
-            positions,
-            ..TransformerSpec::default()
-        })
-    };
     let block = TokenBlock::from_sequences(&[&[2; 9], &[2, 2, 1, 2, 2, 0, 2, 2, 2]]);
     let strengths = [5.0, 30.0, 60.0, 126.0, 180.0, 400.0];
-    let positions = [Positions::RelativeKey, Positions::RelativeQuery];
+    let positions = ["relative-key", "relative-query"];
     for (strength, positions) in strengths
         .into_iter()
         .flat_map(|strength| positions.map(|positions| (strength, positions)))
     {
-        let model = Model::new(&spec(positions), states, length).unwrap();
+        let spec = spec(&format!(
+            "layers = 1, width = {width}, positions = '{positions}'"
+        ));
+        let model = Model::new(&spec, states, length).unwrap();
         // E₀ = e₀, E₁ = e₀ + e₁, E₂ = e₀ − e₁; queries read e₀, keys read e₁.
         let mut params = weights(&model, 0.01);
         let place = |name: &str| model.layout().tensor(name).unwrap().range.start;
@@ -315,30 +279,17 @@ fn symbols_that_are_not_in_the_context_do_no_harm() {
 /// Sizes that fill several groups of rows, blocks of keys and tiles, and leave a remainder.
 #[test]
 fn the_fast_path_matches_its_twin_at_larger_sizes() {
-    let spec = |positions, layers, heads, width| {
-        ModelSpec::Transformer(TransformerSpec {
-            layers,
-            heads,
-            width,
-            positions,
-            ..TransformerSpec::default()
-        })
-    };
-    for positions in [
-        Positions::RelativeKey,
-        Positions::RelativeQuery,
-        Positions::None,
-    ] {
-        let one = Heads::Every(1);
-        for (spec, states, length) in [
-            (spec(positions, 2, one.clone(), 16), 2, 41),
-            (spec(positions, 2, Heads::Every(3), 24), 2, 40),
-            (spec(positions, 2, one.clone(), 32), 10, 37),
-            (spec(positions, 2, Heads::Every(8), 40), 2, 40),
-            (spec(positions, 3, one, 24), 3, 35),
+    for positions in ["relative-key", "relative-query", "none"] {
+        for (settings, states, length) in [
+            ("width = 16", 2, 41),
+            ("heads = 3, width = 24", 2, 40),
+            ("width = 32", 10, 37),
+            ("heads = 8, width = 40", 2, 40),
+            ("layers = 3, width = 24", 3, 35),
         ] {
+            let name = format!("positions = '{positions}', {settings}");
+            let spec = spec(&name);
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
-            let name = format!("{positions:?}");
             assert_fast_matches_twin(&name, &spec, (states, length, LANES), 0.4);
         }
     }
@@ -348,31 +299,20 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
 /// long contexts, small weights (where ε matters) and large ones (where scores are not bounded).
 #[test]
 fn layer_norm_in_coordinates_matches_the_twin() {
-    for positions in [
-        Positions::RelativeKey,
-        Positions::RelativeQuery,
-        Positions::None,
-    ] {
-        for (layers, heads, width, states, length) in [
-            (1, Heads::Every(1), 16, 2, 1),
-            (1, Heads::Every(2), 8, 4, 33),
-            (2, Heads::Every(1), 16, 2, 41),
-            (2, Heads::Every(1), 16, 3, 24),
-            (2, Heads::PerLayer(vec![2, 3]), 24, 2, 19),
-            (2, Heads::Every(1), 20, 6, 17),
-            (3, Heads::Every(1), 24, 3, 35),
+    for positions in ["relative-key", "relative-query", "none"] {
+        for (settings, states, length) in [
+            ("layers = 1, width = 16", 2, 1),
+            ("layers = 1, heads = 2, width = 8", 4, 33),
+            ("width = 16", 2, 41),
+            ("width = 16", 3, 24),
+            ("heads = [2, 3], width = 24", 2, 19),
+            ("width = 20", 6, 17),
+            ("layers = 3, width = 24", 3, 35),
         ] {
-            let spec = ModelSpec::Transformer(TransformerSpec {
-                layers,
-                heads,
-                width,
-                positions,
-                layer_norm: true,
-                ..TransformerSpec::default()
-            });
+            let name = format!("layer_norm = true, positions = '{positions}', {settings}");
+            let spec = spec(&name);
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
-            let name = format!("norm {positions:?} {layers}");
-            for scale in [0.02, 0.3, 1.0] {
+            for scale in [0.02, 1.0] {
                 assert_fast_matches_twin(&name, &spec, (states, length, LANES), scale);
             }
         }
@@ -383,41 +323,27 @@ fn layer_norm_in_coordinates_matches_the_twin() {
 /// and leave a remainder.
 #[test]
 fn layers_of_the_stream_match_the_twin() {
-    for positions in [
-        Positions::Absolute,
-        Positions::RelativeKey,
-        Positions::RelativeQuery,
-        Positions::None,
-    ] {
-        let (gelu, relu) = (Activation::Gelu, Activation::Relu);
-        for (layers, heads, mlp, activation, layer_norm, sizes) in [
-            (1, 1, true, gelu, false, (3, 19, 5)),
-            (1, 2, false, gelu, false, (10, 17, LANES)),
-            (2, 2, true, gelu, false, (4, 18, LANES)),
-            (2, 2, true, gelu, false, (10, 17, LANES)),
-            (2, 1, true, relu, false, (2, 41, LANES)),
-            (2, 1, true, gelu, true, (2, 41, LANES)),
+    for positions in ["absolute", "relative-key", "relative-query", "none"] {
+        // Whether an MLP leaves coordinates below it, where positions are not absolute.
+        for (settings, below, sizes) in [
+            ("layers = 1, mlp = true", true, (3, 19, 5)),
+            ("layers = 1, heads = 2", false, (10, 17, LANES)),
+            ("heads = 2, mlp = true", true, (4, 18, LANES)),
+            ("heads = 2, mlp = true", false, (10, 17, LANES)),
+            (
+                "mlp = true, activation = 'relu', output_projection = 'always'",
+                true,
+                (2, 41, LANES),
+            ),
+            ("mlp = true, layer_norm = true", true, (2, 41, LANES)),
         ] {
-            let spec = ModelSpec::Transformer(TransformerSpec {
-                layers,
-                heads: Heads::Every(heads),
-                width: 12,
-                positions,
-                mlp,
-                layer_norm,
-                activation,
-                output_projection: match activation {
-                    Activation::Gelu => OutputProjection::SeveralHeads,
-                    Activation::Relu => OutputProjection::Always,
-                },
-                ..TransformerSpec::default()
-            });
-            let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
-            if mlp {
-                let fits = positions != Positions::Absolute && heads * (sizes.0 - 1) <= 12;
-                assert_eq!(begins_in_coordinates(&model), fits);
+            let name = format!("width = 12, positions = '{positions}', {settings}");
+            let spec = spec(&name);
+            if name.contains("mlp") {
+                let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
+                let begins = below && positions != "absolute";
+                assert_eq!(begins_in_coordinates(&model), begins, "{name}");
             }
-            let name = format!("{positions:?} {layers} {heads} {mlp} {layer_norm}");
             assert_fast_matches_twin(&name, &spec, sizes, 0.4);
         }
     }
@@ -427,77 +353,20 @@ fn layers_of_the_stream_match_the_twin() {
 /// with and without what surrounds it.
 #[test]
 fn dropout_matches_the_twin_at_larger_sizes() {
-    for (positions, layers, heads, width, mlp, layer_norm, dropout) in [
-        (
-            Positions::RelativeQuery,
-            2,
-            1,
-            16,
-            false,
-            true,
-            Dropout::Everywhere(0.1),
-        ),
-        (
-            Positions::RelativeQuery,
-            2,
-            2,
-            12,
-            true,
-            true,
-            Dropout::Everywhere(0.4),
-        ),
-        (
-            Positions::RelativeKey,
-            3,
-            3,
-            15,
-            false,
-            false,
-            Dropout::Everywhere(0.25),
-        ),
-        (
-            Positions::Absolute,
-            2,
-            2,
-            12,
-            true,
-            false,
-            Dropout::Everywhere(0.1),
-        ),
-        (
-            Positions::Absolute,
-            1,
-            1,
-            8,
-            false,
-            false,
-            by_place(0.0, 0.9, 0.0),
-        ),
-        (
-            Positions::None,
-            2,
-            4,
-            8,
-            true,
-            true,
-            by_place(0.5, 0.01, 0.05),
-        ),
+    for settings in [
+        "positions = 'relative-query', width = 16, layer_norm = true, dropout = 0.1",
+        "positions = 'relative-query', heads = 2, width = 12, mlp = true, layer_norm = true, dropout = 0.4",
+        "layers = 3, heads = 3, width = 15, dropout = 0.25",
+        "positions = 'absolute', heads = 2, width = 12, mlp = true, dropout = 0.1",
+        "positions = 'absolute', layers = 1, width = 8, dropout = { attention = 0.9 }",
+        "positions = 'none', heads = 4, width = 8, mlp = true, layer_norm = true, \
+         dropout = { embedding = 0.5, attention = 0.01, residual = 0.05 }",
     ] {
-        let spec = ModelSpec::Transformer(TransformerSpec {
-            layers,
-            heads: Heads::Every(heads),
-            width,
-            positions,
-            mlp,
-            layer_norm,
-            dropout,
-            output_projection: OutputProjection::Always,
-            ..TransformerSpec::default()
-        });
+        let spec = spec(&format!("output_projection = 'always', {settings}"));
         for sizes in [(2, 41, LANES), (3, 34, 5)] {
             let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
             assert!(!in_coordinates(&model) && !begins_in_coordinates(&model));
-            assert_fast_matches_twin(&format!("{spec:?}"), &spec, sizes, 0.4);
+            assert_fast_matches_twin(settings, &spec, sizes, 0.4);
         }
     }
 }
@@ -506,18 +375,11 @@ fn dropout_matches_the_twin_at_larger_sizes() {
 #[test]
 fn dropout_is_for_training_only() {
     let (states, length) = (3, 20);
-    let spec = |dropout| {
-        let positions = Positions::RelativeQuery;
-        let spec = TransformerSpec {
-            layer_norm: true,
-            mlp: true,
-            positions,
-            dropout,
-            ..TransformerSpec::default()
-        };
-        Model::new(&ModelSpec::Transformer(spec), states, length).unwrap()
-    };
-    let (with, without) = (spec(Dropout::Everywhere(0.5)), spec(Dropout::default()));
+    let [with, without] = [0.5, 0.0].map(|dropout| {
+        let settings = "positions = 'relative-query', mlp = true, layer_norm = true";
+        let spec = spec(&format!("{settings}, dropout = {dropout:?}"));
+        Model::new(&spec, states, length).unwrap()
+    });
     let (params, block) = (weights(&with, 0.5), tokens(states, length, LANES));
     let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
     let (loss, _) = fast(&with, &params, &block, Loss::CrossEntropy {});
@@ -552,26 +414,19 @@ fn dropout_is_for_training_only() {
 /// coordinates, or two of three. Heads are as small as two numbers.
 #[test]
 fn layers_below_the_stream_match_the_twin() {
-    for positions in [Positions::RelativeKey, Positions::RelativeQuery] {
-        for (layers, heads, width, states, layer_norm) in [
-            (2, 8, 16, 2, false),
-            (2, 8, 16, 2, true),
-            (3, 2, 12, 3, false),
-            (3, 2, 12, 3, true),
+    for positions in ["relative-key", "relative-query"] {
+        for (settings, states, above) in [
+            ("heads = 8, width = 16", 2, 1),
+            ("heads = 8, width = 16, layer_norm = true", 2, 1),
+            ("layers = 3, heads = 2, width = 12", 3, 2),
+            ("layers = 3, heads = 2, width = 12, layer_norm = true", 3, 2),
         ] {
-            let spec = ModelSpec::Transformer(TransformerSpec {
-                layers,
-                heads: Heads::Every(heads),
-                width,
-                positions,
-                layer_norm,
-                ..TransformerSpec::default()
-            });
+            let name = format!("positions = '{positions}', {settings}");
+            let spec = spec(&name);
             for (length, used) in [(1, LANES), (37, 5)] {
                 let model = Model::new(&spec, states, length).unwrap();
                 assert!(!in_coordinates(&model));
-                assert_eq!(model.choice().layers.len(), layers - 1);
-                let name = format!("{positions:?} {layers} {heads} {layer_norm}");
+                assert_eq!(model.choice().layers.len(), above);
                 assert_fast_matches_twin(&name, &spec, (states, length, used), 0.4);
             }
         }
@@ -582,14 +437,8 @@ fn layers_below_the_stream_match_the_twin() {
 #[test]
 fn sharp_attention_stays_finite_and_exact() {
     for (states, length) in [(2, 600), (50, 100)] {
-        let spec = ModelSpec::Transformer(TransformerSpec {
-            width: 3 * states,
-            start: TransformerStart::Bigram {
-                sharpness: 1000.0,
-                output_scale: 1.0,
-            },
-            ..TransformerSpec::default()
-        });
+        let start = "start = { kind = 'bigram', sharpness = 1000.0 }";
+        let spec = spec(&format!("width = {}, {start}", 3 * states));
         let model = Model::new(&spec, states, length).unwrap();
         let single = model.start(0);
         let params: Vec<f64> = single.iter().map(|&w| w.into()).collect();

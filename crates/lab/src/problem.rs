@@ -6,8 +6,8 @@ use induct::Invalid;
 use induct::chain::DrawError;
 use induct::model::InputError;
 use induct::probe::ProbeError;
+use induct::recipe::RecipeError;
 use induct::run::Unfit;
-use induct::train::RecipeError;
 use induct_store::StoreError;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use induct::catalogue::{SETTINGS, Setting};
 use induct::model::{Kind, ModelSpec};
-use induct::train::{InterveneSpec, Recipe, StageSpec, When};
+use induct::recipe::{InterveneSpec, Recipe, StageSpec, When};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -215,7 +215,7 @@ pub fn with_entries(recipe: &Recipe, entries: &[String]) -> Result<Recipe, Probl
 
 #[cfg(test)]
 mod tests {
-    use induct::train::Schedule;
+    use induct::recipe::Schedule;
 
     use super::*;
 

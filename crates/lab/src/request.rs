@@ -1,8 +1,8 @@
 //! What can be asked, and how it is answered.
 
 use induct::probe::test_sequence;
+use induct::recipe::Recipe;
 use induct::run::NUMERICS;
-use induct::train::Recipe;
 use induct_store::RunFiles;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use induct::probe::{History, IN_DISTRIBUTION, Instruments};
+use induct::recipe::Recipe;
 use induct::run::{Checkpoint, Ending, Progress, Record, Run, Sink, Summary, kept_steps};
-use induct::train::{Recipe, no_snapshots};
+use induct::train::no_snapshots;
 use serde::Serialize;
 
 use crate::problem::Problem;

@@ -1,8 +1,8 @@
 //! A page's day, asked natively: what a browser test does with clicks, here with messages.
 
 use induct::probe::Instruments;
+use induct::recipe::Recipe;
 use induct::run::{Recorder, Recording};
-use induct::train::Recipe;
 use induct_lab::Lab;
 use induct_store::{RunFiles, files_of};
 use serde_json::{Value, json};

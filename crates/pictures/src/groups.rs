@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use induct::train::{InterveneSpec, Recipe};
+use induct::recipe::{InterveneSpec, Recipe};
 
 use crate::panels::{RunCurves, Runs};
 

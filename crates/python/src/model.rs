@@ -6,7 +6,7 @@ use induct::chain::{Address, Purpose};
 use induct::digest;
 use induct::model::{Array, Instead, Model};
 use induct::probe::{Divergence, Draw, Positions, TestSet, Whole, fresh};
-use induct::train::{InterveneSpec, Recipe, WeightsSpec};
+use induct::recipe::{InterveneSpec, Recipe, WeightsSpec};
 use induct_pictures::attention::{Attention, figure};
 use numpy::ndarray::ArrayD;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};

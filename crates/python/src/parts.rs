@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use induct::chain::{self, Draft, Generator, open_unit};
 use induct::measure::{self, Column, Observation, Scope};
+use induct::recipe::Recipe;
 use induct::strategy::{self, Seen};
-use induct::train::Recipe;
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use induct::catalogue::{SETTINGS, Setting};
 use induct::chain::{Sampler, TransitionTable};
+use induct::recipe::Recipe;
 use induct::run::Identity;
 use induct::strategy;
-use induct::train::{Recipe, batch_address, prior_at};
+use induct::train::{batch_address, prior_at};
 use induct_store::complete;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyReadonlyArray1};

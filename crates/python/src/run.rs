@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
-use induct::run::{Compared, Differences, Summary, in_force};
+use induct::run::{Differences, RunView, Summary, in_force};
 use induct_lab_page::{Run as PageRun, room, with_runs};
 use induct_pictures::groups::{Recorded, grouped, labelled};
 use induct_pictures::panels::{self, RunCurves, Runs};
@@ -60,8 +60,8 @@ impl PyRun {
         py.detach(|| Self::new(recipe, folder))
     }
 
-    fn compared(&self) -> Compared<'_> {
-        Compared {
+    fn compared(&self) -> RunView<'_> {
+        RunView {
             recipe: &self.recipe.recipe,
             history: &self.history,
             summary: &self.summary,
@@ -158,7 +158,7 @@ impl PyRun {
             let (step, params) = self.folder.snapshot(step)?;
             let recipe = &self.recipe.recipe;
             let indices = in_force(recipe, &self.history, step);
-            let find = |from: &induct::train::FromSpec| self.recipe.weights.find(from);
+            let find = |from: &induct::recipe::FromSpec| self.recipe.weights.find(from);
             let model = in_pool(0, || Ok(recipe.model_under(&indices, &find)?))?;
             let mut of_model = (**recipe).clone();
             // Those about weights have had their effect: the weights are here.

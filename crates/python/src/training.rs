@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use induct::probe::Instruments;
+use induct::recipe::Recipe;
 use induct::run::level_with;
-use induct::train::{Recipe, many};
+use induct::train::many;
 use induct_store::{How, Outcome, RunFiles, RunFolder, Session, SessionError, Storage, StoreError};
 use pyo3::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use induct::Invalid;
-use induct::train::FromSpec;
+use induct::recipe::FromSpec;
 use induct_store::snapshot_weights;
 
 /// Weights by their digest. Those of runs in folders need not be here.

@@ -1,7 +1,7 @@
 //! The names of a run's files, and how large they may be.
 
 use induct::model::Model;
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 
 pub const RECIPE: &str = "recipe.toml";
 pub const METRICS: &str = "metrics.csv";

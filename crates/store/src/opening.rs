@@ -1,8 +1,8 @@
 //! A run's folder before training: whether it can be used, what is resumed, and what is cleared away.
 
 use induct::probe::{self, History};
+use induct::recipe::{Difference, Recipe};
 use induct::run::{Checkpoint, Ended, Summary, check_longer, check_records, kept_steps};
-use induct::train::{Difference, Recipe};
 
 use crate::error::StoreError;
 use crate::layout::{

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use induct::Invalid;
 use induct::probe::History;
+use induct::recipe::Recipe;
 use induct::run::{Checkpoint, Summary};
-use induct::train::Recipe;
 
 use crate::error::StoreError;
 use crate::layout::{CHECKPOINT, METRICS, RECIPE, SUMMARY, snapshot_name};

@@ -5,11 +5,11 @@ use std::path::Path;
 use induct::measure::{Column, KL_TRUTH};
 use induct::model::Model;
 use induct::probe::{self, History};
+use induct::recipe::Recipe;
 use induct::run::{
     Checkpoint, Ended, Identity, NUMERICS, Recording, Summary, arithmetic, check_records,
     kept_steps,
 };
-use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;

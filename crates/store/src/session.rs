@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use induct::Invalid;
 use induct::probe::{Instruments, ProbeError};
-use induct::run::{Ending, Progress, Run, Sink, Summary, Unfit, WatchError, Watched};
-use induct::train::{FromSpec, Recipe, TrainError};
+use induct::recipe::{FromSpec, Recipe};
+use induct::run::{Ending, Progress, Run, Sink, SinkPair, Summary, Unfit, WatchError};
+use induct::train::TrainError;
 
 use crate::error::StoreError;
 use crate::opening;
@@ -132,7 +133,7 @@ impl Session<'_> {
             loss: None,
             nearest: None,
         });
-        let ending = run.drive(&mut Watched {
+        let ending = run.drive(&mut SinkPair {
             watcher,
             keeper: &mut writer,
         });

@@ -5,7 +5,7 @@ use std::path::Path;
 use induct::Invalid;
 use induct::digest;
 use induct::model::Tensor;
-use induct::train::{FromSpec, Recipe, WeightsSpec};
+use induct::recipe::{FromSpec, Recipe, WeightsSpec};
 
 use crate::error::StoreError;
 use crate::run_folder::RunFolder;

@@ -27,13 +27,13 @@ pub fn encode_snapshot(model: &Model, lineage: &str, step: u64, params: &[f32]) 
 
 /// The bytes of a checkpoint.
 pub fn encode_checkpoint(model: &Model, lineage: &str, checkpoint: &Checkpoint) -> Vec<u8> {
-    let Checkpoint { state, sound } = checkpoint;
+    let Checkpoint { state, last_finite } = checkpoint;
     let mut more: Vec<(String, &[f32])> = Vec::new();
     for (index, moment) in state.moments.iter().enumerate() {
         more.push((moment_name(index), moment));
     }
     let mut last_record = String::new();
-    if let Some((step, params)) = sound {
+    if let Some((step, params)) = last_finite {
         more.push((LAST_FINITE.into(), params));
         last_record = format!(" last_record={step}");
     }
@@ -112,7 +112,7 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, 
         .map(|view| numbers(view.data()))
         .collect();
     let last_record = entry("last_record").and_then(|step| step.parse().ok());
-    let sound = file
+    let last_finite = file
         .tensor(LAST_FINITE)
         .ok()
         .map(|view| numbers(view.data()));
@@ -122,7 +122,7 @@ pub fn decode(model: &Model, lineage: &str, bytes: &[u8]) -> Result<Checkpoint, 
             params,
             moments,
         },
-        sound: last_record.zip(sound),
+        last_finite: last_record.zip(last_finite),
     })
 }
 

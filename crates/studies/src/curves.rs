@@ -1,7 +1,7 @@
 //! Curves over training: every seed's own, thin, and their median, bold.
 
 use induct::measure::{Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{Course, Drop, IN_DISTRIBUTION, Phase, drops, median, phases};
+use induct::probe::{Course, IN_DISTRIBUTION, LossDrop, Phase, drops, median, phases};
 use induct_figure::{
     Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
 };
@@ -161,7 +161,7 @@ pub(crate) fn similarity(trained: &Trained) -> Plot {
 }
 
 /// Phases and drops of the median curves.
-pub(crate) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<Drop>) {
+pub(crate) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<LossDrop>) {
     let steps = trained.sound().next();
     let steps = steps.map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use induct::Invalid;
 use induct::catalogue::Setting;
-use induct::train::{Recipe, RecipeError, RecordSpec};
+use induct::recipe::{Recipe, RecipeError, RecordSpec};
 use induct::{measure, strategy};
 
 use crate::plateau;

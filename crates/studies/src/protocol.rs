@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use induct::train::RecordSpec;
+use induct::recipe::RecordSpec;
 
 use crate::claim::Part;
 use crate::reproduction::LOOKS;

@@ -3,8 +3,8 @@
 use induct::chain::{Address, Purpose};
 use induct::model::Model;
 use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet, median};
+use induct::recipe::{Recipe, RecordSpec};
 use induct::strategy;
-use induct::train::{Recipe, RecordSpec};
 use rayon::prelude::*;
 
 use crate::experiment::Experiment;

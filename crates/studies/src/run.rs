@@ -1,7 +1,7 @@
 //! A recorded run, and what can be read from its records.
 
 use induct::measure::{BuiltIn, Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{Drop, IN_DISTRIBUTION, Phase, median};
+use induct::probe::{IN_DISTRIBUTION, LossDrop, Phase, median};
 use induct::run::{Ended, Recording};
 
 use crate::results::Exam;
@@ -170,7 +170,7 @@ impl Run {
     }
 
     /// Phases and drops.
-    pub fn phases(&self) -> (&[Phase], &[Drop]) {
+    pub fn phases(&self) -> (&[Phase], &[LossDrop]) {
         (&self.kept.summary.phases, &self.kept.summary.drops)
     }
 
@@ -204,7 +204,7 @@ impl Run {
     }
 
     /// The drop that leads to a strategy.
-    pub fn drop_to(&self, strategy: &str) -> Option<Drop> {
+    pub fn drop_to(&self, strategy: &str) -> Option<LossDrop> {
         let (_, drops) = self.phases();
         drops.iter().find(|drop| drop.to == strategy).cloned()
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use induct::measure::{KL_TRUTH, Measure};
 use induct::probe::columns;
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use rayon::prelude::*;
 
 use crate::error::SweepError;

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use induct::probe::{Instruments, columns};
-use induct::train::{Recipe, Trainer};
+use induct::recipe::Recipe;
+use induct::train::Trainer;
 
 use crate::error::SweepError;
 use crate::plan::{Grid, Plan};

@@ -1,6 +1,6 @@
 //! How a sweep grows: by a plan with other runs of the same recipe.
 
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 
 use crate::plan::Plan;
 

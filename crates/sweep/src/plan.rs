@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use induct::digest;
+use induct::recipe::Recipe;
 use induct::run::NUMERICS;
-use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 

@@ -2,8 +2,8 @@
 
 use induct::lanes::instructions;
 use induct::probe::History;
+use induct::recipe::Recipe;
 use induct::run::{Ended, Identity, Summary};
-use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::HasKey;

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use induct::probe::{History, Instruments};
+use induct::recipe::Recipe;
 use induct::run::{Ending, NUMERICS, Progress, Record, Run, Sink, Summary};
-use induct::train::{Recipe, many};
+use induct::train::many;
 use induct_store::{
     How, Outcome, RunFolder, Session, SessionError, Storage, StoreError, snapshot_weights,
 };

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use induct::model::multiply_at_peak;
 use induct::probe::Instruments;
-use induct::train::{Recipe, StepPart, Trainer};
+use induct::recipe::Recipe;
+use induct::train::{StepPart, Trainer};
 use serde_json::{Value, json};
 
 use super::{Threads, engines, note, numbers, print, print_json};

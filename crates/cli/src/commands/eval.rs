@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use induct::chain::{Address, Purpose, TaskPrior};
 use induct::lanes::LANES;
-use induct::probe::{Divergence, Draw, Estimate, Moments, Positions, TestSet, fewer};
+use induct::probe::{Divergence, Draw, Estimate, Moments, Positions, TestSet};
+use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
-use induct::train::Recipe;
 use induct_store::RunFolder;
 use serde::{Serialize, Serializer};
 
@@ -221,7 +221,8 @@ fn merge(rows: &mut Vec<(String, Row)>, set: &TestSet, to_model: Option<&[Diverg
                 if let (Some(sum), Some(more)) = (&mut row.to_model, &more.to_model) {
                     sum.merge(more);
                 }
-                row.effective_samples = fewer(row.effective_samples, more.effective_samples);
+                row.effective_samples =
+                    strategy::fewer(row.effective_samples, more.effective_samples);
             }
         }
     }

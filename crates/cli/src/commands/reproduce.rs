@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Args;
-use induct::train::{Recipe, many};
+use induct::recipe::Recipe;
+use induct::train::many;
 use induct_store::{
     How, Mark, Outcome, OutputFolder, RunFolder, Session, StoreError, snapshot_weights,
 };

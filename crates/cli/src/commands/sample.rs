@@ -3,7 +3,8 @@
 use clap::Args;
 use induct::Invalid;
 use induct::chain::{Sampler, TransitionTable};
-use induct::train::{Recipe, batch_address, dropout_keys, prior_at};
+use induct::recipe::Recipe;
+use induct::train::{batch_address, dropout_keys, prior_at};
 use serde::Serialize;
 
 use super::numbers;

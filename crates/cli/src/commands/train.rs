@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use induct::recipe::Recipe;
 use induct::run::{Ended, Progress, Summary};
-use induct::train::Recipe;
 use induct_store::{How, Outcome, Session, complete, snapshot_weights, start_from};
 
 use super::{level_option, note, plain, print};

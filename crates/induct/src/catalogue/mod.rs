@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::train::{Recipe, RecipeError};
+use crate::recipe::{Recipe, RecipeError};
 
 /// All settings of `settings.toml`, in its order.
 pub static SETTINGS: LazyLock<Vec<Setting>> =
@@ -20,7 +20,7 @@ pub static SETTINGS: LazyLock<Vec<Setting>> =
 ///
 /// let setting = Setting::named("three-states").expect("it is in the catalogue");
 /// assert_eq!(setting.recipe(&[])?.task.states, 3);
-/// # Ok::<(), induct::train::RecipeError>(())
+/// # Ok::<(), induct::recipe::RecipeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -16,9 +16,18 @@ pub use induct_kernels::tokens::MAX_STATES;
 pub use prior::{
     Alpha, Draft, DrawError, Law, MAX_POOL, MixturePart, Prior, PriorSpec, Rows, TaskPrior,
 };
-pub(crate) use prior::{check_task, rectangle_move};
+pub(crate) use prior::{check_task, rectangle_move, weighted};
 pub use source::Sampler;
 pub use start::Start;
 pub use stationary::{NoLaw, StationarySolver};
 pub use table::{MAX_CONTEXTS, TransitionTable, context_index, contexts_with_prefix, slide};
 pub(crate) use table::{row_fault, shown_row};
+
+/// The address with these parts.
+pub fn address(purpose: Purpose, seed: u64, step: u64) -> Address {
+    Address {
+        purpose,
+        seed,
+        step,
+    }
+}

@@ -266,16 +266,13 @@ fn pick_evenly(count: usize, u: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::address;
     use crate::chain::prior::Fixed;
     use crate::chain::{PriorSpec, Purpose};
 
     #[test]
     fn a_block_holds_the_sequences_that_are_drawn_one_by_one() {
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 5,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 5, 0);
         let certain = |rows: &[[f64; 2]]| {
             PriorSpec::from(Fixed {
                 table: rows.iter().map(|row| row.to_vec()).collect(),
@@ -325,11 +322,7 @@ mod tests {
         let prior = TaskPrior::new(&spec, 3, 3)
             .unwrap()
             .starting(Start::Uniform {});
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 5,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 5, 0);
         let (mut sampler, mut counts) = (Sampler::new(&prior), [0.0; 9]);
         let (sequences, mut tokens) = (9_000_u64, [0; 2]);
         for index in 0..sequences {

@@ -351,22 +351,4 @@ mod tests {
         assert_eq!(table.start_probability(&[1]), 0.5);
         assert_eq!(table.start_probability(&[1, 1]), 0.25);
     }
-
-    #[test]
-    fn impossible_tables_are_refused_by_name() {
-        let refuse = |rows: &[Vec<f64>]| TransitionTable::from_rows(2, 2, rows).unwrap_err();
-        assert_eq!(refuse(&[vec![1.0, 0.0]]).field, "table");
-        assert_eq!(refuse(&[vec![0.5, 0.6], vec![0.5, 0.5]]).field, "table[0]");
-        assert_eq!(refuse(&[vec![0.5, 0.5], vec![0.5]]).field, "table[1]");
-        let nan = refuse(&[vec![0.5, 0.5], vec![f64::NAN, 0.5]]);
-        assert_eq!(
-            (nan.field.as_str(), nan.value.as_str()),
-            ("table[1][0]", "NaN")
-        );
-        assert!(
-            refuse(&[vec![1.0, 0.0], vec![0.0, 1.0]])
-                .allowed
-                .contains("2 closed classes")
-        );
-    }
 }

@@ -82,7 +82,7 @@ pub(crate) fn cosine(entries: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::Recipe;
+    use crate::recipe::Recipe;
 
     fn overlaps(settings: &str, change: impl Fn(&Model, &mut [f32])) -> [Option<f64>; 3] {
         let text = format!("task = {{ states = 3, length = 20 }}\n[model]\n{settings}");

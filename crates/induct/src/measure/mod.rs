@@ -9,13 +9,11 @@
 //! enters through [`CustomMeasure`].
 
 mod built_in;
-mod by_position;
 mod column;
 mod construction;
 mod copying;
 mod custom;
 mod divergence;
-mod gradient;
 mod heads;
 mod matching;
 mod observation;
@@ -24,14 +22,12 @@ mod progress;
 mod registry;
 
 pub use built_in::{BuiltIn, Reading};
-pub use by_position::*;
 pub use column::{Column, Of, Scope};
 pub(crate) use construction::cosine;
 pub use construction::{CONSTRUCTION_OVERLAP, construction_overlap};
 pub use copying::{COPY_STRENGTH, EMBED_COPY_STRENGTH};
 pub use custom::CustomMeasure;
 pub use divergence::*;
-pub use gradient::GRADIENT_NORM;
 pub use heads::*;
 pub use matching::*;
 pub use observation::{HeadObserved, Kl, Observation};
@@ -45,7 +41,7 @@ use std::fmt::Debug;
 ///
 /// ```
 /// use induct::measure::{Column, CustomMeasure, Measure, Observation, Of};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// #[derive(Debug)]
 /// struct LargestWeight;

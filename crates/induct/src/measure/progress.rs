@@ -1,4 +1,4 @@
-//! How far training has come.
+//! How far training has come, and how large its gradient is.
 
 use super::{BuiltIn, NON_NEGATIVE, Reading};
 
@@ -36,4 +36,21 @@ pub static TRAIN_LOSS_LAST: BuiltIn = BuiltIn {
     unit: "nats",
     range: NON_NEGATIVE,
     reading: Reading::Run(|seen| seen.train_loss_last),
+};
+
+/// Norm of the last step's gradient.
+pub static GRADIENT_NORM: BuiltIn = BuiltIn {
+    name: "gradient_norm",
+    meaning: "Euclidean norm of the gradient of the last step's batch, of the weights before that step, \
+              restricted to a tensor or a part of the model, frozen or not",
+    unit: "",
+    range: NON_NEGATIVE,
+    reading: Reading::Gradient(|layout, gradient, group| {
+        let tensors = layout.in_group(group);
+        let entries = tensors.flat_map(|tensor| &gradient[tensor.range.clone()]);
+        entries
+            .map(|&g| f64::from(g) * f64::from(g))
+            .sum::<f64>()
+            .sqrt()
+    }),
 };

@@ -84,11 +84,4 @@ mod tests {
         }
         assert!(named("kl_truht").is_none());
     }
-
-    #[test]
-    fn the_default_measures_exist() {
-        for name in DEFAULT {
-            assert!(named(name).is_some(), "{name}");
-        }
-    }
 }

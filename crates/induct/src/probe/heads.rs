@@ -10,10 +10,10 @@ use crate::measure::{AttentionRow, HeadObserved, HeadScore, Measure, Sequences};
 use crate::model::{InputError, Kind, Model};
 
 /// A requested score, by the name of its measure.
-pub(super) type Asked<'a> = (&'a str, &'a dyn HeadScore);
+pub(super) type HeadRequest<'a> = (&'a str, &'a dyn HeadScore);
 
 /// The scores that measures request.
-pub(super) fn asked<'a>(measures: &[&'a dyn Measure]) -> Vec<Asked<'a>> {
+pub(super) fn asked<'a>(measures: &[&'a dyn Measure]) -> Vec<HeadRequest<'a>> {
     let asked = measures.iter();
     asked
         .filter_map(|measure| Some((measure.name(), measure.head_score()?)))
@@ -57,7 +57,7 @@ pub fn head_scores(
 pub(super) fn means(
     model: &Model,
     blocks: &[HeadSums],
-    asked: &[Asked<'_>],
+    asked: &[HeadRequest<'_>],
 ) -> Vec<Vec<HeadObserved>> {
     let Kind::Transformer(shape) = model.kind() else {
         return Vec::new();
@@ -68,7 +68,7 @@ pub(super) fn means(
     let rows = |m: usize| blocks.iter().map(|block| block.rows[m]).sum::<f64>();
     let rows: Vec<f64> = (0..asked.len()).map(rows).collect();
     let head = |l: usize, h: usize| {
-        let mean = |(m, (name, _)): (usize, &Asked<'_>)| {
+        let mean = |(m, (name, _)): (usize, &HeadRequest<'_>)| {
             let sum: f64 = blocks.iter().map(|block| block.sums[l][h][m]).sum();
             ((*name).to_owned(), sum / rows[m].max(1.0))
         };
@@ -94,7 +94,7 @@ impl HeadSums {
         inputs: &[[u8; LANES]],
         used: usize,
         seen: &Forwarded,
-        asked: &[Asked<'_>],
+        asked: &[HeadRequest<'_>],
         ngram: usize,
     ) -> Self {
         let heads = match model.kind() {

@@ -1,6 +1,6 @@
 //! What a run recorded: a table with one row per recorded step.
 
-use super::phases::{Course, Drop, Phase, drops, phases};
+use super::phases::{Course, LossDrop, Phase, drops, phases};
 use crate::measure::{Column, KL_STRATEGY, KL_TRUTH, Of, STEP};
 use crate::strategy::ladder_names;
 
@@ -184,7 +184,7 @@ impl History {
     /// Phases and drops with respect to the ladder of strategies that an n-gram task has. Others that the
     /// model is compared with do not count: what phases a run has must not depend on what else is looked
     /// at.
-    pub fn phases(&self, ngram: usize) -> (Vec<Phase>, Vec<Drop>) {
+    pub fn phases(&self, ngram: usize) -> (Vec<Phase>, Vec<LossDrop>) {
         let distance = |name: String| {
             let column = self.column(KL_STRATEGY.of_strategy(&name))?;
             Some((name, column))

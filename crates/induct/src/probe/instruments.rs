@@ -10,19 +10,20 @@ use rayon::prelude::*;
 use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
-use super::test_set::{Divergence, Draw, Positions, TestSet, Wanted};
-use crate::Invalid;
-use crate::chain::{Address, Purpose, Sampler, TaskPrior};
+use super::test_set::{Divergence, Draw, Positions, Request, TestSet};
+use crate::chain::{Address, Purpose, Sampler, TaskPrior, address};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};
+use crate::recipe::{Recipe, THOROUGH_SEQUENCES};
 use crate::strategy::{self, Strategy};
-use crate::train::{Recipe, Stepped, THOROUGH_SEQUENCES};
+use crate::train::StepOutcome;
+use crate::{Invalid, Within};
 
 /// Fixed test sets and what is read from them at every recorded step.
 ///
 /// ```
 /// use induct::probe::Instruments;
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let recipe = Recipe::from_toml("record.test_sequences = 64", &[])?;
 /// let (instruments, model) = (Instruments::new(&recipe)?, recipe.model()?);
@@ -105,11 +106,7 @@ pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError
 ///
 /// If the recipe has no prior to draw from.
 pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed: recipe.seeds.eval,
-        step: 0,
-    };
+    let address = address(Purpose::Fresh, recipe.seeds.eval, 0);
     let draw = Draw {
         address,
         sequences: 0..sequences,
@@ -120,11 +117,7 @@ pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
 }
 
 fn test_address(recipe: &Recipe, number: u64) -> Address {
-    Address {
-        purpose: Purpose::Test,
-        seed: recipe.seeds.eval,
-        step: number,
-    }
+    address(Purpose::Test, recipe.seeds.eval, number)
 }
 
 /// Test set `number` of a recipe. Only the first one is measured at all positions.
@@ -224,9 +217,8 @@ impl Instruments {
     pub fn new(recipe: &Recipe) -> Result<Self, ProbeError> {
         recipe.check()?;
         for (index, measure) in recipe.record.custom_measures.iter().enumerate() {
-            let within =
-                |invalid: Invalid| invalid.within(&format!("record.custom_measures[{index}]"));
-            measure.part().map_err(within)?;
+            let place = format!("record.custom_measures[{index}]");
+            measure.part().within(&place)?;
         }
         let columns = columns(recipe)?;
         let mut sets = vec![(IN_DISTRIBUTION.to_owned(), in_distribution(recipe)?)];
@@ -295,7 +287,7 @@ impl Instruments {
         model: &Model,
         params: &[f32],
         step: u64,
-        last: Option<Stepped>,
+        last: Option<StepOutcome>,
     ) -> Vec<f64> {
         let seen = self.observe(model, params, step, last);
         let mut row = vec![f64::NAN; self.columns.len()];
@@ -315,10 +307,10 @@ impl Instruments {
         model: &'a Model,
         params: &'a [f32],
         step: u64,
-        last: Option<Stepped<'a>>,
+        last: Option<StepOutcome<'a>>,
     ) -> Observation<'a> {
         let chosen = self.recipe.record.chosen();
-        let wanted = Wanted {
+        let wanted = Request {
             heads: asked(&chosen),
             looked_at: ATTENTION_SEQUENCES / LANES,
             ngram: self.recipe.task.ngram,
@@ -330,7 +322,7 @@ impl Instruments {
             .par_iter()
             .enumerate()
             .map(|(index, (_, set))| {
-                let nothing = Wanted::default();
+                let nothing = Request::default();
                 let wanted = if index == 0 { &wanted } else { &nothing };
                 if !model.needs_batch() {
                     return set.measure(&self.pool, model, &evaluator, wanted);

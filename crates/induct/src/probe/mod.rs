@@ -21,8 +21,8 @@ pub use instruments::{
     EXAM_SET, IN_DISTRIBUTION, Instruments, TestLevels, columns, fresh, in_distribution,
     test_sequence,
 };
-pub use overlap::{movement_overlap, overlap};
+pub use overlap::overlap;
 pub(crate) use phases::SHORTEST_PHASE;
-pub use phases::{Course, Drop, Phase, drops, nearest, phases};
-pub use test_set::{Divergence, Draw, Positions, Reference, TestSet, fewer};
+pub use phases::{Course, LossDrop, Phase, drops, phases};
+pub use test_set::{Divergence, Draw, Positions, Reference, TestSet};
 pub use worth::Whole;

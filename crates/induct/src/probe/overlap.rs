@@ -11,7 +11,7 @@ use crate::model::Layout;
 ///
 /// ```
 /// use induct::probe::overlap;
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let model = Recipe::default().model()?;
 /// let (a, b) = (model.start(0), model.start(1));
@@ -20,39 +20,16 @@ use crate::model::Layout;
 /// # Ok::<(), induct::Invalid>(())
 /// ```
 pub fn overlap(layout: &Layout, group: &str, a: &[f32], b: &[f32]) -> Option<f64> {
-    cosine(entries(layout, group, [a, b])?.map(|[a, b]| (a, b)))
-}
-
-/// The cosine between two movements from the same start, a − start and b − start, restricted to a group of
-/// tensors. `None` as for [`overlap`].
-pub fn movement_overlap(
-    layout: &Layout,
-    group: &str,
-    start: &[f32],
-    a: &[f32],
-    b: &[f32],
-) -> Option<f64> {
-    let entries = entries(layout, group, [start, a, b])?;
-    cosine(entries.map(|[start, a, b]| (a - start, b - start)))
-}
-
-/// The entries of several vectors of weights in a group, side by side.
-fn entries<const N: usize>(
-    layout: &Layout,
-    group: &str,
-    weights: [&[f32]; N],
-) -> Option<impl Iterator<Item = [f64; N]>> {
-    let fit = weights.iter().all(|weights| weights.len() == layout.len());
-    let places = layout
-        .in_group(group)
-        .flat_map(|tensor| tensor.range.clone());
-    fit.then(|| places.map(move |place| weights.map(|weights| f64::from(weights[place]))))
+    let tensors = layout.in_group(group);
+    let places = tensors.flat_map(|tensor| tensor.range.clone());
+    let fit = [a, b].iter().all(|weights| weights.len() == layout.len());
+    fit.then(|| cosine(places.map(|place| (f64::from(a[place]), f64::from(b[place])))))?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::Recipe;
+    use crate::recipe::Recipe;
 
     #[test]
     fn overlaps_are_those_of_vectors_by_hand() {
@@ -67,11 +44,6 @@ mod tests {
         };
         near(overlap(layout, "W_k", &a, &b), -1.0);
         near(overlap(layout, "v", &a, &b), 24.0 / 25.0);
-        // From (3, 3), they move to the right and upwards.
-        let start = [0.0, 0.0, 0.0, 0.0, 3.0, 3.0];
-        near(movement_overlap(layout, "v", &start, &a, &b), 0.0);
-        near(movement_overlap(layout, "W_k", &start, &a, &b), -1.0);
-        assert_eq!(movement_overlap(layout, "v", &a, &a, &b), None);
         assert_eq!(overlap(layout, "W_Q", &a, &b), None);
         assert_eq!(overlap(layout, "v", &a, &b[..5]), None);
         assert_eq!(overlap(layout, "v", &[0.0; 6], &b), None);

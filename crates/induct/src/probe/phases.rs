@@ -20,7 +20,7 @@ pub struct Phase {
 
 /// The drop of the loss from one phase's level to the next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Drop {
+pub struct LossDrop {
     /// The strategy before the drop.
     pub from: String,
     /// The strategy after the drop.
@@ -51,7 +51,7 @@ pub struct Course<'a> {
 pub(crate) const SHORTEST_PHASE: usize = 3;
 
 /// Index of the nearest strategy at every record.
-pub fn nearest(course: &Course) -> Vec<usize> {
+fn nearest(course: &Course) -> Vec<usize> {
     (0..course.steps.len())
         .map(|row| {
             let distance = |index: usize| course.distances[index].1[row];
@@ -103,7 +103,7 @@ fn settled_runs(values: &[usize]) -> Vec<(usize, usize, usize)> {
 }
 
 /// The drops between neighbouring phases, where the loss did fall.
-pub fn drops(course: &Course, phases: &[Phase]) -> Vec<Drop> {
+pub fn drops(course: &Course, phases: &[Phase]) -> Vec<LossDrop> {
     phases
         .windows(2)
         .filter_map(|pair| {
@@ -113,7 +113,7 @@ pub fn drops(course: &Course, phases: &[Phase]) -> Vec<Drop> {
                 first_below(course, pair[0].onset, level)
             };
             let (start, midpoint, end) = (crossing(0.1)?, crossing(0.5)?, crossing(0.9)?);
-            (after < before).then(|| Drop {
+            (after < before).then(|| LossDrop {
                 from: pair[0].strategy.clone(),
                 to: pair[1].strategy.clone(),
                 midpoint,

@@ -11,11 +11,11 @@ use rayon::prelude::*;
 
 use super::error::ProbeError;
 use super::estimate::Moments;
-use super::heads::{Asked, HeadSums};
+use super::heads::{HeadRequest, HeadSums};
 use crate::chain::{Address, Sampler, TaskPrior};
 use crate::model::{Evaluator, InputError, Model};
 use crate::require;
-use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy};
+use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy, fewer};
 
 /// The positions of a sequence that predictions are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,16 +223,12 @@ impl TestSet {
     ///
     /// As [`divergences`](Self::divergences).
     pub fn kl_by_sequence(&self, model: &Model, params: &[f32]) -> Result<Vec<f64>, InputError> {
-        let evaluator = self.evaluator(model, params)?;
-        let (length, truth) = (self.length, &self.references[0].last);
+        let (evaluator, wanted) = (self.evaluator(model, params)?, Request::default());
         let on_block = |(index, block): (usize, &TokenBlock)| {
-            let mut kl = Lane::ZERO;
-            evaluator.forward(&block.rows()[..length], length - 1, &mut |seen| {
-                let mut log_q = vec![Lane::ZERO; seen.logits.len()];
-                log_softmax(model.level(), seen.logits, self.states, &mut log_q);
-                kl = truth.divergence(index, &log_q[log_q.len() - self.states..]);
-            });
-            kl.0[..block.used()].to_vec()
+            let mut log_q = vec![Lane::ZERO; self.length * self.states];
+            let seen = self.measure_block(index, model, &evaluator, &wanted, &mut log_q);
+            let (last, _) = seen.divergences[0];
+            last.0[..block.used()].to_vec()
         };
         let blocks = self.blocks.par_iter().enumerate();
         let by_block: Vec<Vec<f32>> = blocks.map(on_block).collect();
@@ -253,7 +249,7 @@ impl TestSet {
         let evaluator = self.evaluator(model, params)?;
         let pool = ScratchPool::default();
         Ok(self
-            .measure(&pool, model, &evaluator, &Wanted::default())
+            .measure(&pool, model, &evaluator, &Request::default())
             .divergences)
     }
 
@@ -263,9 +259,9 @@ impl TestSet {
         pool: &ScratchPool<Vec<Lane>>,
         model: &Model,
         evaluator: &Evaluator,
-        wanted: &Wanted<'_>,
-    ) -> Seen {
-        let by_block: Vec<OnBlock> = self
+        wanted: &Request<'_>,
+    ) -> Measurement {
+        let by_block: Vec<BlockMeasurement> = self
             .blocks
             .par_iter()
             .enumerate()
@@ -286,7 +282,7 @@ impl TestSet {
         }
         let by_position = self.means_by_position(&by_block);
         let heads = by_block.into_iter().filter_map(|on_block| on_block.heads);
-        Seen {
+        Measurement {
             divergences,
             heads: heads.collect(),
             by_position,
@@ -299,9 +295,9 @@ impl TestSet {
         index: usize,
         model: &Model,
         evaluator: &Evaluator,
-        wanted: &Wanted<'_>,
+        wanted: &Request<'_>,
         log_q: &mut [Lane],
-    ) -> OnBlock {
+    ) -> BlockMeasurement {
         let (length, states, block) = (self.length, self.states, &self.blocks[index]);
         let inputs = &block.rows()[..length];
         let looked_at = index < wanted.looked_at && !wanted.heads.is_empty();
@@ -325,7 +321,7 @@ impl TestSet {
                 let (used, asked) = (block.used(), &wanted.heads);
                 HeadSums::of_block(model, inputs, used, &seen, asked, wanted.ngram)
             });
-            measured = Some(OnBlock {
+            measured = Some(BlockMeasurement {
                 divergences,
                 by_position: by_position.then(|| self.by_position(index, log_q)),
                 heads,
@@ -356,7 +352,7 @@ impl TestSet {
     }
 
     /// Means of those over all sequences that have them: `[t]` each, or empty.
-    fn means_by_position(&self, blocks: &[OnBlock]) -> [Vec<f64>; 2] {
+    fn means_by_position(&self, blocks: &[BlockMeasurement]) -> [Vec<f64>; 2] {
         let mut sums = [vec![0.0; self.length], vec![0.0; self.length]];
         let mut sequences = 0;
         for (block, on_block) in self.blocks.iter().zip(blocks) {
@@ -415,9 +411,9 @@ impl TestSet {
 
 /// What is wanted in addition to divergences.
 #[derive(Clone, Default)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Request<'a> {
     /// The head scores.
-    pub heads: Vec<Asked<'a>>,
+    pub heads: Vec<HeadRequest<'a>>,
     /// Number of leading blocks on which heads are scored.
     pub looked_at: usize,
     /// The task's n.
@@ -427,7 +423,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// What a test set shows of a model.
-pub(super) struct Seen {
+pub(super) struct Measurement {
     /// Divergences from every reference.
     pub divergences: Vec<Divergence>,
     /// Head scores of every block that was looked at.
@@ -437,7 +433,7 @@ pub(super) struct Seen {
 }
 
 /// What is measured on a block.
-struct OnBlock {
+struct BlockMeasurement {
     /// Divergences from every reference, at the last position and over all of them.
     divergences: Vec<(Lane, Option<Lane>)>,
     /// KL(truth ‖ model) and cross-entropy at every position.
@@ -453,14 +449,6 @@ struct Predictions {
     /// Whether they cover all positions.
     everywhere: bool,
     effective_samples: Option<f64>,
-}
-
-/// The smaller of two numbers, either of which may be missing.
-pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        _ => a.or(b),
-    }
 }
 
 impl Reference {

@@ -9,7 +9,7 @@ use crate::model::{InputError, Instead, Intervention, Model, Site};
 /// use induct::chain::{Address, Purpose};
 /// use induct::model::Instead;
 /// use induct::probe::{Draw, TestSet, Whole};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let recipe = Recipe::default();
 /// let model = recipe.model()?;

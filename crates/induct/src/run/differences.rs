@@ -4,12 +4,12 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::summary::Summary;
-use crate::probe::{Drop, History, Phase};
-use crate::train::{Difference, Recipe};
+use crate::probe::{History, LossDrop, Phase};
+use crate::recipe::{Difference, Recipe};
 
 /// A run to compare: its recipe, its records, and what they amount to.
 #[derive(Clone, Copy, Debug)]
-pub struct Compared<'a> {
+pub struct RunView<'a> {
     /// What was trained.
     pub recipe: &'a Recipe,
     /// What was recorded.
@@ -80,11 +80,11 @@ impl Pair {
 
 impl Differences {
     /// Compares two runs.
-    pub fn of(a: Compared, b: Compared) -> Self {
+    pub fn of(a: RunView, b: RunView) -> Self {
         let (parting, same_records) = parting(a.history, b.history);
         let (ended_a, ended_b) = (a.summary, b.summary);
         let phases = [ended_a, ended_b].map(|summary| onsets(&summary.phases));
-        let drops = |of: fn(&Drop) -> f64| {
+        let drops = |of: fn(&LossDrop) -> f64| {
             let [a, b] = [ended_a, ended_b].map(|summary| named_drops(&summary.drops, of));
             paired(&a, &b)
         };
@@ -173,8 +173,8 @@ fn onsets(phases: &[Phase]) -> Named {
     phases.iter().map(onset).collect()
 }
 
-fn named_drops(drops: &[Drop], of: fn(&Drop) -> f64) -> Named {
-    let named = |drop: &Drop| (format!("{} -> {}", drop.from, drop.to), Some(of(drop)));
+fn named_drops(drops: &[LossDrop], of: fn(&LossDrop) -> f64) -> Named {
+    let named = |drop: &LossDrop| (format!("{} -> {}", drop.from, drop.to), Some(of(drop)));
     drops.iter().map(named).collect()
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::event::{Awaited, Onsets, kept_until, stopped_at};
+use super::event::{EventDetector, Onsets, kept_until, stopped_at};
 use super::sink::{Checkpoint, Progress, Record, Sink};
 use crate::Invalid;
 use crate::chain::DrawError;
 use crate::measure::KL_TRUTH;
 use crate::model::Model;
 use crate::probe::{History, Instruments};
-use crate::train::{Diverged, Recipe, Snapshots, StepLoss, Stepped, TrainError, Trainer};
+use crate::recipe::Recipe;
+use crate::train::{Diverged, Snapshots, StepLoss, StepOutcome, TrainError, Trainer};
 
 /// A run: a model in training, its instruments, and what was recorded so far.
 ///
@@ -19,7 +20,7 @@ use crate::train::{Diverged, Recipe, Snapshots, StepLoss, Stepped, TrainError, T
 ///
 /// use induct::probe::Instruments;
 /// use induct::run::{Record, Run, Sink};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// /// Counts records.
 /// struct Count(usize);
@@ -96,16 +97,16 @@ struct Records {
     /// The last step, as far as the records tell.
     last: u64,
     /// The event that ends it before its recipe's last step.
-    stop: Option<Awaited>,
+    stop: Option<EventDetector>,
     /// The onsets that interventions wait for.
     onsets: Onsets,
     snapshot_steps: Vec<u64>,
     /// The last recorded weights whose loss is a number.
-    sound: Option<(u64, Vec<f32>)>,
+    last_finite: Option<(u64, Vec<f32>)>,
 }
 
 /// A step that is due to be measured.
-struct Due {
+struct DueRecord {
     step: u64,
     loss: Option<StepLoss>,
     /// That of the step before, if a measure reads it.
@@ -115,8 +116,8 @@ struct Due {
 }
 
 /// A measured step.
-struct Measured {
-    due: Due,
+struct NewRecord {
+    due: DueRecord,
     row: Vec<f64>,
 }
 
@@ -153,13 +154,13 @@ impl Run {
         Self {
             records: Records {
                 last: recipe.train.steps,
-                stop: recipe.train.stop.as_ref().map(Awaited::new),
+                stop: recipe.train.stop.as_ref().map(EventDetector::new),
                 snapshot_steps: kept_until(&recipe, recipe.train.steps),
                 history: History::new(instruments.columns().to_vec()),
                 instruments,
                 onsets: Onsets::new(&recipe),
                 recipe,
-                sound: None,
+                last_finite: None,
             },
             trainer,
             resumed_at: None,
@@ -179,14 +180,14 @@ impl Run {
         history: History,
         snapshots: Snapshots,
     ) -> Result<Self, Unfit> {
-        let Checkpoint { state, sound } = checkpoint;
+        let Checkpoint { state, last_finite } = checkpoint;
         let step = state.step;
         let onsets = Onsets::shown(recipe, &history);
         let trainer = Trainer::resumed(recipe, state, &onsets, snapshots)?;
         let trainer = trainer.ok_or(Unfit::State { step })?;
         let mut run = Self::with_trainer(trainer, instruments);
         run.take_up(step, history)?;
-        run.records.sound = sound;
+        run.records.last_finite = last_finite;
         Ok(run)
     }
 
@@ -246,7 +247,7 @@ impl Run {
         loop {
             let step = self.trainer.step();
             let is_new = seen.replace(step) != Some(step);
-            let mut due = (is_new && self.records.wants(step)).then(|| Due {
+            let mut due = (is_new && self.records.wants(step)).then(|| DueRecord {
                 step,
                 loss,
                 gradient: (self.records.instruments.need_gradient())
@@ -315,7 +316,7 @@ impl Run {
     /// the divergence, if this record shows one.
     fn deliver<S: Sink>(
         &mut self,
-        measured: Option<Measured>,
+        measured: Option<NewRecord>,
         sink: &mut S,
     ) -> Result<Option<Diverged>, S::Error> {
         let diverged = self.records.deliver(measured, sink)?;
@@ -326,18 +327,18 @@ impl Run {
     }
 
     fn checkpoint(&self) -> Checkpoint {
-        let sound = self.records.sound.as_ref();
+        let last_finite = self.records.last_finite.as_ref();
         Checkpoint {
             state: self.trainer.state(),
-            sound: sound
+            last_finite: last_finite
                 .filter(|(step, _)| !self.records.keeps_weights(*step))
                 .cloned(),
         }
     }
 
-    /// Ends a run that diverged, and keeps its last sound weights.
+    /// Ends a run that diverged, and keeps its last last_finite weights.
     fn give_up<S: Sink>(&self, diverged: Diverged, sink: &mut S) -> Result<Ending, S::Error> {
-        if let Some((step, params)) = &self.records.sound
+        if let Some((step, params)) = &self.records.last_finite
             && !self.records.keeps_weights(*step)
         {
             sink.snapshot(*step, params)?;
@@ -371,25 +372,25 @@ impl Records {
         self.onsets.new_ones(&self.recipe, &self.history)
     }
 
-    fn measure(&self, due: Due) -> Measured {
-        let last = due.loss.map(|loss| Stepped {
+    fn measure(&self, due: DueRecord) -> NewRecord {
+        let last = due.loss.map(|loss| StepOutcome {
             loss,
             gradient: due.gradient.as_deref(),
         });
         let row = self
             .instruments
             .measure(&due.model, &due.params, due.step, last);
-        Measured { due, row }
+        NewRecord { due, row }
     }
 
     /// Adds what was measured to the history and tells the sink. Returns the divergence, if this record shows
     /// one.
     fn deliver<S: Sink>(
         &mut self,
-        measured: Option<Measured>,
+        measured: Option<NewRecord>,
         sink: &mut S,
     ) -> Result<Option<Diverged>, S::Error> {
-        let Some(Measured { due, row }) = measured else {
+        let Some(NewRecord { due, row }) = measured else {
             return Ok(None);
         };
         let step = due.step;
@@ -412,7 +413,7 @@ impl Records {
         if self.keeps_weights(step) {
             sink.snapshot(step, &due.params)?;
         }
-        self.sound = Some((step, due.params));
+        self.last_finite = Some((step, due.params));
         Ok(None)
     }
 }

@@ -8,11 +8,11 @@
 //! record is measured while the steps after it are trained.
 
 use crate::probe::{History, SHORTEST_PHASE};
-use crate::train::{Event, Recipe};
+use crate::recipe::{Event, Recipe};
 
 /// Looks for an event in a run's records while they are made. It looks at every record once.
 #[derive(Clone, Debug)]
-pub struct Awaited {
+pub struct EventDetector {
     event: Event,
     looked_at: usize,
     /// How many of the last records are nearest to the strategy.
@@ -21,7 +21,7 @@ pub struct Awaited {
     shown_at: Option<u64>,
 }
 
-impl Awaited {
+impl EventDetector {
     /// An event that no record has shown yet.
     pub fn new(event: &Event) -> Self {
         Self {
@@ -61,13 +61,13 @@ impl Awaited {
 
 /// The onsets that a run's interventions wait for.
 #[derive(Clone, Debug)]
-pub struct Onsets(Vec<Awaited>);
+pub struct Onsets(Vec<EventDetector>);
 
 impl Onsets {
     /// Those of a recipe, none of which any record has shown yet.
     pub fn new(recipe: &Recipe) -> Self {
         let awaited = recipe.awaited().into_iter();
-        let awaited = awaited.map(|at| Awaited::new(&Event { at, after: 0 }));
+        let awaited = awaited.map(|at| EventDetector::new(&Event { at, after: 0 }));
         Self(awaited.collect())
     }
 
@@ -93,7 +93,7 @@ impl Onsets {
 
 /// The last step of a run, as far as its records tell: the recipe's last, unless `train.stop` comes before it.
 pub fn last_step(recipe: &Recipe, history: &History) -> u64 {
-    let mut stop = recipe.train.stop.as_ref().map(Awaited::new);
+    let mut stop = recipe.train.stop.as_ref().map(EventDetector::new);
     stopped_at(
         recipe,
         stop.as_mut().and_then(|stop| stop.step(recipe, history)),
@@ -166,10 +166,10 @@ mod tests {
                 at: "bigram".into(),
                 after: 5,
             };
-            let (recipe, mut once) = (recipe(&[]), Awaited::new(&event));
+            let (recipe, mut once) = (recipe(&[]), EventDetector::new(&event));
             assert_eq!(once.step(&recipe, &history(nearest)), step, "{nearest}");
             // Record by record it is the same.
-            let mut growing = Awaited::new(&event);
+            let mut growing = EventDetector::new(&event);
             let each = (0..=nearest.len())
                 .map(|rows| growing.step(&recipe, &history(&nearest[..rows])))
                 .next_back();
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_million_records_are_looked_at_once_each() {
+    fn many_records_are_looked_at_once_each() {
         let event = Event {
             at: "bigram".into(),
             after: 0,
         };
-        let recipe = recipe(&["record.every=1", "train.steps=1000000"]);
-        let (mut growing, mut all) = (Awaited::new(&event), history(""));
-        for step in 0..1_000_000 {
+        let recipe = recipe(&["record.every=1", "train.steps=100000"]);
+        let (mut growing, mut all) = (EventDetector::new(&event), history(""));
+        for step in 0..100_000 {
             all.push(&[f64::from(step), 0.1, 0.5, 0.5]).unwrap();
             assert_eq!(growing.onset(&recipe, &all), None);
         }

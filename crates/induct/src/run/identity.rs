@@ -3,7 +3,7 @@
 use induct_kernels::lanes::{instructions, levels};
 
 use crate::digest;
-use crate::train::{Recipe, TrainSpec};
+use crate::recipe::{Recipe, TrainSpec};
 
 /// The numerics version: an integer that goes up whenever the bits of any result change. A test over all
 /// settings of the catalogue forces it up.
@@ -68,7 +68,7 @@ impl Identity {
             // The weights count, not the folder they come from.
             (from.run, from.step) = (String::new(), 0);
         }
-        steps_alike.record.spacing = crate::train::Spacing::Linear;
+        steps_alike.record.spacing = crate::recipe::Spacing::Linear;
         Self {
             run: digest(&recipe),
             lineage: digest(&steps_alike),

@@ -4,7 +4,8 @@ use super::event::Onsets;
 use crate::Invalid;
 use crate::model::Model;
 use crate::probe::History;
-use crate::train::{Recipe, Snapshots};
+use crate::recipe::Recipe;
+use crate::train::Snapshots;
 
 /// Which interventions are in force at a step of a run, by index in the recipe's `intervene`. Its records tell when
 /// the events came that they wait for.

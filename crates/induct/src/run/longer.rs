@@ -1,6 +1,6 @@
 //! Whether a run can be made longer.
 
-use crate::train::Recipe;
+use crate::recipe::Recipe;
 
 /// Why a run cannot be made longer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

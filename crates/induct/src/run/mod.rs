@@ -13,12 +13,12 @@ mod recording;
 mod sink;
 mod summary;
 
-pub use differences::{Compared, Differences, Pair, Parting};
+pub use differences::{Differences, Pair, Parting, RunView};
 pub use drive::{Ending, Run, Unfit, check_records};
-pub use event::{Awaited, Onsets, kept_steps, last_step};
+pub use event::{EventDetector, Onsets, kept_steps, last_step};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
 pub use in_force::{in_force, model_at};
 pub use longer::{NotLonger, check_longer};
 pub use recording::{Recorder, Recording, RunError, train};
-pub use sink::{Checkpoint, Progress, Record, Sink, WatchError, Watched};
+pub use sink::{Checkpoint, Progress, Record, Sink, SinkPair, WatchError};
 pub use summary::{Ended, Level, StrategySummary, Summary, TestSummary};

@@ -8,7 +8,8 @@ use super::sink::{Record, Sink};
 use super::summary::Summary;
 use crate::Invalid;
 use crate::probe::{History, Instruments, ProbeError};
-use crate::train::{Recipe, TrainError};
+use crate::recipe::Recipe;
+use crate::train::TrainError;
 
 /// Everything kept from a run that has ended.
 #[derive(Clone, Debug, PartialEq)]

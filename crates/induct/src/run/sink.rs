@@ -34,7 +34,7 @@ pub struct Checkpoint {
     pub state: TrainState,
     /// The last recorded weights whose loss was a number, with their step: what remains if the run diverges.
     /// `None` if the recipe keeps them as a snapshot anyway.
-    pub sound: Option<(u64, Vec<f32>)>,
+    pub last_finite: Option<(u64, Vec<f32>)>,
 }
 
 /// Receives what a run produces.
@@ -80,7 +80,7 @@ pub trait Sink: Send {
 }
 
 /// Two sinks as one: one that watches a run, and one that keeps what it produces. Either may stop the run.
-pub struct Watched<'a, W, K> {
+pub struct SinkPair<'a, W, K> {
     /// Told of records, snapshots and steps, before the other.
     pub watcher: &'a mut W,
     /// Told of everything.
@@ -96,7 +96,7 @@ pub enum WatchError<W, K> {
     Keeper(K),
 }
 
-impl<W: Sink, K: Sink> Sink for Watched<'_, W, K> {
+impl<W: Sink, K: Sink> Sink for SinkPair<'_, W, K> {
     type Error = WatchError<W::Error, K::Error>;
 
     fn record(&mut self, record: &Record) -> Result<(), Self::Error> {

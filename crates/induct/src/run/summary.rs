@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::drive::{Ending, Run};
 use super::identity::{Identity, NUMERICS, arithmetic};
 use crate::measure::{KL_STRATEGY, STEP};
-use crate::probe::{Drop, Estimate, History, IN_DISTRIBUTION, Phase, TestLevels};
-use crate::train::Recipe;
+use crate::probe::{Estimate, History, IN_DISTRIBUTION, LossDrop, Phase, TestLevels};
+use crate::recipe::Recipe;
 
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Summary {
     /// Phases, in order.
     pub phases: Vec<Phase>,
     /// The drops between them.
-    pub drops: Vec<Drop>,
+    pub drops: Vec<LossDrop>,
     /// The strategies on the task's own test set.
     #[serde(with = "entries")]
     pub strategies: Vec<(String, StrategySummary)>,

@@ -14,8 +14,8 @@ use super::posterior_sample::PosteriorSample;
 use super::registry::Entry;
 use super::tables::Tables;
 use super::two_state::TwoState;
-use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
-use crate::chain::{Address, Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable};
+use super::{Scratch, Seen, Strategy, predict_last};
+use crate::chain::{Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable, address, weighted};
 use crate::{Invalid, require};
 
 /// Number of tables that follow the posterior. Their weights hardly differ, so few suffice.
@@ -114,12 +114,7 @@ impl Bayes {
             }
             Law::Pool(tables) => Method::Pool(Tables::new(tables, prior.start())),
             Law::Mixture(parts) => {
-                let mut before = 0.0;
-                let parts = parts.iter().map(|(cumulative, part)| {
-                    let weight = cumulative - before;
-                    before = *cumulative;
-                    (weight, part)
-                });
+                let parts = weighted(parts);
                 Method::Mixture(Mixture::new(prior.states(), prior.start(), parts)?)
             }
             Law::DoublyStochastic if prior.states() > 2 => {
@@ -174,11 +169,7 @@ impl Bayes {
     ///
     /// As [`new`](Self::new).
     pub fn by_prior_sample(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, Invalid> {
-        let address = Address {
-            purpose: Purpose::Particles,
-            seed,
-            step: 0,
-        };
+        let address = address(Purpose::Particles, seed, 0);
         let tables = prior.draw_many(count.max(1), address)?;
         Ok(Self {
             states: prior.states(),
@@ -205,7 +196,7 @@ impl Bayes {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let effective = self.answer_by_method(tokens, positions.clone(), scratch, out);
         // The symbol after position i is the chain's only if i + 1 is beyond the first context.
         let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
@@ -220,7 +211,7 @@ impl Bayes {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         match &self.method {
             Method::TwoState(exact) => {
                 exact.predict(tokens, positions, scratch.of(), out);
@@ -244,7 +235,7 @@ impl Bayes {
                 return tables.predict(tokens, positions, scratch.of(), out);
             }
         }
-        EffectiveSamples::default()
+        None
     }
 }
 
@@ -280,22 +271,18 @@ impl Strategy for Bayes {
         if positions.is_empty() {
             return None;
         }
-        self.answer(seen.tokens, positions, scratch, out).least()
+        self.answer(seen.tokens, positions, scratch, out)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{Alpha, PriorSpec};
+    use crate::chain::prior::checks::prior;
 
     #[test]
     fn samples_keep_their_values() {
-        let spec = PriorSpec::from(Dirichlet {
-            alpha: Alpha::Vector(vec![0.5, 1.0, 2.0]),
-        });
-        let prior = TaskPrior::new(&spec, 3, 2).unwrap();
+        let prior = prior("'dirichlet', alpha = [0.5, 1.0, 2.0]", 3, 2);
         let first = |bayes: Bayes| {
             let mut out = [0.0; 3];
             bayes.answer(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);

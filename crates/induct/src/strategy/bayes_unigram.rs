@@ -291,24 +291,10 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{Alpha, PriorSpec};
+    use crate::chain::prior::checks::prior;
 
     fn unigram(alpha: [f64; 2]) -> BayesUnigram {
-        let spec = PriorSpec::from(Dirichlet {
-            alpha: Alpha::Vector(alpha.to_vec()),
-        });
-        BayesUnigram::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn uniform_rows_have_the_known_density() {
-        // With α = 1, f(r) = 1 / (2 max(r, 1−r)²); for r > ½ and ρ = (1−r)/r, dr = r² dρ: ½ for every ρ.
-        let inner = Inner::new(1.0, 1.0);
-        for logit in [-300.0, -2.0, 0.0, 1.0, 40.0] {
-            let density = inner.ln_density(&Logit::new(logit)).exp();
-            assert!((density - 0.5).abs() < 1e-14, "{logit}: {density}");
-        }
+        BayesUnigram::new(&prior(&format!("'dirichlet', alpha = {alpha:?}"), 2, 2)).unwrap()
     }
 
     #[test]

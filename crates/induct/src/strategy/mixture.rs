@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use super::bayes::Bayes;
-use super::{EffectiveSamples, Scratch, normalize};
+use super::{Scratch, fewer, normalize};
 use crate::Invalid;
-use crate::chain::{Law, Start, StationarySolver, TaskPrior};
+use crate::chain::{Law, Start, StationarySolver, TaskPrior, weighted};
 
 /// The predictor; see the top of this file.
 #[derive(Clone, Debug)]
@@ -66,14 +66,17 @@ impl Mixture {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let (states, size) = (self.states, positions.end * self.states);
         // Taken out, so that a nested mixture gets a buffer of its own. [parts, positions.end, k]
         let mut rows = std::mem::take(&mut scratch.of::<OfParts>().0);
         rows.resize(self.parts.len() * size, 0.0);
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         for (part, rows) in self.parts.iter().zip(rows.chunks_exact_mut(size)) {
-            effective.merge(part.bayes.answer(tokens, 0..positions.end, scratch, rows));
+            effective = fewer(
+                effective,
+                part.bayes.answer(tokens, 0..positions.end, scratch, rows),
+            );
         }
         let first = tokens[0] as usize;
         let mut ln_weights: Vec<f64> = self.parts.iter().map(|part| part.ln_start[first]).collect();
@@ -139,13 +142,11 @@ fn first_symbol_law(
         }
         Law::Mixture(parts) => {
             let mut law = vec![0.0; states];
-            let mut before = 0.0;
-            for (cumulative, part) in parts {
+            for (weight, part) in weighted(parts) {
                 let own = first_symbol_law(part, &Bayes::new(part)?, scratch)?;
                 law.iter_mut()
                     .zip(own)
-                    .for_each(|(sum, p)| *sum += (cumulative - before) * p);
-                before = *cumulative;
+                    .for_each(|(sum, p)| *sum += weight * p);
             }
             return Ok(law);
         }
@@ -169,14 +170,8 @@ fn first_symbol_law(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::{self, Dirichlet, Fixed};
-    use crate::chain::{Alpha, MixturePart, PriorSpec};
-
-    fn dirichlet(alpha: [f64; 2]) -> PriorSpec {
-        PriorSpec::from(Dirichlet {
-            alpha: Alpha::Vector(alpha.to_vec()),
-        })
-    }
+    use crate::chain::TransitionTable;
+    use crate::chain::prior::checks::prior;
 
     #[test]
     fn the_first_symbol_has_the_mean_of_the_stationary_law() {
@@ -189,7 +184,7 @@ mod tests {
             expected += 2.0 * p * 2.0 * (1.0 - q) * q / (p + q);
         }
         expected /= (cells * cells) as f64;
-        let prior = TaskPrior::new(&dirichlet([1.0, 2.0]), 2, 2).unwrap();
+        let prior = prior("'dirichlet', alpha = [1.0, 2.0]", 2, 2);
         let law = first_symbol_law(
             &prior,
             &Bayes::new(&prior).unwrap(),
@@ -202,25 +197,17 @@ mod tests {
     #[test]
     fn symbols_that_never_meet_keep_their_shares() {
         // Three of four chains say 0 forever, one says 1 forever; beside them, fair coins.
-        let fixed = |rows: [[f64; 2]; 2]| {
-            PriorSpec::from(Fixed {
-                table: rows.map(|row| row.to_vec()).to_vec(),
-            })
+        let fixed = |weight: f64, table: &str| {
+            format!("{{ weight = {weight:?}, prior = {{ kind = 'fixed', table = {table} }} }}")
         };
-        let part = |weight: f64, prior: PriorSpec| MixturePart { weight, prior };
-        let constant = PriorSpec::from(prior::Mixture {
-            parts: vec![
-                part(3.0, fixed([[1.0, 0.0], [1.0, 0.0]])),
-                part(1.0, fixed([[0.0, 1.0], [0.0, 1.0]])),
-            ],
-        });
-        let spec = PriorSpec::from(prior::Mixture {
-            parts: vec![
-                part(1.0, constant),
-                part(1.0, fixed([[0.5, 0.5], [0.5, 0.5]])),
-            ],
-        });
-        let bayes = Bayes::new(&TaskPrior::new(&spec, 2, 2).unwrap()).unwrap();
+        let (zeros, ones) = (
+            fixed(3.0, "[[1, 0], [1, 0]]"),
+            fixed(1.0, "[[0, 1], [0, 1]]"),
+        );
+        let constant = format!("{{ kind = 'mixture', parts = [{zeros}, {ones}] }}");
+        let coins = fixed(1.0, "[[0.5, 0.5], [0.5, 0.5]]");
+        let parts = format!("[{{ weight = 1, prior = {constant} }}, {coins}]");
+        let bayes = Bayes::new(&prior(&format!("'mixture', parts = {parts}"), 2, 2)).unwrap();
         for (symbol, expected) in [(0, 0.8), (1, 2.0 / 3.0)] {
             let mut row = [0.0; 2];
             bayes.answer(&[symbol], 0..1, &mut Scratch::default(), &mut row);
@@ -230,19 +217,17 @@ mod tests {
 
     #[test]
     fn a_mixture_of_pools_is_the_pool_of_both() {
-        let table = |stay: f64| vec![vec![stay, 1.0 - stay], vec![0.4, 0.6]];
-        let fixed = |stay: f64| PriorSpec::from(Fixed { table: table(stay) });
-        let part = |weight: f64, stay: f64| MixturePart {
-            weight,
-            prior: fixed(stay),
-        };
-        let spec = PriorSpec::from(prior::Mixture {
-            parts: vec![part(3.0, 0.2), part(1.0, 0.9)],
+        let stays = [0.2, 0.9];
+        let tables = stays.map(|stay| {
+            let rows = [vec![stay, 1.0 - stay], vec![0.4, 0.6]];
+            TransitionTable::from_rows(2, 2, &rows).unwrap()
         });
-        let prior = TaskPrior::new(&spec, 2, 2).unwrap();
-        let tables: Vec<_> = [0.2, 0.9]
-            .map(|stay| crate::chain::TransitionTable::from_rows(2, 2, &table(stay)).unwrap())
-            .to_vec();
+        let part = |weight: f64, table: &TransitionTable| {
+            let rows: Vec<&[f64]> = table.rows().collect();
+            format!("{{ weight = {weight:?}, prior = {{ kind = 'fixed', table = {rows:?} }} }}")
+        };
+        let parts = [part(3.0, &tables[0]), part(1.0, &tables[1])].join(", ");
+        let prior = prior(&format!("'mixture', parts = [{parts}]"), 2, 2);
         let evidence = |tokens: &[u8]| {
             3.0 * tables[0].log_likelihood(tokens).exp() + tables[1].log_likelihood(tokens).exp()
         };
@@ -250,7 +235,7 @@ mod tests {
         let mut out = [0.0; 14];
         let bayes = Bayes::new(&prior).unwrap();
         let effective = bayes.answer(&tokens, 0..7, &mut Scratch::default(), &mut out);
-        assert!(bayes.is_exact() && effective.least().is_none());
+        assert!(bayes.is_exact() && effective.is_none());
         for (position, row) in out.chunks_exact(2).enumerate() {
             let longer = [&tokens[..=position], &[1]].concat();
             let expected = evidence(&longer) / evidence(&tokens[..=position]);

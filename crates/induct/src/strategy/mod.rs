@@ -60,7 +60,7 @@ pub use unigram_and_current::UnigramAndCurrent;
 /// use induct::Custom;
 /// use induct::probe::Instruments;
 /// use induct::strategy::{Seen, Strategy};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// /// The last symbol comes again, nine times out of ten.
 /// #[derive(Debug)]
@@ -140,25 +140,11 @@ fn predict_last(strategy: &dyn Strategy, seen: Seen<'_>, out: &mut [f64]) {
     strategy.predict(seen, end - 1..end, &mut Scratch::default(), out);
 }
 
-/// The smallest effective sample size over several positions.
-#[derive(Clone, Copy, Debug, Default)]
-struct EffectiveSamples {
-    least: Option<f64>,
-}
-
-impl EffectiveSamples {
-    fn note(&mut self, count: f64) {
-        self.least = Some(self.least.map_or(count, |least| least.min(count)));
-    }
-
-    fn merge(&mut self, other: Self) {
-        if let Some(count) = other.least {
-            self.note(count);
-        }
-    }
-
-    fn least(self) -> Option<f64> {
-        self.least
+/// The smaller of two sample sizes; `None` is no sampling at all.
+pub fn fewer(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        _ => a.or(b),
     }
 }
 

@@ -14,10 +14,10 @@ use std::ops::Range;
 
 use rand_distr::{Distribution, Exp1, Gamma};
 
-use super::EffectiveSamples;
+use super::fewer;
 use crate::chain::{
-    Address, DrawError, Purpose, Rows, Start, StationarySolver, TaskPrior, contexts_with_prefix,
-    slide,
+    Address, DrawError, Purpose, Rows, Start, StationarySolver, TaskPrior, address,
+    contexts_with_prefix, slide,
 };
 
 /// Lower bounds on the sum of a row's Gamma variates before its first count, and on each of them.
@@ -43,11 +43,7 @@ pub(super) struct PosteriorSample {
 impl PosteriorSample {
     /// `count` tables for a prior whose law is the Dirichlet `rows`.
     pub fn new(prior: &TaskPrior, rows: &Rows, count: usize, seed: u64) -> Result<Self, DrawError> {
-        let stream = |step: u64| Address {
-            purpose: Purpose::Particles,
-            seed,
-            step,
-        };
+        let stream = |step: u64| address(Purpose::Particles, seed, step);
         // Gamma(α_j) for every j = a Dirichlet(α) draw times an independent Gamma(Σα). This way small α,
         // whose variates underflow, still have the shares that the prior gives them.
         let alpha_sum: f64 = rows.alpha().iter().sum();
@@ -78,12 +74,12 @@ impl PosteriorSample {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let states = self.alpha.len();
         let size = self.contexts * states;
         scratch.restart(&self.initial, size);
         let mut rng = self.increments.generator(0);
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         let mut context = 0;
         for position in 0..positions.end {
             if position >= self.order {
@@ -97,7 +93,10 @@ impl PosteriorSample {
             context = slide(context, tokens[position], states, self.contexts);
             if position >= positions.start {
                 let out = &mut out[(position - positions.start) * states..][..states];
-                effective.note(self.estimate(&tokens[..=position], context, scratch, out));
+                effective = fewer(
+                    effective,
+                    Some(self.estimate(&tokens[..=position], context, scratch, out)),
+                );
             }
         }
         effective

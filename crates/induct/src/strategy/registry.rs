@@ -1,6 +1,5 @@
 //! The built-in strategies by name.
 
-use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
 use super::{
@@ -20,6 +19,7 @@ pub static REGISTRY: &[&Entry] = &[
 ];
 
 /// A built-in strategy: what it is, and how it is made from a prior.
+#[derive(Debug)]
 pub struct Entry {
     /// Its name in recipes, files and figures; for a family, the names of its members.
     pub name: &'static str,
@@ -64,15 +64,6 @@ impl Entry {
     fn is_called(&self, name: &str) -> bool {
         self.family
             .map_or(self.name == name, |is_member| is_member(name))
-    }
-}
-
-impl Debug for Entry {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry")
-            .field("name", &self.name)
-            .field("meaning", &self.meaning)
-            .finish_non_exhaustive()
     }
 }
 
@@ -186,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_and_undefined_strategies_are_refused() {
+    fn unknown_names_are_refused() {
         let prior = TaskPrior::new(&PriorSpec::default(), 3, 2).unwrap();
         for name in [
             "", "bigramm", "0-gram", "1-gram", "3-gram", "04-gram", "-gram",
@@ -194,9 +185,5 @@ mod tests {
             let refused = named(name, &prior).unwrap_err().to_string();
             assert!(refused.contains("oracle"), "{refused}");
         }
-        let refused = named("bayes-unigram", &prior).unwrap_err().to_string();
-        assert!(refused.contains("2 states"), "{refused}");
-        let refused = named("8-gram", &prior).unwrap_err().to_string();
-        assert!(refused.contains("1024 contexts"), "{refused}");
     }
 }

@@ -1,7 +1,6 @@
 //! Scratch buffers of strategies.
 
 use std::any::Any;
-use std::fmt::{Debug, Formatter};
 
 /// Scratch buffers, reused from sequence to sequence; one per thread.
 ///
@@ -17,7 +16,7 @@ use std::fmt::{Debug, Formatter};
 /// scratch.of::<Counts>().0.push(7);
 /// assert_eq!(scratch.of::<Counts>().0, [7]);
 /// ```
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Scratch {
     /// One of each type, in order of first use. There are few.
     buffers: Vec<Box<dyn Any + Send>>,
@@ -33,12 +32,5 @@ impl Scratch {
         });
         let buffer = self.buffers[index].downcast_mut();
         buffer.expect("it was found by its type")
-    }
-}
-
-impl Debug for Scratch {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("Scratch");
-        shown.field("buffers", &self.buffers.len()).finish()
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::EffectiveSamples;
+use super::fewer;
 use crate::chain::{Start, TransitionTable, contexts_with_prefix, slide};
 
 /// The tables, stored entry by entry, so that the inner loop runs over tables.
@@ -55,11 +55,11 @@ impl Tables {
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
-    ) -> EffectiveSamples {
+    ) -> Option<f64> {
         let Scratch { products, weights } = scratch;
         let states = self.states;
         let contexts = self.starts.len() / self.count;
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         let mut context = 0;
         for position in 0..positions.end {
             let seen = &tokens[..=position];
@@ -75,10 +75,10 @@ impl Tables {
             }
             let out = &mut out[(position - positions.start) * states..][..states];
             if seen.len() < self.order {
-                effective.note(self.predict_start(seen, weights, out));
+                effective = fewer(effective, Some(self.predict_start(seen, weights, out)));
             } else {
                 products.write_weights(weights);
-                effective.note(effective_count(weights));
+                effective = fewer(effective, Some(effective_count(weights)));
                 if !self.mix_rows(context, weights, out) {
                     weights.fill(1.0);
                     self.mix_rows(context, weights, out);
@@ -257,6 +257,6 @@ mod tests {
         let mut out = [0.0; 2];
         // 1 is never followed by 1.
         let effective = tables.predict(&[1, 1, 0], 2..3, &mut Scratch::default(), &mut out);
-        assert_eq!((out, effective.least()), ([0.5, 0.5], Some(0.0)));
+        assert_eq!((out, effective), ([0.5, 0.5], Some(0.0)));
     }
 }

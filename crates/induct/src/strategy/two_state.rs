@@ -257,8 +257,8 @@ pub(super) struct Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::prior::Dirichlet;
-    use crate::chain::{Address, Alpha, PriorSpec, Purpose, Sampler, TaskPrior};
+    use crate::chain::prior::checks::prior;
+    use crate::chain::{Purpose, Sampler, address};
 
     /// Runs of growing length, so that all four counts and both ends of a row occur.
     fn runs(count: usize) -> Vec<u8> {
@@ -354,15 +354,8 @@ mod tests {
     fn it_matches_a_grid_over_both_rows() {
         let mut tokens = vec![0; 2000];
         for alpha in [[1.0, 1.0], [0.1, 0.1], [10.0, 10.0], [0.1, 2.0], [3.0, 0.4]] {
-            let spec = PriorSpec::from(Dirichlet {
-                alpha: Alpha::Vector(alpha.to_vec()),
-            });
-            let prior = TaskPrior::new(&spec, 2, 2).unwrap();
-            let address = Address {
-                purpose: Purpose::Test,
-                seed: 2,
-                step: 0,
-            };
+            let prior = prior(&format!("'dirichlet', alpha = {alpha:?}"), 2, 2);
+            let address = address(Purpose::Test, 2, 0);
             for index in 0..2 {
                 Sampler::new(&prior)
                     .sequence(&prior, address, index, &mut tokens)
@@ -405,17 +398,5 @@ mod tests {
         let seen_once = TwoState::new([1.0, 1.0]).starts(0, [1, 0], 1).mean(1, 0);
         let expected = 4.0 / 3.0 * (1.0 - std::f64::consts::LN_2);
         assert!((seen_once - expected).abs() < 1e-13, "{seen_once}");
-    }
-
-    #[test]
-    fn uniform_rows_have_a_closed_form_after_one_symbol() {
-        // With p, q uniform: P(x₁ = 1 | x₀ = 0) = E[p q/(p+q)] / E[q/(p+q)], where the integral of pq/(p+q)
-        // over the unit square is ⅔ (1 − ln 2), and that of q/(p+q) is ½.
-        let expected = 4.0 / 3.0 * (1.0 - std::f64::consts::LN_2);
-        let bayes = TwoState::new([1.0, 1.0]);
-        for home in [0, 1] {
-            let row = all_positions(&bayes, &[home]);
-            assert!((row[1 - home as usize] - expected).abs() < 1e-13, "{row:?}");
-        }
     }
 }

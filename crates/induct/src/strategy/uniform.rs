@@ -1,10 +1,9 @@
 //! Every symbol equally likely: the prediction of an observer who knows nothing.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::registry::Entry;
-use super::{Scratch, Seen, Strategy};
+use super::{Seen, Strategy};
 
 /// Gives every symbol the same probability.
 #[derive(Clone, Copy, Debug)]
@@ -37,17 +36,5 @@ impl Strategy for Uniform {
 
     fn predict_next(&self, _: Seen<'_>, out: &mut [f64]) {
         out.fill(1.0 / self.states as f64);
-    }
-
-    fn predict(
-        &self,
-        seen: Seen<'_>,
-        positions: Range<usize>,
-        _: &mut Scratch,
-        out: &mut [f64],
-    ) -> Option<f64> {
-        seen.assert_reaches(&positions, self.states, out);
-        out.fill(1.0 / self.states as f64);
-        None
     }
 }

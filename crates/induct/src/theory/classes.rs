@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn classes_contain_every_sequence_once() {
         let prior = TaskPrior::new(&PriorSpec::default(), 2, 2).unwrap();
-        for length in [1, 2, 5, 30, 100] {
+        for length in [1, 2, 5, 40] {
             let classes = Classes::new(&prior, length).unwrap();
             let count: f64 = classes.all().iter().map(ways).sum();
             assert!((count / 2.0_f64.powi(length as i32) - 1.0).abs() < 1e-12);

@@ -21,7 +21,7 @@
 //! before the last factor. The cost is t k⁴ multiplications.
 
 use super::quadrature::{Degree, WeightedChain, chains};
-use crate::chain::{TaskPrior, TransitionTable};
+use crate::chain::TaskPrior;
 use crate::{Invalid, require};
 
 /// The weights of a minimal model, or a gradient with respect to them.
@@ -93,18 +93,6 @@ pub struct Coupling {
 const STATIONARY_TOLERANCE: f64 = 1e-9;
 
 impl Coupling {
-    /// The coupling of one Markov chain, started from its stationary distribution.
-    pub fn of_table(table: &TransitionTable, length: usize) -> Result<Self, Invalid> {
-        require(
-            table.ngram() == 2,
-            "ngram",
-            table.ngram(),
-            "2, a Markov chain",
-        )?;
-        let rows: Vec<f64> = table.rows().flatten().copied().collect();
-        Self::of_chain(&rows, table.stationary(), length)
-    }
-
     /// The coupling of the chain with the given rows ([k, k]) and stationary distribution (`[k]`).
     ///
     /// If the stationary distribution is not unique, as with a = b = 1, any of them will do.
@@ -208,8 +196,8 @@ impl Coupling {
     /// see [`margin_needed`](super::margin_needed).
     pub fn loss(&self, weights: &Weights, margin: f64) -> f64 {
         let k = self.states as f64;
-        let slope = self.gradient(weights);
-        let through_v: f64 = slope.v.iter().zip(&weights.v).map(|(g, v)| g * v).sum();
+        let gradient = self.gradient(weights);
+        let through_v: f64 = gradient.v.iter().zip(&weights.v).map(|(g, v)| g * v).sum();
         margin * (k - 1.0) / k + through_v
     }
 
@@ -224,15 +212,15 @@ impl Coupling {
             (self.states, self.length),
             "weights and coupling must have the same k and t"
         );
-        let mut slope = Weights::constant(self.states, self.length, 0.0, 0.0);
+        let mut gradient = Weights::constant(self.states, self.length, 0.0, 0.0);
         let lags = self.values.chunks_exact(self.states * self.states);
-        for ((matrix, v), slope_v) in lags.zip(&weights.v).zip(&mut slope.v) {
-            for ((c, w), slope_w) in matrix.iter().zip(&weights.w_k).zip(&mut slope.w_k) {
-                *slope_w -= c * v;
-                *slope_v -= c * w;
+        for ((matrix, v), gradient_v) in lags.zip(&weights.v).zip(&mut gradient.v) {
+            for ((c, w), gradient_w) in matrix.iter().zip(&weights.w_k).zip(&mut gradient.w_k) {
+                *gradient_w -= c * v;
+                *gradient_v -= c * w;
             }
         }
-        slope
+        gradient
     }
 }
 

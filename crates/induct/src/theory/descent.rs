@@ -109,10 +109,10 @@ pub fn descend(start: &Weights, steps: &[Step]) -> Result<Vec<Weights>, StepErro
                 });
             }
         }
-        let slope = step.coupling.gradient(&at);
+        let gradient = step.coupling.gradient(&at);
         at.w_k.iter_mut().for_each(|w| *w *= 1.0 - step.decay_w);
         at.v.iter_mut().for_each(|v| *v *= 1.0 - step.decay_v);
-        at = at.plus(-step.eta, &slope);
+        at = at.plus(-step.eta, &gradient);
         at.check()?;
         path.push(at.clone());
     }

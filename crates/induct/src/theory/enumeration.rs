@@ -13,7 +13,7 @@ use crate::{Invalid, require};
 
 /// The result of summing over all sequences.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Enumerated {
+pub struct Enumeration {
     /// The population loss.
     pub loss: f64,
     /// Its gradient; a term exactly at its kink counts as clamped.
@@ -47,7 +47,11 @@ pub(super) fn check_question(
 }
 
 /// Loss and gradient at `weights` with margin Δ = `margin`, averaged over `prior`.
-pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<Enumerated, Invalid> {
+pub fn enumerate(
+    prior: &TaskPrior,
+    weights: &Weights,
+    margin: f64,
+) -> Result<Enumeration, Invalid> {
     weights.check()?;
     let (k, t) = (weights.states(), weights.length());
     let count = k.checked_pow(t as u32 + 1).unwrap_or(usize::MAX);
@@ -66,7 +70,7 @@ pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<En
         },
     )?;
     let mut likelihoods = Likelihoods::new(likelihoods, k);
-    let mut sum = Enumerated {
+    let mut sum = Enumeration {
         loss: 0.0,
         gradient: Weights::constant(k, t, 0.0, 0.0),
         clamped: 0.0,
@@ -87,7 +91,7 @@ pub fn enumerate(prior: &TaskPrior, weights: &Weights, margin: f64) -> Result<En
     Ok(sum)
 }
 
-impl Enumerated {
+impl Enumeration {
     /// Adds one sequence: (1/t) Σ_p (1/k) Σ_{i≠y} max{0, Δ + f_i − f_y}, with y = x_{p+1}.
     fn add(&mut self, x: &[usize], weights: &Weights, margin: f64, probability: f64) {
         let (k, t) = (weights.states(), weights.length());
@@ -99,8 +103,8 @@ impl Enumerated {
                 let violation = margin + f[i] - f[y];
                 if violation > 0.0 {
                     self.loss += share * violation;
-                    self.add_slope(x, p, i, share, weights);
-                    self.add_slope(x, p, y, -share, weights);
+                    self.add_gradient(x, p, i, share, weights);
+                    self.add_gradient(x, p, y, -share, weights);
                 } else {
                     self.clamped += probability / (t * (k - 1)) as f64;
                 }
@@ -109,7 +113,7 @@ impl Enumerated {
     }
 
     /// Adds `factor` times the gradient of f_{p,i}.
-    fn add_slope(&mut self, x: &[usize], p: usize, i: usize, factor: f64, weights: &Weights) {
+    fn add_gradient(&mut self, x: &[usize], p: usize, i: usize, factor: f64, weights: &Weights) {
         let k = weights.states();
         for q in (0..=p).filter(|&q| x[q] == i) {
             for s in 0..=q {

@@ -14,7 +14,7 @@
 //! over [1 − 1/s, 1/s], so the sum over w leaves a polynomial in s times powers of 1/s. Their pole is three
 //! half-widths from the middle of [1, 2]; a dozen extra nodes make them exact to rounding.
 
-use crate::chain::{Law, Rows, TaskPrior, TransitionTable};
+use crate::chain::{Law, Rows, TaskPrior, TransitionTable, weighted};
 use crate::{Invalid, require};
 
 /// Nodes and weights of the Gauss–Legendre rule on [low, high], exact for polynomials up to degree
@@ -23,8 +23,8 @@ pub fn gauss_legendre(count: usize, low: f64, high: f64) -> Vec<(f64, f64)> {
     let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
     let mut rule = vec![(middle, 0.0); count];
     for index in 0..count.div_ceil(2) {
-        let (node, slope) = legendre_root(index, count);
-        let weight = half * 2.0 / ((1.0 - node * node) * slope * slope);
+        let (node, derivative) = legendre_root(index, count);
+        let weight = half * 2.0 / ((1.0 - node * node) * derivative * derivative);
         rule[index] = (middle - half * node, weight);
         rule[count - 1 - index] = (middle + half * node, weight);
     }
@@ -42,8 +42,8 @@ fn legendre_root(index: usize, count: usize) -> (f64, f64) {
     // From this start Newton's method converges quadratically at once; five iterations are one or two more
     // than needed.
     for _ in 0..5 {
-        let (value, slope) = legendre(count, x);
-        x -= value / slope;
+        let (value, derivative) = legendre(count, x);
+        x -= value / derivative;
     }
     (x, legendre(count, x).1)
 }
@@ -57,8 +57,8 @@ fn legendre(count: usize, x: f64) -> (f64, f64) {
         before = value;
         value = next;
     }
-    let slope = count as f64 * (before - x * value) / (1.0 - x * x);
-    (value, slope)
+    let derivative = count as f64 * (before - x * value) / (1.0 - x * x);
+    (value, derivative)
 }
 
 /// One chain of a weighted average.
@@ -137,18 +137,12 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
             Ok(weighted.collect())
         }
         Law::Mixture(parts) => {
-            let (mut all, mut before) = (Vec::new(), 0.0);
-            for (cumulative, part) in parts {
-                let share = cumulative - before;
-                before = *cumulative;
-                all.extend(
-                    chains(part, degree)?
-                        .into_iter()
-                        .map(|chain| WeightedChain {
-                            weight: chain.weight * share,
-                            ..chain
-                        }),
-                );
+            let mut all = Vec::new();
+            for (share, part) in weighted(parts) {
+                for mut chain in chains(part, degree)? {
+                    chain.weight *= share;
+                    all.push(chain);
+                }
             }
             Ok(all)
         }

@@ -7,7 +7,7 @@ use induct_kernels::tokens::TokenBlock;
 
 use super::coupling::Weights;
 use super::enumeration::check_question;
-use crate::chain::{Address, Purpose, Sampler, TaskPrior};
+use crate::chain::{Purpose, Sampler, TaskPrior, address};
 use crate::model::{MinimalSpec, Model, ModelSpec};
 use crate::probe::{Estimate, Moments};
 use crate::train::Loss;
@@ -15,7 +15,7 @@ use crate::{Invalid, require};
 
 /// A gradient with standard errors.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampled {
+pub struct GradientEstimate {
     /// With respect to W_k, [k, k].
     pub w_k: Vec<Estimate>,
     /// With respect to v, by lag, `[t]`.
@@ -30,7 +30,7 @@ pub fn sample(
     margin: f64,
     sequences: usize,
     seed: u64,
-) -> Result<Sampled, Invalid> {
+) -> Result<GradientEstimate, Invalid> {
     weights.check()?;
     let (k, t) = (weights.states(), weights.length());
     check_question(prior, weights, margin)?;
@@ -46,20 +46,16 @@ pub fn sample(
     let params: Vec<f32> = all.map(|&w| w as f32).collect();
     let (evaluator, level) = (model.at(&params), model.level());
     let (mut sampler, mut block) = (Sampler::new(prior), TokenBlock::new(t + 1));
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed,
-        step: 0,
-    };
+    let address = address(Purpose::Fresh, seed, 0);
     let mut moments = vec![Moments::default(); params.len()];
     let mut grads = vec![Lane::ZERO; params.len()];
     for first in (0..sequences).step_by(LANES) {
         let used = LANES.min(sequences - first);
         sampler.block(prior, address, first as u64, used, &mut block)?;
         let (inputs, targets) = (&block.rows()[..t], &block.rows()[1..]);
-        let mut evaluate = |rows: Range<usize>, logits: &[Lane], slope: &mut [Lane]| {
+        let mut evaluate = |rows: Range<usize>, logits: &[Lane], gradient: &mut [Lane]| {
             let targets = &targets[rows];
-            loss.evaluate(level, logits, targets, used, 1.0 / t as f32, slope);
+            loss.evaluate(level, logits, targets, used, 1.0 / t as f32, gradient);
         };
         evaluator.gradient_by_lane(inputs, &mut evaluate, &mut grads);
         for (moments, lanes) in moments.iter_mut().zip(&grads) {
@@ -69,7 +65,7 @@ pub fn sample(
         }
     }
     let mut estimates = moments.iter().map(Moments::estimate);
-    Ok(Sampled {
+    Ok(GradientEstimate {
         w_k: estimates.by_ref().take(k * k).collect(),
         v: estimates.collect(),
     })

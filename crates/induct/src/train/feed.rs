@@ -7,9 +7,9 @@ use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
 use rayon::prelude::*;
 
-use super::recipe::Recipe;
-use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior};
+use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, address};
 use crate::model::Model;
+use crate::recipe::Recipe;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {
@@ -23,11 +23,7 @@ pub(super) struct Feed {
 
 /// The address of the batch that step `step` trains on.
 pub fn batch_address(recipe: &Recipe, step: u64) -> Address {
-    Address {
-        purpose: Purpose::Train,
-        seed: recipe.seeds.data,
-        step,
-    }
+    address(Purpose::Train, recipe.seeds.data, step)
 }
 
 /// The keys of sequence `index` of the batch of step `step`: all its dropout masks follow from them, as

@@ -13,13 +13,14 @@ use induct_kernels::tokens::TokenBlock;
 use rayon::prelude::*;
 
 use super::Loss;
+use super::agenda::Agenda;
 use super::feed::{BatchDraw, Feed, block_keys, draw};
-use super::intervene::{Agenda, Snapshots, no_snapshots};
-use super::optimizer::Updater;
-use super::recipe::Recipe;
-use crate::Invalid;
+use super::weights::{Snapshots, no_snapshots};
 use crate::chain::DrawError;
 use crate::model::{Evaluator, Model, Tensor};
+use crate::optimizer::Updater;
+use crate::recipe::Recipe;
+use crate::{Invalid, Within};
 
 /// Training failed: the loss is no longer a number.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -61,7 +62,8 @@ pub struct TrainState {
 /// A model in training.
 ///
 /// ```
-/// use induct::train::{Recipe, Trainer};
+/// use induct::recipe::Recipe;
+/// use induct::train::Trainer;
 ///
 /// let mut trainer = Trainer::new(&Recipe::default())?;
 /// let first = trainer.advance()?;
@@ -119,7 +121,7 @@ pub struct StepLoss {
 
 /// What a step gave, with the weights before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stepped<'a> {
+pub struct StepOutcome<'a> {
     /// The loss of its batch.
     pub loss: StepLoss,
     /// The gradient of that loss, if a measure needs it.
@@ -156,9 +158,7 @@ impl Trainer {
         let model = recipe.model()?;
         let params = match &recipe.from {
             None => model.start(recipe.seeds.init),
-            Some(from) => from
-                .find(snapshots, model.layout().len())
-                .map_err(|invalid| invalid.within("from"))?,
+            Some(from) => from.find(snapshots, model.layout().len()).within("from")?,
         };
         let mut trainer = Self::starting_at(recipe, params, snapshots)?;
         trainer.act(None);

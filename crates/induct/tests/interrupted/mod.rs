@@ -5,8 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use induct::probe::{History, Instruments};
+use induct::recipe::Recipe;
 use induct::run::{Checkpoint, Ending, Progress, Record, Recorder, Run, Sink, Summary};
-use induct::train::{Recipe, no_snapshots};
+use induct::train::no_snapshots;
+
+/// A recipe by two lists of overrides.
+pub fn recipe(small: &[&str], overrides: &[&str]) -> Recipe {
+    let all = small.iter().chain(overrides).map(|&text| text.to_owned());
+    Recipe::from_toml("", &all.collect::<Vec<_>>()).unwrap()
+}
 
 /// Steps and weights.
 pub type Snapshots = Vec<(u64, Vec<f32>)>;

@@ -1,7 +1,7 @@
 //! Chains that a prior draws: all there is to know of them with two states, a few tables otherwise.
 
 use induct::chain::{Address, Purpose, Sampler, TaskPrior};
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use induct_figure::{Axis, Colour, Figure, Heatmap, Mark, Panel, Plot, Series};
 
 use super::alone;

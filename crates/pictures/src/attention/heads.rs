@@ -148,7 +148,7 @@ impl Kind {
 mod tests {
     use induct::measure::Measure;
     use induct::probe::{head_scores, in_distribution};
-    use induct::train::Recipe;
+    use induct::recipe::Recipe;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Tests of the pictures of small models, with the weights that they start from.
 
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use induct_figure::Panel;
 
 use super::*;

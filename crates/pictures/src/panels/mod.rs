@@ -5,7 +5,7 @@ mod measures;
 
 use induct::measure::{Column, KL_TRUTH, Of, Scope};
 use induct::probe::History;
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use induct_figure::{Colour, Family, Figure, Panel, Plot, Region, Sentence, plain};
 
 use crate::curves::{self, Group, colour, steps_axis, values_axis};

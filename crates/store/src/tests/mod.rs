@@ -13,8 +13,9 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use induct::probe::Instruments;
-use induct::run::{Progress, Record, Run, Sink, Summary, WatchError, Watched};
-use induct::train::{Recipe, no_snapshots};
+use induct::recipe::Recipe;
+use induct::run::{Progress, Record, Run, Sink, SinkPair, Summary, WatchError};
+use induct::train::no_snapshots;
 
 use crate::error::StoreError;
 use crate::lock::LOCK;
@@ -95,7 +96,7 @@ fn train_in(
         };
         let mut writer = start.writer;
         writer.checkpoint_every = Duration::ZERO;
-        let ending = run.drive(&mut Watched {
+        let ending = run.drive(&mut SinkPair {
             watcher: &mut StopAt(stop_at),
             keeper: &mut writer,
         });

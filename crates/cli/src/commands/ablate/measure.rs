@@ -2,7 +2,7 @@
 
 use induct::model::{Instead, Site};
 use induct::probe::{Whole, fresh};
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use serde::{Serialize, Serializer};
 
 use super::With;

@@ -5,7 +5,7 @@ mod text;
 use clap::Args;
 use induct::model::{Kind as ModelKind, Model};
 use induct::probe;
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use induct_pictures::attention::{Attention, Head, Rows, figure};
 use induct_store::RunFolder;
 use serde::Serialize;

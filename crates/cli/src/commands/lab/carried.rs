@@ -1,6 +1,6 @@
 //! A run as a page carries it: checked, and with as many snapshots as there is room for.
 
-use induct::train::{InterveneSpec, Recipe, WeightsSpec};
+use induct::recipe::{InterveneSpec, Recipe, WeightsSpec};
 use induct_lab_page::{Run, room};
 use serde::Serialize;
 

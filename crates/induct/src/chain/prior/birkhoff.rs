@@ -105,69 +105,61 @@ fn distinct_pair(rng: &mut Generator, count: usize) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::{Address, Purpose};
+    use crate::chain::{Purpose, address};
+    use crate::probe::{Estimate, Moments};
 
     /// Means of P₀₀², P₀₀P₁₁ and P₀₀³ over `draws` tables, with standard errors.
     fn moments(
         draws: u64,
         states: usize,
         draw: impl Fn(&mut Generator, &mut [f64]),
-    ) -> [(f64, f64); 3] {
-        let mut sums = [[0.0; 2]; 3];
+    ) -> [Estimate; 3] {
+        let mut sums = [Moments::default(); 3];
         let mut table = vec![0.0; states * states];
-        let address = Address {
-            purpose: Purpose::Particles,
-            seed: 11,
-            step: states as u64,
-        };
+        let address = address(Purpose::Particles, 11, states as u64);
         for index in 0..draws {
             draw(&mut address.generator(index), &mut table);
             let (first, second) = (table[0], table[states + 1]);
-            for (sum, value) in sums
-                .iter_mut()
-                .zip([first * first, first * second, first.powi(3)])
-            {
-                sum[0] += value;
-                sum[1] += value * value;
+            let values = [first * first, first * second, first.powi(3)];
+            for (sum, value) in sums.iter_mut().zip(values) {
+                sum.push(value);
             }
         }
-        let n = draws as f64;
-        sums.map(|[sum, squares]| {
-            let mean = sum / n;
-            (mean, ((squares / n - mean * mean) / n).sqrt())
-        })
+        sums.map(|sum| sum.estimate())
+    }
+
+    fn assert_alike(ours: [Estimate; 3], others: [Estimate; 3]) {
+        for (a, b) in ours.iter().zip(&others) {
+            let error = a.se.hypot(b.se);
+            assert!((a.mean - b.mean).abs() < 4.0 * error, "{a:?} {b:?}");
+        }
     }
 
     #[test]
     fn rejection_and_hit_and_run_agree_in_moments() {
-        for (states, draws) in [(3, 20_000), (4, 20_000), (5, 10_000)] {
+        for (states, draws) in [(3, 5_000), (4, 5_000), (5, 4_000)] {
             let rejected = moments(draws, states, |rng, table| reject(rng, states, table));
             let walked = moments(draws, states, |rng, table| {
                 hit_and_run(rng, states, table, MOVES_PER_CELL);
             });
-            for (a, b) in rejected.iter().zip(&walked) {
-                let error = a.1.hypot(b.1);
-                assert!((a.0 - b.0).abs() < 4.0 * error, "k = {states}: {a:?} {b:?}");
-            }
+            assert_alike(rejected, walked);
         }
     }
 
     #[test]
     fn more_moves_change_nothing_beyond_rejection() {
-        let short = moments(4_000, 8, |rng, table| {
+        let short = moments(1_000, 8, |rng, table| {
             hit_and_run(rng, 8, table, MOVES_PER_CELL)
         });
-        let long = moments(4_000, 8, |rng, table| {
+        let long = moments(1_000, 8, |rng, table| {
             hit_and_run(rng, 8, table, 4 * MOVES_PER_CELL);
         });
-        for (a, b) in short.iter().zip(&long) {
-            assert!((a.0 - b.0).abs() < 4.0 * a.1.hypot(b.1), "{a:?} {b:?}");
-        }
+        assert_alike(short, long);
     }
 
     #[test]
     fn two_states_are_uniform_on_the_diagonal() {
-        let [(second_moment, error), ..] = moments(20_000, 2, |rng, table| draw(rng, 2, table));
-        assert!((second_moment - 1.0 / 3.0).abs() < 4.0 * error);
+        let [second_moment, ..] = moments(20_000, 2, |rng, table| draw(rng, 2, table));
+        assert!((second_moment.mean - 1.0 / 3.0).abs() < 4.0 * second_moment.se);
     }
 }

@@ -1,43 +1,23 @@
 //! Checks shared by the tests of priors.
 
 use super::super::table::TransitionTable;
-use super::{PriorSpec, TaskPrior};
-use crate::chain::{Address, Purpose};
+use super::TaskPrior;
+use crate::chain::{Purpose, address};
+use crate::probe::{Estimate, Moments};
+use crate::recipe::Recipe;
+
+/// A prior as a recipe writes it: a kind with its settings.
+pub fn prior(settings: &str, states: usize, ngram: usize) -> TaskPrior {
+    let task = format!("states = {states}, ngram = {ngram}, prior = {{ kind = {settings} }}");
+    let recipe = Recipe::from_toml(&format!("task = {{ {task} }}\nrecord.tests = []"), &[]);
+    recipe.unwrap().prior().unwrap()
+}
 
 /// `count` tables drawn from a prior.
-pub fn draws(
-    spec: impl Into<PriorSpec>,
-    states: usize,
-    ngram: usize,
-    count: usize,
-) -> Vec<TransitionTable> {
-    let prior = TaskPrior::new(&spec.into(), states, ngram).unwrap();
-    let address = Address {
-        purpose: Purpose::Test,
-        seed: 1,
-        step: 0,
-    };
-    prior.draw_many(count, address).unwrap()
-}
-
-/// The field and value for which an impossible prior is refused.
-pub fn refusal(spec: impl Into<PriorSpec>, states: usize, ngram: usize) -> (String, String) {
-    let invalid = TaskPrior::new(&spec.into(), states, ngram).unwrap_err();
-    (invalid.field, invalid.value)
-}
-
-/// A field and a value, to compare a refusal with.
-pub fn named(field: &str, value: &str) -> (String, String) {
-    (field.to_owned(), value.to_owned())
-}
-
-/// Mean of `value` over `tables`, with its standard error.
-fn mean(tables: &[TransitionTable], value: impl Fn(&TransitionTable) -> f64) -> (f64, f64) {
-    let n = tables.len() as f64;
-    let sum: f64 = tables.iter().map(&value).sum();
-    let squares: f64 = tables.iter().map(|table| value(table).powi(2)).sum();
-    let mean = sum / n;
-    (mean, ((squares / n - mean * mean) / n).sqrt())
+pub fn draws(prior: &TaskPrior, count: usize) -> Vec<TransitionTable> {
+    prior
+        .draw_many(count, address(Purpose::Test, 1, 0))
+        .unwrap()
 }
 
 /// Asserts that a mean is what it should be, within four standard errors.
@@ -46,9 +26,9 @@ pub fn assert_mean(
     expected: f64,
     value: impl Fn(&TransitionTable) -> f64,
 ) {
-    let (mean, error) = mean(tables, value);
+    let Estimate { mean, se } = Moments::from_iter(tables.iter().map(value)).estimate();
     assert!(
-        (mean - expected).abs() < 4.0 * error,
-        "{mean} ± {error}, expected {expected}"
+        (mean - expected).abs() < 4.0 * se,
+        "{mean} ± {se}, expected {expected}"
     );
 }

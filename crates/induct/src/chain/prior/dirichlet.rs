@@ -1,4 +1,4 @@
-//! `dirichlet`: every context's row is an independent Dirichlet draw.
+//! `dirichlet`: every context's row is an independent Dirichlet draw. `iid`: one draw, shared by all rows.
 
 use std::sync::Arc;
 
@@ -18,38 +18,67 @@ pub struct Dirichlet {
     pub alpha: Alpha,
 }
 
+/// One Dirichlet draw, shared by all rows: symbols are independent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Iid {
+    /// Concentration.
+    #[serde(default)]
+    pub alpha: Alpha,
+}
+
 impl Settings for Dirichlet {
     fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
         self.alpha.resolve(states).map(|_| ())
     }
 
     fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
-        let rows = Rows::new(&self.alpha, states)?;
-        Ok(Arc::new(Independent { rows }))
+        prepare(&self.alpha, states, false)
     }
+}
+
+impl Settings for Iid {
+    fn check(&self, states: usize, _: usize) -> Result<(), Invalid> {
+        self.alpha.resolve(states).map(|_| ())
+    }
+
+    fn prepare(&self, states: usize, _: usize) -> Result<Arc<dyn Prior>, Invalid> {
+        prepare(&self.alpha, states, true)
+    }
+}
+
+fn prepare(alpha: &Alpha, states: usize, shared: bool) -> Result<Arc<dyn Prior>, Invalid> {
+    let rows = Rows::new(alpha, states)?;
+    Ok(Arc::new(DirichletRows { rows, shared }))
 }
 
 #[derive(Debug)]
-struct Independent {
+struct DirichletRows {
     rows: Rows,
+    /// Whether all contexts have the same row.
+    shared: bool,
 }
 
-impl Prior for Independent {
+impl Prior for DirichletRows {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
-        for context in 0..table.contexts() {
+        let drawn = if self.shared { 1 } else { table.contexts() };
+        for context in 0..drawn {
             self.rows.draw(rng, table.row_mut(context));
         }
+        table.repeat_first_rows(drawn);
     }
 
     fn law(&self) -> Law<'_> {
-        Law::Dirichlet(&self.rows)
+        match self.shared {
+            true => Law::Iid(&self.rows),
+            false => Law::Dirichlet(&self.rows),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn dirichlet_rows_have_the_moments_of_the_dirichlet() {
@@ -59,10 +88,8 @@ mod tests {
             vec![2.0, 0.5, 7.5],
         ] {
             let total: f64 = alpha.iter().sum();
-            let spec = Dirichlet {
-                alpha: Alpha::Vector(alpha.clone()),
-            };
-            let tables = draws(spec, 3, 2, 8_000);
+            let prior = prior(&format!("'dirichlet', alpha = {alpha:?}"), 3, 2);
+            let tables = draws(&prior, 8_000);
             for symbol in 0..3 {
                 let share = alpha[symbol] / total;
                 assert_mean(&tables, share, |table| table.row(1)[symbol]);
@@ -76,15 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn concentrations_are_positive_and_one_for_each_state() {
-        let scalar = |alpha: f64| Dirichlet {
-            alpha: Alpha::Scalar(alpha),
-        };
-        assert_eq!(refusal(scalar(0.0), 2, 2), named("prior.alpha", "0"));
-        assert_eq!(refusal(scalar(f64::NAN), 2, 2), named("prior.alpha", "NaN"));
-        let short = Dirichlet {
-            alpha: Alpha::Vector(vec![1.0]),
-        };
-        assert_eq!(refusal(short, 2, 2), named("prior.alpha", "[1.0]"));
+    fn iid_rows_are_equal() {
+        for ngram in [2, 3] {
+            for table in draws(&prior("'iid'", 3, ngram), 20) {
+                let first = table.row(0).to_vec();
+                assert!(table.rows().all(|row| row == first));
+            }
+        }
     }
 }

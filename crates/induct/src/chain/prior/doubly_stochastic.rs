@@ -41,13 +41,12 @@ impl Prior for DoublyStochastic {
 #[cfg(test)]
 mod tests {
     use super::super::super::table::context_index;
-    use super::super::checks::draws;
-    use super::*;
+    use super::super::checks::{draws, prior};
 
     #[test]
     fn doubly_stochastic_columns_sum_to_one() {
         for states in 2..=9 {
-            for table in draws(DoublyStochastic {}, states, 2, 20) {
+            for table in draws(&prior("'doubly-stochastic'", states, 2), 20) {
                 for symbol in 0..states {
                     let column: f64 = table.rows().map(|row| row[symbol]).sum();
                     assert!((column - 1.0).abs() < 1e-12);
@@ -61,7 +60,7 @@ mod tests {
 
     #[test]
     fn lower_order_priors_depend_on_the_last_symbol_only() {
-        for table in draws(DoublyStochastic {}, 3, 3, 5) {
+        for table in draws(&prior("'doubly-stochastic'", 3, 3), 5) {
             for last in 0..3 {
                 let rows: Vec<&[f64]> = (0..3_u8)
                     .map(|oldest| table.row(context_index(&[oldest, last], 3)))

@@ -222,17 +222,17 @@ mod tests {
     use super::super::checks::draws;
     use super::super::{Mixture, MixturePart, Prior, PriorSpec, Symmetric};
     use super::*;
-    use crate::chain::{Address, Purpose};
+    use crate::chain::{Purpose, address};
     use crate::custom::Custom;
 
     /// A prior that draws what it is told to, and counts how often it is asked.
     #[derive(Debug, Default)]
-    struct Told {
+    struct Script {
         rows: Vec<[f64; 2]>,
         asked: AtomicUsize,
     }
 
-    impl Prior for Told {
+    impl Prior for Script {
         fn draw(&self, _: &mut Generator, table: &mut Draft<'_>) {
             self.asked.fetch_add(1, Ordering::Relaxed);
             table
@@ -243,19 +243,15 @@ mod tests {
 
     fn draw(spec: &PriorSpec) -> Result<TransitionTable, DrawError> {
         let prior = TaskPrior::new(spec, 2, 2).unwrap();
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 0,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 0, 0);
         let drawn = prior.draw_many(1, address);
         drawn.map(|mut tables| tables.remove(0))
     }
 
-    fn told(rows: [[f64; 2]; 2]) -> (Arc<Told>, PriorSpec) {
-        let told = Arc::new(Told {
+    fn told(rows: [[f64; 2]; 2]) -> (Arc<Script>, PriorSpec) {
+        let told = Arc::new(Script {
             rows: rows.to_vec(),
-            ..Told::default()
+            ..Script::default()
         });
         let custom = Custom::<dyn Prior>::new("told", told.clone());
         (told, PriorSpec::Custom(custom))
@@ -302,11 +298,7 @@ mod tests {
             parts: vec![part(symmetric), part(custom)],
         };
         let prior = TaskPrior::new(&mixture.into(), 2, 2).unwrap();
-        let address = Address {
-            purpose: Purpose::Test,
-            seed: 0,
-            step: 0,
-        };
+        let address = address(Purpose::Test, 0, 0);
         let error = prior.draw_many(50, address).unwrap_err();
         assert!(error.to_string().contains("prior \"told\""), "{error}");
         assert_eq!(told.asked.load(Ordering::Relaxed), TRIES);
@@ -325,7 +317,8 @@ mod tests {
         let rows = [vec![0.5, 0.5], vec![0.75, 0.25]];
         let source = TransitionTable::from_rows(2, 2, &rows).unwrap();
         let custom = Custom::<dyn Prior>::new("changed", Arc::new(Changed(source)));
-        for table in draws(custom, 2, 2, 3) {
+        let prior = TaskPrior::new(&custom.into(), 2, 2).unwrap();
+        for table in draws(&prior, 3) {
             assert_eq!(table.stationary(), [0.5, 0.5]);
         }
     }

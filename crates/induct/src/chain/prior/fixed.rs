@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::table::TransitionTable;
 use super::Prior;
-use super::pool::Drawn;
+use super::pool::TablePool;
 use super::spec::Settings;
 use crate::Invalid;
 
@@ -32,36 +32,19 @@ impl Settings for Fixed {
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
         // A pool of one.
         let tables = vec![self.table(states, ngram)?];
-        Ok(Arc::new(Drawn { tables }))
+        Ok(Arc::new(TablePool { tables }))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{draws, named, refusal};
-    use super::*;
+    use super::super::checks::{draws, prior};
 
     #[test]
     fn every_draw_is_the_table() {
-        let rows = vec![vec![0.25, 0.75], vec![0.5, 0.5]];
-        for table in draws(
-            Fixed {
-                table: rows.clone(),
-            },
-            2,
-            2,
-            5,
-        ) {
-            assert!(table.rows().eq(rows.iter().map(Vec::as_slice)));
+        let prior = prior("'fixed', table = [[0.25, 0.75], [0.5, 0.5]]", 2, 2);
+        for table in draws(&prior, 5) {
+            assert!(table.rows().eq([[0.25, 0.75], [0.5, 0.5]]));
         }
-    }
-
-    #[test]
-    fn it_has_one_row_for_each_context() {
-        let table = vec![vec![0.5, 0.5]];
-        assert_eq!(
-            refusal(Fixed { table }, 2, 2),
-            named("prior.table", "1 rows")
-        );
     }
 }

@@ -53,13 +53,13 @@ impl Prior for Interpolated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn interpolation_runs_from_equal_rows_to_no_unigram_signal() {
+        let interpolated = |p: f64| prior(&format!("'interpolated', p = {p:?}"), 2, 2);
         let gap = |p: f64, value: fn(f64, f64) -> f64| {
-            draws(Interpolated { p }, 2, 2, 2_000)
+            draws(&interpolated(p), 2_000)
                 .iter()
                 .map(|table| value(table.row(0)[0], table.row(1)[0]))
                 .fold(0.0, f64::max)
@@ -70,19 +70,7 @@ mod tests {
         assert!(gap(0.0, rows_apart) <= 0.2 && gap(0.0, rows_apart) > 0.19);
         assert!(gap(1.0, off_symmetric) <= 0.2 + 1e-12 && gap(1.0, off_symmetric) > 0.19);
         // The two rows play symmetric roles.
-        let tables = draws(Interpolated { p: 0.3 }, 2, 2, 8_000);
+        let tables = draws(&interpolated(0.3), 8_000);
         assert_mean(&tables, 0.0, |table| table.row(0)[0] - table.row(1)[0]);
-    }
-
-    #[test]
-    fn it_has_two_states_and_p_is_a_share() {
-        assert_eq!(
-            refusal(Interpolated { p: 0.5 }, 3, 2),
-            named("prior.kind", "\"interpolated\" with 3 states")
-        );
-        assert_eq!(
-            refusal(Interpolated { p: 1.5 }, 2, 2),
-            named("prior.p", "1.5")
-        );
     }
 }

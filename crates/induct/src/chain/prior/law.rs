@@ -32,6 +32,15 @@ pub enum Law<'a> {
     Mixture(&'a [(f64, TaskPrior)]),
 }
 
+/// The parts of a [`Law::Mixture`] with their own weights.
+pub(crate) fn weighted(parts: &[(f64, TaskPrior)]) -> impl Iterator<Item = (f64, &TaskPrior)> {
+    let before = std::iter::once(0.0).chain(parts.iter().map(|(cumulative, _)| *cumulative));
+    parts
+        .iter()
+        .zip(before)
+        .map(|((cumulative, part), before)| (cumulative - before, part))
+}
+
 impl Law<'_> {
     /// Refuses a law that does not fit the task: a prior from another crate may claim anything.
     pub(super) fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {

@@ -8,7 +8,7 @@ use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
 use crate::chain::{Generator, open_unit};
 use crate::custom::Custom;
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// One of several priors, chosen by weight for each sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Settings for Mixture {
                 "a number above 0 (at most 1e100)",
             )?;
             let checked = part.prior.settings().check(states, ngram);
-            checked.map_err(|invalid| invalid.within("prior").within(&place))?;
+            checked.within("prior").within(&place)?;
         }
         Ok(())
     }
@@ -58,7 +58,8 @@ impl Settings for Mixture {
         let mut parts = Vec::with_capacity(self.parts.len());
         for (place, part) in self.places() {
             let prior = TaskPrior::prepare(&part.prior, states, ngram)
-                .map_err(|invalid| invalid.within("prior").within(&place))?;
+                .within("prior")
+                .within(&place)?;
             cumulative += part.weight / total;
             parts.push((cumulative, prior));
         }
@@ -75,7 +76,7 @@ impl Settings for Mixture {
     fn check_code(&self) -> Result<(), Invalid> {
         self.places().try_for_each(|(place, part)| {
             let checked = part.prior.settings().check_code();
-            checked.map_err(|invalid| invalid.within("prior").within(&place))
+            checked.within("prior").within(&place)
         })
     }
 
@@ -109,43 +110,16 @@ impl Prior for Weighted {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
-    use super::super::{Iid, Symmetric};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn a_mixture_respects_its_weights() {
-        let spec = Mixture {
-            parts: vec![
-                MixturePart {
-                    weight: 0.5,
-                    prior: Iid::default().into(),
-                },
-                MixturePart {
-                    weight: 1.5,
-                    prior: Symmetric { epsilon: 0.1 }.into(),
-                },
-            ],
-        };
-        let tables = draws(spec, 2, 2, 4_000);
+        let parts = "{ weight = 0.5, prior = 'iid' }, \
+                     { weight = 1.5, prior = { kind = 'symmetric', epsilon = 0.1 } }";
+        let prior = prior(&format!("'mixture', parts = [{parts}]"), 2, 2);
+        let tables = draws(&prior, 4_000);
         assert_mean(&tables, 0.25, |table| {
             f64::from(u8::from(table.row(0) == table.row(1)))
         });
-    }
-
-    #[test]
-    fn mistakes_in_its_parts_are_found_there() {
-        let empty = Mixture { parts: vec![] };
-        assert_eq!(refusal(empty, 2, 2), named("prior.parts", "[]"));
-        let part = |weight: f64, epsilon: f64| MixturePart {
-            weight,
-            prior: Symmetric { epsilon }.into(),
-        };
-        let parts = vec![part(1.0, 0.1), part(0.0, 0.1)];
-        let refused = refusal(Mixture { parts }, 2, 2);
-        assert_eq!(refused, named("prior.parts[1].weight", "0"));
-        let parts = vec![part(1.0, 0.1), part(1.0, 2.0)];
-        let refused = refusal(Mixture { parts }, 2, 2);
-        assert_eq!(refused, named("prior.parts[1].prior.epsilon", "2"));
     }
 }

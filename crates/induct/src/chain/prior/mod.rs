@@ -11,12 +11,11 @@
 
 mod birkhoff;
 #[cfg(test)]
-mod checks;
+pub(crate) mod checks;
 mod dirichlet;
 mod doubly_stochastic;
 mod draft;
 mod fixed;
-mod iid;
 mod interpolated;
 mod law;
 mod mixture;
@@ -29,13 +28,13 @@ mod task;
 use std::fmt::Debug;
 
 pub(crate) use birkhoff::rectangle_move;
-pub use dirichlet::Dirichlet;
+pub use dirichlet::{Dirichlet, Iid};
 pub use doubly_stochastic::DoublyStochastic;
 pub use draft::{Draft, DrawError};
 pub use fixed::Fixed;
-pub use iid::Iid;
 pub use interpolated::Interpolated;
 pub use law::Law;
+pub(crate) use law::weighted;
 pub use mixture::{Mixture, MixturePart};
 pub use pool::{MAX_POOL, Pool};
 pub use rows::{Alpha, Rows};
@@ -57,7 +56,8 @@ use crate::chain::Generator;
 ///
 /// use induct::Custom;
 /// use induct::chain::{Draft, Generator, Prior, PriorSpec, open_interval};
-/// use induct::train::{Recipe, Trainer};
+/// use induct::recipe::Recipe;
+/// use induct::train::Trainer;
 ///
 /// /// Chains that stay where they are, with a probability drawn from an interval.
 /// #[derive(Debug)]

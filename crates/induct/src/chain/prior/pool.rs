@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::super::table::TransitionTable;
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
-use crate::chain::{Address, Generator, Purpose, open_unit};
+use crate::chain::{Generator, Purpose, address, open_unit};
 use crate::custom::Custom;
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// A fixed number of chains, drawn once from another prior and then reused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,23 +36,15 @@ impl Settings for Pool {
             &format!("a number of chains from 1 to {MAX_POOL}"),
         )?;
         let of = self.of.settings().check(states, ngram);
-        of.map_err(|invalid| invalid.within("of"))
+        of.within("of")
     }
 
     fn prepare(&self, states: usize, ngram: usize) -> Result<Arc<dyn Prior>, Invalid> {
-        let within_of = |invalid: Invalid| invalid.within("of");
-        let source = TaskPrior::prepare(&self.of, states, ngram).map_err(within_of)?;
-        let address = Address {
-            purpose: Purpose::Pool,
-            seed: self.seed,
-            step: 0,
-        };
-        let tables = source.draw_many(self.size, address).map_err(|error| {
-            let mut invalid = Invalid::from(error);
-            invalid.field = "of".into();
-            invalid
-        })?;
-        Ok(Arc::new(Drawn { tables }))
+        let source = TaskPrior::prepare(&self.of, states, ngram).within("of")?;
+        let address = address(Purpose::Pool, self.seed, 0);
+        let tables = source.draw_many(self.size, address);
+        let tables = tables.map_err(Invalid::from).at("of")?;
+        Ok(Arc::new(TablePool { tables }))
     }
 
     fn pooled(&self) -> f64 {
@@ -61,7 +53,7 @@ impl Settings for Pool {
 
     fn check_code(&self) -> Result<(), Invalid> {
         let of = self.of.settings().check_code();
-        of.map_err(|invalid| invalid.within("of"))
+        of.within("of")
     }
 
     fn customs_mut(&mut self) -> Vec<&mut Custom<dyn Prior>> {
@@ -71,11 +63,11 @@ impl Settings for Pool {
 
 /// Tables that already exist, at least one, all equally likely.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(super) struct TablePool {
     pub tables: Vec<TransitionTable>,
 }
 
-impl Prior for Drawn {
+impl Prior for TablePool {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
         let chosen = (open_unit(rng) * self.tables.len() as f64) as usize;
         table.copy_from(&self.tables[chosen.min(self.tables.len() - 1)]);
@@ -88,19 +80,14 @@ impl Prior for Drawn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{draws, named, refusal};
-    use super::super::{Alpha, Dirichlet};
+    use super::super::checks::{draws, prior};
     use super::*;
 
     #[test]
     fn a_pool_is_drawn_once_and_used_evenly() {
-        let spec = Pool {
-            size: 4,
-            seed: 9,
-            of: Box::new(Dirichlet::default().into()),
-        };
+        let prior = prior("'pool', size = 4, seed = 9, of = 'dirichlet'", 2, 2);
         let mut uses: Vec<(TransitionTable, usize)> = Vec::new();
-        for table in draws(spec, 2, 2, 4_000) {
+        for table in draws(&prior, 4_000) {
             match uses.iter_mut().find(|(known, _)| *known == table) {
                 Some((_, count)) => *count += 1,
                 None => uses.push((table, 1)),
@@ -110,18 +97,5 @@ mod tests {
         for (_, count) in uses {
             assert!((count as f64 - 1000.0).abs() < 4.0 * 750_f64.sqrt());
         }
-    }
-
-    #[test]
-    fn mistakes_in_what_it_is_drawn_from_are_found_there() {
-        let of = |size: usize, alpha: f64| Pool {
-            size,
-            seed: 0,
-            of: Box::new(PriorSpec::from(Dirichlet {
-                alpha: Alpha::Scalar(alpha),
-            })),
-        };
-        assert_eq!(refusal(of(3, -1.0), 2, 2), named("prior.of.alpha", "-1"));
-        assert_eq!(refusal(of(0, 1.0), 2, 2), named("prior.size", "0"));
     }
 }

@@ -10,7 +10,7 @@ use super::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Prior, Symmetric,
 };
 use crate::custom::Custom;
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// The settings of one kind of prior, as a recipe writes them.
 pub(super) trait Settings {
@@ -48,13 +48,13 @@ macro_rules! kinds {
             /// ```
             /// use induct::chain::PriorSpec;
             /// use induct::chain::prior::{Dirichlet, Pool};
-            /// use induct::train::Recipe;
+            /// use induct::recipe::Recipe;
             ///
             /// let text = "prior = { kind = \"pool\", size = 64, of = { kind = \"dirichlet\" } }";
             /// let recipe = Recipe::from_toml(&format!("[task]\n{text}"), &[])?;
             /// let of = Box::new(PriorSpec::from(Dirichlet::default()));
             /// assert_eq!(recipe.task.prior, PriorSpec::from(Pool { size: 64, seed: 0, of }));
-            /// # Ok::<(), induct::train::RecipeError>(())
+            /// # Ok::<(), induct::recipe::RecipeError>(())
             /// ```
             #[derive(Clone, Debug, PartialEq)]
             pub enum PriorSpec {
@@ -144,13 +144,13 @@ impl PriorSpec {
     pub fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         check_task(states, ngram)?;
         let checked = self.settings().check(states, ngram);
-        checked.map_err(|invalid| invalid.within("prior"))
+        checked.within("prior")
     }
 
     /// Checks that it contains no code that only another program has.
     pub(crate) fn check_code(&self) -> Result<(), Invalid> {
         let checked = self.settings().check_code();
-        checked.map_err(|invalid| invalid.within("prior"))
+        checked.within("prior")
     }
 
     /// The priors of other programs in it: itself, or parts of pools and mixtures.

@@ -51,12 +51,11 @@ impl Prior for Symmetric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::checks::{assert_mean, draws, named, refusal};
-    use super::*;
+    use super::super::checks::{assert_mean, draws, prior};
 
     #[test]
     fn symmetric_chains_stay_put_with_one_probability() {
-        let tables = draws(Symmetric { epsilon: 0.2 }, 2, 2, 8_000);
+        let tables = draws(&prior("'symmetric', epsilon = 0.2", 2, 2), 8_000);
         for table in &tables {
             let a = table.row(0)[0];
             assert!(0.3 < a && a < 0.7);
@@ -64,13 +63,5 @@ mod tests {
         }
         assert_mean(&tables, 0.5, |table| table.row(0)[0]);
         assert_mean(&tables, 0.04 / 3.0, |table| (table.row(0)[0] - 0.5).powi(2));
-    }
-
-    #[test]
-    fn half_the_width_is_at_most_a_half() {
-        for (epsilon, shown) in [(0.6, "0.6"), (0.0, "0"), (f64::NAN, "NaN")] {
-            let refused = refusal(Symmetric { epsilon }, 2, 2);
-            assert_eq!(refused, named("prior.epsilon", shown));
-        }
     }
 }

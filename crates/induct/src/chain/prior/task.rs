@@ -9,7 +9,7 @@ use super::super::stationary::StationarySolver;
 use super::super::table::{MAX_CONTEXTS, TransitionTable};
 use super::{Draft, DrawError, Law, Prior, PriorSpec};
 use crate::chain::{Address, Generator};
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// A prior that has been checked against its task and can draw tables.
 ///
@@ -62,7 +62,7 @@ impl TaskPrior {
     pub fn new(spec: &PriorSpec, states: usize, ngram: usize) -> Result<Self, Invalid> {
         // The chains of pools are drawn when the prior is prepared, so their memory must be known before.
         spec.check(states, ngram)?;
-        Self::prepare(spec, states, ngram).map_err(|invalid| invalid.within("prior"))
+        Self::prepare(spec, states, ngram).within("prior")
     }
 
     /// The same for a spec that has been checked. Errors name settings relative to it.
@@ -163,19 +163,5 @@ impl From<DrawError> for Invalid {
     fn from(error: DrawError) -> Self {
         let (DrawError::Row { prior, .. } | DrawError::NoLaw { prior, .. }) = &error;
         Invalid::new("prior", format!("\"{prior}\""), error.to_string())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Dirichlet;
-    use super::super::checks::{named, refusal};
-
-    #[test]
-    fn tasks_that_cannot_be_handled_are_refused_by_name() {
-        let refused = |states, ngram| refusal(Dirichlet::default(), states, ngram);
-        assert_eq!(refused(1, 2), named("states", "1"));
-        assert_eq!(refused(2, 1), named("ngram", "1"));
-        assert_eq!(refused(2, 40), named("ngram", "40"));
     }
 }

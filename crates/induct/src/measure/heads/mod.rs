@@ -1,20 +1,12 @@
 //! What attention heads do: scores of attention patterns.
 //!
 //! Most scores are the attention on a target [`Pattern`], which says which positions a position is expected
-//! to attend to. To add one, write a file like [`INDUCTION`]'s with the pattern and its handle, and list the
-//! handle in [`REGISTRY`](super::REGISTRY). A score from another crate is an [`AttentionOn`].
+//! to attend to. To add one, write its pattern and its handle beside [`INDUCTION`]'s, and list the handle in
+//! [`REGISTRY`](super::REGISTRY). A score from another crate is an [`AttentionOn`].
 
-mod entropy;
-mod induction;
-mod ngram_match;
-mod previous_token;
-mod same_token;
+mod patterns;
 
-pub use entropy::{ENTROPY, Entropy};
-pub use induction::{INDUCTION, Induction};
-pub use ngram_match::{NGRAM_MATCH, NgramMatch};
-pub use previous_token::{PREVIOUS_TOKEN, PreviousToken};
-pub use same_token::{SAME_TOKEN, SameToken};
+pub use patterns::*;
 
 use std::collections::HashSet;
 use std::fmt::{Debug, Formatter};
@@ -212,7 +204,7 @@ leveled!(
 ///
 /// ```
 /// use induct::measure::{AttentionOn, Context, CustomMeasure};
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let two_back = AttentionOn {
 ///     name: "two_back".into(),

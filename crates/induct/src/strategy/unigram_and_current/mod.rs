@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::registry::Entry;
-use super::{EffectiveSamples, Scratch, Seen, Strategy, predict_last};
+use super::{Scratch, Seen, Strategy, fewer, predict_last};
 use crate::Invalid;
 use crate::chain::{Law, TaskPrior};
 use three::Three;
@@ -94,7 +94,7 @@ type Key = (usize, [usize; 3]);
 struct Answer {
     /// The distribution of the next symbol; of two symbols, the last entry is zero.
     next: [f64; 3],
-    effective: EffectiveSamples,
+    effective: Option<f64>,
 }
 
 impl UnigramAndCurrent {
@@ -117,7 +117,7 @@ impl UnigramAndCurrent {
 
     /// Writes the distribution of what follows `current`, if the symbols so far, itself included, occurred
     /// `counts` times (`[k]`).
-    fn answer(&self, counts: &[usize], current: usize, out: &mut [f64]) -> EffectiveSamples {
+    fn answer(&self, counts: &[usize], current: usize, out: &mut [f64]) -> Option<f64> {
         // The current symbol first; of the others, which three symbols' prior does not tell apart, the more
         // frequent.
         let mut order = [0, 1, 2];
@@ -182,15 +182,15 @@ impl Strategy for UnigramAndCurrent {
         let states = self.states();
         seen.assert_reaches(&positions, states, out);
         let mut counts = [0; 3];
-        let mut effective = EffectiveSamples::default();
+        let mut effective = None;
         for (position, &symbol) in seen.tokens[..positions.end].iter().enumerate() {
             let current = usize::from(symbol);
             counts[current] += 1;
             if position >= positions.start {
                 let out = &mut out[(position - positions.start) * states..][..states];
-                effective.merge(self.answer(&counts[..states], current, out));
+                effective = fewer(effective, self.answer(&counts[..states], current, out));
             }
         }
-        effective.least()
+        effective
     }
 }

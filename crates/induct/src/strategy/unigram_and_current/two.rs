@@ -1,7 +1,7 @@
 //! Two symbols: the transition counts have one free number, how often the chain left the current symbol.
 
+use super::super::normalize;
 use super::super::two_state::TwoState;
-use super::super::{EffectiveSamples, normalize};
 use super::Answer;
 
 /// The predictor for two symbols.
@@ -72,7 +72,7 @@ impl Two {
         normalize(&mut next);
         Answer {
             next,
-            effective: EffectiveSamples::default(),
+            effective: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The paper's construction: a transformer whose weights are set, not trained.
 
 use induct::probe::TestSet;
-use induct::train::Recipe;
+use induct::recipe::Recipe;
 use rayon::prelude::*;
 
 use crate::paper::STUDY;

@@ -5,7 +5,8 @@ use induct::measure::{
     DIAGONAL_DOMINANCE, KL_TRUTH, MATCHING_GAP, POSITIONAL_PROFILE, PREVIOUS_TOKEN, TEST_KL_TRUTH,
 };
 use induct::probe::median;
-use induct::train::{FromSpec, Recipe, Trainer};
+use induct::recipe::{FromSpec, Recipe};
+use induct::train::Trainer;
 use rayon::prelude::*;
 
 use super::{

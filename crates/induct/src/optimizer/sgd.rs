@@ -54,23 +54,3 @@ impl Optimizer for Sgd {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::three_steps;
-    use super::*;
-
-    #[test]
-    fn it_follows_pytorch() {
-        let sgd = Sgd {
-            lr: 0.1,
-            momentum: 0.9,
-            weight_decay: 0.1,
-        };
-        // From golden/optimizers.py: the same three steps in f64 by PyTorch's documented algorithm.
-        for (weight_decay, expected) in [(0.1, 1.238_644_5), (0.0, 1.271)] {
-            let found = three_steps(&sgd, weight_decay);
-            assert!((found - expected).abs() < 1e-6, "{found}, not {expected}");
-        }
-    }
-}

@@ -1,14 +1,20 @@
 //! One entry of `[[intervene]]`.
 
+mod check;
+mod weights;
+mod when;
+
 use std::sync::Arc;
 
 use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
-use super::weights::WeightsSpec;
-use super::when::When;
 use crate::Invalid;
 use crate::model::{Instead, Intervention, Model, Place, Site, Target};
+
+pub(crate) use weights::constructed;
+pub use weights::{Construction, WeightsSpec};
+pub use when::When;
 
 with_kind! {
     /// An intervention, as a recipe writes it. Those that last are in force from `from` on, up to `until`;
@@ -133,18 +139,10 @@ fn whole() -> f64 {
     1.0
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
 fn is_whole(fraction: &f64) -> bool {
     *fraction == 1.0
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks for a reference"
-)]
 fn is_zero(with: &Ablation) -> bool {
     *with == Ablation::Zero
 }
@@ -207,7 +205,7 @@ pub enum Resample {
 
 impl InterveneSpec {
     /// When it begins and, if it does, ends. One that happens once ends as it begins.
-    pub(super) fn times(&self) -> (&When, Option<&When>) {
+    pub(crate) fn times(&self) -> (&When, Option<&When>) {
         match self {
             InterveneSpec::Ablate { from, until, .. }
             | InterveneSpec::Clamp { from, until, .. }
@@ -222,7 +220,7 @@ impl InterveneSpec {
     }
 
     /// Whether it happens once.
-    pub(super) fn is_once(&self) -> bool {
+    pub(crate) fn is_once(&self) -> bool {
         matches!(
             self,
             InterveneSpec::Reset { .. } | InterveneSpec::Transplant { .. }
@@ -267,7 +265,7 @@ impl InterveneSpec {
     }
 
     /// The parameters that it is about, if it is about any.
-    pub(super) fn group(&self) -> Option<&str> {
+    pub(crate) fn group(&self) -> Option<&str> {
         match self {
             InterveneSpec::Freeze { group, .. }
             | InterveneSpec::Rate { group, .. }

@@ -29,11 +29,7 @@ impl GroupSpec {
 }
 
 /// Whether `group` names any tensor at all.
-pub(in crate::train) fn names_something(
-    layout: &Layout,
-    field: &str,
-    group: &str,
-) -> Result<(), Invalid> {
+pub(crate) fn names_something(layout: &Layout, field: &str, group: &str) -> Result<(), Invalid> {
     if layout.in_group(group).next().is_some() {
         return Ok(());
     }

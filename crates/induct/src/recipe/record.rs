@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::recipe::TaskSpec;
+use super::TaskSpec;
 
 use crate::chain::prior::{DoublyStochastic, Iid};
 use crate::chain::{PriorSpec, TaskPrior};
-use crate::custom::Custom;
+use crate::custom::{Custom, is_name};
 use crate::measure::{self, CustomMeasure, Measure};
 use crate::strategy::{self, Strategy};
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 /// What a run records and keeps, as a recipe writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,11 +125,7 @@ impl RecordSpec {
         let ladder = strategy::ladder_names(ngram);
         for (index, name) in self.strategies.iter().enumerate() {
             let field = format!("strategies[{index}]");
-            let shown = format!("\"{name}\"");
-            let entry = strategy::entry(name).map_err(|unknown| Invalid {
-                field: field.clone(),
-                ..unknown
-            })?;
+            let entry = strategy::entry(name).at(&field)?;
             let reason = if entry.needs_chain {
                 "another one: kl_truth is the divergence from the chain itself"
             } else if ladder.contains(name) {
@@ -139,55 +135,46 @@ impl RecordSpec {
             } else {
                 continue;
             };
-            return Err(Invalid::new(field, shown, reason));
+            return Err(Invalid::new(field, format!("\"{name}\""), reason));
         }
         Ok(())
     }
 
     fn check_custom_strategies(&self, states: usize) -> Result<(), Invalid> {
         for (index, custom) in self.custom_strategies.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("custom_strategies[{index}]"));
-            custom.check_text("-").map_err(within)?;
-            let shown = format!("\"{}\"", custom.name);
-            let name = |holds: bool, allowed: &str| {
-                require(holds, "name", &shown, allowed).map_err(within)
+            let check = || {
+                custom.check_text("-")?;
+                let earlier = self.custom_strategies[..index].iter();
+                check_new(earlier.map(|other| &*other.name), &custom.name, "strategy")?;
+                let name = |holds: bool, allowed: &str| {
+                    require(holds, "name", format!("\"{}\"", custom.name), allowed)
+                };
+                name(
+                    strategy::entry(&custom.name).is_err() && custom.name != "truth",
+                    "a name that no built-in strategy has, and not \"truth\": it names columns",
+                )?;
+                // Text that another program wrote can be read, if not measured.
+                let Ok(strategy) = custom.part() else {
+                    return Ok(());
+                };
+                let (own, found) = (strategy.name(), strategy.states());
+                let allowed = format!("the strategy's own name, \"{own}\"");
+                name(own == custom.name, &allowed)?;
+                let allowed =
+                    format!("a strategy over task.states = {states} symbols; it has {found}");
+                name(found == states, &allowed)
             };
-            name(
-                strategy::entry(&custom.name).is_err() && custom.name != "truth",
-                "a name that no built-in strategy has, and not \"truth\": it names columns",
-            )?;
-            let earlier = &self.custom_strategies[..index];
-            name(
-                earlier.iter().all(|other| other.name != custom.name),
-                "a name that no other strategy has",
-            )?;
-            // Text that another program wrote can be read, if not measured.
-            let Ok(strategy) = custom.part() else {
-                continue;
-            };
-            let own = strategy.name();
-            let allowed = format!("the strategy's own name, \"{own}\"");
-            name(own == custom.name, &allowed)?;
-            name(
-                strategy.states() == states,
-                &format!(
-                    "a strategy over task.states = {states} symbols; it has {}",
-                    strategy.states()
-                ),
-            )?;
+            check().within(&format!("custom_strategies[{index}]"))?;
         }
         Ok(())
     }
 
     /// Checks that the built-in strategies that it names are defined for a prior.
     pub(super) fn check_defined(&self, prior: &TaskPrior) -> Result<(), Invalid> {
-        for (index, name) in self.strategies.iter().enumerate() {
-            strategy::check_named(name, prior).map_err(|refused| Invalid {
-                field: format!("strategies[{index}]"),
-                ..refused
-            })?;
-        }
-        Ok(())
+        let mut names = self.strategies.iter().enumerate();
+        names.try_for_each(|(index, name)| {
+            strategy::check_named(name, prior).at(&format!("strategies[{index}]"))
+        })
     }
 
     /// The names of the strategies that a model is compared with in a task with n = `ngram`: the ladder,
@@ -207,15 +194,12 @@ impl RecordSpec {
     pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
         let mut strategies = strategy::ladder(prior);
         for (index, name) in self.strategies.iter().enumerate() {
-            let made = strategy::named(name, prior).map_err(|refused| Invalid {
-                field: format!("strategies[{index}]"),
-                ..refused
-            })?;
-            strategies.push(made);
+            let made = strategy::named(name, prior);
+            strategies.push(made.at(&format!("strategies[{index}]"))?);
         }
         for (index, custom) in self.custom_strategies.iter().enumerate() {
             let place = format!("custom_strategies[{index}]");
-            let part = custom.part().map_err(|missing| missing.within(&place))?;
+            let part = custom.part().within(&place)?;
             strategies.push(Arc::clone(part));
         }
         Ok(strategies)
@@ -223,32 +207,26 @@ impl RecordSpec {
 
     fn check_measures(&self) -> Result<(), Invalid> {
         for (index, name) in self.measures.iter().enumerate() {
-            let field = format!("measures[{index}]");
-            let shown = format!("\"{name}\"");
+            let is_known = measure::named(name).is_some();
+            let allowed = match is_known {
+                true => "each measure once".to_owned(),
+                false => {
+                    let known = measure::REGISTRY.iter().map(|measure| measure.name());
+                    format!("one of {}", known.collect::<Vec<_>>().join(", "))
+                }
+            };
             require(
-                measure::named(name).is_some(),
-                &field,
-                &shown,
-                &format!("one of {}", known_measures().join(", ")),
-            )?;
-            require(
-                !self.measures[..index].contains(name),
-                &field,
-                &shown,
-                "each measure once",
+                is_known && !self.measures[..index].contains(name),
+                &format!("measures[{index}]"),
+                format!("\"{name}\""),
+                &allowed,
             )?;
         }
         for (index, measure) in self.custom_measures.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("custom_measures[{index}]"));
-            measure.check().map_err(within)?;
-            let mut earlier = self.custom_measures[..index].iter();
-            require(
-                earlier.all(|other| other.name() != measure.name()),
-                "name",
-                format!("\"{}\"", measure.name()),
-                "a name that no other measure has",
-            )
-            .map_err(within)?;
+            let earlier = self.custom_measures[..index].iter();
+            let check_name = |()| check_new(earlier.map(|m| m.name()), measure.name(), "measure");
+            let checked = measure.check().and_then(check_name);
+            checked.within(&format!("custom_measures[{index}]"))?;
         }
         Ok(())
     }
@@ -261,36 +239,21 @@ impl RecordSpec {
             &format!("at most {MAX_TESTS} sets"),
         )?;
         for (index, test) in self.tests.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("tests[{index}]"));
-            let fit = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-            let sound = test.name.starts_with(|c: char| c.is_ascii_alphabetic())
-                && test.name.chars().all(fit)
-                && !RESERVED.contains(&test.name.as_str());
-            let shown = format!("\"{}\"", test.name);
-            require(
-                sound,
-                "name",
-                &shown,
-                "letters, digits, '-' and '_', a letter first; not \"in_distribution\", \"layers\" or \"test\": \
-                 it names columns",
-            )
-            .map_err(within)?;
-            let earlier = &self.tests[..index];
-            require(
-                earlier.iter().all(|other| other.name != test.name),
-                "name",
-                &shown,
-                "a name that no other test set has",
-            )
-            .map_err(within)?;
-            let own = test.length.unwrap_or(length);
-            require(
-                (1..=length).contains(&own),
-                "length",
-                own,
-                &format!("a context length from 1 to that of the task, {length}"),
-            )
-            .map_err(within)?;
+            let check = || {
+                require(
+                    is_name(&test.name, "-_") && !RESERVED.contains(&test.name.as_str()),
+                    "name",
+                    format!("\"{}\"", test.name),
+                    "letters, digits, '-' and '_', a letter first; not \"in_distribution\", \"layers\" or \
+                     \"test\": it names columns",
+                )?;
+                let earlier = self.tests[..index].iter();
+                check_new(earlier.map(|other| &*other.name), &test.name, "test set")?;
+                let own = test.length.unwrap_or(length);
+                let allowed = format!("a context length from 1 to that of the task, {length}");
+                require((1..=length).contains(&own), "length", own, &allowed)
+            };
+            check().within(&format!("tests[{index}]"))?;
         }
         Ok(())
     }
@@ -349,11 +312,18 @@ impl RecordSpec {
     }
 }
 
-fn known_measures() -> Vec<&'static str> {
-    measure::REGISTRY
-        .iter()
-        .map(|measure| measure.name())
-        .collect()
+/// Refuses a name that an earlier one of its kind has.
+fn check_new<'a>(
+    mut earlier: impl Iterator<Item = &'a str>,
+    name: &str,
+    kind: &str,
+) -> Result<(), Invalid> {
+    require(
+        earlier.all(|other| other != name),
+        "name",
+        format!("\"{name}\""),
+        &format!("a name that no other {kind} has"),
+    )
 }
 
 #[cfg(test)]
@@ -403,44 +373,5 @@ mod tests {
         assert_eq!(record.next_record(u64::MAX - 1, u64::MAX), u64::MAX);
         assert_eq!(record.record_count(50), 4);
         assert_eq!(record.record_count(40), 3);
-    }
-
-    #[test]
-    fn measures_are_chosen_by_name_and_each_once() {
-        let mut record = RecordSpec {
-            measures: vec!["kl_truth".into(), "entropy".into()],
-            ..RecordSpec::default()
-        };
-        let names: Vec<&str> = record.chosen().iter().map(|m| m.name()).collect();
-        assert_eq!(names, ["step", "sequences", "kl_truth", "entropy"]);
-        record.measures.push("entropie".into());
-        let refused = record.check(&TaskSpec::default()).unwrap_err().to_string();
-        assert!(refused.contains("measures[2] = \"entropie\""), "{refused}");
-        assert!(refused.contains("entropy"), "{refused}");
-    }
-
-    #[test]
-    fn tests_have_names_of_their_own_and_fit_the_task() {
-        let check = |name: &str, length| {
-            let mut record = RecordSpec::default();
-            record.tests.push(TestSpec {
-                name: name.into(),
-                length,
-                prior: PriorSpec::default(),
-            });
-            record.check(&TaskSpec::default())
-        };
-        assert!(check("fresh", Some(30)).is_ok());
-        for (name, length) in [
-            ("iid", None),
-            ("in_distribution", None),
-            ("a.b", None),
-            ("", None),
-            ("fresh", Some(101)),
-            ("fresh", Some(0)),
-        ] {
-            let refused = check(name, length).unwrap_err().to_string();
-            assert!(refused.starts_with("tests[2]."), "{refused}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use induct_kernels::lanes::LANES;
 
-use super::recipe::Recipe;
+use super::Recipe;
 use crate::chain::{PriorSpec, TransitionTable};
 use crate::measure::{Measure, Scope};
 use crate::model::Model;

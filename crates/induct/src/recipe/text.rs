@@ -8,9 +8,9 @@ use toml::{Table, Value};
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-use super::recipe::Recipe;
-use super::recipe_mistake::shortened;
-use super::recipe_reader::recipe_of;
+use super::Recipe;
+use super::misfit::shortened;
+use super::reader::recipe_of;
 use crate::Invalid;
 
 /// Why a text is not a recipe.

@@ -1,32 +1,50 @@
-//! A recipe: everything that determines a run.
+//! A recipe: everything that determines a run, and its text.
+
+mod difference;
+mod event;
+mod intervene;
+mod memory;
+mod misfit;
+mod reader;
+mod record;
+mod schedule;
+mod text;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Loss;
-use super::event::Event;
-use super::intervene::InterveneSpec;
-use super::memory::{MEMORY_LIMIT, MemoryEstimate};
-use super::optimizer::{GroupSpec, OptimizerSpec, Updater};
-use super::record::RecordSpec;
-use super::schedule::Schedule;
 use crate::chain::{Prior, PriorSpec, Start, TaskPrior, check_task};
 use crate::custom::Custom;
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
+use crate::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use crate::strategy::Strategy;
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
+use induct_kernels::loss::Loss;
+use memory::MEMORY_LIMIT;
+
+pub use difference::Difference;
+pub use event::Event;
+pub(crate) use intervene::constructed;
+pub use intervene::{
+    Ablation, Construction, InterveneSpec, Part, PatchSpec, PatternSpec, WeightsSpec, When,
+};
+pub use memory::MemoryEstimate;
+pub(crate) use memory::THOROUGH_SEQUENCES;
+pub use record::{RecordSpec, Spacing, TestSpec};
+pub use schedule::Schedule;
+pub use text::RecipeError;
 
 /// Everything that determines a run.
 ///
 /// ```
-/// use induct::train::Recipe;
+/// use induct::recipe::Recipe;
 ///
 /// let recipe = Recipe::from_toml("task.states = 3", &["train.steps=500".into()])?;
 /// assert_eq!((recipe.task.states, recipe.train.steps), (3, 500));
 /// let refused = Recipe::from_toml("task.statse = 3", &[]).unwrap_err();
 /// assert!(refused.to_string().contains("statse"), "{refused}");
-/// # Ok::<(), induct::train::RecipeError>(())
+/// # Ok::<(), induct::recipe::RecipeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -192,48 +210,30 @@ impl Recipe {
             format!("\"{}\"", self.name),
             "letters, digits, '-', '_' and '.', not empty, and no '.' in front: it names a folder",
         )?;
-        let model = self.model()?;
-        let within_train = |invalid: Invalid| invalid.within("train");
-        self.train
-            .loss
-            .check()
-            .map_err(|invalid| invalid.within("loss").within("train"))?;
-        self.train
-            .schedule
-            .check(self.train.steps)
-            .map_err(|invalid| invalid.within("schedule").within("train"))?;
+        let (model, train) = (self.model()?, &self.train);
+        train.loss.check().within("train.loss")?;
+        train.schedule.check(train.steps).within("train.schedule")?;
         require(
-            (1..=MAX_BATCH).contains(&self.train.batch),
-            "batch",
-            self.train.batch,
+            (1..=MAX_BATCH).contains(&train.batch),
+            "train.batch",
+            train.batch,
             &format!("from 1 to {MAX_BATCH} sequences"),
-        )
-        .map_err(within_train)?;
-        self.record
-            .check(&self.task)
-            .map_err(|invalid| invalid.within("record"))?;
-        if let Some(stop) = &self.train.stop {
+        )?;
+        self.record.check(&self.task).within("record")?;
+        if let Some(stop) = &train.stop {
             stop.check("train.stop", self)?;
         }
         // Nothing so far allocates memory in proportion to a setting; what follows does.
-        let limit = self.train.memory_limit;
-        require(
-            limit > 0.0,
-            "memory_limit",
-            limit,
-            "a number of GiB above 0",
-        )
-        .map_err(within_train)?;
+        let limit = train.memory_limit;
+        let allowed = "a number of GiB above 0";
+        require(limit > 0.0, "train.memory_limit", limit, allowed)?;
         MemoryEstimate::new(self, &model).check(limit)?;
-        let train = &self.train;
-        Updater::check(&train.optimizer, &train.groups, model.layout()).map_err(within_train)?;
+        Updater::check(&train.optimizer, &train.groups, model.layout()).within("train")?;
         self.check_interventions(&model)?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
         if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
-            self.record
-                .check_defined(&self.prior()?)
-                .map_err(|invalid| invalid.within("record"))?;
+            self.record.check_defined(&self.prior()?).within("record")?;
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Recipe {
         self.check_priors(PriorSpec::check_code)?;
         for (index, custom) in self.record.custom_strategies.iter().enumerate() {
             let field = format!("record.custom_strategies[{index}]");
-            custom.part().map_err(|missing| missing.within(&field))?;
+            custom.part().within(&field)?;
         }
         Ok(())
     }
@@ -270,8 +270,7 @@ impl Recipe {
     ///
     /// If one is not defined for the task's prior, or belongs to another program.
     pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
-        let strategies = self.record.strategies(prior);
-        strategies.map_err(|invalid| invalid.within("record"))
+        self.record.strategies(prior).within("record")
     }
 
     /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is
@@ -280,14 +279,14 @@ impl Recipe {
         &self,
         check: impl Fn(&PriorSpec) -> Result<(), Invalid>,
     ) -> Result<(), Invalid> {
-        check(&self.task.prior).map_err(|invalid| invalid.within("task"))?;
+        check(&self.task.prior).within("task")?;
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
-            check(&stage.prior).map_err(|invalid| invalid.within(&field))?;
+            check(&stage.prior).within(&field)?;
         }
         for (index, test) in self.record.tests.iter().enumerate() {
             let field = format!("record.tests[{index}]");
-            check(&test.prior).map_err(|invalid| invalid.within(&field))?;
+            check(&test.prior).within(&field)?;
         }
         Ok(())
     }
@@ -314,8 +313,7 @@ impl Recipe {
 
     /// The task's prior, ready to draw from.
     pub fn prior(&self) -> Result<TaskPrior, Invalid> {
-        self.task_prior(&self.task.prior)
-            .map_err(|invalid| invalid.within("task"))
+        self.task_prior(&self.task.prior).within("task")
     }
 
     /// A prior over the task's chains, whose sequences start as the task says.
@@ -327,27 +325,25 @@ impl Recipe {
     /// The prior of test set `index` of `record.tests`.
     pub fn test_prior(&self, index: usize) -> Result<TaskPrior, Invalid> {
         self.task_prior(&self.record.tests[index].prior)
-            .map_err(|invalid| invalid.within(&format!("record.tests[{index}]")))
+            .within(&format!("record.tests[{index}]"))
     }
 
     /// The model.
     pub fn model(&self) -> Result<Model, Invalid> {
-        check_task(self.task.states, self.task.ngram).map_err(|invalid| invalid.within("task"))?;
+        check_task(self.task.states, self.task.ngram).within("task")?;
         require(
             (1..=MAX_LENGTH).contains(&self.task.length),
             "task.length",
             self.task.length,
             &format!("a context length from 1 to {MAX_LENGTH}"),
         )?;
-        Model::new(&self.model, self.task.states, self.task.length)
-            .map_err(|invalid| invalid.within("model"))
+        Model::new(&self.model, self.task.states, self.task.length).within("model")
     }
 
     /// The optimiser for `model`, at its start.
     pub fn updater(&self, model: &Model) -> Result<Updater, Invalid> {
         let train = &self.train;
-        Updater::new(&train.optimizer, &train.groups, model.layout())
-            .map_err(|invalid| invalid.within("train"))
+        Updater::new(&train.optimizer, &train.groups, model.layout()).within("train")
     }
 
     /// The priors of training with their first steps, in order; the first starts at step 0.
@@ -356,9 +352,7 @@ impl Recipe {
         let mut stages = vec![(0, self.prior()?)];
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
-            let prior = self
-                .task_prior(&stage.prior)
-                .map_err(|invalid| invalid.within(&field))?;
+            let prior = self.task_prior(&stage.prior).within(&field)?;
             stages.push((stage.from, prior));
         }
         Ok(stages)

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use induct_kernels::lanes::LANES;
 
-use super::spec::{InterveneSpec, Part};
-use super::when::When;
+use super::{InterveneSpec, Part, When};
 use crate::model::{Intervention, Model, Tensor};
-use crate::train::optimizer::{check_rate, names_something};
-use crate::train::recipe::Recipe;
-use crate::{Invalid, require};
+use crate::optimizer::{check_rate, names_something};
+use crate::recipe::Recipe;
+use crate::{Invalid, Within, require};
 
 /// The largest number of interventions: they are compared with one another.
 const MAX_INTERVENTIONS: usize = 1000;
@@ -35,7 +34,7 @@ impl Recipe {
     }
 
     /// An upper bound on the memory of one block's scratch buffers under any one of the interventions.
-    pub(in crate::train) fn scratch_bytes(&self, model: &Model) -> f64 {
+    pub(in crate::recipe) fn scratch_bytes(&self, model: &Model) -> f64 {
         // Nothing may be allocated for a model that is too large, which is refused for that.
         if model.layout().len() > MOST_PARAMETERS {
             return model.scratch_bytes();
@@ -50,7 +49,7 @@ impl Recipe {
     }
 
     /// Checks all interventions, alone and together.
-    pub(in crate::train) fn check_interventions(&self, model: &Model) -> Result<(), Invalid> {
+    pub(in crate::recipe) fn check_interventions(&self, model: &Model) -> Result<(), Invalid> {
         require(
             self.intervene.len() <= MAX_INTERVENTIONS,
             "intervene",
@@ -59,11 +58,11 @@ impl Recipe {
         )?;
         let mut all: Vec<Vec<Intervention>> = Vec::new();
         for (index, spec) in self.intervene.iter().enumerate() {
-            let within = |invalid: Invalid| invalid.within(&format!("intervene[{index}]"));
-            let own = self.check_intervention(spec, model).map_err(within)?;
+            let place = format!("intervene[{index}]");
+            let own = self.check_intervention(spec, model).within(&place)?;
             for (other, theirs) in self.intervene.iter().zip(&all) {
                 if may_overlap(spec, other) {
-                    check_together(model, (spec, &own), (other, theirs)).map_err(within)?;
+                    check_together(model, (spec, &own), (other, theirs)).within(&place)?;
                 }
             }
             all.push(own);
@@ -91,7 +90,7 @@ impl Recipe {
             names_something(model.layout(), "group", group)?;
         }
         if let Some((key, weights)) = spec.weights() {
-            weights.check(self).map_err(|invalid| invalid.within(key))?;
+            weights.check(self).within(key)?;
         }
         match spec {
             InterveneSpec::Rate { lr, .. } => check_rate("lr", *lr)?,

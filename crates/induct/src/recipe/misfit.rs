@@ -6,7 +6,7 @@ use induct_kernels::KIND;
 use serde::de::{Error, Expected, Unexpected};
 use toml::{Table, Value};
 
-use super::recipe_text::RecipeError;
+use super::RecipeError;
 use crate::Invalid;
 
 /// Why a table does not match the type of a recipe.

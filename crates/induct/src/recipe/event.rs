@@ -4,14 +4,14 @@ use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use super::recipe::Recipe;
+use super::Recipe;
 use crate::measure::KL_STRATEGY;
 use crate::strategy::ladder_names;
 use crate::{Invalid, require};
 
 /// A moment that the run itself brings about: the onset of a phase.
 ///
-/// [`run::Awaited`](crate::run::Awaited) says at which step it takes effect.
+/// [`run::EventDetector`](crate::run::EventDetector) says at which step it takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {

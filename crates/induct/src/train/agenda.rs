@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use super::spec::InterveneSpec;
 use super::weights::{OwnWeights, Snapshots};
-use super::when::When;
-use crate::Invalid;
 use crate::model::{Intervention, Model, Tensor};
-use crate::train::recipe::Recipe;
+use crate::recipe::{InterveneSpec, Recipe, WeightsSpec, When};
+use crate::{Invalid, Within};
 
 /// A run's interventions, each with the steps at which it is in force as far as they are known.
 #[derive(Debug, Default)]
-pub(in crate::train) struct Agenda {
+pub(super) struct Agenda {
     entries: Vec<Entry>,
 }
 
@@ -70,19 +68,15 @@ impl Entry {
         own: &mut OwnWeights,
     ) -> Result<Self, Invalid> {
         let spec = &recipe.intervene[index];
-        let within = |invalid: Invalid| invalid.within(&format!("intervene[{index}]"));
-        let weights = match spec.weights() {
-            None => None,
-            Some((key, weights)) => {
-                let found = weights.find(recipe, snapshots, own);
-                Some(found.map_err(|invalid| within(invalid.within(key)))?)
-            }
-        };
+        let place = format!("intervene[{index}]");
+        let mut find =
+            |(key, weights): (&str, &WeightsSpec)| weights.find(recipe, snapshots, own).within(key);
+        let weights = spec.weights().map(&mut find).transpose().within(&place)?;
         let changes = spec.interventions(model, weights.as_ref());
         Ok(Self {
             spec: spec.clone(),
             window: Window::of(spec),
-            changes: changes.map_err(within)?,
+            changes: changes.within(&place)?,
             weights,
         })
     }
@@ -248,7 +242,7 @@ fn freezes(spec: &InterveneSpec, tensor: &Tensor) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::intervene::no_snapshots;
+    use crate::train::no_snapshots;
 
     fn agenda(intervene: &str) -> (Agenda, Model) {
         let overrides = [format!("intervene={intervene}")];

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::train::event::Event;
-use crate::train::recipe::Recipe;
+use crate::recipe::{Event, Recipe};
 use crate::{Invalid, require};
 
 /// A step, or a moment that the run itself brings about.
@@ -27,12 +26,12 @@ impl Default for When {
 
 impl When {
     /// Whether it is the start of the run, which need not be written.
-    pub(super) fn is_start(&self) -> bool {
+    pub(crate) fn is_start(&self) -> bool {
         *self == When::Step(0)
     }
 
     /// The step, if it is known beforehand.
-    pub(super) fn known(&self) -> Option<u64> {
+    pub(crate) fn known(&self) -> Option<u64> {
         match self {
             When::Step(step) => Some(*step),
             When::Event(_) => None,
@@ -40,7 +39,7 @@ impl When {
     }
 
     /// The step, given the onset of one strategy's phase; `None` if it waits for another one.
-    pub(super) fn at_onset(&self, strategy: &str, onset: u64) -> Option<u64> {
+    pub(crate) fn at_onset(&self, strategy: &str, onset: u64) -> Option<u64> {
         match self {
             When::Event(event) if event.at == strategy => Some(onset.saturating_add(event.after)),
             _ => None,
@@ -48,7 +47,7 @@ impl When {
     }
 
     /// Checks that a run of `recipe` has such a moment before its end.
-    pub(super) fn check(&self, field: &str, recipe: &Recipe) -> Result<(), Invalid> {
+    pub(crate) fn check(&self, field: &str, recipe: &Recipe) -> Result<(), Invalid> {
         let steps = recipe.train.steps;
         match self {
             When::Event(event) => event.check(field, recipe),

@@ -13,9 +13,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use toml::{Table, Value};
 
-use super::recipe::Recipe;
-use super::recipe_mistake::{Misfit, key_text, one_of};
-use super::recipe_text::RecipeError;
+use super::misfit::{Misfit, key_text, one_of};
+use super::{Recipe, RecipeError};
 
 /// Parses a recipe from a table.
 pub(super) fn recipe_of(table: Table) -> Result<Recipe, RecipeError> {

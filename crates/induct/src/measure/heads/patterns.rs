@@ -1,0 +1,154 @@
+//! The scores that can be recorded by name.
+
+use super::{AttentionRow, Context, HeadScore, LANES, Pattern, SHARE, Sequences};
+use crate::measure::{BuiltIn, NON_NEGATIVE, Reading};
+use crate::model::Target;
+
+/// Attention on the previous position.
+pub static PREVIOUS_TOKEN: BuiltIn = BuiltIn {
+    name: "previous_token",
+    meaning: "mean attention on the previous position",
+    unit: "share",
+    range: SHARE,
+    reading: Reading::Head(&PreviousToken),
+};
+
+/// j = i − 1.
+#[derive(Clone, Copy, Debug)]
+pub struct PreviousToken;
+
+impl Pattern for PreviousToken {
+    fn attends(&self, context: &Context, j: usize) -> bool {
+        j + 1 == context.position()
+    }
+
+    fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
+        row.weights[row.position() - 1].0
+    }
+
+    fn rows_with_target(&self, sequences: &Sequences) -> usize {
+        sequences.rows()
+    }
+}
+
+/// Attention on what followed the current symbol earlier.
+pub static INDUCTION: BuiltIn = BuiltIn {
+    name: "induction",
+    meaning: "mean attention on positions whose predecessor equals the current symbol, over positions \
+              that have such a one",
+    unit: "share",
+    range: SHARE,
+    reading: Reading::Head(&Induction),
+};
+
+/// Positions that followed an earlier occurrence of the current symbol: x_{j−1} = x_i.
+#[derive(Clone, Copy, Debug)]
+pub struct Induction;
+
+impl Pattern for Induction {
+    fn attends(&self, context: &Context, j: usize) -> bool {
+        Target::Induction.attends(context.symbols, j)
+    }
+
+    fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
+        row.mass_on_current_symbol(1)
+    }
+
+    fn rows_with_target(&self, sequences: &Sequences) -> usize {
+        sequences.rows_with_repeated_context(1)
+    }
+}
+
+/// Attention on the current symbol.
+pub static SAME_TOKEN: BuiltIn = BuiltIn {
+    name: "same_token",
+    meaning: "mean attention on positions with the current symbol, the current position included",
+    unit: "share",
+    range: SHARE,
+    reading: Reading::Head(&SameToken),
+};
+
+/// Positions with the current symbol, the current one included: x_j = x_i.
+#[derive(Clone, Copy, Debug)]
+pub struct SameToken;
+
+impl Pattern for SameToken {
+    fn attends(&self, context: &Context, j: usize) -> bool {
+        Target::SameToken.attends(context.symbols, j)
+    }
+
+    fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
+        row.mass_on_current_symbol(0)
+    }
+
+    fn rows_with_target(&self, sequences: &Sequences) -> usize {
+        sequences.rows()
+    }
+}
+
+/// Attention on what followed the current context earlier.
+pub static NGRAM_MATCH: BuiltIn = BuiltIn {
+    name: "ngram_match",
+    meaning: "mean attention on positions whose n−1 predecessors equal the last n−1 symbols, over \
+              positions that have such a one; for n = 2 the same as induction",
+    unit: "share",
+    range: SHARE,
+    reading: Reading::Head(&NgramMatch),
+};
+
+/// Positions that followed an earlier occurrence of the last n−1 symbols. A context that would reach before
+/// the first symbol has no match.
+#[derive(Clone, Copy, Debug)]
+pub struct NgramMatch;
+
+impl Pattern for NgramMatch {
+    fn attends(&self, context: &Context, j: usize) -> bool {
+        let (symbols, length) = (context.symbols, context.ngram - 1);
+        j >= length && symbols[j - length..].starts_with(&symbols[symbols.len() - length..])
+    }
+
+    fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
+        let (i, symbols) = (row.position(), &row.sequences.side_by_side);
+        let context = row.sequences.ngram - 1;
+        let mut mass = [0.0_f32; LANES];
+        for j in context.min(i + 1)..=i {
+            for lane in 0..LANES {
+                let same = |back: usize| symbols[j - 1 - back].0[lane] == symbols[i - back].0[lane];
+                if (0..context).all(same) {
+                    mass[lane] += row.weights[j].0[lane];
+                }
+            }
+        }
+        mass
+    }
+
+    fn rows_with_target(&self, sequences: &Sequences) -> usize {
+        sequences.rows_with_repeated_context(sequences.ngram - 1)
+    }
+}
+
+/// Entropy of attention.
+pub static ENTROPY: BuiltIn = BuiltIn {
+    name: "entropy",
+    meaning: "mean entropy of the attention pattern",
+    unit: "nats",
+    range: NON_NEGATIVE,
+    reading: Reading::Head(&Entropy),
+};
+
+/// −Σ_j A_ij ln A_ij.
+#[derive(Clone, Copy, Debug)]
+pub struct Entropy;
+
+impl HeadScore for Entropy {
+    fn score(&self, row: &AttentionRow) -> [f32; LANES] {
+        let mut sum = [0.0_f32; LANES];
+        for weight in row.weights {
+            for lane in 0..LANES {
+                let p = weight.0[lane];
+                sum[lane] -= if p > 0.0 { p * libm::logf(p) } else { 0.0 };
+            }
+        }
+        sum
+    }
+}
