@@ -21,7 +21,7 @@ mod run;
 mod statistics;
 mod study;
 
-pub use claim::{Claim, Decided, InVariant, JudgedPart, Limit, Part, Role, Runs, Verdict};
+pub use claim::{Claim, Decided, InVariant, JudgedPart, Limit, Role, Verdict};
 pub use experiment::{Changes, Experiment, Plan, Scale, Unsound, setting};
 pub use figure::{Drawn, Slider, StudyFigure};
 pub use protocol::protocol;
@@ -29,5 +29,5 @@ pub use report::{Making, Shown, report};
 pub use reproduction::{LOOKS, Refused, Reproduction};
 pub use results::{Exam, Results, Trained};
 pub use run::{Fall, Run};
-pub use statistics::{ERROR, FEWEST, Measured, Sample, Statistic};
+pub use statistics::{ERROR, FEWEST, Measured, Sample};
 pub use study::{Choice, STUDIES, Study, Text, Variant};

@@ -409,11 +409,7 @@ mod tests {
     #[test]
     fn quoted_parts_exist() {
         for (id, on, variant) in [PREVIOUS_BY_SYMBOL, FOLLOWERS] {
-            let claim = STUDY
-                .claims()
-                .into_iter()
-                .find(|claim| claim.id == id)
-                .unwrap();
+            let claim = STUDY.claims().iter().find(|claim| claim.id == id).unwrap();
             let mut rows = claim.parts().flat_map(|(_, part)| part.rows());
             assert!(
                 rows.any(|row| row.on == on && row.variant == variant),
