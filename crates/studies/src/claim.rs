@@ -81,14 +81,11 @@ impl Verdict {
 /// A limit, and the side of it on which a number must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// At the limit or above.
     AtLeast(f64),
-    /// At the limit or below.
     AtMost(f64),
 }
 
 impl Limit {
-    /// In words.
     pub fn text(self) -> String {
         match self {
             Limit::AtLeast(x) => format!("at least {x}"),
@@ -164,7 +161,6 @@ pub struct Claim {
     pub(crate) statement: String,
     /// The question that it answers a part of; the page groups claims by it.
     pub question: String,
-    /// The figure that shows it.
     pub(crate) figure: u8,
     /// What decides it: sentences and captions, put to the test.
     pub(crate) core: Vec<Part>,
@@ -174,7 +170,6 @@ pub struct Claim {
     /// Variants in which not all of it is trained, and why.
     #[serde(default)]
     pub(crate) not_run: Vec<(String, String)>,
-    /// What else there is to say about it.
     #[serde(default)]
     remark: String,
     /// The same where it takes its numbers from the runs.
@@ -196,7 +191,6 @@ pub(crate) struct Part {
     #[serde(rename = "measure")]
     pub statistic: Statistic,
     pub limit: Limit,
-    /// Why this limit.
     pub why: String,
     /// The experiments of each thing that it is measured on, by variant: `printed: minimal; recommended: main`,
     /// with braces as in a shell. Empty for a part that needs no training: it counts in every variant.
@@ -240,38 +234,28 @@ pub(crate) fn words(pattern: &str) -> Vec<String> {
 /// A part, judged in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedPart {
-    /// Whether it decides the claim.
     pub role: Role,
     /// The variant; empty if it needs no training.
     pub variant: &'static str,
-    /// What it is measured on.
     pub on: String,
-    /// Where the source says so, or why we ask.
     pub place: &'static str,
-    /// What is measured.
     pub measure: &'static str,
     /// The median over seeds, or the share of seeds; none if most runs lack the measured event.
     pub effect: Option<f64>,
     /// Its interval. An end is missing where it depends on runs without the measured event.
     pub interval: Option<[Option<f64>; 2]>,
-    /// The number of seeds.
     pub seeds: usize,
     /// The number of runs without the measured event; they count as the worst value.
     pub missing: usize,
-    /// The limit.
     pub limit: Limit,
-    /// Why this limit.
     pub why: &'static str,
-    /// On which side of the limit it is.
     pub verdict: Verdict,
 }
 
 /// The verdict on a claim in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InVariant {
-    /// The variant.
     pub variant: &'static str,
-    /// The verdict.
     pub verdict: Verdict,
     /// What was not trained, and why; empty if all was.
     pub why_not: &'static str,
@@ -284,12 +268,9 @@ pub struct Decided {
     pub id: &'static str,
     /// In a few words.
     pub title: &'static str,
-    /// In our own words.
-    pub statement: &'static str,
-    /// The question that it answers a part of.
-    pub question: &'static str,
-    /// Number of the figure that shows it.
-    pub figure: u8,
+    pub(crate) statement: &'static str,
+    pub(crate) question: &'static str,
+    pub(crate) figure: u8,
     /// The outcomes.
     pub verdicts: Vec<InVariant>,
     /// All parts in all variants.

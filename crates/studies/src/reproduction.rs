@@ -56,10 +56,12 @@ impl Reproduction {
         let mut needed: Vec<String> = figures.iter().flat_map(|figure| figure.needs()).collect();
         needed.extend(claims.iter().flat_map(|claim| claim.needs()));
         let plans = study.experiments.iter();
-        let plans = plans.filter(|plan| needed.iter().any(|id| id == plan.setting));
+        let plans = plans.flat_map(|plan| plan.settings().map(move |setting| (plan, setting)));
         let (mut experiments, mut seeds) = (Vec::new(), Vec::new());
-        for plan in plans {
-            experiments.push(plan.experiment(changes)?);
+        for (plan, setting) in
+            plans.filter(|(_, setting)| needed.iter().any(|id| id == setting.name))
+        {
+            experiments.push(plan.experiment(setting, changes)?);
             seeds.push(changes.seeds.unwrap_or(match scale {
                 Scale::Quick => plan.quick,
                 Scale::Full => plan.least.min(plan.most),
@@ -198,7 +200,12 @@ mod tests {
     #[test]
     fn everything_that_is_needed_exists_and_everything_that_exists_is_needed() {
         let all = reproduction(&[]).ok().unwrap();
-        let known: Vec<&str> = STUDY.experiments.iter().map(|plan| plan.setting).collect();
+        let known: Vec<&str> = STUDY
+            .experiments
+            .iter()
+            .flat_map(|plan| plan.settings())
+            .map(|of| of.name)
+            .collect();
         let needs = all.figures.iter().flat_map(|figure| figure.needs());
         for id in needs.chain(all.claims.iter().flat_map(|claim| claim.needs())) {
             assert!(known.contains(&id.as_str()), "{id}");

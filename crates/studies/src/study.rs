@@ -15,31 +15,25 @@ use crate::{paper, plateau};
 pub struct Study {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The heading of its page.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
     /// The variants in which each claim is decided.
     pub variants: &'static [Variant],
-    /// What is trained.
-    pub experiments: &'static [Plan],
+    pub(crate) experiments: &'static [Plan],
     /// What is claimed, by number.
     pub(crate) claims: &'static LazyLock<Vec<Claim>>,
-    /// What claims measure.
     pub(crate) statistics: &'static [&'static [Statistic]],
     /// What is drawn, by number.
     pub figures: &'static [StudyFigure],
     /// The first seed: runs before it were used to fix the limits.
     pub first_seed: u64,
-    /// What the page and the protocol say.
-    pub text: Text,
+    pub(crate) text: Text,
 }
 
 /// A variant of a study's settings, in which each claim gets a verdict of its own.
 pub struct Variant {
-    /// In a word.
     pub name: &'static str,
-    /// In a sentence.
     pub about: &'static str,
 }
 
@@ -59,11 +53,9 @@ pub struct Text {
 
 /// A choice that the settings make.
 pub struct Choice {
-    /// What is chosen.
     pub what: &'static str,
     /// What each variant does, in the order of the study's variants.
     pub does: &'static [&'static str],
-    /// Why.
     pub why: &'static str,
 }
 
