@@ -125,7 +125,7 @@ fn claims_have_the_documented_shape() {
     for claim in &claims {
         let id = &claim.id;
         assert!(!claim.title.is_empty() && !claim.statement.is_empty());
-        assert!(STUDY.questions.contains(&claim.question.as_str()), "{id}");
+        assert!(STUDY.questions().contains(&claim.question.as_str()), "{id}");
         assert!(
             STUDY.figures.iter().any(|f| f.number == claim.figure),
             "{id}"

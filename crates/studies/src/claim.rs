@@ -5,7 +5,10 @@
 //! on the wrong side, and is undecided otherwise. Only *core* parts, which put a sentence or a caption to the
 //! test, decide a claim; *probes* ask further, and are reported beside it.
 
-use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::results::Results;
 use crate::statistics::{FEWEST, Measured, Statistic};
@@ -78,14 +81,11 @@ impl Verdict {
 /// A limit, and the side of it on which a number must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// At the limit or above.
     AtLeast(f64),
-    /// At the limit or below.
     AtMost(f64),
 }
 
 impl Limit {
-    /// In words.
     pub fn text(self) -> String {
         match self {
             Limit::AtLeast(x) => format!("at least {x}"),
@@ -121,6 +121,19 @@ impl Limit {
     }
 }
 
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let found = [
+            ("at least ", Limit::AtLeast as fn(f64) -> Self),
+            ("at most ", Limit::AtMost),
+        ]
+        .iter()
+        .find_map(|(words, limit)| Some(limit(text.strip_prefix(words)?.parse().ok()?)));
+        found.ok_or_else(|| D::Error::custom(format!("{text}: expected \"at least 0.5\"")))
+    }
+}
+
 impl Serialize for Limit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text())
@@ -137,47 +150,53 @@ pub enum Role {
     Probe,
 }
 
-/// A claim, and how it is checked.
+/// A claim, and how it is checked: a table of a study's `claims.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Claim {
     /// C1, C2, …
-    pub id: &'static str,
-    /// In a few words.
-    pub title: &'static str,
+    pub id: String,
+    pub(crate) title: String,
     /// In our own words, in a sentence or two.
-    pub statement: &'static str,
+    pub(crate) statement: String,
     /// The question that it answers a part of; the page groups claims by it.
-    pub question: &'static str,
-    /// The figure that shows it.
-    pub figure: u8,
+    pub question: String,
+    pub(crate) figure: u8,
     /// What decides it: sentences and captions, put to the test.
-    pub core: &'static [Part],
+    pub(crate) core: Vec<Part>,
     /// What is asked further, and decides nothing.
-    pub probes: &'static [Part],
+    #[serde(default)]
+    pub(crate) probes: Vec<Part>,
     /// Variants in which not all of it is trained, and why.
-    pub not_run: &'static [(&'static str, &'static str)],
-    /// What else the runs say about it, with its numbers taken from them. May be empty.
-    pub remark: fn(&Results) -> String,
+    #[serde(default)]
+    pub(crate) not_run: Vec<(String, String)>,
+    #[serde(default)]
+    remark: String,
+    /// The same where it takes its numbers from the runs.
+    #[serde(skip)]
+    computed_remark: Option<Remark>,
 }
+
+/// What the runs say about a claim beyond its parts; empty if they say nothing.
+pub(crate) type Remark = fn(&Results) -> String;
 
 /// One measure of a claim, on the runs of one or more variants.
-pub struct Part {
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Part {
     /// What it is measured on, such as `k = {2,3}`; braces as in a shell.
-    pub on: &'static str,
+    pub on: String,
     /// Where the study's source says so, for a core part; why we ask, for a probe.
-    pub place: &'static str,
-    /// What is measured.
+    pub place: String,
+    #[serde(rename = "measure")]
     pub statistic: Statistic,
-    /// The limit.
     pub limit: Limit,
-    /// Why this limit.
-    pub why: &'static str,
-    /// The experiments of each thing that it is measured on. Empty for a part that needs no training: it
-    /// counts in every variant.
-    pub runs: &'static [Runs],
+    pub why: String,
+    /// The experiments of each thing that it is measured on, by variant: `printed: minimal; recommended: main`,
+    /// with braces as in a shell. Empty for a part that needs no training: it counts in every variant.
+    #[serde(default)]
+    pub runs: Vec<String>,
 }
-
-/// Names of experiments by variant; braces as in a shell: `main{,-clamped}`.
-pub type Runs = &'static [(&'static str, &'static str)];
 
 /// A part in one variant.
 pub(crate) struct Row {
@@ -215,38 +234,28 @@ pub(crate) fn words(pattern: &str) -> Vec<String> {
 /// A part, judged in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedPart {
-    /// Whether it decides the claim.
     pub role: Role,
     /// The variant; empty if it needs no training.
     pub variant: &'static str,
-    /// What it is measured on.
     pub on: String,
-    /// Where the source says so, or why we ask.
     pub place: &'static str,
-    /// What is measured.
     pub measure: &'static str,
     /// The median over seeds, or the share of seeds; none if most runs lack the measured event.
     pub effect: Option<f64>,
     /// Its interval. An end is missing where it depends on runs without the measured event.
     pub interval: Option<[Option<f64>; 2]>,
-    /// The number of seeds.
     pub seeds: usize,
     /// The number of runs without the measured event; they count as the worst value.
     pub missing: usize,
-    /// The limit.
     pub limit: Limit,
-    /// Why this limit.
     pub why: &'static str,
-    /// On which side of the limit it is.
     pub verdict: Verdict,
 }
 
 /// The verdict on a claim in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InVariant {
-    /// The variant.
     pub variant: &'static str,
-    /// The verdict.
     pub verdict: Verdict,
     /// What was not trained, and why; empty if all was.
     pub why_not: &'static str,
@@ -259,12 +268,9 @@ pub struct Decided {
     pub id: &'static str,
     /// In a few words.
     pub title: &'static str,
-    /// In our own words.
-    pub statement: &'static str,
-    /// The question that it answers a part of.
-    pub question: &'static str,
-    /// Number of the figure that shows it.
-    pub figure: u8,
+    pub(crate) statement: &'static str,
+    pub(crate) question: &'static str,
+    pub(crate) figure: u8,
     /// The outcomes.
     pub verdicts: Vec<InVariant>,
     /// All parts in all variants.
@@ -275,22 +281,30 @@ pub struct Decided {
 
 impl Part {
     /// It in every variant, for each thing that it is measured on.
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    pub(crate) fn rows(&'static self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (case, on) in words(self.on).into_iter().enumerate() {
-            let runs = self.runs.get(case).copied().unwrap_or(&[("", "")]);
-            rows.extend(runs.iter().map(|&(variant, experiments)| Row {
-                case,
-                on: on.clone(),
-                variant,
-                experiments: words(experiments),
+        for (case, on) in words(&self.on).into_iter().enumerate() {
+            let runs = self.runs.get(case).map_or("", String::as_str);
+            rows.extend(runs.split("; ").map(|runs| {
+                let (variant, experiments) = runs.split_once(": ").unwrap_or_default();
+                Row {
+                    case,
+                    on: on.clone(),
+                    variant,
+                    experiments: words(experiments),
+                }
             }));
         }
         rows
     }
 
     /// Judges it in each of its rows. An interval misses the truth with probability `error` at most.
-    pub(crate) fn judge(&self, role: Role, results: &Results, error: f64) -> Vec<JudgedPart> {
+    pub(crate) fn judge(
+        &'static self,
+        role: Role,
+        results: &Results,
+        error: f64,
+    ) -> Vec<JudgedPart> {
         let judge = |row: Row| {
             let of = row.experiments.iter().map(|id| results.of(id));
             let sample = self.statistic.sample(&of.collect::<Vec<_>>(), row.case);
@@ -300,14 +314,14 @@ impl Part {
                 role,
                 variant: row.variant,
                 on: row.on,
-                place: self.place,
+                place: &self.place,
                 measure: self.statistic.measure,
                 effect: finite(measured.effect),
                 interval: measured.interval.map(|ends| ends.map(finite)),
                 seeds: measured.seeds,
                 missing: measured.missing,
                 limit: self.limit,
-                why: self.why,
+                why: &self.why,
                 verdict: self.limit.judge(&measured),
             }
         };
@@ -316,34 +330,62 @@ impl Part {
 }
 
 impl Claim {
-    /// One without probes, excuses or a remark, for the rest of a literal.
-    pub(crate) const BARE: Self = Self {
-        id: "",
-        title: "",
-        statement: "",
-        question: "",
-        figure: 0,
-        core: &[],
-        probes: &[],
-        not_run: &[],
-        remark: |_| String::new(),
-    };
+    /// All claims in a text like `claims.toml`, which is part of the program, with remarks by the name of
+    /// their claim.
+    ///
+    /// # Panics
+    ///
+    /// If it is not such a text.
+    pub(crate) fn all_in(text: &str, remarks: &[(&str, Remark)]) -> Vec<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Claims {
+            texts: BTreeMap<String, String>,
+            claim: Vec<Claim>,
+        }
+        let found: Claims = toml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
+        let Claims { texts, mut claim } = found;
+        let insert = |text: &mut String| {
+            let name = text
+                .strip_prefix('{')
+                .and_then(|text| text.strip_suffix('}'));
+            if let Some(found) = name.and_then(|name| texts.get(name)) {
+                text.clone_from(found);
+            }
+        };
+        for claim in &mut claim {
+            claim.not_run.iter_mut().for_each(|(_, why)| insert(why));
+            for part in claim.core.iter_mut().chain(&mut claim.probes) {
+                insert(&mut part.place);
+                insert(&mut part.why);
+                part.runs.iter_mut().for_each(insert);
+            }
+            let own = remarks.iter().find(|(id, _)| *id == claim.id);
+            claim.computed_remark = own.map(|(_, remark)| *remark);
+        }
+        claim
+    }
 
     /// Its parts, core parts first.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (Role, &'static Part)> {
+    pub(crate) fn parts(&'static self) -> impl Iterator<Item = (Role, &'static Part)> {
         let core = self.core.iter().map(|part| (Role::Core, part));
         core.chain(self.probes.iter().map(|part| (Role::Probe, part)))
     }
 
     /// The experiments it needs.
-    pub fn needs(&self) -> impl Iterator<Item = String> {
+    pub fn needs(&'static self) -> impl Iterator<Item = String> {
         let rows = self.parts().flat_map(|(_, part)| part.rows());
         rows.flat_map(|row| row.experiments)
     }
 
     /// Decides it in every variant of its study. An interval misses the truth with probability `error` at
     /// most.
-    pub fn decide(&self, variants: &[&'static str], results: &Results, error: f64) -> Decided {
+    pub fn decide(
+        &'static self,
+        variants: &[&'static str],
+        results: &Results,
+        error: f64,
+    ) -> Decided {
         let judged = self.parts();
         let judged = judged.flat_map(|(role, part)| part.judge(role, results, error));
         let parts: Vec<JudgedPart> = judged.collect();
@@ -355,17 +397,19 @@ impl Claim {
             InVariant {
                 variant,
                 verdict: Verdict::of_core(&core),
-                why_not: why_not.map_or("", |(_, why)| why),
+                why_not: why_not.map_or("", |(_, why)| why.as_str()),
             }
         };
         Decided {
-            id: self.id,
-            title: self.title,
-            statement: self.statement,
-            question: self.question,
+            id: &self.id,
+            title: &self.title,
+            statement: &self.statement,
+            question: &self.question,
             figure: self.figure,
             verdicts: variants.iter().map(in_variant).collect(),
-            remark: (self.remark)(results),
+            remark: self
+                .computed_remark
+                .map_or_else(|| self.remark.clone(), |of| of(results)),
             parts,
         }
     }

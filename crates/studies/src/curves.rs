@@ -1,7 +1,7 @@
 //! Curves over training: every seed's own, thin, and their median, bold.
 
-use induct::measure::{Column, KL_STRATEGY, KL_TRUTH};
-use induct::probe::{Course, IN_DISTRIBUTION, LossDrop, Phase, drops, median, phases};
+use induct::measure::{BuiltIn, Column, KL_STRATEGY, KL_TRUTH};
+use induct::probe::{Course, LossDrop, Phase, drops, median, phases};
 use induct_figure::{
     Axis, Colour, Level, Mark, Moment, Panel, Plot, Region, Sentence, Series, Value,
 };
@@ -119,6 +119,54 @@ pub(crate) fn lines(
     let middle = middle.map(|(step, value)| (x(step), value));
     series.push(Series::new(label, colour, Mark::Line, middle));
     series
+}
+
+/// The median of a quantity over training, against the sequences seen.
+pub(crate) fn median_line(
+    label: impl Into<String>,
+    colour: Colour,
+    trained: &Trained,
+    of: impl Fn(&Run) -> Vec<f64>,
+) -> Series {
+    let points = middle(trained, of).into_iter();
+    let points = points.map(|(step, value)| (trained.thousands(step), value));
+    Series::new(label, colour, Mark::Line, points)
+}
+
+/// The largest value over the heads of a layer, against the sequences seen.
+pub(crate) fn over_heads(
+    label: &str,
+    colour: Colour,
+    trained: &Trained,
+    measure: &BuiltIn,
+    layer: usize,
+) -> Vec<Series> {
+    let seen = |step: f64| trained.thousands(step);
+    lines(label, colour, trained, seen, |run| {
+        run.over_heads(measure, layer)
+    })
+}
+
+/// Losses over training, with the losses of strategies.
+pub(crate) fn losses(series: Vec<Series>, levels: Vec<Level>) -> Plot {
+    Plot {
+        x: Axis::linear(SEEN),
+        y: from_zero(LOSS, &series, &levels),
+        levels,
+        series,
+        ..Plot::default()
+    }
+}
+
+/// Shares of attention over training.
+pub(crate) fn attention(series: Vec<Series>) -> Plot {
+    Plot {
+        x: Axis::linear(SEEN),
+        y: Axis::linear("share of attention").range(0.0, 1.0),
+        series,
+        names_above: true,
+        ..Plot::default()
+    }
 }
 
 /// A column over training, against the sequences seen.
@@ -242,31 +290,8 @@ fn named_levels(strategies: &[&str], level: impl Fn(&str) -> f64) -> Vec<Level> 
 
 /// The test loss over training, with the losses of strategies.
 pub(crate) fn loss(trained: &Trained, label: &str, strategies: &[&str]) -> Plot {
-    let levels = levels(trained, strategies);
     let series = column(label, Colour::Ink, trained, &KL_TRUTH);
-    Plot {
-        x: Axis::linear(SEEN),
-        y: from_zero(LOSS, &series, &levels),
-        levels,
-        series,
-        ..Plot::default()
-    }
-}
-
-/// The loss on a test set over training, with the losses of strategies there.
-pub(crate) fn loss_on(trained: &Trained, set: &str, column: Column, strategies: &[&str]) -> Plot {
-    let levels = match set {
-        IN_DISTRIBUTION => levels(trained, strategies),
-        _ => levels_on(trained, set, strategies),
-    };
-    let series = self::column("model", Colour::Ink, trained, column);
-    Plot {
-        x: Axis::linear(SEEN),
-        y: from_zero(LOSS, &series, &levels),
-        levels,
-        series,
-        ..Plot::default()
-    }
+    losses(series, levels(trained, strategies))
 }
 
 /// The time of an event in every run, in steps, as a median with its interval. A run without it counts as one

@@ -5,6 +5,7 @@ use induct::catalogue::Setting;
 use induct::recipe::{Recipe, RecipeError, RecordSpec};
 use induct::{measure, strategy};
 
+use crate::claim::words;
 use crate::plateau;
 use crate::reproduction::LOOKS;
 
@@ -18,10 +19,10 @@ pub fn setting(name: &str) -> Option<&'static Setting> {
     Setting::named(name).or_else(of_study)
 }
 
-/// An experiment as a study plans it.
+/// One or more experiments as a study plans them.
 pub struct Plan {
-    /// The name of the [`setting`], and of its runs and files.
-    pub setting: &'static str,
+    /// The names of the [`setting`]s, and of their runs and files; braces as in a shell: `main{,-clamped}`.
+    pub settings: &'static str,
     /// Number of seeds in a quick reproduction.
     pub quick: u64,
     /// The fewest seeds in a full one.
@@ -42,9 +43,9 @@ pub struct Plan {
 
 impl Plan {
     /// A plan that keeps the final weights only, and compares them with the ladder.
-    pub const fn new(setting: &'static str, quick: u64, most: u64, every: u64) -> Self {
+    pub const fn new(settings: &'static str, quick: u64, most: u64, every: u64) -> Self {
         Self {
-            setting,
+            settings,
             quick,
             least: LOOKS[0],
             most,
@@ -93,9 +94,18 @@ impl Plan {
         }
     }
 
-    /// The experiment, with changes.
-    pub(crate) fn experiment(&self, changes: &Changes) -> Result<Experiment, Unsound> {
-        let setting = setting(self.setting).expect("plans name settings");
+    /// Its settings.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &'static Setting> {
+        let names = words(self.settings).into_iter();
+        names.map(|name| setting(&name).expect("plans name settings"))
+    }
+
+    /// The experiment that trains one of its settings, with changes.
+    pub(crate) fn experiment(
+        &self,
+        setting: &'static Setting,
+        changes: &Changes,
+    ) -> Result<Experiment, Unsound> {
         let mut overrides = vec![
             format!("record.every={}", self.every),
             format!("record.snapshots={}", self.snapshots[0]),
@@ -107,7 +117,7 @@ impl Plan {
         }
         overrides.extend(changes.set.iter().cloned());
         let unsound = |error| Unsound {
-            experiment: self.setting,
+            experiment: setting.name,
             error,
         };
         let mut recipe = setting.recipe(&overrides).map_err(unsound)?;
@@ -120,7 +130,7 @@ impl Plan {
         let snapshots = recipe.record.snapshots;
         seed(&mut recipe, changes.first_seed);
         Ok(Experiment {
-            id: self.setting,
+            id: setting.name,
             about: setting.about,
             origin: setting.origin.name(),
             recipe,

@@ -13,7 +13,7 @@ pub struct StudyFigure {
     pub id: &'static str,
     /// What it is.
     pub title: &'static str,
-    /// Whether it is one that the study adds to those of its source.
+    /// Whether the study adds it to those of its source.
     pub ours: bool,
     /// The experiments it needs; braces as in a shell: `main{,-clamped}`.
     pub needs: &'static [&'static str],
@@ -36,11 +36,9 @@ pub struct Drawn {
 pub struct Slider {
     /// The figure whose arcs the frames set.
     pub figure: Figure,
-    /// The label of each frame.
     pub labels: Vec<String>,
     /// The weight of each arc in 255ths, in the order in which the figure draws them; one row per frame.
     pub weights: Vec<Vec<u8>>,
-    /// The initial frame.
     pub first: usize,
 }
 

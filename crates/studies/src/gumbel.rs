@@ -52,6 +52,12 @@ impl Gumbel {
         values.iter().map(density).sum()
     }
 
+    /// By how much its log likelihood exceeds those of the best normal and the best lognormal law.
+    pub fn gains(&self, values: &[f64]) -> [f64; 2] {
+        [normal_log_likelihood, lognormal_log_likelihood]
+            .map(|other| self.log_likelihood(values) - other(values))
+    }
+
     /// P(X ≤ x).
     pub fn below(&self, x: f64) -> f64 {
         (-(-(x - self.location) / self.scale).exp()).exp()

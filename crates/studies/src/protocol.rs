@@ -17,9 +17,11 @@ pub fn protocol(study: &Study) -> String {
     for rule in rules() {
         let _ = writeln!(text, "- {rule}");
     }
-    for &question in study.questions {
-        let claims = study.claims();
-        let asked = claims.iter().filter(|claim| claim.question == question);
+    for question in study.questions() {
+        let asked = study
+            .claims()
+            .iter()
+            .filter(|claim| claim.question == question);
         let _ = write!(text, "\n## {question}\n");
         for claim in asked {
             let _ = write!(
@@ -27,9 +29,9 @@ pub fn protocol(study: &Study) -> String {
                 "\n### {}. {}\n\n{}\n\n",
                 claim.id, claim.title, claim.statement
             );
-            text += &table(["core part", "in the paper"], claim.core);
-            text += &table(["probe", "the question"], claim.probes);
-            for (variant, why) in claim.not_run {
+            text += &table(["core part", "in the paper"], &claim.core);
+            text += &table(["probe", "the question"], &claim.probes);
+            for (variant, why) in &claim.not_run {
                 let _ = write!(text, "\nNot run, or not all of it, as {variant}: {why}.\n");
             }
         }
@@ -77,7 +79,7 @@ pub(crate) fn rules() -> [String; 6] {
     ]
 }
 
-fn table([name, place]: [&str; 2], parts: &[Part]) -> String {
+fn table([name, place]: [&str; 2], parts: &'static [Part]) -> String {
     if parts.is_empty() {
         return String::new();
     }
@@ -89,7 +91,7 @@ fn table([name, place]: [&str; 2], parts: &[Part]) -> String {
 }
 
 /// A row for each thing that a part is measured on.
-fn rows(part: &Part) -> String {
+fn rows(part: &'static Part) -> String {
     let mut text = String::new();
     for rows in part.rows().chunk_by(|a, b| a.on == b.on) {
         let runs = rows.iter().map(|row| match &row.experiments[..] {

@@ -56,10 +56,12 @@ impl Reproduction {
         let mut needed: Vec<String> = figures.iter().flat_map(|figure| figure.needs()).collect();
         needed.extend(claims.iter().flat_map(|claim| claim.needs()));
         let plans = study.experiments.iter();
-        let plans = plans.filter(|plan| needed.iter().any(|id| id == plan.setting));
+        let plans = plans.flat_map(|plan| plan.settings().map(move |setting| (plan, setting)));
         let (mut experiments, mut seeds) = (Vec::new(), Vec::new());
-        for plan in plans {
-            experiments.push(plan.experiment(changes)?);
+        for (plan, setting) in
+            plans.filter(|(_, setting)| needed.iter().any(|id| id == setting.name))
+        {
+            experiments.push(plan.experiment(setting, changes)?);
             seeds.push(changes.seeds.unwrap_or(match scale {
                 Scale::Quick => plan.quick,
                 Scale::Full => plan.least.min(plan.most),
@@ -120,7 +122,7 @@ impl Reproduction {
         }
         let error = self.error();
         let mut open: Vec<String> = Vec::new();
-        for part in self.claims.iter().flat_map(|claim| claim.core) {
+        for part in self.claims.iter().flat_map(|claim| &claim.core) {
             let judged = part.judge(Role::Core, results, error).into_iter();
             for (judged, row) in judged.zip(part.rows()) {
                 if judged.verdict == Verdict::Undecided {
@@ -145,9 +147,9 @@ impl Reproduction {
 type Chosen = (Vec<&'static StudyFigure>, Vec<&'static Claim>);
 
 fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refused> {
-    let (all_figures, all_claims) = (study.figures.iter(), study.claims());
+    let (all_figures, all_claims) = (study.figures.iter(), study.claims().iter());
     if names.is_empty() {
-        return Ok((all_figures.collect(), all_claims));
+        return Ok((all_figures.collect(), all_claims.collect()));
     }
     let (mut figures, mut claims): Chosen = (Vec::new(), Vec::new());
     for name in names {
@@ -155,7 +157,7 @@ fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refused> {
         let figure = all_figures
             .clone()
             .find(|f| is(f.id) || is(&f.number.to_string()));
-        let claim = all_claims.iter().find(|claim| is(claim.id));
+        let claim = all_claims.clone().find(|claim| is(&claim.id));
         if figure.is_none() && claim.is_none() {
             return Err(Refused::Unknown(name.clone()));
         }
@@ -164,9 +166,8 @@ fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refused> {
     }
     figures.sort_by_key(|figure| figure.number);
     figures.dedup_by_key(|figure| figure.number);
-    let place = |claim: &&Claim| all_claims.iter().position(|other| other.id == claim.id);
-    claims.sort_by_key(place);
-    claims.dedup_by_key(|claim| claim.id);
+    claims.sort_by_key(|claim| all_claims.clone().position(|other| other.id == claim.id));
+    claims.dedup_by_key(|claim| &claim.id);
     Ok((figures, claims))
 }
 
@@ -189,7 +190,7 @@ mod tests {
     fn names_and_numbers_choose() {
         let chosen = reproduction(&["seeds", "c5", "1", "8", "C2"]).ok().unwrap();
         let figures: Vec<u8> = chosen.figures.iter().map(|f| f.number).collect();
-        let claims: Vec<&str> = chosen.claims.iter().map(|c| c.id).collect();
+        let claims: Vec<&str> = chosen.claims.iter().map(|c| c.id.as_str()).collect();
         assert_eq!((figures, claims), (vec![1, 8], vec!["C2", "C5"]));
         assert!(chosen.is_part());
         let unknown = reproduction(&["1", "nonsense"]).err().unwrap();
@@ -199,7 +200,12 @@ mod tests {
     #[test]
     fn everything_that_is_needed_exists_and_everything_that_exists_is_needed() {
         let all = reproduction(&[]).ok().unwrap();
-        let known: Vec<&str> = STUDY.experiments.iter().map(|plan| plan.setting).collect();
+        let known: Vec<&str> = STUDY
+            .experiments
+            .iter()
+            .flat_map(|plan| plan.settings())
+            .map(|of| of.name)
+            .collect();
         let needs = all.figures.iter().flat_map(|figure| figure.needs());
         for id in needs.chain(all.claims.iter().flat_map(|claim| claim.needs())) {
             assert!(known.contains(&id.as_str()), "{id}");

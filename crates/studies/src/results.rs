@@ -18,9 +18,7 @@ pub struct Results {
 
 /// One experiment, trained with some seeds.
 pub struct Trained {
-    /// What was trained.
     pub experiment: Experiment,
-    /// Its model.
     pub model: Model,
     /// One per seed.
     pub runs: Vec<Run>,

@@ -55,8 +55,7 @@ fn nearest(numbers: &[f64], to: f64) -> usize {
 }
 
 impl Run {
-    /// Its records, snapshots and summary.
-    pub fn recording(&self) -> &Recording {
+    pub(crate) fn recording(&self) -> &Recording {
         &self.kept
     }
 
@@ -75,7 +74,7 @@ impl Run {
         self.kept.summary.ended != Ended::Diverged
     }
 
-    /// How long it took, in seconds.
+    /// How long it took.
     pub fn seconds(&self) -> f64 {
         self.kept.summary.seconds
     }
@@ -169,8 +168,7 @@ impl Run {
         self.kept.history.strategies()
     }
 
-    /// Phases and drops.
-    pub fn phases(&self) -> (&[Phase], &[LossDrop]) {
+    pub(crate) fn phases(&self) -> (&[Phase], &[LossDrop]) {
         (&self.kept.summary.phases, &self.kept.summary.drops)
     }
 

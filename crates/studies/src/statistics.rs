@@ -3,57 +3,59 @@
 //! Neither interval assumes a distribution, neither can leave the range of what was measured, and a run
 //! without the event that is measured counts, as the worst value there is.
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF};
 
 use crate::results::Trained;
 use crate::run::Run;
+use crate::study::STUDIES;
 
 /// What is measured on the runs of one or more experiments.
 #[derive(Clone, Copy)]
-pub struct Statistic {
+pub(crate) struct Statistic {
+    /// Its name in `claims.toml`.
+    name: &'static str,
     /// What it is, in a sentence.
     pub measure: &'static str,
     of: Of,
 }
 
+/// How it is measured.
 #[derive(Clone, Copy)]
-enum Of {
+pub(crate) enum Of {
+    /// A number of every run; `None` for a run in which the measured event did not occur.
     Number(fn(&Run) -> Option<f64>),
+    /// The share of runs with a property.
     Share(fn(&Run) -> bool),
-    Model(fn(&Trained, &Run) -> Option<f64>),
+    /// A number of every run that takes its model to compute.
+    WithModel(fn(&Trained, &Run) -> Option<f64>),
+    /// A sample of all runs of some experiments together.
     Experiments(fn(&[&Trained]) -> Sample),
-    Nothing(&'static [fn() -> Sample]),
+    /// A sample that needs no training, one for each thing that it is measured on.
+    Untrained(&'static [fn() -> Sample]),
+}
+
+impl<'de> Deserialize<'de> for Statistic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let mut all = STUDIES
+            .iter()
+            .flat_map(|study| study.statistics.iter().copied().flatten());
+        let found = all.find(|statistic| statistic.name == name).copied();
+        found.ok_or_else(|| D::Error::custom(format!("{name}: no such statistic")))
+    }
+}
+
+impl std::fmt::Debug for Statistic {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 impl Statistic {
-    /// A number of every run; `None` for a run in which the measured event did not occur.
-    pub const fn number(measure: &'static str, of: fn(&Run) -> Option<f64>) -> Self {
-        let of = Of::Number(of);
-        Self { measure, of }
-    }
-
-    /// The share of runs with a property.
-    pub const fn share(measure: &'static str, of: fn(&Run) -> bool) -> Self {
-        let of = Of::Share(of);
-        Self { measure, of }
-    }
-
-    /// A number of every run that takes its model to compute.
-    pub const fn model(measure: &'static str, of: fn(&Trained, &Run) -> Option<f64>) -> Self {
-        let of = Of::Model(of);
-        Self { measure, of }
-    }
-
-    /// A sample of all runs of some experiments together.
-    pub const fn experiments(measure: &'static str, of: fn(&[&Trained]) -> Sample) -> Self {
-        let of = Of::Experiments(of);
-        Self { measure, of }
-    }
-
-    /// A sample that needs no training, one for each thing that it is measured on.
-    pub const fn untrained(measure: &'static str, of: &'static [fn() -> Sample]) -> Self {
-        let of = Of::Nothing(of);
-        Self { measure, of }
+    pub const fn new(name: &'static str, measure: &'static str, of: Of) -> Self {
+        Self { name, measure, of }
     }
 
     /// Measures some experiments, or thing number `case` if it needs none.
@@ -61,9 +63,9 @@ impl Statistic {
         match self.of {
             Of::Number(number) => of[0].numbers(number),
             Of::Share(hit) => of[0].hits(hit),
-            Of::Model(number) => of[0].numbers(|run| number(of[0], run)),
+            Of::WithModel(number) => of[0].numbers(|run| number(of[0], run)),
             Of::Experiments(sample) => sample(of),
-            Of::Nothing(samples) => samples[case](),
+            Of::Untrained(samples) => samples[case](),
         }
     }
 }

@@ -1,42 +1,39 @@
 //! A study: what is trained, claimed and drawn, and what its page says.
 
+use std::sync::LazyLock;
+
 use maud::Markup;
 
 use crate::claim::Claim;
 use crate::experiment::Plan;
 use crate::figure::StudyFigure;
 use crate::report::Shown;
+use crate::statistics::Statistic;
 use crate::{paper, plateau};
 
 /// A study, as data. To add one, write a folder like the paper's and list it in [`STUDIES`].
 pub struct Study {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The heading of its page.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What it is, in one line.
     pub about: &'static str,
     /// The variants in which each claim is decided.
     pub variants: &'static [Variant],
-    /// What is trained.
-    pub experiments: &'static [Plan],
-    /// The questions that claims answer, in the order of the page.
-    pub questions: &'static [&'static str],
+    pub(crate) experiments: &'static [Plan],
     /// What is claimed, by number.
-    pub claims: &'static [&'static [Claim]],
+    pub(crate) claims: &'static LazyLock<Vec<Claim>>,
+    pub(crate) statistics: &'static [&'static [Statistic]],
     /// What is drawn, by number.
     pub figures: &'static [StudyFigure],
     /// The first seed: runs before it were used to fix the limits.
     pub first_seed: u64,
-    /// What the page and the protocol say.
-    pub text: Text,
+    pub(crate) text: Text,
 }
 
 /// A variant of a study's settings, in which each claim gets a verdict of its own.
 pub struct Variant {
-    /// In a word.
     pub name: &'static str,
-    /// In a sentence.
     pub about: &'static str,
 }
 
@@ -56,11 +53,9 @@ pub struct Text {
 
 /// A choice that the settings make.
 pub struct Choice {
-    /// What is chosen.
     pub what: &'static str,
     /// What each variant does, in the order of the study's variants.
     pub does: &'static [&'static str],
-    /// Why.
     pub why: &'static str,
 }
 
@@ -74,9 +69,18 @@ impl Study {
     }
 
     /// All claims, by number.
-    pub fn claims(&self) -> Vec<&'static Claim> {
-        let mut all: Vec<&Claim> = self.claims.iter().copied().flatten().collect();
-        all.sort_by_key(|claim| claim.id[1..].parse::<u32>().unwrap_or(u32::MAX));
+    pub fn claims(&self) -> &'static [Claim] {
+        self.claims
+    }
+
+    /// The questions that claims answer, in the order of the page.
+    pub fn questions(&self) -> Vec<&'static str> {
+        let mut all: Vec<&str> = Vec::new();
+        for claim in self.claims() {
+            if !all.contains(&claim.question.as_str()) {
+                all.push(&claim.question);
+            }
+        }
         all
     }
 
@@ -99,9 +103,8 @@ mod tests {
                 assert_eq!(choice.does.len(), variants.len(), "{}", choice.what);
             }
             for (index, claim) in study.claims().iter().enumerate() {
-                let id = claim.id;
-                assert_eq!(id, format!("C{}", index + 1));
-                assert!(study.questions.contains(&claim.question), "{id}");
+                let id = &claim.id;
+                assert_eq!(*id, format!("C{}", index + 1));
                 assert!(
                     study.figures.iter().any(|f| f.number == claim.figure),
                     "{id}"
@@ -116,7 +119,7 @@ mod tests {
                 }
                 for (_, part) in claim.parts() {
                     let measure = part.statistic.measure;
-                    for words in [part.on, part.place, measure, part.why] {
+                    for words in [&part.on, &part.place, measure, &part.why] {
                         assert!(!words.is_empty(), "{id}: {measure}");
                     }
                     // Either what it is measured on needs no training, or all of it has experiments.

@@ -10,112 +10,7 @@ static LEDGER: LazyLock<Vec<Entry>> = LazyLock::new(ledger);
 /// The verdicts when each was first checked by hand against the paper. `o` is *correct to leading order*,
 /// with the order of the remainder; `if` is *correct under a condition*, with a part of the condition; `x` is
 /// a misprint, with the change.
-const PINNED: &str = "
-posterior.mean                      x   N → N_i
-posterior.mean-uniform              ok
-posterior.beta                      ok
-posterior.start                     o   -1.73
-fact.bigrams                        ok
-fact.unigrams                       ok
-text.passing-unigrams               if  v = (v_1, 0, …, 0)
-transformer.shapes                  x   k×d → d×d (P: d×k)
-transformer.order                   x   Attn_1 … Attn_n → Attn_n … Attn_1
-construction.score                  x   c → c/√d
-construction.first-position         if  i ≥ 2
-construction.layer-2                x   W_K⁽²⁾ = (0, I, 0): the columns of block 2 → the rows of block 2
-construction.positions              x   < → ≤
-construction.limit                  if  x_1 ≠ x_i
-construction.sharpness              ok
-construction.footnote               ok
-model.sum-form                      ok
-first-step.margin                   ok
-loss.total-expectation              ok
-first-step.update                   ok
-first-step.logit-gradient           ok
-chain.powers-by-eigenvectors        ok
-chain.powers-by-entries             ok
-chain.stationary                    ok
-chain.eigenvalue                    x   λ → 1
-first-step.split                    ok
-first-step.sum-a                    ok
-first-step.sum-b                    ok
-first-step.sum-c                    ok
-first-step.sum-d                    ok
-first-step.loss-gradient            ok
-first-step.joint                    ok
-first-step.wk                       ok
-first-step.w11                      ok
-first-step.w12                      ok
-first-step.w21                      ok
-first-step.w22                      ok
-first-step.symmetric                ok
-first-step.equal-diagonal           ok
-first-step.leading-diagonal         o   1.0
-first-step.leading-off-diagonal     o   1.0
-first-step.constant-diagonal        ok
-first-step.constant-off-diagonal    ok
-first-step.positive                 ok
-first-step.ratio                    if  t ≥ 220
-first-step.v-logit                  ok
-first-step.v-target                 ok
-first-step.v-index                  x   x_i → i
-first-step.v                        ok
-first-step.leading-v                o   0.0
-first-step.constant-v               ok
-first-step.v-falls                  ok
-second-step.logit                   ok
-second-step.logit-v1                ok
-second-step.logit-vj                x   ∂v_1 → ∂v_j
-second-step.target                  ok
-second-step.target-v1               ok
-second-step.target-vj               ok
-second-step.scale-of-first          x   c′ → c′/c
-second-step.v1-sum                  ok
-second-step.v1-closed               x   (a−1)(b−1)/(λ−1)² → λ(a−1)(b−1)/(λ−1)³
-second-step.vj-start                x   v_1 → v_j
-second-step.vj-closed               x   denominator λ−1 → 1−λ
-second-step.leading-v1              o   0.0
-second-step.leading-v2              o   0.0
-second-step.leading-v3              o   0.0
-second-step.leading-constant-part   o   0.0
-second-step.same-start              o   0.0
-second-step.constant-v1             ok
-second-step.constant-v2             x   (5 − 8 ln 2)/6 → (8 ln 2 − 5)/6
-second-step.larger                  x   (5 − 8 ln 2)/6 → (8 ln 2 − 5)/6
-second-step.odd-negative            if  j ≥ 3
-second-step.even-falls              ok
-second-step.dominant                if  t ≥ 10 and η > η*(t)
-second-step.even-over-odd           if  j ≤ 14
-second-step.geometric               no
-corollary.no-unigrams               ok
-corollary.w11                       ok
-corollary.w12                       ok
-corollary.leading-w11               o   0.0
-corollary.infinite                  x   O(t) ∞ → (t ln t)/16 + O(t)
-corollary.off-diagonal              ok
-corollary.v-line                    x   2(2a−2) → 2(2a−1)
-corollary.v                         no
-corollary.no-preference             ok
-proposition.w-after-first           o   -1.0
-proposition.v-after-first           o   -1.0
-proposition.integral                ok
-proposition.only-v-matters          ok
-proposition.w-after-second          x   2ε + ½ ln(…) → −(2ε + ½ ln(…))/(16ε)
-proposition.w-order                 x   O(ε) → O(ε²)
-proposition.v-rate                  x   ∂L/∂v_j → η₂ ∂L/∂v_j
-proposition.v-parts                 x   A → w_init + A, 3A → B − A
-proposition.v-rho                   x   η₂ρ → η₂
-proposition.leading-v               o   0.0
-proposition.moment-of-v1            ok
-proposition.moments                 x   ε^(2k+1) → ε^(2k)/2
-proposition.v-start                 x   v_init → 0
-proposition.v-order                 x   ε^(j+1) → ε^j
-proposition.coefficient             ok
-proposition.remainder               no
-proposition.reaches-bigrams         no
-proposition.rates                   ok
-text.rates                          x   larger → smaller
-";
+const PINNED: &str = include_str!("verdicts.txt");
 
 /// (id, kind, detail) for every pinned line.
 fn pinned() -> Vec<(&'static str, &'static str, &'static str)> {
@@ -125,11 +20,7 @@ fn pinned() -> Vec<(&'static str, &'static str, &'static str)> {
         let (kind, detail) = rest.split_once(' ').unwrap_or((rest, ""));
         (id, kind, detail.trim_start())
     };
-    PINNED
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(parts)
-        .collect()
+    PINNED.lines().map(parts).collect()
 }
 
 fn entry(id: &str) -> &'static Entry {

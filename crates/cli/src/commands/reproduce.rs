@@ -180,7 +180,7 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
                 .figures
                 .iter()
                 .map(|f| format!("{} {}", f.number, f.id));
-            let claims = study.claims().into_iter().map(|claim| claim.id);
+            let claims = study.claims().iter().map(|claim| claim.id.as_str());
             Failure::mistake(format!(
                 "--only {refused}; the figures are {}; the claims are {}",
                 figures.collect::<Vec<_>>().join(", "),

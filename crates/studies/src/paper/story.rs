@@ -59,11 +59,14 @@ fn bigrams(shown: &Shown) -> Option<Markup> {
     let closed = |trained: &Trained| finite(trained.gap_closed("unigram", "bigram"));
     let ids = TRANSFORMERS.iter().flat_map(|(_, ids)| ids);
     let near = ids.filter_map(|id| Some(closed(trained(shown, id)?)? >= NEAR));
-    let headline = match all_or_some(near) {
-        Share::All => "Two layers learn bigrams.",
-        Share::Some => "Two layers learn bigrams, but not in every setting.",
-        Share::None => "Two layers have not come near bigrams here.",
-    };
+    let headline = headline(
+        near,
+        [
+            "Two layers learn bigrams.",
+            "Two layers learn bigrams, but not in every setting.",
+            "Two layers have not come near bigrams here.",
+        ],
+    );
     let parts = ["two", "three"].into_iter().enumerate();
     let parts = parts.filter_map(|(at, states)| {
         let said = by_variant(shown, at, |trained| closed(trained).map(fraction))?;
@@ -95,11 +98,14 @@ fn phases(shown: &Shown) -> Option<Markup> {
         let trained = trained(shown, ids[0])?;
         Some(2 * ordered(trained) > trained.runs.len())
     });
-    let headline = match all_or_some(mostly) {
-        Share::All => "The phases are uniform, unigram, bigram.",
-        Share::Some => "The phases are uniform, unigram, bigram, but not in every variant.",
-        Share::None => "The phases are not uniform, unigram, bigram here.",
-    };
+    let headline = headline(
+        mostly,
+        [
+            "The phases are uniform, unigram, bigram.",
+            "The phases are uniform, unigram, bigram, but not in every variant.",
+            "The phases are not uniform, unigram, bigram here.",
+        ],
+    );
     let onset = by_variant(shown, 0, |trained| {
         let onset = finite(trained.thousands(trained.median(|run| run.onset("bigram"))))?;
         Some(format!("{} thousand", number(onset)))
@@ -134,11 +140,14 @@ fn drop(shown: &Shown) -> Option<Markup> {
         let (plateau, drop) = lengths(trained(shown, ids[0])?)?;
         Some(plateau >= 2.0 * drop)
     });
-    let headline = match all_or_some(sudden) {
-        Share::All => "The second drop is sudden.",
-        Share::Some => "The second drop is sudden, but not in every variant.",
-        Share::None => "The second drop is not sudden here.",
-    };
+    let headline = headline(
+        sudden,
+        [
+            "The second drop is sudden.",
+            "The second drop is sudden, but not in every variant.",
+            "The second drop is not sudden here.",
+        ],
+    );
     Some(html! {
         strong { (headline) }
         " With two states, the plateau and the drop last " (said) " (" (shown.claim("C4")) ", "
@@ -377,19 +386,16 @@ fn by_variant(
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// How many of some variants show something.
-enum Share {
-    All,
-    Some,
-    None,
-}
-
-fn all_or_some(shows: impl Iterator<Item = bool>) -> Share {
+/// One of three headlines: all variants show something, some do, or none does.
+fn headline(
+    shows: impl Iterator<Item = bool>,
+    [all, some, none]: [&'static str; 3],
+) -> &'static str {
     let shows: Vec<bool> = shows.collect();
     match (shows.contains(&true), shows.contains(&false)) {
-        (true, false) => Share::All,
-        (true, true) => Share::Some,
-        (false, _) => Share::None,
+        (true, false) => all,
+        (true, true) => some,
+        (false, _) => none,
     }
 }
 
@@ -409,11 +415,7 @@ mod tests {
     #[test]
     fn quoted_parts_exist() {
         for (id, on, variant) in [PREVIOUS_BY_SYMBOL, FOLLOWERS] {
-            let claim = STUDY
-                .claims()
-                .into_iter()
-                .find(|claim| claim.id == id)
-                .unwrap();
+            let claim = STUDY.claims().iter().find(|claim| claim.id == id).unwrap();
             let mut rows = claim.parts().flat_map(|(_, part)| part.rows());
             assert!(
                 rows.any(|row| row.on == on && row.variant == variant),

@@ -1,12 +1,12 @@
 //! The study's figures, drawn from the trained models.
 
 use induct::measure::{COPY_STRENGTH, KL_TRUTH, PREVIOUS_TOKEN};
-use induct_figure::{Axis, Colour, Figure, Level, Mark, Panel, Plot, Series, Value};
+use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series, Value};
 
-use super::measures::{EARLY_QUANTITIES, closed, explained, formed, onset, transition};
-use crate::curves::{self, LOSS, SEEN};
+use super::measures::{EARLY_QUANTITIES, closed, explained, formed, looks_back, onset, transition};
+use crate::curves;
 use crate::figure::{Drawn, StudyFigure};
-use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
+use crate::gumbel::Gumbel;
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::statistics::{ERROR, Measured};
@@ -18,17 +18,8 @@ pub static FIGURES: &[StudyFigure] = &[
         id: "clamped",
         title: "Layer 1 clamped to the previous token",
         ours: true,
-        needs: &[
-            "plateau-two",
-            "plateau-two-clamped",
-            "plateau-three",
-            "plateau-three-clamped",
-            "plateau-released",
-            "plateau-released-clamped",
-            "plateau-released-three",
-            "plateau-released-three-clamped",
-        ],
-        draw: |results| beside(results, "-clamped", &MODELS, "clamped", CLAMPED),
+        needs: &["plateau-{two,three,released,released-three}{,-clamped}"],
+        draw: |results| beside(results, "-clamped", "clamped", CLAMPED),
     },
     StudyFigure {
         number: 2,
@@ -36,17 +27,8 @@ pub static FIGURES: &[StudyFigure] = &[
         title: "Layer 2 started part of the way to its final weights",
         ours: true,
         needs: &[
-            "plateau-two",
-            "plateau-two-dose-0.25",
-            "plateau-two-dose-0.5",
-            "plateau-two-dose-0.75",
-            "plateau-two-dose-1.0",
-            "plateau-three",
-            "plateau-three-dose-0.5",
-            "plateau-three-dose-1.0",
-            "plateau-released",
-            "plateau-released-dose-0.5",
-            "plateau-released-dose-1.0",
+            "plateau-two{,-dose-0.25,-dose-0.5,-dose-0.75,-dose-1.0}",
+            "plateau-{three,released}{,-dose-0.5,-dose-1.0}",
         ],
         draw: dose,
     },
@@ -55,7 +37,13 @@ pub static FIGURES: &[StudyFigure] = &[
         id: "window",
         title: "Layers frozen for some steps: does the head form, and who copies?",
         ours: true,
-        needs: WINDOWS,
+        needs: &[
+            "plateau-two",
+            "plateau-two-freeze-{1,2}-{0-25,0-50,0-100,0-200,0-400,50-150,100-200,200-400,400-800,800-1600}",
+            "plateau-two-{freeze-both,freeze-values,freeze-scores}",
+            "plateau-two-{rescued-by-reset,rescued-by-block,blocked}",
+            "plateau-{three,released}-freeze-{1,2}-{0-100,0-400,400-800}",
+        ],
         draw: window,
     },
     StudyFigure {
@@ -63,37 +51,15 @@ pub static FIGURES: &[StudyFigure] = &[
         id: "without-uniform",
         title: "Without the uniform part of layer 2's attention",
         ours: true,
-        needs: &[
-            "plateau-two",
-            "plateau-two-without-uniform",
-            "plateau-three",
-            "plateau-three-without-uniform",
-            "plateau-released",
-            "plateau-released-without-uniform",
-            "plateau-released-three",
-            "plateau-released-three-without-uniform",
-        ],
-        draw: |results| beside(results, "-without-uniform", &MODELS, "without", WITHOUT),
+        needs: &["plateau-{two,three,released,released-three}{,-without-uniform}"],
+        draw: |results| beside(results, "-without-uniform", "without", WITHOUT),
     },
     StudyFigure {
         number: 5,
         id: "swapped",
         title: "On the plateau: layers set back, or given their final weights",
         ours: true,
-        needs: &[
-            "plateau-two",
-            "plateau-two-matching-reset",
-            "plateau-two-first-final",
-            "plateau-two-second-final",
-            "plateau-three",
-            "plateau-three-matching-reset",
-            "plateau-three-first-final",
-            "plateau-three-second-final",
-            "plateau-released",
-            "plateau-released-matching-reset",
-            "plateau-released-first-final",
-            "plateau-released-second-final",
-        ],
+        needs: &["plateau-{two,three,released}{,-matching-reset,-first-final,-second-final}"],
         draw: swapped,
     },
     StudyFigure {
@@ -129,49 +95,51 @@ const CLAMPED: &str = "Black: as it is. Orange: layer 1 attends to the previous 
 const WITHOUT: &str = "Black: as it is. Orange: 1 / (i + 1) is subtracted from every weight of layer 2's attention, so \
                        that it cannot average over all symbols.";
 
-/// The losses of a model as it is and under an intervention.
-fn beside(results: &Results, suffix: &str, models: &[Model], label: &str, reading: &str) -> Drawn {
-    let mut words = reading.to_owned();
-    let mut panels = Vec::new();
-    let mut drawn = Vec::new();
-    for (id, title) in models {
-        let (free, changed) = (results.of(id), results.of(&format!("{id}{suffix}")));
-        let lines = [
-            ("as it is", Colour::Ink, free),
-            (label, Colour::Vermilion, changed),
-        ];
-        panels.push(curves::panel(free, title, || losses(free, &lines)));
-        words += &times_in_words(title, free, changed);
-        drawn.extend([free, changed]);
-    }
-    words += " ";
-    words += &curves::legend(&drawn);
+/// The losses of every transformer as it is and under an intervention.
+fn beside(results: &Results, suffix: &str, label: &str, reading: &str) -> Drawn {
+    let pairs: Vec<(&str, &Trained, &Trained)> = MODELS
+        .iter()
+        .map(|(id, title)| (*title, results.of(id), results.of(&format!("{id}{suffix}"))))
+        .collect();
     let figure = Figure {
         description: format!(
             "Loss over training of {} models, as they are and {label}.",
-            models.len()
+            pairs.len()
         ),
-        panels,
+        panels: pairs.iter().map(|pair| losses(pair, label)).collect(),
         columns: 2,
     };
-    Drawn::new(figure, words)
+    Drawn::new(figure, in_words(reading, &pairs))
 }
 
-/// Losses over training of some experiments of one task, with the strategies' losses.
-fn losses(base: &Trained, lines: &[(&str, Colour, &Trained)]) -> Plot {
-    let series = lines.iter();
-    let series: Vec<Series> = series
-        .flat_map(|(label, colour, trained)| curves::column(label, *colour, trained, &KL_TRUTH))
+/// The losses of a model as it is and under an intervention.
+fn losses((title, free, changed): &(&str, &Trained, &Trained), label: &str) -> Panel {
+    curves::panel(free, title, || {
+        let lines = [
+            curves::column("as it is", Colour::Ink, free, &KL_TRUTH),
+            curves::column(label, Colour::Vermilion, changed, &KL_TRUTH),
+        ];
+        Plot {
+            names_above: true,
+            ..curves::losses(lines.concat(), curves::levels(free, &["unigram", "bigram"]))
+        }
+    })
+}
+
+/// How to read such panels.
+fn in_words(reading: &str, pairs: &[(&str, &Trained, &Trained)]) -> String {
+    let times = pairs
+        .iter()
+        .map(|(title, free, changed)| times_in_words(title, free, changed));
+    let all: Vec<&Trained> = pairs
+        .iter()
+        .flat_map(|(_, free, changed)| [*free, *changed])
         .collect();
-    let levels: Vec<Level> = curves::levels(base, &["unigram", "bigram"]);
-    Plot {
-        x: Axis::linear(SEEN),
-        y: curves::from_zero(LOSS, &series, &levels),
-        levels,
-        series,
-        names_above: true,
-        ..Plot::default()
-    }
+    format!(
+        "{reading}{} {}",
+        times.collect::<String>(),
+        curves::legend(&all)
+    )
 }
 
 /// The median transition with and without an intervention, in words.
@@ -235,50 +203,29 @@ fn dose(results: &Results) -> Drawn {
         })
     };
     let two = results.of("plateau-two");
-    let ramp = [
-        Colour::Ink,
-        Colour::Green,
-        Colour::Blue,
-        Colour::Pink,
-        Colour::Vermilion,
-    ];
-    let lines: Vec<(String, Colour, &Trained)> = DOSES
-        .iter()
-        .zip(ramp)
-        .map(|((dose, suffix), colour)| {
+    let title = "Two states: attention of layer 1 on the previous token";
+    let score = curves::panel(two, title, || {
+        let ramp = [
+            Colour::Ink,
+            Colour::Green,
+            Colour::Blue,
+            Colour::Pink,
+            Colour::Vermilion,
+        ];
+        let lines = DOSES.iter().zip(ramp).map(|((dose, suffix), colour)| {
             let trained = results.of(&format!("plateau-two{suffix}"));
-            (format!("s = {dose}"), colour, trained)
-        })
-        .collect();
-    let score = curves::panel(
-        two,
-        "Two states: attention of layer 1 on the previous token",
-        || {
-            let series: Vec<Series> = lines
-                .iter()
-                .flat_map(|(label, colour, trained)| {
-                    let seen = |step: f64| trained.thousands(step);
-                    let middle = curves::middle(trained, |run| run.over_heads(&PREVIOUS_TOKEN, 0));
-                    let points = middle.into_iter().map(move |(step, y)| (seen(step), y));
-                    [Series::new(label.clone(), *colour, Mark::Line, points)]
-                })
-                .collect();
-            Plot {
-                x: Axis::linear(SEEN),
-                y: Axis::linear("share of attention").range(0.0, 1.0),
-                series,
-                names_above: true,
-                ..Plot::default()
-            }
-        },
-    );
+            let score = |run: &Run| run.over_heads(&PREVIOUS_TOKEN, 0);
+            curves::median_line(format!("s = {dose}"), colour, trained, score)
+        });
+        curves::attention(lines.collect())
+    });
     let figure = Figure {
         description: "Transition and the start of looking back against the fraction of layer 2's final weights \
                       that the run starts with, and layer 1's attention over training."
             .into(),
         panels: vec![
             plot("Transition", "steps", transition),
-            plot("Layer 1 begins to look back", "steps", super::measures::looks_back),
+            plot("Layer 1 begins to look back", "steps", looks_back),
             score,
         ],
         columns: 3,
@@ -299,48 +246,6 @@ fn dose(results: &Results) -> Drawn {
     }
     Drawn::new(figure, words)
 }
-
-const WINDOWS: &[&str] = &[
-    "plateau-two",
-    "plateau-two-freeze-2-0-25",
-    "plateau-two-freeze-2-0-50",
-    "plateau-two-freeze-2-0-100",
-    "plateau-two-freeze-2-0-200",
-    "plateau-two-freeze-2-0-400",
-    "plateau-two-freeze-2-50-150",
-    "plateau-two-freeze-2-100-200",
-    "plateau-two-freeze-2-200-400",
-    "plateau-two-freeze-2-400-800",
-    "plateau-two-freeze-2-800-1600",
-    "plateau-two-freeze-1-0-25",
-    "plateau-two-freeze-1-0-50",
-    "plateau-two-freeze-1-0-100",
-    "plateau-two-freeze-1-0-200",
-    "plateau-two-freeze-1-0-400",
-    "plateau-two-freeze-1-50-150",
-    "plateau-two-freeze-1-100-200",
-    "plateau-two-freeze-1-200-400",
-    "plateau-two-freeze-1-400-800",
-    "plateau-two-freeze-1-800-1600",
-    "plateau-two-freeze-both",
-    "plateau-two-freeze-values",
-    "plateau-two-freeze-scores",
-    "plateau-two-rescued-by-reset",
-    "plateau-two-rescued-by-block",
-    "plateau-two-blocked",
-    "plateau-three-freeze-1-0-100",
-    "plateau-three-freeze-1-0-400",
-    "plateau-three-freeze-1-400-800",
-    "plateau-three-freeze-2-0-100",
-    "plateau-three-freeze-2-0-400",
-    "plateau-three-freeze-2-400-800",
-    "plateau-released-freeze-1-0-100",
-    "plateau-released-freeze-1-0-400",
-    "plateau-released-freeze-1-400-800",
-    "plateau-released-freeze-2-0-100",
-    "plateau-released-freeze-2-0-400",
-    "plateau-released-freeze-2-400-800",
-];
 
 /// Windows from the start on, by their ends.
 const FROM_START: [u32; 5] = [25, 50, 100, 200, 400];
@@ -389,27 +294,20 @@ fn window(results: &Results) -> Drawn {
         });
         windows.collect()
     };
-    let copying = |of: &Trained| -> Vec<Series> {
-        let layers = [
-            (0, "layer 1", Colour::Vermilion),
-            (1, "layer 2", Colour::Blue),
-        ];
-        let of_layer = |(layer, label, colour): (usize, &str, Colour)| {
-            let seen = |step: f64| of.thousands(step);
-            curves::lines(label, colour, of, seen, |run| {
-                run.over_heads(&COPY_STRENGTH, layer)
-            })
-        };
-        layers.into_iter().flat_map(of_layer).collect()
-    };
     let who = |id: &str, title: &str| {
         let trained = results.of(id);
-        curves::panel(trained, title, || Plot {
-            x: Axis::linear(SEEN),
-            y: Axis::linear("copy strength, logits"),
-            series: copying(trained),
-            names_above: true,
-            ..Plot::default()
+        curves::panel(trained, title, || {
+            let layers = [("layer 1", Colour::Vermilion), ("layer 2", Colour::Blue)];
+            let series = layers
+                .iter()
+                .enumerate()
+                .flat_map(|(layer, (label, colour))| {
+                    curves::over_heads(label, *colour, trained, &COPY_STRENGTH, layer)
+                });
+            Plot {
+                y: Axis::linear("copy strength, logits"),
+                ..curves::attention(series.collect())
+            }
         })
     };
     let figure = Figure {
@@ -497,7 +395,6 @@ fn swapped(results: &Results) -> Drawn {
          (green), layer 1 gets the weights that the same seed ends with (orange), or layer 2 does (blue). Black: as it \
          is.",
     );
-    let mut drawn = Vec::new();
     let panels = MODELS[..3].iter().map(|(id, title)| {
         let free = results.of(id);
         let of = |suffix: &str| results.of(&format!("{id}{suffix}"));
@@ -511,22 +408,14 @@ fn swapped(results: &Results) -> Drawn {
             let said = times_in_words(&format!("{title}, {label}"), free, trained);
             words += &said;
         }
-        drawn.extend(lines.iter().map(|(_, _, trained)| *trained));
         curves::panel(free, title, || {
             let middle = lines.iter().map(|(label, colour, trained)| {
-                let points = curves::middle(trained, |run| run.column(&KL_TRUTH)).into_iter();
-                let points = points.map(|(step, y)| (trained.thousands(step), y));
-                Series::new(*label, *colour, Mark::Line, points)
+                curves::median_line(*label, *colour, trained, |run| run.column(&KL_TRUTH))
             });
             let series: Vec<Series> = middle.filter(|series| !series.values.is_empty()).collect();
-            let levels = curves::levels(free, &["unigram", "bigram"]);
             Plot {
-                x: Axis::linear(SEEN),
-                y: curves::from_zero(LOSS, &series, &levels),
-                levels,
-                series,
                 names_above: true,
-                ..Plot::default()
+                ..curves::losses(series, curves::levels(free, &["unigram", "bigram"]))
             }
         })
     });
@@ -540,26 +429,16 @@ fn swapped(results: &Results) -> Drawn {
 }
 
 fn minimal(results: &Results) -> Drawn {
-    let models = [("minimal", "Minimal model, two states")];
-    let (free, changed) = (results.of("minimal"), results.of("plateau-minimal-clamped"));
-    let lines = [
-        ("as it is", Colour::Ink, free),
-        ("M clamped", Colour::Vermilion, changed),
-    ];
-    let panels = vec![curves::panel(free, models[0].1, || losses(free, &lines))];
-    let mut words = String::from(
-        "Black: as the paper trains it. Orange: M has a one wherever a position looks at the one before it, and zeros \
-         elsewhere, from the first step on.",
-    );
-    words += &times_in_words(models[0].1, free, changed);
-    words += " ";
-    words += &curves::legend(&[free, changed]);
+    let [free, clamped] = ["minimal", "plateau-minimal-clamped"].map(|id| results.of(id));
+    let pair = ("Minimal model, two states", free, clamped);
     let figure = Figure {
         description: "Loss of the minimal model over training, free and clamped.".into(),
-        panels,
+        panels: vec![losses(&pair, "M clamped")],
         columns: 1,
     };
-    Drawn::new(figure, words)
+    let reading = "Black: as the paper trains it. Orange: M has a one wherever a position looks at the one before it, \
+                   and zeros elsewhere, from the first step on.";
+    Drawn::new(figure, in_words(reading, &[pair]))
 }
 
 /// The fewest times that a law is fitted to.
@@ -622,9 +501,7 @@ fn times(results: &Results) -> Drawn {
         _ => "In none of these runs do bigrams become the nearest strategy.".to_owned(),
     };
     if let Some(law) = law {
-        let own = law.log_likelihood(&times);
-        let [normal, lognormal] =
-            [normal_log_likelihood, lognormal_log_likelihood].map(|of| own - of(&times));
+        let [normal, lognormal] = law.gains(&times);
         words += &format!(
             " Dashed: the Gumbel law of maximum likelihood, location {:.0} and scale {:.0} steps. Its log likelihood \
              exceeds that of a normal law by {normal:.1}, and that of a lognormal law by {lognormal:.1}.",

@@ -128,9 +128,7 @@ pub fn onset(run: &Run) -> Option<f64> {
 
 /// An early quantity of a run.
 pub struct Early {
-    /// What it is.
     pub label: &'static str,
-    /// Its value.
     pub of: fn(&Run) -> Option<f64>,
 }
 

@@ -33,8 +33,8 @@ pub static STUDY: Study = Study {
         },
     ],
     experiments: experiments::EXPERIMENTS,
-    questions: claims::QUESTIONS,
-    claims: claims::CLAIMS,
+    claims: &claims::CLAIMS,
+    statistics: claims::STATISTICS,
     figures: figures::FIGURES,
     first_seed: 3000,
     text: Text {

@@ -11,7 +11,7 @@ use crate::study::Study;
 /// A section for each question.
 pub(super) fn sections(study: &Study, shown: &Shown) -> Markup {
     html! {
-        @for (index, &question) in study.questions.iter().enumerate() {
+        @for (index, &question) in study.questions().iter().enumerate() {
             @let asked = shown.claims.iter().filter(|claim| claim.question == question);
             @if asked.clone().next().is_some() {
                 section id={ "question-" (index + 1) } {

@@ -27,7 +27,7 @@ pub(super) fn section(study: &Study, decided: &[Decided]) -> Markup {
                         @for variant in study.variants { th scope="col" { (variant.name) } }
                     }
                 }
-                @for &question in study.questions {
+                @for question in study.questions() {
                     @let asked = decided.iter().filter(|claim| claim.question == question);
                     @if asked.clone().next().is_some() {
                         tbody {

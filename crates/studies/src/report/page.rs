@@ -162,7 +162,7 @@ fn contents(study: &Study, shown: &Shown, found: &[Markup], theory: bool) -> Mar
             ol {
                 @if !found.is_empty() { (item("found", "What was found")) }
                 @if !shown.claims.is_empty() { (item("claims", "Claims at a glance")) }
-                @for (index, &question) in study.questions.iter().enumerate() {
+                @for (index, &question) in study.questions().iter().enumerate() {
                     @if asked(question) { (item(&format!("question-{}", index + 1), question)) }
                 }
                 @if !shown.figures.is_empty() { (item("figures", "Figures")) }

@@ -7,9 +7,7 @@ use crate::results::Results;
 
 /// What a page shows, for text that refers to it. A part of a study may lack any claim, figure or experiment.
 pub struct Shown<'a> {
-    /// What was trained.
     pub results: &'a Results,
-    /// The claims, decided.
     pub claims: &'a [Decided],
     /// The numbers of the figures.
     pub figures: &'a [u8],

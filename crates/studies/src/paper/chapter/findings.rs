@@ -6,21 +6,13 @@ use maud::{Markup, html};
 use crate::html::prose;
 use crate::paper::ledger::{Entry, Verdict};
 
-/// A number of an entry by name; NaN if there is none, which a test rules out.
-pub fn number(entries: &[Entry], id: &str, name: &str) -> f64 {
-    let entry = entries.iter().find(|entry| entry.id == id);
-    let numbers = entry.map_or(&[][..], |entry| &entry.evidence.numbers);
-    let found = numbers.iter().find(|(own, _)| own == name);
-    found.map_or(f64::NAN, |(_, value)| *value)
-}
-
 /// A sentence about an entry, shown only if the entry has the expected verdict.
 pub struct Finding {
     id: &'static str,
     verdict: &'static str,
     headline: &'static str,
     /// What follows the headline.
-    says: fn(&[Entry]) -> String,
+    says: fn(&Entry) -> String,
 }
 
 /// What holds, possibly under a condition.
@@ -39,15 +31,14 @@ pub const HOLDS: [Finding; 4] = [
         id: "first-step.ratio",
         verdict: "correct under a condition",
         headline: "The diagonal bias appears in the first step",
-        says: |entries| {
-            let of = |name| number(entries, "first-step.ratio", name);
+        says: |entry| {
             format!(
                 ", and at practical lengths it \
                  is stronger than “B ≈ 4A”: the ratio is {:.2} at t = 100. It is within 5 % of 4 from t = {} \
                  on; the limit is {:.3}.",
-                of("at t = 100"),
-                of("first t within 5 % of 4"),
-                of("limit, B/A")
+                entry.number("at t = 100"),
+                entry.number("first t within 5 % of 4"),
+                entry.number("limit, B/A")
             )
         },
     },
@@ -55,16 +46,17 @@ pub const HOLDS: [Finding; 4] = [
         id: "second-step.dominant",
         verdict: "correct under a condition",
         headline: "v_2 does become the largest weight in the second step, but only above a learning rate",
-        says: |entries| {
-            let of = |name| number(entries, "second-step.dominant", name);
+        says: |entry| {
             format!(
                 " η*, which is {:.5} at t = 100 and falls like {:.0}/t³. The paper's \
                  figures (η = 0.03, t = 100) are well above it; η = 1/t² would need sequences longer than \
                  {:.0}. Below t = {} no learning rate suffices.",
-                of("η* at t = 100"),
-                of("24 D/((B−A)(K₂−K₁)), its limit"),
-                of("t above which η = 1/t², as in the Proposition's first step, is enough"),
-                of("shortest t with a threshold")
+                entry.number("η* at t = 100"),
+                entry.number("24 D/((B−A)(K₂−K₁)), its limit"),
+                entry.number(
+                    "t above which η = 1/t², as in the Proposition's first step, is enough"
+                ),
+                entry.number("shortest t with a threshold")
             )
         },
     },
@@ -72,7 +64,7 @@ pub const HOLDS: [Finding; 4] = [
         id: "second-step.even-over-odd",
         verdict: "correct under a condition",
         headline: "The even/odd pattern is real",
-        says: |entries| format!(", for {}.", condition(entries, "second-step.even-over-odd")),
+        says: |entry| format!(", for {}.", condition(entry)),
     },
 ];
 
@@ -82,13 +74,12 @@ pub const FAILS: [Finding; 6] = [
         id: "second-step.larger",
         verdict: "misprint",
         headline: "The step on which the second half of the argument rests is printed with the wrong sign.",
-        says: |entries| {
-            let of = |name| number(entries, "second-step.larger", name);
+        says: |entry| {
             format!(
                 " With the printed constant, v_2 would not grow faster than \
                  v_1; with the correct one, {:.4} against {:.4}, it does, and the argument stands.",
-                of("constant of v_2"),
-                of("constant of v_1")
+                entry.number("constant of v_2"),
+                entry.number("constant of v_1")
             )
         },
     },
@@ -96,15 +87,14 @@ pub const FAILS: [Finding; 6] = [
         id: "second-step.geometric",
         verdict: "does not follow",
         headline: "The even lags do not follow a geometric series.",
-        says: |entries| {
-            let of = |name| number(entries, "second-step.geometric", name);
+        says: |entry| {
             format!(
                 " From one even lag to the \
                  next, the moment shrinks by a factor that rises from {:.2} to {:.2}: averaged over chains, \
                  it falls like j to the power −{:.1}.",
-                of("first ratio"),
-                of("last ratio"),
-                -of("power of j along even j")
+                entry.number("first ratio"),
+                entry.number("last ratio"),
+                -entry.number("power of j along even j")
             )
         },
     },
@@ -112,16 +102,12 @@ pub const FAILS: [Finding; 6] = [
         id: "corollary.v",
         verdict: "does not follow",
         headline: "For a = b, the printed change of v has the wrong sign and the wrong growth rate.",
-        says: |entries| {
+        says: |entry| {
             format!(
                 " It is positive and grows with ln t (measured: {:.3} per unit of ln t; ¼ in \
                  the limit); the diagonal of W_k is not infinite but grows like (t ln t)/16. The \
                  conclusion, that there is no strong preference for the first coordinate, holds.",
-                number(
-                    entries,
-                    "corollary.v",
-                    "growth of v_1 with ln t, measured (1/4)"
-                )
+                entry.number("growth of v_1 with ln t, measured (1/4)")
             )
         },
     },
@@ -129,15 +115,14 @@ pub const FAILS: [Finding; 6] = [
         id: "proposition.remainder",
         verdict: "does not follow",
         headline: "What the Proposition neglects is not small.",
-        says: |entries| {
-            let of = |name| number(entries, "proposition.remainder", name);
+        says: |entry| {
             format!(
                 " Each other lag is of order \
                  1/t, but there are t of them: together they weigh {:.1} times as much as v_2 at t \
                  = 512 (ε = 0.2, w_init = 0), and {:.0} times with w_init = \
                  v_init.",
-                of("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0"),
-                of("the same with w_init = v_init")
+                entry.number("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0"),
+                entry.number("the same with w_init = v_init")
             )
         },
     },
@@ -145,11 +130,8 @@ pub const FAILS: [Finding; 6] = [
         id: "proposition.reaches-bigrams",
         verdict: "does not follow",
         headline: "Two steps of the curriculum do not reach the bigram solution",
-        says: |entries| {
-            let of = |what: &str| {
-                let name = format!("right at t = 256, ε = 0.2, {what}");
-                number(entries, "proposition.reaches-bigrams", &name)
-            };
+        says: |entry| {
+            let of = |what: &str| entry.number(&format!("right at t = 256, ε = 0.2, {what}"));
             format!(
                 " at the \
                  lengths tried. At t = 256 and ε = 0.2, the model ranks the next symbols correctly with \
@@ -175,11 +157,10 @@ pub const FAILS: [Finding; 6] = [
     },
 ];
 
-fn condition(entries: &[Entry], id: &str) -> String {
-    let entry = entries.iter().find(|entry| entry.id == id);
-    match entry.map(|entry| &entry.verdict) {
-        Some(Verdict::CorrectUnderCondition { condition }) => condition.clone(),
-        _ => String::new(),
+fn condition(entry: &Entry) -> &str {
+    match &entry.verdict {
+        Verdict::CorrectUnderCondition { condition } => condition,
+        _ => "",
     }
 }
 
@@ -187,10 +168,11 @@ fn condition(entries: &[Entry], id: &str) -> String {
 pub fn said(findings: &[Finding], entries: &[Entry]) -> Markup {
     html! {
         @for finding in findings {
-            @if entries.iter().any(|e| e.id == finding.id && e.verdict.name() == finding.verdict) {
+            @let entry = entries.iter().find(|entry| entry.id == finding.id);
+            @if let Some(entry) = entry.filter(|e| e.verdict.name() == finding.verdict) {
                 li {
                     strong { (prose(finding.headline)) }
-                    (prose(&(finding.says)(entries))) " "
+                    (prose(&(finding.says)(entry))) " "
                     a href={ "#" (finding.id) } { "Entry" }
                 }
             }

@@ -1,4 +1,4 @@
-//! Claims about the minimal model, and about what it says of the transformer.
+//! The minimal model, and what it says of the transformer.
 
 use induct::digest;
 use induct::measure::{
@@ -9,340 +9,140 @@ use induct::recipe::{FromSpec, Recipe};
 use induct::train::Trainer;
 use rayon::prelude::*;
 
-use super::{
-    MINIMAL, MINIMAL_THREE, MINIMAL_TWO, PHASES, PRINTED, RECOMMENDED, RELEASED_MINIMAL, SIGNAL,
-    TO_BIGRAM, TWO_STATES,
-};
-use crate::claim::Limit::{AtLeast, AtMost};
-use crate::claim::{Claim, Part, Runs};
 use crate::paper::STUDY;
-use crate::results::fresh_set;
+use crate::results::{Results, fresh_set};
 use crate::run::Run;
+use crate::statistics::Of::{Experiments, Number, Share, Untrained};
 use crate::statistics::{Sample, Statistic, correlation, of_seeds, ratio};
 
-/// The minimal model beside the transformer.
-const BESIDE_TWO: Runs = &[
-    (PRINTED, "{minimal,printed}"),
-    (RECOMMENDED, "{minimal,main}"),
+pub(super) const STATISTICS: &[Statistic] = &[
+    Statistic::new(
+        "ends at bigrams",
+        "share of the minimal model's runs that end nearest to the bigram strategy",
+        Share(|run| run.order().last().is_some_and(|last| last == "bigram")),
+    ),
+    Statistic::new(
+        "time at unigrams beside the transformer",
+        "sequences seen while unigrams are the nearest strategy, over those of the transformer \
+         with the same seed",
+        Experiments(|of| {
+            of_seeds(of, |runs| {
+                let seen = |at: usize| of[at].thousands(runs[at].steps_at("unigram"));
+                // A transformer that is never at unigrams cannot be compared with.
+                (seen(1) > 0.0).then(|| seen(0) / seen(1))
+            })
+        }),
+    ),
+    Statistic::new(
+        "quick first drop",
+        "step at which the loss has first made nine tenths of the way from the uniform to the \
+         unigram level, over the step at which bigrams become nearest",
+        Number(|run| {
+            let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
+            let level = unigram + 0.1 * (uniform - unigram);
+            Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
+        }),
+    ),
+    Statistic::new(
+        "excess on independent symbols",
+        "loss in excess of the unigram strategy's, relative to the uniform strategy's excess, \
+         in the unigram phase (median)",
+        Number(|run| {
+            let uniform = run.level_on("iid", "uniform");
+            let unigram = run.level_on("iid", "unigram");
+            Some((in_unigram_phase(run, "iid")? - unigram) / (uniform - unigram))
+        }),
+    ),
+    Statistic::new(
+        "gain on doubly stochastic chains",
+        "improvement over the uniform strategy's loss, relative to that loss, in the unigram \
+         phase (median)",
+        Number(|run| {
+            let uniform = run.level_on("doubly_stochastic", "uniform");
+            Some(1.0 - in_unigram_phase(run, "doubly_stochastic")? / uniform)
+        }),
+    ),
+    Statistic::new(
+        "layer 2 first, minimal model",
+        "share of runs in which W_k is diagonal (three times as large on the diagonal as off \
+         it) at an earlier step than that at which v_2 becomes the largest weight",
+        Share(|run| {
+            let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
+            let leading = profiles(run).iter().position(|profile| leads(profile, 1));
+            let leading = leading.map(|record| run.steps()[record]);
+            diagonal
+                .zip(leading)
+                .is_some_and(|(diagonal, leading)| diagonal < leading)
+        }),
+    ),
+    Statistic::new(
+        "layer 2 first, transformer",
+        "share of runs in which the second layer's preference for equal symbols is half-way to \
+         its final value before the first layer's attention to the previous token is",
+        Share(|run| {
+            let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
+            let matching = half_way(run, &run.column(&MATCHING_GAP));
+            previous
+                .zip(matching)
+                .is_some_and(|(previous, matching)| matching < previous)
+        }),
+    ),
+    Statistic::new(
+        "even lags follow moments",
+        "correlation over lags 2 to 9 between how far v stands above the mean of its two \
+         neighbours and how far the moment of order lag + 1 of the second eigenvalue does, \
+         after 60 steps",
+        Number(|run| {
+            let last = profiles(run).pop()?;
+            let moments: Vec<f64> = (0..=10).map(|lag| moment(lag + 1)).collect();
+            correlation(
+                &above_neighbours(last.get(..=10)?),
+                &above_neighbours(&moments),
+            )
+        }),
+    ),
+    Statistic::new(
+        "nearest to unigrams against the full rate",
+        "smallest KL(unigram ‖ model) during training, over that of the run with the same seed \
+         and the full rate",
+        Experiments(|of| {
+            ratio(of, |run| {
+                run.distance("unigram").into_iter().reduce(f64::min)
+            })
+        }),
+    ),
+    Statistic::new(
+        "time at unigrams against the full rate",
+        "steps at which unigrams are the nearest strategy, over those of the run with the same \
+         seed and the full rate",
+        Experiments(|of| ratio(of, |run| Some(run.steps_at("unigram")))),
+    ),
+    Statistic::new(
+        "agreement after two steps",
+        "share of fresh sequences on which the model prefers the symbol that the bigram \
+         strategy prefers, after two steps of cross-entropy",
+        Untrained(&[|| two_steps(|outcome| outcome.agreement)]),
+    ),
+    Statistic::new(
+        "second-largest after two steps",
+        "largest other weight of v in units of v_2, after two steps of cross-entropy",
+        Untrained(&[|| two_steps(|outcome| outcome.second_largest)]),
+    ),
 ];
-const BESIDE_THREE: Runs = &[
-    (PRINTED, "{minimal,printed}-three-states"),
-    (RECOMMENDED, "{minimal-,}three-states"),
-];
 
-/// The first steps of the minimal model.
-const START: Runs = &[(PRINTED, "minimal-start"), (RECOMMENDED, "minimal-start")];
-
-/// The minimal model with a slow second layer, and without.
-const SLOW: Runs = &[
-    (PRINTED, "minimal-{slow-second-layer,uniform-start}"),
-    (RECOMMENDED, "minimal-{slow-second-layer,uniform-start}"),
-];
-
-const KEPT: &str = "kept from the first round";
-const MOST: &str = "most runs, as for the order of phases (C2)";
-const NEAR: &str = "near means the same as in C1";
-const COUNTED: &str = "what does the model count in the unigram phase?";
-const TENTH: &str = "minimal model, k = 2, W_k at a tenth of the learning rate";
-const PAIRS_OF_BATCHES: &str = "minimal model, k = 2, 20 pairs of batches instead of seeds";
-const PROPOSITION: &str =
-    "section 3.2 and appendix A, proposition on two steps, there for the margin loss";
-
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
-        id: "C8",
-        title: "The minimal model learns bigrams and hardly stops at unigrams",
-        statement: "Like the transformer, the minimal model converges to the bigram strategy, but it spends \
-                    much less time at unigrams, if any.",
-        question: MINIMAL,
-        figure: 12,
-        not_run: &[RELEASED_MINIMAL],
-        core: &[
-            Part {
-                on: "k = {2,3}",
-                place: "section 3.2, first paragraph: converges to the bigrams solution",
-                statistic: Statistic::share(
-                    "share of the minimal model's runs that end nearest to the bigram strategy",
-                    |run| run.order().last().is_some_and(|last| last == "bigram"),
-                ),
-                limit: AtLeast(0.5),
-                why: MOST,
-                runs: &[MINIMAL_TWO, MINIMAL_THREE],
-            },
-            Part {
-                on: "k = 2",
-                place: "section 3.1, first paragraph: all the models converge near the optimum; figure 12, below",
-                statistic: TO_BIGRAM,
-                limit: AtLeast(0.75),
-                why: NEAR,
-                runs: &[MINIMAL_TWO],
-            },
-            Part {
-                on: "k = 3",
-                place: "section 3.1, first paragraph: all the models converge near the optimum; figure 3, below",
-                statistic: TO_BIGRAM,
-                limit: AtLeast(0.75),
-                why: NEAR,
-                runs: &[MINIMAL_THREE],
-            },
-            Part {
-                on: "k = {2,3}",
-                place: "section 3.2, first paragraph: significantly less time, if any",
-                statistic: Statistic::experiments(
-                    "sequences seen while unigrams are the nearest strategy, over those of the transformer with \
-                     the same seed",
-                    |of| {
-                        of_seeds(of, |runs| {
-                            let seen = |at: usize| of[at].thousands(runs[at].steps_at("unigram"));
-                            // A transformer that is never at unigrams cannot be compared with.
-                            (seen(1) > 0.0).then(|| seen(0) / seen(1))
-                        })
-                    },
-                ),
-                limit: AtMost(0.5),
-                why: "kept from the first round: half the time or less",
-                runs: &[BESIDE_TWO, BESIDE_THREE],
-            },
-        ],
-        remark: |results| {
-            let closed = |id: &str| results.of(id).gap_closed("unigram", "bigram");
-            let (two, three) = (closed("minimal"), closed("minimal-three-states"));
-            match two.is_finite() && three.is_finite() {
-                false => String::new(),
-                true => format!(
-                    "In the paper's form the minimal model is linear: its logits are counts, which no \
+/// How far a linear model comes.
+pub(super) fn linear_model(results: &Results) -> String {
+    let closed = |id: &str| results.of(id).gap_closed("unigram", "bigram");
+    let (two, three) = (closed("minimal"), closed("minimal-three-states"));
+    match two.is_finite() && three.is_finite() {
+        false => String::new(),
+        true => format!(
+            "In the paper's form the minimal model is linear: its logits are counts, which no \
                      softmax turns into frequencies. It closes {two:.2} of the gap to bigrams with two \
                      states, and {three:.2} with three."
-                ),
-            }
-        },
-        ..Claim::BARE
-    },
-    Claim {
-        id: "C9",
-        title: "The loss quickly drops to the unigram level",
-        statement: "In distribution, the loss of both models quickly drops to the level of the unigram \
-                    strategy; other distributions tell what is counted.",
-        question: PHASES,
-        figure: 11,
-        not_run: &[RELEASED_MINIMAL],
-        core: &[Part {
-            on: "{transformer,minimal model}, k = 2",
-            place: "appendix C, caption of figure 11: quickly drops to the level of the unigram algorithm",
-            statistic: Statistic::number(
-                "step at which the loss has first made nine tenths of the way from the uniform to the unigram \
-                 level, over the step at which bigrams become nearest",
-                |run| {
-                    let (uniform, unigram) = (run.level("uniform"), run.level("unigram"));
-                    let level = unigram + 0.1 * (uniform - unigram);
-                    Some(run.first(&KL_TRUTH, |loss| loss <= level)? / run.onset("bigram")?)
-                },
-            ),
-            limit: AtMost(0.25),
-            why: "quickly: within the first quarter of the time to the second drop",
-            runs: &[TWO_STATES, MINIMAL_TWO],
-        }],
-        probes: &[
-            Part {
-                on: "transformer, independent symbols",
-                place: COUNTED,
-                statistic: Statistic::number(
-                    "loss in excess of the unigram strategy's, relative to the uniform strategy's \
-                     excess, in the unigram phase (median)",
-                    |run| {
-                        let uniform = run.level_on("iid", "uniform");
-                        let unigram = run.level_on("iid", "unigram");
-                        Some((in_unigram_phase(run, "iid")? - unigram) / (uniform - unigram))
-                    },
-                ),
-                limit: AtMost(0.1),
-                why: KEPT,
-                runs: &[TWO_STATES],
-            },
-            Part {
-                on: "transformer, doubly stochastic chains",
-                place: COUNTED,
-                statistic: Statistic::number(
-                    "improvement over the uniform strategy's loss, relative to that loss, in the \
-                     unigram phase (median)",
-                    |run| {
-                        let uniform = run.level_on("doubly_stochastic", "uniform");
-                        Some(1.0 - in_unigram_phase(run, "doubly_stochastic")? / uniform)
-                    },
-                ),
-                limit: AtMost(0.05),
-                why: KEPT,
-                runs: &[TWO_STATES],
-            },
-        ],
-        remark: |_| {
-            "The release's own sets of doubly stochastic chains and of independent symbols are plain Dirichlet \
-             chains in effect, since an attribute hides the methods that should draw them; ours are what the \
-             caption says."
-                .into()
-        },
-    },
-    Claim {
-        id: "C11",
-        title: "The second layer is learned first",
-        statement: "The second layer learns to match equal symbols before the first layer learns to attend \
-                    to the previous token.",
-        question: MINIMAL,
-        figure: 4,
-        not_run: &[RELEASED_MINIMAL],
-        core: &[Part {
-            on: "minimal model, k = 2",
-            place: "section 3.2, 2nd layer is learnt first; lemma",
-            statistic: Statistic::share(
-                "share of runs in which W_k is diagonal (three times as large on the diagonal as \
-                 off it) at an earlier step than that at which v_2 becomes the largest weight",
-                |run| {
-                    let diagonal = run.first(&DIAGONAL_DOMINANCE, |d| d >= 0.5);
-                    let leading = profiles(run).iter().position(|profile| leads(profile, 1));
-                    let leading = leading.map(|record| run.steps()[record]);
-                    diagonal
-                        .zip(leading)
-                        .is_some_and(|(diagonal, leading)| diagonal < leading)
-                },
-            ),
-            limit: AtLeast(0.5),
-            why: MOST,
-            runs: &[START],
-        }],
-        probes: &[Part {
-            on: "transformer, k = 2",
-            place: "section 3.2: the evidence is not so clear in the latter case",
-            statistic: Statistic::share(
-                "share of runs in which the second layer's preference for equal symbols is half-way \
-                 to its final value before the first layer's attention to the previous token is",
-                |run| {
-                    let previous = half_way(run, &run.over_heads(&PREVIOUS_TOKEN, 0));
-                    let matching = half_way(run, &run.column(&MATCHING_GAP));
-                    previous
-                        .zip(matching)
-                        .is_some_and(|(previous, matching)| matching < previous)
-                },
-            ),
-            limit: AtLeast(0.5),
-            why: "as for the minimal model",
-            runs: &[&[(PRINTED, "printed"), (RECOMMENDED, "main")]],
-        }],
-        ..Claim::BARE
-    },
-    Claim {
-        id: "C19",
-        title: "The even/odd pattern follows the moments of the eigenvalue",
-        statement: "Early in training, the minimal model's weights rise and fall with the lag as the moments \
-                    of the transition matrix's second eigenvalue do.",
-        question: MINIMAL,
-        figure: 4,
-        not_run: &[RELEASED_MINIMAL],
-        core: &[Part {
-            on: "minimal model, k = 2",
-            place: "section 3.2, even/odd pattern: closely related to the moments of the eigenvalue (there after \
-                    two steps; here after 60, when the noise of single batches has averaged out)",
-            statistic: Statistic::number(
-                "correlation over lags 2 to 9 between how far v stands above the mean of its two \
-                 neighbours and how far the moment of order lag + 1 of the second eigenvalue does, after \
-                 60 steps",
-                |run| {
-                    let last = profiles(run).pop()?;
-                    let moments: Vec<f64> = (0..=10).map(|lag| moment(lag + 1)).collect();
-                    correlation(
-                        &above_neighbours(last.get(..=10)?),
-                        &above_neighbours(&moments),
-                    )
-                },
-            ),
-            limit: AtLeast(0.9),
-            why: "closely related: four fifths of the variance explained",
-            runs: &[START],
-        }],
-        ..Claim::BARE
-    },
-    Claim {
-        id: "C20",
-        title: "Small second-layer gradients bias towards unigrams",
-        statement: "If the second layer hardly moves, the first is drawn to the unigram solution: the model \
-                    stays at unigrams for longer.",
-        question: SIGNAL,
-        figure: 4,
-        not_run: &[RELEASED_MINIMAL],
-        core: &[
-            Part {
-                on: TENTH,
-                place: "section 3.2, passing by unigrams: biases it towards a simpler solution",
-                statistic: Statistic::experiments(
-                    "smallest KL(unigram ‖ model) during training, over that of the run with the same seed \
-                     and the full rate",
-                    |of| {
-                        ratio(of, |run| {
-                            run.distance("unigram").into_iter().reduce(f64::min)
-                        })
-                    },
-                ),
-                limit: AtMost(1.0),
-                why: "biased towards unigrams: nearer to them than at the full rate",
-                runs: &[SLOW],
-            },
-            Part {
-                on: TENTH,
-                place: "section 3.2, passing by unigrams: slows down v",
-                statistic: Statistic::experiments(
-                    "steps at which unigrams are the nearest strategy, over those of the run with the same \
-                     seed and the full rate",
-                    |of| ratio(of, |run| Some(run.steps_at("unigram"))),
-                ),
-                limit: AtLeast(1.0),
-                why: "slower: more steps than at the full rate of W_k, with the rate of v unchanged",
-                runs: &[SLOW],
-            },
-        ],
-        ..Claim::BARE
-    },
-    Claim {
-        id: "C22",
-        title: "Two steps with a curriculum reach bigrams",
-        statement: "One gradient step on the original chains, then one on chains without unigram signal with \
-                    full weight decay, bring the minimal model to the bigram solution; with cross-entropy as \
-                    with the margin loss of the proof.",
-        question: MINIMAL,
-        figure: 7,
-        core: &[
-            Part {
-                on: PAIRS_OF_BATCHES,
-                place: PROPOSITION,
-                statistic: Statistic::untrained(
-                    "share of fresh sequences on which the model prefers the symbol that the bigram \
-                     strategy prefers, after two steps of cross-entropy",
-                    &[|| two_steps(|outcome| outcome.agreement)],
-                ),
-                limit: AtLeast(0.9),
-                why: "the proof is for the margin loss, long sequences, exact gradients and chains near a = b = \
-                      1/2; nine sequences of ten allow for t = 100, sampled gradients and all of a = b",
-                runs: &[],
-            },
-            Part {
-                on: PAIRS_OF_BATCHES,
-                place: PROPOSITION,
-                statistic: Statistic::untrained(
-                    "largest other weight of v in units of v_2, after two steps of cross-entropy",
-                    &[|| two_steps(|outcome| outcome.second_largest)],
-                ),
-                limit: AtMost(1.0),
-                why: "dominant means larger than any other, as the lemma puts it",
-                runs: &[],
-            },
-        ],
-        remark: |_| {
-            "The ledger of formulas comes to the same result for the margin loss and exact gradients: v_2 is the \
-             largest weight, but others of even index remain, and the final predictor is not that of bigrams \
-             (`proposition.reaches-bigrams` in `induct theory`)."
-                .into()
-        },
-        ..Claim::BARE
-    },
-];
+        ),
+    }
+}
 
 /// The median loss on a test set in the unigram phase.
 fn in_unigram_phase(run: &Run, test: &str) -> Option<f64> {

@@ -1,6 +1,5 @@
-//! The paper's claims, each with the measures that decide it.
-//!
-//! Limits and their reasons stand beside the measures; `docs/reproduction/protocol.md` is made from them.
+//! What the paper's claims measure. The claims themselves, with their limits and reasons, are in
+//! `claims.toml`.
 
 mod construction;
 mod final_loss;
@@ -12,68 +11,29 @@ mod signal;
 pub(super) use final_loss::allowed_by_counts;
 pub(super) use heads::by_symbol;
 
-use crate::claim::{Claim, Runs};
+use std::sync::LazyLock;
+
+use crate::claim::{Claim, Remark};
 use crate::statistics::Statistic;
 
-/// All claims, by topic.
-pub const CLAIMS: &[&[Claim]] = &[
-    final_loss::CLAIMS,
-    phases::CLAIMS,
-    heads::CLAIMS,
-    signal::CLAIMS,
-    minimal::CLAIMS,
+/// All claims.
+pub static CLAIMS: LazyLock<Vec<Claim>> =
+    LazyLock::new(|| Claim::all_in(include_str!("../claims.toml"), REMARKS));
+
+pub const STATISTICS: &[&[Statistic]] = &[
+    final_loss::STATISTICS,
+    phases::STATISTICS,
+    heads::STATISTICS,
+    signal::STATISTICS,
+    minimal::STATISTICS,
 ];
 
-/// What the claims are about, in the order of the page.
-pub const QUESTIONS: &[&str] = &[LEARNED, PHASES, MECHANISM, SIGNAL, MINIMAL, BEYOND];
-
-const LEARNED: &str = "What is learned?";
-const PHASES: &str = "In which phases?";
-const MECHANISM: &str = "By which mechanism?";
-const SIGNAL: &str = "What delays it?";
-const MINIMAL: &str = "What does the minimal model explain?";
-const BEYOND: &str = "How far does it extend?";
-
-const PRINTED: &str = "printed";
-const RELEASED: &str = "released";
-const RECOMMENDED: &str = "recommended";
-
-/// Two layers of one head, with two states.
-const TWO_STATES: Runs = &[
-    (PRINTED, "printed"),
-    (RELEASED, "released"),
-    (RECOMMENDED, "main"),
+/// Remarks that take their numbers from the runs, by claim.
+const REMARKS: &[(&str, Remark)] = &[
+    ("C1", final_loss::effect_of_training),
+    ("C3", phases::depth_of_the_plateau),
+    ("C5", heads::marked_symbols),
+    ("C6", final_loss::open_to_counts),
+    ("C8", minimal::linear_model),
+    ("C14", phases::nearest_with_eight_states),
 ];
-
-/// The same with three states.
-const THREE_STATES: Runs = &[
-    (PRINTED, "printed-three-states"),
-    (RELEASED, "released-three-states"),
-    (RECOMMENDED, "three-states"),
-];
-
-const BOTH: &[Runs] = &[TWO_STATES, THREE_STATES];
-
-/// The minimal model, for which the text's setting is also ours.
-const MINIMAL_TWO: Runs = &[(PRINTED, "minimal"), (RECOMMENDED, "minimal")];
-const MINIMAL_THREE: Runs = &[
-    (PRINTED, "minimal-three-states"),
-    (RECOMMENDED, "minimal-three-states"),
-];
-
-const RELEASED_MINIMAL: (&str, &str) = (
-    RELEASED,
-    "the released minimal model sees the future: its causal mask is computed and dropped",
-);
-
-const PRINTED_COLLAPSE: &str = "a rate of 3e-5 takes thirty times the steps, for which a full reproduction has no time; curves \
-     depend on rate × steps alone (figure 14), so that the recommended rate speaks for it";
-
-/// A reason for a limit.
-const KEPT: &str = "the limit of the first round";
-
-const TO_BIGRAM: Statistic = Statistic::number(
-    "fraction of the gap between the unigram and the bigram strategy's loss that the final model closed, on \
-     fresh sequences",
-    |run| run.exam()?.gap_closed("unigram", "bigram"),
-);

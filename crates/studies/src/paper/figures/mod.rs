@@ -6,11 +6,15 @@ mod models;
 mod priors;
 mod rates;
 mod seeds;
-mod steps;
 mod task;
 
+use induct::chain::TaskPrior;
+use induct::theory::Coupling;
+
+use super::chapter::steps::{LENGTH, first_step, second_step};
+use super::chapter::{ChapterFigure, coupling, prior};
 use super::experiments::INTERPOLATED_NAMES;
-use crate::figure::StudyFigure;
+use crate::figure::{Drawn, StudyFigure};
 
 /// All figures, by number.
 pub static FIGURES: &[StudyFigure] = &[
@@ -60,7 +64,7 @@ pub static FIGURES: &[StudyFigure] = &[
         title: "The minimal model after its first gradient step",
         ours: false,
         needs: &[],
-        draw: |_| steps::first(),
+        draw: |_| of_chapter(first_step),
     },
     StudyFigure {
         number: 7,
@@ -68,7 +72,7 @@ pub static FIGURES: &[StudyFigure] = &[
         title: "The minimal model after its second gradient step",
         ours: false,
         needs: &[],
-        draw: |_| steps::second(),
+        draw: |_| of_chapter(second_step),
     },
     StudyFigure {
         number: 8,
@@ -115,13 +119,7 @@ pub static FIGURES: &[StudyFigure] = &[
         id: "one-layer",
         title: "One layer, and longer",
         ours: false,
-        needs: &[
-            "main",
-            "one-layer-relative",
-            "one-layer-relative-mlp",
-            "one-layer-absolute",
-            "one-layer-absolute-mlp",
-        ],
+        needs: &["main", "one-layer-{relative,absolute}{,-mlp}"],
         draw: models::one_layer,
     },
     StudyFigure {
@@ -142,11 +140,19 @@ pub static FIGURES: &[StudyFigure] = &[
     },
 ];
 
+/// A figure that the chapter on theory shows too.
+fn of_chapter(draw: fn(&TaskPrior, &Coupling) -> ChapterFigure) -> Drawn {
+    let prior = prior();
+    let figure = draw(&prior, &coupling(&prior, LENGTH));
+    Drawn::new(figure.drawn, figure.caption)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Changes, Experiment};
-    use crate::paper::experiments::EXPERIMENTS;
+    use crate::experiment::{Changes, Scale};
+    use crate::paper::STUDY;
+    use crate::reproduction::Reproduction;
     use crate::results::Results;
 
     #[test]
@@ -156,10 +162,8 @@ mod tests {
             first_seed: 0,
             set: Vec::new(),
         };
-        let plans = EXPERIMENTS.iter();
-        let experiments: Result<Vec<Experiment>, _> =
-            plans.map(|plan| plan.experiment(&changes)).collect();
-        let results = Results::new(&experiments.unwrap()).unwrap();
+        let all = Reproduction::new(&STUDY, &[], Scale::Quick, &changes).unwrap();
+        let results = Results::new(&all.experiments).unwrap();
         for figure in FIGURES.iter().filter(|figure| !figure.needs.is_empty()) {
             let drawn = (figure.draw)(&results);
             let (id, reading) = (figure.id, &drawn.reading);

@@ -1,12 +1,12 @@
 //! Losses and similarities of models: two, three and more states, trigrams, other distributions, one layer.
 
 use induct::measure::{
-    Column, INDUCTION, KL_TRUTH, ODD_EVEN, PREVIOUS_TOKEN, TEST_KL_TRUTH, positional_profile,
+    INDUCTION, KL_TRUTH, ODD_EVEN, PREVIOUS_TOKEN, TEST_KL_TRUTH, positional_profile,
 };
 use induct::probe::{IN_DISTRIBUTION, median};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series};
 
-use crate::curves::{self, COUNTS_AND_CURRENT, LEVELS, SEEN};
+use crate::curves::{self, COUNTS_AND_CURRENT, LEVELS};
 use crate::figure::Drawn;
 use crate::paper::experiments::ONE_LAYER;
 use crate::results::{Results, Trained};
@@ -308,7 +308,6 @@ pub(super) fn more_states(results: &Results) -> Drawn {
 
 /// The scores of the heads of the circuit over training.
 fn heads(trained: &Trained) -> Plot {
-    let seen = |step: f64| trained.thousands(step);
     let scores = [
         (
             "layer 1: previous token",
@@ -318,20 +317,10 @@ fn heads(trained: &Trained) -> Plot {
         ),
         ("layer 2: induction", Colour::Green, &INDUCTION, 1),
     ];
-    let series = scores
-        .into_iter()
-        .flat_map(|(label, colour, measure, layer)| {
-            curves::lines(label, colour, trained, seen, |run| {
-                run.over_heads(measure, layer)
-            })
-        });
-    Plot {
-        x: Axis::linear(SEEN),
-        y: Axis::linear("share of attention").range(0.0, 1.0),
-        series: series.collect(),
-        names_above: true,
-        ..Plot::default()
-    }
+    let series = scores.map(|(label, colour, measure, layer)| {
+        curves::over_heads(label, colour, trained, measure, layer)
+    });
+    curves::attention(series.concat())
 }
 
 pub(super) fn elsewhere(results: &Results) -> Drawn {
@@ -345,12 +334,14 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
     let mut panels = Vec::new();
     for (trained, name) in models {
         for (set, words) in sets {
-            let column = match set {
-                IN_DISTRIBUTION => Column::from(&KL_TRUTH),
-                _ => TEST_KL_TRUTH.of_test(set),
-            };
             panels.push(curves::panel(trained, &format!("{name}: {words}"), || {
-                curves::loss_on(trained, set, column, &["uniform", "unigram", "bigram"])
+                let strategies = ["uniform", "unigram", "bigram"];
+                if set == IN_DISTRIBUTION {
+                    return curves::loss(trained, "model", &strategies);
+                }
+                let column = TEST_KL_TRUTH.of_test(set);
+                let series = curves::column("model", Colour::Ink, trained, column);
+                curves::losses(series, curves::levels_on(trained, set, &strategies))
             }));
         }
     }

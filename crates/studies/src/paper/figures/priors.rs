@@ -7,7 +7,7 @@ use induct_figure::{
 use induct_pictures::strategy_colours;
 
 use crate::claim::words;
-use crate::curves::{self, LOSS, SEEN};
+use crate::curves::{self, SEEN};
 use crate::figure::Drawn;
 use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
 use crate::results::{Results, Trained};
@@ -100,24 +100,18 @@ fn without(onsets: &[(f64, &Trained, Measured)]) -> String {
 fn curves_by_p(by_p: &[(f64, &Trained)]) -> Panel {
     let title = "a) Trained at p, measured on the original chains";
     let line = |&(p, trained): &(f64, &Trained)| {
-        let points = curves::middle(trained, |run| run.column(&KL_TRUTH));
-        let points = points.into_iter();
-        let points = points.map(|(step, loss)| (trained.thousands(step), loss));
-        Series::new(format!("p = {p:.1}"), Colour::ramp(p), Mark::Line, points)
+        let loss = |run: &Run| run.column(&KL_TRUTH);
+        curves::median_line(format!("p = {p:.1}"), Colour::ramp(p), trained, loss)
     };
     curves::panel(by_p[0].1, title, || {
         let series: Vec<Series> = by_p.iter().map(line).collect();
         let levels = curves::levels_on(by_p[0].1, "in_distribution", &["unigram", "bigram"]);
         Plot {
-            x: Axis::linear(SEEN),
-            y: curves::from_zero(LOSS, &series, &levels),
-            levels,
-            series,
             family: Some(Family {
                 low: "p = 0: unigrams say everything".into(),
                 high: "p = 1: nothing".into(),
             }),
-            ..Plot::default()
+            ..curves::losses(series, levels)
         }
     })
 }

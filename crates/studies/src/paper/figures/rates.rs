@@ -3,7 +3,7 @@
 use induct::measure::KL_TRUTH;
 use induct_figure::{Axis, Colour, Figure, Plot, Series};
 
-use crate::curves::{self, LOSS, SEEN};
+use crate::curves::{self, SEEN};
 use crate::figure::Drawn;
 use crate::results::{Results, Trained};
 use crate::statistics::Measured;
@@ -66,11 +66,8 @@ pub(super) fn rates(results: &Results) -> Drawn {
         let levels = curves::levels(main, &["uniform", "unigram", "bigram"]);
         Plot {
             x,
-            y: curves::from_zero(LOSS, &series, &levels),
-            levels,
-            series,
             names_above: true,
-            ..Plot::default()
+            ..curves::losses(series, levels)
         }
     };
     let figure = Figure {

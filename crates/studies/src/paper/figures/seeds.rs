@@ -7,7 +7,7 @@ use induct_pictures::strategy_colours;
 
 use crate::curves::{self, LEVELS, LOSS, SEEN};
 use crate::figure::Drawn;
-use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
+use crate::gumbel::Gumbel;
 use crate::results::{Results, Trained};
 use crate::run::Run;
 use crate::statistics::Measured;
@@ -152,9 +152,7 @@ impl Transitions {
                  runs that have a transition: location {:.1} and scale {:.1} thousand sequences.",
                 law.location, law.scale,
             );
-            let own = law.log_likelihood(&self.times);
-            let gains =
-                [normal_log_likelihood, lognormal_log_likelihood].map(|of| own - of(&self.times));
+            let gains = law.gains(&self.times);
             if gains.iter().all(|gain| gain.is_finite()) {
                 words += &format!(
                     " Its log likelihood exceeds that of a normal law by {:.1}, and that of a lognormal law by \

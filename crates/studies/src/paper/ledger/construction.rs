@@ -1,6 +1,5 @@
 //! Section 2: the transformer's shapes and the two-layer construction.
 
-use induct::chain::{Address, Purpose, Sampler};
 use induct::model::{
     MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec, TransformerStart, twin,
 };
@@ -8,7 +7,7 @@ use induct::model::{
 use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
-use super::truth::{Couplings, dirichlet, one_if};
+use super::truth::{Couplings, dirichlet, drawn, one_if};
 
 const SECTION: &str = "Section 2.3";
 const CONSTRUCTION: &str = "Section 2.3, Proposition (transformer construction)";
@@ -50,21 +49,8 @@ fn weights(model: &Model) -> Vec<f64> {
 
 /// Sequences drawn from the default prior.
 fn sequences() -> Vec<Vec<u8>> {
-    let prior = dirichlet();
-    let mut sampler = Sampler::new(&prior);
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed: 0,
-        step: 0,
-    };
-    (0..24)
-        .map(|index| {
-            let mut x = vec![0; T];
-            let drawn = sampler.sequence(&prior, address, index, &mut x);
-            drawn.expect("built-in priors draw chains");
-            x
-        })
-        .collect()
+    let drawn = drawn(&dirichlet(), 0, T, 0..24).into_iter();
+    drawn.map(|(x, _)| x).collect()
 }
 
 fn shapes() -> Entry {
@@ -101,7 +87,7 @@ fn shapes() -> Entry {
         ["the width of the stream", "the library's transformer"],
     )
     .correction("W_Q, W_K, W_V ∈ R^(d×d), P ∈ R^(d×k)", "k×d → d×d (P: d×k)")
-    .equality(points.collect())
+    .equality(points)
 }
 
 fn order() -> Entry {
@@ -210,7 +196,7 @@ fn first_position() -> Entry {
     )
     .condition("i ≥ 2: the first position attends to itself, and counts as one extra transition x_1 → x_1")
     .tolerance(1e-6)
-    .statement(points.collect())
+    .statement(points)
 }
 
 /// How often each symbol followed the last one of `x`, by loops, up to the last position or the second-last.
@@ -419,5 +405,5 @@ fn sharpness() -> Entry {
     .line("largest error", "c", line)
     .number("fall of ln error per unit of c, from 10 to 12", rate)
     .number("error at c = 12", errors[4][0])
-    .statement(points.collect())
+    .statement(points)
 }

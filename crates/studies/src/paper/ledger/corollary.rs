@@ -15,8 +15,8 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{Chain, term_2, term_3};
 use super::truth::{
-    Couplings, LENGTHS, by_enumeration, first_drive, only, symmetric, v_by_distances,
-    w_by_distances,
+    Couplings, GRADIENT, LENGTHS, by_enumeration, first_drive, gradients, only, symmetric,
+    v_by_distances, w_by_distances,
 };
 
 const SECTION: &str = "Appendix A, Corollary (a = b)";
@@ -59,7 +59,7 @@ fn no_unigrams() -> Entry {
     )
     .number("loss of the unigram strategy at t = 64, a = b ~ U(0, 1)", unigrams)
     .number("loss of a uniform guess, ln 2", std::f64::consts::LN_2)
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 /// −∂L/∂W_k of chains with a = b at v = c 1, compared with a printed form.
@@ -67,11 +67,8 @@ fn chain_points(entry: usize, printed: impl Fn(f64, usize) -> f64) -> Vec<Point>
     let (c, mut points) = (0.02, Vec::new());
     for a in STAYS.into_iter().filter(|&a| a != 0.5) {
         for t in [1, 3, 7] {
-            let start = Weights::constant(2, t, c, c);
-            let coupling = Coupling::of_prior(&only(even(a)), t).expect("one chain");
-            let fast = coupling.gradient(&start);
-            let slow = by_enumeration(&only(even(a)), &start);
-            let truth = [-fast.w_k[entry], -slow.w_k[entry]];
+            let gradients = gradients(even(a), &Weights::constant(2, t, c, c));
+            let truth = gradients.map(|g| -g.w_k[entry]);
             points.push(Point::new(
                 &[("a", a), ("t", t as f64)],
                 c / t as f64 * printed(a, t),
@@ -81,8 +78,6 @@ fn chain_points(entry: usize, printed: impl Fn(f64, usize) -> f64) -> Vec<Point>
     }
     points
 }
-
-const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
 
 /// The printed bracket, with the given sign of (III).
 fn printed_w(a: f64, t: usize, sign: f64) -> f64 {
@@ -142,7 +137,7 @@ fn leading_w11() -> Entry {
         "W_11^((1)) = c − η c (a−1/2)/(8(a−1)) t + O(1)",
         ["recursion over t", "eigenvalue and distances"],
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 fn infinite(couplings: &Couplings) -> Entry {
@@ -173,7 +168,7 @@ fn infinite(couplings: &Couplings) -> Entry {
     )
     .line("change of W_11 over c η t", "t", curve.collect())
     .number("growth of W_11/t with ln t, measured (1/16 = 0.0625)", growth)
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 fn off_diagonal(couplings: &Couplings) -> Entry {
@@ -191,7 +186,7 @@ fn off_diagonal(couplings: &Couplings) -> Entry {
         ["recursion over t, exact rule", "all sequences"],
     )
     .unit(w11_size)
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 fn v_line() -> Entry {
@@ -218,7 +213,7 @@ fn v_line() -> Entry {
         "v_j^((1)) = c − (c η)/t [2(2a−1) ((a−1)^2)/(2a−2)^3 (t−j+1)] + O(1/t)",
         "2(2a−2) → 2(2a−1)",
     )
-    .leading(-1.0, |_| 0.0, points.to_vec())
+    .leading(-1.0, points)
 }
 
 /// The finite sum for −∂L/∂v_j.
@@ -249,7 +244,7 @@ fn v(couplings: &Couplings) -> Entry {
     .line("change of v_1 over c η", "t", curve.collect())
     .number("change of v_1 over c η at t = 512", first(512))
     .number("growth of v_1 with ln t, measured (1/4)", (first(1024) - first(512)) / std::f64::consts::LN_2)
-    .leading(-1.0, |_| 0.0, points.to_vec())
+    .leading(-1.0, points)
 }
 
 fn no_preference(couplings: &Couplings) -> Entry {
@@ -275,5 +270,5 @@ fn no_preference(couplings: &Couplings) -> Entry {
     )
     .number("power of t, a = b, from t = 512 to 1024", orders(512)[0])
     .number("power of t, default setting", orders(512)[2])
-    .statement(points.to_vec())
+    .statement(points)
 }

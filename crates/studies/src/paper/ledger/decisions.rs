@@ -1,9 +1,11 @@
 //! How often a minimal model ranks the two possible next symbols as the chain does.
 
-use induct::chain::{Address, Purpose, Sampler, TaskPrior};
+use induct::chain::TaskPrior;
 use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::probe::{Estimate, Moments};
 use induct::theory::Weights;
+
+use super::truth::drawn;
 
 /// The number of sequences that go through the model at once.
 const TOGETHER: usize = 64;
@@ -30,33 +32,18 @@ pub fn decisions(prior: &TaskPrior, weights: &Weights, sequences: usize, seed: u
     let (w_k, v) = (scaled(&weights.w_k), scaled(&weights.v));
     let params: Vec<f32> = w_k.iter().chain(&v).map(|&w| w as f32).collect();
     let evaluator = model.evaluator(&params).expect("its own weights");
-    let mut sampler = Sampler::new(prior);
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed,
-        step: 0,
-    };
     let mut shares = [Moments::default(); 4];
     for first in (0..sequences).step_by(TOGETHER) {
-        let mut draw = |index: usize| {
-            let mut x = vec![0; t];
-            let table = sampler.sequence(prior, address, index as u64, &mut x);
-            let table = table.expect("built-in priors draw chains");
-            let row = table.row(x[t - 1] as usize);
-            let wanted = row[1] - row[0];
-            (x, wanted)
-        };
-        let last = sequences.min(first + TOGETHER);
-        let drawn: Vec<(Vec<u8>, f64)> = (first..last).map(&mut draw).collect();
+        let drawn = drawn(prior, seed, t, first..sequences.min(first + TOGETHER));
         let tokens: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
         let logits = evaluator
             .last_logits(&tokens)
             .expect("sequences fit the model");
-        for (lane, (x, wanted)) in drawn.iter().enumerate() {
+        for (lane, (x, next)) in drawn.iter().enumerate() {
             let [zero, one] = [0, 1].map(|i| f64::from(logits[[lane, i]]));
             let leanings = [one - zero, by_sum(&w_k, &v, x), by_pairs(x), by_symbols(x)];
             for (share, leaning) in shares.iter_mut().zip(leanings) {
-                share.push(agreement(leaning, *wanted));
+                share.push(agreement(leaning, next[1] - next[0]));
             }
         }
     }

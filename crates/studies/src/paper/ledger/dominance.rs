@@ -67,7 +67,7 @@ fn leading_v1(couplings: &Couplings) -> Entry {
         "1/t E[((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2] (t(t+1))/2 + O(1)",
         ASYMPTOTIC,
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
@@ -94,7 +94,7 @@ fn leading_vj(couplings: &Couplings, j: usize) -> Entry {
          ((b−a)((b−1)^2 (a−1/2) − (a−1)^2 (b−1/2)))/(λ−1)^3] + O(1)",
         ASYMPTOTIC,
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 /// (t−j+1)(t−j+2)/(2t) D: the leading order of what a constant W_k adds to v_j, divided by η (c + c′).
@@ -120,7 +120,7 @@ fn leading_constant_part(couplings: &Couplings) -> Entry {
          + O(1)",
         ASYMPTOTIC,
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 fn same_start(couplings: &Couplings) -> Entry {
@@ -143,7 +143,7 @@ fn same_start(couplings: &Couplings) -> Entry {
     )
     .number("lead of v_1 over v_2 at t = 512, over η (c + c′)", gap(512))
     .number("D", constant_d())
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 /// E[((b−1)²(a−½) + (a−1)²(b−½))/(λ−1)²]
@@ -160,7 +160,7 @@ fn constant_v1() -> Entry {
         "E[((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2] = (1 − ln 2)/3",
         INTEGRALS,
     )
-    .equality(vec![Point::new(
+    .equality([Point::new(
         &[],
         (1.0 - LN_2) / 3.0,
         average(12, v1_integrand),
@@ -197,9 +197,7 @@ fn constant_v2() -> Entry {
         INTEGRALS,
     )
     .correction(V2_CORRECTED, "(5 − 8 ln 2)/6 → (8 ln 2 − 5)/6")
-    .equality(vec![
-        Point::new(&[], printed, average(13, v2_integrand)).corrected(corrected),
-    ])
+    .equality([Point::new(&[], printed, average(13, v2_integrand)).corrected(corrected)])
 }
 
 fn larger() -> Entry {
@@ -218,7 +216,7 @@ fn larger() -> Entry {
     )
     .number("constant of v_1", v1[0])
     .number("constant of v_2", corrected)
-    .statement(vec![Point::new(&[], printed - v1[0], v1).corrected(corrected - v1[0])])
+    .statement([Point::new(&[], printed - v1[0], v1).corrected(corrected - v1[0])])
 }
 
 /// E[(a−1)(b−1)²(a−½)/(a+b−2)³ λ^{j−1}] for j = 1, 2, …, by both rules.
@@ -261,7 +259,7 @@ fn odd_is_negative(pattern: &Pattern) -> Entry {
     .line("moment against j", "j", line)
     .number("at j = 1", pattern.at(1)[0])
     .number("at j = 3", pattern.at(3)[0])
-    .statement(points.collect())
+    .statement(points)
 }
 
 fn even_falls(pattern: &Pattern) -> Entry {
@@ -277,7 +275,7 @@ fn even_falls(pattern: &Pattern) -> Entry {
         "E[… λ^(j−1)] > E[… λ^(j+1)] for j even",
         INTEGRALS,
     )
-    .statement(points.collect())
+    .statement(points)
 }
 
 /// The relative difference of v_2 and v_1 after two steps, from the numbers of one of the routes.
@@ -377,7 +375,7 @@ fn even_over_odd(couplings: &Couplings) -> Entry {
          the moments of λ"
     ))
     .line("diagonal contribution to v_j, t = 100", "j", profile)
-    .statement(points.collect())
+    .statement(points)
 }
 
 /// How close all ratios of successive terms must be to the first for the series to count as geometric.
@@ -413,5 +411,5 @@ fn geometric(pattern: &Pattern) -> Entry {
     .number("power of j along odd j", of_odd)
     .number("first ratio", first[0])
     .number("last ratio", ratio(62)[0])
-    .statement(points.collect())
+    .statement(points)
 }

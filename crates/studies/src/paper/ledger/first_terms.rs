@@ -28,13 +28,7 @@ fn walks(point: impl Fn(Chain, usize, usize, usize) -> f64) -> Vec<Point> {
     for chain in CHAINS {
         for n in [0, 1, 2, 5, 9] {
             for (i, j) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
-                let at = [
-                    ("a", chain.a),
-                    ("b", chain.b),
-                    ("n", n as f64),
-                    ("i", i as f64),
-                    ("j", j as f64),
-                ];
+                let at = chain.at([("n", n), ("i", i), ("j", j)]);
                 let both = |x: &[usize]| one_if(x[0] + 1 == i && x[n] + 1 == j);
                 let counted = expect(chain, n + 1, both) / chain.pi(i);
                 let truth = [chain.walk(n, i, j), counted];
@@ -92,7 +86,7 @@ fn components(point: impl Fn(Chain, usize) -> Point) -> Vec<Point> {
 fn stationary() -> Entry {
     let points = components(|chain, i| {
         let balanced = chain.p(3 - i, i) / (chain.p(1, 2) + chain.p(2, 1));
-        let at = [("a", chain.a), ("b", chain.b), ("i", i as f64)];
+        let at = chain.at([("i", i)]);
         Point::new(&at, chain.pi(i), [balanced, chain.walk(4000, 1, i)])
     });
     Claim::new(
@@ -110,7 +104,7 @@ fn eigenvalue() -> Entry {
     let points = components(|chain, i| {
         let after = chain.pi(1) * chain.p(1, i) + chain.pi(2) * chain.p(2, i);
         let counted = expect(chain, 2, |x| one_if(x[1] + 1 == i));
-        let at = [("a", chain.a), ("b", chain.b), ("i", i as f64)];
+        let at = chain.at([("i", i)]);
         Point::new(&at, chain.lambda() * chain.pi(i), [after, counted]).corrected(chain.pi(i))
     });
     Claim::new(
@@ -156,14 +150,7 @@ fn split() -> Entry {
                     }
                     sum
                 });
-                let at = [
-                    ("a", chain.a),
-                    ("b", chain.b),
-                    ("t", t as f64),
-                    ("i", i as f64),
-                    ("m", m as f64),
-                    ("l", l as f64),
-                ];
+                let at = chain.at([("t", t), ("i", i), ("m", m), ("l", l)]);
                 points.push(Point::new(&at, printed, [multiplied, counted]));
             }
         }

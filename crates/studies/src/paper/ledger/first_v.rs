@@ -2,16 +2,16 @@
 
 use std::f64::consts::LN_2;
 
-use induct::theory::{Coupling, Weights};
+use induct::theory::Weights;
 
 use super::Entry;
 use super::evidence::Point;
-use super::first_w::{ASYMPTOTIC, GRADIENT, INTEGRALS};
+use super::first_w::{ASYMPTOTIC, INTEGRALS};
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, v_step_1};
 use super::truth::{
-    Couplings, LENGTHS, average, averages_by_distances, by_enumeration, expect, first_drive,
-    one_if, only,
+    Couplings, GRADIENT, LENGTHS, average, averages_by_distances, expect, first_drive, gradients,
+    one_if,
 };
 
 const SECTION: &str = "Appendix A, first step";
@@ -45,12 +45,7 @@ fn v_logit() -> Entry {
                 chain.pi(1) * chain.walk(q - 1, 1, i) + chain.pi(2) * chain.walk(q - 1, 2, i)
             };
             let walked = C * (j..=p).map(walk).sum::<f64>();
-            let at = [
-                ("a", chain.a),
-                ("b", chain.b),
-                ("p", p as f64),
-                ("j", j as f64),
-            ];
+            let at = chain.at([("p", p), ("j", j)]);
             points.push(Point::new(&at, C * chain.pi(i) * left, [counted, walked]));
         }
     }
@@ -83,7 +78,7 @@ fn v_target() -> Entry {
                     .sum()
             };
             let walked = C * (j..=p).map(walk).sum::<f64>();
-            let at = [("a", a), ("b", b), ("p", p as f64), ("j", j as f64)];
+            let at = chain.at([("p", p), ("j", j)]);
             points.push(Point::new(&at, closed, [counted, walked]));
         }
     }
@@ -106,20 +101,10 @@ fn v_points(
     let mut points = Vec::new();
     for chain in CHAINS {
         for t in [1, 2, 4, 7] {
-            let start = Weights::constant(2, t, C, C);
-            let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
-            let (fast, slow) = (
-                coupling.gradient(&start),
-                by_enumeration(&only(chain), &start),
-            );
+            let gradients = gradients(chain, &Weights::constant(2, t, C, C));
             for j in 1..=t {
-                let at = [
-                    ("a", chain.a),
-                    ("b", chain.b),
-                    ("t", t as f64),
-                    ("j", j as f64),
-                ];
-                let truth = [-fast.v[j - 1], -slow.v[j - 1]];
+                let at = chain.at([("t", t), ("j", j)]);
+                let truth = gradients.each_ref().map(|g| -g.v[j - 1]);
                 let mut point = Point::new(&at, printed(chain, t, j), truth);
                 point.corrected = corrected.map(|form| form(chain, t, j));
                 points.push(point);
@@ -188,7 +173,7 @@ fn leading_v(couplings: &Couplings) -> Entry {
         "v_j^((1)) = c + (c η)/t ((t−j+1)(t−j+2))/2 D + O(1), D = 3/2 − ln 4",
         ASYMPTOTIC,
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 fn constant_v() -> Entry {
@@ -203,7 +188,7 @@ fn constant_v() -> Entry {
         INTEGRALS,
     )
     .number("D", constant_d())
-    .equality(vec![Point::new(&[], 2.0 - 2.0 * LN_2, truth)])
+    .equality([Point::new(&[], 2.0 - 2.0 * LN_2, truth)])
 }
 
 fn v_falls(couplings: &Couplings) -> Entry {

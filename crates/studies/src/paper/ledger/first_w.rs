@@ -9,7 +9,8 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, wk_case, wk_step_1};
 use super::truth::{
-    Couplings, LENGTHS, average, by_enumeration, dirichlet, expect, first_drive, one_if, only,
+    Couplings, GRADIENT, LENGTHS, average, by_enumeration, dirichlet, expect, first_drive,
+    gradients, one_if, only,
 };
 
 const SECTION: &str = "Appendix A, first step";
@@ -38,32 +39,19 @@ fn w_points(
     let mut points = Vec::new();
     for chain in CHAINS {
         for t in [1, 2, 4, 7] {
-            let start = Weights::constant(2, t, C, C);
-            let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
-            let (fast, slow) = (
-                coupling.gradient(&start),
-                by_enumeration(&only(chain), &start),
-            );
+            let gradients = gradients(chain, &Weights::constant(2, t, C, C));
             for (m, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
                 if only_at.is_some_and(|place| place != (m, l)) {
                     continue;
                 }
-                let at = [
-                    ("a", chain.a),
-                    ("b", chain.b),
-                    ("t", t as f64),
-                    ("m", m as f64),
-                    ("l", l as f64),
-                ];
-                let truth = [&fast, &slow].map(|g| -g.w_k[2 * (m - 1) + l - 1]);
+                let at = chain.at([("t", t), ("m", m), ("l", l)]);
+                let truth = gradients.each_ref().map(|g| -g.w_k[2 * (m - 1) + l - 1]);
                 points.push(Point::new(&at, printed(chain, t, m, l), truth));
             }
         }
     }
     points
 }
-
-pub const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
 
 fn loss_gradient() -> Entry {
     let printed = |chain: Chain, t: usize, m: usize, l: usize| {
@@ -247,7 +235,7 @@ fn leading_w(couplings: &Couplings, column: usize) -> Entry {
         formula,
         ASYMPTOTIC,
     )
-    .leading(1.0, |_| 0.0, points.to_vec())
+    .leading(1.0, points)
 }
 
 fn constant_diagonal() -> Entry {
@@ -269,7 +257,7 @@ fn constant_diagonal() -> Entry {
         INTEGRALS,
     )
     .number("B", printed)
-    .equality(points.collect())
+    .equality(points)
 }
 
 pub const INTEGRALS: [&str; 2] = ["exact rule in s and w", "rules on panels in a and b"];
@@ -292,7 +280,7 @@ fn constant_off_diagonal() -> Entry {
         INTEGRALS,
     )
     .number("A", printed)
-    .equality(points.collect())
+    .equality(points)
 }
 
 fn positive() -> Entry {
@@ -312,7 +300,7 @@ fn positive() -> Entry {
         "A, B, D > 0",
         INTEGRALS,
     )
-    .statement(points.collect())
+    .statement(points)
 }
 
 /// How close to 4 counts as "≈ 4".
@@ -361,5 +349,5 @@ fn ratio(couplings: &Couplings) -> Entry {
     .number("limit, B/A", diagonal / off_diagonal)
     .number("at t = 100", at(100))
     .number("first t within 5 % of 4", high as f64)
-    .statement(points.collect())
+    .statement(points)
 }

@@ -8,25 +8,14 @@ use super::{Correction, Entry, Formula, Place};
 
 /// An entry that has not been judged yet.
 pub(super) struct Claim {
-    pub id: &'static str,
-    pub section: &'static str,
-    pub at: &'static str,
-    pub statement: &'static str,
-    pub printed: &'static str,
-    /// The corrected form, and what changes.
-    pub correction: Option<(&'static str, &'static str)>,
-    pub condition: Option<String>,
-    pub routes: [&'static str; 2],
-    /// The largest difference allowed between the routes, and between the two sides of an equality.
-    pub tolerance: f64,
-    pub lines: Vec<Line>,
-    pub numbers: Vec<(String, f64)>,
+    entry: Entry,
+    condition: Option<String>,
     /// The unit of deviations if the truth is zero.
     unit: Option<f64>,
 }
 
 /// Deviations up to this size count as rounding: the printed forms divide by powers of 1 − λ.
-pub(super) const TOLERANCE: f64 = 1e-10;
+const TOLERANCE: f64 = 1e-10;
 
 impl Claim {
     /// A claim with only its text and its routes.
@@ -37,18 +26,31 @@ impl Claim {
         printed: &'static str,
         routes: [&'static str; 2],
     ) -> Self {
-        Self {
-            id,
-            section,
-            at,
-            statement,
-            printed,
-            correction: None,
-            condition: None,
+        let evidence = Evidence {
+            kind: Kind::Equality,
             routes,
+            routes_apart: 0.0,
+            scale: 0.0,
             tolerance: TOLERANCE,
+            printed_off: 0.0,
+            corrected_off: None,
+            worst: Vec::new(),
+            points: Vec::new(),
             lines: Vec::new(),
             numbers: Vec::new(),
+        };
+        let entry = Entry {
+            id,
+            place: Place { section, at },
+            statement,
+            printed: Formula(printed),
+            correction: None,
+            verdict: Verdict::Open,
+            evidence,
+        };
+        Self {
+            entry,
+            condition: None,
             unit: None,
         }
     }
@@ -61,7 +63,8 @@ impl Claim {
     }
 
     pub fn correction(mut self, formula: &'static str, change: &'static str) -> Self {
-        self.correction = Some((formula, change));
+        let formula = Formula(formula);
+        self.entry.correction = Some(Correction { formula, change });
         self
     }
 
@@ -71,7 +74,7 @@ impl Claim {
     }
 
     pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.tolerance = tolerance;
+        self.entry.evidence.tolerance = tolerance;
         self
     }
 
@@ -82,18 +85,19 @@ impl Claim {
         points: Vec<(f64, f64)>,
     ) -> Self {
         let name = name.into();
-        self.lines.push(Line { name, x, points });
+        self.entry.evidence.lines.push(Line { name, x, points });
         self
     }
 
     pub fn number(mut self, name: impl Into<String>, value: f64) -> Self {
-        self.numbers.push((name.into(), value));
+        self.entry.evidence.numbers.push((name.into(), value));
         self
     }
 
     /// The printed form equals the truth at every point.
-    pub fn equality(self, points: Vec<Point>) -> Entry {
-        let (tolerance, scale) = (self.tolerance, self.scale(&points));
+    pub fn equality(self, points: impl IntoIterator<Item = Point>) -> Entry {
+        let points: Vec<Point> = points.into_iter().collect();
+        let (tolerance, scale) = (self.entry.evidence.tolerance, self.scale(&points));
         let off = |point: &Point| point.off(point.printed, scale);
         let corrected_off = |point: &Point| Some(point.off(point.corrected?, scale));
         let holds = |point: &Point| off(point) <= tolerance;
@@ -115,7 +119,8 @@ impl Claim {
 
     /// The claim holds at every point: `printed` is the margin by which it does, and `truth` is the quantity
     /// from which that was computed, by both routes.
-    pub fn statement(self, points: Vec<Point>) -> Entry {
+    pub fn statement(self, points: impl IntoIterator<Item = Point>) -> Entry {
+        let points: Vec<Point> = points.into_iter().collect();
         let holds = |point: &Point| point.printed > 0.0;
         let mended = |point: &Point| point.corrected.is_some_and(|margin| margin > 0.0);
         let verdict = self.choose(&points, holds, mended);
@@ -130,17 +135,16 @@ impl Claim {
     }
 
     /// truth = printed + O(x^claimed), where x is the first coordinate, which doubles from point to point.
-    ///
-    /// `base` is the truth without the claimed term; it is used to measure the order of that term.
-    pub fn leading(self, claimed: f64, base: impl Fn(&Point) -> f64, points: Vec<Point>) -> Entry {
+    pub fn leading(self, claimed: f64, points: impl IntoIterator<Item = Point>) -> Entry {
+        let points: Vec<Point> = points.into_iter().collect();
         let truth = |point: &Point| point.truth[0];
-        let order = last_order(&points, |point| truth(point) - base(point));
+        let order = last_order(&points, truth);
         let remainder = last_order(&points, |point| truth(point) - point.printed);
         let mended = last_order(&points, |point| {
             truth(point) - point.corrected.unwrap_or(f64::NAN)
         });
-        let size = |point: &Point| (truth(point) - base(point)).abs();
-        let relative = |value: f64, point: &Point| (value - truth(point)).abs() / size(point);
+        let relative =
+            |value: f64, point: &Point| (value - truth(point)).abs() / truth(point).abs();
         let last = points.last().expect("a grid is not empty");
         let printed_off = relative(last.printed, last);
         let corrected_off = last.corrected.map(|value| relative(value, last));
@@ -152,7 +156,9 @@ impl Claim {
             Verdict::Open
         } else if small(remainder) {
             Verdict::CorrectToLeadingOrder { remainder }
-        } else if let (true, Some((_, change))) = (small(mended), self.correction) {
+        } else if let (true, Some(Correction { change, .. })) =
+            (small(mended), self.entry.correction)
+        {
             Verdict::Misprint { change }
         } else {
             Verdict::DoesNotFollow
@@ -190,7 +196,9 @@ impl Claim {
         if points.iter().all(&holds) {
             return Verdict::Correct;
         }
-        if let (Some((_, change)), true) = (self.correction, points.iter().all(mended)) {
+        if let (Some(Correction { change, .. }), true) =
+            (self.entry.correction, points.iter().all(mended))
+        {
             return Verdict::Misprint { change };
         }
         let met = points.iter().any(|point| point.inside);
@@ -216,11 +224,11 @@ impl Claim {
     }
 
     fn routes_disagree(&self, points: &[Point]) -> bool {
-        points.is_empty() || self.routes_apart(points) > self.tolerance
+        points.is_empty() || self.routes_apart(points) > self.entry.evidence.tolerance
     }
 
     fn entry(
-        self,
+        mut self,
         kind: Kind,
         verdict: Verdict,
         printed_off: f64,
@@ -228,33 +236,18 @@ impl Claim {
         worst: Vec<(&'static str, f64)>,
         points: Vec<Point>,
     ) -> Entry {
-        Entry {
-            id: self.id,
-            place: Place {
-                section: self.section,
-                at: self.at,
-            },
-            statement: self.statement,
-            printed: Formula(self.printed),
-            correction: self.correction.map(|(formula, change)| Correction {
-                formula: Formula(formula),
-                change,
-            }),
-            verdict,
-            evidence: Evidence {
-                kind,
-                routes: self.routes,
-                routes_apart: self.routes_apart(&points),
-                scale: self.scale(&points),
-                tolerance: self.tolerance,
-                printed_off,
-                corrected_off,
-                worst,
-                points,
-                lines: self.lines,
-                numbers: self.numbers,
-            },
-        }
+        self.entry.verdict = verdict;
+        self.entry.evidence = Evidence {
+            kind,
+            routes_apart: self.routes_apart(&points),
+            scale: self.scale(&points),
+            printed_off,
+            corrected_off,
+            worst,
+            points,
+            ..self.entry.evidence
+        };
+        self.entry
     }
 }
 
@@ -287,9 +280,7 @@ mod tests {
         let good = at(1.0, 2.0, 2.0);
         let bad = at(2.0, 3.0, 2.0);
         let verdict = |claim: Claim, points: &[&Point]| {
-            claim
-                .equality(points.iter().map(|&p| p.clone()).collect())
-                .verdict
+            claim.equality(points.iter().copied().cloned()).verdict
         };
         assert_eq!(verdict(claim(), &[&good]), Verdict::Correct);
         assert_eq!(verdict(claim(), &[&good, &bad]), Verdict::DoesNotFollow);
@@ -329,12 +320,12 @@ mod tests {
                 .map(|x: f64| at(x, printed(x), x * x + 3.0 * x))
                 .to_vec()
         };
-        let entry = claim().leading(1.0, |_| 0.0, grid(|x| x * x));
+        let entry = claim().leading(1.0, grid(|x| x * x));
         let Verdict::CorrectToLeadingOrder { remainder } = entry.verdict else {
             panic!("{:?}", entry.verdict)
         };
         assert!((remainder - 1.0).abs() < 1e-9);
-        let wrong = claim().leading(1.0, |_| 0.0, grid(|x| 2.0 * x * x));
+        let wrong = claim().leading(1.0, grid(|x| 2.0 * x * x));
         assert_eq!(wrong.verdict, Verdict::DoesNotFollow);
     }
 }

@@ -87,7 +87,7 @@ fn margin() -> Entry {
         "Δ ≥ c^2 (t(t+1))/2",
         ["all sequences", "the sequence that repeats its symbol"],
     )
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 fn total_expectation() -> Entry {
@@ -133,7 +133,7 @@ fn total_expectation() -> Entry {
             "all sequences, with averaged probabilities",
         ],
     )
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 /// One step on the population loss, compared with the average of the steps on individual chains.
@@ -210,12 +210,7 @@ fn logit_gradient() -> Entry {
                 (1..=p).map(|q| one_if(x[q - 1] + 1 == i) * inner(q)).sum()
             };
             let raised = expect(chain, p, |x| logit(x, 1.0) - logit(x, 0.0));
-            let at = [
-                ("a", chain.a),
-                ("b", chain.b),
-                ("p", p as f64),
-                ("i", i as f64),
-            ];
+            let at = chain.at([("p", p), ("i", i)]);
             points.push(Point::new(&at, by_powers, [counted, raised]));
         }
     }

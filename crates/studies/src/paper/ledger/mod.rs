@@ -27,8 +27,9 @@ mod strategies;
 mod truth;
 mod v2_threshold;
 
-pub use evidence::{Evidence, Kind, Line, Point, Verdict};
-pub use formula::Formula;
+pub(crate) use evidence::Evidence;
+pub use evidence::{Kind, Point, Verdict};
+pub(crate) use formula::Formula;
 pub(crate) use v2_threshold::v2_threshold;
 
 use rayon::prelude::*;
@@ -75,6 +76,12 @@ impl Entry {
     /// Its group: the first part of its name.
     pub fn group(&self) -> &'static str {
         self.id.split('.').next().unwrap_or(self.id)
+    }
+
+    /// A number of its evidence by name; NaN if there is none, which a test rules out.
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        let found = self.evidence.numbers.iter().find(|(own, _)| own == name);
+        found.map_or(f64::NAN, |(_, value)| *value)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Section 2.3, the footnote: a linear map from the construction's frequencies to logits.
 
-use induct::chain::{Address, Purpose, Sampler};
 use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart};
 use induct::probe::Moments;
 use induct::theory::{Class, Classes};
@@ -9,7 +8,7 @@ use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::strategies::bigram;
-use super::truth::{Couplings, dirichlet, square_panels};
+use super::truth::{Couplings, dirichlet, drawn, square_panels};
 
 /// The number of sequences that go through the model at once.
 const TOGETHER: usize = 64;
@@ -78,23 +77,9 @@ fn sampled(a: f64) -> (f64, f64) {
     let model = Model::new(&ModelSpec::Transformer(spec), 2, T).expect("the construction fits");
     let constructed = model.evaluator(&model.start(0)).expect("its own weights");
     let prior = dirichlet();
-    let mut sampler = Sampler::new(&prior);
-    let address = Address {
-        purpose: Purpose::Fresh,
-        seed: 1,
-        step: 0,
-    };
     let mut moments = Moments::default();
     for first in (0..SEQUENCES).step_by(TOGETHER) {
-        let drawn: Vec<(Vec<u8>, Vec<f64>)> = (first..first + TOGETHER)
-            .map(|index| {
-                let mut x = vec![0; T];
-                let table = sampler.sequence(&prior, address, index as u64, &mut x);
-                let table = table.expect("built-in priors draw chains");
-                let truth = table.row(x[T - 1] as usize).to_vec();
-                (x, truth)
-            })
-            .collect();
+        let drawn = drawn(&prior, 1, T, first..first + TOGETHER);
         let sequences: Vec<&[u8]> = drawn.iter().map(|(x, _)| x.as_slice()).collect();
         let all_logits = constructed
             .last_logits(&sequences)
@@ -142,5 +127,5 @@ fn footnote() -> Entry {
     .number("KL(truth ‖ bigrams)", classes.cross_entropy(bigram) - oracle)
     .number("KL(truth ‖ unigrams)", unigram - oracle)
     .number("fraction of the gap between unigrams and Bayes that is left", left)
-    .statement(vec![Point::new(&[("t", T as f64)], 0.1 - left, truth)])
+    .statement([Point::new(&[("t", T as f64)], 0.1 - left, truth)])
 }

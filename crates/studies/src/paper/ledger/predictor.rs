@@ -44,7 +44,7 @@ fn v_order() -> Entry {
     )
     .correction("v_j ~ ε^j", "ε^(j+1) → ε^j")
     .tolerance(POWER_TOLERANCE)
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 /// The weights after both steps by the second route: W_11 and v.
@@ -84,7 +84,7 @@ fn coefficient(couplings: &Couplings) -> Entry {
         ASYMPTOTIC,
     )
     .tolerance(POWER_TOLERANCE)
-    .equality(vec![Point::new(&[("t", LONG as f64)], 4.0, [fast, slow])])
+    .equality([Point::new(&[("t", LONG as f64)], 4.0, [fast, slow])])
 }
 
 fn remainder(couplings: &Couplings) -> Entry {
@@ -122,7 +122,7 @@ fn remainder(couplings: &Couplings) -> Entry {
     .line("all other lags over v_2, ε = 0.2, w_init = v_init", "t", line(V))
     .number("all other lags over v_2 at t = 512, ε = 0.2, w_init = 0", share(512, 0.0))
     .number("the same with w_init = v_init", share(512, V))
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 /// How far behind bigrams the model may be and still count as having reached them.
@@ -209,6 +209,8 @@ fn reaches_bigrams(couplings: &Couplings) -> Entry {
     for (name, x, points) in lines {
         claim = claim.line(name, x, points);
     }
-    claim.numbers.extend(numbers);
+    for (name, value) in numbers {
+        claim = claim.number(name, value);
+    }
     claim.statement(points)
 }

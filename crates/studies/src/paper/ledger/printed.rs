@@ -35,6 +35,15 @@ impl Chain {
         [self.b - 1.0, self.a - 1.0][j - 1]
     }
 
+    /// The coordinates of a point of a grid: this chain, and whole numbers.
+    pub fn at<const N: usize>(
+        &self,
+        others: [(&'static str, usize); N],
+    ) -> Vec<(&'static str, f64)> {
+        let others = others.map(|(name, value)| (name, value as f64));
+        [[("a", self.a), ("b", self.b)].as_slice(), &others].concat()
+    }
+
     /// The rows of P, [2, 2].
     pub fn rows(&self) -> [f64; 4] {
         [self.a, 1.0 - self.a, 1.0 - self.b, self.b]

@@ -64,7 +64,7 @@ fn w_after_first(couplings: &Couplings) -> Entry {
         "W_k^((1)) = w_init 11^T + ⟦B, A; A, B⟧ O(1) + O(1/t)",
         ASYMPTOTIC,
     )
-    .leading(-1.0, |_| 0.0, points.to_vec())
+    .leading(-1.0, points)
 }
 
 fn v_after_first(couplings: &Couplings) -> Entry {
@@ -82,7 +82,7 @@ fn v_after_first(couplings: &Couplings) -> Entry {
         "v_j^((1)) = v_init + η_1 w_init O(t) = v_init + O(1/t)",
         ASYMPTOTIC,
     )
-    .leading(-1.0, |_| 0.0, points.to_vec())
+    .leading(-1.0, points)
 }
 
 /// 2ε + ½ ln((½−ε)/(½+ε))
@@ -107,7 +107,7 @@ fn integral() -> Entry {
         "∫_(1/2−ε)^(1/2+ε) (a−1/2)/(a−1) = 2ε + 1/2 ln((1/2−ε)/(1/2+ε))",
         ["one Gauss rule", "Gauss rules on panels"],
     )
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 fn only_v_matters(couplings: &Couplings) -> Entry {
@@ -136,7 +136,7 @@ fn only_v_matters(couplings: &Couplings) -> Entry {
         "∇_(W_k) L(W_k^((1)), v) = ∇_(W_k) L(W_k^((0)), v)",
         ["recursion over t", "all sequences"],
     )
-    .equality(points.collect())
+    .equality(points)
 }
 
 fn w_after_second() -> Entry {
@@ -161,7 +161,7 @@ fn w_after_second() -> Entry {
         "W_11^((2)) = −(v_init η_2)/(16ε) (2ε + 1/2 ln((1/2−ε)/(1/2+ε))) t + O(1)",
         "2ε + ½ ln(…) → −(2ε + ½ ln(…))/(16ε)",
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 /// The power of ε with which `f` grows for small ε.
@@ -185,9 +185,7 @@ fn w_order() -> Entry {
     )
     .correction("W_k^((2)) = O(ε^2) ⟦1, 0; 0, 1⟧ + O(1/t)", "O(ε) → O(ε²)")
     .tolerance(POWER_TOLERANCE)
-    .equality(vec![
-        Point::new(&[("t", t as f64)], 1.0, [fast, slow]).corrected(2.0),
-    ])
+    .equality([Point::new(&[("t", t as f64)], 1.0, [fast, slow]).corrected(2.0)])
 }
 
 /// The weights after each of the two steps with η₁ = 1/t² and η₂ = 1/t; the second step's decay erases both
@@ -330,7 +328,7 @@ fn leading_v() -> Entry {
         "1/t ((t−j+1)(t−j+2))/2 2 E[(a−1/2)/4 (2a−1)^(j−1)] + 1/t O(t)",
         ASYMPTOTIC,
     )
-    .leading(0.0, |_| 0.0, points.to_vec())
+    .leading(0.0, points)
 }
 
 /// E[(a−½)(2a−1)^{j−1}] over a ~ U(½−ε, ½+ε): a Gauss rule, and the moments of λ.
@@ -357,7 +355,7 @@ fn moment_of_v1() -> Entry {
         MOMENTS,
     )
     .unit(1.0)
-    .equality(points.to_vec())
+    .equality(points)
 }
 
 fn moments() -> Entry {
@@ -412,7 +410,7 @@ fn v_start(couplings: &Couplings) -> Entry {
         ASYMPTOTIC,
     )
     .correction("v_j = O((t−j+1)(t−j+2)/t^2) Σ_(s=2k) δ(s−j) ε^j + O(1/t)", "v_init → 0")
-    .leading(-1.0, |_| 0.0, points.to_vec())
+    .leading(-1.0, points)
 }
 
 /// What the diagonal of the first step's W_k adds to v_j in the second step, by the given route.

@@ -57,5 +57,5 @@ fn rates_of_text(couplings: &Couplings) -> Entry {
     .correction("η_1 ≪ η_2", "larger → smaller")
     .tolerance(POWER_TOLERANCE)
     .number("power of t in η₁/η₂", apart[0])
-    .statement(vec![Point::new(&[], apart[0], apart).corrected(-apart[0])])
+    .statement([Point::new(&[], apart[0], apart).corrected(-apart[0])])
 }

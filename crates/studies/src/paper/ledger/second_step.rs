@@ -6,7 +6,9 @@ use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, diagonal_v1, diagonal_vj};
-use super::truth::{Couplings, by_enumeration, diagonal_drive, dirichlet, expect, one_if, only};
+use super::truth::{
+    Couplings, GRADIENT, by_enumeration, diagonal_drive, dirichlet, expect, gradients, one_if, only,
+};
 
 const SECTION: &str = "Appendix A, second step";
 
@@ -47,13 +49,7 @@ const PLACES: [(usize, usize, usize); 6] = [
 ];
 
 fn place(chain: Chain, (p, j, i): (usize, usize, usize)) -> Vec<(&'static str, f64)> {
-    vec![
-        ("a", chain.a),
-        ("b", chain.b),
-        ("p", p as f64),
-        ("j", j as f64),
-        ("i", i as f64),
-    ]
+    chain.at([("p", p), ("j", j), ("i", i)])
 }
 
 /// E[∂f_{p,i}/∂v_j] by powers of P.
@@ -194,12 +190,7 @@ fn target_general() -> Entry {
             let again = expect(chain, p + 1, |x| {
                 (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
             });
-            let at = [
-                ("a", chain.a),
-                ("b", chain.b),
-                ("p", p as f64),
-                ("j", j as f64),
-            ];
+            let at = chain.at([("p", p), ("j", j)]);
             let printed = OFF * plain + (ON - OFF) * by_powers;
             points.push(Point::new(
                 &at,
@@ -229,7 +220,7 @@ fn target_v1() -> Entry {
                     + chain.gamma(i, i) * p as f64;
                 chain.pi(i) * chain.p(i, i) / (lam - 1.0) * sum
             };
-            let at = [("a", chain.a), ("b", chain.b), ("p", p as f64)];
+            let at = chain.at([("p", p)]);
             points.push(Point::new(&at, each(1) + each(2), target(chain, p, 1)));
         }
     }
@@ -251,12 +242,7 @@ fn target_vj() -> Entry {
             for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
                 sum += chain.pi(l) * chain.p(l, i) * bracket(chain, p, j, i, l);
             }
-            let at = [
-                ("a", chain.a),
-                ("b", chain.b),
-                ("p", p as f64),
-                ("j", j as f64),
-            ];
+            let at = chain.at([("p", p), ("j", j)]);
             let printed = sum / (chain.lambda() - 1.0).powi(2);
             points.push(Point::new(&at, printed, target(chain, p, j)));
         }
@@ -287,21 +273,14 @@ fn scale_of_first() -> Entry {
     for chain in CHAINS {
         let t = 6;
         let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
-        let [fast, slow] = [
-            coupling.gradient(&leaning(t, OFF, ON)).v,
-            by_enumeration(&only(chain), &leaning(t, OFF, ON)).v,
-        ];
+        let gradients = gradients(chain, &leaning(t, OFF, ON));
         let first = coupling.gradient(&Weights::constant(2, t, C, C)).v;
         let diagonal = diagonal_drive(&coupling);
         for j in 1..=t {
             let with = |scale: f64| -scale * first[j - 1] + (ON - OFF) * diagonal[j - 1];
-            let at = [
-                ("a", chain.a),
-                ("b", chain.b),
-                ("t", t as f64),
-                ("j", j as f64),
-            ];
-            let point = Point::new(&at, with(OFF), [-fast[j - 1], -slow[j - 1]]);
+            let at = chain.at([("t", t), ("j", j)]);
+            let truth = gradients.each_ref().map(|g| -g.v[j - 1]);
+            let point = Point::new(&at, with(OFF), truth);
             points.push(point.corrected(with(OFF / C)));
         }
     }
@@ -311,7 +290,7 @@ fn scale_of_first() -> Entry {
         "The contribution of a constant W_k to the gradient is c′ times that of the first step, which \
          already contains the factor c of its W_k.",
         "−∂L/∂v_j = −c′ ∂L^0/∂v_j + (ρ−c′)/t (…)",
-        ["recursion over t", "all sequences"],
+        GRADIENT,
     )
     .correction("−∂L/∂v_j = −(c′/c) ∂L^0/∂v_j + (ρ−c′)/t (…)", "c′ → c′/c")
     .equality(points)
@@ -325,26 +304,18 @@ fn diagonal_points(
     let mut points = Vec::new();
     for chain in CHAINS {
         for t in [2, 4, 7] {
-            let coupling = Coupling::of_prior(&only(chain), t).expect("one chain");
-            let fast = diagonal_drive(&coupling);
-            let slow = by_enumeration(&only(chain), &leaning(t, 0.0, 1.0)).v;
+            let gradients = gradients(chain, &leaning(t, 0.0, 1.0));
             for j in js(t) {
                 let [printed, corrected] = forms(chain, t, j);
-                let at = [
-                    ("a", chain.a),
-                    ("b", chain.b),
-                    ("t", t as f64),
-                    ("j", j as f64),
-                ];
-                let point = Point::new(&at, printed, [fast[j - 1], -slow[j - 1]]);
+                let at = chain.at([("t", t), ("j", j)]);
+                let truth = gradients.each_ref().map(|g| -g.v[j - 1]);
+                let point = Point::new(&at, printed, truth);
                 points.push(point.corrected(corrected));
             }
         }
     }
     points
 }
-
-const DIAGONAL: [&str; 2] = ["recursion over t", "all sequences"];
 
 fn v1_sum() -> Entry {
     let sum = |chain: Chain, t: usize, _: usize| {
@@ -364,7 +335,7 @@ fn v1_sum() -> Entry {
         (SECTION, "eq. v_step2_1, second line"),
         "What the diagonal adds to v_1, before summing over p.",
         "1/t Σ_(p=1)^t Σ_(i=1)^2 (P_ii − 1/2) π_i/(λ−1) (β_ii (λ^p − 1)/(λ−1) + γ_ii p)",
-        DIAGONAL,
+        GRADIENT,
     )
     .equality(diagonal_points(|_| 1..=1, sum))
 }
@@ -377,7 +348,7 @@ fn v1_closed() -> Entry {
         "What the diagonal adds to v_1, summed; the first term has lost a factor of the line before.",
         "1/t [((λ−λ^(t+1))/(1−λ) − t) ((a−1)(b−1))/(λ−1)^2 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 \
          (t(t+1))/2]",
-        DIAGONAL,
+        GRADIENT,
     )
     .correction(
         "1/t [((λ−λ^(t+1))/(1−λ) − t) (λ(a−1)(b−1))/(λ−1)^3 + ((b−1)^2 (a−1/2) + (a−1)^2 (b−1/2))/(λ−1)^2 \
@@ -395,7 +366,7 @@ fn vj_closed() -> Entry {
         (SECTION, "eq. v_step2_2, second term of the bracket"),
         "What the diagonal adds to v_j, summed; one denominator has the wrong sign.",
         "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(λ−1) − t + j − 1)",
-        DIAGONAL,
+        GRADIENT,
     )
     .correction(
         "(β_il γ_li)/(λ−1) ((λ−λ^(t−j+2))/(1−λ) − t + j − 1)",
@@ -428,5 +399,5 @@ fn vj_start() -> Entry {
         ["two exact steps", "two steps over all sequences"],
     )
     .correction("v_j^((2)) = v_j^((1)) − η c′ ∂L^0/∂v_j + …", "v_1 → v_j")
-    .equality(points.collect())
+    .equality(points)
 }

@@ -197,7 +197,7 @@ fn start() -> Entry {
     )
     .tolerance(1e-6)
     .number("loss(bigrams) − loss(Bayes) at t = 64", points[3].truth[0])
-    .leading(-1.0, |_| 0.0, points)
+    .leading(-1.0, points)
 }
 
 /// One sequence of a class.

@@ -1,9 +1,10 @@
 //! What entries share: sums over all sequences, averages by two rules, and gradients by a second formula.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use induct::chain::prior::{Fixed, Symmetric};
-use induct::chain::{PriorSpec, TaskPrior};
+use induct::chain::{Address, PriorSpec, Purpose, Sampler, TaskPrior};
 use induct::theory::{Coupling, Degree, Weights, chains, enumerate, gauss_legendre, margin_needed};
 use rayon::prelude::*;
 
@@ -43,12 +44,47 @@ pub fn symmetric(epsilon: f64) -> TaskPrior {
     TaskPrior::new(&PriorSpec::from(Symmetric { epsilon }), 2, 2).expect("ε is in range")
 }
 
+/// Sequences of t symbols from a prior, each with the probabilities of its next symbol.
+pub fn drawn(
+    prior: &TaskPrior,
+    seed: u64,
+    t: usize,
+    indices: Range<usize>,
+) -> Vec<(Vec<u8>, [f64; 2])> {
+    let mut sampler = Sampler::new(prior);
+    let address = Address {
+        purpose: Purpose::Fresh,
+        seed,
+        step: 0,
+    };
+    let draw = |index: usize| {
+        let mut x = vec![0; t];
+        let table = sampler.sequence(prior, address, index as u64, &mut x);
+        let row = table
+            .expect("built-in priors draw chains")
+            .row(x[t - 1] as usize);
+        let next = [row[0], row[1]];
+        (x, next)
+    };
+    indices.map(draw).collect()
+}
+
 /// The gradient over all sequences, with a margin that keeps the loss linear.
 pub fn by_enumeration(prior: &TaskPrior, weights: &Weights) -> Weights {
     let margin = 1.0 + margin_needed(weights).sufficient;
     let all = enumerate(prior, weights, margin).expect("short sequences and a known prior");
     all.gradient
 }
+
+/// The gradient for one chain, by recursion over t and over all sequences.
+pub fn gradients(chain: Chain, weights: &Weights) -> [Weights; 2] {
+    let prior = only(chain);
+    let coupling = Coupling::of_prior(&prior, weights.length()).expect("one chain");
+    [coupling.gradient(weights), by_enumeration(&prior, weights)]
+}
+
+/// The descriptions of these two routes.
+pub const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
 
 /// The average of f(a, b) over the unit square, by two rules: the exact one in s and w, for which f must be a
 /// polynomial of degree `degree` times homogeneous fractions in 1 − a and 1 − b; and tensor rules in a and b

@@ -1,13 +1,12 @@
 //! The chapter's figures.
 
 mod from_ledger;
-mod leading_constants;
 mod over_length;
 pub(crate) mod steps;
 
 use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::Coupling;
-use induct_figure::Figure;
+use induct_figure::{Figure, Panel};
 use rayon::prelude::*;
 
 use crate::paper::ledger::Entry;
@@ -22,6 +21,38 @@ pub struct ChapterFigure {
     pub caption: String,
     /// The figure itself.
     pub drawn: Figure,
+}
+
+impl ChapterFigure {
+    fn new(
+        name: &'static str,
+        after: &'static str,
+        caption: impl Into<String>,
+        description: impl Into<String>,
+        panels: Vec<Panel>,
+    ) -> Self {
+        let drawn = Figure {
+            description: description.into(),
+            panels,
+            ..Figure::default()
+        };
+        Self {
+            name,
+            after,
+            caption: caption.into(),
+            drawn,
+        }
+    }
+}
+
+/// The entry called `id`.
+///
+/// # Panics
+///
+/// If there is none.
+fn entry<'a>(entries: &'a [Entry], id: &str) -> &'a Entry {
+    let found = entries.iter().find(|entry| entry.id == id);
+    found.unwrap_or_else(|| panic!("{id} is not in the ledger"))
 }
 
 /// The paper's prior for two states: uniform over chains.
@@ -44,7 +75,7 @@ pub fn all(entries: &[Entry]) -> Vec<ChapterFigure> {
     vec![
         from_ledger::deviations(entries),
         steps::first_step(&prior, &coupling),
-        over_length::ratio(&lengths),
+        over_length::ratio(entries, &lengths),
         steps::second_step(&prior, &coupling),
         over_length::threshold(entries, &lengths),
         from_ledger::odd_even(entries),

@@ -1,23 +1,20 @@
 //! What changes with sequence length: the ratio of the diagonal, and the learning rate above which v_2 leads.
 
 use induct::theory::{Coupling, Weights};
-use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series, Value};
+use induct_figure::{Axis, Colour, Mark, Note, Panel, Plot, Series, Value};
 use rayon::prelude::*;
 
-use super::ChapterFigure;
-use super::leading_constants::LeadingConstants;
 use super::steps::{ETA, LENGTH};
-use crate::paper::chapter::findings::number;
+use super::{ChapterFigure, entry};
 use crate::paper::ledger::{Entry, v2_threshold};
 
-pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
+pub fn ratio(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigure {
     let points = lengths.iter().map(|(t, coupling)| {
-        let slope = coupling.gradient(&Weights::constant(2, coupling.length(), 1.0, 1.0));
-        (*t, slope.w_k[0] / slope.w_k[1])
+        let gradient = coupling.gradient(&Weights::constant(2, coupling.length(), 1.0, 1.0));
+        (*t, gradient.w_k[0] / gradient.w_k[1])
     });
     let points: Vec<(f64, f64)> = points.collect();
-    let constants = LeadingConstants::new();
-    let limit = constants.diagonal / constants.off_diagonal;
+    let limit = entry(entries, "first-step.ratio").number("limit, B/A");
     let (first, last) = (points[0].0, points[points.len() - 1].0);
     let ends = [points[0].1, points[points.len() - 1].1];
     let series = vec![
@@ -44,22 +41,19 @@ pub fn ratio(lengths: &[(f64, Coupling)]) -> ChapterFigure {
         aspect: 0.5,
         ..Plot::default()
     };
-    ChapterFigure {
-        name: "ratio",
-        after: "first-step",
-        caption: format!(
+    ChapterFigure::new(
+        "ratio",
+        "first-step",
+        format!(
             "The growth of the diagonal of W<sub>k</sub> relative to the other entries: {:.2} at t = \
              {first}, {:.3} at t = {last}, {limit:.3} in the limit.",
             ends[0], ends[1]
         ),
-        drawn: Figure {
-            description: format!(
-                "The ratio of diagonal to off-diagonal growth of W_k against t, and its limit {limit:.3}."
-            ),
-            panels: vec![Panel::Plot(plot)],
-            ..Figure::default()
-        },
-    }
+        format!(
+            "The ratio of diagonal to off-diagonal growth of W_k against t, and its limit {limit:.3}."
+        ),
+        vec![Panel::Plot(plot)],
+    )
 }
 
 pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigure {
@@ -67,10 +61,8 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
         .par_iter()
         .filter_map(|(t, coupling)| Some((*t, v2_threshold(coupling)?)))
         .collect();
-    let constants = LeadingConstants::new();
-    let limit = 24.0 * constants.constant_v
-        / ((constants.diagonal - constants.off_diagonal)
-            * (constants.diagonal_v2 - constants.diagonal_v1));
+    let dominant = entry(entries, "second-step.dominant");
+    let limit = dominant.number("24 D/((B−A)(K₂−K₁)), its limit");
     let over = |f: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
         found.iter().map(|&(t, _)| (t, f(t))).collect()
     };
@@ -112,27 +104,20 @@ pub fn threshold(entries: &[Entry], lengths: &[(f64, Coupling)]) -> ChapterFigur
         aspect: 0.55,
         ..Plot::default()
     };
-    ChapterFigure {
-        name: "threshold",
-        after: "second-step",
-        caption: format!(
+    ChapterFigure::new(
+        "threshold",
+        "second-step",
+        format!(
             "Above the line, v<sub>2</sub> is the largest weight after two steps from a constant start; \
              below it, v<sub>1</sub> still is. There is no such learning rate for t below {}. The learning \
              rate 1/t², which the Proposition uses for its first step, stays below the line up to t ≈ \
              {limit:.0}.",
-            number(
-                entries,
-                "second-step.dominant",
-                "shortest t with a threshold"
-            )
+            dominant.number("shortest t with a threshold")
         ),
-        drawn: Figure {
-            description: format!(
-                "The learning rate above which v_2 leads after two steps, against t; it tends to {limit:.0} \
-                 over t cubed."
-            ),
-            panels: vec![Panel::Plot(plot)],
-            ..Figure::default()
-        },
-    }
+        format!(
+            "The learning rate above which v_2 leads after two steps, against t; it tends to {limit:.0} \
+             over t cubed."
+        ),
+        vec![Panel::Plot(plot)],
+    )
 }

@@ -3,7 +3,7 @@
 use induct::chain::TaskPrior;
 use induct::probe::Estimate;
 use induct::theory::{Coupling, Step, Weights, descend, margin_needed, sample};
-use induct_figure::{Axis, Colour, Figure, Mark, Matrix, Panel, Plot, Series, Value};
+use induct_figure::{Axis, Colour, Mark, Matrix, Panel, Plot, Series, Value};
 
 use super::ChapterFigure;
 
@@ -14,35 +14,37 @@ pub const ETA: f64 = 0.03;
 const DRAWS: usize = 10_000;
 
 /// One step, exact and by Monte Carlo.
-struct Taken {
+struct SampledStep {
     exact: Weights,
     /// W_k and v after the sampled step, with standard errors.
     w_k: Vec<Estimate>,
     v: Vec<Estimate>,
 }
 
-fn take(prior: &TaskPrior, coupling: &Coupling, from: &Weights, seed: u64) -> Taken {
+fn step(prior: &TaskPrior, coupling: &Coupling, from: &Weights, seed: u64) -> SampledStep {
     let path = descend(from, &[Step::new(coupling, ETA)]);
     let exact = path
         .expect("the paper's weights and learning rate")
         .remove(0);
     let margin = 1.0 + margin_needed(from).sufficient;
-    let slope = sample(prior, from, margin, DRAWS, seed).expect(VALID);
-    let after = |start: &[f64], slope: &[Estimate]| {
-        let moved = start.iter().zip(slope).map(|(start, slope)| Estimate {
-            mean: start - ETA * slope.mean,
-            se: ETA * slope.se,
-        });
-        moved.collect()
-    };
-    Taken {
-        w_k: after(&from.w_k, &slope.w_k),
-        v: after(&from.v, &slope.v),
+    let gradient = sample(prior, from, margin, DRAWS, seed).expect(VALID);
+    SampledStep {
+        w_k: stepped(&from.w_k, &gradient.w_k),
+        v: stepped(&from.v, &gradient.v),
         exact,
     }
 }
 
-impl Taken {
+/// A step against a sampled gradient.
+fn stepped(from: &[f64], gradient: &[Estimate]) -> Vec<Estimate> {
+    let one = |(from, gradient): (&f64, &Estimate)| Estimate {
+        mean: from - ETA * gradient.mean,
+        se: ETA * gradient.se,
+    };
+    from.iter().zip(gradient).map(one).collect()
+}
+
+impl SampledStep {
     fn matrix(&self, title: &str) -> Panel {
         let cells = self.exact.w_k.iter().zip(&self.w_k).map(|(exact, drawn)| {
             vec![
@@ -103,31 +105,28 @@ const SETTING: &str = "Start 0.02, η = 0.03, t = 100.";
 
 pub fn first_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
-    let taken = take(prior, coupling, &start, 6);
-    ChapterFigure {
-        name: "first-step",
-        after: "first-step",
-        caption: format!(
+    let sampled = step(prior, coupling, &start, 6);
+    ChapterFigure::new(
+        "first-step",
+        "first-step",
+        format!(
             "The paper's figure 6: W<sub>k</sub> and v after one step. {SETTING} Exact averages over chains, \
              compared with the model's own forward pass, loss and backward pass on {DRAWS} sequences, each \
              from its own chain; bars are two standard errors in each direction. All v<sub>j</sub> come from \
              the same sequences, so their errors are correlated."
         ),
-        drawn: Figure {
-            description: "W_k and v after the first gradient step, exact and sampled.".into(),
-            panels: vec![
-                taken.matrix("W_k after one step"),
-                taken.plot("v after one step"),
-            ],
-            ..Figure::default()
-        },
-    }
+        "W_k and v after the first gradient step, exact and sampled.",
+        vec![
+            sampled.matrix("W_k after one step"),
+            sampled.plot("v after one step"),
+        ],
+    )
 }
 
 pub fn second_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
     let start = Weights::constant(2, LENGTH, START, START);
-    let first = take(prior, coupling, &start, 6).exact;
-    let taken = take(prior, coupling, &first, 7);
+    let first = step(prior, coupling, &start, 6).exact;
+    let sampled = step(prior, coupling, &first, 7);
     // As in the paper's figure: what the part of W_k above its constant adds to v.
     let above = first.w_k[0] - first.w_k[1];
     let diagonal = Weights {
@@ -142,40 +141,29 @@ pub fn second_step(prior: &TaskPrior, coupling: &Coupling) -> ChapterFigure {
         .collect();
     let margin = 1.0 + margin_needed(&diagonal).sufficient;
     let drawn = sample(prior, &diagonal, margin, DRAWS, 8).expect(VALID).v;
-    let drawn: Vec<Estimate> = drawn
-        .iter()
-        .map(|slope| Estimate {
-            mean: -ETA * slope.mean,
-            se: ETA * slope.se,
-        })
-        .collect();
-    let lead = [&taken.exact.v[1], &taken.exact.v[0]].map(|v| format!("{v:.5}"));
-    ChapterFigure {
-        name: "second-step",
-        after: "second-step",
-        caption: format!(
+    let drawn = stepped(&[0.0; LENGTH], &drawn);
+    let lead = [&sampled.exact.v[1], &sampled.exact.v[0]].map(|v| format!("{v:.5}"));
+    ChapterFigure::new(
+        "second-step",
+        "second-step",
+        format!(
             "The paper's figure 7, with the complete second step: W<sub>k</sub> and v after it, and (below) \
              what the diagonal of W<sub>k</sub> adds to v. {SETTING} Here v<sub>2</sub> = {} and \
              v<sub>1</sub> = {}. Samples start from the exact weights after the first step; otherwise as in \
              the figure for the first step.",
             lead[0], lead[1]
         ),
-        drawn: Figure {
-            description:
-                "W_k and v after the second gradient step, and what the diagonal of W_k adds to v; exact and \
-                 sampled."
-                    .into(),
-            panels: vec![
-                taken.matrix("W_k after two steps"),
-                taken.plot("v after two steps"),
-                exact_and_sampled(
-                    "What the diagonal of W_k added to v in the second step",
-                    "part of the change of v_j",
-                    &exact,
-                    &drawn,
-                ),
-            ],
-            ..Figure::default()
-        },
-    }
+        "W_k and v after the second gradient step, and what the diagonal of W_k adds to v; exact and \
+         sampled.",
+        vec![
+            sampled.matrix("W_k after two steps"),
+            sampled.plot("v after two steps"),
+            exact_and_sampled(
+                "What the diagonal of W_k added to v in the second step",
+                "part of the change of v_j",
+                &exact,
+                &drawn,
+            ),
+        ],
+    )
 }
