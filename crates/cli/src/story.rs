@@ -33,7 +33,6 @@ pub struct Story<'a> {
     history: &'a History,
 }
 
-/// The kinds of head that are looked for.
 static KINDS: [(&str, &BuiltIn); 3] = [
     ("Previous-token head", &PREVIOUS_TOKEN),
     ("Induction head", &INDUCTION),
@@ -75,7 +74,6 @@ impl HeadScore {
     }
 }
 
-/// The sentence on a run that its event ended.
 pub fn stopped(recipe: &Recipe, summary: &Summary) -> String {
     let event = recipe.train.stop.as_ref().map(Event::to_string);
     format!(

@@ -64,7 +64,6 @@ pub fn check_axes(study: &Study) -> Result<(), SweepError> {
     }
 }
 
-/// The number of runs.
 pub fn check_count(study: &Study) -> Result<u64, SweepError> {
     if study.seeds.end().is_none() {
         return Err(SweepError::mistake(format!(

@@ -22,7 +22,7 @@ mod work;
 
 pub use cost::disk;
 pub use error::SweepError;
-pub use folder::{Growth, Sweep};
+pub use folder::Sweep;
 pub use gather::{Gathered, RESULTS};
 pub use journal::Author;
 pub use plan::{Grid, Kept, Key, Plan, PlannedRun};

@@ -6,21 +6,17 @@ use induct::run::{Ended, Identity, Summary};
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::HasKey;
 use crate::plan::{Kept, Key};
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Which run it is.
     pub key: Key,
     /// The first digits of its identity, which also name its folder if it is kept whole.
     pub run: String,
     /// The instructions it was computed with.
     pub level: String,
-    /// What became of it.
     pub ended: Became,
-    /// Steps done.
     pub steps: u64,
     /// The step whose loss was not a number.
     pub diverged_at: Option<u64>,
@@ -28,13 +24,10 @@ pub struct Row {
     pub phases: Vec<(String, u64)>,
     /// What is kept at the end, by column.
     pub last: Vec<(String, Option<f64>)>,
-    /// The recorded steps, if curves are kept.
     pub recorded: Vec<u64>,
     /// What is kept at every record, by column.
     pub curves: Vec<(String, Vec<Option<f64>>)>,
-    /// How long it took.
     pub seconds: f64,
-    /// Why there is no result.
     pub error: Option<String>,
 }
 
@@ -62,11 +55,6 @@ impl Became {
             Became::Failed => "failed",
         }
     }
-
-    /// Whether there is a result.
-    pub fn is_result(self) -> bool {
-        self != Became::Failed
-    }
 }
 
 impl From<Ended> for Became {
@@ -79,33 +67,6 @@ impl From<Ended> for Became {
     }
 }
 
-impl HasKey for Row {
-    fn key(&self) -> Key {
-        self.key
-    }
-}
-
-/// What a worker has to know of a row.
-#[derive(Debug, Deserialize)]
-pub struct Outcome {
-    /// Which run it is.
-    pub key: Key,
-    /// The instructions it was computed with.
-    pub level: String,
-    /// What became of it.
-    pub ended: Became,
-    /// How long it took.
-    pub seconds: f64,
-    /// Why there is no result.
-    pub error: Option<String>,
-}
-
-impl HasKey for Outcome {
-    fn key(&self) -> Key {
-        self.key
-    }
-}
-
 /// Digits of an identity that name a run: chance gives no two of a million runs the same.
 const NAME: usize = 16;
 
@@ -115,7 +76,6 @@ pub fn name(recipe: &Recipe) -> String {
 }
 
 impl Row {
-    /// What is kept of a run that has ended.
     pub fn of(
         key: Key,
         recipe: &Recipe,
@@ -163,13 +123,12 @@ impl Row {
         }
     }
 
-    /// A run without a result.
-    pub fn without(key: Key, ended: Became, error: String) -> Self {
+    pub fn failed(key: Key, error: String) -> Self {
         Self {
             key,
             run: String::new(),
             level: instructions().to_owned(),
-            ended,
+            ended: Became::Failed,
             steps: 0,
             diverged_at: None,
             phases: Vec::new(),

@@ -140,10 +140,6 @@ impl Study {
     }
 
     /// Reads a study.
-    ///
-    /// # Errors
-    ///
-    /// If it is not TOML, has a key that no study has, or a value that is not allowed.
     pub fn from_toml(text: &str) -> Result<Self, SweepError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]

@@ -29,7 +29,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Two runs, and where they differ.
 #[derive(Serialize)]
 struct Comparison {
     a: String,
@@ -38,7 +37,6 @@ struct Comparison {
     found: Differences,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (a, b) = (Recorded::open(&arguments.a)?, Recorded::open(&arguments.b)?);
     let [first, second] = [&a, &b].map(|run| run.summary(&arguments.threads));
@@ -124,7 +122,6 @@ fn table(title: &str, pairs: &[Pair], digits: usize) -> String {
 /// The number of columns to name that part at one step.
 const NAMED: usize = 6;
 
-/// When the records part.
 fn records(found: &Differences) -> String {
     let other = match found.same_records {
         true => "",

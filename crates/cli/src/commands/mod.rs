@@ -79,7 +79,6 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", plain(text));
 }
 
-/// Prints a value as JSON.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&in_json(value))
 }

@@ -32,7 +32,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Curves of runs.
 #[derive(Serialize)]
 struct PlotReport {
     groups: Vec<GroupEntry>,
@@ -57,7 +56,6 @@ struct SeriesEntry {
     values: Vec<f64>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     for path in &arguments.runs {
@@ -97,7 +95,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.print(&report, draw)
 }
 
-/// A picture of curves, and its width.
 pub fn sized(figure: Figure) -> (Figure, u32) {
     let width = if figure.columns == 1 { 720 } else { 1100 };
     (figure, width)
@@ -130,7 +127,6 @@ impl Report for PlotReport {
     }
 }
 
-/// The medians as a chart, with a legend.
 fn chart(panel: &Curves) -> String {
     let (mut lines, mut legend) = (Vec::new(), String::new());
     for ((line, _), mark) in panel.drawn().zip(MARKS.chars().cycle()) {

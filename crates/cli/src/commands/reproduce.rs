@@ -27,7 +27,6 @@ use crate::report::Report;
 use crate::session;
 use crate::words::count;
 
-/// Marks a folder as a report's.
 const MARK: Mark = Mark {
     file: "report.json",
     made_by: "induct reproduce",
@@ -73,7 +72,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// The claims of a study, decided.
 #[derive(Serialize)]
 struct Claims<'a> {
     study: &'static str,
@@ -94,7 +92,6 @@ fn study_named(name: &str) -> Result<&'static Study, String> {
     })
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.protocol {
         return print(&protocol(arguments.study));
@@ -153,7 +150,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// What is to be reproduced.
 fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     let scale = match arguments.full {
         true => Scale::Full,
@@ -161,7 +157,7 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     };
     let set = &arguments.overrides.set;
     if let Some(seed) = set.iter().find(|set| set.trim_start().starts_with("seeds")) {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--set {seed}: every run has its own seed; choose them with --first-seed and --seeds"
         )));
     }
@@ -173,14 +169,14 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     };
     let planned = Reproduction::new(study, &arguments.only, scale, &changes);
     planned.map_err(|refused| match refused {
-        Refused::Unsound(unsound) => Failure::mistake(unsound.to_string()),
+        Refused::Unsound(unsound) => Failure::usage(unsound.to_string()),
         Refused::Unknown(_) => {
             let figures = study
                 .figures
                 .iter()
                 .map(|f| format!("{} {}", f.number, f.id));
             let claims = study.claims().into_iter().map(|claim| claim.id);
-            Failure::mistake(format!(
+            Failure::usage(format!(
                 "--only {refused}; the figures are {}; the claims are {}",
                 figures.collect::<Vec<_>>().join(", "),
                 claims.collect::<Vec<_>>().join(", ")
@@ -189,7 +185,6 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     })
 }
 
-/// Draws figures and writes their files.
 fn draw_all<'a>(
     folder: &OutputFolder,
     figures: &[&'a StudyFigure],
@@ -246,7 +241,6 @@ fn machine() -> String {
 }
 
 impl Report for Claims<'_> {
-    /// One line per claim.
     fn text(&self) -> String {
         let mut text = String::new();
         if let Some(claim) = self.claims.first() {
@@ -352,14 +346,13 @@ impl<'a> Batch<'a> {
                     .map(|runs| runs.into_iter().filter_map(|(_, run)| run).collect());
                 Ok(complete.collect())
             }
-            stopped => Err(Failure::Interrupted(format!(
+            stopped => Err(Failure::interrupted(format!(
                 "stopped with {} unfinished; run the same command again to continue",
                 count(stopped, "run")
             ))),
         }
     }
 
-    /// Trains one run; `None` if it was interrupted.
     fn train_one(
         &self,
         task: &Task,
@@ -394,7 +387,6 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The folder of a run, by its seed.
 fn run_path(folder: &OutputFolder, experiment: &Experiment, run: u64) -> PathBuf {
     folder.file(&format!(
         "runs/{}/{:03}",

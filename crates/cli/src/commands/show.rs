@@ -20,7 +20,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = Recorded::open(&arguments.run)?;
     let ended = run.folder.summary()?;

@@ -53,11 +53,10 @@ pub enum With {
     Resample,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = arguments.snapshot.at()?;
     if arguments.all_steps && run.step.is_some() {
-        return Err(Failure::mistake(
+        return Err(Failure::usage(
             "--all-steps takes every snapshot: leave out the step after @",
         ));
     }
@@ -96,7 +95,6 @@ fn with_error(mean: f64, se: f64) -> String {
     format!("{} ± {}", fixed(mean, 5), fixed(se, 5))
 }
 
-/// A part's worth at a step, by its place among those measured.
 fn worth(part: &Part, index: usize) -> String {
     let at = |values: &[Option<f64>]| values.get(index).copied().flatten();
     match (at(&part.worth), at(&part.se)) {

@@ -12,13 +12,10 @@ use crate::recipes::read_text;
 /// What `./lab` calls it.
 const NAME: &str = "lab.html";
 
-/// The most bytes of a page, with runs and all.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// How to come by one.
 const HOW: &str = "`./lab` in a clone of Induct makes one, and --page FILE says where it is";
 
-/// A page with a place for runs.
 pub struct BasePage {
     path: PathBuf,
     text: String,
@@ -38,7 +35,7 @@ impl BasePage {
                     .iter()
                     .map(|place| place.display().to_string())
                     .collect();
-                Err(Failure::mistake(format!(
+                Err(Failure::usage(format!(
                     "there is no page to put runs into (looked for {}): {HOW}",
                     places.join(", ")
                 )))
@@ -51,11 +48,11 @@ impl BasePage {
             ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge => {
                 refused(path, &error.to_string())
             }
-            ErrorKind::NotFound => Failure::mistake(format!(
+            ErrorKind::NotFound => Failure::usage(format!(
                 "--page {}: there is no such file; {HOW}",
                 path.display()
             )),
-            _ => Failure::mistake(format!("cannot read {}: {error}", path.display())),
+            _ => Failure::usage(format!("cannot read {}: {error}", path.display())),
         })?;
         let page = Self {
             path: path.to_owned(),
@@ -67,12 +64,10 @@ impl BasePage {
         }
     }
 
-    /// All of it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The failure to put runs into it.
     pub fn refused(&self, error: &PageError) -> Failure {
         refused(&self.path, &error.to_string())
     }
@@ -89,7 +84,7 @@ impl BasePage {
                 true => "the page that runs are put into",
                 false => "a page without runs, as `./lab` makes it",
             };
-            return Err(Failure::mistake(format!(
+            return Err(Failure::usage(format!(
                 "{} is {what}, and stays as it is: give another --out",
                 out.display()
             )));
@@ -99,7 +94,7 @@ impl BasePage {
 }
 
 fn refused(path: &Path, why: &str) -> Failure {
-    Failure::mistake(format!(
+    Failure::usage(format!(
         "{} is not a page that runs can be put into ({why}): {HOW}",
         path.display()
     ))
