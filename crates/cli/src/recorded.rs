@@ -12,7 +12,7 @@ use induct_store::RunFolder;
 use crate::commands::{Threads, note};
 use crate::failure::Failure;
 
-pub struct Recorded {
+pub struct RecordedRun {
     pub folder: RunFolder,
     pub history: History,
 }
@@ -20,7 +20,7 @@ pub struct Recorded {
 /// How far below a folder runs are looked for: REPORT/runs/NAME/SEED.
 const DEPTH: usize = 3;
 
-impl Recorded {
+impl RecordedRun {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let folder = RunFolder::open(path)?;
         let history = folder.history()?;
@@ -86,7 +86,7 @@ impl Recorded {
     }
 }
 
-impl groups::Recorded for Recorded {
+impl groups::Recorded for RecordedRun {
     fn curves(&self) -> RunCurves<'_> {
         RunCurves {
             history: &self.history,

@@ -10,7 +10,7 @@ use induct::train::{Event, Recipe};
 use serde::Serialize;
 
 use crate::chart::{Chart, Line};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::{Report, object};
 use crate::table::Table;
 use crate::words::{count, fixed};
@@ -108,7 +108,7 @@ impl Report for Story<'_> {
 
 impl<'a> Story<'a> {
     /// The story of a run, which may not have ended.
-    pub fn new(run: &'a Recorded, summary: &'a Summary, ended: Option<Ended>) -> Self {
+    pub fn new(run: &'a RecordedRun, summary: &'a Summary, ended: Option<Ended>) -> Self {
         let mut story = Self {
             summary,
             heads: Vec::new(),

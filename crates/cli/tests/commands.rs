@@ -1,4 +1,4 @@
-//! The commands besides training as a user runs them, and the errors for mistakes.
+//! The commands besides training as a user runs them, and usage errors.
 
 use std::fs;
 

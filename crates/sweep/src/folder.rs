@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use induct_store::{Disk, Mark, OutputFolder, StoreError, read_regular};
 
 use crate::error::SweepError;
-use crate::journal::{self, Journaled};
+use crate::journal::{self, JournalContent};
 use crate::plan::{MADE_BY, Plan};
 
 /// Marks a folder as a sweep's.
@@ -125,7 +125,7 @@ impl Sweep {
     /// Locks the folder against others that change more than their own files.
     pub fn claim(&self) -> Result<OutputFolder, SweepError> {
         match &self.remark {
-            Some(remark) => Err(SweepError::mistake(remark.clone())),
+            Some(remark) => Err(SweepError::usage(remark.clone())),
             None => claim(&self.path),
         }
     }
@@ -142,7 +142,7 @@ impl Sweep {
     /// Reads all journals, one after the other; returns what is wrong with files, in words.
     pub(crate) fn read_journals(
         &self,
-        mut take: impl FnMut(Journaled),
+        mut take: impl FnMut(JournalContent),
     ) -> Result<Vec<String>, SweepError> {
         let mut remarks: Vec<String> = self.remark.iter().cloned().collect();
         let folder = self.journals();
@@ -224,7 +224,7 @@ fn read_plan(path: &Path) -> Result<Option<(Plan, Option<String>)>, SweepError> 
 /// The plan in a folder that is about to change; `None` if there is none. Refuses a damaged one, even if its copy is whole.
 fn read_undamaged_plan(path: &Path) -> Result<Option<Plan>, SweepError> {
     match read_plan(path)? {
-        Some((_, Some(remark))) => Err(SweepError::mistake(remark)),
+        Some((_, Some(remark))) => Err(SweepError::usage(remark)),
         Some((plan, None)) => Ok(Some(plan)),
         None => Ok(None),
     }
@@ -238,7 +238,7 @@ fn absent(kind: ErrorKind) -> bool {
 fn grow(path: &Path, there: &Plan, plan: &Plan, extend: bool) -> Result<Option<Plan>, SweepError> {
     let path = path.display();
     match there.grown(plan) {
-        Err(differs) => Err(SweepError::mistake(format!(
+        Err(differs) => Err(SweepError::usage(format!(
             "{path} holds a sweep of another recipe, which cannot grow by this one:\n  {}\nchoose another --out",
             differs.join("\n  ")
         ))),
@@ -246,7 +246,7 @@ fn grow(path: &Path, there: &Plan, plan: &Plan, extend: bool) -> Result<Option<P
             let (runs, new) = (there.runs().len(), &grown.runs()[there.runs().len()..]);
             let mut first = grown.overrides(&new[0]);
             first.push(format!("seed {}", new[0].key.seed));
-            Err(SweepError::mistake(format!(
+            Err(SweepError::usage(format!(
                 "{path} holds a sweep of {runs} runs, and this plan has {} more, the first with {}; \
                  add --extend to let it grow by them (nothing is done again), or choose another --out for a new sweep",
                 new.len(),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::error::SweepError;
 use crate::folder::Sweep;
-use crate::row::{Became, Row};
+use crate::row::{Row, RunStatus};
 use crate::table::{Column, Table};
 
 /// The results of a sweep.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
+pub struct SweepResults {
     /// One row per run that has a result, in the order of the plan.
     pub table: Table,
     /// The indices of these runs in the plan.
@@ -36,7 +36,7 @@ fn aligned<T>(names: &[String], mut values: Vec<(String, T)>) -> Vec<Option<T>> 
 
 impl Sweep {
     /// The results so far. Without `timings`, they are the same bytes wherever they were computed at the same level.
-    pub fn gather(&self, timings: bool) -> Result<Gathered, SweepError> {
+    pub fn gather(&self, timings: bool) -> Result<SweepResults, SweepError> {
         let plan = &self.plan;
         let count = plan.runs().len();
         let mut rows: Vec<Option<Row>> = vec![None; count];
@@ -44,7 +44,9 @@ impl Sweep {
         let mut curves = vec![Vec::new(); count];
         let remarks = self.read_journals(|journaled| {
             for mut row in journaled.rows {
-                let index = plan.index(row.key).filter(|_| row.ended != Became::Failed);
+                let index = plan
+                    .index(row.key)
+                    .filter(|_| row.ended != RunStatus::Failed);
                 let Some(index) = index else { continue };
                 // Of several results of a run, from different machines, the same one is always taken.
                 let there = rows[index].as_ref();
@@ -109,7 +111,7 @@ impl Sweep {
             let seconds = rows.iter().map(|row| Some(row.seconds));
             table.push("seconds", Column::Real(seconds.collect()));
         }
-        Ok(Gathered {
+        Ok(SweepResults {
             missing: count - runs.len(),
             table,
             runs,

@@ -63,7 +63,7 @@ pub struct Journal {
 
 /// What a journal says.
 #[derive(Debug, PartialEq)]
-pub struct Journaled {
+pub struct JournalContent {
     /// The worker that writes it, if it got that far.
     pub author: Author,
     pub alive: bool,
@@ -187,11 +187,11 @@ fn checksum(text: &str) -> String {
 }
 
 /// Reads a journal. Lines that are not whole are left out.
-pub fn read(path: &Path) -> io::Result<Journaled> {
+pub fn read(path: &Path) -> io::Result<JournalContent> {
     // Before its lines: a worker may end in between, but what a dead one has left does not change.
     let alive = is_alive(path)?;
     let bytes = read_regular(path, LIMIT)?;
-    let mut journaled = Journaled {
+    let mut journaled = JournalContent {
         author: Author::default(),
         alive,
         rows: Vec::new(),

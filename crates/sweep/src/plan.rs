@@ -3,13 +3,14 @@
 //! A run is known by its [`Key`]: what is trained, and its seed. So a sweep grows by adding grids, and a run that
 //! several grids have counts once.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
 use induct::digest;
 use induct::run::NUMERICS;
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::check::{check_axes, check_count, check_points};
 use crate::cost;
@@ -33,7 +34,7 @@ pub struct Plan {
     /// What varies; a sweep grows by further grids.
     pub grids: Vec<Grid>,
     /// What is kept of every run.
-    pub kept: Kept,
+    pub kept: Retention,
     /// What the study asks to keep.
     pub(crate) asked: Results,
     /// Digest of all the above, so that damage and changes by hand are noticed.
@@ -64,7 +65,7 @@ pub struct Grid {
 /// What is kept of every run, by name of column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct Retention {
     /// Columns kept at the end.
     #[serde(rename = "final")]
     pub last: Vec<String>,
@@ -181,7 +182,7 @@ impl Plan {
             runs: Vec::new(),
             indices: HashMap::new(),
         };
-        plan.settle().map_err(SweepError::mistake)?;
+        plan.settle().map_err(SweepError::usage)?;
         Ok(plan)
     }
 
@@ -306,17 +307,13 @@ impl Plan {
     /// The value of every key that varies in a run; that of its recipe, if the run's grid does not vary it.
     pub fn values(&self, run: &PlannedRun) -> Vec<String> {
         let grid = &self.grids[run.grid];
-        let mut recipe: Option<Table> = None;
-        let mut of_recipe = |key: &str| {
-            let read = || {
-                let recipe = self.recipe(run).map(|recipe| recipe.to_toml());
-                recipe.unwrap_or_default().parse().unwrap_or_default()
-            };
-            value_in(recipe.get_or_insert_with(read), key)
-        };
+        let recipe = LazyCell::new(|| {
+            let recipe = self.recipe(run).map(|recipe| recipe.to_toml());
+            Value::Table(recipe.unwrap_or_default().parse().unwrap_or_default())
+        });
         let value = |key: &String| match grid.value(key, run.point) {
             Some(value) => value.clone(),
-            None => of_recipe(key),
+            None => value_in(&recipe, key),
         };
         self.keys.iter().map(value).collect()
     }
@@ -351,23 +348,15 @@ pub(crate) fn point_digest(mut recipe: Recipe, own_tests: bool) -> String {
 pub(crate) fn point_recipe(base: &str, overrides: &[String]) -> Result<Recipe, SweepError> {
     let varied = || overrides.join(", ");
     Recipe::from_toml(base, overrides)
-        .map_err(|error| SweepError::mistake(format!("vary {}: {error}", varied())))
+        .map_err(|error| SweepError::usage(format!("vary {}: {error}", varied())))
 }
 
-/// The value of a key in a table; empty if it is unset.
-fn value_in(table: &Table, key: &str) -> String {
-    let mut place: Option<&Value> = None;
-    for part in key.split('.') {
-        let inner = match place {
-            None => table.get(part),
-            Some(value) => value.get(part),
-        };
-        match inner {
-            Some(inner) => place = Some(inner),
-            None => return String::new(),
-        }
-    }
-    match place {
+/// The value of a key in a recipe; empty if it is unset.
+fn value_in(recipe: &Value, key: &str) -> String {
+    match key
+        .split('.')
+        .try_fold(recipe, |place, part| place.get(part))
+    {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(table @ Value::Table(inner)) if inner.len() == 1 => match inner.get("kind") {

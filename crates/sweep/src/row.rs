@@ -6,7 +6,7 @@ use induct::run::{Ended, Identity, Summary};
 use induct::train::Recipe;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Kept, Key};
+use crate::plan::{Key, Retention};
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Row {
     pub run: String,
     /// The instructions it was computed with.
     pub level: String,
-    pub ended: Became,
+    pub ended: RunStatus,
     pub steps: u64,
     /// The step whose loss was not a number.
     pub diverged_at: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Row {
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Became {
+pub enum RunStatus {
     /// All steps are done.
     Complete,
     /// The event of `train.stop` came before the last step.
@@ -45,24 +45,24 @@ pub enum Became {
     Failed,
 }
 
-impl Became {
+impl RunStatus {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Became::Complete => "complete",
-            Became::Event => "event",
-            Became::Diverged => "diverged",
-            Became::Failed => "failed",
+            RunStatus::Complete => "complete",
+            RunStatus::Event => "event",
+            RunStatus::Diverged => "diverged",
+            RunStatus::Failed => "failed",
         }
     }
 }
 
-impl From<Ended> for Became {
+impl From<Ended> for RunStatus {
     fn from(ended: Ended) -> Self {
         match ended {
-            Ended::Complete => Became::Complete,
-            Ended::Event => Became::Event,
-            Ended::Diverged => Became::Diverged,
+            Ended::Complete => RunStatus::Complete,
+            Ended::Event => RunStatus::Event,
+            Ended::Diverged => RunStatus::Diverged,
         }
     }
 }
@@ -81,7 +81,7 @@ impl Row {
         recipe: &Recipe,
         summary: &Summary,
         history: &History,
-        kept: &Kept,
+        kept: &Retention,
     ) -> Self {
         let names: Vec<String> = history.columns().iter().map(ToString::to_string).collect();
         let at = |name: &String| names.iter().position(|own| own == name);
@@ -128,7 +128,7 @@ impl Row {
             key,
             run: String::new(),
             level: instructions().to_owned(),
-            ended: Became::Failed,
+            ended: RunStatus::Failed,
             steps: 0,
             diverged_at: None,
             phases: Vec::new(),

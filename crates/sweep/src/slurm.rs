@@ -39,7 +39,7 @@ pub struct Request {
 
 /// What was submitted.
 #[derive(Clone, Debug, Default)]
-pub struct Submitted {
+pub struct Submission {
     /// Numbers of jobs.
     pub jobs: Vec<String>,
     /// Number of tasks.
@@ -78,7 +78,7 @@ pub fn submit(
     sweep: &Sweep,
     request: &Request,
     seconds_left: impl Fn(&Sweep, &State) -> f64,
-) -> Result<Submitted, SweepError> {
+) -> Result<Submission, SweepError> {
     let state = sweep.state()?;
     let missing = state.missing().filter(|&index| state.wants(index, false));
     let missing = missing.count() as u64;
@@ -105,11 +105,11 @@ pub fn submit(
 }
 
 /// Submits the shards of the last submission with missing runs.
-pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepError> {
+pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submission, SweepError> {
     let mut jobs = read_jobs(sweep)?;
     if jobs.shares == 0 {
         let path = sweep.path().display();
-        return Err(SweepError::mistake(format!(
+        return Err(SweepError::usage(format!(
             "{path} was not submitted yet; `induct sweep submit {path}` does so"
         )));
     }
@@ -138,9 +138,9 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
 }
 
 /// Nothing to submit, unless runs were given up.
-fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
+fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submission, SweepError> {
     match state.missing().count() {
-        0 => Ok(Submitted::default()),
+        0 => Ok(Submission::default()),
         given_up => Err(SweepError::Failed(format!(
             "all that is left was given up, because the worker that trained it died three times (runs: {given_up}); \
              `induct sweep resubmit {} --retry` tries again",
@@ -162,7 +162,7 @@ pub fn cancel(sweep: &Sweep) -> Result<Vec<String>, SweepError> {
 fn options(request: &Request) -> Result<Vec<String>, SweepError> {
     let cpus = request.cpus.map(|cpus| format!("--cpus-per-task={cpus}"));
     let all: Vec<String> = cpus.into_iter().chain(request.options.clone()).collect();
-    check_options(&all).map_err(SweepError::mistake)?;
+    check_options(&all).map_err(SweepError::usage)?;
     Ok(all)
 }
 
@@ -200,7 +200,7 @@ fn send(
     shares: &[u64],
     limit: u64,
     request: &Request,
-) -> Result<Submitted, SweepError> {
+) -> Result<Submission, SweepError> {
     let path = absolute(sweep.path())?;
     let folder = sweep.claim()?;
     folder.write(
@@ -209,10 +209,10 @@ fn send(
     )?;
     let script = path.join(SCRIPT);
     executable(&script)?;
-    let mut submitted = Submitted {
+    let mut submitted = Submission {
         tasks: shares.len() as u64,
         script: script.clone(),
-        ..Submitted::default()
+        ..Submission::default()
     };
     // Shards beyond the largest array go into further ones, which count from 0 again and share what may run at once.
     let arrays = shares.chunk_by(|a, b| a / limit == b / limit).count() as u64;
@@ -309,7 +309,7 @@ fn script(
             .to_str()
             .filter(|text| !text.contains(char::is_control));
         text.map(str::to_owned).ok_or_else(|| {
-            SweepError::mistake(format!(
+            SweepError::usage(format!(
                 "{}: a script cannot have such a path; move it",
                 path.display()
             ))
@@ -395,7 +395,7 @@ fn read_jobs(sweep: &Sweep) -> Result<Jobs, SweepError> {
     let jobs = serde_json::from_slice(&bytes).map_err(|error| error.to_string());
     let checked = jobs.and_then(|jobs: Jobs| jobs.check().map(|()| jobs));
     checked.map_err(|why| {
-        SweepError::mistake(format!(
+        SweepError::usage(format!(
             "{} is damaged ({why}); remove it to submit the sweep anew",
             path.display()
         ))
@@ -412,7 +412,7 @@ fn check_queue(sweep: &Sweep, request: &Request) -> Result<(), SweepError> {
         return Ok(());
     }
     let path = sweep.path().display();
-    Err(SweepError::mistake(format!(
+    Err(SweepError::usage(format!(
         "job {} is still queued or at work for {path}; `induct sweep status {path}` shows how far it is, \
          `induct sweep cancel {path}` ends it, and --again submits a second time, which does no harm",
         living.join(", ")
@@ -456,7 +456,7 @@ fn limit_in(config: &str) -> Option<u64> {
 fn call(command: &mut Command) -> Result<String, SweepError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output: Output = command.output().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => SweepError::mistake(format!(
+        ErrorKind::NotFound => SweepError::usage(format!(
             "there is no Slurm here: {name} was not found. `induct sweep work SWEEP` does the runs on this machine; \
              `induct sweep submit SWEEP --dry-run` writes a script for other launchers (see docs/sweeps.md)"
         )),

@@ -6,7 +6,7 @@ use crate::error::SweepError;
 use crate::folder::Sweep;
 use crate::journal::Author;
 use crate::plan::Key;
-use crate::row::Became;
+use crate::row::RunStatus;
 
 /// A run whose worker died this often is given up: it may have been the reason.
 pub const DEATHS: u32 = 3;
@@ -90,13 +90,13 @@ impl Sweep {
                 let Some(index) = plan.index(row.key) else {
                     continue;
                 };
-                if row.ended == Became::Failed {
+                if row.ended == RunStatus::Failed {
                     state.failed.insert(index, row.error.unwrap_or_default());
                 } else if !std::mem::replace(&mut state.done[index], true) {
                     *state.levels.entry(row.level).or_default() += 1;
                     state.seconds += row.seconds;
                     state.expected += plan.seconds(&plan.runs()[index]);
-                    state.diverged += u64::from(row.ended == Became::Diverged);
+                    state.diverged += u64::from(row.ended == RunStatus::Diverged);
                 }
             }
             if !journaled.alive {

@@ -67,7 +67,7 @@ pub enum Report {
 
 /// What a process has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Worked {
+pub struct WorkSummary {
     /// Runs with a result, from this process.
     pub done: u64,
     /// Runs that failed.
@@ -129,7 +129,7 @@ struct Shared<'a> {
     work: &'a Work<'a>,
     journal: Mutex<Journal>,
     instruments: Mutex<VecDeque<Arc<Instruments>>>,
-    worked: Mutex<Worked>,
+    worked: Mutex<WorkSummary>,
     /// The first thing that keeps the process from going on.
     fatal: Mutex<Option<SweepError>>,
 }
@@ -145,10 +145,10 @@ impl Work<'_> {
     /// # Errors
     ///
     /// If the folder cannot be used. Everything done before is kept.
-    pub fn run(&self) -> Result<Worked, SweepError> {
+    pub fn run(&self) -> Result<WorkSummary, SweepError> {
         let plan = &self.sweep.plan;
         if plan.numerics != NUMERICS {
-            return Err(SweepError::mistake(format!(
+            return Err(SweepError::usage(format!(
                 "{} was planned for numerics version {}, and this program computes with version {NUMERICS}: \
                  results would not belong together; use the program it was planned with, or plan a new sweep",
                 self.sweep.path().display(),
@@ -166,9 +166,9 @@ impl Work<'_> {
             .filter(|&index| self.shard.has(index as u64));
         let (pending, given_up): (Vec<usize>, Vec<usize>) =
             missing.partition(|&index| state.wants(index, self.retry));
-        let worked = Worked {
+        let worked = WorkSummary {
             given_up: given_up.len() as u64,
-            ..Worked::default()
+            ..WorkSummary::default()
         };
         let runs = plan.runs();
         let seconds = pending.iter().map(|&index| plan.seconds(&runs[index]));

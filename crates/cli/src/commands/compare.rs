@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::plot;
 use crate::failure::Failure;
 use crate::options::{Output, Threads};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::Report;
 use crate::table::Table;
 use crate::words::{count, fixed};
@@ -38,7 +38,10 @@ struct Comparison {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (a, b) = (Recorded::open(&arguments.a)?, Recorded::open(&arguments.b)?);
+    let (a, b) = (
+        RecordedRun::open(&arguments.a)?,
+        RecordedRun::open(&arguments.b)?,
+    );
     let [first, second] = [&a, &b].map(|run| run.summary(&arguments.threads));
     let (first, second) = (first?, second?);
     let report = Comparison {

@@ -1,7 +1,6 @@
 //! `induct reproduce`: the paper's figures and claims, trained, drawn and decided.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -316,43 +315,37 @@ impl<'a> Batch<'a> {
     /// Trains the runs that are missing; returns all runs by experiment.
     fn train(self, interrupt: &Interrupt) -> Result<Vec<Vec<Run>>, Failure> {
         let progress = Progress::new(self.experiments, &self.tasks);
-        let stopped = AtomicUsize::new(0);
-        let train = |index: usize| -> Result<Option<Run>, Failure> {
-            if interrupt.asked() {
-                stopped.fetch_add(1, Ordering::Relaxed);
-                return Ok(None);
-            }
-            let trained = self.train_one(&self.tasks[index], &progress, interrupt)?;
-            if trained.is_none() {
-                stopped.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok(trained)
+        let train = |index: usize| match interrupt.asked() {
+            true => Ok(None),
+            false => self.train_one(&self.tasks[index], &progress, interrupt),
         };
         let trained = many(self.tasks.len(), train)
             .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
         progress.finish();
         let mut runs = self.runs;
+        let mut unfinished = 0;
         for (task, run) in self.tasks.iter().zip(trained) {
             let (_, place) = runs[task.experiment]
                 .iter_mut()
                 .find(|(index, _)| *index == task.run)
                 .expect("tasks are runs that are missing");
             *place = run?;
+            unfinished += usize::from(place.is_none());
         }
-        match stopped.into_inner() {
-            0 => {
-                let complete = runs
-                    .into_iter()
-                    .map(|runs| runs.into_iter().filter_map(|(_, run)| run).collect());
-                Ok(complete.collect())
-            }
-            stopped => Err(Failure::interrupted(format!(
+        if unfinished > 0 {
+            return Err(Failure::interrupted(format!(
                 "stopped with {} unfinished; run the same command again to continue",
-                count(stopped, "run")
-            ))),
+                count(unfinished, "run")
+            )));
         }
+        let complete = |runs: Vec<(u64, Option<Run>)>| runs.into_iter().filter_map(|(_, run)| run);
+        Ok(runs
+            .into_iter()
+            .map(|runs| complete(runs).collect())
+            .collect())
     }
 
+    /// Trains one run; `None` if it was interrupted.
     fn train_one(
         &self,
         task: &Task,

@@ -11,7 +11,7 @@ use self::measure::{CERTAIN, MATTERS, Part, Worths, by_worth};
 use super::{not_a_number, numbers};
 use crate::failure::Failure;
 use crate::options::{Output, Snapshot, Threads};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::Report;
 use crate::stored_model::StoredModels;
 use crate::table::Table;
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     arguments.output.print(&worths, || {
         let figure = match arguments.all_steps {
-            true => figure::over_training(&worths, &Recorded::open(&run.path)?),
+            true => figure::over_training(&worths, &RecordedRun::open(&run.path)?),
             false => figure::sources_and_readers(&worths),
         };
         Ok((figure, 1000))

@@ -1,10 +1,11 @@
 //! The page that runs are put into.
 
 use std::env;
+use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use induct_lab_page::{PageError, with_runs};
+use induct_lab_page::{Run, with_runs};
 
 use crate::failure::Failure;
 use crate::recipes::read_text;
@@ -28,25 +29,20 @@ impl BasePage {
             return Self::read(path);
         }
         let places = places();
-        match places.iter().find(|place| place.is_file()) {
-            Some(path) => Self::read(path),
-            None => {
-                let places: Vec<String> = places
-                    .iter()
-                    .map(|place| place.display().to_string())
-                    .collect();
-                Err(Failure::usage(format!(
-                    "there is no page to put runs into (looked for {}): {HOW}",
-                    places.join(", ")
-                )))
-            }
+        if let Some(path) = places.iter().find(|place| place.is_file()) {
+            return Self::read(path);
         }
+        let names: Vec<_> = places.iter().map(|place| place.to_string_lossy()).collect();
+        Err(Failure::usage(format!(
+            "there is no page to put runs into (looked for {}): {HOW}",
+            names.join(", ")
+        )))
     }
 
     fn read(path: &Path) -> Result<Self, Failure> {
         let text = read_text(path, MOST_BYTES).map_err(|error| match error.kind() {
             ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge => {
-                refused(path, &error.to_string())
+                refused(path, &error)
             }
             ErrorKind::NotFound => Failure::usage(format!(
                 "--page {}: there is no such file; {HOW}",
@@ -54,22 +50,14 @@ impl BasePage {
             )),
             _ => Failure::usage(format!("cannot read {}: {error}", path.display())),
         })?;
-        let page = Self {
-            path: path.to_owned(),
-            text,
-        };
-        match with_runs(&page.text, &[]) {
-            Ok(_) => Ok(page),
-            Err(error) => Err(page.refused(&error)),
-        }
+        let path = path.to_owned();
+        let page = Self { path, text };
+        page.with(&[]).map(|_| page)
     }
 
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub fn refused(&self, error: &PageError) -> Failure {
-        refused(&self.path, &error.to_string())
+    /// The page with runs inside.
+    pub fn with(&self, runs: &[Run]) -> Result<String, Failure> {
+        with_runs(&self.text, runs).map_err(|error| refused(&self.path, &error))
     }
 
     /// Refuses to write over this page, or over another one without runs: making it anew takes a build.
@@ -93,7 +81,7 @@ impl BasePage {
     }
 }
 
-fn refused(path: &Path, why: &str) -> Failure {
+fn refused(path: &Path, why: &dyn Display) -> Failure {
     Failure::usage(format!(
         "{} is not a page that runs can be put into ({why}): {HOW}",
         path.display()

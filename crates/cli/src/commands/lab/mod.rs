@@ -6,7 +6,7 @@ mod page_run;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use induct_lab_page::{Run, with_runs};
+use induct_lab_page::Run;
 use serde::Serialize;
 
 use super::{note, numbers};
@@ -14,7 +14,7 @@ use crate::browser;
 use crate::failure::Failure;
 use crate::options::Json;
 use crate::out_file::OutFile;
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::Report;
 use crate::words::{bytes, count};
 use base_page::BasePage;
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     base.check_stays(out.path())?;
     let (entries, runs): (Vec<RunEntry>, Vec<Run>) = gather(arguments)?.into_iter().unzip();
     note_left_out(&entries);
-    let page = with_runs(base.text(), &runs).map_err(|error| base.refused(&error))?;
+    let page = base.with(&runs)?;
     out.write(page.as_bytes())?;
     arguments.json.print(&PageReport {
         page: out.path().display().to_string(),
@@ -88,7 +88,7 @@ fn gather(arguments: &Arguments) -> Result<Vec<(RunEntry, Run)>, Failure> {
     for path in &arguments.runs {
         let mut last_why = None;
         let before = all.len();
-        for run in Recorded::find(path)? {
+        for run in RecordedRun::find(path)? {
             match page_run::read(&run, arguments.snapshots) {
                 Ok(run) => all.push(run),
                 Err(why) if run.folder.path() == path => return Err(why),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::commands::note;
 use crate::failure::Failure;
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 
 /// What is reported of a run in a page.
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ pub struct RunEntry {
 }
 
 /// Reads and checks a run, with at most `most` snapshots if a number is given.
-pub fn read(run: &Recorded, most: Option<u64>) -> Result<(RunEntry, Run), Failure> {
+pub fn read(run: &RecordedRun, most: Option<u64>) -> Result<(RunEntry, Run), Failure> {
     let name = run.path();
     let excerpt = run.folder.excerpt(|count, bytes| match most {
         Some(most) => usize::try_from(most).unwrap_or(usize::MAX),

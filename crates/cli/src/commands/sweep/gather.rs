@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use induct_sweep::{Gathered, RESULTS, Sweep};
+use induct_sweep::{RESULTS, Sweep, SweepResults};
 use serde_json::json;
 
 use crate::commands::note;
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Says what is missing, mixed or damaged.
-pub fn remark(sweep: &Sweep, gathered: &Gathered) {
+pub fn remark(sweep: &Sweep, gathered: &SweepResults) {
     for remark in &gathered.remarks {
         note(remark);
     }
@@ -85,7 +85,7 @@ pub fn mixture(levels: &BTreeMap<String, u64>) -> Option<String> {
 }
 
 /// Gathers everything into the sweep's folder.
-pub fn write(sweep: &Sweep, timings: bool) -> Result<Gathered, Failure> {
+pub fn write(sweep: &Sweep, timings: bool) -> Result<SweepResults, Failure> {
     let gathered = sweep.gather(timings)?;
     remark(sweep, &gathered);
     sweep

@@ -76,9 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         match error {
-            SweepError::Mistake(_) | SweepError::NoSweep { .. } => {
-                Failure::usage(error.to_string())
-            }
+            SweepError::Usage(_) | SweepError::NoSweep { .. } => Failure::usage(error.to_string()),
             SweepError::Store(error) => error.into(),
             SweepError::Failed(_) => Failure::failed(error.to_string()),
         }

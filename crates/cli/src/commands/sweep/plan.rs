@@ -102,7 +102,7 @@ impl What {
         } else {
             study.level = crate::pinned_level();
         }
-        // A mistake in a file is that file's; one in options is theirs.
+        // An error in a file is that file's; one in options is theirs.
         let blame = |failure: Failure| match of_file {
             true => failure.while_at(source),
             false => failure.for_options(),
@@ -118,11 +118,10 @@ impl What {
 
     /// The study, and whether it comes from a file.
     fn study(&self, source: &str) -> Result<(Study, bool), Failure> {
-        let seeds = Seeds::first(5);
         let path = Path::new(source);
         let text = recipes::read_text(path, recipes::MOST_BYTES).unwrap_or_default();
         if !Study::is_study(&text) {
-            return Ok((Study::new(source, seeds), false));
+            return Ok((Study::new(source, Seeds::default()), false));
         }
         let mut study =
             Study::from_toml(&text).map_err(|error| Failure::from(error).while_at(source))?;

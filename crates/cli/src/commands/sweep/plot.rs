@@ -9,7 +9,7 @@ use induct_pictures::curves::Group;
 use induct_pictures::groups::by_size;
 use induct_pictures::sweeps::{KeyAxis, Map, Member, curves_over_steps, family, phase_diagram};
 use induct_studies::{ERROR, Measured, Sample};
-use induct_sweep::{Column, Gathered, Sweep};
+use induct_sweep::{Column, Sweep, SweepResults};
 use serde_json::json;
 
 use super::{gather, results};
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The figure that the options ask for.
-fn draw(sweep: &Sweep, gathered: &Gathered, arguments: &Arguments) -> Result<Figure, Failure> {
+fn draw(sweep: &Sweep, gathered: &SweepResults, arguments: &Arguments) -> Result<Figure, Failure> {
     let keys = sweep.plan.keys();
     let y = arguments.y.as_deref();
     let colour = arguments.colour.as_deref();
@@ -181,7 +181,7 @@ fn curve_name<'a>(sweep: &Sweep, y: Option<&'a str>) -> Result<&'a str, Failure>
 }
 
 /// Says which keys vary without being shown.
-fn note_pooled(sweep: &Sweep, gathered: &Gathered, shown: &[Option<&str>]) {
+fn note_pooled(sweep: &Sweep, gathered: &SweepResults, shown: &[Option<&str>]) {
     let keys = sweep.plan.keys().iter().map(String::as_str);
     let pooled: Vec<&str> = keys
         .filter(|key| !shown.contains(&Some(key)) && axis(gathered, key).0.len() > 1)
@@ -195,7 +195,7 @@ fn note_pooled(sweep: &Sweep, gathered: &Gathered, shown: &[Option<&str>]) {
 }
 
 /// Keeps the runs that have given values.
-fn filter(sweep: &Sweep, gathered: &mut Gathered, only: &[String]) -> Result<(), Failure> {
+fn filter(sweep: &Sweep, gathered: &mut SweepResults, only: &[String]) -> Result<(), Failure> {
     let mut keep = vec![true; gathered.runs.len()];
     for text in only {
         let refuse = |why: String| Failure::usage(format!("--where {text}: {why}"));
@@ -238,7 +238,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// The values of a key, in order, and the index of each run's. Of no key, all runs have the same.
-fn axis(gathered: &Gathered, key: &str) -> (Vec<String>, Vec<usize>) {
+fn axis(gathered: &SweepResults, key: &str) -> (Vec<String>, Vec<usize>) {
     let column = gathered.table.column(key);
     let shown: Vec<String> = match column {
         Some(column) => (0..column.len()).map(|row| column.shown(row)).collect(),
@@ -257,7 +257,7 @@ fn axis(gathered: &Gathered, key: &str) -> (Vec<String>, Vec<usize>) {
 }
 
 /// Medians of measures over two keys: over seeds, and over any further keys. A run without a value counts as the worst.
-pub fn diagram(gathered: &Gathered, x: &str, y: &str, measures: &[String]) -> Figure {
+pub fn diagram(gathered: &SweepResults, x: &str, y: &str, measures: &[String]) -> Figure {
     let ((across, at_x), (up, at_y)) = (axis(gathered, x), axis(gathered, y));
     let map = |measure: &String| {
         let mut cells = vec![Vec::new(); across.len() * up.len()];
@@ -303,7 +303,7 @@ fn words(measure: &str) -> (String, String) {
 
 /// A measure over a key: each seed, their median and its interval, a curve per value of another key.
 pub fn family_of(
-    gathered: &Gathered,
+    gathered: &SweepResults,
     x: &str,
     measure: &str,
     by: Option<&str>,
@@ -350,7 +350,7 @@ pub fn family_of(
     Ok(family(x, &label, &members))
 }
 
-pub fn curve(gathered: &Gathered, measure: &str, row: usize) -> Option<Vec<(f64, f64)>> {
+fn curve(gathered: &SweepResults, measure: &str, row: usize) -> Option<Vec<(f64, f64)>> {
     let column = |name: &str| match gathered.table.column(name) {
         Some(Column::Curve(curves)) => curves[row].as_ref(),
         _ => None,
@@ -361,13 +361,13 @@ pub fn curve(gathered: &Gathered, measure: &str, row: usize) -> Option<Vec<(f64,
     Some(steps.iter().zip(values).filter_map(point).collect())
 }
 
-fn training(gathered: &Gathered, measure: &str, by: Option<&str>) -> Figure {
+/// Curves of a measure over training, by the values of a key.
+pub fn groups(gathered: &SweepResults, measure: &str, by: Option<&str>) -> Vec<Group> {
     let (labels, at) = axis(gathered, by.unwrap_or_default());
     let group = |(index, label): (usize, &String)| {
         let rows = (0..gathered.runs.len()).filter(|&row| at[row] == index);
-        let seeds: Vec<_> = rows
-            .filter_map(|row| curve(gathered, measure, row))
-            .collect();
+        let curves = rows.filter_map(|row| curve(gathered, measure, row));
+        let seeds: Vec<_> = curves.collect();
         Group {
             label: match by {
                 Some(by) => format!("{by} = {label}"),
@@ -376,7 +376,11 @@ fn training(gathered: &Gathered, measure: &str, by: Option<&str>) -> Figure {
             seeds,
         }
     };
-    let groups: Vec<Group> = labels.iter().enumerate().map(group).collect();
+    labels.iter().enumerate().map(group).collect()
+}
+
+fn training(gathered: &SweepResults, measure: &str, by: Option<&str>) -> Figure {
+    let groups = groups(gathered, measure, by);
     match measure {
         "kl_truth" => curves_over_steps("KL(truth ‖ model), nats", &groups, &[]),
         other => curves_over_steps(&plain(other), &groups, &[]),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct_sweep::Sweep;
-use induct_sweep::slurm::{self, Request, Submitted};
+use induct_sweep::slurm::{self, Request, Submission};
 use serde_json::json;
 
 use super::status::seconds_left;
@@ -120,7 +120,7 @@ pub fn resubmit(arguments: &Resubmit) -> Result<(), Failure> {
 
 fn report(
     sweep: &Sweep,
-    submitted: &Submitted,
+    submitted: &Submission,
     request: &Request,
     json: &Json,
 ) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use induct::lanes::use_level;
-use induct_sweep::{Keep, Report, Shard, Sweep, Work, Worked};
+use induct_sweep::{Keep, Report, Shard, Sweep, Work, WorkSummary};
 use serde_json::json;
 
 use crate::commands::note;
@@ -94,7 +94,7 @@ fn settle_level(sweep: &Sweep) -> Result<(), Failure> {
 }
 
 /// An error, if any run failed or was given up.
-pub fn failures(sweep: &Sweep, worked: &Worked) -> Result<(), Failure> {
+pub fn failures(sweep: &Sweep, worked: &WorkSummary) -> Result<(), Failure> {
     let path = sweep.path().display();
     if worked.failed > 0 {
         return Err(Failure::failed(format!(
@@ -123,7 +123,7 @@ pub fn with_bar(
     shard: Shard,
     retry: bool,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Worked, Failure> {
+) -> Result<WorkSummary, Failure> {
     settle_level(sweep)?;
     let bar = bar(0, "{bar:30} {msg}, {eta} left");
     let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
