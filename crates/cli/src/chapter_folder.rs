@@ -13,21 +13,18 @@ use crate::figure_files::write_figure;
 /// Width of figures in files, in pixels; PNGs have twice as many.
 const WIDTH: u32 = 720;
 
-/// Marks a folder as one that this command made.
 const MARK: Mark = Mark {
     file: "ledger.json",
     made_by: "induct theory",
     holds: "chapter of `induct theory`",
 };
 
-/// Refuses a folder that holds something else.
 pub fn check(path: &Path) -> Result<(), Failure> {
     let elsewhere = "give another --out";
     MARK.check(path)
         .map_err(|error| Failure::from(error).with_advice(elsewhere))
 }
 
-/// Writes the ledger, the figures and the page into `path`.
 pub fn write(path: &Path, entries: &[Entry], ledger: Value) -> Result<(), Failure> {
     check(path)?;
     let folder = OutputFolder::claim(path, MARK)?;

@@ -2,17 +2,14 @@
 
 /// Curves over training steps, with named levels drawn across.
 pub struct Chart<'a> {
-    /// The curves, from back to front.
     pub lines: &'a [Line],
     /// Horizontal lines, each with its name and height.
     pub levels: &'a [(String, f64)],
 }
 
-/// A curve.
 pub struct Line {
     /// The letter that draws it.
     pub mark: char,
-    /// Its points, by x.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -88,21 +85,19 @@ mod tests {
 
     #[test]
     fn a_falling_curve_falls_and_levels_are_named() {
+        let fall = |x| (f64::from(x), 1.0 - f64::from(x) / 49.0);
         let lines = [Line {
             mark: '*',
-            points: (0..50)
-                .map(|x| (f64::from(x), 1.0 - f64::from(x) / 49.0))
-                .collect(),
+            points: (0..50).map(fall).collect(),
         }];
-        let levels = [("half".to_owned(), 0.5)];
-        let chart = Chart {
+        let levels = &[("half".to_owned(), 0.5)];
+        let text = Chart {
             lines: &lines,
-            levels: &levels,
-        };
-        let text = chart.draw();
+            levels,
+        }
+        .draw();
         let rows: Vec<&str> = text.lines().collect();
-        assert!(rows[0].contains("|*"));
-        assert!(rows[HEIGHT - 1].ends_with('*'));
+        assert!(rows[0].contains("|*") && rows[HEIGHT - 1].ends_with('*'));
         assert!(text.contains("half 0.500"));
     }
 
@@ -112,27 +107,12 @@ mod tests {
             mark,
             points: vec![(0.0, y), (10.0, y), (20.0, f64::NAN)],
         };
-        let lines = [line('a', -1.0), line('b', 1.0)];
-        let text = Chart {
-            lines: &lines,
-            levels: &[],
-        }
-        .draw();
+        let draw = |lines: &[Line]| Chart { lines, levels: &[] }.draw();
+        let text = draw(&[line('a', -1.0), line('b', 1.0)]);
         let rows: Vec<&str> = text.lines().collect();
-        assert!(
-            rows[0].starts_with("  1.000 |b") && rows[0].ends_with('b'),
-            "{text}"
-        );
+        assert!(rows[0].starts_with("  1.000 |b") && rows[0].ends_with('b'));
         assert!(rows[HEIGHT - 1].starts_with(" -1.000 |a"), "{text}");
         assert!(rows[HEIGHT + 1].ends_with("10"), "{text}");
-    }
-
-    #[test]
-    fn nothing_to_draw_is_no_text() {
-        let chart = Chart {
-            lines: &[],
-            levels: &[],
-        };
-        assert_eq!(chart.draw(), "");
+        assert_eq!(draw(&[]), "");
     }
 }

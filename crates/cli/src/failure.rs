@@ -12,7 +12,7 @@ use induct_store::{SessionError, SourceError, StoreError};
 use induct_sweep::slurm::TIME_IS_UP;
 
 /// Exit code of a usage error.
-pub const MISTAKE: u8 = 2;
+pub const USAGE: u8 = 2;
 
 /// Exit code of work that failed.
 const FAILED: u8 = 1;
@@ -20,79 +20,64 @@ const FAILED: u8 = 1;
 /// Exit code of an interrupted command: 128 + SIGINT, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// A command that did not succeed.
+/// Why a command did not succeed.
 #[derive(Debug)]
-pub enum Failure {
-    /// The user asked for something impossible: exit code 2.
-    Mistake(String),
-    /// The work itself failed: exit code 1.
-    Failed(String),
-    /// The user interrupted it: exit code 130.
-    Interrupted(String),
-    /// It stopped because its time is nearly up: exit code 75.
-    TimeIsUp(String),
+pub struct Failure {
+    pub exit_code: u8,
+    message: String,
 }
 
 impl Failure {
-    /// A usage error.
-    pub fn mistake(message: impl Into<String>) -> Self {
-        Failure::Mistake(message.into())
+    fn new(exit_code: u8, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { exit_code, message }
     }
 
-    /// A failure of the work.
+    /// The user asked for something impossible.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(USAGE, message)
+    }
+
+    /// The work itself failed.
     pub fn failed(message: impl Into<String>) -> Self {
-        Failure::Failed(message.into())
+        Self::new(FAILED, message)
+    }
+
+    /// The user interrupted it.
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self::new(INTERRUPTED, message)
+    }
+
+    /// It stopped because its time is nearly up.
+    pub fn time_is_up(message: impl Into<String>) -> Self {
+        Self::new(TIME_IS_UP, message)
     }
 
     /// The same failure in words of the command line's options, where it names keys of a study.
-    pub fn for_options(self) -> Self {
-        match self {
-            Failure::Mistake(message)
-                if message.starts_with("vary ") || message.starts_with("set ") =>
-            {
-                Failure::Mistake(format!("--{message}"))
-            }
-            other => other,
+    pub fn for_options(mut self) -> Self {
+        if ["vary ", "set "]
+            .iter()
+            .any(|key| self.message.starts_with(key))
+        {
+            self.message.insert_str(0, "--");
         }
+        self
     }
 
-    /// The process's exit code.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Failure::Mistake(_) => MISTAKE,
-            Failure::Failed(_) => FAILED,
-            Failure::Interrupted(_) => INTERRUPTED,
-            Failure::TimeIsUp(_) => TIME_IS_UP,
-        }
+    pub fn while_at(mut self, what: &str) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
     }
 
-    /// The same failure, prefixed with what was being done.
-    pub fn while_at(self, what: &str) -> Self {
-        self.reworded(|message| format!("{what}: {message}"))
-    }
-
-    /// The same failure, followed by advice on what to do.
-    pub fn with_advice(self, advice: &str) -> Self {
-        self.reworded(|message| format!("{message}; {advice}"))
-    }
-
-    fn reworded(self, reword: impl FnOnce(String) -> String) -> Self {
-        match self {
-            Failure::Mistake(message) => Failure::Mistake(reword(message)),
-            Failure::Failed(message) => Failure::Failed(reword(message)),
-            Failure::Interrupted(message) => Failure::Interrupted(reword(message)),
-            Failure::TimeIsUp(message) => Failure::TimeIsUp(reword(message)),
-        }
+    pub fn with_advice(mut self, advice: &str) -> Self {
+        self.message = format!("{}; {advice}", self.message);
+        self
     }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let (Failure::Mistake(message)
-        | Failure::Failed(message)
-        | Failure::Interrupted(message)
-        | Failure::TimeIsUp(message)) = self;
-        f.write_str(message)
+        f.write_str(&self.message)
     }
 }
 
@@ -102,7 +87,7 @@ macro_rules! usage_errors {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Failure::Mistake(error.to_string())
+                Failure::usage(error.to_string())
             }
         }
     )*};
@@ -116,7 +101,7 @@ impl From<RecipeError> for Failure {
             RecipeError::Override { .. } => "--set ",
             _ => "",
         };
-        Failure::Mistake(format!("{option}{error}"))
+        Failure::usage(format!("{option}{error}"))
     }
 }
 
@@ -126,15 +111,15 @@ impl From<PlotError> for Failure {
             PlotError::Unknown { .. } => "--measure",
             PlotError::TooMany { .. } => "--measure asks for",
         };
-        Failure::Mistake(format!("{option} {error}"))
+        Failure::usage(format!("{option} {error}"))
     }
 }
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error.is_failure() {
-            true => Failure::Failed(error.to_string()),
-            false => Failure::Mistake(error.to_string()),
+            true => Failure::failed(error.to_string()),
+            false => Failure::usage(error.to_string()),
         }
     }
 }
@@ -143,9 +128,7 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         match error {
             SourceError::Store(error) => error.into(),
-            SourceError::Recipe(_) | SourceError::OtherModel { .. } => {
-                Failure::Mistake(error.to_string())
-            }
+            other => Failure::usage(other.to_string()),
         }
     }
 }
@@ -154,11 +137,9 @@ impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Store(error) => error.into(),
-            SessionError::Prior(_) => Failure::Failed(error.to_string()),
+            SessionError::Prior(_) => Failure::failed(error.to_string()),
             SessionError::Watcher(never) => match never {},
-            SessionError::Recipe(_) | SessionError::Probe(_) | SessionError::Unfit { .. } => {
-                Failure::Mistake(error.to_string())
-            }
+            other => Failure::usage(other.to_string()),
         }
     }
 }

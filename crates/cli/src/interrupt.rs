@@ -33,7 +33,6 @@ impl Interrupt {
         Ok(Self(given))
     }
 
-    /// Whether a signal has arrived.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -70,8 +70,8 @@ enum Command {
     Bench(bench::Arguments),
 }
 
-/// Does what the arguments say, the program's name first. Returns the exit code: 0, 2 for a mistake of the
-/// user's, 1 for work that failed, 130 for an interrupted command.
+/// Does what the arguments say, the program's name first. Returns the exit code: 0, 2 for a usage
+/// error, 1 for work that failed, 130 for an interrupted command.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let _ = CALLED.set(arguments.first().cloned().unwrap_or_default());
@@ -84,14 +84,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
                 false => drop(answer.print()),
             }
             let _ = std::io::stdout().flush();
-            return u8::try_from(answer.exit_code()).unwrap_or(failure::MISTAKE);
+            return u8::try_from(answer.exit_code()).unwrap_or(failure::USAGE);
         }
     };
     match run(&arguments) {
         Ok(()) => 0,
         Err(failure) => {
             commands::note(&format!("induct: {failure}"));
-            failure.exit_code()
+            failure.exit_code
         }
     }
 }
@@ -110,7 +110,6 @@ fn program() -> PathBuf {
     std::fs::canonicalize(&called).unwrap_or(called)
 }
 
-/// Whether `--level` was given.
 static PINNED: AtomicBool = AtomicBool::new(false);
 
 /// The level that `--level` names, if it was given.
@@ -123,7 +122,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(level) = &arguments.level {
         use_level(level)
             .inspect(|()| PINNED.store(true, Ordering::Relaxed))
-            .map_err(|invalid| Failure::mistake(format!("--level {level}: {}", invalid.allowed)))?;
+            .map_err(|invalid| Failure::usage(format!("--level {level}: {}", invalid.allowed)))?;
     }
     match &arguments.command {
         Command::Presets(arguments) => presets::run(arguments),

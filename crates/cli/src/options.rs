@@ -2,8 +2,9 @@
 
 use clap::Args;
 use induct_figure::Figure;
+use serde_json::Value;
 
-use crate::commands::{numbers, print, print_json};
+use crate::commands::{in_json, numbers, print};
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::report::Report;
@@ -62,7 +63,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The run and the step.
     pub fn at(&self) -> Result<RunAt, Failure> {
         RunAt::parse(&self.run)?.or_step(self.step)
     }
@@ -77,10 +77,17 @@ pub struct Json {
 }
 
 impl Json {
-    /// Prints a report.
+    /// Prints a value as JSON, or as the text that says the same.
+    pub fn print_value(&self, value: &Value, text: &str) -> Result<(), Failure> {
+        match self.json {
+            true => print(&in_json(value)),
+            false => print(text),
+        }
+    }
+
     pub fn print(&self, report: &impl Report) -> Result<(), Failure> {
         match self.json {
-            true => print_json(report),
+            true => print(&in_json(report)),
             false => print(&report.text()),
         }
     }

@@ -12,71 +12,52 @@ use crate::failure::Failure;
 #[derive(Clone, Debug)]
 pub struct OutFile {
     path: PathBuf,
-    format: Format,
-}
-
-/// What a file can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A drawing.
-    Svg,
-    /// A drawing in pixels.
-    Png,
-    /// A page.
-    Html,
-    /// A table.
-    Parquet,
-    /// A table as text.
-    Csv,
+    /// In lower case, without a dot.
+    ending: &'static str,
 }
 
 impl OutFile {
     /// Reads the name of a picture's file. For `value_parser`.
     pub fn picture(text: &str) -> Result<Self, String> {
-        Self::with_ending(text, &[("svg", Format::Svg), ("png", Format::Png)])
+        Self::with_ending(text, &["svg", "png"])
     }
 
     /// Reads the name of a page's file. For `value_parser`.
     pub fn page(text: &str) -> Result<Self, String> {
-        Self::with_ending(text, &[("html", Format::Html)])
+        Self::with_ending(text, &["html"])
     }
 
     /// Reads the name of a table's file. For `value_parser`.
     pub fn table(text: &str) -> Result<Self, String> {
-        Self::with_ending(text, &[("parquet", Format::Parquet), ("csv", Format::Csv)])
+        Self::with_ending(text, &["parquet", "csv"])
     }
 
-    /// Whether it is to hold a table as text.
     pub fn is_csv(&self) -> bool {
-        self.format == Format::Csv
+        self.ending == "csv"
     }
 
-    fn with_ending(text: &str, formats: &[(&str, Format)]) -> Result<Self, String> {
+    fn with_ending(text: &str, endings: &[&'static str]) -> Result<Self, String> {
         let path = PathBuf::from(text);
-        let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
-        let known = formats
-            .iter()
-            .find(|(name, _)| ending.as_deref() == Some(name.as_ref()));
-        match known {
-            Some(&(_, format)) => Ok(Self { path, format }),
+        let given = path.extension().map(|ending| ending.to_ascii_lowercase());
+        let mut known = endings.iter().copied();
+        match known.find(|ending| given.as_deref() == Some(ending.as_ref())) {
+            Some(ending) => Ok(Self { path, ending }),
             None => {
-                let names: Vec<String> =
-                    formats.iter().map(|(name, _)| format!(".{name}")).collect();
+                let names: Vec<String> = endings.iter().map(|name| format!(".{name}")).collect();
                 let one_of = if names.len() == 1 { "" } else { "one of " };
                 Err(format!("a file that ends in {one_of}{}", names.join(", ")))
             }
         }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes a picture, `width` pixels wide; PNGs have twice as many.
     pub fn write_figure(&self, figure: &Figure, width: u32) -> Result<(), Failure> {
-        match self.format {
-            Format::Svg => self.write(figure.svg(width).as_bytes()),
+        match self.ending {
+            "svg" => self.write(figure.svg(width).as_bytes()),
             _ => self.write(&figure.png(width, 2)),
         }
     }
@@ -145,9 +126,9 @@ mod tests {
 
     #[test]
     fn the_ending_decides_and_others_are_refused() {
-        let format = |text: &str| OutFile::picture(text).map(|file| file.format);
-        assert_eq!(format("a/b.svg"), Ok(Format::Svg));
-        assert_eq!(format("b.PNG"), Ok(Format::Png));
+        let format = |text: &str| OutFile::picture(text).map(|file| file.ending);
+        assert_eq!(format("a/b.svg"), Ok("svg"));
+        assert_eq!(format("b.PNG"), Ok("png"));
         for text in ["b.npz", "b", "svg", "b.svg.gz"] {
             let refused = format(text).unwrap_err();
             assert_eq!(refused, "a file that ends in one of .svg, .png", "{text}");

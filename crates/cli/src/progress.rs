@@ -22,20 +22,17 @@ fn bar_on(target: ProgressDrawTarget, length: u64, template: &str) -> ProgressBa
     bar
 }
 
-/// One run to train.
 pub struct Task {
     /// Index of its experiment.
     pub experiment: usize,
     /// Its number among the experiment's runs.
     pub run: u64,
-    /// Number of its steps.
     pub steps: u64,
     /// Estimated cost of a step, in multiplications.
     pub effort: f64,
 }
 
 impl Task {
-    /// Estimated cost of the run, in multiplications.
     pub fn cost(&self) -> f64 {
         self.effort * self.steps as f64
     }
@@ -47,7 +44,6 @@ pub struct Progress {
     experiments: Mutex<Vec<Counts>>,
 }
 
-/// How far an experiment is.
 struct Counts {
     id: &'static str,
     runs: usize,
@@ -60,7 +56,6 @@ struct Counts {
 const UNIT: f64 = 1e3;
 
 impl Progress {
-    /// Nothing done yet.
     pub fn new(experiments: &[Experiment], tasks: &[Task]) -> Self {
         let effort: f64 = tasks.iter().map(Task::cost).sum();
         let counts = |(index, experiment): (usize, &Experiment)| Counts {
@@ -80,12 +75,10 @@ impl Progress {
         }
     }
 
-    /// More steps of a run are done.
     pub fn steps(&self, task: &Task, more: u64) {
         self.bar.inc((task.effort / UNIT * more as f64) as u64);
     }
 
-    /// A run has ended.
     pub fn done(&self, task: &Task, run: &Run) {
         let mut all = self
             .experiments
@@ -111,7 +104,6 @@ impl Progress {
         self.bar.suspend(|| note(&line));
     }
 
-    /// All runs have ended.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

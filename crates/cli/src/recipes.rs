@@ -23,7 +23,7 @@ pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     let path = Path::new(source);
     let names: Vec<&str> = presets().map(|setting| setting.name).collect();
     let cannot = |why: &str| {
-        Failure::mistake(format!(
+        Failure::usage(format!(
             "{source} is not a preset, and cannot be read as a file ({why}); the presets are {}",
             names.join(", ")
         ))
@@ -32,7 +32,6 @@ pub fn load(source: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     read(path, &text, overrides)
 }
 
-/// The most bytes of a recipe or a study.
 pub const MOST_BYTES: u64 = 1 << 20;
 
 /// The text of a file of at most `most` bytes.
@@ -51,10 +50,9 @@ pub fn with_interventions(overrides: &[String], interventions: &[String]) -> Vec
     overrides.iter().cloned().chain(all).collect()
 }
 
-/// Parses a recipe from the text of a file.
 pub fn read(path: &Path, text: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     Recipe::from_toml(text, overrides).map_err(|error| match error {
         RecipeError::Override { .. } => error.into(),
-        _ => Failure::mistake(format!("{}: {error}", path.display())),
+        _ => Failure::usage(format!("{}: {error}", path.display())),
     })
 }

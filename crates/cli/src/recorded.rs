@@ -12,19 +12,15 @@ use induct_store::RunFolder;
 use crate::commands::{Threads, note};
 use crate::failure::Failure;
 
-/// A run and what it has recorded.
-pub struct Recorded {
-    /// Its folder.
+pub struct RecordedRun {
     pub folder: RunFolder,
-    /// Its records so far.
     pub history: History,
 }
 
 /// How far below a folder runs are looked for: REPORT/runs/NAME/SEED.
 const DEPTH: usize = 3;
 
-impl Recorded {
-    /// Opens the folder of a run.
+impl RecordedRun {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let folder = RunFolder::open(path)?;
         let history = folder.history()?;
@@ -46,7 +42,7 @@ impl Recorded {
         };
         let runs: Vec<Self> = below(path, DEPTH).into_iter().filter_map(open).collect();
         match runs.is_empty() {
-            true => Err(Failure::mistake(format!(
+            true => Err(Failure::usage(format!(
                 "{} is not a run and holds none: give the folder of a run (with a recipe.toml), a sweep or \
                  a folder of runs",
                 path.display()
@@ -90,7 +86,7 @@ impl Recorded {
     }
 }
 
-impl groups::Recorded for Recorded {
+impl groups::Recorded for RecordedRun {
     fn curves(&self) -> RunCurves<'_> {
         RunCurves {
             history: &self.history,

@@ -4,7 +4,6 @@ use serde::{Serialize, Serializer};
 
 /// What a command found. With `--json` it is printed as it is, which docs/files.md describes.
 pub trait Report: Serialize {
-    /// The same for a reader at a terminal.
     fn text(&self) -> String;
 }
 

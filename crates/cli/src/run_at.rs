@@ -7,20 +7,18 @@ use crate::failure::Failure;
 /// A run's folder, and the step of a snapshot in it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RunAt {
-    /// The folder.
     pub path: PathBuf,
     /// The step; `None` for the last snapshot.
     pub step: Option<u64>,
 }
 
 impl RunAt {
-    /// Reads `RUN[@STEP]`.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let (path, step) = match text.rsplit_once('@') {
             None => (text, None),
             Some((run, step)) => {
                 let step = step.parse().map_err(|_| {
-                    Failure::mistake(format!(
+                    Failure::usage(format!(
                         "{text}: the part after @ is a step, a whole number, as in {run}@1500"
                     ))
                 })?;
@@ -36,7 +34,7 @@ impl RunAt {
     /// The same run at the step of `--step`, which must not contradict the one after @.
     pub fn or_step(mut self, step: Option<u64>) -> Result<Self, Failure> {
         match (self.step, step) {
-            (Some(here), Some(there)) if here != there => Err(Failure::mistake(format!(
+            (Some(here), Some(there)) if here != there => Err(Failure::usage(format!(
                 "--step {there} and @{here} ask for two snapshots; give one of them"
             ))),
             _ => {

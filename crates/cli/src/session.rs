@@ -76,7 +76,6 @@ fn advised(error: StoreError, how: How) -> Failure {
     Failure::from(error).with_advice(&advice)
 }
 
-/// Advice for a run that has diverged.
 pub fn advice(recipe: &Recipe) -> String {
     let optimizer = &recipe.train.optimizer;
     // Far above the usual rates, a tenth would be no better: suggest the usual one.

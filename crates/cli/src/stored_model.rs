@@ -10,17 +10,13 @@ use crate::commands::note;
 use crate::failure::Failure;
 use crate::recipes;
 
-/// A trained model.
 pub struct StoredModel {
-    /// The step of the snapshot.
     pub step: u64,
     /// Under interventions.
     pub model: Model,
-    /// Its weights.
     pub params: Vec<f32>,
 }
 
-/// The models of a run, step by step.
 pub struct StoredModels<'a> {
     folder: &'a RunFolder,
     /// With the interventions to look under.
@@ -61,7 +57,7 @@ impl<'a> StoredModels<'a> {
         if self.asked_for
             && let Some(idle) = (0..self.recipe.intervene.len()).find(|i| !indices.contains(i))
         {
-            return Err(Failure::mistake(format!(
+            return Err(Failure::usage(format!(
                 "--intervene: intervene[{idle}] is not in force at step {step}, which is looked at; leave out \
                  its from and until"
             )));
@@ -97,13 +93,13 @@ fn other_interventions(recipe: &Recipe, interventions: &[String]) -> Result<Reci
     let fixed = ["train.batch=64", "record.test_sequences=64"].map(String::from);
     let overrides = recipes::with_interventions(&fixed, interventions);
     let mut other = Recipe::from_toml(&recipe.to_toml(), &overrides)
-        .map_err(|error| Failure::mistake(format!("--intervene: {error}")))?;
+        .map_err(|error| Failure::usage(format!("--intervene: {error}")))?;
     if let Some(index) = other
         .intervene
         .iter()
         .position(InterveneSpec::is_about_weights)
     {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--intervene: intervene[{index}] changes how weights are trained, not what a trained model computes; \
              here it can be ablate, clamp, patch or stop-gradient"
         )));

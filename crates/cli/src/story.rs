@@ -10,7 +10,7 @@ use induct::run::{Ended, Summary};
 use serde::Serialize;
 
 use crate::chart::{Chart, Line};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::{Report, object};
 use crate::table::Table;
 use crate::words::{count, fixed};
@@ -33,7 +33,6 @@ pub struct Story<'a> {
     history: &'a History,
 }
 
-/// The kinds of head that are looked for.
 static KINDS: [(&str, &BuiltIn); 3] = [
     ("Previous-token head", &PREVIOUS_TOKEN),
     ("Induction head", &INDUCTION),
@@ -75,7 +74,6 @@ impl HeadScore {
     }
 }
 
-/// The sentence on a run that its event ended.
 pub fn stopped(recipe: &Recipe, summary: &Summary) -> String {
     let event = recipe.train.stop.as_ref().map(Event::to_string);
     format!(
@@ -110,7 +108,7 @@ impl Report for Story<'_> {
 
 impl<'a> Story<'a> {
     /// The story of a run, which may not have ended.
-    pub fn new(run: &'a Recorded, summary: &'a Summary, ended: Option<Ended>) -> Self {
+    pub fn new(run: &'a RecordedRun, summary: &'a Summary, ended: Option<Ended>) -> Self {
         let mut story = Self {
             summary,
             heads: Vec::new(),

@@ -7,7 +7,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with a row of headings.
     pub fn new<C: Into<String>>(headings: impl IntoIterator<Item = C>) -> Self {
         let mut table = Self::default();
         table.row(headings);

@@ -9,7 +9,7 @@ pub fn read(list: &str, model: &Model) -> Result<Vec<u8>, Failure> {
     let tokens = symbols(list, model.states())?;
     let length = model.length();
     match tokens.len() > length {
-        true => Err(Failure::mistake(format!(
+        true => Err(Failure::usage(format!(
             "--tokens has {} symbols, but this model sees at most {length} (task.length); give fewer",
             tokens.len()
         ))),
@@ -36,7 +36,7 @@ fn symbols(list: &str, states: usize) -> Result<Vec<u8>, Failure> {
             .ok()
             .filter(|&symbol: &u8| usize::from(symbol) < states);
         known.ok_or_else(|| {
-            Failure::mistake(format!(
+            Failure::usage(format!(
                 "--tokens contains \"{text}\": symbols are whole numbers from 0 to {}, \
                  separated by commas or spaces",
                 states - 1

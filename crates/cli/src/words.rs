@@ -10,14 +10,8 @@ pub fn count<N: TryInto<u64>>(number: N, noun: &str) -> String {
     }
 }
 
-/// A large count with its noun.
-pub fn many(number: u64, noun: &str) -> String {
-    count(number, noun)
-}
-
-/// A whole number with commas.
-pub fn thousands(number: u64) -> String {
-    HumanCount(number).to_string()
+pub fn thousands(number: usize) -> String {
+    HumanCount(number as u64).to_string()
 }
 
 /// A number with a fixed number of decimals, and no minus sign before a zero.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::{Shell, numbers};
+use crate::program::{Shell, has, numbers};
 
 #[test]
 fn every_head_is_shown_with_its_scores() {
@@ -29,15 +29,10 @@ fn every_head_is_shown_with_its_scores() {
         assert_eq!(head["attn_scores"].as_array().unwrap().len(), 5);
     }
     let text = shell.succeed("attention run --tokens 0,1,1,0,1");
-    for part in [
-        "after step 30",
-        "01101",
-        "layers.1.heads.0",
-        "previous_token",
-        "all positions",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    has(
+        &text,
+        "after step 30 | 01101 | layers.1.heads.0 | previous_token | all positions",
+    );
     let only = shell.json("attention run --tokens 011 --layer 1");
     assert_eq!(only["heads"].as_array().unwrap().len(), 1);
     assert_eq!(only["heads"][0]["layer"], 1);
@@ -75,18 +70,15 @@ fn pictures_of_any_model_are_written() {
         shell.read("picture.svg")
     };
     let svg = picture("deep --tokens 0110100110");
-    for name in ["layers.0.heads.0", "layers.2.heads.1"] {
-        assert!(svg.contains(name), "{name}");
-    }
+    has(&svg, "layers.0.heads.0 | layers.2.heads.1");
     assert!(svg.contains("class=\"arc"));
     // A single symbol has no arcs, and is drawn all the same.
     assert!(!picture("deep --tokens 0").contains("class=\"arc"));
     let svg = picture("minimal --tokens 0110100110");
-    assert!(svg.contains("layers.1.heads.0") && svg.contains("score"));
-    assert!(
-        shell
-            .succeed("attention minimal --tokens 0110")
-            .contains("no pattern")
+    has(&svg, "layers.1.heads.0 | score");
+    has(
+        &shell.succeed("attention minimal --tokens 0110"),
+        "no pattern",
     );
     shell.succeed("attention deep --sequence 0 --out picture.png");
     assert_eq!(&fs::read(shell.path("picture.png")).unwrap()[1..4], b"PNG");
@@ -96,27 +88,20 @@ fn pictures_of_any_model_are_written() {
 fn usage_errors_say_what_is_expected() {
     let shell = Shell::with_run();
     let too_long = format!("attention run --tokens {}", "0".repeat(18));
-    shell.refuses(&[
-        ("attention run", &["--tokens", "--sequence"]),
-        ("attention run --tokens 0,2", &["\"2\"", "from 0 to 1"]),
-        (&too_long, &["18 symbols", "at most 16"]),
-        ("attention run --sequence 20", &["--sequence 20", "0 to 19"]),
-        (
-            "attention run --sequence 0 --layer 2",
-            &["--layer 2", "last is 1"],
-        ),
-        (
-            "attention run --sequence 0 --head 1",
-            &["--head 1", "last is 0"],
-        ),
-        ("attention run@77 --sequence 0", &["step 77", "nearest: 30"]),
-        ("attention run@x --sequence 0", &["after @", "whole number"]),
-        (
-            "attention run --tokens 0 --out a.gif",
-            &["a.gif", ".svg", ".png"],
-        ),
-        ("attention absent --tokens 0", &["absent", "not a run"]),
-    ]);
+    shell.refuses(&format!(
+        r#"
+        attention run -> --tokens | --sequence
+        attention run --tokens 0,2 -> "2" | from 0 to 1
+        {too_long} -> 18 symbols | at most 16
+        attention run --sequence 20 -> --sequence 20 | 0 to 19
+        attention run --sequence 0 --layer 2 -> --layer 2 | last is 1
+        attention run --sequence 0 --head 1 -> --head 1 | last is 0
+        attention run@77 --sequence 0 -> step 77 | nearest: 30
+        attention run@x --sequence 0 -> after @ | whole number
+        attention run --tokens 0 --out a.gif -> a.gif | .svg | .png
+        attention absent --tokens 0 -> absent | not a run
+        "#
+    ));
     let message = shell.fail(1, "attention run --tokens 0 --out no/such/a.svg");
-    assert!(message.contains("cannot write"), "{message}");
+    has(&message, "cannot write");
 }

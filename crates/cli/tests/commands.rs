@@ -1,11 +1,10 @@
-//! The commands besides training as a user runs them, and the errors for mistakes.
+//! The commands besides training as a user runs them, and usage errors.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::{Shell, fail, numbers};
+use crate::program::{Shell, has, make_pipe, numbers, refused};
 
 #[test]
 fn sample_shows_sequences_and_tables() {
@@ -65,11 +64,7 @@ fn predict_shows_the_model_beside_the_strategies() {
     for name in ["bayes", "bayes-unigram", "unigram-and-current"] {
         assert!((numbers(&strategies[name]).iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
-    assert!(
-        shell
-            .succeed("predict run --tokens 1")
-            .contains("model @30")
-    );
+    has(&shell.succeed("predict run --tokens 1"), "model @30");
     // As `sample` prints them, and with the step after the run.
     for same in [
         "run@0 --tokens 0110",
@@ -115,15 +110,9 @@ fn eval_gives_divergences_with_errors() {
     assert_ne!(eval("--set task.prior=iid")["model"], shown["model"]);
     // Strategies need no model.
     let alone = shell.json("eval --strategies --sequences 16");
-    assert_eq!(
-        (&alone["model"], &alone["step"]),
-        (&Value::Null, &Value::Null)
-    );
-    assert!(
-        shell
-            .succeed("eval run --sequences 16")
-            .contains("KL(strategy ‖ model)")
-    );
+    assert!(alone["model"].is_null() && alone["step"].is_null());
+    let table = shell.succeed("eval run --sequences 16");
+    has(&table, "KL(strategy ‖ model)");
 }
 
 #[test]
@@ -151,7 +140,7 @@ fn a_model_tells_why_it_is_computed_as_it_is() {
     assert!(without[0].starts_with("\"coordinates\""), "{without:?}");
     assert!(without.iter().any(|rule| rule.contains("one-hot")));
     let table = shell.succeed("bench --engines --only layer-norm-mlp");
-    assert!(table.contains("up to the first MLP"), "{table}");
+    has(&table, "up to the first MLP");
 }
 
 #[test]
@@ -159,10 +148,7 @@ fn bench_times_the_settings() {
     let shell = Shell::new();
     let bench = |options: &str| shell.json(&format!("bench --seconds 0.001 --only {options}"));
     let main = &bench("main --threads 1")["settings"][0];
-    assert_eq!(
-        (&main["name"], &main["threads"]),
-        (&"main".into(), &1.into())
-    );
+    assert!(main["name"] == "main" && main["threads"] == 1);
     assert!(main["ms_per_step"].as_f64().unwrap() > 0.0);
     let shares = main["share_of_step"].as_object().unwrap();
     let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
@@ -191,7 +177,7 @@ fn bench_times_growth() {
 fn presets_are_listed_and_can_be_copied() {
     let shell = Shell::new();
     let list = shell.succeed("presets");
-    assert!(list.contains("main ") && list.contains("trigram "));
+    has(&list, "main  | trigram ");
     shell.write("mine.toml", shell.succeed("presets main"));
     assert_eq!(shell.json("sample mine.toml"), shell.json("sample main"));
 }
@@ -201,94 +187,50 @@ fn usage_errors_get_one_sentence_and_code_2() {
     let shell = Shell::with_run();
     fs::create_dir(shell.path("other")).unwrap();
     shell.write("other/notes.txt", "mine");
-    let made = Command::new("mkfifo").arg(shell.path("pipe")).status();
-    assert!(made.expect("mkfifo runs").success());
+    make_pipe(&shell.path("pipe"));
     let too_deep = format!("sample main --set {}a=1", "a.".repeat(32_500));
     let too_long = format!("predict run --tokens {}", ["0"; 17].join(","));
-    shell.refuses(&[
-        ("train nonsense", &["nonsense", "not a preset", "main"]),
-        ("train main --out run", &["already holds a run", "--resume"]),
-        ("train main --out other", &["not empty", "--out"]),
-        ("train main --out run --resume", &["another recipe"]),
-        (
-            "train main --set task.states=1",
-            &["task.states = 1", "from 2"],
-        ),
-        ("train main --threads 0", &["--threads", "0"]),
-        (
-            "train main --threads two",
-            &["--threads", "a whole number from 1 to 1024"],
-        ),
-        ("train /dev/null", &["/dev/null", "not a regular file"]),
-        ("train other", &["not a regular file"]),
-        // Without waiting for it.
-        ("train pipe", &["not a regular file"]),
-        (
-            "bench --level abacus",
-            &["--level abacus", "this machine has", "portable"],
-        ),
-        ("bench --seconds x", &["--seconds", "a number"]),
-        ("bench --only mian", &["many-states"]),
-        ("bench --only main --set model.widht=8", &["widht"]),
-        ("bench --set train.batch=8", &["--only"]),
-        (
-            "bench --only growth --set train.batch=8",
-            &["--only growth"],
-        ),
-        ("bench --engines --only mian", &["main"]),
-        ("presets mian", &["main"]),
-        ("show absent", &["not a run", "recipe.toml"]),
-        ("show other", &["not a run"]),
-        (
-            "predict run --tokens 0,2",
-            &["--tokens", "\"2\"", "from 0 to 1"],
-        ),
-        ("predict run --tokens \"\"", &["--tokens", "\"\""]),
-        ("predict run --tokens 0,x", &["\"x\""]),
-        (&too_long, &["17 symbols", "at most 16"]),
-        (
-            "predict run --tokens 0 --step 77",
-            &["step 77", "nearest: 30"],
-        ),
-        ("eval", &["--strategies"]),
-        ("eval run --length 17", &["task.length = 17", "at most 16"]),
-        ("eval run --length x", &["--length", "whole number"]),
-        ("eval run --set model.width=4", &["--set", "trained model"]),
-        (
-            "eval --strategies --set task.prior.p=1",
-            &["task.prior.p: no such key"],
-        ),
-        ("eval --strategies --step 3", &["--strategies", "--step"]),
-        (
-            "sweep main --seeds x",
-            &["--seeds", "a whole number from 1"],
-        ),
-        (
-            "sample main --step -1",
-            &["--step", "a whole number, 0 or above"],
-        ),
-        (
-            "sample main --step x",
-            &["'x'", "--step", "a whole number, 0 or above"],
-        ),
-        (
-            "sample main --set train.stepz=1",
-            &["train.stepz: no such key", "did you mean"],
-        ),
-        (
-            "sample main --set steps",
-            &["--set steps: expected key.path=value"],
-        ),
-        (&too_deep, &["--set a.a.", "more than 32 parts"]),
-        (
-            "sample construction --set model.layers=9223372036854775807",
-            &["model.layers = 9223372036854775807", "from 1 to 64"],
-        ),
-        (
-            "sample main --set train.batch=1000000 --set model.kind=minimal",
-            &["train.batch = 1000000", "smaller"],
-        ),
-    ]);
+    shell.refuses(&format!(r#"
+        train nonsense -> nonsense | not a preset | main
+        train main --out run -> already holds a run | --resume
+        train main --out other -> not empty | --out
+        train main --out run --resume -> another recipe
+        train main --set task.states=1 -> task.states = 1 | from 2
+        train main --threads 0 -> --threads | 0
+        train main --threads two -> --threads | a whole number from 1 to 1024
+        train /dev/null -> /dev/null | not a regular file
+        train other -> not a regular file
+        train pipe -> not a regular file
+        bench --level abacus -> --level abacus | this machine has | portable
+        bench --seconds x -> --seconds | a number
+        bench --only mian -> many-states
+        bench --only main --set model.widht=8 -> widht
+        bench --set train.batch=8 -> --only
+        bench --only growth --set train.batch=8 -> --only growth
+        bench --engines --only mian -> main
+        presets mian -> main
+        show absent -> not a run | recipe.toml
+        show other -> not a run
+        predict run --tokens 0,2 -> --tokens | "2" | from 0 to 1
+        predict run --tokens "" -> --tokens | ""
+        predict run --tokens 0,x -> "x"
+        {too_long} -> 17 symbols | at most 16
+        predict run --tokens 0 --step 77 -> step 77 | nearest: 30
+        eval -> --strategies
+        eval run --length 17 -> task.length = 17 | at most 16
+        eval run --length x -> --length | whole number
+        eval run --set model.width=4 -> --set | trained model
+        eval --strategies --set task.prior.p=1 -> task.prior.p: no such key
+        eval --strategies --step 3 -> --strategies | --step
+        sweep main --seeds x -> --seeds | a whole number from 1
+        sample main --step -1 -> --step | a whole number, 0 or above
+        sample main --step x -> 'x' | --step | a whole number, 0 or above
+        sample main --set train.stepz=1 -> train.stepz: no such key | did you mean
+        sample main --set steps -> --set steps: expected key.path=value
+        {too_deep} -> --set a.a. | more than 32 parts
+        sample construction --set model.layers=9223372036854775807 -> model.layers = 9223372036854775807 | from 1 to 64
+        sample main --set train.batch=1000000 --set model.kind=minimal -> train.batch = 1000000 | smaller
+        "#));
     assert_eq!(fs::read_dir(shell.path("other")).unwrap().count(), 1);
 }
 
@@ -304,7 +246,7 @@ fn damaged_and_foreign_files_are_named() {
         b"not tensors at all",
     ] {
         shell.write(last, damaged);
-        shell.refuses(&[("predict run --tokens 0", &["step-000030", "damaged"])]);
+        shell.refuses("predict run --tokens 0 -> step-000030 | damaged");
     }
     let metrics = "run/metrics.csv";
     let whole = shell.read(metrics);
@@ -318,14 +260,14 @@ fn damaged_and_foreign_files_are_named() {
         cut,
     ] {
         shell.write(metrics, damaged);
-        shell.refuses(&[("show run", &["metrics.csv"])]);
+        shell.refuses("show run -> metrics.csv");
     }
     fs::remove_file(shell.path(metrics)).unwrap();
-    shell.refuses(&[("show run", &["metrics.csv"])]);
+    shell.refuses("show run -> metrics.csv");
     for recipe in ["", "[task]\nstates = 3\n"] {
         shell.write("run/recipe.toml", recipe);
         for command in ["show run", "predict run --tokens 0", "eval run"] {
-            shell.refuses(&[(command, &["recipe.toml"])]);
+            shell.refuses(&format!("{command} -> recipe.toml"));
         }
     }
 }
@@ -354,21 +296,19 @@ fn control_characters_are_shown_and_not_printed() {
 #[test]
 fn pipes_devices_and_huge_files_are_refused_at_once() {
     let shell = Shell::new();
-    let path = |name: &str| shell.path(name).to_str().unwrap().to_owned();
-    let (pipe, huge, out) = (path("pipe"), path("huge.toml"), path("out.html"));
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.expect("mkfifo runs").success());
-    fs::File::create(&huge).unwrap().set_len(4 << 30).unwrap();
-    for arguments in [
-        &["train", &pipe][..],
-        &["train", "/dev/zero"],
-        &["sample", &huge],
-        &["sweep", &huge],
-        &["lab", "runs", "--out", &out, "--page", &pipe],
-        &["lab", "runs", "--out", &out, "--page", "/dev/zero"],
-        &["lab", "runs", "--out", &out, "--page", &huge],
+    make_pipe(&shell.path("pipe"));
+    let huge = fs::File::create(shell.path("huge.toml")).unwrap();
+    huge.set_len(4 << 30).unwrap();
+    for line in [
+        "train pipe",
+        "train /dev/zero",
+        "sample huge.toml",
+        "sweep huge.toml",
+        "lab runs --out out.html --page pipe",
+        "lab runs --out out.html --page /dev/zero",
+        "lab runs --out out.html --page huge.toml",
     ] {
-        let message = fail(2, arguments);
+        let message = refused(2, line, &shell.command(line).output().unwrap());
         let huge = message.contains("huge.toml") && message.contains("it has more than");
         assert!(huge || message.contains("not a regular file"), "{message}");
     }

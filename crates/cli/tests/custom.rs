@@ -2,7 +2,6 @@
 //! enough to look at them, and not enough to train or measure.
 
 use std::convert::Infallible;
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +14,8 @@ use induct::run::{Progress, Record, Sink};
 use induct::strategy::{Seen, Strategy};
 use induct::train::{Optimizer, OptimizerSpec, Update, no_snapshots};
 use induct_store::{How, Session};
-use tempfile::TempDir;
 
-use crate::program::{SMALL, fail, induct, json, succeed, text};
+use crate::program::{SMALL, Shell, has};
 
 /// Chains that like to stay where they are.
 #[derive(Debug)]
@@ -114,10 +112,10 @@ impl Sink for StopAt {
     }
 
     fn step(&mut self, progress: &Progress) -> ControlFlow<()> {
-        match progress.step >= self.0 {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if progress.step >= self.0 {
+            return ControlFlow::Break(());
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -137,21 +135,20 @@ fn train(path: &Path, until: u64) {
 
 #[test]
 fn a_run_with_parts_can_be_looked_at_by_every_command() {
-    let folder = TempDir::new().unwrap();
-    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (run, page, out) = (place("run"), place("lab.html"), place("out.html"));
+    let shell = Shell::new();
     // Stopped in the middle, and then at its end: two sessions.
     for until in [25, 31] {
-        train(Path::new(&run), until);
-        let story = succeed(&["show", &run]);
-        for part in ["again", "rank.unigram: place of the strategy in the list"] {
-            assert!(story.contains(part), "{part}: {story}");
-        }
+        train(&shell.path("run"), until);
+        let story = shell.succeed("show run");
+        has(
+            &story,
+            "again | rank.unigram: place of the strategy in the list",
+        );
         let stopped = until == 25;
         let alone = "only the program that made it";
         assert_eq!(story.contains(alone), stopped, "{story}");
         assert!(!story.contains("--resume"), "{story}");
-        let shown = json(&["show", &run, "--json"]);
+        let shown = shell.json("show run");
         assert_eq!(shown["final"]["rank.bigram"], 2.0);
         assert!(shown["final"]["kl_again"].is_number());
         let again = &shown["strategies"]["again"];
@@ -159,36 +156,27 @@ fn a_run_with_parts_can_be_looked_at_by_every_command() {
         // How well it does is known only to those who have it.
         assert_eq!(again["kl_truth"].is_number(), !stopped, "{again}");
         // A browser has no part of another program either, and the user is told.
-        fs::write(&page, "<!--runs--><!--end of runs-->").unwrap();
-        let lab = induct(&["lab", &run, "--page", &page, "--out", &out]);
-        assert!(lab.status.success());
-        let notes = text(&lab.stderr);
-        for part in ["cannot compute anew", "task.prior.name = \"sticky\""] {
-            assert!(notes.contains(part), "{notes}");
-        }
+        shell.write("lab.html", "<!--runs--><!--end of runs-->");
+        let (_, notes) = shell.output("lab run --out out.html");
+        has(&notes, "cannot compute anew | task.prior.name = \"sticky\"");
     }
-    let svg = place("curves.svg");
-    succeed(&["plot", &run, "--measure", "kl_again", "--out", &svg]);
-    succeed(&["compare", &run, &run]);
-    succeed(&["attention", &run, "--tokens", "0110"]);
+    shell.succeed("plot run --measure kl_again --out curves.svg");
+    shell.succeed("compare run run");
+    shell.succeed("attention run --tokens 0110");
 }
 
 #[test]
 fn a_run_with_parts_can_be_neither_trained_nor_measured() {
-    let folder = TempDir::new().unwrap();
-    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (run, out) = (place("run"), place("out"));
-    train(Path::new(&run), 15);
-    let recipe = place("run/recipe.toml");
-    for arguments in [
-        &["train", &recipe, "--resume"][..],
-        &["eval", &run],
-        &["predict", &run, "--tokens", "0110"],
-        &["sample", &recipe],
-    ] {
-        let message = fail(2, arguments);
-        assert!(message.contains("added by another one"), "{message}");
-    }
+    let shell = Shell::new();
+    train(&shell.path("run"), 15);
+    shell.refuses(
+        "
+        train run/recipe.toml --resume -> added by another one
+        eval run -> added by another one
+        predict run --tokens 0110 -> added by another one
+        sample run/recipe.toml -> added by another one
+        ",
+    );
     // Without all the others, each part is missing.
     let parts = [
         ("task.prior=dirichlet", "task.prior.name = \"sticky\""),
@@ -206,12 +194,8 @@ fn a_run_with_parts_can_be_neither_trained_nor_measured() {
         ),
     ];
     for (own, part) in parts {
-        let mut arguments = vec!["train", &recipe, "--out", &out];
-        for (other, _) in parts.iter().filter(|(other, _)| *other != own) {
-            arguments.extend(["--set", other]);
-        }
-        let message = fail(2, &arguments);
-        assert!(message.contains(part), "{message}");
+        let others = parts.iter().filter(|(other, _)| *other != own);
+        let sets: String = others.map(|(set, _)| format!(" --set {set}")).collect();
+        shell.refuses(&format!("train run/recipe.toml --out out{sets} -> {part}"));
     }
-    assert!(!Path::new(&out).exists());
 }

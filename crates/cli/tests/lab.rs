@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use induct_store::{RunFiles, RunFolder};
 use serde_json::json;
 
-use crate::program::{Shell, refused, text};
+use crate::program::{Shell, has, refused, text};
 
 const PAGE: &str = "<p>before</p><!--runs--><!--end of runs--><p>after</p>";
 
@@ -152,14 +152,9 @@ fn many_snapshots_are_left_out_unless_all_are_asked_for() {
 fn json_says_what_is_inside() {
     let shell = shell_with(&["a", "b"]);
     let printed = shell.json("lab a b --out x.html --snapshots 2");
-    let expected = json!({
-        "page": "x.html",
-        "bytes": fs::metadata(shell.path("x.html")).unwrap().len(),
-        "runs": [
-            { "run": "a", "snapshots": 2, "left_out": 1 },
-            { "run": "b", "snapshots": 2, "left_out": 1 },
-        ],
-    });
+    let entry = |run: &str| json!({ "run": run, "snapshots": 2, "left_out": 1 });
+    let bytes = shell.read("x.html").len();
+    let expected = json!({ "page": "x.html", "bytes": bytes, "runs": [entry("a"), entry("b")] });
     assert_eq!(printed, expected);
 }
 
@@ -183,12 +178,14 @@ fn damaged_runs_are_refused_or_left_out_of_a_folder() {
     bytes[last] ^= 1;
     fs::write(shell.path(snapshot), bytes).unwrap();
     // Also if it would be left out.
-    shell.refuses(&[
-        ("lab runs/a", &[snapshot, "checksum"]),
-        ("lab runs/a --snapshots 2", &[snapshot, "checksum"]),
-    ]);
+    shell.refuses(&format!(
+        "
+        lab runs/a -> {snapshot} | checksum
+        lab runs/a --snapshots 2 -> {snapshot} | checksum
+        "
+    ));
     let (printed, notes) = shell.output("lab runs");
-    assert!(printed.contains("1 run,"), "{printed}");
+    has(&printed, "1 run,");
     assert!(
         notes.contains("left out:") && notes.contains(snapshot),
         "{notes}"
@@ -198,10 +195,12 @@ fn damaged_runs_are_refused_or_left_out_of_a_folder() {
     // Of a run that has ended, nothing may be missing.
     let missing = "runs/b/snapshots/step-000020.safetensors";
     fs::remove_file(shell.path(missing)).unwrap();
-    shell.refuses(&[
-        ("lab runs/b", &[missing]),
-        ("lab runs", &["runs holds no sound run"]),
-    ]);
+    shell.refuses(&format!(
+        "
+        lab runs/b -> {missing}
+        lab runs -> runs holds no sound run
+        "
+    ));
 }
 
 #[test]
@@ -209,16 +208,18 @@ fn pages_without_runs_are_never_written_over() {
     let shell = shell_with(&["a"]);
     fs::create_dir(shell.path("inner")).unwrap();
     shell.write("other.html", PAGE);
-    let kept: &[&str] = &["that runs are put into", "give another --out"];
+    let kept = "that runs are put into | give another --out";
     // A page with runs stays too while another one is made of it.
     shell.succeed("lab a");
-    shell.refuses(&[
-        ("lab a --out lab.html", kept),
-        ("lab a --out ./lab.html", kept),
-        ("lab a --out inner/../lab.html", kept),
-        ("lab a --out other.html", &["a page without runs"]),
-        ("lab a --page lab-a.html", &["lab-a.html is the page"]),
-    ]);
+    shell.refuses(&format!(
+        "
+        lab a --out lab.html -> {kept}
+        lab a --out ./lab.html -> {kept}
+        lab a --out inner/../lab.html -> {kept}
+        lab a --out other.html -> a page without runs
+        lab a --page lab-a.html -> lab-a.html is the page
+        "
+    ));
 }
 
 #[test]
@@ -240,14 +241,11 @@ fn the_page_is_looked_for_here_beside_the_program_and_in_its_clone() {
             .output()
             .unwrap()
     };
-    let message = refused(2, &["lab"], &lab());
+    let message = refused(2, "lab", &lab());
     for place in [release.join("lab.html"), shell.path("clone/lab.html")] {
         assert!(message.contains(place.to_str().unwrap()), "{message}");
     }
-    assert!(
-        message.contains("`./lab`") && message.contains("--page FILE"),
-        "{message}"
-    );
+    has(&message, "`./lab` | --page FILE");
     // The later it is written, the sooner it is found.
     for place in ["clone", "clone/target/release", "here"] {
         shell.write(&format!("{place}/lab.html"), format!("{place}{PAGE}"));
@@ -267,27 +265,20 @@ fn usage_errors_say_what_is_expected() {
     shell.write("other.html", "<p>not such a page</p>");
     shell.write("bytes.html", b"\xff\xfe");
     fs::create_dir(shell.path("empty")).unwrap();
-    shell.refuses(&[
-        ("lab", &["RUN"]),
-        ("lab absent", &["absent", "not a run"]),
-        ("lab empty", &["holds none", "recipe.toml"]),
-        ("lab a --out a.svg", &["a.svg", "ends in .html"]),
-        (
-            "lab a --page other.html",
-            &["other.html", "no single place for runs", "`./lab`"],
-        ),
-        (
-            "lab a --page bytes.html",
-            &["bytes.html", "not text", "`./lab`"],
-        ),
-        (
-            "lab a --page absent.html",
-            &["absent.html", "no such file", "`./lab`"],
-        ),
-        ("lab a --snapshots 0", &["--snapshots", "from 1 to"]),
-    ]);
+    shell.refuses(
+        "
+        lab -> RUN
+        lab absent -> absent | not a run
+        lab empty -> holds none | recipe.toml
+        lab a --out a.svg -> a.svg | ends in .html
+        lab a --page other.html -> other.html | no single place for runs | `./lab`
+        lab a --page bytes.html -> bytes.html | not text | `./lab`
+        lab a --page absent.html -> absent.html | no such file | `./lab`
+        lab a --snapshots 0 -> --snapshots | from 1 to
+        ",
+    );
     let message = shell.fail(1, "lab a --out absent/x.html");
-    assert!(message.contains("cannot write absent/x.html"), "{message}");
+    has(&message, "cannot write absent/x.html");
 }
 
 #[test]

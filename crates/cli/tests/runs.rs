@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::program::{Shell, refused, small, text, wait_for};
+use crate::program::{Shell, has, refused, small, text, wait_for};
 
 #[test]
 fn a_run_leaves_its_files_and_tells_its_story() {
@@ -30,15 +30,10 @@ fn a_run_leaves_its_files_and_tells_its_story() {
     );
     assert!(shell.path("run/snapshots/step-000030.safetensors").exists());
     let story = shell.succeed("show run");
-    for part in [
-        "Phases",
-        "uniform",
-        "KL(truth ‖ ·)",
-        "layers.1.heads.0",
-        "Induction head",
-    ] {
-        assert!(story.contains(part), "{story}");
-    }
+    has(
+        &story,
+        "Phases | uniform | KL(truth ‖ ·) | layers.1.heads.0 | Induction head",
+    );
     let shown = shell.json("show run");
     assert_eq!(shown["final"]["step"], 30.0);
     assert_eq!(shown["ended"], "complete");
@@ -62,7 +57,7 @@ fn a_run_that_an_event_ended_says_so() {
         (&"event".into(), &20.into())
     );
     let again = shell.train("run", &format!("{stop} --resume"));
-    assert!(again.contains("is complete"), "{again}");
+    has(&again, "is complete");
 }
 
 /// What is not measured at every step is shown with the step that it was measured at.
@@ -162,10 +157,7 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     }
     let (code, said) = signalled(&shell, &line, "cut", "-TERM");
     assert_eq!(code, Some(130), "{said}");
-    assert!(
-        said.contains("stopped after") && said.contains("recipe.toml --resume"),
-        "{said}"
-    );
+    has(&said, "stopped after | recipe.toml --resume");
     // Extended beyond what was done, it equals a run of this length from the start.
     let recorded = shell.json("show cut")["final"]["step"].as_f64().unwrap();
     let longer = format!("{ENDLESS} --set train.steps={}", recorded + 600.0);
@@ -173,7 +165,7 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     shell.succeed(&to_the_end);
     shell.train("whole", &longer);
     assert_eq!(shell.results("cut"), shell.results("whole"));
-    assert!(shell.succeed(&to_the_end).contains("is complete"));
+    has(&shell.succeed(&to_the_end), "is complete");
 }
 
 #[test]
@@ -182,7 +174,7 @@ fn ctrl_c_writes_a_checkpoint_and_says_how_to_continue() {
     let line = small("train main --out", "run", ENDLESS);
     let (code, said) = signalled(&shell, &line, "run", "-INT");
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("recipe.toml --resume"), "{said}");
+    has(&said, "recipe.toml --resume");
     // A sweep too keeps the unfinished state of its runs.
     let mut sweep = Endless::start(
         &shell,
@@ -195,7 +187,7 @@ fn ctrl_c_writes_a_checkpoint_and_says_how_to_continue() {
     sweep.wait_for_new(&run.join("checkpoint.safetensors"));
     let (code, said) = sweep.end("-INT");
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("the same command again"), "{said}");
+    has(&said, "the same command again");
 }
 
 #[test]
@@ -205,19 +197,14 @@ fn a_finished_run_is_extended_where_its_schedule_allows() {
     shell.succeed("train run/recipe.toml --resume --set train.steps=50");
     assert_eq!(shell.results("run"), shell.results("longer"));
     shell.train("cosine", "--set train.schedule=cosine");
-    let resume = |run: &str, set: &str| format!("train {run}/recipe.toml --resume --set {set}");
-    shell.refuses(&[
-        (
-            &resume("run", "train.steps=40"),
-            &["has done 50 steps already"],
-        ),
-        (
-            &resume("run", "train.batch=16"),
-            &["train.batch = 16, was 12"],
-        ),
-        // With a cosine schedule, a longer run differs from the start.
-        (&resume("cosine", "train.steps=60"), &["cosine"]),
-    ]);
+    // With a cosine schedule, a longer run differs from the start.
+    shell.refuses(
+        "
+        train run/recipe.toml --resume --set train.steps=40 -> has done 50 steps already
+        train run/recipe.toml --resume --set train.batch=16 -> train.batch = 16, was 12
+        train cosine/recipe.toml --resume --set train.steps=60 -> cosine
+        ",
+    );
 }
 
 #[test]
@@ -227,30 +214,23 @@ fn a_run_starts_from_another_s_snapshot() {
     let predict = |at: &str| shell.json(&format!("predict {at} --tokens 0110"))["model"].clone();
     assert_eq!(predict("next@0"), predict("run@20"));
     let recipe = shell.read("next/recipe.toml");
-    assert!(
-        recipe.contains("[from]") && recipe.contains("step = 20"),
-        "{recipe}"
-    );
+    has(&recipe, "[from] | step = 20");
     // The recipe repeats the run, as long as the snapshot has not changed.
     shell.succeed("train next/recipe.toml --out again");
     assert_eq!(shell.results("next"), shell.results("again"));
     fs::remove_dir_all(shell.path("run")).unwrap();
     shell.train("run", "--set seeds.init=5");
     // Weights of another shape, a step without a snapshot, and not a run at all.
-    let from = |more: &str| small("train main --out", "elsewhere", &format!("--from {more}"));
-    shell.refuses(&[
-        (
-            "train next/recipe.toml --out elsewhere",
-            &["from.weights", "digest"],
-        ),
-        (
-            &from("run --set model.width=4"),
-            &["embed.E", "[2, 8]", "[2, 4]"],
-        ),
-        (&from("run@7"), &["--from", "step 7", "nearest"]),
-        (&from("nowhere"), &["--from nowhere", "not a run"]),
-        (&from("run@x"), &["whole number"]),
-    ]);
+    let train = small("train main --out", "elsewhere", "--from");
+    shell.refuses(&format!(
+        "
+        train next/recipe.toml --out elsewhere -> from.weights | digest
+        {train} run --set model.width=4 -> embed.E | [2, 8] | [2, 4]
+        {train} run@7 -> --from | step 7 | nearest
+        {train} nowhere -> --from nowhere | not a run
+        {train} run@x -> whole number
+        "
+    ));
 }
 
 #[test]
@@ -268,7 +248,7 @@ fn a_run_at_another_level_is_another_run() {
     assert_eq!(shell.json("show portable")["steps"], 30);
     shell.succeed("--level portable eval best --sequences 9");
     let resumed = shell.train("portable", "--level portable --resume");
-    assert!(resumed.contains("is complete"), "{resumed}");
+    has(&resumed, "is complete");
     if summary("best")["arithmetic"] == "portable" {
         return; // This machine has nothing better.
     }
@@ -284,7 +264,7 @@ fn a_run_at_another_level_is_another_run() {
     ] {
         let before = shell.results(run);
         let line = small("train main --out", run, more);
-        shell.refuses(&[(&line, &["arithmetic", advice])]);
+        shell.refuses(&format!("{line} -> arithmetic | {advice}"));
         assert_eq!(shell.results(run), before);
     }
 }
@@ -298,23 +278,16 @@ fn a_loss_that_is_not_a_number_ends_the_run_and_keeps_its_records() {
         "--set train.optimizer={kind=\"sgd\",lr=1e30}",
     );
     let message = shell.fail(1, &line);
-    assert!(
-        message.contains("at step ") && message.contains("run:"),
-        "{message}"
-    );
+    has(&message, "at step  | run:");
     // A tenth of 1e30 would be useless advice.
-    assert!(message.contains("lr=2e-3"), "{message}");
+    has(&message, "lr=2e-3");
     assert!(shell.read("run/metrics.csv").lines().count() >= 2);
-    assert!(
-        shell
-            .fail(1, &format!("{line} --resume"))
-            .contains("not a number at step")
+    has(
+        &shell.fail(1, &format!("{line} --resume")),
+        "not a number at step",
     );
     let story = shell.succeed("show run");
-    assert!(
-        story.contains("uniform") && story.contains("Diverged"),
-        "{story}"
-    );
+    has(&story, "uniform | Diverged");
     // The weights that are kept are the last finite ones.
     shell.succeed("predict run --tokens 0,1");
     shell.succeed("eval run --sequences 9");
@@ -353,14 +326,14 @@ fn of_two_that_start_at_once_one_is_refused() {
         } else {
             (second, first)
         };
-        let said = refused(2, &[&line], &ended.child.wait_with_output().unwrap());
+        let said = refused(2, &line, &ended.child.wait_with_output().unwrap());
         let known = ["another process", "already holds a run"];
         assert!(known.iter().any(|words| said.contains(words)), "{said}");
         let recipe = shell.path(&out).join("recipe.toml");
         wait_for("a recipe", || recipe.exists().then_some(()));
         // One that comes later is refused as well.
         let later = format!("{line} --resume");
-        assert!(shell.fail(2, &later).contains("another process"));
+        has(&shell.fail(2, &later), "another process");
         assert!(running.child.try_wait().unwrap().is_none());
         running.end("-KILL");
     }
@@ -419,7 +392,7 @@ fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
     let run = run_of(&first, "1e-3", 1);
     assert_eq!(shell.results(&run), shell.results("alone"));
     // A run of a sweep is a run like any other.
-    assert!(shell.succeed(&format!("show {run}")).contains("Phases"));
+    has(&shell.succeed(&format!("show {run}")), "Phases");
     shell.succeed(&format!("predict {run} --tokens 0110"));
     shell.succeed(&format!("eval {run} --sequences 9"));
     // Existing runs are not trained again.
@@ -429,10 +402,7 @@ fn a_sweep_trains_every_variation_as_a_run_of_its_own() {
     assert_eq!(sweep(&shell, "sweep", options), first);
     assert_eq!(modified(), before);
     let table = shell.succeed(&small("sweep main --seeds 2 --out", "other", ""));
-    assert!(
-        table.contains("2 seeds, KL") && table.contains("in 2 of 2 runs"),
-        "{table}"
-    );
+    has(&table, "2 seeds, KL | in 2 of 2 runs");
 }
 
 #[test]
@@ -486,27 +456,23 @@ fn a_sweep_over_nothing_or_into_another_one_is_refused() {
         "sweep main --out sweep{}",
         (0..9).map(vary).collect::<String>()
     );
-    let line = |options: &str| format!("sweep main --out sweep {options}");
-    shell.refuses(&[
-        (&many, &["5000000000 runs"]),
-        (&line("--vary lr"), &["KEY.PATH=VALUE"]),
-        (&line("--vary train.rate=1;2"), &["--vary train.rate=1"]),
-        (&line("--vary seeds.data=1;2"), &["seeds"]),
-        (&line("--set seeds.data=1"), &["seeds"]),
-        // The same value written differently would be the same run twice.
-        (
-            &line("--vary train.optimizer.lr=1e-3;0.001"),
-            &["the same runs"],
-        ),
-    ]);
-    assert!(
-        !shell
-            .fail(2, &line("--vary train.rate=1;2"))
-            .contains("--set")
-    );
+    let line = "sweep main --out sweep";
+    // The same value written differently would be the same run twice.
+    shell.refuses(&format!(
+        "
+        {many} -> 5000000000 runs
+        {line} --vary lr -> KEY.PATH=VALUE
+        {line} --vary train.rate=1;2 -> --vary train.rate=1
+        {line} --vary seeds.data=1;2 -> seeds
+        {line} --set seeds.data=1 -> seeds
+        {line} --vary train.optimizer.lr=1e-3;0.001 -> the same runs
+        "
+    ));
+    let refused = shell.fail(2, &format!("{line} --vary train.rate=1;2"));
+    assert!(!refused.contains("--set"));
     sweep(&shell, "sweep", "--seeds 1");
     let other = small("sweep main --out", "sweep", "--set train.batch=8");
-    shell.refuses(&[(&other, &["another recipe"])]);
+    shell.refuses(&format!("{other} -> another recipe"));
 }
 
 /// Folder names need not be UTF-8.
@@ -534,13 +500,10 @@ fn show_names_the_heads_that_formed_and_their_layers() {
         &format!("--set model.layers=3 --set model.heads=2 --set record.measures={measures}"),
     );
     let story = shell.succeed("show run");
-    for place in [
-        "layers.0.heads.0",
-        "layers.2.heads.1",
-        "Induction head: none has formed",
-    ] {
-        assert!(story.contains(place), "{story}");
-    }
+    has(
+        &story,
+        "layers.0.heads.0 | layers.2.heads.1 | Induction head: none has formed",
+    );
     let shown = shell.json("show run");
     assert_eq!(shown["heads"]["induction"]["formed"], false);
     assert!(shown["final"]["layers.2.heads.1.entropy"].is_f64());
@@ -572,5 +535,5 @@ fn a_run_on_a_pool_records_fresh_chains() {
     }
     assert_ne!(shown["final"]["kl_truth"], shown["final"]["fresh.kl_truth"]);
     assert!(shown["tests"]["fresh"]["strategies"]["bigram"]["kl_truth"].is_f64());
-    assert!(shell.succeed("show run").contains("on test set fresh"));
+    has(&shell.succeed("show run"), "on test set fresh");
 }

@@ -25,9 +25,12 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     // Another file may have taken its place, and this one may grow while it is read.
     let about = file.metadata()?;
     check(&about)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(about.len().min(most)).unwrap_or(0));
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 <= most {
+    let mut bytes = Vec::new();
+    if about.len() <= most {
+        bytes.reserve_exact(usize::try_from(about.len()).unwrap_or(0));
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    }
+    match about.len().max(bytes.len() as u64) <= most {
         true => Ok(bytes),
         false => Err(io::Error::new(
             ErrorKind::FileTooLarge,

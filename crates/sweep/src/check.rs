@@ -8,7 +8,7 @@ use induct::recipe::Recipe;
 use rayon::prelude::*;
 
 use crate::error::SweepError;
-use crate::plan::{Kept, MAX_RUNS, overrides, point_digest, point_recipe};
+use crate::plan::{MAX_RUNS, Retention, overrides, point_digest, point_recipe};
 use crate::study::{Keep, Study};
 
 /// Sweeps of up to this many runs keep all of them whole, unless told otherwise.
@@ -21,7 +21,7 @@ const CHUNK: usize = 4_096;
 pub fn check_axes(study: &Study) -> Result<(), SweepError> {
     let is_seed = |key: &str| key == "seeds" || key.starts_with("seeds.");
     for (index, axis) in study.vary.iter().enumerate() {
-        let refuse = |why: &str| Err(SweepError::mistake(format!("vary {}: {why}", axis.key)));
+        let refuse = |why: &str| Err(SweepError::usage(format!("vary {}: {why}", axis.key)));
         if ["seeds", "seeds.init", "seeds.data"].contains(&axis.key.as_str()) {
             return refuse("seeds cannot be varied here; choose their number with seeds");
         }
@@ -48,7 +48,7 @@ pub fn check_axes(study: &Study) -> Result<(), SweepError> {
     let of_tests = study.vary.iter().any(|axis| axis.key == tests)
         || study.set.iter().any(|set| key(set) == tests);
     if study.seeds.own_tests && of_tests {
-        return Err(SweepError::mistake(
+        return Err(SweepError::usage(
             "seeds.eval is chosen by seeds.own_tests already; leave one of them out",
         ));
     }
@@ -57,17 +57,16 @@ pub fn check_axes(study: &Study) -> Result<(), SweepError> {
         .iter()
         .find(|set| is_seed(&key(set)) && key(set) != "seeds.eval")
     {
-        Some(set) => Err(SweepError::mistake(format!(
+        Some(set) => Err(SweepError::usage(format!(
             "set {set}: a sweep chooses its seeds itself; choose how many, and from which on, with seeds"
         ))),
         None => Ok(()),
     }
 }
 
-/// The number of runs.
 pub fn check_count(study: &Study) -> Result<u64, SweepError> {
     if study.seeds.end().is_none() {
-        return Err(SweepError::mistake(format!(
+        return Err(SweepError::usage(format!(
             "seeds: {} seeds from {} on are not allowed: the last must be less than {}",
             study.seeds.count,
             study.seeds.first,
@@ -82,7 +81,7 @@ pub fn check_count(study: &Study) -> Result<u64, SweepError> {
         Some(total) if total <= MAX_RUNS => Ok(total),
         total => {
             let shown = total.map_or("more than can be counted".into(), |total| total.to_string());
-            Err(SweepError::mistake(format!(
+            Err(SweepError::usage(format!(
                 "the keys that vary and the seeds make {shown} runs, but at most {MAX_RUNS} are allowed; \
                  vary fewer keys, or give fewer values or seeds"
             )))
@@ -95,7 +94,7 @@ pub fn check_points(
     study: &Study,
     base: &str,
     runs: u64,
-) -> Result<(Vec<String>, Kept), SweepError> {
+) -> Result<(Vec<String>, Retention), SweepError> {
     let points = runs.checked_div(study.seeds.count).unwrap_or(0) as usize;
     let recipe = |point: usize| -> Result<(Recipe, String), SweepError> {
         let recipe = point_recipe(base, &overrides(&study.vary, point))?;
@@ -116,7 +115,7 @@ pub fn check_points(
         let (recipe, digest) = recipe?;
         let overrides = overrides(&study.vary, point);
         if let Some(same) = all.insert(digest.clone(), point) {
-            return Err(SweepError::mistake(format!(
+            return Err(SweepError::usage(format!(
                 "vary {}: the same runs as {}; give each value once",
                 overrides.join(", "),
                 crate::plan::overrides(&study.vary, same).join(", ")
@@ -132,7 +131,7 @@ pub fn check_points(
             continue;
         }
         let new = columns(&recipe).map_err(|error| {
-            SweepError::mistake(format!("vary {}: {error}", overrides.join(", ")))
+            SweepError::usage(format!("vary {}: {error}", overrides.join(", ")))
         })?;
         let measures = recipe.record.chosen();
         for column in &new {
@@ -166,7 +165,7 @@ pub fn check_points(
                 false => of_measure.get(name).cloned().unwrap_or_default(),
             };
             if columns.is_empty() {
-                return Err(SweepError::mistake(format!(
+                return Err(SweepError::usage(format!(
                     "results.{field}: {name} is not recorded; the columns are {}",
                     known.join(", ")
                 )));
@@ -193,7 +192,7 @@ pub fn check_points(
         None if small => vec![KL_TRUTH.name().to_owned()],
         None => Vec::new(),
     };
-    let kept = Kept {
+    let kept = Retention {
         last,
         curves,
         strategies,

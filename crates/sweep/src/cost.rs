@@ -35,7 +35,7 @@ fn seconds(recipe: &Recipe, seeds: u64) -> Result<f64, SweepError> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let pool = one.map_err(|error| SweepError::Failed(format!("cannot start threads: {error}")))?;
     pool.install(|| {
-        let refuse = |error: &dyn std::fmt::Display| SweepError::mistake(error.to_string());
+        let refuse = |error: &dyn std::fmt::Display| SweepError::usage(error.to_string());
         let started = Instant::now();
         let instruments = Instruments::new(recipe).map_err(|error| refuse(&error))?;
         let shared = started.elapsed().as_secs_f64() / seeds as f64;
@@ -94,7 +94,7 @@ pub fn disk(plan: &Plan) -> Result<f64, SweepError> {
         Keep::All => plan.runs().len() as f64,
         Keep::First => plan.points() as f64,
     };
-    let refuse = |error: induct::Invalid| SweepError::mistake(error.to_string());
+    let refuse = |error: induct::Invalid| SweepError::usage(error.to_string());
     let width = columns(&recipe).map_err(refuse)?.len() as f64;
     let parameters = recipe.model().map_err(refuse)?.layout().len() as f64;
     let snapshots = recipe.record.snapshot_steps(recipe.train.steps).len() as f64;

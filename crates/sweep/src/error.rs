@@ -9,7 +9,7 @@ use induct_store::StoreError;
 pub enum SweepError {
     /// Something impossible was asked for.
     #[error("{0}")]
-    Mistake(String),
+    Usage(String),
     /// A file or folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -26,8 +26,8 @@ pub enum SweepError {
 
 impl SweepError {
     /// Something impossible was asked for.
-    pub fn mistake(what: impl Into<String>) -> Self {
-        SweepError::Mistake(what.into())
+    pub fn usage(what: impl Into<String>) -> Self {
+        SweepError::Usage(what.into())
     }
 
     /// A refusal of the operating system's.

@@ -17,10 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use induct_store::{Mark, OutputFolder, Storage, StoreError, read_regular};
-use serde::de::DeserializeOwned;
 
 use crate::error::SweepError;
-use crate::journal::{self, HasKey, Journaled};
+use crate::journal::{self, JournalContent};
 use crate::plan::{MADE_BY, Plan};
 
 /// Marks a folder as a sweep's.
@@ -36,7 +35,6 @@ const COPY: &str = "sweep.copy.json";
 /// The most bytes of a plan: enough for a million points.
 const PLAN_LIMIT: u64 = 1 << 28;
 
-/// A folder's name below the sweep's.
 const JOURNALS: &str = "journals";
 
 /// A sweep in its folder.
@@ -47,15 +45,6 @@ pub struct Sweep {
     pub plan: Plan,
     /// What is wrong with the file of the plan, if its copy was read instead.
     pub remark: Option<String>,
-}
-
-/// What may become of a sweep that is in a folder already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// It may grow by a plan with other runs.
-    Grow,
-    /// It must be the same.
-    Same,
 }
 
 impl Sweep {
@@ -73,21 +62,21 @@ impl Sweep {
         }
     }
 
-    /// Puts a plan into a folder: a new one, or one whose sweep is the same or may grow by it. The cost of new runs is
-    /// measured.
-    pub fn put(path: &Path, plan: Plan, growth: Growth) -> Result<Self, SweepError> {
+    /// Puts a plan into a folder: a new one, or one whose sweep is the same. With `extend`, that sweep may grow by other
+    /// runs. The cost of new runs is measured.
+    pub fn put(path: &Path, plan: Plan, extend: bool) -> Result<Self, SweepError> {
         // A refused attempt must write nothing, so check first.
         let there = read_undamaged_plan(path)?;
         MARK.check(path)?;
         if let Some(there) = there {
-            grow(path, &there, &plan, growth)?;
+            grow(path, &there, &plan, extend)?;
         }
         let folder = claim(path)?;
         let keep = plan.asked.runs;
         // Another process may have come between the check and the lock.
         let (mut plan, new) = match read_undamaged_plan(path)? {
             None => (plan, true),
-            Some(there) => match grow(path, &there, &plan, growth)? {
+            Some(there) => match grow(path, &there, &plan, extend)? {
                 Some(grown) => (grown, true),
                 None => (there, false),
             },
@@ -112,10 +101,6 @@ impl Sweep {
     }
 
     /// Writes those files of the plan anew that are damaged or missing; returns their names.
-    ///
-    /// # Errors
-    ///
-    /// If neither of them is whole.
     pub fn repair(&self) -> Result<Vec<&'static str>, SweepError> {
         let text = self.plan.to_json();
         let mut repaired = Vec::new();
@@ -140,7 +125,7 @@ impl Sweep {
     /// Locks the folder against others that change more than their own files.
     pub fn claim(&self) -> Result<OutputFolder, SweepError> {
         match &self.remark {
-            Some(remark) => Err(SweepError::mistake(remark.clone())),
+            Some(remark) => Err(SweepError::usage(remark.clone())),
             None => claim(&self.path),
         }
     }
@@ -150,15 +135,14 @@ impl Sweep {
         self.path.join("runs").join(name)
     }
 
-    /// The folder of journals.
     pub(crate) fn journals(&self) -> PathBuf {
         self.path.join(JOURNALS)
     }
 
     /// Reads all journals, one after the other; returns what is wrong with files, in words.
-    pub(crate) fn read_journals<R: DeserializeOwned + HasKey>(
+    pub(crate) fn read_journals(
         &self,
-        mut take: impl FnMut(Journaled<R>),
+        mut take: impl FnMut(JournalContent),
     ) -> Result<Vec<String>, SweepError> {
         let mut remarks: Vec<String> = self.remark.iter().cloned().collect();
         let folder = self.journals();
@@ -240,7 +224,7 @@ fn read_plan(path: &Path) -> Result<Option<(Plan, Option<String>)>, SweepError> 
 /// The plan in a folder that is about to change; `None` if there is none. Refuses a damaged one, even if its copy is whole.
 fn read_undamaged_plan(path: &Path) -> Result<Option<Plan>, SweepError> {
     match read_plan(path)? {
-        Some((_, Some(remark))) => Err(SweepError::mistake(remark)),
+        Some((_, Some(remark))) => Err(SweepError::usage(remark)),
         Some((plan, None)) => Ok(Some(plan)),
         None => Ok(None),
     }
@@ -251,29 +235,24 @@ fn absent(kind: ErrorKind) -> bool {
 }
 
 /// The plan in a folder after it has grown by another one, if it has to; refuses a plan that it cannot take.
-fn grow(
-    path: &Path,
-    there: &Plan,
-    plan: &Plan,
-    growth: Growth,
-) -> Result<Option<Plan>, SweepError> {
+fn grow(path: &Path, there: &Plan, plan: &Plan, extend: bool) -> Result<Option<Plan>, SweepError> {
     let path = path.display();
-    match (there.grown(plan), growth) {
-        (Err(differs), _) => Err(SweepError::mistake(format!(
+    match there.grown(plan) {
+        Err(differs) => Err(SweepError::usage(format!(
             "{path} holds a sweep of another recipe, which cannot grow by this one:\n  {}\nchoose another --out",
             differs.join("\n  ")
         ))),
-        (Ok(Some(grown)), Growth::Same) => {
+        Ok(Some(grown)) if !extend => {
             let (runs, new) = (there.runs().len(), &grown.runs()[there.runs().len()..]);
             let mut first = grown.overrides(&new[0]);
             first.push(format!("seed {}", new[0].key.seed));
-            Err(SweepError::mistake(format!(
+            Err(SweepError::usage(format!(
                 "{path} holds a sweep of {runs} runs, and this plan has {} more, the first with {}; \
                  add --extend to let it grow by them (nothing is done again), or choose another --out for a new sweep",
                 new.len(),
                 first.join(", ")
             )))
         }
-        (Ok(grown), _) => Ok(grown),
+        Ok(grown) => Ok(grown),
     }
 }

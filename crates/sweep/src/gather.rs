@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::error::SweepError;
 use crate::folder::Sweep;
-use crate::row::Row;
+use crate::row::{Row, RunStatus};
 use crate::table::{Column, Table};
 
 /// The results of a sweep.
 #[derive(Clone, Debug, Default)]
-pub struct Gathered {
+pub struct SweepResults {
     /// One row per run that has a result, in the order of the plan.
     pub table: Table,
     /// The indices of these runs in the plan.
@@ -25,62 +25,36 @@ pub struct Gathered {
 /// The name of the gathered table.
 pub const RESULTS: &str = "results.parquet";
 
-/// The values of all runs in the columns that are kept.
-struct Values<T> {
-    names: Vec<String>,
-    columns: Vec<Vec<Option<T>>>,
-}
-
-impl<T: Clone> Values<T> {
-    fn new(names: &[String], runs: usize) -> Self {
-        Self {
-            names: names.to_vec(),
-            columns: vec![vec![None; runs]; names.len()],
-        }
-    }
-
-    /// Takes the values of a run, and forgets those of an earlier result.
-    fn put(&mut self, run: usize, values: impl IntoIterator<Item = (String, Option<T>)>) {
-        for column in &mut self.columns {
-            column[run] = None;
-        }
-        for (name, value) in values {
-            if let Some(index) = self.names.iter().position(|own| *own == name) {
-                self.columns[index][run] = value;
-            }
-        }
-    }
-
-    /// The columns of some runs, by name.
-    fn of(self, runs: &[usize]) -> impl Iterator<Item = (String, Vec<Option<T>>)> {
-        let of_runs = |mut column: Vec<Option<T>>| -> Vec<Option<T>> {
-            runs.iter().map(|&run| column[run].take()).collect()
-        };
-        let named = self.names.into_iter().zip(self.columns);
-        named.map(move |(name, column)| (name, of_runs(column)))
-    }
+/// The values of a run in the columns that are kept, without the names that each row repeats.
+fn aligned<T>(names: &[String], mut values: Vec<(String, T)>) -> Vec<Option<T>> {
+    let take = |name: &String| {
+        let found = values.iter().position(|(own, _)| own == name)?;
+        Some(values.swap_remove(found).1)
+    };
+    names.iter().map(take).collect()
 }
 
 impl Sweep {
     /// The results so far. Without `timings`, they are the same bytes wherever they were computed at the same level.
-    pub fn gather(&self, timings: bool) -> Result<Gathered, SweepError> {
+    pub fn gather(&self, timings: bool) -> Result<SweepResults, SweepError> {
         let plan = &self.plan;
         let count = plan.runs().len();
         let mut rows: Vec<Option<Row>> = vec![None; count];
-        let mut last = Values::new(&plan.kept.last, count);
-        let mut curves = Values::new(&plan.kept.curves, count);
-        let remarks = self.read_journals::<Row>(|journaled| {
+        let mut last = vec![Vec::new(); count];
+        let mut curves = vec![Vec::new(); count];
+        let remarks = self.read_journals(|journaled| {
             for mut row in journaled.rows {
-                let index = plan.index(row.key).filter(|_| row.ended.is_result());
+                let index = plan
+                    .index(row.key)
+                    .filter(|_| row.ended != RunStatus::Failed);
                 let Some(index) = index else { continue };
                 // Of several results of a run, from different machines, the same one is always taken.
                 let there = rows[index].as_ref();
                 if there.is_some_and(|there| (&there.level, &there.run) <= (&row.level, &row.run)) {
                     continue;
                 }
-                last.put(index, std::mem::take(&mut row.last));
-                let own = std::mem::take(&mut row.curves).into_iter();
-                curves.put(index, own.map(|(name, curve)| (name, Some(curve))));
+                last[index] = aligned(&plan.kept.last, std::mem::take(&mut row.last));
+                curves[index] = aligned(&plan.kept.curves, std::mem::take(&mut row.curves));
                 rows[index] = Some(row);
             }
         })?;
@@ -116,8 +90,9 @@ impl Sweep {
             };
             table.push(format!("onset.{strategy}"), whole(&onset));
         }
-        for (name, column) in last.of(&runs) {
-            table.push(format!("final.{name}"), Column::Real(column));
+        for (place, name) in plan.kept.last.iter().enumerate() {
+            let column = runs.iter().map(|&run| last[run][place].flatten());
+            table.push(format!("final.{name}"), Column::Real(column.collect()));
         }
         if !plan.kept.curves.is_empty() {
             let steps = |row: &Row| Some(row.recorded.iter().map(|&s| Some(s as f64)).collect());
@@ -126,8 +101,9 @@ impl Sweep {
                 Column::Curve(rows.iter().map(steps).collect()),
             );
         }
-        for (name, column) in curves.of(&runs) {
-            table.push(format!("curve.{name}"), Column::Curve(column));
+        for (place, name) in plan.kept.curves.iter().enumerate() {
+            let column = runs.iter().map(|&run| curves[run][place].take());
+            table.push(format!("curve.{name}"), Column::Curve(column.collect()));
         }
         table.push("numerics", whole(&|_| Some(plan.numerics.into())));
         table.push("level", text(&|row| row.level.clone()));
@@ -135,7 +111,7 @@ impl Sweep {
             let seconds = rows.iter().map(|row| Some(row.seconds));
             table.push("seconds", Column::Real(seconds.collect()));
         }
-        Ok(Gathered {
+        Ok(SweepResults {
             missing: count - runs.len(),
             table,
             runs,

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use induct::digest;
 use induct_store::read_regular;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SweepError;
@@ -32,11 +31,9 @@ const LIMIT: u64 = 1 << 30;
 enum Line<R> {
     /// The worker that writes it.
     By(Author),
-    /// A run has begun.
     Begin(Key),
     /// A run was stopped on demand, or goes on in the next journal.
     Stopped(Key),
-    /// A run has ended.
     Row(R),
 }
 
@@ -64,25 +61,16 @@ pub struct Journal {
     dirty: bool,
 }
 
-/// What a journal says. Of rows, `R` has as much as is asked for.
+/// What a journal says.
 #[derive(Debug, PartialEq)]
-pub struct Journaled<R> {
+pub struct JournalContent {
     /// The worker that writes it, if it got that far.
     pub author: Author,
-    /// Whether it is alive.
     pub alive: bool,
-    /// Runs that have ended.
-    pub rows: Vec<R>,
+    pub rows: Vec<Row>,
     /// Runs that have begun and not ended.
     pub begun: Vec<Key>,
-    /// Lines that are damaged.
     pub damaged: usize,
-}
-
-/// A row, as far as a journal has to know.
-pub trait HasKey {
-    /// Its run.
-    fn key(&self) -> Key;
 }
 
 impl Journal {
@@ -102,19 +90,16 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Notes that a run begins.
     pub fn begin_run(&mut self, key: Key) -> Result<(), SweepError> {
         self.begun.push(key);
         self.append(&Line::Begin(key))
     }
 
-    /// Notes that a run was stopped on demand.
     pub fn stop_run(&mut self, key: Key) -> Result<(), SweepError> {
         self.begun.retain(|&other| other != key);
         self.append(&Line::Stopped(key))
     }
 
-    /// Notes that a run has ended.
     pub fn end_run(&mut self, row: &Row) -> Result<(), SweepError> {
         self.begun.retain(|&other| other != row.key);
         self.append(&Line::Row(row))?;
@@ -125,7 +110,6 @@ impl Journal {
         }
     }
 
-    /// Goes on in a new journal.
     fn go_on(&mut self) -> Result<(), SweepError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let mut next = Self::begin(folder, self.author.clone())?;
@@ -168,7 +152,6 @@ impl Journal {
     }
 }
 
-/// Creates and locks a file with a name of its own.
 fn create(folder: &Path, author: &Author) -> Result<(PathBuf, File), SweepError> {
     let shard = author.shard.replace('/', "-of-");
     let fit = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -204,11 +187,11 @@ fn checksum(text: &str) -> String {
 }
 
 /// Reads a journal. Lines that are not whole are left out.
-pub fn read<R: DeserializeOwned + HasKey>(path: &Path) -> io::Result<Journaled<R>> {
+pub fn read(path: &Path) -> io::Result<JournalContent> {
     // Before its lines: a worker may end in between, but what a dead one has left does not change.
     let alive = is_alive(path)?;
     let bytes = read_regular(path, LIMIT)?;
-    let mut journaled = Journaled {
+    let mut journaled = JournalContent {
         author: Author::default(),
         alive,
         rows: Vec::new(),
@@ -228,8 +211,8 @@ pub fn read<R: DeserializeOwned + HasKey>(path: &Path) -> io::Result<Journaled<R
             Ok(Line::By(author)) => journaled.author = author,
             Ok(Line::Begin(key)) => journaled.begun.push(key),
             Ok(Line::Stopped(key)) => journaled.begun.retain(|&other| other != key),
-            Ok(Line::<R>::Row(row)) => {
-                journaled.begun.retain(|&other| other != row.key());
+            Ok(Line::<Row>::Row(row)) => {
+                journaled.begun.retain(|&other| other != row.key);
                 journaled.rows.push(row);
             }
             // A line of a later version of the program.
@@ -255,7 +238,6 @@ fn is_alive(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::Became;
 
     fn author() -> Author {
         Author {
@@ -270,7 +252,7 @@ mod tests {
     }
 
     fn row(seed: u64) -> Row {
-        let mut row = Row::without(key(seed), Became::Complete, String::new());
+        let mut row = Row::failed(key(seed), String::new());
         row.last = vec![("kl_truth".into(), Some(0.1 + seed as f64 / 3.0))];
         row
     }
@@ -290,13 +272,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = journal(folder.path());
         let bytes = fs::read(&journal.path).unwrap();
-        let whole = read::<Row>(&journal.path).unwrap();
+        let whole = read(&journal.path).unwrap();
         assert_eq!(whole.rows, [0, 1, 2].map(row));
         assert_eq!((whole.begun, whole.author), (vec![key(3)], author()));
         let cut = folder.path().join("cut");
         for length in 0..bytes.len() {
             fs::write(&cut, &bytes[..length]).unwrap();
-            let part = read::<Row>(&cut).unwrap();
+            let part = read(&cut).unwrap();
             assert!(whole.rows.starts_with(&part.rows));
             let lines = bytes[..length].iter().filter(|&&byte| byte == b'\n');
             assert!(part.rows.len() >= lines.count().saturating_sub(1) / 2);
@@ -316,7 +298,7 @@ mod tests {
             let mut bytes = bytes.clone();
             bytes[place] ^= 1;
             fs::write(&damaged, bytes).unwrap();
-            let read = read::<Row>(&damaged).unwrap();
+            let read = read(&damaged).unwrap();
             assert!(read.rows.len() >= 2, "{place}");
             assert!((1..=2).contains(&read.damaged), "{place}");
             assert!(read.rows.iter().all(|read| *read == row(read.key.seed)));
@@ -328,9 +310,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::begin(folder.path(), author()).unwrap();
         let path = journal.path.clone();
-        assert!(read::<Row>(&path).unwrap().alive);
+        assert!(read(&path).unwrap().alive);
         drop(journal);
-        assert!(!read::<Row>(&path).unwrap().alive);
+        assert!(!read(&path).unwrap().alive);
     }
 
     #[test]
@@ -342,10 +324,7 @@ mod tests {
         journal.end_run(&row(4)).unwrap();
         assert_ne!(journal.path, first);
         journal.end_run(&row(3)).unwrap();
-        let (old, new) = (
-            read::<Row>(&first).unwrap(),
-            read::<Row>(&journal.path).unwrap(),
-        );
+        let (old, new) = (read(&first).unwrap(), read(&journal.path).unwrap());
         assert_eq!((old.rows.len(), old.begun.len(), old.alive), (4, 0, false));
         assert_eq!((new.rows, new.begun.len()), (vec![row(3)], 0));
         // One without rows is of no use.

@@ -22,16 +22,16 @@ mod work;
 
 pub use cost::disk;
 pub use error::SweepError;
-pub use folder::{Growth, Sweep};
-pub use gather::{Gathered, RESULTS};
+pub use folder::Sweep;
+pub use gather::{RESULTS, SweepResults};
 pub use journal::Author;
-pub use plan::{Grid, Kept, Key, Plan, PlannedRun};
-pub use row::{Became, name as run_name};
+pub use plan::{Grid, Key, Plan, PlannedRun, Retention};
+pub use row::{RunStatus, name as run_name};
 pub use shard::Shard;
 pub use state::{State, Worker};
 pub use study::{Axis, Keep, Results, Seeds, Study};
 pub use table::{Column, Table};
-pub use work::{Report, Work, Worked};
+pub use work::{Report, Work, WorkSummary};
 
 /// Tests the example of the README.
 #[cfg(doctest)]

@@ -3,13 +3,14 @@
 //! A run is known by its [`Key`]: what is trained, and its seed. So a sweep grows by adding grids, and a run that
 //! several grids have counts once.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 
 use induct::digest;
 use induct::recipe::Recipe;
 use induct::run::NUMERICS;
 use serde::{Deserialize, Serialize};
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::check::{check_axes, check_count, check_points};
 use crate::cost;
@@ -33,7 +34,7 @@ pub struct Plan {
     /// What varies; a sweep grows by further grids.
     pub grids: Vec<Grid>,
     /// What is kept of every run.
-    pub kept: Kept,
+    pub kept: Retention,
     /// What the study asks to keep.
     pub(crate) asked: Results,
     /// Digest of all the above, so that damage and changes by hand are noticed.
@@ -64,7 +65,7 @@ pub struct Grid {
 /// What is kept of every run, by name of column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct Retention {
     /// Columns kept at the end.
     #[serde(rename = "final")]
     pub last: Vec<String>,
@@ -99,7 +100,6 @@ pub struct PlannedRun {
     pub point: usize,
 }
 
-/// The most runs of a sweep.
 pub const MAX_RUNS: u64 = 1_000_000;
 
 /// The most runs of all grids together, those counted that several grids have.
@@ -157,10 +157,6 @@ pub(crate) fn overrides(vary: &[Axis], point: usize) -> Vec<String> {
 
 impl Plan {
     /// The plan of a study whose base recipe is `base`. Every point is checked. The cost is not measured yet.
-    ///
-    /// # Errors
-    ///
-    /// If there are too many runs, a key or value that no recipe has, a point twice, or a column that no run records.
     pub fn new(study: &Study, base: &Recipe) -> Result<Self, SweepError> {
         check_axes(study)?;
         let runs = check_count(study)?;
@@ -186,15 +182,11 @@ impl Plan {
             runs: Vec::new(),
             indices: HashMap::new(),
         };
-        plan.settle().map_err(SweepError::mistake)?;
+        plan.settle().map_err(SweepError::usage)?;
         Ok(plan)
     }
 
     /// Reads `sweep.json`.
-    ///
-    /// # Errors
-    ///
-    /// If it is damaged, was changed by hand, or has more runs than a sweep may have.
     pub fn from_json(text: &str) -> Result<Self, String> {
         let mut plan: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if plan.digest != plan.own_digest() {
@@ -236,7 +228,6 @@ impl Plan {
         self.grids[run.grid].seconds
     }
 
-    /// Lists the runs, and notes the digest.
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.list()?;
         self.digest = self.own_digest();
@@ -316,26 +307,18 @@ impl Plan {
     /// The value of every key that varies in a run; that of its recipe, if the run's grid does not vary it.
     pub fn values(&self, run: &PlannedRun) -> Vec<String> {
         let grid = &self.grids[run.grid];
-        let mut recipe: Option<Table> = None;
-        let mut of_recipe = |key: &str| {
-            let read = || {
-                let recipe = self.recipe(run).map(|recipe| recipe.to_toml());
-                recipe.unwrap_or_default().parse().unwrap_or_default()
-            };
-            value_in(recipe.get_or_insert_with(read), key)
-        };
+        let recipe = LazyCell::new(|| {
+            let recipe = self.recipe(run).map(|recipe| recipe.to_toml());
+            Value::Table(recipe.unwrap_or_default().parse().unwrap_or_default())
+        });
         let value = |key: &String| match grid.value(key, run.point) {
             Some(value) => value.clone(),
-            None => of_recipe(key),
+            None => value_in(&recipe, key),
         };
         self.keys.iter().map(value).collect()
     }
 
     /// The recipe of a run.
-    ///
-    /// # Errors
-    ///
-    /// If the program that planned the sweep knew keys that this one does not.
     pub fn recipe(&self, run: &PlannedRun) -> Result<Recipe, SweepError> {
         self.grids[run.grid].recipe(&self.base, run.point, run.key.seed)
     }
@@ -365,23 +348,15 @@ pub(crate) fn point_digest(mut recipe: Recipe, own_tests: bool) -> String {
 pub(crate) fn point_recipe(base: &str, overrides: &[String]) -> Result<Recipe, SweepError> {
     let varied = || overrides.join(", ");
     Recipe::from_toml(base, overrides)
-        .map_err(|error| SweepError::mistake(format!("vary {}: {error}", varied())))
+        .map_err(|error| SweepError::usage(format!("vary {}: {error}", varied())))
 }
 
-/// The value of a key in a table; empty if it is unset.
-fn value_in(table: &Table, key: &str) -> String {
-    let mut place: Option<&Value> = None;
-    for part in key.split('.') {
-        let inner = match place {
-            None => table.get(part),
-            Some(value) => value.get(part),
-        };
-        match inner {
-            Some(inner) => place = Some(inner),
-            None => return String::new(),
-        }
-    }
-    match place {
+/// The value of a key in a recipe; empty if it is unset.
+fn value_in(recipe: &Value, key: &str) -> String {
+    match key
+        .split('.')
+        .try_fold(recipe, |place, part| place.get(part))
+    {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(table @ Value::Table(inner)) if inner.len() == 1 => match inner.get("kind") {
@@ -523,25 +498,9 @@ mod tests {
     }
 
     #[test]
-    fn usage_errors_are_found_before_anything_is_made() {
-        let ten: Vec<String> = (0..10).map(|value| value.to_string()).collect();
-        let ten: Vec<&str> = ten.iter().map(String::as_str).collect();
-        let names: Vec<String> = (0..9).map(|key| format!("k{key}")).collect();
-        let many: Vec<(&str, &[&str])> =
-            names.iter().map(|name| (name.as_str(), &ten[..])).collect();
-        let cases: [(Vary, &str); 6] = [
-            (&many, "1000000000 runs"),
-            (&[("train.rate", &["1"])], "train.rate"),
-            (&[("train.steps", &["1", "1"])], "repeated"),
-            (
-                &[("train.optimizer.lr", &["1e-3", "0.001"])],
-                "the same runs",
-            ),
-            (&[("seeds.data", &["1"])], "seeds"),
-            (&[("train.steps", &[])], "no values"),
-        ];
-        for (vary, word) in cases {
-            let refused = plan(vary, 1).unwrap_err().to_string();
+    fn axes_without_values_or_with_one_twice_are_refused() {
+        for (values, word) in [(&["1", "1"][..], "repeated"), (&[], "no values")] {
+            let refused = plan(&[("train.steps", values)], 1).unwrap_err().to_string();
             assert!(refused.contains(word), "{refused}");
         }
     }

@@ -6,21 +6,17 @@ use induct::recipe::Recipe;
 use induct::run::{Ended, Identity, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::HasKey;
-use crate::plan::{Kept, Key};
+use crate::plan::{Key, Retention};
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Which run it is.
     pub key: Key,
     /// The first digits of its identity, which also name its folder if it is kept whole.
     pub run: String,
     /// The instructions it was computed with.
     pub level: String,
-    /// What became of it.
-    pub ended: Became,
-    /// Steps done.
+    pub ended: RunStatus,
     pub steps: u64,
     /// The step whose loss was not a number.
     pub diverged_at: Option<u64>,
@@ -28,20 +24,17 @@ pub struct Row {
     pub phases: Vec<(String, u64)>,
     /// What is kept at the end, by column.
     pub last: Vec<(String, Option<f64>)>,
-    /// The recorded steps, if curves are kept.
     pub recorded: Vec<u64>,
     /// What is kept at every record, by column.
     pub curves: Vec<(String, Vec<Option<f64>>)>,
-    /// How long it took.
     pub seconds: f64,
-    /// Why there is no result.
     pub error: Option<String>,
 }
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Became {
+pub enum RunStatus {
     /// All steps are done.
     Complete,
     /// The event of `train.stop` came before the last step.
@@ -52,57 +45,25 @@ pub enum Became {
     Failed,
 }
 
-impl Became {
+impl RunStatus {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Became::Complete => "complete",
-            Became::Event => "event",
-            Became::Diverged => "diverged",
-            Became::Failed => "failed",
+            RunStatus::Complete => "complete",
+            RunStatus::Event => "event",
+            RunStatus::Diverged => "diverged",
+            RunStatus::Failed => "failed",
         }
-    }
-
-    /// Whether there is a result.
-    pub fn is_result(self) -> bool {
-        self != Became::Failed
     }
 }
 
-impl From<Ended> for Became {
+impl From<Ended> for RunStatus {
     fn from(ended: Ended) -> Self {
         match ended {
-            Ended::Complete => Became::Complete,
-            Ended::Event => Became::Event,
-            Ended::Diverged => Became::Diverged,
+            Ended::Complete => RunStatus::Complete,
+            Ended::Event => RunStatus::Event,
+            Ended::Diverged => RunStatus::Diverged,
         }
-    }
-}
-
-impl HasKey for Row {
-    fn key(&self) -> Key {
-        self.key
-    }
-}
-
-/// What a worker has to know of a row.
-#[derive(Debug, Deserialize)]
-pub struct Outcome {
-    /// Which run it is.
-    pub key: Key,
-    /// The instructions it was computed with.
-    pub level: String,
-    /// What became of it.
-    pub ended: Became,
-    /// How long it took.
-    pub seconds: f64,
-    /// Why there is no result.
-    pub error: Option<String>,
-}
-
-impl HasKey for Outcome {
-    fn key(&self) -> Key {
-        self.key
     }
 }
 
@@ -115,13 +76,12 @@ pub fn name(recipe: &Recipe) -> String {
 }
 
 impl Row {
-    /// What is kept of a run that has ended.
     pub fn of(
         key: Key,
         recipe: &Recipe,
         summary: &Summary,
         history: &History,
-        kept: &Kept,
+        kept: &Retention,
     ) -> Self {
         let names: Vec<String> = history.columns().iter().map(ToString::to_string).collect();
         let at = |name: &String| names.iter().position(|own| own == name);
@@ -163,13 +123,12 @@ impl Row {
         }
     }
 
-    /// A run without a result.
-    pub fn without(key: Key, ended: Became, error: String) -> Self {
+    pub fn failed(key: Key, error: String) -> Self {
         Self {
             key,
             run: String::new(),
             level: instructions().to_owned(),
-            ended,
+            ended: RunStatus::Failed,
             steps: 0,
             diverged_at: None,
             phases: Vec::new(),

@@ -1,17 +1,17 @@
-//! Shares of a sweep.
+//! Shards of a sweep.
 
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// Share number `index` of `count`.
+/// Shard number `index` of `count`.
 ///
-/// Every row of `count` numbers has one run of each share, in an order that changes from row to row: costs that rise
+/// Every row of `count` numbers has one run of each shard, in an order that changes from row to row: costs that rise
 /// along a key, or repeat with some period, are divided evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// From 0 on.
     pub index: u64,
-    /// How many shares there are.
+    /// How many shards there are.
     pub count: u64,
 }
 
@@ -19,7 +19,7 @@ impl Shard {
     /// All of it.
     pub const ALL: Self = Self { index: 0, count: 1 };
 
-    /// The share of `count` that has a run.
+    /// The shard of `count` that has a run.
     pub fn of(number: u64, count: u64) -> u64 {
         (number % count + mixed(number / count) % count) % count
     }
@@ -50,7 +50,7 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, String> {
         let (index, count) = text
             .split_once('/')
-            .ok_or("expected I/N, such as 0/4 for the first of four shares")?;
+            .ok_or("expected I/N, such as 0/4 for the first of four shards")?;
         let number = |text: &str| {
             text.parse::<u64>()
                 .map_err(|_| format!("{text} is not a whole number"))
@@ -58,9 +58,9 @@ impl FromStr for Shard {
         let (index, count) = (number(index)?, number(count)?);
         match index < count {
             true => Ok(Self { index, count }),
-            false if count == 0 => Err("there is at least 1 share".into()),
+            false if count == 0 => Err("there is at least 1 shard".into()),
             false => Err(format!(
-                "shares of {count} are numbered from 0 to {}",
+                "shards of {count} are numbered from 0 to {}",
                 count - 1
             )),
         }
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// A key with as many values as there are shares must not give each share a value of its own.
+    /// A key with as many values as there are shards must not give each shard a value of its own.
     #[test]
     fn a_period_of_the_grid_is_no_period_of_the_shares() {
         let count = 20;
@@ -98,7 +98,7 @@ mod tests {
                 .count()
         };
         let most = (0..count).map(of_shard).max().unwrap();
-        assert!(most <= 25, "{most} of 200 dear runs in one of 20 shares");
+        assert!(most <= 25, "{most} of 200 dear runs in one of 20 shards");
     }
 
     #[test]

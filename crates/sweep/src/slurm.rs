@@ -1,6 +1,6 @@
 //! A sweep as job arrays of Slurm.
 //!
-//! Everything goes through `sbatch`: Slurm schedules, restarts and counts. A task of an array is a share of the sweep.
+//! Everything goes through `sbatch`: Slurm schedules, restarts and counts. A task of an array is a shard of the sweep.
 //! The script can be run by any other launcher too.
 
 use std::io::ErrorKind;
@@ -23,18 +23,12 @@ pub struct Request {
     pub program: PathBuf,
     /// Number of tasks.
     pub tasks: Option<u64>,
-    /// Partition.
-    pub partition: Option<String>,
-    /// Time limit of a task.
-    pub time: Option<String>,
-    /// Memory of a task.
-    pub memory: Option<String>,
     /// Cores of a task.
     pub cpus: Option<u64>,
     /// The most tasks at work at a time.
     pub at_once: Option<u64>,
     /// Other options of `sbatch`.
-    pub others: Vec<String>,
+    pub options: Vec<String>,
     /// Whether to submit although an earlier submission is still queued or at work.
     pub again: bool,
     /// Whether to try again runs that were given up.
@@ -45,7 +39,7 @@ pub struct Request {
 
 /// What was submitted.
 #[derive(Clone, Debug, Default)]
-pub struct Submitted {
+pub struct Submission {
     /// Numbers of jobs.
     pub jobs: Vec<String>,
     /// Number of tasks.
@@ -60,7 +54,7 @@ pub struct Submitted {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Jobs {
-    /// Number of shares.
+    /// Number of shards.
     shares: u64,
     /// Options of `sbatch`.
     options: Vec<String>,
@@ -74,22 +68,17 @@ struct Jobs {
 const JOBS: &str = "slurm/jobs.json";
 const SCRIPT: &str = "slurm/task.sh";
 
-/// The most bytes of `jobs.json`.
 const JOBS_LIMIT: u64 = 1 << 20;
 
 /// What a task should take, in seconds, if the number of tasks is not given.
 const TASK: f64 = 600.0;
 
 /// Submits all of a sweep. `seconds_left` says how long it takes on one thread.
-///
-/// # Errors
-///
-/// If there is no Slurm, it refuses, or an earlier submission is still at work.
 pub fn submit(
     sweep: &Sweep,
     request: &Request,
     seconds_left: impl Fn(&Sweep, &State) -> f64,
-) -> Result<Submitted, SweepError> {
+) -> Result<Submission, SweepError> {
     let state = sweep.state()?;
     let missing = state.missing().filter(|&index| state.wants(index, false));
     let missing = missing.count() as u64;
@@ -115,16 +104,12 @@ pub fn submit(
     send(sweep, jobs, &all, limit, request)
 }
 
-/// Submits the shares of the last submission with missing runs.
-///
-/// # Errors
-///
-/// Like [`submit`]; and if nothing was submitted before.
-pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepError> {
+/// Submits the shards of the last submission with missing runs.
+pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submission, SweepError> {
     let mut jobs = read_jobs(sweep)?;
     if jobs.shares == 0 {
         let path = sweep.path().display();
-        return Err(SweepError::mistake(format!(
+        return Err(SweepError::usage(format!(
             "{path} was not submitted yet; `induct sweep submit {path}` does so"
         )));
     }
@@ -153,9 +138,9 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submitted, SweepErro
 }
 
 /// Nothing to submit, unless runs were given up.
-fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
+fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submission, SweepError> {
     match state.missing().count() {
-        0 => Ok(Submitted::default()),
+        0 => Ok(Submission::default()),
         given_up => Err(SweepError::Failed(format!(
             "all that is left was given up, because the worker that trained it died three times (runs: {given_up}); \
              `induct sweep resubmit {} --retry` tries again",
@@ -165,10 +150,6 @@ fn nothing_left(sweep: &Sweep, state: &State) -> Result<Submitted, SweepError> {
 }
 
 /// Cancels the jobs of a sweep that are queued or at work; returns them.
-///
-/// # Errors
-///
-/// If there is no Slurm, or it refuses.
 pub fn cancel(sweep: &Sweep) -> Result<Vec<String>, SweepError> {
     let living = living(&read_jobs(sweep)?.jobs)?;
     if !living.is_empty() {
@@ -179,17 +160,9 @@ pub fn cancel(sweep: &Sweep) -> Result<Vec<String>, SweepError> {
 
 /// Options of `sbatch` that a request names.
 fn options(request: &Request) -> Result<Vec<String>, SweepError> {
-    let named = [
-        ("partition", request.partition.clone()),
-        ("time", request.time.clone()),
-        ("mem", request.memory.clone()),
-        ("cpus-per-task", request.cpus.map(|cpus| cpus.to_string())),
-    ];
-    let named = named
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
-    let all: Vec<String> = named.chain(request.others.iter().cloned()).collect();
-    check_options(&all).map_err(SweepError::mistake)?;
+    let cpus = request.cpus.map(|cpus| format!("--cpus-per-task={cpus}"));
+    let all: Vec<String> = cpus.into_iter().chain(request.options.clone()).collect();
+    check_options(&all).map_err(SweepError::usage)?;
     Ok(all)
 }
 
@@ -227,7 +200,7 @@ fn send(
     shares: &[u64],
     limit: u64,
     request: &Request,
-) -> Result<Submitted, SweepError> {
+) -> Result<Submission, SweepError> {
     let path = absolute(sweep.path())?;
     let folder = sweep.claim()?;
     folder.write(
@@ -236,12 +209,12 @@ fn send(
     )?;
     let script = path.join(SCRIPT);
     executable(&script)?;
-    let mut submitted = Submitted {
+    let mut submitted = Submission {
         tasks: shares.len() as u64,
         script: script.clone(),
-        ..Submitted::default()
+        ..Submission::default()
     };
-    // Shares beyond the largest array go into further ones, which count from 0 again and share what may run at once.
+    // Shards beyond the largest array go into further ones, which count from 0 again and share what may run at once.
     let arrays = shares.chunk_by(|a, b| a / limit == b / limit).count() as u64;
     for group in shares.chunk_by(|a, b| a / limit == b / limit) {
         let first = group[0] / limit * limit;
@@ -325,7 +298,6 @@ fn ranges(numbers: &[u64]) -> String {
     shown.collect::<Vec<_>>().join(",")
 }
 
-/// The script of a task.
 fn script(
     sweep: &Path,
     program: &Path,
@@ -337,7 +309,7 @@ fn script(
             .to_str()
             .filter(|text| !text.contains(char::is_control));
         text.map(str::to_owned).ok_or_else(|| {
-            SweepError::mistake(format!(
+            SweepError::usage(format!(
                 "{}: a script cannot have such a path; move it",
                 path.display()
             ))
@@ -423,7 +395,7 @@ fn read_jobs(sweep: &Sweep) -> Result<Jobs, SweepError> {
     let jobs = serde_json::from_slice(&bytes).map_err(|error| error.to_string());
     let checked = jobs.and_then(|jobs: Jobs| jobs.check().map(|()| jobs));
     checked.map_err(|why| {
-        SweepError::mistake(format!(
+        SweepError::usage(format!(
             "{} is damaged ({why}); remove it to submit the sweep anew",
             path.display()
         ))
@@ -440,7 +412,7 @@ fn check_queue(sweep: &Sweep, request: &Request) -> Result<(), SweepError> {
         return Ok(());
     }
     let path = sweep.path().display();
-    Err(SweepError::mistake(format!(
+    Err(SweepError::usage(format!(
         "job {} is still queued or at work for {path}; `induct sweep status {path}` shows how far it is, \
          `induct sweep cancel {path}` ends it, and --again submits a second time, which does no harm",
         living.join(", ")
@@ -462,7 +434,6 @@ fn living(jobs: &[String]) -> Result<Vec<String>, SweepError> {
         .collect())
 }
 
-/// The most tasks in an array.
 fn array_limit(dry_run: bool) -> Result<u64, SweepError> {
     let shown = match call(Command::new("scontrol").args(["show", "config"])) {
         Ok(shown) => shown,
@@ -485,7 +456,7 @@ fn limit_in(config: &str) -> Option<u64> {
 fn call(command: &mut Command) -> Result<String, SweepError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output: Output = command.output().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => SweepError::mistake(format!(
+        ErrorKind::NotFound => SweepError::usage(format!(
             "there is no Slurm here: {name} was not found. `induct sweep work SWEEP` does the runs on this machine; \
              `induct sweep submit SWEEP --dry-run` writes a script for other launchers (see docs/sweeps.md)"
         )),
@@ -533,60 +504,26 @@ mod tests {
 
     #[test]
     fn options_and_files_that_would_run_as_commands_are_refused() {
-        let command = "1G\ntouch pwned".to_owned();
-        let asks = Request::default;
-        for request in [
-            Request {
-                partition: Some(command.clone()),
-                ..asks()
-            },
-            Request {
-                time: Some(command.clone()),
-                ..asks()
-            },
-            Request {
-                memory: Some(command.clone()),
-                ..asks()
-            },
-            Request {
-                others: vec![format!("--account={command}")],
-                ..asks()
-            },
-            Request {
-                others: vec!["touch pwned".into()],
-                ..asks()
-            },
-        ] {
+        for option in ["--mem=1G\ntouch pwned", "touch pwned"] {
+            let mut request = Request::default();
+            request.options.push(option.to_owned());
             let refused = options(&request).unwrap_err().to_string();
             assert!(refused.contains("is no option of sbatch"), "{refused}");
         }
-        let options = vec!["--mem=1G".to_owned()];
-        let sound = || Jobs {
-            shares: 4,
-            options: options.clone(),
-            at_once: Some(2),
-            jobs: vec!["17".into()],
+        let jobs = |shares: u64, option: &str, at_once: u64, job: &str| Jobs {
+            shares,
+            options: vec![option.to_owned()],
+            at_once: Some(at_once),
+            jobs: vec![job.to_owned()],
         };
-        assert_eq!(sound().check(), Ok(()));
-        for jobs in [
-            Jobs {
-                options: vec![format!("--mem={command}")],
-                ..sound()
-            },
-            Jobs {
-                jobs: vec!["--user=root".into()],
-                ..sound()
-            },
-            Jobs {
-                shares: u64::MAX,
-                ..sound()
-            },
-            Jobs {
-                at_once: Some(0),
-                ..sound()
-            },
+        assert_eq!(jobs(4, "--mem=1G", 2, "17").check(), Ok(()));
+        for damaged in [
+            jobs(4, "--mem=1G\ntouch pwned", 2, "17"),
+            jobs(4, "--mem=1G", 2, "--user=root"),
+            jobs(u64::MAX, "--mem=1G", 2, "17"),
+            jobs(4, "--mem=1G", 0, "17"),
         ] {
-            assert!(jobs.check().is_err(), "{jobs:?}");
+            assert!(damaged.check().is_err(), "{damaged:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::SweepError;
 use crate::folder::Sweep;
 use crate::journal::Author;
 use crate::plan::Key;
-use crate::row::{Became, Outcome};
+use crate::row::RunStatus;
 
 /// A run whose worker died this often is given up: it may have been the reason.
 pub const DEATHS: u32 = 3;
@@ -84,19 +84,19 @@ impl Sweep {
             done: vec![false; plan.runs().len()],
             ..State::default()
         };
-        state.remarks = self.read_journals::<Outcome>(|journaled| {
+        state.remarks = self.read_journals(|journaled| {
             state.journals += 1;
             for row in journaled.rows {
                 let Some(index) = plan.index(row.key) else {
                     continue;
                 };
-                if !row.ended.is_result() {
+                if row.ended == RunStatus::Failed {
                     state.failed.insert(index, row.error.unwrap_or_default());
                 } else if !std::mem::replace(&mut state.done[index], true) {
                     *state.levels.entry(row.level).or_default() += 1;
                     state.seconds += row.seconds;
                     state.expected += plan.seconds(&plan.runs()[index]);
-                    state.diverged += u64::from(row.ended == Became::Diverged);
+                    state.diverged += u64::from(row.ended == RunStatus::Diverged);
                 }
             }
             if !journaled.alive {

@@ -16,23 +16,29 @@
 //! runs = "first"                 # runs to keep whole: all, none, or the first seed of each point; if not given, all, up to 1,000 runs
 //! ```
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
 use crate::error::SweepError;
 
 /// What a sweep is to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Study {
     /// A preset, or the file of a recipe.
     pub base: String,
     /// Overrides in every run, as `key.path=value`.
+    #[serde(default)]
     pub set: Vec<String>,
     /// What varies, in all combinations.
+    #[serde(default, deserialize_with = "read_axes")]
     pub vary: Vec<Axis>,
     /// The seeds at every point.
+    #[serde(default, deserialize_with = "read_seeds")]
     pub seeds: Seeds,
     /// What is kept of the runs.
+    #[serde(default)]
     pub results: Results,
     /// The instructions to compute with; the best of each machine if unset.
     pub level: Option<String>,
@@ -59,6 +65,12 @@ pub struct Seeds {
     /// Whether a run's seed is also that of its test sets; else all runs have the same ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_tests: bool,
+}
+
+impl Default for Seeds {
+    fn default() -> Self {
+        Self::first(5)
+    }
 }
 
 impl Seeds {
@@ -140,48 +152,25 @@ impl Study {
     }
 
     /// Reads a study.
-    ///
-    /// # Errors
-    ///
-    /// If it is not TOML, has a key that no study has, or a value that is not allowed.
     pub fn from_toml(text: &str) -> Result<Self, SweepError> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct File {
-            base: String,
-            #[serde(default)]
-            set: Vec<String>,
-            #[serde(default)]
-            vary: Table,
-            #[serde(default)]
-            seeds: Option<Value>,
-            #[serde(default)]
-            results: Results,
-            #[serde(default)]
-            level: Option<String>,
-        }
-        let file: File = toml::from_str(text)
-            .map_err(|error| SweepError::mistake(error.to_string().trim_end().to_owned()))?;
-        let seeds = match file.seeds {
-            None => Seeds::first(5),
-            Some(value) => seeds(&value)?,
-        };
-        let mut vary = Vec::new();
-        axes(&file.vary, "", &mut vary)?;
-        Ok(Self {
-            base: file.base,
-            set: file.set,
-            vary,
-            seeds,
-            results: file.results,
-            level: file.level,
-        })
+        let read = toml::from_str(text).map_err(|error| error.to_string());
+        read.map_err(|error| SweepError::usage(error.trim_end()))
     }
+}
+
+fn read_seeds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Seeds, D::Error> {
+    seeds(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+fn read_axes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Axis>, D::Error> {
+    let mut all = Vec::new();
+    axes(&Table::deserialize(deserializer)?, "", &mut all).map_err(D::Error::custom)?;
+    Ok(all)
 }
 
 fn seeds(value: &Value) -> Result<Seeds, SweepError> {
     let refuse = || {
-        SweepError::mistake(format!(
+        SweepError::usage(format!(
             "seeds = {value}: a number of seeds from 1 on is allowed, or {{ first = 100, count = 20 }}"
         ))
     };
@@ -218,7 +207,7 @@ fn axes(table: &Table, prefix: &str, all: &mut Vec<Axis>) -> Result<(), SweepErr
             }
             Value::Table(inner) => axes(inner, &key, all)?,
             other => {
-                return Err(SweepError::mistake(format!(
+                return Err(SweepError::usage(format!(
                     "vary.{key} = {other}: give a list of values, or a range such as \
                      {{ from = 1e-4, to = 1e-1, count = 20, spacing = \"logarithmic\" }}"
                 )));
@@ -242,7 +231,7 @@ fn is_word(c: char) -> bool {
 
 /// The values of a range: `count` of them from `from` to `to`, both included. If both ends are whole, so are all.
 fn range(key: &str, table: &Table) -> Result<Vec<String>, SweepError> {
-    let refuse = |why: String| SweepError::mistake(format!("vary.{key}: {why}"));
+    let refuse = |why: String| SweepError::usage(format!("vary.{key}: {why}"));
     for name in table.keys() {
         if !["from", "to", "count", "spacing"].contains(&name.as_str()) {
             return Err(refuse(format!(

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use induct::probe::{History, Instruments};
@@ -15,12 +15,13 @@ use induct::train::many;
 use induct_store::{
     How, Outcome, RunFolder, Session, SessionError, Storage, StoreError, snapshot_weights,
 };
+use serde::Serialize;
 
 use crate::error::SweepError;
 use crate::folder::Sweep;
 use crate::journal::{Author, Journal};
 use crate::plan::PlannedRun;
-use crate::row::{self, Became, Row};
+use crate::row::{self, Row};
 use crate::shard::Shard;
 
 /// How often lines are made to reach the disk. Killing the process loses nothing that it has written; a power cut may lose
@@ -34,7 +35,7 @@ const INSTRUMENTS: usize = 8;
 pub struct Work<'a> {
     /// The sweep.
     pub sweep: &'a Sweep,
-    /// The share to do.
+    /// The shard to do.
     pub shard: Shard,
     /// Whether to try again what was given up.
     pub retry: bool,
@@ -66,24 +67,23 @@ pub enum Report {
 }
 
 /// What a process has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Worked {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorkSummary {
     /// Runs with a result, from this process.
     pub done: u64,
     /// Runs that failed.
     pub failed: u64,
-    /// Runs of its share that were left when it was stopped.
+    /// Runs of its shard that were left when it was stopped.
     pub left: u64,
-    /// Runs of its share that another process is at.
+    /// Runs of its shard that another process is at.
     pub elsewhere: u64,
-    /// Runs of its share that are not tried again, because their process died too often.
+    /// Runs of its shard that are not tried again, because their process died too often.
     pub given_up: u64,
 }
 
 /// Tells of steps, and stops a run on demand.
 struct Follower<'a> {
     work: &'a Work<'a>,
-    /// Seconds per step.
     pace: f64,
     step: u64,
 }
@@ -99,10 +99,10 @@ impl Sink for Follower<'_> {
         let more = progress.step.saturating_sub(self.step);
         self.step = progress.step;
         (self.work.report)(Report::Further(self.pace * more as f64));
-        match (self.work.stop)() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if (self.work.stop)() {
+            return ControlFlow::Break(());
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -115,7 +115,6 @@ impl<F: Fn()> Drop for AtEnd<F> {
     }
 }
 
-/// How training came out.
 enum Trained<T> {
     Ended(T),
     Stopped,
@@ -131,25 +130,26 @@ struct Shared<'a> {
     work: &'a Work<'a>,
     journal: Mutex<Journal>,
     instruments: Mutex<VecDeque<Arc<Instruments>>>,
-    done: AtomicU64,
-    failed: AtomicU64,
-    left: AtomicU64,
-    elsewhere: AtomicU64,
+    worked: Mutex<WorkSummary>,
     /// The first thing that keeps the process from going on.
     fatal: Mutex<Option<SweepError>>,
-    broken: AtomicBool,
+}
+
+/// Locks what no panic leaves half-changed.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Work<'_> {
-    /// Does what is missing of its share, on the current thread pool: one thread per run.
+    /// Does what is missing of its shard, on the current thread pool: one thread per run.
     ///
     /// # Errors
     ///
     /// If the folder cannot be used. Everything done before is kept.
-    pub fn run(&self) -> Result<Worked, SweepError> {
+    pub fn run(&self) -> Result<WorkSummary, SweepError> {
         let plan = &self.sweep.plan;
         if plan.numerics != NUMERICS {
-            return Err(SweepError::mistake(format!(
+            return Err(SweepError::usage(format!(
                 "{} was planned for numerics version {}, and this program computes with version {NUMERICS}: \
                  results would not belong together; use the program it was planned with, or plan a new sweep",
                 self.sweep.path().display(),
@@ -167,7 +167,10 @@ impl Work<'_> {
             .filter(|&index| self.shard.has(index as u64));
         let (pending, given_up): (Vec<usize>, Vec<usize>) =
             missing.partition(|&index| state.wants(index, self.retry));
-        let given_up = given_up.len() as u64;
+        let worked = WorkSummary {
+            given_up: given_up.len() as u64,
+            ..WorkSummary::default()
+        };
         let runs = plan.runs();
         let seconds = pending.iter().map(|&index| plan.seconds(&runs[index]));
         (self.report)(Report::Begin {
@@ -175,10 +178,7 @@ impl Work<'_> {
             seconds: seconds.sum(),
         });
         if pending.is_empty() {
-            return Ok(Worked {
-                given_up,
-                ..Worked::default()
-            });
+            return Ok(worked);
         }
         let author = Author {
             shard: self.shard.to_string(),
@@ -189,12 +189,8 @@ impl Work<'_> {
             work: self,
             journal: Mutex::new(Journal::begin(&journals, author)?),
             instruments: Mutex::default(),
-            done: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            left: AtomicU64::new(0),
-            elsewhere: AtomicU64::new(0),
+            worked: Mutex::new(worked),
             fatal: Mutex::default(),
-            broken: AtomicBool::new(false),
         };
         let ended = AtomicBool::new(false);
         let trained = std::thread::scope(|scope| {
@@ -207,45 +203,25 @@ impl Work<'_> {
             many(pending.len(), |index| shared.one(&runs[pending[index]]))
         });
         trained.map_err(|error| SweepError::Failed(format!("cannot start threads: {error}")))?;
-        let journal = shared
-            .journal
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let fatal = shared
-            .fatal
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(fatal) = fatal {
+        if let Some(fatal) = lock(&shared.fatal).take() {
             // What is in the journal stays there.
             return Err(fatal);
         }
-        journal.end()?;
-        Ok(Worked {
-            done: shared.done.into_inner(),
-            failed: shared.failed.into_inner(),
-            left: shared.left.into_inner(),
-            elsewhere: shared.elsewhere.into_inner(),
-            given_up,
-        })
+        let worked = *lock(&shared.worked);
+        let journal = shared.journal.into_inner();
+        journal.unwrap_or_else(PoisonError::into_inner).end()?;
+        Ok(worked)
     }
 }
 
 impl Shared<'_> {
     fn journal<T>(&self, act: impl FnOnce(&mut Journal) -> Result<T, SweepError>) -> Option<T> {
-        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        match act(&mut journal) {
-            Ok(done) => Some(done),
-            Err(error) => {
-                self.give_up(error);
-                None
-            }
-        }
+        let done = act(&mut lock(&self.journal));
+        done.map_err(|error| self.give_up(error)).ok()
     }
 
     fn give_up(&self, error: SweepError) {
-        let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
-        fatal.get_or_insert(error);
-        self.broken.store(true, Ordering::Relaxed);
+        lock(&self.fatal).get_or_insert(error);
     }
 
     /// Syncs the journal now and then.
@@ -256,10 +232,9 @@ impl Shared<'_> {
         }
     }
 
-    /// Does a run.
     fn one(&self, run: &PlannedRun) {
-        if self.broken.load(Ordering::Relaxed) || (self.work.stop)() {
-            self.left.fetch_add(1, Ordering::Relaxed);
+        if lock(&self.fatal).is_some() || (self.work.stop)() {
+            lock(&self.worked).left += 1;
             return;
         }
         if self.journal(|journal| journal.begin_run(run.key)).is_none() {
@@ -270,13 +245,13 @@ impl Shared<'_> {
         let trained = trained.unwrap_or_else(|_| Err(SweepError::Failed("it panicked".into())));
         let row = match trained {
             Ok(Trained::Ended(row)) => row,
-            Ok(Trained::Stopped) => {
-                self.left.fetch_add(1, Ordering::Relaxed);
-                self.journal(|journal| journal.stop_run(run.key));
-                return;
-            }
-            Ok(Trained::Elsewhere) => {
-                self.elsewhere.fetch_add(1, Ordering::Relaxed);
+            Ok(unfinished) => {
+                let mut worked = lock(&self.worked);
+                match unfinished {
+                    Trained::Elsewhere => worked.elsewhere += 1,
+                    _ => worked.left += 1,
+                }
+                drop(worked);
                 self.journal(|journal| journal.stop_run(run.key));
                 return;
             }
@@ -285,15 +260,13 @@ impl Shared<'_> {
                 self.journal(|journal| journal.stop_run(run.key));
                 return self.give_up(error);
             }
-            Err(error) => Row::without(run.key, Became::Failed, error.to_string()),
+            Err(error) => Row::failed(run.key, error.to_string()),
         };
         let error = row.error.clone();
-        let counter = if error.is_some() {
-            &self.failed
-        } else {
-            &self.done
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        match error {
+            Some(_) => lock(&self.worked).failed += 1,
+            None => lock(&self.worked).done += 1,
+        }
         self.journal(|journal| journal.end_run(&row));
         (self.work.report)(Report::Done { error });
     }
@@ -346,7 +319,7 @@ impl Shared<'_> {
                 let history = RunFolder::open(&path)?.history()?;
                 Ok(Trained::Ended((summary, history)))
             }
-            // The same share is at work elsewhere, and will have done it.
+            // The same shard is at work elsewhere, and will have done it.
             Err(SessionError::Store(StoreError::InUse { .. })) => Ok(Trained::Elsewhere),
             Err(SessionError::Store(error @ StoreError::Io { .. })) => Err(error.into()),
             Err(SessionError::Store(error)) => Err(SweepError::Failed(format!(
@@ -359,22 +332,15 @@ impl Shared<'_> {
 
     /// Instruments for a recipe, made once for runs that can share them.
     fn instruments(&self, recipe: &Recipe) -> Result<Arc<Instruments>, SweepError> {
-        let lock = || {
-            self.instruments
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        let known = lock()
-            .iter()
-            .find(|known| known.fit(recipe))
-            .map(Arc::clone);
+        let fit = |known: &&Arc<Instruments>| known.fit(recipe);
+        let known = lock(&self.instruments).iter().find(fit).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let made =
             Instruments::new(recipe).map_err(|error| SweepError::Failed(error.to_string()))?;
         let made = Arc::new(made);
-        let mut all = lock();
+        let mut all = lock(&self.instruments);
         all.push_front(Arc::clone(&made));
         all.truncate(INSTRUMENTS);
         Ok(made)

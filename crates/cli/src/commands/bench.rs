@@ -3,15 +3,18 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use induct::lanes::instructions;
 use induct::model::multiply_at_peak;
 use induct::probe::Instruments;
 use induct::recipe::Recipe;
 use induct::train::{StepPart, Trainer};
 use serde_json::{Value, json};
 
-use super::{Threads, engines, note, numbers, print, print_json};
+use super::{engines, note, numbers};
 use crate::failure::Failure;
+use crate::options::{Json, Threads};
 use crate::recipes;
+use crate::table::Table;
 
 /// Time a training step at standard settings: where the time goes, and how cost grows with size
 #[derive(Args)]
@@ -30,9 +33,8 @@ pub struct Arguments {
     /// Seconds to spend on each setting; each point of growth gets a sixth of it
     #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = numbers::number)]
     seconds: f64,
-    /// Print {"settings": [{"name": "main", "ms_per_step": x, "threads": n, …}, …], "growth": […], …}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     #[command(flatten)]
     threads: Threads,
 }
@@ -67,38 +69,37 @@ const GROWTH_NAME: &str = "growth";
 /// Length of one stretch of timing. The fastest stretch is the least disturbed one.
 const STRETCH: Duration = Duration::from_millis(10);
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let only = arguments.only.as_deref();
     if arguments.engines {
         return match only {
-            None => engines::run(arguments.json),
-            Some(only) => engines::run_for(only, &arguments.set, arguments.json),
+            None => engines::run(&arguments.json),
+            Some(only) => engines::run_for(only, &arguments.set, &arguments.json),
         };
     }
     if only == Some(GROWTH_NAME) && !arguments.set.is_empty() {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--set changes one setting, and --only {GROWTH_NAME} times a series: name a setting with --only"
         )));
     }
     let names: Vec<&'static str> = match only {
         None => SETTINGS.to_vec(),
         Some(GROWTH_NAME) => Vec::new(),
-        Some(only) => match induct::catalogue::Setting::named(only) {
-            Some(setting) => vec![setting.name],
-            None => {
-                let known = SETTINGS.into_iter().chain([GROWTH_NAME]);
-                return Err(Failure::mistake(format!(
-                    "--only {only}: no such setting; choose one of {}, \
+        Some(only) => {
+            let unknown = || {
+                Failure::usage(format!(
+                    "--only {only}: no such setting; choose one of {}, {GROWTH_NAME}, \
                      or any setting that `induct presets --all` lists",
-                    known.collect::<Vec<_>>().join(", ")
-                )));
-            }
-        },
+                    SETTINGS.join(", ")
+                ))
+            };
+            let setting = induct::catalogue::Setting::named(only).ok_or_else(unknown)?;
+            vec![setting.name]
+        }
     };
     let allowed = arguments.seconds > 0.0 && arguments.seconds <= 3600.0;
     if !allowed {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--seconds {} is not allowed: give a number above 0 and at most 3600",
             arguments.seconds
         )));
@@ -134,15 +135,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             });
         }
     }
-    if arguments.json {
-        return print_json(&json!({
-            "settings": settings.iter().map(|setting| setting.json(peak)).collect::<Vec<_>>(),
-            "growth": growth.iter().map(Point::json).collect::<Vec<_>>(),
-            "peak_gflops_per_core": 2e-9 * peak,
-            "instructions": induct::lanes::instructions(),
-            "peak_memory_mib": peak_memory_mib(),
-        }));
-    }
+    let value = json!({
+        "settings": settings.iter().map(|setting| setting.json(peak)).collect::<Vec<_>>(),
+        "growth": growth.iter().map(Point::json).collect::<Vec<_>>(),
+        "peak_gflops_per_core": 2e-9 * peak,
+        "instructions": instructions(),
+        "peak_memory_mib": peak_memory_mib(),
+    });
     let mut text = String::new();
     if !settings.is_empty() {
         text += &table(&settings, peak);
@@ -153,10 +152,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(memory) = peak_memory_mib() {
         text += &format!("\npeak memory of this process: {memory:.0} MiB\n");
     }
-    print(&text)
+    arguments.json.print_value(&value, &text)
 }
 
-/// The recipe of a setting, made endless and recording nothing on the way.
 fn recipe(name: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     let endless = ["train.steps=1000000000", "record.every=1000000000"];
     let mut all = overrides.to_vec();
@@ -164,7 +162,6 @@ fn recipe(name: &str, overrides: &[String]) -> Result<Recipe, Failure> {
     recipes::load(name, &all)
 }
 
-/// What was measured for one setting.
 struct Setting {
     name: &'static str,
     batch: usize,
@@ -201,45 +198,44 @@ impl Setting {
 }
 
 fn table(settings: &[Setting], peak: f64) -> String {
-    let threads = settings[0].timing.threads;
-    let names = settings.iter().map(|setting| setting.name.len());
-    let wide = names.max().unwrap_or_default().max(14);
-    let mut text = format!(
-        "{threads} threads, {} instructions; measured peak {:.0} GFLOP/s per core\n\n\
-         {:<wide$} {:>8} {:>8} {:>9} {:>11} {:>7} |",
-        induct::lanes::instructions(),
-        2e-9 * peak,
+    let headings = [
         "setting",
         "ms/step",
         "best",
         "steps/s",
         "sequences/s",
         "of peak",
-    );
-    for name in Split::NAMES {
-        text += &format!(" {name:>9}");
-    }
-    text += " |    record\n";
+    ];
+    let headings = headings.into_iter().chain(Split::NAMES).chain(["record"]);
+    let mut table = Table::new(headings);
+    let percent = |fraction: f64| format!("{:.0}%", 100.0 * fraction);
     for setting in settings {
-        text += &format!(
-            "{:<wide$} {:>8.3} {:>8.3} {:>9.0} {:>11.0} {:>6.0}% |",
-            setting.name,
-            setting.timing.median,
-            setting.timing.best,
-            1e3 / setting.timing.median,
-            setting.sequences_per_second(),
-            100.0 * setting.share_of_peak(peak),
-        );
-        for share in setting.split.shares() {
-            text += &format!(" {:>8.0}%", 100.0 * share);
-        }
-        text += &format!(" | {:>6.1} ms\n", 1e3 * setting.split.record.as_secs_f64());
+        let mut cells = vec![
+            setting.name.to_owned(),
+            format!("{:.3}", setting.timing.median),
+            format!("{:.3}", setting.timing.best),
+            format!("{:.0}", 1e3 / setting.timing.median),
+            format!("{:.0}", setting.sequences_per_second()),
+            percent(setting.share_of_peak(peak)),
+        ];
+        cells.extend(setting.split.shares().map(percent));
+        cells.push(format!(
+            "{:.1} ms",
+            1e3 * setting.split.record.as_secs_f64()
+        ));
+        table.row(cells);
     }
-    text + "\nPercentages are shares of a step on one thread. A record measures the model on all test sets, \
-            also on one thread.\n"
+    format!(
+        "{} threads, {} instructions; measured peak {:.0} GFLOP/s per core\n\n{}\n\
+         Percentages are shares of a step on one thread. A record measures the model on all test sets, \
+         also on one thread.\n",
+        settings[0].timing.threads,
+        instructions(),
+        2e-9 * peak,
+        table.text("")
+    )
 }
 
-/// One point of a growth table.
 struct Point {
     letter: &'static str,
     value: usize,
@@ -260,17 +256,16 @@ impl Point {
 }
 
 fn growth_table(points: &[Point]) -> String {
-    let mut text = String::from(
-        "\nGrowth from the main setting (k = 2, t = 100, d = 16, 2 layers, 1 head, batch 64), ms/step\n",
-    );
+    let mut table = Table::default();
     for group in points.chunk_by(|a, b| a.letter == b.letter) {
-        text += &format!("  {:<6}", group[0].letter);
-        for point in group {
-            text += &format!(" {:>5}: {:<8.3}", point.value, point.timing.median);
-        }
-        text += "\n";
+        let points = group.iter();
+        let points = points.map(|point| format!("{}: {:.3}", point.value, point.timing.median));
+        table.row([group[0].letter.to_owned()].into_iter().chain(points));
     }
-    text
+    format!(
+        "\nGrowth from the main setting (k = 2, t = 100, d = 16, 2 layers, 1 head, batch 64), ms/step\n{}",
+        table.text("  ")
+    )
 }
 
 /// Milliseconds per step, over stretches of about [`STRETCH`].

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::plot;
 use crate::failure::Failure;
 use crate::options::{Output, Threads};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::Report;
 use crate::table::Table;
 use crate::words::{count, fixed};
@@ -29,7 +29,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Two runs, and where they differ.
 #[derive(Serialize)]
 struct Comparison {
     a: String,
@@ -38,9 +37,11 @@ struct Comparison {
     found: Differences,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (a, b) = (Recorded::open(&arguments.a)?, Recorded::open(&arguments.b)?);
+    let (a, b) = (
+        RecordedRun::open(&arguments.a)?,
+        RecordedRun::open(&arguments.b)?,
+    );
     let [first, second] = [&a, &b].map(|run| run.summary(&arguments.threads));
     let (first, second) = (first?, second?);
     let report = Comparison {
@@ -124,7 +125,6 @@ fn table(title: &str, pairs: &[Pair], digits: usize) -> String {
 /// The number of columns to name that part at one step.
 const NAMED: usize = 6;
 
-/// When the records part.
 fn records(found: &Differences) -> String {
     let other = match found.same_records {
         true => "",

@@ -1,47 +1,32 @@
 //! `induct bench --engines`: which engines and kernels there are, and what computes each setting.
 
-use induct::catalogue::{SETTINGS, Setting};
+use induct::catalogue::SETTINGS;
 use induct::model::{Choice, Kernel, Part, RULES, Rule};
 use serde_json::{Value, json};
 
-use super::{print, print_json};
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::recipes;
 
-/// Runs the command.
-pub fn run(as_json: bool) -> Result<(), Failure> {
+pub fn run(json: &Json) -> Result<(), Failure> {
+    let mut text = table(RULES) + "\n| setting | computed by |\n|---|---|\n";
     let mut settings = Vec::new();
     for setting in SETTINGS.iter() {
-        settings.push((setting, setting.recipe(&[])?.model()?.choice().clone()));
+        let uses = uses(setting.recipe(&[])?.model()?.choice());
+        text += &format!("| {} | {} |\n", setting.name, uses.join(", "));
+        settings.push(json!({ "name": setting.name, "uses": uses }));
     }
-    if as_json {
-        let setting = |(setting, choice): &(&Setting, Choice)| {
-            let uses = uses(choice);
-            json!({ "name": setting.name, "uses": uses })
-        };
-        return print_json(&json!({
-            "rules": RULES.iter().map(rule_in_json).collect::<Vec<_>>(),
-            "settings": settings.iter().map(setting).collect::<Vec<_>>(),
-        }));
-    }
-    let mut text = rules();
-    text += "\n| setting | computed by |\n|---|---|\n";
-    for (setting, choice) in &settings {
-        text += &format!("| {} | {} |\n", setting.name, uses(choice).join(", "));
-    }
-    print(&text)
+    let rules: Vec<Value> = RULES.iter().map(rule_in_json).collect();
+    json.print_value(&json!({ "rules": rules, "settings": settings }), &text)
 }
 
 /// Runs the command for one model: a recipe with overrides.
-pub fn run_for(recipe: &str, overrides: &[String], as_json: bool) -> Result<(), Failure> {
+pub fn run_for(recipe: &str, overrides: &[String], json: &Json) -> Result<(), Failure> {
     let recipe = recipes::load(recipe, overrides)?;
-    let model = recipe.model()?;
-    let reasons = model.reasons();
-    if as_json {
-        let rules: Vec<Value> = reasons.into_iter().map(rule_in_json).collect();
-        return print_json(&json!({ "name": recipe.name, "rules": rules }));
-    }
-    print(&table(reasons))
+    let reasons = recipe.model()?.reasons();
+    let rules: Vec<Value> = reasons.iter().copied().map(rule_in_json).collect();
+    let value = json!({ "name": recipe.name, "rules": rules });
+    json.print_value(&value, &table(reasons))
 }
 
 fn rule_in_json(rule: &Rule) -> Value {
@@ -54,10 +39,6 @@ fn rule_in_json(rule: &Rule) -> Value {
 }
 
 /// The table of rules, as in the documentation.
-fn rules() -> String {
-    table(RULES)
-}
-
 fn table<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> String {
     let mut text = "| part | choice | module | when |\n|---|---|---|---|\n".to_owned();
     for rule in rules {

@@ -56,7 +56,6 @@ pub struct Arguments {
 /// Roughly how many numbers are kept in memory at once: predictions on one piece of the test set.
 const CHUNK: usize = 1 << 25;
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (recipe, trained) = subject(arguments)?;
     let prior = recipe.prior()?;
@@ -103,14 +102,14 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, Option<StoredModel>), Failu
         return Ok((recipe, None));
     }
     let Some(run) = &arguments.run else {
-        return Err(Failure::mistake(
+        return Err(Failure::usage(
             "give the folder of a run, as in `induct eval runs/main`, or --strategies to measure those alone",
         ));
     };
     let folder = RunFolder::open(Path::new(run))?;
     let trained_on = folder.recipe();
     let recipe = Recipe::from_toml(&trained_on.to_toml(), &overrides)?;
-    let refuse = |what: String| Err(Failure::mistake(what));
+    let refuse = |what: String| Err(Failure::usage(what));
     if recipe.model != trained_on.model || recipe.task.states != trained_on.task.states {
         return refuse(format!(
             "--set changes the model or task.states, but {run} has a trained model of {} states; \
@@ -131,7 +130,6 @@ fn subject(arguments: &Arguments) -> Result<(Recipe, Option<StoredModel>), Failu
     Ok((recipe, Some(stored)))
 }
 
-/// Divergences of the model and of the strategies.
 #[derive(Serialize)]
 struct Evaluation {
     step: Option<u64>,
@@ -144,7 +142,6 @@ struct Evaluation {
     strategies: Vec<(String, Row)>,
 }
 
-/// The divergences of the model or of a strategy.
 struct Row {
     /// KL(truth ‖ ·)
     truth: Divergence,
@@ -153,7 +150,6 @@ struct Row {
     effective_samples: Option<f64>,
 }
 
-/// The divergences of the model, if there is one, and of every strategy.
 type Rows = (Option<Row>, Vec<(String, Row)>);
 
 fn measure(

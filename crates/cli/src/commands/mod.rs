@@ -79,11 +79,6 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", plain(text));
 }
 
-/// Prints a value as JSON.
-pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(&in_json(value))
-}
-
 /// A value as JSON, with a line break at the end.
 pub fn in_json(value: &impl Serialize) -> String {
     // As a tree first: a key that stands twice has its last value, and numbers all their digits.

@@ -9,13 +9,11 @@ pub fn whole(text: &str) -> Result<u64, String> {
     whole_within(0..=u64::MAX)(text)
 }
 
-/// Reads a whole number as a size.
 pub fn size(text: &str) -> Result<usize, String> {
     let number = whole(text)?;
     usize::try_from(number).map_err(|_| allowed(&(0..=usize::MAX as u64)))
 }
 
-/// Reads whole numbers within `limits`.
 pub fn whole_within(
     limits: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::chart::{Chart, Line};
 use crate::failure::Failure;
 use crate::options::{Output, Threads};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::{Report, object};
 
 /// Plot curves of one run or of several: losses beside those of the strategies, or any other measure
@@ -32,7 +32,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Curves of runs.
 #[derive(Serialize)]
 struct PlotReport {
     groups: Vec<GroupEntry>,
@@ -57,11 +56,10 @@ struct SeriesEntry {
     values: Vec<f64>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut runs = Vec::new();
     for path in &arguments.runs {
-        runs.extend(Recorded::find(path)?);
+        runs.extend(RecordedRun::find(path)?);
     }
     let groups = grouped(runs);
     let curves: Vec<Runs> = groups.iter().map(RunGroup::curves).collect();
@@ -83,9 +81,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             );
         }
     }
-    let entry = |group: &RunGroup<Recorded>| GroupEntry {
+    let entry = |group: &RunGroup<RecordedRun>| GroupEntry {
         label: group.label.clone(),
-        runs: group.runs.iter().map(Recorded::path).collect(),
+        runs: group.runs.iter().map(RecordedRun::path).collect(),
     };
     let report = PlotReport {
         groups: groups.iter().map(entry).collect(),
@@ -97,7 +95,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.print(&report, draw)
 }
 
-/// A picture of curves, and its width.
 pub fn sized(figure: Figure) -> (Figure, u32) {
     let width = if figure.columns == 1 { 720 } else { 1100 };
     (figure, width)
@@ -105,11 +102,11 @@ pub fn sized(figure: Figure) -> (Figure, u32) {
 
 /// The strategies' losses, which belong to the task: none if the runs differ in it.
 pub fn shared_levels(
-    groups: &[RunGroup<Recorded>],
+    groups: &[RunGroup<RecordedRun>],
     threads: &Threads,
 ) -> Result<Vec<(String, f64)>, Failure> {
     let runs = || groups.iter().flat_map(|group| &group.runs);
-    let task = |run: &Recorded| run.folder.recipe().task.clone();
+    let task = |run: &RecordedRun| run.folder.recipe().task.clone();
     // Only of a run that has ended are they written down.
     let ended = runs().find(|run| matches!(run.folder.summary(), Ok(Some(_))));
     match ended.or(runs().next()) {
@@ -130,7 +127,6 @@ impl Report for PlotReport {
     }
 }
 
-/// The medians as a chart, with a legend.
 fn chart(panel: &Curves) -> String {
     let (mut lines, mut legend) = (Vec::new(), String::new());
     for ((line, _), mark) in panel.drawn().zip(MARKS.chars().cycle()) {

@@ -28,7 +28,6 @@ pub struct Arguments {
     json: Json,
 }
 
-/// Distributions of the next symbol.
 #[derive(Serialize)]
 struct Predictions {
     model: Vec<f64>,
@@ -37,7 +36,6 @@ struct Predictions {
     step: u64,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = arguments.snapshot.at()?;
     let folder = RunFolder::open(&run.path)?;
@@ -55,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut strategies = Vec::new();
     for strategy in strategy::all(&folder.recipe().prior()?)? {
         let prediction = strategy.next_distribution(&tokens);
-        let prediction = prediction.map_err(|error| Failure::mistake(error.to_string()))?;
+        let prediction = prediction.map_err(|error| Failure::usage(error.to_string()))?;
         strategies.push((strategy.name(), prediction));
     }
     arguments.json.print(&Predictions {

@@ -5,8 +5,8 @@ use induct::catalogue::{SETTINGS, Setting};
 use induct_studies::setting;
 use serde_json::json;
 
-use super::{print, print_json};
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::recipes::presets;
 
 /// List the built-in recipes, or print one to start your own from
@@ -17,48 +17,38 @@ pub struct Arguments {
     /// List all settings, including those of series and of the benchmark
     #[arg(long)]
     all: bool,
-    /// Print {"presets": [{"name", "about", "origin", "toml"}, …]}; with a name, its entry only
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(name) = &arguments.name {
         let Some(setting) = setting(name) else {
             let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
             let known = names.join(", ");
-            return Err(Failure::mistake(format!(
+            return Err(Failure::usage(format!(
                 "{name}: no such preset; choose one of {known}"
             )));
         };
-        return match arguments.json {
-            true => print_json(&entry(setting)?),
-            false => print(&toml(setting)?),
-        };
+        return arguments
+            .json
+            .print_value(&entry(setting)?, &toml(setting)?);
     }
     let shown: Vec<&Setting> = match arguments.all {
         true => SETTINGS.iter().collect(),
         false => presets().collect(),
     };
-    if arguments.json {
-        let entries: Result<Vec<_>, Failure> = shown.into_iter().map(entry).collect();
-        return print_json(&json!({ "presets": entries? }));
-    }
+    let entries: Result<Vec<_>, Failure> = shown.iter().copied().map(entry).collect();
     let lines = shown.iter().map(|setting| {
-        format!(
-            "{:<30} {:<12} {}\n",
-            setting.name,
-            setting.origin.name(),
-            setting.about
-        )
+        let origin = setting.origin.name();
+        format!("{:<30} {origin:<12} {}\n", setting.name, setting.about)
     });
-    print(&lines.collect::<String>())?;
-    print(
-        "\nprinted: as in the paper's text; released: as in its authors' code; recommended: ours\n\
-         `induct presets NAME` prints a preset, and `induct train NAME` trains it.\n\
-         `induct presets --all` also lists the settings of series and of the benchmark.\n",
-    )
+    let text = lines.collect::<String>()
+        + "\nprinted: as in the paper's text; released: as in its authors' code; recommended: ours\n\
+           `induct presets NAME` prints a preset, and `induct train NAME` trains it.\n\
+           `induct presets --all` also lists the settings of series and of the benchmark.\n";
+    let value = json!({ "presets": entries? });
+    arguments.json.print_value(&value, &text)
 }
 
 fn entry(setting: &Setting) -> Result<serde_json::Value, Failure> {

@@ -1,7 +1,6 @@
 //! `induct reproduce`: the paper's figures and claims, trained, drawn and decided.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use clap::Args;
@@ -28,7 +27,6 @@ use crate::report::Report;
 use crate::session;
 use crate::words::count;
 
-/// Marks a folder as a report's.
 const MARK: Mark = Mark {
     file: "report.json",
     made_by: "induct reproduce",
@@ -74,7 +72,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// The claims of a study, decided.
 #[derive(Serialize)]
 struct Claims<'a> {
     study: &'static str,
@@ -95,7 +92,6 @@ fn study_named(name: &str) -> Result<&'static Study, String> {
     })
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.protocol {
         return print(&protocol(arguments.study));
@@ -154,7 +150,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// What is to be reproduced.
 fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     let scale = match arguments.full {
         true => Scale::Full,
@@ -162,7 +157,7 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     };
     let set = &arguments.overrides.set;
     if let Some(seed) = set.iter().find(|set| set.trim_start().starts_with("seeds")) {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--set {seed}: every run has its own seed; choose them with --first-seed and --seeds"
         )));
     }
@@ -174,14 +169,14 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     };
     let planned = Reproduction::new(study, &arguments.only, scale, &changes);
     planned.map_err(|refused| match refused {
-        Refused::Unsound(unsound) => Failure::mistake(unsound.to_string()),
+        Refused::Unsound(unsound) => Failure::usage(unsound.to_string()),
         Refused::Unknown(_) => {
             let figures = study
                 .figures
                 .iter()
                 .map(|f| format!("{} {}", f.number, f.id));
             let claims = study.claims().iter().map(|claim| claim.id.as_str());
-            Failure::mistake(format!(
+            Failure::usage(format!(
                 "--only {refused}; the figures are {}; the claims are {}",
                 figures.collect::<Vec<_>>().join(", "),
                 claims.collect::<Vec<_>>().join(", ")
@@ -190,7 +185,6 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     })
 }
 
-/// Draws figures and writes their files.
 fn draw_all<'a>(
     folder: &OutputFolder,
     figures: &[&'a StudyFigure],
@@ -247,7 +241,6 @@ fn machine() -> String {
 }
 
 impl Report for Claims<'_> {
-    /// One line per claim.
     fn text(&self) -> String {
         let mut text = String::new();
         if let Some(claim) = self.claims.first() {
@@ -323,41 +316,34 @@ impl<'a> Batch<'a> {
     /// Trains the runs that are missing; returns all runs by experiment.
     fn train(self, interrupt: &Interrupt) -> Result<Vec<Vec<Run>>, Failure> {
         let progress = Progress::new(self.experiments, &self.tasks);
-        let stopped = AtomicUsize::new(0);
-        let train = |index: usize| -> Result<Option<Run>, Failure> {
-            if interrupt.asked() {
-                stopped.fetch_add(1, Ordering::Relaxed);
-                return Ok(None);
-            }
-            let trained = self.train_one(&self.tasks[index], &progress, interrupt)?;
-            if trained.is_none() {
-                stopped.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok(trained)
+        let train = |index: usize| match interrupt.asked() {
+            true => Ok(None),
+            false => self.train_one(&self.tasks[index], &progress, interrupt),
         };
         let trained = many(self.tasks.len(), train)
             .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
         progress.finish();
         let mut runs = self.runs;
+        let mut unfinished = 0;
         for (task, run) in self.tasks.iter().zip(trained) {
             let (_, place) = runs[task.experiment]
                 .iter_mut()
                 .find(|(index, _)| *index == task.run)
                 .expect("tasks are runs that are missing");
             *place = run?;
+            unfinished += usize::from(place.is_none());
         }
-        match stopped.into_inner() {
-            0 => {
-                let complete = runs
-                    .into_iter()
-                    .map(|runs| runs.into_iter().filter_map(|(_, run)| run).collect());
-                Ok(complete.collect())
-            }
-            stopped => Err(Failure::Interrupted(format!(
+        if unfinished > 0 {
+            return Err(Failure::interrupted(format!(
                 "stopped with {} unfinished; run the same command again to continue",
-                count(stopped, "run")
-            ))),
+                count(unfinished, "run")
+            )));
         }
+        let complete = |runs: Vec<(u64, Option<Run>)>| runs.into_iter().filter_map(|(_, run)| run);
+        Ok(runs
+            .into_iter()
+            .map(|runs| complete(runs).collect())
+            .collect())
     }
 
     /// Trains one run; `None` if it was interrupted.
@@ -395,7 +381,6 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The folder of a run, by its seed.
 fn run_path(folder: &OutputFolder, experiment: &Experiment, run: u64) -> PathBuf {
     folder.file(&format!(
         "runs/{}/{:03}",

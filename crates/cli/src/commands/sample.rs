@@ -45,7 +45,6 @@ struct Batch {
     states: usize,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recipe = recipes::load(&arguments.recipe, &arguments.overrides.set)?;
     check_size(&recipe)?;

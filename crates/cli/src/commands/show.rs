@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::options::{Json, Threads};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::story::Story;
 
 /// Tell a run's story: phases, losses beside the strategies', what the heads do, a small chart
@@ -20,9 +20,8 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let run = Recorded::open(&arguments.run)?;
+    let run = RecordedRun::open(&arguments.run)?;
     let ended = run.folder.summary()?;
     let summary = run.summary(&arguments.threads)?;
     let story = Story::new(&run, &summary, ended.map(|summary| summary.ended));

@@ -45,7 +45,6 @@ pub struct Arguments {
     threads: Threads,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let overrides = recipes::with_interventions(&arguments.overrides.set, &arguments.intervene);
     let mut recipe = recipes::load(&arguments.recipe, &overrides)?;
@@ -77,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish();
     let place = out.display();
     match outcome? {
-        Outcome::Stopped(step) => Err(Failure::Interrupted(format!(
+        Outcome::Stopped(step) => Err(Failure::interrupted(format!(
             "stopped after {step} of {} steps; `induct train {place}/recipe.toml --resume{}` continues",
             recipe.train.steps,
             level_option()
@@ -136,7 +135,6 @@ fn out_folder(arguments: &Arguments, recipe: &Recipe) -> PathBuf {
     }
 }
 
-/// A bar on a terminal; elsewhere one line per tenth of the steps.
 struct Bar {
     bar: ProgressBar,
     steps: u64,

@@ -1,9 +1,9 @@
 //! Runs the program as a user does.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use std::{env, fs};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -17,51 +17,29 @@ pub const SMALL: [&str; 5] = [
     "train.steps=30",
 ];
 
-pub fn induct(arguments: &[&str]) -> Output {
-    command(Path::new("."), arguments)
-        .output()
-        .expect("the binary runs")
-}
-
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_induct"));
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null());
-    command
-}
-
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// What a command printed that must have succeeded.
-fn printed(arguments: &[&str], output: &Output) -> String {
-    let notes = text(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {notes}");
-    text(&output.stdout)
-}
-
-pub fn succeed(arguments: &[&str]) -> String {
-    printed(arguments, &induct(arguments))
-}
-
-pub fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&succeed(arguments)).expect("output is JSON")
-}
-
 /// The error message of a command that must have failed with `code`.
-pub fn refused(code: i32, arguments: &[&str], output: &Output) -> String {
+pub fn refused(code: i32, line: &str, output: &Output) -> String {
     let message = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+    assert_eq!(output.status.code(), Some(code), "{line}: {message}");
     assert!(!message.contains("panicked"), "{message}");
     message
 }
 
-/// Runs a command that must fail with `code`, and returns its error message.
-pub fn fail(code: i32, arguments: &[&str]) -> String {
-    refused(code, arguments, &induct(arguments))
+/// Checks that a text has every part of a list: `Phases | uniform | layers.1.heads.0`.
+#[track_caller]
+pub fn has(text: &str, parts: &str) {
+    for part in parts.split(" | ").map(str::trim) {
+        assert!(text.contains(part), "no {part} in {text}");
+    }
+}
+
+/// Makes a pipe that nobody writes to.
+pub fn make_pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// The words of a command line. Those between double quotes are one, and have no space around it.
@@ -76,16 +54,23 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 /// A folder in which command lines are run. Without the program's name: `train main --out run`.
-pub struct Shell(TempDir);
+pub struct Shell {
+    folder: TempDir,
+    /// Where commands of Slurm find theirs.
+    pub slurm_conf: Option<PathBuf>,
+}
 
 impl Shell {
     pub fn new() -> Self {
-        Self(TempDir::new().expect("a temporary folder"))
+        Self::new_in(env::temp_dir().to_str().expect("UTF-8"))
     }
 
     /// With its folder in another one.
     pub fn new_in(folder: &str) -> Self {
-        Self(TempDir::new_in(folder).expect("a temporary folder"))
+        Self {
+            folder: TempDir::new_in(folder).expect("a temporary folder"),
+            slurm_conf: None,
+        }
     }
 
     /// With a finished small run in `run`.
@@ -101,7 +86,7 @@ impl Shell {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     pub fn read(&self, name: &str) -> String {
@@ -113,13 +98,19 @@ impl Shell {
     }
 
     pub fn command(&self, line: &str) -> Command {
-        command(self.0.path(), &words(line))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_induct"));
+        command.args(words(line)).current_dir(self.folder.path());
+        command.stdin(Stdio::null());
+        command.envs(self.slurm_conf.iter().map(|path| ("SLURM_CONF", path)));
+        command
     }
 
     /// What a command prints, and what it notes.
     pub fn output(&self, line: &str) -> (String, String) {
         let output = self.command(line).output().expect("the binary runs");
-        (printed(&words(line), &output), text(&output.stderr))
+        let notes = text(&output.stderr);
+        assert!(output.status.success(), "{line}: {notes}");
+        (text(&output.stdout), notes)
     }
 
     pub fn succeed(&self, line: &str) -> String {
@@ -136,26 +127,26 @@ impl Shell {
     pub fn fail(&self, code: i32, line: &str) -> String {
         let before = self.entries();
         let output = self.command(line).output().expect("the binary runs");
-        let message = refused(code, &words(line), &output);
+        let message = refused(code, line, &output);
         if code == 2 {
             assert_eq!(self.entries(), before, "{line}");
         }
         message
     }
 
-    /// Checks usage errors: command lines, and what their messages have to say.
-    pub fn refuses(&self, cases: &[(&str, &[&str])]) {
-        for (line, expected) in cases {
-            let message = self.fail(2, line);
-            for part in *expected {
-                assert!(message.contains(part), "{line}: no {part} in {message}");
-            }
+    /// Checks usage errors: on each line a command, and what its message has to say, such as
+    /// `train nonsense -> nonsense | not a preset`. Lines may be comments.
+    pub fn refuses(&self, cases: &str) {
+        let cases = cases.lines().map(str::trim);
+        for case in cases.filter(|case| !case.is_empty() && !case.starts_with("//")) {
+            let (line, parts) = case.split_once(" -> ").expect(case);
+            has(&self.fail(2, line.trim()), parts);
         }
     }
 
     /// What is directly in the folder, with the bytes of files.
     pub fn entries(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
-        let entries = fs::read_dir(self.0.path()).expect("a folder");
+        let entries = fs::read_dir(self.folder.path()).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let bytes = |path: &PathBuf| path.is_file().then(|| fs::read(path).expect("readable"));
         let mut entries: Vec<_> = paths.map(|path| (path.clone(), bytes(&path))).collect();

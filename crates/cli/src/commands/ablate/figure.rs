@@ -4,7 +4,7 @@ use induct_figure::{Axis, Colour, Figure, Grid, Mark, Panel, Plot, Scale, Series
 use induct_pictures::{curves, regions_of_run};
 
 use super::measure::{MATTERS, Part, Worths, by_worth};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 
 /// How many of the most important parts have a colour and a name; all others are thin and grey.
 const NAMED: usize = 5;
@@ -12,7 +12,7 @@ const NAMED: usize = 5;
 const WORTH: &str = "worth: how much higher KL(truth ‖ model) is without it, nats";
 
 /// A curve per part over the snapshots of a run, with its phases behind them.
-pub fn over_training(worths: &Worths, run: &Recorded) -> Figure {
+pub fn over_training(worths: &Worths, run: &RecordedRun) -> Figure {
     let curves = distinct(&by_worth(&worths.parts));
     let matter = curves.iter().take(NAMED);
     let matter = matter

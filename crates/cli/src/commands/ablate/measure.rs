@@ -29,7 +29,6 @@ pub struct Worths {
     pub parts: Vec<Part>,
 }
 
-/// A part of a model.
 #[derive(Serialize)]
 pub struct Part {
     /// As interventions name it.
@@ -39,9 +38,7 @@ pub struct Part {
     pub reader: Option<String>,
     /// By step; none where an intervention of the run holds its place.
     pub worth: Vec<Option<f64>>,
-    /// The standard errors.
     pub se: Vec<Option<f64>>,
-    /// The first step at which it matters.
     pub matters_from: Option<u64>,
     #[serde(skip)]
     site: Site,
@@ -145,7 +142,7 @@ impl Worths {
 fn parts(sites: &[Site]) -> Result<Vec<Part>, Failure> {
     let parts: Vec<Part> = sites.iter().filter_map(Part::new).collect();
     match parts.is_empty() {
-        true => Err(Failure::mistake(
+        true => Err(Failure::usage(
             "the minimal model has no parts to ablate: only transformers have heads, MLPs and paths between them",
         )),
         false => Ok(parts),

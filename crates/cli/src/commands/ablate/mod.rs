@@ -11,7 +11,7 @@ use self::measure::{CERTAIN, MATTERS, Part, Worths, by_worth};
 use super::{not_a_number, numbers};
 use crate::failure::Failure;
 use crate::options::{Output, Snapshot, Threads};
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::Report;
 use crate::stored_model::StoredModels;
 use crate::table::Table;
@@ -53,11 +53,10 @@ pub enum With {
     Resample,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = arguments.snapshot.at()?;
     if arguments.all_steps && run.step.is_some() {
-        return Err(Failure::mistake(
+        return Err(Failure::usage(
             "--all-steps takes every snapshot: leave out the step after @",
         ));
     }
@@ -85,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     arguments.output.print(&worths, || {
         let figure = match arguments.all_steps {
-            true => figure::over_training(&worths, &Recorded::open(&run.path)?),
+            true => figure::over_training(&worths, &RecordedRun::open(&run.path)?),
             false => figure::sources_and_readers(&worths),
         };
         Ok((figure, 1000))
@@ -96,7 +95,6 @@ fn with_error(mean: f64, se: f64) -> String {
     format!("{} ± {}", fixed(mean, 5), fixed(se, 5))
 }
 
-/// A part's worth at a step, by its place among those measured.
 fn worth(part: &Part, index: usize) -> String {
     let at = |values: &[Option<f64>]| values.get(index).copied().flatten();
     match (at(&part.worth), at(&part.se)) {

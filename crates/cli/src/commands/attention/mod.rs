@@ -42,7 +42,6 @@ pub struct Arguments {
     output: Output,
 }
 
-/// A run's heads on a sequence.
 #[derive(Serialize)]
 struct HeadReport<'a> {
     run: String,
@@ -63,7 +62,6 @@ struct HeadEntry<'a> {
     attn_scores: Option<Vec<&'a [f32]>>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let run = arguments.snapshot.at()?;
     let folder = RunFolder::open(&run.path)?;
@@ -77,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         (Some(list), _) => tokens::read_line(list, &model)?,
         (None, Some(number)) => test_sequence(recipe, number)?,
         (None, None) => {
-            return Err(Failure::mistake(
+            return Err(Failure::usage(
                 "give the symbols to look at: --tokens 0,1,1,0, or --sequence N of the run's test set",
             ));
         }
@@ -117,7 +115,7 @@ fn entry<'a>(seen: &Attention, head: &'a Head) -> HeadEntry<'a> {
 fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, Failure> {
     let count = recipe.record.test_sequences as u64;
     if number >= count {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--sequence {number}: this run's test set has the sequences 0 to {} (record.test_sequences)",
             count.saturating_sub(1)
         )));
@@ -138,7 +136,7 @@ fn check_size(model: &Model, t: usize) -> Result<(), Failure> {
     if t <= longest {
         return Ok(());
     }
-    Err(Failure::mistake(format!(
+    Err(Failure::usage(format!(
         "{t} symbols are too many: with {}, patterns of at most {longest} fit; give that many with --tokens",
         count(heads, "head")
     )))
@@ -155,7 +153,7 @@ fn keep_chosen(
     let last = heads.iter().map(&number).max().unwrap_or(0);
     heads.retain(|head| number(head) == asked);
     match heads.is_empty() {
-        true => Err(Failure::mistake(format!(
+        true => Err(Failure::usage(format!(
             "--{option} {asked}: there is none; {option}s are counted from 0, and the last is {last}"
         ))),
         false => Ok(()),

@@ -6,11 +6,9 @@ use super::HeadReport;
 use crate::report::Report;
 use crate::words::fixed;
 
-/// The number of last positions to show.
 const LAST: usize = 5;
 /// The number of positions to name that one looks at.
 const NAMED: usize = 4;
-/// Symbols per line.
 const LINE: usize = 50;
 /// With more states than this, symbols need spaces between them.
 const WIDE: usize = 10;

@@ -1,10 +1,11 @@
 //! The page that runs are put into.
 
 use std::env;
+use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use induct_lab_page::{PageError, with_runs};
+use induct_lab_page::{Run, with_runs};
 
 use crate::failure::Failure;
 use crate::recipes::read_text;
@@ -12,13 +13,10 @@ use crate::recipes::read_text;
 /// What `./lab` calls it.
 const NAME: &str = "lab.html";
 
-/// The most bytes of a page, with runs and all.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// How to come by one.
 const HOW: &str = "`./lab` in a clone of Induct makes one, and --page FILE says where it is";
 
-/// A page with a place for runs.
 pub struct BasePage {
     path: PathBuf,
     text: String,
@@ -31,50 +29,35 @@ impl BasePage {
             return Self::read(path);
         }
         let places = places();
-        match places.iter().find(|place| place.is_file()) {
-            Some(path) => Self::read(path),
-            None => {
-                let places: Vec<String> = places
-                    .iter()
-                    .map(|place| place.display().to_string())
-                    .collect();
-                Err(Failure::mistake(format!(
-                    "there is no page to put runs into (looked for {}): {HOW}",
-                    places.join(", ")
-                )))
-            }
+        if let Some(path) = places.iter().find(|place| place.is_file()) {
+            return Self::read(path);
         }
+        let names: Vec<_> = places.iter().map(|place| place.to_string_lossy()).collect();
+        Err(Failure::usage(format!(
+            "there is no page to put runs into (looked for {}): {HOW}",
+            names.join(", ")
+        )))
     }
 
     fn read(path: &Path) -> Result<Self, Failure> {
         let text = read_text(path, MOST_BYTES).map_err(|error| match error.kind() {
             ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge => {
-                refused(path, &error.to_string())
+                refused(path, &error)
             }
-            ErrorKind::NotFound => Failure::mistake(format!(
+            ErrorKind::NotFound => Failure::usage(format!(
                 "--page {}: there is no such file; {HOW}",
                 path.display()
             )),
-            _ => Failure::mistake(format!("cannot read {}: {error}", path.display())),
+            _ => Failure::usage(format!("cannot read {}: {error}", path.display())),
         })?;
-        let page = Self {
-            path: path.to_owned(),
-            text,
-        };
-        match with_runs(&page.text, &[]) {
-            Ok(_) => Ok(page),
-            Err(error) => Err(page.refused(&error)),
-        }
+        let path = path.to_owned();
+        let page = Self { path, text };
+        page.with(&[]).map(|_| page)
     }
 
-    /// All of it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The failure to put runs into it.
-    pub fn refused(&self, error: &PageError) -> Failure {
-        refused(&self.path, &error.to_string())
+    /// The page with runs inside.
+    pub fn with(&self, runs: &[Run]) -> Result<String, Failure> {
+        with_runs(&self.text, runs).map_err(|error| refused(&self.path, &error))
     }
 
     /// Refuses to write over this page, or over another one without runs: making it anew takes a build.
@@ -89,7 +72,7 @@ impl BasePage {
                 true => "the page that runs are put into",
                 false => "a page without runs, as `./lab` makes it",
             };
-            return Err(Failure::mistake(format!(
+            return Err(Failure::usage(format!(
                 "{} is {what}, and stays as it is: give another --out",
                 out.display()
             )));
@@ -98,8 +81,8 @@ impl BasePage {
     }
 }
 
-fn refused(path: &Path, why: &str) -> Failure {
-    Failure::mistake(format!(
+fn refused(path: &Path, why: &dyn Display) -> Failure {
+    Failure::usage(format!(
         "{} is not a page that runs can be put into ({why}): {HOW}",
         path.display()
     ))

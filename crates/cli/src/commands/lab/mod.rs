@@ -1,12 +1,12 @@
 //! `induct lab`: runs in a page, to look at in a browser.
 
 mod base_page;
-mod carried;
+mod page_run;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use induct_lab_page::with_runs;
+use induct_lab_page::Run;
 use serde::Serialize;
 
 use super::{note, numbers};
@@ -14,11 +14,11 @@ use crate::browser;
 use crate::failure::Failure;
 use crate::options::Json;
 use crate::out_file::OutFile;
-use crate::recorded::Recorded;
+use crate::recorded::RecordedRun;
 use crate::report::Report;
 use crate::words::{bytes, count};
 use base_page::BasePage;
-use carried::{Carried, RunEntry};
+use page_run::RunEntry;
 
 /// Write a page for the browser with runs inside: go through their training, talk to the model, change it
 #[derive(Args)]
@@ -45,7 +45,6 @@ pub struct Arguments {
     json: Json,
 }
 
-/// The page that was written.
 #[derive(Serialize)]
 struct PageReport {
     page: String,
@@ -60,7 +59,6 @@ impl Report for PageReport {
     }
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let base = BasePage::find(arguments.page.as_deref())?;
     let out = match &arguments.out {
@@ -68,12 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => default_out(&arguments.runs),
     };
     base.check_stays(out.path())?;
-    let carried = gather(arguments)?;
-    note_left_out(&carried);
-    let carried = carried.into_iter();
-    let (entries, runs): (Vec<RunEntry>, Vec<_>) =
-        carried.map(|run| (run.entry(), run.run)).unzip();
-    let page = with_runs(base.text(), &runs).map_err(|error| base.refused(&error))?;
+    let (entries, runs): (Vec<RunEntry>, Vec<Run>) = gather(arguments)?.into_iter().unzip();
+    note_left_out(&entries);
+    let page = base.with(&runs)?;
     out.write(page.as_bytes())?;
     arguments.json.print(&PageReport {
         page: out.path().display().to_string(),
@@ -86,15 +81,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The runs that were asked for. One that was named must be sound; one in a folder of others is left out with
+/// The runs that were asked for. One that was named must be intact; one in a folder of others is left out with
 /// a note if it is not.
-fn gather(arguments: &Arguments) -> Result<Vec<Carried>, Failure> {
+fn gather(arguments: &Arguments) -> Result<Vec<(RunEntry, Run)>, Failure> {
     let mut all = Vec::new();
     for path in &arguments.runs {
         let mut last_why = None;
         let before = all.len();
-        for run in Recorded::find(path)? {
-            match Carried::new(&run, arguments.snapshots) {
+        for run in RecordedRun::find(path)? {
+            match page_run::read(&run, arguments.snapshots) {
                 Ok(run) => all.push(run),
                 Err(why) if run.folder.path() == path => return Err(why),
                 Err(why) => {
@@ -112,7 +107,7 @@ fn gather(arguments: &Arguments) -> Result<Vec<Carried>, Failure> {
     Ok(all)
 }
 
-fn note_left_out(runs: &[Carried]) {
+fn note_left_out(runs: &[RunEntry]) {
     let left_out: usize = runs.iter().map(|run| run.left_out).sum();
     if left_out > 0 {
         let all = runs.iter().map(|run| run.snapshots + run.left_out);

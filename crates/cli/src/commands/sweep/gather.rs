@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use induct_sweep::{Gathered, RESULTS, Sweep};
+use induct_sweep::{RESULTS, Sweep, SweepResults};
 use serde_json::json;
 
-use super::{note, print, print_json};
+use crate::commands::note;
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::out_file::OutFile;
 use crate::words::count;
 
@@ -23,57 +24,40 @@ pub struct Arguments {
     /// Add how long each run took; without it, the same runs at the same level give the same bytes
     #[arg(long)]
     timings: bool,
-    /// Print {"out": FILE, "runs": n, "missing": n, "levels": {…}}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
     let (gathered, out) = match &arguments.out {
-        None if !arguments.timings => {
-            let gathered = write(&sweep)?;
-            (gathered, sweep.path().join(RESULTS))
-        }
-        out => {
-            let gathered = read(&sweep, arguments.timings)?;
-            let (bytes, path) = match out {
-                Some(out) if out.is_csv() => (gathered.table.to_csv(), out.path().to_owned()),
-                Some(out) => (gathered.table.to_parquet(), out.path().to_owned()),
-                None => (gathered.table.to_parquet(), sweep.path().join(RESULTS)),
-            };
-            match out {
-                Some(out) => out.write(&bytes)?,
-                None => sweep.claim()?.write(RESULTS, &bytes)?,
-            }
-            (gathered, path)
+        None => (
+            write(&sweep, arguments.timings)?,
+            sweep.path().join(RESULTS),
+        ),
+        Some(out) => {
+            let gathered = sweep.gather(arguments.timings)?;
+            remark(&sweep, &gathered);
+            out.write(&match out.is_csv() {
+                true => gathered.table.to_csv(),
+                false => gathered.table.to_parquet(),
+            })?;
+            (gathered, out.path().to_owned())
         }
     };
-    if arguments.json {
-        return print_json(&json!({
-            "out": out.to_string_lossy(),
-            "runs": gathered.runs.len(),
-            "missing": gathered.missing,
-            "levels": gathered.levels,
-        }));
-    }
-    print(&format!(
-        "{} in {}\n",
-        count(gathered.runs.len(), "run"),
-        out.display()
-    ))
-}
-
-/// Gathers everything, and says what is missing, mixed or damaged.
-fn read(sweep: &Sweep, timings: bool) -> Result<Gathered, Failure> {
-    let gathered = sweep.gather(timings)?;
-    remark(sweep, &gathered);
-    Ok(gathered)
+    let runs = gathered.runs.len();
+    let value = json!({
+        "out": out.to_string_lossy(),
+        "runs": runs,
+        "missing": gathered.missing,
+        "levels": gathered.levels,
+    });
+    let text = format!("{} in {}\n", count(runs, "run"), out.display());
+    arguments.json.print_value(&value, &text)
 }
 
 /// Says what is missing, mixed or damaged.
-pub fn remark(sweep: &Sweep, gathered: &Gathered) {
+pub fn remark(sweep: &Sweep, gathered: &SweepResults) {
     for remark in &gathered.remarks {
         note(remark);
     }
@@ -101,8 +85,9 @@ pub fn mixture(levels: &BTreeMap<String, u64>) -> Option<String> {
 }
 
 /// Gathers everything into the sweep's folder.
-pub fn write(sweep: &Sweep) -> Result<Gathered, Failure> {
-    let gathered = read(sweep, false)?;
+pub fn write(sweep: &Sweep, timings: bool) -> Result<SweepResults, Failure> {
+    let gathered = sweep.gather(timings)?;
+    remark(sweep, &gathered);
     sweep
         .claim()?
         .write(RESULTS, &gathered.table.to_parquet())?;

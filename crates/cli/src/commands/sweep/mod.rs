@@ -12,12 +12,12 @@ mod work;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use induct_sweep::{Growth, Shard, SweepError};
+use induct_sweep::{Shard, SweepError};
 use serde_json::json;
 
-use super::{Threads, note, print, print_json};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::options::{Json, Threads};
 use crate::words::count;
 
 /// Train one recipe over many seeds and variations: here, all at once; or step by step, on a cluster
@@ -52,14 +52,12 @@ struct Here {
     /// sweep can grow by seeds, values and keys
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print {"out": DIR, "runs": [{"run": "0f3a…", "overrides": […], "seed": n, "final.kl_truth": x, …}, …]}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     #[command(flatten)]
     threads: Threads,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.action {
         None => here(&arguments.here),
@@ -78,9 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         match error {
-            SweepError::Mistake(_) | SweepError::NoSweep { .. } => {
-                Failure::mistake(error.to_string())
-            }
+            SweepError::Usage(_) | SweepError::NoSweep { .. } => Failure::usage(error.to_string()),
             SweepError::Store(error) => error.into(),
             SweepError::Failed(_) => Failure::failed(error.to_string()),
         }
@@ -94,23 +90,21 @@ fn here(arguments: &Here) -> Result<(), Failure> {
         None => Path::new("sweeps").join(name),
     };
     let interrupt = Interrupt::watch()?;
-    let sweep = plan::What::put(&out, plan, Growth::Grow)?;
+    let sweep = plan::What::put(&out, plan, true)?;
     let worked = arguments
         .threads
         .run(|| work::with_bar(&sweep, Shard::ALL, false, &|| interrupt.asked()))?;
-    let gathered = gather::write(&sweep)?;
+    let gathered = gather::write(&sweep, false)?;
     results::write_figure_of(&sweep, &gathered)?;
     if worked.left > 0 {
-        return Err(Failure::Interrupted(format!(
+        return Err(Failure::interrupted(format!(
             "stopped with {} unfinished; run the same command again to continue",
-            count(worked.left as usize, "run")
+            count(worked.left, "run")
         )));
     }
-    if arguments.json {
-        let rows = results::json_rows(&sweep, &gathered);
-        print_json(&json!({ "out": out.to_string_lossy(), "runs": rows }))?;
-    } else {
-        print(&results::text(&sweep, &gathered))?;
-    }
+    let rows = results::json_rows(&sweep, &gathered);
+    let value = json!({ "out": out.to_string_lossy(), "runs": rows });
+    let text = results::text(&sweep, &gathered);
+    arguments.json.print_value(&value, &text)?;
     work::failures(&sweep, &worked)
 }

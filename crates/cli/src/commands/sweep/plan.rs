@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use induct::lanes::{instructions, use_level};
-use induct_sweep::{Axis, Growth, Keep, Plan, Seeds, Study, Sweep, disk};
+use induct_sweep::{Axis, Keep, Plan, Seeds, Study, Sweep, disk};
 use serde_json::json;
 
-use super::{note, print, print_json};
-use crate::commands::numbers;
+use crate::commands::{note, numbers};
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::recipes;
-use crate::words::{bytes, count, duration, many};
+use crate::words::{bytes, count, duration};
 
 /// Plan a sweep, and say how many runs it has, how long they take and how much disk they need
 #[derive(Args)]
@@ -24,9 +24,8 @@ pub struct Arguments {
     /// Let the sweep that is in the folder grow by the runs of this plan that it does not have
     #[arg(long)]
     extend: bool,
-    /// Print {"out": DIR, "runs": n, "points": n, "seconds": x, "bytes": x, …}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// What to sweep over.
@@ -94,7 +93,7 @@ impl What {
         }
         if let Some(level) = &study.level {
             use_level(level).map_err(|invalid| {
-                Failure::mistake(format!(
+                Failure::usage(format!(
                     "{source}: level = \"{level}\": {}",
                     invalid.allowed
                 ))
@@ -103,7 +102,7 @@ impl What {
         } else {
             study.level = crate::pinned_level();
         }
-        // A mistake in a file is that file's; one in options is theirs.
+        // An error in a file is that file's; one in options is theirs.
         let blame = |failure: Failure| match of_file {
             true => failure.while_at(source),
             false => failure.for_options(),
@@ -119,11 +118,10 @@ impl What {
 
     /// The study, and whether it comes from a file.
     fn study(&self, source: &str) -> Result<(Study, bool), Failure> {
-        let seeds = Seeds::first(5);
         let path = Path::new(source);
         let text = recipes::read_text(path, recipes::MOST_BYTES).unwrap_or_default();
         if !Study::is_study(&text) {
-            return Ok((Study::new(source, seeds), false));
+            return Ok((Study::new(source, Seeds::default()), false));
         }
         let mut study =
             Study::from_toml(&text).map_err(|error| Failure::from(error).while_at(source))?;
@@ -135,9 +133,8 @@ impl What {
         Ok((study, true))
     }
 
-    /// Puts the plan into its folder.
-    pub fn put(out: &Path, plan: Plan, growth: Growth) -> Result<Sweep, Failure> {
-        Sweep::put(out, plan, growth).map_err(|error| {
+    pub fn put(out: &Path, plan: Plan, extend: bool) -> Result<Sweep, Failure> {
+        Sweep::put(out, plan, extend).map_err(|error| {
             let failure = Failure::from(error);
             let text = failure.to_string();
             match text.contains("--out") || text.contains("sweep repair") {
@@ -152,7 +149,7 @@ impl What {
 fn variations(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     let mut all: Vec<Axis> = Vec::new();
     for text in texts {
-        let refuse = |why: &str| Err(Failure::mistake(format!("--vary {text}: {why}")));
+        let refuse = |why: &str| Err(Failure::usage(format!("--vary {text}: {why}")));
         let Some((key, values)) = text.split_once('=') else {
             return refuse("expected KEY.PATH=VALUE;VALUE;…");
         };
@@ -166,41 +163,33 @@ fn variations(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     Ok(all)
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let growth = match arguments.extend {
-        true => Growth::Grow,
-        false => Growth::Same,
-    };
     let (plan, _) = arguments.what.plan()?;
-    let sweep = What::put(&arguments.out, plan, growth)?;
+    let sweep = What::put(&arguments.out, plan, arguments.extend)?;
     let plan = &sweep.plan;
     let runs = plan.runs().len() as u64;
     let seconds: f64 = plan.runs().iter().map(|run| plan.seconds(run)).sum();
     let bytes_needed = disk(plan)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if arguments.json {
-        let keys: Vec<_> = plan.keys().iter().collect();
-        return print_json(&json!({
-            "out": arguments.out.to_string_lossy(),
-            "runs": runs,
-            "points": plan.points(),
-            "keys": keys,
-            "seconds": seconds,
-            "bytes": bytes_needed,
-            "kept_whole": plan.kept.runs.name(),
-            "level": plan.level,
-            "numerics": plan.numerics,
-        }));
-    }
+    let value = json!({
+        "out": arguments.out.to_string_lossy(),
+        "runs": runs,
+        "points": plan.points(),
+        "keys": plan.keys(),
+        "seconds": seconds,
+        "bytes": bytes_needed,
+        "kept_whole": plan.kept.runs.name(),
+        "level": plan.level,
+        "numerics": plan.numerics,
+    });
     let stops = plan
         .recipe(&plan.runs()[0])
         .is_ok_and(|recipe| recipe.train.stop.is_some());
     let at_most = if stops { "at most " } else { "about " };
     let mut text = format!(
         "{}: {}, in {}\n",
-        many(runs, "run"),
-        many(plan.points(), "point"),
+        count(runs, "run"),
+        count(plan.points(), "point"),
         arguments.out.display(),
     );
     for grid in &plan.grids {
@@ -242,7 +231,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     text += &format!(
         "next: `induct sweep work {out}` here, or `induct sweep submit {out}` on a Slurm cluster\n"
     );
-    print(&text)?;
+    arguments.json.print_value(&value, &text)?;
     if runs > 100_000 {
         note("a sweep of this size is better done on a cluster");
     }

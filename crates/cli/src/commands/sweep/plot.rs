@@ -9,11 +9,13 @@ use induct_pictures::curves::Group;
 use induct_pictures::groups::by_size;
 use induct_pictures::sweeps::{KeyAxis, Map, Member, curves_over_steps, family, phase_diagram};
 use induct_studies::{ERROR, Measured, Sample};
-use induct_sweep::{Column, Gathered, Sweep};
+use induct_sweep::{Column, Sweep, SweepResults};
 use serde_json::json;
 
-use super::{gather, note, print, print_json, results};
+use super::{gather, results};
+use crate::commands::note;
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::out_file::OutFile;
 use crate::words::count;
 
@@ -41,15 +43,12 @@ pub struct Arguments {
     /// Width in pixels; PNGs have twice as many
     #[arg(long, value_name = "PIXELS", default_value_t = 900, value_parser = crate::commands::numbers::whole_within(300..=4000))]
     width: u64,
-    /// Print {"out": FILE, "runs": n, "missing": n}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
-    let kind = Kind::new(&sweep, arguments)?;
     let mut gathered = sweep.gather(false)?;
     gather::remark(&sweep, &gathered);
     filter(&sweep, &mut gathered, &arguments.only)?;
@@ -58,226 +57,152 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             [] => "has no result to draw yet",
             _ => "has no result with all that --where asks for",
         };
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "{} {why}",
             arguments.sweep.display()
         )));
     }
-    kind.say_what_is_pooled(&sweep, &gathered);
-    let figure = kind.figure(&sweep, &gathered)?;
+    let figure = draw(&sweep, &gathered, arguments)?;
     let out = match &arguments.out {
         Some(out) => out.clone(),
         None => OutFile::picture(&sweep.path().join("plot.svg").to_string_lossy())
-            .map_err(Failure::mistake)?,
+            .map_err(Failure::usage)?,
     };
     out.write_figure(&figure, arguments.width as u32)?;
     let (out, runs) = (out.path(), gathered.runs.len());
-    match arguments.json {
-        true => print_json(
-            &json!({ "out": out.to_string_lossy(), "runs": runs, "missing": gathered.missing }),
-        ),
-        false => print(&format!("{} in {}\n", count(runs, "run"), out.display())),
-    }
+    let value = json!({ "out": out.to_string_lossy(), "runs": runs, "missing": gathered.missing });
+    let text = format!("{} in {}\n", count(runs, "run"), out.display());
+    arguments.json.print_value(&value, &text)
 }
 
-/// A figure that was asked for.
-enum Kind {
-    /// Whatever shows the sweep best.
-    Summary,
-    /// A measure over two keys.
-    Diagram {
-        x: String,
-        y: String,
-        measure: String,
-    },
-    /// A measure over a key, a curve per value of another.
-    Family {
-        x: String,
-        measure: String,
-        by: Option<String>,
-    },
-    /// A measure over training, a curve per value of a key.
-    Training { measure: String, by: Option<String> },
-}
-
-impl Kind {
-    fn new(sweep: &Sweep, arguments: &Arguments) -> Result<Self, Failure> {
-        let keys = sweep.plan.keys();
-        let is_key = |name: &str| keys.iter().any(|key| key == name);
-        let key = |option: &str, name: &str| match is_key(name) {
-            true => Ok(name.to_owned()),
-            false => Err(Failure::mistake(format!(
-                "--{option} {name}: no such key varies; {}",
-                match keys.is_empty() {
-                    true => "none does".to_owned(),
-                    false => format!("{} do", keys.join(", ")),
-                }
-            ))),
-        };
-        let last = || {
-            let strategies = &sweep.plan.kept.strategies;
-            strategies
-                .last()
-                .map_or("final.kl_truth".to_owned(), |name| format!("onset.{name}"))
-        };
-        let measure = |option: &str, name: Option<&String>| match name {
-            None => Ok(last()),
-            Some(name) if is_key(name) => Err(Failure::mistake(format!(
-                "--{option} {name}: a phase diagram is coloured by a measure; for a curve per value of {name}, \
-                 name a measure with --y"
-            ))),
-            Some(name) => find_measure(sweep, name)
-                .ok_or_else(|| Failure::mistake(format!("--{option} {name}: {}", known(sweep)))),
-        };
-        let (x, y, colour) = (&arguments.x, &arguments.y, &arguments.colour);
-        let kind = match (x.as_deref(), y.as_deref()) {
-            (None, None) if colour.is_none() => Kind::Summary,
-            (Some("step"), y) => {
-                let measure = y
-                    .unwrap_or("kl_truth")
-                    .trim_start_matches("curve.")
-                    .to_owned();
-                if !sweep.plan.kept.curves.contains(&measure) {
-                    return Err(Failure::mistake(format!(
-                        "--y {measure}: no curve of it was kept; {}",
-                        match sweep.plan.kept.curves.as_slice() {
-                            [] =>
-                                "none was: name curves in the study, or with --curve when planning"
-                                    .to_owned(),
-                            kept => format!("those kept are {}", kept.join(", ")),
-                        }
-                    )));
-                }
-                let by = colour
-                    .as_ref()
-                    .map(|name| key("colour", name))
-                    .transpose()?;
-                Kind::Training { measure, by }
-            }
-            (x, y) => {
-                let x = match (x, keys.first()) {
-                    (Some(x), _) => key("x", x)?,
-                    (None, Some(first)) => first.clone(),
-                    (None, None) => {
-                        return Err(Failure::mistake(
-                            "no key varies; use --x step for curves over training",
-                        ));
-                    }
-                };
-                let second = keys.iter().find(|key| **key != x);
-                match (y, second) {
-                    (Some(y), _) if y == x => {
-                        return Err(Failure::mistake(format!(
-                            "--y {y}: it is the horizontal axis already; name another key, or a measure"
-                        )));
-                    }
-                    (Some(y), _) if is_key(y) => Kind::Diagram {
-                        x,
-                        y: y.to_owned(),
-                        measure: measure("colour", colour.as_ref())?,
-                    },
-                    (None, Some(second)) => Kind::Diagram {
-                        x,
-                        y: second.clone(),
-                        measure: measure("colour", colour.as_ref())?,
-                    },
-                    (y, _) => Kind::Family {
-                        x,
-                        measure: measure("y", y.map(str::to_owned).as_ref())?,
-                        by: colour
-                            .as_ref()
-                            .map(|name| key("colour", name))
-                            .transpose()?,
-                    },
-                }
-            }
-        };
-        Ok(kind)
-    }
-
-    /// Says which keys vary without being shown.
-    fn say_what_is_pooled(&self, sweep: &Sweep, gathered: &Gathered) {
-        let shown: Vec<&String> = match self {
-            Kind::Summary => return,
-            Kind::Diagram { x, y, .. } => vec![x, y],
-            Kind::Family { x, by, .. } => [x].into_iter().chain(by).collect(),
-            Kind::Training { by, .. } => by.iter().collect(),
-        };
-        let varies = |key: &&String| axis(gathered, key).0.len() > 1;
-        let pooled: Vec<&str> = (sweep.plan.keys().iter())
-            .filter(|key| !shown.contains(key))
-            .filter(varies)
-            .map(String::as_str)
-            .collect();
-        if !pooled.is_empty() {
-            note(&format!(
-                "runs with different values of {} are taken together; --where fixes a key",
-                pooled.join(", ")
-            ));
-        }
-    }
-
-    fn figure(&self, sweep: &Sweep, gathered: &Gathered) -> Result<Figure, Failure> {
-        match self {
-            Kind::Summary => results::summary_figure(sweep, gathered).ok_or_else(|| {
-                Failure::mistake(
+/// The figure that the options ask for.
+fn draw(sweep: &Sweep, gathered: &SweepResults, arguments: &Arguments) -> Result<Figure, Failure> {
+    let keys = sweep.plan.keys();
+    let y = arguments.y.as_deref();
+    let colour = arguments.colour.as_deref();
+    let by_colour = || colour.map(|name| key(sweep, "colour", name)).transpose();
+    let x = match (arguments.x.as_deref(), keys.first()) {
+        (None, _) if y.is_none() && colour.is_none() => {
+            return results::summary_figure(sweep, gathered).ok_or_else(|| {
+                Failure::usage(
                     "no curve was kept, and no key with numbers varies; name a measure with --y, or keep curves (--curve)",
                 )
-            }),
-            Kind::Diagram { x, y, measure } => {
-                Ok(diagram(gathered, x, y, std::slice::from_ref(measure)))
-            }
-            Kind::Family { x, measure, by } => family_of(gathered, x, measure, by.as_deref()),
-            Kind::Training { measure, by } => Ok(training(gathered, measure, by.as_deref())),
+            });
         }
+        (Some("step"), _) => {
+            let (measure, by) = (curve_name(sweep, y)?, by_colour()?);
+            note_pooled(sweep, gathered, &[by]);
+            return Ok(training(gathered, measure, by));
+        }
+        (Some(x), _) => key(sweep, "x", x)?,
+        (None, Some(first)) => first,
+        (None, None) => {
+            let why = "no key varies; use --x step for curves over training";
+            return Err(Failure::usage(why));
+        }
+    };
+    let up = match y {
+        Some(y) if y == x => {
+            return Err(Failure::usage(format!(
+                "--y {y}: it is the horizontal axis already; name another key, or a measure"
+            )));
+        }
+        Some(y) => Some(y).filter(|y| is_key(sweep, y)),
+        None => keys.iter().map(String::as_str).find(|key| *key != x),
+    };
+    if let Some(up) = up {
+        let measure = measure(sweep, "colour", colour)?;
+        note_pooled(sweep, gathered, &[Some(x), Some(up)]);
+        return Ok(diagram(gathered, x, up, &[measure]));
     }
+    let (measure, by) = (measure(sweep, "y", y)?, by_colour()?);
+    note_pooled(sweep, gathered, &[Some(x), by]);
+    family_of(gathered, x, &measure, by)
 }
 
-/// The column of the gathered table that a name means.
-fn find_measure(sweep: &Sweep, name: &str) -> Option<String> {
-    let kept = &sweep.plan.kept;
-    let mut known = kept
-        .strategies
-        .iter()
-        .map(|strategy| format!("onset.{strategy}"));
-    if name == "steps" || known.any(|own| own == name) {
-        return Some(name.to_owned());
-    }
-    let column = name.strip_prefix("final.").unwrap_or(name);
-    kept.last
-        .iter()
-        .any(|own| own == column)
-        .then(|| format!("final.{column}"))
+fn is_key(sweep: &Sweep, name: &str) -> bool {
+    sweep.plan.keys().iter().any(|key| key == name)
 }
 
-fn known(sweep: &Sweep) -> String {
+/// Refuses a name that is not a key that varies.
+fn key<'a>(sweep: &Sweep, option: &str, name: &'a str) -> Result<&'a str, Failure> {
+    if is_key(sweep, name) {
+        return Ok(name);
+    }
+    Err(Failure::usage(format!(
+        "--{option} {name}: no such key varies; {}",
+        match sweep.plan.keys() {
+            [] => "none does".to_owned(),
+            keys => format!("{} do", keys.join(", ")),
+        }
+    )))
+}
+
+/// The column of the gathered table that an option names; the onset of the last phase if it is not given.
+fn measure(sweep: &Sweep, option: &str, name: Option<&str>) -> Result<String, Failure> {
     let kept = &sweep.plan.kept;
-    let onsets = kept
-        .strategies
-        .iter()
-        .map(|strategy| format!("onset.{strategy}"));
-    let finals = kept.last.iter().cloned();
-    let all: Vec<String> = onsets.chain(["steps".to_owned()]).chain(finals).collect();
-    let keys = sweep.plan.keys();
-    format!(
-        "neither a key that varies ({}) nor a measure that was kept ({})",
-        keys.join(", "),
-        all.join(", ")
-    )
+    let mut onsets = kept.strategies.iter().map(|name| format!("onset.{name}"));
+    let last = kept.last.iter().map(|column| format!("final.{column}"));
+    let Some(name) = name else {
+        let latest = onsets.next_back();
+        return Ok(latest.unwrap_or("final.kl_truth".to_owned()));
+    };
+    let known: Vec<String> = onsets.chain(["steps".to_owned()]).chain(last).collect();
+    let meant = |own: &&String| *own == name || own.strip_prefix("final.") == Some(name);
+    if is_key(sweep, name) {
+        return Err(Failure::usage(format!(
+            "--{option} {name}: a phase diagram is coloured by a measure; for a curve per value of {name}, \
+             name a measure with --y"
+        )));
+    }
+    known.iter().find(meant).cloned().ok_or_else(|| {
+        Failure::usage(format!(
+            "--{option} {name}: neither a key that varies ({}) nor a measure that was kept ({})",
+            sweep.plan.keys().join(", "),
+            known.join(", ")
+        ))
+    })
+}
+
+/// The measure whose curves --y names.
+fn curve_name<'a>(sweep: &Sweep, y: Option<&'a str>) -> Result<&'a str, Failure> {
+    let measure = y.unwrap_or("kl_truth").trim_start_matches("curve.");
+    let kept = &sweep.plan.kept.curves;
+    if kept.iter().any(|own| own == measure) {
+        return Ok(measure);
+    }
+    let advice = match kept.as_slice() {
+        [] => "none was: name curves in the study, or with --curve when planning".to_owned(),
+        kept => format!("those kept are {}", kept.join(", ")),
+    };
+    Err(Failure::usage(format!(
+        "--y {measure}: no curve of it was kept; {advice}"
+    )))
+}
+
+/// Says which keys vary without being shown.
+fn note_pooled(sweep: &Sweep, gathered: &SweepResults, shown: &[Option<&str>]) {
+    let keys = sweep.plan.keys().iter().map(String::as_str);
+    let pooled: Vec<&str> = keys
+        .filter(|key| !shown.contains(&Some(key)) && axis(gathered, key).0.len() > 1)
+        .collect();
+    if !pooled.is_empty() {
+        note(&format!(
+            "runs with different values of {} are taken together; --where fixes a key",
+            pooled.join(", ")
+        ));
+    }
 }
 
 /// Keeps the runs that have given values.
-fn filter(sweep: &Sweep, gathered: &mut Gathered, only: &[String]) -> Result<(), Failure> {
+fn filter(sweep: &Sweep, gathered: &mut SweepResults, only: &[String]) -> Result<(), Failure> {
     let mut keep = vec![true; gathered.runs.len()];
     for text in only {
-        let refuse = |why: String| Failure::mistake(format!("--where {text}: {why}"));
+        let refuse = |why: String| Failure::usage(format!("--where {text}: {why}"));
         let (key, value) = text
             .split_once('=')
             .ok_or_else(|| refuse("expected KEY=VALUE".into()))?;
-        let column = gathered
-            .table
-            .column(key)
-            .filter(|_| sweep.plan.keys().iter().any(|own| own == key));
+        let column = gathered.table.column(key).filter(|_| is_key(sweep, key));
         let column = column.ok_or_else(|| {
             refuse(format!(
                 "no such key varies; {} do",
@@ -312,8 +237,8 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
-/// The values of a key, in order, and the index of each run's.
-fn axis(gathered: &Gathered, key: &str) -> (Vec<String>, Vec<usize>) {
+/// The values of a key, in order, and the index of each run's. Of no key, all runs have the same.
+fn axis(gathered: &SweepResults, key: &str) -> (Vec<String>, Vec<usize>) {
     let column = gathered.table.column(key);
     let shown: Vec<String> = match column {
         Some(column) => (0..column.len()).map(|row| column.shown(row)).collect(),
@@ -332,7 +257,7 @@ fn axis(gathered: &Gathered, key: &str) -> (Vec<String>, Vec<usize>) {
 }
 
 /// Medians of measures over two keys: over seeds, and over any further keys. A run without a value counts as the worst.
-pub fn diagram(gathered: &Gathered, x: &str, y: &str, measures: &[String]) -> Figure {
+pub fn diagram(gathered: &SweepResults, x: &str, y: &str, measures: &[String]) -> Figure {
     let ((across, at_x), (up, at_y)) = (axis(gathered, x), axis(gathered, y));
     let map = |measure: &String| {
         let mut cells = vec![Vec::new(); across.len() * up.len()];
@@ -362,7 +287,6 @@ pub fn diagram(gathered: &Gathered, x: &str, y: &str, measures: &[String]) -> Fi
     phase_diagram(&axes.0, &axes.1, &maps)
 }
 
-/// What a measure is, and its unit.
 fn words(measure: &str) -> (String, String) {
     if let Some(strategy) = measure.strip_prefix("onset.") {
         return (format!("Onset of the {strategy} phase"), "steps".into());
@@ -379,7 +303,7 @@ fn words(measure: &str) -> (String, String) {
 
 /// A measure over a key: each seed, their median and its interval, a curve per value of another key.
 pub fn family_of(
-    gathered: &Gathered,
+    gathered: &SweepResults,
     x: &str,
     measure: &str,
     by: Option<&str>,
@@ -387,14 +311,11 @@ pub fn family_of(
     let (values, at_x) = axis(gathered, x);
     let positions: Vec<f64> = values.iter().filter_map(|value| number(value)).collect();
     if positions.len() != values.len() {
-        return Err(Failure::mistake(format!(
+        return Err(Failure::usage(format!(
             "--x {x}: its values are not numbers, and curves need numbers; use a phase diagram (--y with a second key)"
         )));
     }
-    let (labels, at_by) = match by {
-        Some(by) => axis(gathered, by),
-        None => (vec![String::new()], vec![0; gathered.runs.len()]),
-    };
+    let (labels, at_by) = axis(gathered, by.unwrap_or_default());
     let column = gathered.table.column(measure);
     let mut samples = vec![vec![Vec::new(); positions.len()]; labels.len()];
     for row in 0..gathered.runs.len() {
@@ -429,8 +350,7 @@ pub fn family_of(
     Ok(family(x, &label, &members))
 }
 
-/// A run's curve of a measure over training.
-pub fn curve(gathered: &Gathered, measure: &str, row: usize) -> Option<Vec<(f64, f64)>> {
+fn curve(gathered: &SweepResults, measure: &str, row: usize) -> Option<Vec<(f64, f64)>> {
     let column = |name: &str| match gathered.table.column(name) {
         Some(Column::Curve(curves)) => curves[row].as_ref(),
         _ => None,
@@ -441,16 +361,13 @@ pub fn curve(gathered: &Gathered, measure: &str, row: usize) -> Option<Vec<(f64,
     Some(steps.iter().zip(values).filter_map(point).collect())
 }
 
-fn training(gathered: &Gathered, measure: &str, by: Option<&str>) -> Figure {
-    let (labels, at) = match by {
-        Some(by) => axis(gathered, by),
-        None => (vec![String::new()], vec![0; gathered.runs.len()]),
-    };
+/// Curves of a measure over training, by the values of a key.
+pub fn groups(gathered: &SweepResults, measure: &str, by: Option<&str>) -> Vec<Group> {
+    let (labels, at) = axis(gathered, by.unwrap_or_default());
     let group = |(index, label): (usize, &String)| {
         let rows = (0..gathered.runs.len()).filter(|&row| at[row] == index);
-        let seeds: Vec<_> = rows
-            .filter_map(|row| curve(gathered, measure, row))
-            .collect();
+        let curves = rows.filter_map(|row| curve(gathered, measure, row));
+        let seeds: Vec<_> = curves.collect();
         Group {
             label: match by {
                 Some(by) => format!("{by} = {label}"),
@@ -459,7 +376,11 @@ fn training(gathered: &Gathered, measure: &str, by: Option<&str>) -> Figure {
             seeds,
         }
     };
-    let groups: Vec<Group> = labels.iter().enumerate().map(group).collect();
+    labels.iter().enumerate().map(group).collect()
+}
+
+fn training(gathered: &SweepResults, measure: &str, by: Option<&str>) -> Figure {
+    let groups = groups(gathered, measure, by);
     match measure {
         "kl_truth" => curves_over_steps("KL(truth ‖ model), nats", &groups, &[]),
         other => curves_over_steps(&plain(other), &groups, &[]),

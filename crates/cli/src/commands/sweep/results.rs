@@ -2,10 +2,9 @@
 
 use induct::probe::Moments;
 use induct_figure::Figure;
-use induct_pictures::curves::Group;
 use induct_pictures::sweeps::curves;
 use induct_store::RunFolder;
-use induct_sweep::{Became, Column, Gathered, Sweep};
+use induct_sweep::{Column, RunStatus, Sweep, SweepResults};
 use serde_json::{Map, Value, json};
 
 use super::plot;
@@ -20,7 +19,7 @@ const WIDTH: u32 = 900;
 const SHOWN: usize = 40;
 
 /// The rows of each point, in the order of the plan.
-pub fn points(sweep: &Sweep, gathered: &Gathered) -> Vec<(Vec<String>, Vec<usize>)> {
+fn points(sweep: &Sweep, gathered: &SweepResults) -> Vec<(Vec<String>, Vec<usize>)> {
     let keys = sweep.plan.keys();
     let columns: Vec<&Column> = keys
         .iter()
@@ -39,13 +38,13 @@ pub fn points(sweep: &Sweep, gathered: &Gathered) -> Vec<(Vec<String>, Vec<usize
     points
 }
 
-fn diverged(gathered: &Gathered, row: usize) -> bool {
+fn diverged(gathered: &SweepResults, row: usize) -> bool {
     let ended = gathered.table.column("ended");
-    ended.is_some_and(|column| column.shown(row) == Became::Diverged.name())
+    ended.is_some_and(|column| column.shown(row) == RunStatus::Diverged.name())
 }
 
 /// A few lines per point: the final divergence and the onsets of phases, averaged over seeds.
-pub fn text(sweep: &Sweep, gathered: &Gathered) -> String {
+pub fn text(sweep: &Sweep, gathered: &SweepResults) -> String {
     let (table, out) = (&gathered.table, sweep.path().display());
     let mut text = format!(
         "{} in {out}; KL(truth ‖ model) at the last position in nats, onsets in steps, \
@@ -116,7 +115,7 @@ fn mean(values: &[f64], digits: usize) -> String {
 }
 
 /// One object per run, by column; curves are left out.
-pub fn json_rows(sweep: &Sweep, gathered: &Gathered) -> Vec<Value> {
+pub fn json_rows(sweep: &Sweep, gathered: &SweepResults) -> Vec<Value> {
     let row = |(row, &index): (usize, &usize)| {
         let run = &sweep.plan.runs()[index];
         let mut object = Map::new();
@@ -136,7 +135,7 @@ pub fn json_rows(sweep: &Sweep, gathered: &Gathered) -> Vec<Value> {
 }
 
 /// Writes the sweep in one figure into its folder.
-pub fn write_figure_of(sweep: &Sweep, gathered: &Gathered) -> Result<(), Failure> {
+pub fn write_figure_of(sweep: &Sweep, gathered: &SweepResults) -> Result<(), Failure> {
     if gathered.runs.is_empty() {
         return Ok(());
     }
@@ -148,7 +147,7 @@ pub fn write_figure_of(sweep: &Sweep, gathered: &Gathered) -> Result<(), Failure
 
 /// The sweep in one figure: curves if at most one key varies, else a phase diagram over the first two. Where no curves
 /// were kept, the final loss over the key, if its values are numbers.
-pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Option<Figure> {
+pub fn summary_figure(sweep: &Sweep, gathered: &SweepResults) -> Option<Figure> {
     if let [x, y, ..] = sweep.plan.keys() {
         let last = sweep.plan.kept.strategies.iter().rev();
         let mut last = last.filter(|name| {
@@ -166,7 +165,8 @@ pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Option<Figure> {
         let key = sweep.plan.keys().first();
         return key.and_then(|key| plot::family_of(gathered, key, "final.kl_truth", None).ok());
     }
-    let groups = loss_groups(sweep, gathered);
+    let key = sweep.plan.keys().first().map(String::as_str);
+    let groups = plot::groups(gathered, "kl_truth", key);
     // The levels belong to the task, so they are shared by all runs unless the task varies.
     let same_task = !sweep.plan.keys().iter().any(|key| key.starts_with("task."));
     let first = gathered
@@ -180,28 +180,4 @@ pub fn summary_figure(sweep: &Sweep, gathered: &Gathered) -> Option<Figure> {
         _ => Vec::new(),
     };
     Some(curves(&groups, &levels))
-}
-
-/// The loss over training, by point.
-fn loss_groups(sweep: &Sweep, gathered: &Gathered) -> Vec<Group> {
-    let key = sweep.plan.keys().first();
-    let group = |(values, rows): (Vec<String>, Vec<usize>)| Group {
-        label: match (key, values.first()) {
-            (Some(key), Some(value)) => format!("{key} = {value}"),
-            _ => count(rows.len(), "seed"),
-        },
-        seeds: rows
-            .iter()
-            .filter_map(|&row| plot::curve(gathered, "kl_truth", row))
-            .collect(),
-    };
-    let mut points = points(sweep, gathered);
-    points.sort_by(|(a, _), (b, _)| {
-        let orders = a
-            .iter()
-            .zip(b)
-            .map(|(a, b)| induct_pictures::groups::by_size(a, b));
-        orders.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
-    });
-    points.into_iter().map(group).collect()
 }

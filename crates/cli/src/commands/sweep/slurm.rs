@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use induct_sweep::Sweep;
-use induct_sweep::slurm::{self, Request, Submitted};
+use induct_sweep::slurm::{self, Request, Submission};
 use serde_json::json;
 
 use super::status::seconds_left;
-use super::{print, print_json};
 use crate::commands::numbers;
 use crate::failure::Failure;
+use crate::options::Json;
 use crate::words::{count, duration};
 
-/// Submit a sweep to Slurm as a job array: each task does a share of its runs
+/// Submit a sweep to Slurm as a job array: each task does a shard of its runs
 #[derive(Args)]
 pub struct Submit {
     /// Folder of the sweep, which all nodes must see under this path
@@ -26,15 +26,9 @@ pub struct Submit {
     /// Write the script and say what would be submitted, but submit nothing
     #[arg(long)]
     dry_run: bool,
-    /// Submit although an earlier submission is still queued or at work
-    #[arg(long)]
-    again: bool,
-    /// Print {"jobs": […], "tasks": n, "script": FILE}
-    #[arg(long)]
-    json: bool,
 }
 
-/// Submit again the shares of a sweep with missing runs
+/// Submit again the shards of a sweep with missing runs
 #[derive(Args)]
 pub struct Resubmit {
     /// Folder of the sweep
@@ -44,12 +38,6 @@ pub struct Resubmit {
     /// Try again the runs whose process died three times
     #[arg(long)]
     retry: bool,
-    /// Submit although an earlier submission is still queued or at work
-    #[arg(long)]
-    again: bool,
-    /// Print {"jobs": […], "tasks": n, "script": FILE}
-    #[arg(long)]
-    json: bool,
 }
 
 /// Cancel the Slurm jobs of a sweep; what is done stays
@@ -57,9 +45,8 @@ pub struct Resubmit {
 pub struct Cancel {
     /// Folder of the sweep
     sweep: PathBuf,
-    /// Print {"cancelled": […]}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// What a site's Slurm may want to know. What is not given is as in the earlier submission, or as the site has it.
@@ -83,92 +70,95 @@ struct Site {
     /// Any other option of sbatch, such as --sbatch=--account=abc; may be repeated
     #[arg(long, value_name = "OPTION")]
     sbatch: Vec<String>,
+    /// Submit although an earlier submission is still queued or at work
+    #[arg(long)]
+    again: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 impl Site {
-    fn request(&self, tasks: Option<u64>, again: bool, retry: bool, dry_run: bool) -> Request {
+    fn request(&self) -> Request {
+        let named = [
+            ("partition", &self.partition),
+            ("time", &self.time),
+            ("mem", &self.mem),
+        ];
+        let named = named.map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?)));
+        let options = named.into_iter().flatten().chain(self.sbatch.clone());
         Request {
             program: crate::program(),
-            tasks,
-            partition: self.partition.clone(),
-            time: self.time.clone(),
-            memory: self.mem.clone(),
             cpus: self.cpus,
             at_once: self.at_once,
-            others: self.sbatch.clone(),
-            again,
-            retry,
-            dry_run,
+            options: options.collect(),
+            again: self.again,
+            ..Request::default()
         }
     }
 }
 
-/// Runs `submit`.
 pub fn submit(arguments: &Submit) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
-    let request =
-        arguments
-            .site
-            .request(arguments.tasks, arguments.again, false, arguments.dry_run);
+    let request = Request {
+        tasks: arguments.tasks,
+        dry_run: arguments.dry_run,
+        ..arguments.site.request()
+    };
     let submitted = slurm::submit(&sweep, &request, seconds_left)?;
-    say(&sweep, &submitted, &request, arguments.json)
+    report(&sweep, &submitted, &request, &arguments.site.json)
 }
 
-/// Runs `resubmit`.
 pub fn resubmit(arguments: &Resubmit) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
-    let request = arguments
-        .site
-        .request(None, arguments.again, arguments.retry, false);
-    let submitted = slurm::resubmit(&sweep, &request)?;
-    say(&sweep, &submitted, &request, arguments.json)
-}
-
-fn say(sweep: &Sweep, submitted: &Submitted, request: &Request, json: bool) -> Result<(), Failure> {
-    if json {
-        return print_json(&json!({
-            "jobs": submitted.jobs,
-            "tasks": submitted.tasks,
-            "script": submitted.script.to_string_lossy(),
-        }));
-    }
-    let path = sweep.path().display();
-    if submitted.tasks == 0 {
-        return print(&format!(
-            "nothing to do: every run of {path} has a result\n"
-        ));
-    }
-    if request.dry_run {
-        return print(&format!(
-            "{} is written; it would be submitted with:\n{}\n",
-            submitted.script.display(),
-            submitted.commands.join("\n")
-        ));
-    }
-    let jobs = match submitted.jobs.as_slice() {
-        [only] => format!("job {only}"),
-        several => format!("jobs {}", several.join(", ")),
+    let request = Request {
+        retry: arguments.retry,
+        ..arguments.site.request()
     };
-    let state = sweep.state()?;
-    let cores = submitted.tasks * request.cpus.unwrap_or(1);
-    let left = seconds_left(sweep, &state) / cores as f64;
-    print(&format!(
-        "submitted {} as {jobs}; about {} each\n`induct sweep status {path}` shows how far they are\n",
-        count(submitted.tasks as usize, "task"),
-        duration(left)
-    ))
+    let submitted = slurm::resubmit(&sweep, &request)?;
+    report(&sweep, &submitted, &request, &arguments.site.json)
 }
 
-/// Runs `cancel`.
+fn report(
+    sweep: &Sweep,
+    submitted: &Submission,
+    request: &Request,
+    json: &Json,
+) -> Result<(), Failure> {
+    let path = sweep.path().display();
+    let text = if submitted.tasks == 0 {
+        format!("nothing to do: every run of {path} has a result\n")
+    } else if request.dry_run {
+        let (script, commands) = (submitted.script.display(), submitted.commands.join("\n"));
+        format!("{script} is written; it would be submitted with:\n{commands}\n")
+    } else {
+        let cores = submitted.tasks * request.cpus.unwrap_or(1);
+        let left = seconds_left(sweep, &sweep.state()?) / cores as f64;
+        format!(
+            "submitted {} as {}; about {} each\n`induct sweep status {path}` shows how far they are\n",
+            count(submitted.tasks, "task"),
+            jobs(&submitted.jobs),
+            duration(left)
+        )
+    };
+    let value = json!({
+        "jobs": submitted.jobs,
+        "tasks": submitted.tasks,
+        "script": submitted.script.to_string_lossy(),
+    });
+    json.print_value(&value, &text)
+}
+
+fn jobs(numbers: &[String]) -> String {
+    let jobs = if numbers.len() == 1 { "job" } else { "jobs" };
+    format!("{jobs} {}", numbers.join(", "))
+}
+
 pub fn cancel(arguments: &Cancel) -> Result<(), Failure> {
-    let sweep = Sweep::open(&arguments.sweep)?;
-    let cancelled = slurm::cancel(&sweep)?;
-    if arguments.json {
-        return print_json(&json!({ "cancelled": cancelled }));
-    }
-    print(&match cancelled.as_slice() {
+    let cancelled = slurm::cancel(&Sweep::open(&arguments.sweep)?)?;
+    let text = match cancelled.as_slice() {
         [] => "no job of this sweep is queued or at work\n".to_owned(),
-        [only] => format!("cancelled job {only}\n"),
-        several => format!("cancelled jobs {}\n", several.join(", ")),
-    })
+        numbers => format!("cancelled {}\n", jobs(numbers)),
+    };
+    let value = json!({ "cancelled": cancelled });
+    arguments.json.print_value(&value, &text)
 }

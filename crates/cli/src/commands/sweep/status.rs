@@ -6,70 +6,81 @@ use clap::Args;
 use induct_sweep::{State, Sweep};
 use serde_json::json;
 
-use super::{gather, print, print_json};
+use super::gather;
 use crate::failure::Failure;
-use crate::words::{count, duration, many, thousands};
+use crate::options::Json;
+use crate::words::{count, duration, thousands};
 
 /// Show how far a sweep is: done, running, failed, and the time left
 #[derive(Args)]
 pub struct Arguments {
     /// Folder of the sweep
     sweep: PathBuf,
-    /// Print {"runs": n, "done": n, "running": n, "failed": […], "missing": n, "seconds_left": x, …}
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// The most failures that are shown one by one.
 const SHOWN: usize = 10;
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sweep = Sweep::open(&arguments.sweep)?;
     let state = sweep.state()?;
     let plan = &sweep.plan;
+    let failed = state.failed.iter().map(|(&index, why)| {
+        let run = &plan.runs()[index];
+        json!({ "overrides": plan.overrides(run), "seed": run.key.seed, "error": why })
+    });
+    let workers = state.workers.iter().map(|worker| {
+        json!({
+            "shard": worker.author.shard,
+            "host": worker.author.host,
+            "threads": worker.author.threads,
+            "alive": worker.alive,
+            "runs": worker.begun,
+        })
+    });
+    let value = json!({
+        "runs": plan.runs().len(),
+        "done": state.finished(),
+        "diverged": state.diverged,
+        "running": state.running(),
+        "failed": failed.collect::<Vec<_>>(),
+        "missing": state.missing().count(),
+        "seconds_left": seconds_left(&sweep, &state),
+        "seconds_left_on_threads": threads(&state),
+        "workers": workers.collect::<Vec<_>>(),
+        "levels": state.levels,
+        "journals": state.journals,
+        "remarks": state.remarks,
+    });
+    arguments.json.print_value(&value, &text(&sweep, &state))
+}
+
+/// The threads at work.
+fn threads(state: &State) -> usize {
+    state.living().map(|worker| worker.author.threads).sum()
+}
+
+fn text(sweep: &Sweep, state: &State) -> String {
+    let plan = &sweep.plan;
     let (runs, done) = (plan.runs().len(), state.finished());
-    let running = state.running();
-    let threads: usize = state.living().map(|worker| worker.author.threads).sum();
-    let left = seconds_left(&sweep, &state);
-    if arguments.json {
-        let failed = state.failed.iter().map(|(&index, why)| {
-            let run = &plan.runs()[index];
-            json!({ "overrides": plan.overrides(run), "seed": run.key.seed, "error": why })
-        });
-        let failed = failed.collect::<Vec<_>>();
-        let workers = state.workers.iter().map(|worker| {
-            json!({ "shard": worker.author.shard, "host": worker.author.host, "threads": worker.author.threads,
-                    "alive": worker.alive, "runs": worker.begun })
-        });
-        let workers = workers.collect::<Vec<_>>();
-        return print_json(&json!({
-            "runs": runs,
-            "done": done,
-            "diverged": state.diverged,
-            "running": running,
-            "failed": failed,
-            "missing": runs - done,
-            "seconds_left": left,
-            "seconds_left_on_threads": threads,
-            "workers": workers,
-            "levels": state.levels,
-            "journals": state.journals,
-            "remarks": state.remarks,
-        }));
-    }
+    let left = seconds_left(sweep, state);
     let mut text = format!(
         "{} of {} done, {} running, {} failed\n",
-        thousands(done as u64),
-        many(runs as u64, "run"),
-        thousands(running as u64),
-        thousands(state.failed.len() as u64)
+        thousands(done),
+        count(runs, "run"),
+        thousands(state.running()),
+        thousands(state.failed.len())
     );
     if state.diverged > 0 {
-        text += &format!("{} diverged: that is a result\n", thousands(state.diverged));
+        text += &format!(
+            "{} diverged: that is a result\n",
+            thousands(state.diverged as usize)
+        );
     }
     if done < runs {
-        text += &match threads {
+        text += &match threads(state) {
             0 => format!("nobody is at work; {} left on one thread\n", duration(left)),
             threads => format!(
                 "{} left on {} at work\n",
@@ -106,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             state.failed.len() - SHOWN
         );
     }
-    print(&text)
+    text
 }
 
 /// Seconds that the missing runs take on one thread: as planned, corrected by how long finished ones took.

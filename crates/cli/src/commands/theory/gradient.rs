@@ -5,9 +5,9 @@ use induct::theory::{Coupling, Weights, check_length, margin_needed};
 use serde::Serialize;
 
 use super::numbers::{
-    Rounded, check, check_margin, from_option, margin_too_small, read_list, rounded, shown,
+    Rounded, fraction, from_option, margin, margin_too_small, read_list, rounded, shown,
 };
-use crate::commands::numbers::{number, size};
+use crate::commands::numbers::size;
 use crate::failure::Failure;
 use crate::options::Json;
 use crate::report::Report;
@@ -16,10 +16,10 @@ use crate::report::Report;
 #[derive(Args)]
 pub struct Arguments {
     /// Probability that symbol 0 follows itself
-    #[arg(long, value_name = "A", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "A", value_parser = fraction, allow_negative_numbers = true)]
     a: f64,
     /// Probability that symbol 1 follows itself
-    #[arg(long, value_name = "B", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "B", value_parser = fraction, allow_negative_numbers = true)]
     b: f64,
     /// Sequence length t; if not given, 100, or the number of values in --v
     #[arg(long, value_name = "T", value_parser = size, allow_negative_numbers = true)]
@@ -42,13 +42,12 @@ pub struct Arguments {
     v: String,
     /// Margin of the loss: check that the loss is linear with it. If not given, it is taken to be large
     /// enough
-    #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DELTA", value_parser = margin, allow_negative_numbers = true)]
     margin: Option<f64>,
     #[command(flatten)]
     json: Json,
 }
 
-/// The derivatives of the loss.
 #[derive(Serialize)]
 struct Gradient {
     #[serde(flatten)]
@@ -59,15 +58,9 @@ struct Gradient {
     chain: String,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let weights = read_weights(arguments)?;
     let (a, b, length) = (arguments.a, arguments.b, weights.length());
-    for (option, value) in [("--a", a), ("--b", b)] {
-        let holds = (0.0..=1.0).contains(&value);
-        check(holds, option, value, "a probability, from 0 to 1")?;
-    }
-    check_margin(arguments.margin)?;
     let bounds = margin_needed(&weights);
     let needed = bounds.sufficient;
     let too_small = |margin: &f64| bounds.short_by(*margin).is_some();
@@ -128,7 +121,7 @@ fn read_weights(arguments: &Arguments) -> Result<Weights, Failure> {
 }
 
 fn wrong_count(option: &str, count: usize, allowed: &str) -> Failure {
-    Failure::mistake(format!(
+    Failure::usage(format!(
         "{option} has {count} numbers: give {allowed}, separated by commas"
     ))
 }

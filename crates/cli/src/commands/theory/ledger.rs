@@ -33,7 +33,6 @@ struct Ledger<'a> {
     entries: &'a [Entry],
 }
 
-/// Runs the command.
 pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
     if let Some(out) = &arguments.out {
         // Refuse before the work rather than after it.
@@ -45,7 +44,7 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
         let groups = groups(&entries);
         entries.retain(|entry| entry.id.starts_with(prefix.as_str()));
         if entries.is_empty() {
-            return Err(Failure::mistake(format!(
+            return Err(Failure::usage(format!(
                 "--only {prefix}: no entry's name starts with this; the groups are {}",
                 groups.join(", ")
             )));
@@ -63,7 +62,6 @@ pub fn run(arguments: &LedgerArguments) -> Result<(), Failure> {
     arguments.json.print(&report)
 }
 
-/// The groups that names start with, in order.
 fn groups(entries: &[Entry]) -> Vec<&'static str> {
     let mut groups: Vec<&str> = Vec::new();
     for entry in entries {
@@ -75,7 +73,6 @@ fn groups(entries: &[Entry]) -> Vec<&'static str> {
 }
 
 impl Report for Ledger<'_> {
-    /// By section.
     fn text(&self) -> String {
         let ids = self.entries.iter().map(|entry| entry.id.len());
         let width = ids.max().unwrap_or(0);
@@ -121,7 +118,6 @@ fn deviation(entry: &Entry) -> String {
     }
 }
 
-/// What a verdict adds to its name.
 fn detail(verdict: &Verdict) -> Option<String> {
     match verdict {
         Verdict::Misprint { change } => Some(format!("change {change}")),

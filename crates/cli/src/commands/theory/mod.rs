@@ -25,7 +25,6 @@ enum Command {
     Gradient(gradient::Arguments),
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         None => ledger::run(&arguments.ledger),

@@ -4,35 +4,45 @@ use induct::Invalid;
 use induct::theory::Weights;
 use serde::Serialize;
 
+use crate::commands::numbers::number;
 use crate::failure::Failure;
 
-/// Fails with an error that names the option, unless `holds`.
-pub fn check(holds: bool, option: &str, value: f64, allowed: &str) -> Result<(), Failure> {
-    match holds {
-        true => Ok(()),
-        false => Err(Invalid::new(option, value, allowed).into()),
+fn number_where(text: &str, holds: impl Fn(f64) -> bool, allowed: &str) -> Result<f64, String> {
+    let value = number(text)?;
+    match holds(value) {
+        true => Ok(value),
+        false => Err(allowed.to_owned()),
     }
 }
 
-/// Refuses infinities and NaN.
-pub fn check_finite(option: &str, value: f64) -> Result<(), Failure> {
-    check(value.is_finite(), option, value, "a finite number")
+// For `value_parser`.
+
+pub fn finite(text: &str) -> Result<f64, String> {
+    number_where(text, f64::is_finite, "a finite number")
 }
 
-/// Refuses an impossible margin, if one is given.
-pub fn check_margin(margin: Option<f64>) -> Result<(), Failure> {
-    let Some(margin) = margin else { return Ok(()) };
-    check(
-        margin > 0.0 && margin.is_finite(),
-        "--margin",
-        margin,
-        "give a finite number above 0, or leave it out for one that is large enough",
+pub fn fraction(text: &str) -> Result<f64, String> {
+    number_where(text, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1")
+}
+
+pub fn rate(text: &str) -> Result<f64, String> {
+    let holds = |x: f64| x >= 0.0 && x.is_finite();
+    number_where(
+        text,
+        holds,
+        "a learning rate is a finite number, at least 0",
     )
+}
+
+pub fn margin(text: &str) -> Result<f64, String> {
+    let holds = |x: f64| x > 0.0 && x.is_finite();
+    let allowed = "a finite number above 0; leave it out for one that is large enough";
+    number_where(text, holds, allowed)
 }
 
 /// The error for a margin that leaves the linear region `at` some weights.
 pub fn margin_too_small(margin: f64, needed: f64, at: &str) -> Failure {
-    Failure::mistake(format!(
+    Failure::usage(format!(
         "--margin = {margin} is too small: at {at} the loss is linear from {} up, {} more; \
          give a larger --margin, or leave it out",
         rounded(needed),
@@ -46,12 +56,11 @@ pub fn from_option(mut invalid: Invalid) -> Failure {
     invalid.into()
 }
 
-/// Numbers separated by commas.
 pub fn read_list(option: &str, list: &str) -> Result<Vec<f64>, Failure> {
     let number = |text: &str| {
         let value: Option<f64> = text.trim().parse().ok();
         value.filter(|value| value.is_finite()).ok_or_else(|| {
-            Failure::mistake(format!(
+            Failure::usage(format!(
                 "{option} contains \"{}\": give finite numbers, separated by commas",
                 text.trim()
             ))

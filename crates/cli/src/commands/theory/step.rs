@@ -1,15 +1,16 @@
 //! `induct theory step`: exact gradient steps of the minimal model on the population loss.
 
 use clap::{Args, ValueEnum};
+use induct::Invalid;
 use induct::chain::prior::Symmetric;
 use induct::chain::{PriorSpec, TaskPrior};
 use induct::theory::{Coupling, Step, StepError, Weights, check_length, descend, margin_needed};
 use serde::Serialize;
 
 use super::numbers::{
-    Rounded, check, check_finite, check_margin, from_option, margin_too_small, rounded, shown,
+    Rounded, finite, fraction, from_option, margin, margin_too_small, rate, rounded, shown,
 };
-use crate::commands::numbers::{number, size, whole_within};
+use crate::commands::numbers::{size, whole_within};
 use crate::failure::Failure;
 use crate::options::Json;
 use crate::report::Report;
@@ -22,26 +23,26 @@ pub struct Arguments {
           allow_negative_numbers = true)]
     length: usize,
     /// Every entry of W_k at the start
-    #[arg(long, value_name = "C", default_value_t = 0.02, value_parser = number,
+    #[arg(long, value_name = "C", default_value_t = 0.02, value_parser = finite,
           allow_negative_numbers = true)]
     init_w: f64,
     /// Every entry of v at the start
-    #[arg(long, value_name = "C", default_value_t = 0.02, value_parser = number,
+    #[arg(long, value_name = "C", default_value_t = 0.02, value_parser = finite,
           allow_negative_numbers = true)]
     init_v: f64,
     /// Learning rate
-    #[arg(long, value_name = "ETA", default_value_t = 0.03, value_parser = number,
+    #[arg(long, value_name = "ETA", default_value_t = 0.03, value_parser = rate,
           allow_negative_numbers = true)]
     eta: f64,
     /// Learning rate from the second step on, if different
-    #[arg(long, value_name = "ETA", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "ETA", value_parser = rate, allow_negative_numbers = true)]
     eta2: Option<f64>,
     /// Weight decay from 0 to 1, not multiplied by the learning rate: 1 erases the weights
-    #[arg(long, value_name = "D", default_value_t = 0.0, value_parser = number,
+    #[arg(long, value_name = "D", default_value_t = 0.0, value_parser = fraction,
           allow_negative_numbers = true)]
     decay: f64,
     /// Weight decay from the second step on, if different
-    #[arg(long, value_name = "D", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = fraction, allow_negative_numbers = true)]
     decay2: Option<f64>,
     /// The layer that is decayed
     #[arg(long, value_name = "LAYER", default_value = "both")]
@@ -58,7 +59,7 @@ pub struct Arguments {
     steps: u64,
     /// Margin of the loss: check that the loss is linear with it. If not given, it is taken to be large
     /// enough
-    #[arg(long, value_name = "DELTA", value_parser = number, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DELTA", value_parser = margin, allow_negative_numbers = true)]
     margin: Option<f64>,
     #[command(flatten)]
     json: Json,
@@ -71,7 +72,6 @@ enum Decayed {
     V,
 }
 
-/// The weights after each step.
 #[derive(Serialize)]
 struct Path<'a> {
     length: usize,
@@ -89,7 +89,6 @@ struct StepReport<'a> {
     margin_needed: f64,
 }
 
-/// The settings of a step.
 #[derive(Serialize)]
 struct Setting {
     prior: String,
@@ -100,20 +99,16 @@ struct Setting {
     decay_v: f64,
 }
 
-/// The most numbers per path.
 const MOST_NUMBERS: f64 = 2e7;
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    check_numbers(arguments)?;
     check_length(arguments.length).map_err(from_option)?;
     let numbers = arguments.steps as f64 * arguments.length as f64;
-    check(
-        numbers <= MOST_NUMBERS,
-        "--steps",
-        arguments.steps as f64,
-        "every step is kept and printed, which is too much at this --length; take fewer steps",
-    )?;
+    if numbers > MOST_NUMBERS {
+        let allowed =
+            "every step is kept and printed, which is too much at this --length; take fewer steps";
+        return Err(Invalid::new("--steps", arguments.steps, allowed).into());
+    }
     let settings = settings(arguments)?;
     let of_step = |step: u64| &settings[usize::from(step > 0)];
     let steps: Vec<Step> = (0..arguments.steps)
@@ -158,30 +153,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-fn check_numbers(arguments: &Arguments) -> Result<(), Failure> {
-    check_finite("--init-w", arguments.init_w)?;
-    check_finite("--init-v", arguments.init_v)?;
-    for (option, eta) in [("--eta", Some(arguments.eta)), ("--eta2", arguments.eta2)] {
-        let eta = eta.unwrap_or_default();
-        let holds = eta >= 0.0 && eta.is_finite();
-        check(
-            holds,
-            option,
-            eta,
-            "a learning rate is a finite number, at least 0",
-        )?;
-    }
-    for (option, decay) in [
-        ("--decay", Some(arguments.decay)),
-        ("--decay2", arguments.decay2),
-    ] {
-        let decay = decay.unwrap_or_default();
-        let holds = (0.0..=1.0).contains(&decay);
-        check(holds, option, decay, "a number from 0 to 1")?;
-    }
-    check_margin(arguments.margin)
-}
-
 /// The settings of the first step, and of all later ones.
 fn settings(arguments: &Arguments) -> Result<[Setting; 2], Failure> {
     let coupling = |option, name: &str| {
@@ -224,7 +195,7 @@ fn read_prior(option: &str, name: &str) -> Result<TaskPrior, Failure> {
             // At ε = ½ the prior includes a = b = 1, which the paper's proposition excludes.
             let value = value.filter(|value| 0.0 < *value && *value < 0.5);
             let Some(epsilon) = value else {
-                return Err(Failure::mistake(format!(
+                return Err(Failure::usage(format!(
                     "{option} {name}: epsilon = {epsilon} is not allowed: \
                      give a number above 0 and below 1/2, as in symmetric:0.2"
                 )));
@@ -232,7 +203,7 @@ fn read_prior(option: &str, name: &str) -> Result<TaskPrior, Failure> {
             PriorSpec::from(Symmetric { epsilon })
         }
         _ => {
-            return Err(Failure::mistake(format!(
+            return Err(Failure::usage(format!(
                 "{option} {name}: no such prior; give dirichlet, \
                  or symmetric:E with E between 0 and 1/2, as in symmetric:0.2"
             )));
