@@ -5,15 +5,13 @@
 //! crate enters through [`OptimizerSpec::custom`].
 
 mod adamw;
-mod groups;
 mod sgd;
 mod updater;
 
 pub use adamw::AdamW;
-pub use groups::GroupSpec;
-pub(crate) use groups::names_something;
 pub use sgd::Sgd;
-pub use updater::Updater;
+pub(crate) use updater::names_something;
+pub use updater::{GroupSpec, Updater};
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -7,10 +7,9 @@ use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::scratch::ScratchPool;
 use rayon::prelude::*;
 
-use super::error::ProbeError;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
-use super::test_set::{Divergence, Draw, Positions, Request, TestSet};
+use super::test_set::{Divergence, Draw, Positions, ProbeError, Request, TestSet};
 use crate::chain::{Address, Purpose, Sampler, TaskPrior, address};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};

@@ -3,7 +3,6 @@
 //!
 //! Divergences are in nats, at the last position (as the paper measures) and averaged over all positions.
 
-mod error;
 mod estimate;
 mod heads;
 mod history;
@@ -13,7 +12,6 @@ mod phases;
 mod test_set;
 mod worth;
 
-pub use error::ProbeError;
 pub use estimate::{Estimate, Moments, median};
 pub use heads::head_scores;
 pub use history::{BadRow, History};
@@ -24,5 +22,5 @@ pub use instruments::{
 pub use overlap::overlap;
 pub(crate) use phases::SHORTEST_PHASE;
 pub use phases::{Course, LossDrop, Phase, drops, phases};
-pub use test_set::{Divergence, Draw, Positions, Reference, TestSet};
+pub use test_set::{Divergence, Draw, Positions, ProbeError, Reference, TestSet};
 pub use worth::Whole;

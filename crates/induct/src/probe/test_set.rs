@@ -9,13 +9,31 @@ use induct_kernels::scratch::ScratchPool;
 use induct_kernels::tokens::TokenBlock;
 use rayon::prelude::*;
 
-use super::error::ProbeError;
 use super::estimate::Moments;
 use super::heads::{HeadRequest, HeadSums};
-use crate::chain::{Address, Sampler, TaskPrior};
+use crate::chain::{Address, DrawError, Sampler, TaskPrior};
 use crate::model::{Evaluator, InputError, Model};
-use crate::require;
 use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy, fewer};
+use crate::{Invalid, require};
+
+/// Why a test set, or what is read from it, cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ProbeError {
+    /// A setting is impossible, or belongs to a part that this program does not have.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    /// A prior from another crate does not draw chains.
+    #[error(transparent)]
+    Prior(#[from] DrawError),
+    /// A strategy's answer is not a distribution.
+    #[error("on sequence {sequence} of the test set, {error}")]
+    Answer {
+        /// The number of the sequence it was asked about.
+        sequence: u64,
+        /// What it answered.
+        error: BadAnswer,
+    },
+}
 
 /// The positions of a sequence that predictions are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

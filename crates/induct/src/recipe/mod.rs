@@ -340,12 +340,6 @@ impl Recipe {
         Model::new(&self.model, self.task.states, self.task.length).within("model")
     }
 
-    /// The optimiser for `model`, at its start.
-    pub fn updater(&self, model: &Model) -> Result<Updater, Invalid> {
-        let train = &self.train;
-        Updater::new(&train.optimizer, &train.groups, model.layout()).within("train")
-    }
-
     /// The priors of training with their first steps, in order; the first starts at step 0.
     pub fn stages(&self) -> Result<Vec<(u64, TaskPrior)>, Invalid> {
         self.check_curriculum()?;

@@ -1,4 +1,4 @@
-//! At which step an event takes effect.
+//! At which step an event takes effect, and which interventions are in force there.
 //!
 //! This follows from the records alone, so a run is the same for any number of threads, and whether or not it
 //! was interrupted.
@@ -7,8 +7,11 @@
 //! before it: as many in a row as a phase needs. The event takes effect at the next recorded step, because a
 //! record is measured while the steps after it are trained.
 
+use crate::Invalid;
+use crate::model::Model;
 use crate::probe::{History, SHORTEST_PHASE};
 use crate::recipe::{Event, Recipe};
+use crate::train::Snapshots;
 
 /// Looks for an event in a run's records while they are made. It looks at every record once.
 #[derive(Clone, Debug)]
@@ -121,6 +124,29 @@ pub(super) fn kept_until(recipe: &Recipe, last: u64) -> Vec<u64> {
     steps.retain(|&step| step < last);
     steps.push(last);
     steps
+}
+
+/// Which interventions are in force at a step of a run, by index in the recipe's `intervene`. Its records tell when
+/// the events came that they wait for.
+pub fn in_force(recipe: &Recipe, history: &History, step: u64) -> Vec<usize> {
+    recipe.in_force(step, &Onsets::shown(recipe, history))
+}
+
+/// The model of a run at a step: under the interventions in force there. Records and snapshots of that step are of
+/// this model.
+///
+/// Where an intervention in force takes weights of the run itself, `{ own = STEP }`, they are trained.
+///
+/// # Errors
+///
+/// If a snapshot that an intervention in force names is not at hand.
+pub fn model_at(
+    recipe: &Recipe,
+    history: &History,
+    step: u64,
+    snapshots: Snapshots,
+) -> Result<Model, Invalid> {
+    recipe.model_under(&in_force(recipe, history, step), snapshots)
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ mod differences;
 mod drive;
 mod event;
 mod identity;
-mod in_force;
 mod longer;
 mod recording;
 mod sink;
@@ -15,9 +14,8 @@ mod summary;
 
 pub use differences::{Differences, Pair, Parting, RunView};
 pub use drive::{Ending, Run, Unfit, check_records};
-pub use event::{EventDetector, Onsets, kept_steps, last_step};
+pub use event::{EventDetector, Onsets, in_force, kept_steps, last_step, model_at};
 pub use identity::{Identity, NUMERICS, arithmetic, level_with};
-pub use in_force::{in_force, model_at};
 pub use longer::{NotLonger, check_longer};
 pub use recording::{Recorder, Recording, RunError, train};
 pub use sink::{Checkpoint, Progress, Record, Sink, SinkPair, WatchError};

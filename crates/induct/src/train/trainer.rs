@@ -197,7 +197,8 @@ impl Trainer {
         let model = recipe.model()?;
         let agenda = Agenda::new(recipe, &model, snapshots)?;
         let stages = recipe.stages()?;
-        let updater = recipe.updater(&model)?;
+        let (optimizer, groups) = (&recipe.train.optimizer, &recipe.train.groups);
+        let updater = Updater::new(optimizer, groups, model.layout()).within("train")?;
         let blocks = recipe.train.batch.div_ceil(LANES);
         let size = model.gradient_len();
         let batch = vec![TokenBlock::new(recipe.task.length + 1); blocks];
