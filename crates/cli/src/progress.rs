@@ -87,7 +87,7 @@ impl Progress {
         let of = &mut all[task.experiment];
         of.left -= 1;
         of.runs += 1;
-        of.diverged += usize::from(!run.is_sound());
+        of.diverged += usize::from(!run.completed());
         of.seconds += run.seconds();
         if of.left > 0 {
             return;

@@ -11,7 +11,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::results::Results;
-use crate::statistics::{FEWEST, Measured, Statistic};
+use crate::statistics::{FEWEST, Measurement, Statistic};
 
 /// The outcome of a claim or of one of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -101,7 +101,7 @@ impl Limit {
         }
     }
 
-    fn judge(self, measured: &Measured) -> Verdict {
+    fn judge(self, measured: &Measurement) -> Verdict {
         let Some([low, high]) = measured.interval else {
             return match measured.seeds {
                 0 => Verdict::NotRun,
@@ -263,7 +263,7 @@ pub struct InVariant {
 
 /// A claim, decided in every variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Decided {
+pub struct Decision {
     /// C1, C2, …
     pub id: &'static str,
     /// In a few words.
@@ -308,7 +308,7 @@ impl Part {
         let judge = |row: Row| {
             let of = row.experiments.iter().map(|id| results.of(id));
             let sample = self.statistic.sample(&of.collect::<Vec<_>>(), row.case);
-            let measured = Measured::of(&sample, self.limit.worst(), error);
+            let measured = Measurement::of(&sample, self.limit.worst(), error);
             let finite = |x: f64| Some(x).filter(|x| x.is_finite());
             JudgedPart {
                 role,
@@ -385,7 +385,7 @@ impl Claim {
         variants: &[&'static str],
         results: &Results,
         error: f64,
-    ) -> Decided {
+    ) -> Decision {
         let judged = self.parts();
         let judged = judged.flat_map(|(role, part)| part.judge(role, results, error));
         let parts: Vec<JudgedPart> = judged.collect();
@@ -400,7 +400,7 @@ impl Claim {
                 why_not: why_not.map_or("", |(_, why)| why.as_str()),
             }
         };
-        Decided {
+        Decision {
             id: &self.id,
             title: &self.title,
             statement: &self.statement,
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     fn verdict(low: f64, high: f64, limit: Limit) -> Verdict {
-        limit.judge(&Measured {
+        limit.judge(&Measurement {
             effect: 0.5 * (low + high),
             interval: Some([low, high]),
             seeds: 20,
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(verdict(0.1, 0.4, at_most), Verdict::Holds);
         assert_eq!(verdict(0.41, 0.5, at_most), Verdict::DoesNotHold);
         assert_eq!(verdict(0.1, f64::INFINITY, at_most), Verdict::Undecided);
-        let few = Measured::median(&[1.0; 5], 0.05);
+        let few = Measurement::median(&[1.0; 5], 0.05);
         assert_eq!(at_least.judge(&few), Verdict::NotJudged);
     }
 

@@ -7,9 +7,9 @@ use induct_figure::{
 };
 use induct_pictures::{phase_regions, strategy_colours};
 
-use crate::results::Trained;
+use crate::results::TrainedExperiment;
 use crate::run::Run;
-use crate::statistics::{ERROR, Measured};
+use crate::statistics::{ERROR, Measurement};
 
 /// The label of horizontal axes.
 pub(crate) const SEEN: &str = "thousands of sequences seen";
@@ -34,8 +34,12 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// The panel of an experiment, or a sentence if it has no run to draw.
-pub(crate) fn panel(trained: &Trained, title: &str, draw: impl FnOnce() -> Plot) -> Panel {
-    let text = match (trained.runs.len(), trained.sound().count()) {
+pub(crate) fn panel(
+    trained: &TrainedExperiment,
+    title: &str,
+    draw: impl FnOnce() -> Plot,
+) -> Panel {
+    let text = match (trained.runs.len(), trained.completed().count()) {
         (0, _) => "Trained by --full only.".into(),
         (1, 0) => "The run diverged.".into(),
         (runs, 0) => format!("All {runs} runs diverged."),
@@ -53,8 +57,10 @@ pub(crate) fn panel(trained: &Trained, title: &str, draw: impl FnOnce() -> Plot)
 }
 
 /// What is thin and what is bold, in a sentence or two, for the experiments of a figure.
-pub(crate) fn legend(experiments: &[&Trained]) -> String {
-    let counts = experiments.iter().map(|trained| trained.sound().count());
+pub(crate) fn legend(experiments: &[&TrainedExperiment]) -> String {
+    let counts = experiments
+        .iter()
+        .map(|trained| trained.completed().count());
     let counts: Vec<usize> = counts.filter(|&count| count > 0).collect();
     let (least, most) = (counts.iter().min(), counts.iter().max());
     let (Some(&least), Some(&most)) = (least, most) else {
@@ -83,8 +89,11 @@ pub(crate) fn legend(experiments: &[&Trained]) -> String {
 }
 
 /// A quantity over training as the median over runs: steps and values.
-pub(crate) fn middle(trained: &Trained, of: impl Fn(&Run) -> Vec<f64>) -> Vec<(f64, f64)> {
-    let runs: Vec<&Run> = trained.sound().collect();
+pub(crate) fn middle(
+    trained: &TrainedExperiment,
+    of: impl Fn(&Run) -> Vec<f64>,
+) -> Vec<(f64, f64)> {
+    let runs: Vec<&Run> = trained.completed().collect();
     let columns: Vec<Vec<f64>> = runs.iter().map(|run| of(run)).collect();
     let steps = runs.first().map(|run| run.steps()).unwrap_or_default();
     let point = |(at, step): (usize, &f64)| {
@@ -99,21 +108,21 @@ pub(crate) fn middle(trained: &Trained, of: impl Fn(&Run) -> Vec<f64>) -> Vec<(f
 pub(crate) fn lines(
     label: &str,
     colour: Colour,
-    trained: &Trained,
+    trained: &TrainedExperiment,
     x: impl Fn(f64) -> f64,
     of: impl Fn(&Run) -> Vec<f64>,
 ) -> Vec<Series> {
     let runs = trained.runs.iter().enumerate();
-    let sound: Vec<(usize, &Run)> = runs.filter(|(_, run)| run.is_sound()).collect();
+    let completed: Vec<(usize, &Run)> = runs.filter(|(_, run)| run.completed()).collect();
     let single = |(index, run): &(usize, &Run)| {
         let seed = trained.experiment.seed(*index as u64);
         let points = run.steps().into_iter().map(&x).zip(of(run));
         Series::new(format!("{label}, seed {seed}"), colour, Mark::Faint, points)
     };
-    let mut series: Vec<Series> = match sound.len() {
+    let mut series: Vec<Series> = match completed.len() {
         0 => return Vec::new(),
         1 => Vec::new(),
-        _ => sound.iter().take(SHOWN).map(single).collect(),
+        _ => completed.iter().take(SHOWN).map(single).collect(),
     };
     let middle = middle(trained, &of).into_iter();
     let middle = middle.map(|(step, value)| (x(step), value));
@@ -125,7 +134,7 @@ pub(crate) fn lines(
 pub(crate) fn median_line(
     label: impl Into<String>,
     colour: Colour,
-    trained: &Trained,
+    trained: &TrainedExperiment,
     of: impl Fn(&Run) -> Vec<f64>,
 ) -> Series {
     let points = middle(trained, of).into_iter();
@@ -137,7 +146,7 @@ pub(crate) fn median_line(
 pub(crate) fn over_heads(
     label: &str,
     colour: Colour,
-    trained: &Trained,
+    trained: &TrainedExperiment,
     measure: &BuiltIn,
     layer: usize,
 ) -> Vec<Series> {
@@ -173,7 +182,7 @@ pub(crate) fn attention(series: Vec<Series>) -> Plot {
 pub(crate) fn column(
     label: &str,
     colour: Colour,
-    trained: &Trained,
+    trained: &TrainedExperiment,
     column: impl Into<Column>,
 ) -> Vec<Series> {
     let column = column.into();
@@ -184,8 +193,8 @@ pub(crate) fn column(
 }
 
 /// The strategies that an experiment's runs are compared with, with their colours.
-fn compared(trained: &Trained) -> Vec<(String, Colour)> {
-    let strategies = trained.sound().next().map(Run::strategies);
+fn compared(trained: &TrainedExperiment) -> Vec<(String, Colour)> {
+    let strategies = trained.completed().next().map(Run::strategies);
     let strategies = strategies.unwrap_or_default();
     let colours = strategy_colours(&strategies);
     strategies.into_iter().zip(colours).collect()
@@ -193,7 +202,7 @@ fn compared(trained: &Trained) -> Vec<(String, Colour)> {
 
 /// KL(strategy ‖ model) over training for every strategy. The background has the colour of the strategy that
 /// is nearest by the medians.
-pub(crate) fn similarity(trained: &Trained) -> Plot {
+pub(crate) fn similarity(trained: &TrainedExperiment) -> Plot {
     let strategies = compared(trained);
     let series: Vec<Series> = strategies
         .iter()
@@ -209,8 +218,8 @@ pub(crate) fn similarity(trained: &Trained) -> Plot {
 }
 
 /// Phases and drops of the median curves.
-pub(crate) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<LossDrop>) {
-    let steps = trained.sound().next();
+pub(crate) fn phases_of_medians(trained: &TrainedExperiment) -> (Vec<Phase>, Vec<LossDrop>) {
+    let steps = trained.completed().next();
     let steps = steps.map(|run| run.recording().history.steps());
     let steps = steps.unwrap_or_default();
     if steps.is_empty() {
@@ -238,7 +247,7 @@ pub(crate) fn phases_of_medians(trained: &Trained) -> (Vec<Phase>, Vec<LossDrop>
 }
 
 /// The phases of the median curves, as coloured backgrounds.
-fn regions(trained: &Trained, strategies: &[(String, Colour)]) -> Vec<Region> {
+fn regions(trained: &TrainedExperiment, strategies: &[(String, Colour)]) -> Vec<Region> {
     let (phases, _) = phases_of_medians(trained);
     phase_regions(&phases, strategies, |step| trained.thousands(step))
 }
@@ -258,12 +267,12 @@ pub(crate) fn from_zero(label: &str, series: &[Series], levels: &[Level]) -> Axi
 
 /// The losses of strategies in the exams, as horizontal lines: medians over runs. Without those that were not
 /// part of the exam.
-pub(crate) fn levels(trained: &Trained, strategies: &[&str]) -> Vec<Level> {
+pub(crate) fn levels(trained: &TrainedExperiment, strategies: &[&str]) -> Vec<Level> {
     named_levels(strategies, |strategy| trained.level(strategy))
 }
 
 /// The losses of strategies on one of the test sets, as horizontal lines: medians over runs.
-pub(crate) fn levels_on(trained: &Trained, set: &str, strategies: &[&str]) -> Vec<Level> {
+pub(crate) fn levels_on(trained: &TrainedExperiment, set: &str, strategies: &[&str]) -> Vec<Level> {
     named_levels(strategies, |strategy| {
         trained.median(|run| Some(run.level_on(set, strategy)))
     })
@@ -289,19 +298,22 @@ fn named_levels(strategies: &[&str], level: impl Fn(&str) -> f64) -> Vec<Level> 
 }
 
 /// The test loss over training, with the losses of strategies.
-pub(crate) fn loss(trained: &Trained, label: &str, strategies: &[&str]) -> Plot {
+pub(crate) fn loss(trained: &TrainedExperiment, label: &str, strategies: &[&str]) -> Plot {
     let series = column(label, Colour::Ink, trained, &KL_TRUTH);
     losses(series, levels(trained, strategies))
 }
 
 /// The time of an event in every run, in steps, as a median with its interval. A run without it counts as one
 /// in which it comes later than in any other.
-pub(crate) fn time_of(trained: &Trained, event: impl Fn(&Run) -> Option<f64>) -> Measured {
-    Measured::of(&trained.numbers(event), f64::INFINITY, ERROR)
+pub(crate) fn time_of(
+    trained: &TrainedExperiment,
+    event: impl Fn(&Run) -> Option<f64>,
+) -> Measurement {
+    Measurement::of(&trained.numbers(event), f64::INFINITY, ERROR)
 }
 
 /// A median with its interval as a point, in a unit of its own; `None` if it is infinite or unknown.
-pub(crate) fn point(x: f64, measured: &Measured, unit: impl Fn(f64) -> f64) -> Option<Value> {
+pub(crate) fn point(x: f64, measured: &Measurement, unit: impl Fn(f64) -> f64) -> Option<Value> {
     let value = Value {
         x,
         y: unit(measured.effect),
@@ -311,9 +323,9 @@ pub(crate) fn point(x: f64, measured: &Measured, unit: impl Fn(f64) -> f64) -> O
 }
 
 /// When a strategy becomes the nearest one, in words: the median over runs, and how many lack it.
-pub(crate) fn onset_in_words(trained: &Trained, strategy: &str) -> String {
+pub(crate) fn onset_in_words(trained: &TrainedExperiment, strategy: &str) -> String {
     let onset = time_of(trained, |run| run.onset(strategy));
-    let Measured { seeds, missing, .. } = onset;
+    let Measurement { seeds, missing, .. } = onset;
     match onset.effect {
         effect if effect.is_finite() && missing == 0 => {
             format!("after {:.0} thousand sequences", trained.thousands(effect))
@@ -348,7 +360,7 @@ pub(crate) fn moments(run: &Run) -> [At; 3] {
 }
 
 /// Moments as vertical lines.
-pub(crate) fn marks(trained: &Trained, moments: &[At]) -> Vec<Moment> {
+pub(crate) fn marks(trained: &TrainedExperiment, moments: &[At]) -> Vec<Moment> {
     let mark = |at: &At| Moment {
         x: trained.thousands(at.step),
         label: at.name.into(),

@@ -105,7 +105,7 @@ impl Plan {
         &self,
         setting: &'static Setting,
         changes: &Changes,
-    ) -> Result<Experiment, Unsound> {
+    ) -> Result<Experiment, InvalidExperiment> {
         let mut overrides = vec![
             format!("record.every={}", self.every),
             format!("record.snapshots={}", self.snapshots[0]),
@@ -116,16 +116,16 @@ impl Plan {
             overrides.push(format!("record.measures={measures:?}"));
         }
         overrides.extend(changes.set.iter().cloned());
-        let unsound = |error| Unsound {
+        let refuse = |error| InvalidExperiment {
             experiment: setting.name,
             error,
         };
-        let mut recipe = setting.recipe(&overrides).map_err(unsound)?;
-        check_records(&recipe).map_err(|invalid| unsound(invalid.into()))?;
+        let mut recipe = setting.recipe(&overrides).map_err(refuse)?;
+        check_records(&recipe).map_err(|invalid| refuse(invalid.into()))?;
         // Refuse before the work rather than after it.
-        let prior = recipe.prior().map_err(|invalid| unsound(invalid.into()))?;
+        let prior = recipe.prior().map_err(|invalid| refuse(invalid.into()))?;
         for name in self.exam.iter().chain(self.first_exam) {
-            strategy::named(name, &prior).map_err(|invalid| unsound(invalid.into()))?;
+            strategy::named(name, &prior).map_err(|invalid| refuse(invalid.into()))?;
         }
         let snapshots = recipe.record.snapshots;
         seed(&mut recipe, changes.first_seed);
@@ -212,7 +212,7 @@ pub struct Changes {
 /// Why an experiment cannot be trained with the requested changes.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("experiment {experiment}: {error}")]
-pub struct Unsound {
+pub struct InvalidExperiment {
     /// The name of the experiment.
     pub experiment: &'static str,
     /// What is wrong with its recipe.
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_of_studies_are_sound_recipes_under_names_of_their_own() {
+    fn settings_of_studies_are_valid_recipes_under_names_of_their_own() {
         for own in plateau::SETTINGS.iter() {
             assert!(setting(own.name).is_some_and(|found| std::ptr::eq(found, own)));
             assert_eq!(own.recipe(&[]).unwrap().name, own.name);

@@ -18,11 +18,11 @@ pub struct StudyFigure {
     /// The experiments it needs; braces as in a shell: `main{,-clamped}`.
     pub needs: &'static [&'static str],
     /// How it is drawn.
-    pub draw: fn(&Results) -> Drawn,
+    pub draw: fn(&Results) -> Illustration,
 }
 
 /// A figure, drawn.
-pub struct Drawn {
+pub struct Illustration {
     /// The figure itself.
     pub figure: Figure,
     /// How to read it, in about two sentences of HTML.
@@ -42,7 +42,7 @@ pub struct Slider {
     pub first: usize,
 }
 
-impl Drawn {
+impl Illustration {
     /// A figure without a slider.
     pub fn new(figure: Figure, reading: impl Into<String>) -> Self {
         Self {

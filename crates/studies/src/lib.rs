@@ -21,13 +21,13 @@ mod run;
 mod statistics;
 mod study;
 
-pub use claim::{Claim, Decided, Verdict};
-pub use experiment::{Changes, Experiment, Scale, Unsound, setting};
-pub use figure::{Drawn, StudyFigure};
+pub use claim::{Claim, Decision, Verdict};
+pub use experiment::{Changes, Experiment, InvalidExperiment, Scale, setting};
+pub use figure::{Illustration, StudyFigure};
 pub use protocol::protocol;
 pub use report::{Making, report};
-pub use reproduction::{LOOKS, Refused, Reproduction};
+pub use reproduction::{LOOKS, Refusal, Reproduction};
 pub use results::Results;
 pub use run::Run;
-pub use statistics::{ERROR, Measured, Sample};
+pub use statistics::{ERROR, Measurement, Sample};
 pub use study::{STUDIES, Study};

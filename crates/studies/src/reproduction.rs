@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use crate::claim::{Claim, Decided, Role, Verdict};
-use crate::experiment::{Changes, Experiment, Scale, Unsound};
+use crate::claim::{Claim, Decision, Role, Verdict};
+use crate::experiment::{Changes, Experiment, InvalidExperiment, Scale};
 use crate::figure::StudyFigure;
 use crate::results::Results;
 use crate::statistics::ERROR;
@@ -34,13 +34,13 @@ pub struct Reproduction {
 
 /// Why there is no such reproduction.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub enum Refused {
+pub enum Refusal {
     /// No figure or claim has this name.
     #[error("{0}: no such figure or claim")]
     Unknown(String),
     /// An experiment cannot be trained with the requested changes.
     #[error(transparent)]
-    Unsound(#[from] Unsound),
+    InvalidExperiment(#[from] InvalidExperiment),
 }
 
 impl Reproduction {
@@ -51,7 +51,7 @@ impl Reproduction {
         names: &[String],
         scale: Scale,
         changes: &Changes,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, Refusal> {
         let (figures, claims) = select(study, names)?;
         let mut needed: Vec<String> = figures.iter().flat_map(|figure| figure.needs()).collect();
         needed.extend(claims.iter().flat_map(|claim| claim.needs()));
@@ -106,7 +106,7 @@ impl Reproduction {
     }
 
     /// The claims, decided.
-    pub fn decide(&self, results: &Results) -> Vec<Decided> {
+    pub fn decide(&self, results: &Results) -> Vec<Decision> {
         use rayon::prelude::*;
         let variants = self.study.variants();
         let claims = self.claims.par_iter().with_max_len(1);
@@ -146,7 +146,7 @@ impl Reproduction {
 /// What is chosen of a study.
 type Chosen = (Vec<&'static StudyFigure>, Vec<&'static Claim>);
 
-fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refused> {
+fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refusal> {
     let (all_figures, all_claims) = (study.figures.iter(), study.claims().iter());
     if names.is_empty() {
         return Ok((all_figures.collect(), all_claims.collect()));
@@ -159,7 +159,7 @@ fn select(study: &'static Study, names: &[String]) -> Result<Chosen, Refused> {
             .find(|f| is(f.id) || is(&f.number.to_string()));
         let claim = all_claims.clone().find(|claim| is(&claim.id));
         if figure.is_none() && claim.is_none() {
-            return Err(Refused::Unknown(name.clone()));
+            return Err(Refusal::Unknown(name.clone()));
         }
         figures.extend(figure);
         claims.extend(claim);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::paper::STUDY;
 
-    fn reproduction(names: &[&str]) -> Result<Reproduction, Refused> {
+    fn reproduction(names: &[&str]) -> Result<Reproduction, Refusal> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let changes = Changes {
             seeds: None,
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!((figures, claims), (vec![1, 8], vec!["C2", "C5"]));
         assert!(chosen.is_part());
         let unknown = reproduction(&["1", "nonsense"]).err().unwrap();
-        assert_eq!(unknown, Refused::Unknown("nonsense".into()));
+        assert_eq!(unknown, Refusal::Unknown("nonsense".into()));
     }
 
     #[test]

@@ -13,11 +13,11 @@ use crate::statistics::Sample;
 
 /// All experiments of a reproduction, as far as they have been trained.
 pub struct Results {
-    trained: Vec<Trained>,
+    trained: Vec<TrainedExperiment>,
 }
 
 /// One experiment, trained with some seeds.
-pub struct Trained {
+pub struct TrainedExperiment {
     pub experiment: Experiment,
     pub model: Model,
     /// One per seed.
@@ -49,7 +49,7 @@ impl Results {
     /// Nothing trained yet.
     pub fn new(experiments: &[Experiment]) -> Result<Self, ProbeError> {
         let untrained = |experiment: &Experiment| {
-            Ok(Trained {
+            Ok(TrainedExperiment {
                 model: experiment.recipe.model()?,
                 runs: Vec::new(),
                 experiment: experiment.clone(),
@@ -84,18 +84,18 @@ impl Results {
     /// # Panics
     ///
     /// If it is not part of the reproduction. Figures and claims declare what they need.
-    pub fn of(&self, id: &str) -> &Trained {
+    pub fn of(&self, id: &str) -> &TrainedExperiment {
         self.get(id)
             .unwrap_or_else(|| panic!("{id} was not trained"))
     }
 
     /// An experiment by its name, if it is part of the reproduction and has been trained.
-    pub fn get(&self, id: &str) -> Option<&Trained> {
+    pub fn get(&self, id: &str) -> Option<&TrainedExperiment> {
         self.trained.iter().find(|t| t.experiment.id == id)
     }
 
     /// All of them.
-    pub fn all(&self) -> &[Trained] {
+    pub fn all(&self) -> &[TrainedExperiment] {
         &self.trained
     }
 }
@@ -135,7 +135,7 @@ impl Exam {
         model: &Model,
         run: &Run,
     ) -> Result<Option<Self>, ProbeError> {
-        let Some(params) = run.params().filter(|_| run.is_sound()) else {
+        let Some(params) = run.params().filter(|_| run.completed()) else {
             return Ok(None);
         };
         let [all, of_slow] = exam_sizes(&recipe.record);
@@ -195,15 +195,15 @@ fn with_slow(ladder: Vec<(String, f64)>, first: &[(String, f64)]) -> Vec<(String
     all
 }
 
-impl Trained {
+impl TrainedExperiment {
     /// The runs that completed.
-    pub fn sound(&self) -> impl Iterator<Item = &Run> {
-        self.runs.iter().filter(|run| run.is_sound())
+    pub fn completed(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| run.completed())
     }
 
     /// A quantity of every run. A run that diverged has none.
     pub fn numbers(&self, of: impl Fn(&Run) -> Option<f64>) -> Sample {
-        let value = |run: &Run| of(run).filter(|_| run.is_sound());
+        let value = |run: &Run| of(run).filter(|_| run.completed());
         Sample::Numbers(self.runs.iter().map(value).collect())
     }
 
@@ -212,7 +212,7 @@ impl Trained {
         Sample::Hits(
             self.runs
                 .iter()
-                .map(|run| run.is_sound() && of(run))
+                .map(|run| run.completed() && of(run))
                 .collect(),
         )
     }
@@ -220,7 +220,7 @@ impl Trained {
     /// The median of a quantity over the runs that have it; NaN if none has.
     pub fn median(&self, of: impl Fn(&Run) -> Option<f64>) -> f64 {
         let values: Vec<f64> = self
-            .sound()
+            .completed()
             .filter_map(of)
             .filter(|v| v.is_finite())
             .collect();

@@ -70,7 +70,7 @@ impl Run {
     }
 
     /// Whether it came to its end.
-    pub fn is_sound(&self) -> bool {
+    pub fn completed(&self) -> bool {
         self.kept.summary.ended != Ended::Diverged
     }
 

@@ -7,7 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use statrs::distribution::{Beta, Binomial, ContinuousCDF, DiscreteCDF};
 
-use crate::results::Trained;
+use crate::results::TrainedExperiment;
 use crate::run::Run;
 use crate::study::STUDIES;
 
@@ -29,9 +29,9 @@ pub(crate) enum Of {
     /// The share of runs with a property.
     Share(fn(&Run) -> bool),
     /// A number of every run that takes its model to compute.
-    WithModel(fn(&Trained, &Run) -> Option<f64>),
+    WithModel(fn(&TrainedExperiment, &Run) -> Option<f64>),
     /// A sample of all runs of some experiments together.
-    Experiments(fn(&[&Trained]) -> Sample),
+    Experiments(fn(&[&TrainedExperiment]) -> Sample),
     /// A sample that needs no training, one for each thing that it is measured on.
     Untrained(&'static [fn() -> Sample]),
 }
@@ -59,7 +59,7 @@ impl Statistic {
     }
 
     /// Measures some experiments, or thing number `case` if it needs none.
-    pub(crate) fn sample(&self, of: &[&Trained], case: usize) -> Sample {
+    pub(crate) fn sample(&self, of: &[&TrainedExperiment], case: usize) -> Sample {
         match self.of {
             Of::Number(number) => of[0].numbers(number),
             Of::Share(hit) => of[0].hits(hit),
@@ -71,20 +71,25 @@ impl Statistic {
 }
 
 /// The runs of each seed in some experiments; `None` for a seed of which one diverged.
-pub(crate) fn by_seed<'a>(of: &[&'a Trained]) -> impl Iterator<Item = Option<Vec<&'a Run>>> {
+pub(crate) fn by_seed<'a>(
+    of: &[&'a TrainedExperiment],
+) -> impl Iterator<Item = Option<Vec<&'a Run>>> {
     let seeds = of.iter().map(|trained| trained.runs.len()).min();
     let runs = |seed: usize| -> Vec<&Run> { of.iter().map(|of| &of.runs[seed]).collect() };
-    let sound = |runs: &Vec<&Run>| runs.iter().all(|run| run.is_sound());
-    (0..seeds.unwrap_or(0)).map(move |seed| Some(runs(seed)).filter(sound))
+    let completed = |runs: &Vec<&Run>| runs.iter().all(|run| run.completed());
+    (0..seeds.unwrap_or(0)).map(move |seed| Some(runs(seed)).filter(completed))
 }
 
 /// A number of every seed's runs in some experiments.
-pub(crate) fn of_seeds(of: &[&Trained], number: impl Fn(&[&Run]) -> Option<f64>) -> Sample {
+pub(crate) fn of_seeds(
+    of: &[&TrainedExperiment],
+    number: impl Fn(&[&Run]) -> Option<f64>,
+) -> Sample {
     Sample::Numbers(by_seed(of).map(|runs| number(&runs?)).collect())
 }
 
 /// For every seed, a number of its run in the first experiment over that in the second.
-pub(crate) fn ratio(of: &[&Trained], number: impl Fn(&Run) -> Option<f64>) -> Sample {
+pub(crate) fn ratio(of: &[&TrainedExperiment], number: impl Fn(&Run) -> Option<f64>) -> Sample {
     of_seeds(of, |runs| {
         let base = number(runs[1]).filter(|base| *base != 0.0)?;
         Some(number(runs[0])? / base)
@@ -93,7 +98,7 @@ pub(crate) fn ratio(of: &[&Trained], number: impl Fn(&Run) -> Option<f64>) -> Sa
 
 /// For every seed, the rank correlation between what the experiments were given and a number of their runs.
 pub(crate) fn trend(
-    of: &[&Trained],
+    of: &[&TrainedExperiment],
     given: &[f64],
     number: impl Fn(&Run) -> Option<f64>,
 ) -> Sample {
@@ -124,7 +129,7 @@ impl Sample {
 
 /// A median or a share, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct Measurement {
     /// The median over seeds, or the share of seeds. Infinite if the event is missing in most runs, NaN
     /// without runs.
     pub effect: f64,
@@ -143,7 +148,7 @@ pub const ERROR: f64 = 0.05;
 /// median with probability 2/2⁵, more than 5 %.
 pub const FEWEST: usize = 6;
 
-impl Measured {
+impl Measurement {
     /// The median (or share) of a sample, with an interval that misses the truth with probability `error` at
     /// most. Runs without the event count as `worst`.
     pub fn of(sample: &Sample, worst: f64, error: f64) -> Self {
@@ -239,23 +244,26 @@ mod tests {
     fn intervals_of_medians_end_at_order_statistics() {
         let values: Vec<f64> = (1..=20).map(f64::from).collect();
         // SciPy 1.17.1: stats.binom.cdf([4, 5], 20, 0.5) = [0.0059, 0.0207], stats.binom.cdf(6, …) = 0.0577
-        assert_eq!(Measured::median(&values, 0.05).interval, Some([6.0, 15.0]));
         assert_eq!(
-            Measured::median(&values, 0.0125).interval,
+            Measurement::median(&values, 0.05).interval,
+            Some([6.0, 15.0])
+        );
+        assert_eq!(
+            Measurement::median(&values, 0.0125).interval,
             Some([5.0, 16.0])
         );
-        assert_eq!(Measured::median(&values, 0.05).effect, 10.5);
-        let ten = Measured::median(&values[..10], 0.0125);
+        assert_eq!(Measurement::median(&values, 0.05).effect, 10.5);
+        let ten = Measurement::median(&values[..10], 0.0125);
         assert_eq!(ten.interval, Some([1.0, 10.0]));
         assert_eq!(
-            Measured::median(&values[..FEWEST], ERROR).interval,
+            Measurement::median(&values[..FEWEST], ERROR).interval,
             Some([1.0, 6.0])
         );
         assert_eq!(
-            Measured::median(&values[..FEWEST - 1], ERROR).interval,
+            Measurement::median(&values[..FEWEST - 1], ERROR).interval,
             None
         );
-        assert!(Measured::median(&[], ERROR).effect.is_nan());
+        assert!(Measurement::median(&[], ERROR).effect.is_nan());
     }
 
     #[test]
@@ -265,7 +273,7 @@ mod tests {
             let values: Vec<f64> = (0..8)
                 .map(|at| if signs >> at & 1 == 1 { 1.0 } else { -1.0 })
                 .collect();
-            let [low, high] = Measured::median(&values, ERROR).interval.unwrap();
+            let [low, high] = Measurement::median(&values, ERROR).interval.unwrap();
             low <= 0.0 && 0.0 <= high
         });
         assert_eq!(covered.count(), 256 - 2);
@@ -274,29 +282,29 @@ mod tests {
     #[test]
     fn runs_without_the_event_count_as_the_worst() {
         let sample = Sample::Numbers(vec![Some(1.0), None, Some(3.0), Some(2.0), None, None]);
-        let late = Measured::of(&sample, f64::INFINITY, ERROR);
+        let late = Measurement::of(&sample, f64::INFINITY, ERROR);
         assert_eq!(
             (late.effect, late.missing, late.seeds),
             (f64::INFINITY, 3, 6)
         );
         assert_eq!(late.interval, Some([1.0, f64::INFINITY]));
-        let low = Measured::of(&sample, f64::NEG_INFINITY, ERROR);
+        let low = Measurement::of(&sample, f64::NEG_INFINITY, ERROR);
         assert_eq!(low.interval, Some([f64::NEG_INFINITY, 3.0]));
     }
 
     #[test]
     fn intervals_of_shares_are_clopper_and_pearsons() {
         // 20 out of 20: the lower end is the twentieth root of 0.025.
-        let [low, high] = Measured::share(&[true; 20], 0.05).interval.unwrap();
+        let [low, high] = Measurement::share(&[true; 20], 0.05).interval.unwrap();
         assert!((low.powi(20) - 0.025).abs() < 1e-9, "{low}");
         assert_eq!(high, 1.0);
         // SciPy 1.17.1: stats.binomtest(3, 10).proportion_ci(method="exact")
         let mut some = [false; 10];
         some[..3].fill(true);
-        let [low, high] = Measured::share(&some, 0.05).interval.unwrap();
+        let [low, high] = Measurement::share(&some, 0.05).interval.unwrap();
         assert!((low - 0.06673951117773447).abs() < 1e-8, "{low}");
         assert!((high - 0.652452850060008).abs() < 1e-8, "{high}");
-        assert_eq!(Measured::share(&[true; 5], 0.05).interval, None);
+        assert_eq!(Measurement::share(&[true; 5], 0.05).interval, None);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! A study: what is trained, claimed and drawn, and what its page says.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use maud::Markup;
+use serde::Deserialize;
 
 use crate::claim::Claim;
 use crate::experiment::Plan;
 use crate::figure::StudyFigure;
-use crate::report::Shown;
+use crate::report::PageContents;
 use crate::statistics::Statistic;
 use crate::{paper, plateau};
 
@@ -42,21 +44,23 @@ pub struct Text {
     /// What is studied, in a sentence or two.
     pub lead: fn() -> Markup,
     /// What was found, in a sentence or two each.
-    pub found: fn(&Shown) -> Vec<Markup>,
+    pub found: fn(&PageContents) -> Vec<Markup>,
     /// The study's theory in short, if it has one.
     pub theory: Option<fn() -> Markup>,
-    /// What each variant does where sources disagree.
-    pub choices: &'static [Choice],
+    /// What each variant does where sources disagree, in TOML.
+    pub choices: &'static str,
     /// The opening of the protocol, in Markdown.
     pub protocol: &'static str,
 }
 
-/// A choice that the settings make.
+/// A choice that the settings make: a table of a study's `choices.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Choice {
-    pub what: &'static str,
+    pub what: String,
     /// What each variant does, in the order of the study's variants.
-    pub does: &'static [&'static str],
-    pub why: &'static str,
+    pub does: Vec<String>,
+    pub why: String,
 }
 
 /// All studies, the default one first.
@@ -84,6 +88,18 @@ impl Study {
         all
     }
 
+    /// What each variant does where sources disagree.
+    ///
+    /// # Panics
+    ///
+    /// If `choices.toml`, which is part of the program, has no choices.
+    pub(crate) fn choices(&self) -> Vec<Choice> {
+        let found = toml::from_str(self.text.choices);
+        let mut found: BTreeMap<String, Vec<Choice>> =
+            found.unwrap_or_else(|error| panic!("{error}"));
+        found.remove("choice").expect("there are choices")
+    }
+
     /// The names of its variants.
     pub fn variants(&self) -> Vec<&'static str> {
         self.variants.iter().map(|variant| variant.name).collect()
@@ -99,7 +115,7 @@ mod tests {
         for study in STUDIES {
             assert!(std::ptr::eq(Study::named(study.name).unwrap(), *study));
             let variants = study.variants();
-            for choice in study.text.choices {
+            for choice in study.choices() {
                 assert_eq!(choice.does.len(), variants.len(), "{}", choice.what);
             }
             for (index, claim) in study.claims().iter().enumerate() {

@@ -10,8 +10,8 @@ use induct_store::{
     How, Mark, Outcome, OutputFolder, RunFolder, Session, StoreError, snapshot_weights,
 };
 use induct_studies::{
-    Changes, Decided, Drawn, Experiment, Making, Refused, Reproduction, Results, Run, STUDIES,
-    Scale, Study, StudyFigure, protocol, report as page,
+    Changes, Decision, Experiment, Illustration, Making, Refusal, Reproduction, Results, Run,
+    STUDIES, Scale, Study, StudyFigure, protocol, report as page,
 };
 use induct_sweep::Sweep;
 use rayon::prelude::*;
@@ -75,7 +75,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Claims<'a> {
     study: &'static str,
-    claims: &'a [Decided],
+    claims: &'a [Decision],
     #[serde(skip)]
     made: String,
 }
@@ -169,8 +169,8 @@ fn plan(arguments: &Arguments) -> Result<Reproduction, Failure> {
     };
     let planned = Reproduction::new(study, &arguments.only, scale, &changes);
     planned.map_err(|refused| match refused {
-        Refused::Unsound(unsound) => Failure::usage(unsound.to_string()),
-        Refused::Unknown(_) => {
+        Refusal::InvalidExperiment(invalid) => Failure::usage(invalid.to_string()),
+        Refusal::Unknown(_) => {
             let figures = study
                 .figures
                 .iter()
@@ -189,7 +189,7 @@ fn draw_all<'a>(
     folder: &OutputFolder,
     figures: &[&'a StudyFigure],
     results: &Results,
-) -> Result<Vec<(&'a StudyFigure, Drawn)>, Failure> {
+) -> Result<Vec<(&'a StudyFigure, Illustration)>, Failure> {
     let figures = figures.par_iter().with_max_len(1);
     let drawn = figures.map(|figure| {
         let drawn = (figure.draw)(results);

@@ -3,7 +3,6 @@
 pub mod chapter;
 pub mod ledger;
 
-mod choices;
 mod claims;
 mod experiments;
 mod figures;
@@ -43,7 +42,7 @@ pub static STUDY: Study = Study {
         lead: story::lead,
         found: story::found,
         theory: Some(story::theory),
-        choices: choices::CHOICES,
+        choices: include_str!("choices.toml"),
         protocol: include_str!("protocol.md"),
     },
 };

@@ -9,8 +9,8 @@ use super::claims::allowed_by_counts;
 use super::ledger::{Entry, ledger};
 use crate::claim::Verdict;
 use crate::html::{joined, prose};
-use crate::report::{Shown, number};
-use crate::results::Trained;
+use crate::report::{PageContents, number};
+use crate::results::TrainedExperiment;
 use crate::run::Run;
 
 /// The transformer of each variant, with two states and with three.
@@ -48,15 +48,15 @@ pub(super) fn lead() -> Markup {
 }
 
 /// What was found. A sentence is missing if nothing was trained for it, or no run shows what it is about.
-pub(super) fn found(shown: &Shown) -> Vec<Markup> {
+pub(super) fn found(shown: &PageContents) -> Vec<Markup> {
     let sentences = [
         bigrams, phases, drop, mechanism, one_layer, signal, minimal, rates, released, failures,
     ];
     sentences.iter().filter_map(|say| say(shown)).collect()
 }
 
-fn bigrams(shown: &Shown) -> Option<Markup> {
-    let closed = |trained: &Trained| finite(trained.gap_closed("unigram", "bigram"));
+fn bigrams(shown: &PageContents) -> Option<Markup> {
+    let closed = |trained: &TrainedExperiment| finite(trained.gap_closed("unigram", "bigram"));
     let ids = TRANSFORMERS.iter().flat_map(|(_, ids)| ids);
     let near = ids.filter_map(|id| Some(closed(trained(shown, id)?)? >= NEAR));
     let headline = headline(
@@ -82,10 +82,10 @@ fn bigrams(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn phases(shown: &Shown) -> Option<Markup> {
-    let ordered = |trained: &Trained| {
+fn phases(shown: &PageContents) -> Option<Markup> {
+    let ordered = |trained: &TrainedExperiment| {
         let ordered = |run: &&Run| run.order() == ["uniform", "unigram", "bigram"];
-        trained.sound().filter(ordered).count()
+        trained.completed().filter(ordered).count()
     };
     let said = by_variant(shown, 0, |trained| {
         Some(format!(
@@ -120,8 +120,8 @@ fn phases(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn drop(shown: &Shown) -> Option<Markup> {
-    let lengths = |trained: &Trained| {
+fn drop(shown: &PageContents) -> Option<Markup> {
+    let lengths = |trained: &TrainedExperiment| {
         let plateau = trained.median(|run| {
             let fall = run.fall_from("unigram")?;
             Some(fall.start - fall.onset)
@@ -155,7 +155,7 @@ fn drop(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn mechanism(shown: &Shown) -> Option<Markup> {
+fn mechanism(shown: &PageContents) -> Option<Markup> {
     let back = effect(shown, PREVIOUS_BY_SYMBOL)?;
     let followers = effect(shown, FOLLOWERS)?;
     let headline = match back.min(followers) >= ATTENDS {
@@ -177,14 +177,14 @@ const PREVIOUS_BY_SYMBOL: Quoted = ("C5", "k = 2, layer 1", "recommended");
 const FOLLOWERS: Quoted = ("C5", "k = 2, layer 2", "recommended");
 
 /// The effect of a claim's first part on this.
-fn effect(shown: &Shown, (id, on, variant): Quoted) -> Option<f64> {
+fn effect(shown: &PageContents, (id, on, variant): Quoted) -> Option<f64> {
     let claim = shown.claims.iter().find(|claim| claim.id == id)?;
     let mut parts = claim.parts.iter();
     let part = parts.find(|part| part.on == on && part.variant == variant)?;
     part.effect
 }
 
-fn one_layer(shown: &Shown) -> Option<Markup> {
+fn one_layer(shown: &PageContents) -> Option<Markup> {
     let one = trained(shown, "one-layer-relative")?;
     let closed = finite(one.gap_closed("unigram", "bigram"))?;
     let allowed = allowed_by_counts(one);
@@ -203,7 +203,7 @@ fn one_layer(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn signal(shown: &Shown) -> Option<Markup> {
+fn signal(shown: &PageContents) -> Option<Markup> {
     let onset = |id: &str| {
         let trained = trained(shown, id)?;
         finite(trained.median(|run| run.onset("bigram")))
@@ -221,7 +221,7 @@ fn signal(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn minimal(shown: &Shown) -> Option<Markup> {
+fn minimal(shown: &PageContents) -> Option<Markup> {
     let closed = |id: &str| finite(trained(shown, id)?.gap_closed("unigram", "bigram"));
     let (two, three) = (closed("minimal")?, closed("minimal-three-states")?);
     let headline = match (two >= NEAR, three >= NEAR) {
@@ -244,8 +244,8 @@ fn minimal(shown: &Shown) -> Option<Markup> {
 /// The main setting at other rates, slowest first.
 const RATES: [&str; 4] = ["printed", "rate-1e-4", "rate-3e-4", "main"];
 
-fn rates(shown: &Shown) -> Option<Markup> {
-    let onset = |trained: &Trained| finite(trained.median(|run| run.onset("bigram")));
+fn rates(shown: &PageContents) -> Option<Markup> {
+    let onset = |trained: &TrainedExperiment| finite(trained.median(|run| run.onset("bigram")));
     let collapsed: Vec<(f64, f64)> = (RATES.iter())
         .filter_map(|id| {
             let trained = trained(shown, id)?;
@@ -280,13 +280,13 @@ fn rates(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn released(shown: &Shown) -> Option<Markup> {
+fn released(shown: &PageContents) -> Option<Markup> {
     let two = trained(shown, "released")?;
     let formed = |run: &&Run| {
         let attention = run.best_head(&PREVIOUS_TOKEN, 0);
         attention.is_some_and(|attention| attention >= FORMED)
     };
-    let formed = two.sound().filter(formed).count();
+    let formed = two.completed().filter(formed).count();
     let headline = match formed == two.runs.len() {
         true => "The released code forms the head within its steps.",
         false => "The released code stops before some of its runs form the head.",
@@ -310,7 +310,7 @@ fn released(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn failures(shown: &Shown) -> Option<Markup> {
+fn failures(shown: &PageContents) -> Option<Markup> {
     let failed: Vec<Markup> = (shown.claims.iter())
         .filter_map(|claim| {
             let fails = [Verdict::DoesNotHold, Verdict::HoldsInPart].map(|verdict| {
@@ -366,17 +366,17 @@ pub(super) fn theory() -> Markup {
 }
 
 /// An experiment with at least one run that completed.
-fn trained<'a>(shown: &Shown<'a>, id: &str) -> Option<&'a Trained> {
+fn trained<'a>(shown: &PageContents<'a>, id: &str) -> Option<&'a TrainedExperiment> {
     let trained = shown.results.get(id)?;
-    trained.sound().next().map(|_| trained)
+    trained.completed().next().map(|_| trained)
 }
 
 /// "0.91 (printed), 0.93 (recommended)": what the transformers of each variant say; none if none says
 /// anything.
 fn by_variant(
-    shown: &Shown,
+    shown: &PageContents,
     states: usize,
-    say: impl Fn(&Trained) -> Option<String>,
+    say: impl Fn(&TrainedExperiment) -> Option<String>,
 ) -> Option<String> {
     let said = TRANSFORMERS.iter().filter_map(|(variant, ids)| {
         let said = say(trained(shown, ids[states])?)?;

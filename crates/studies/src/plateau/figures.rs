@@ -5,11 +5,11 @@ use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Series, Value};
 
 use super::measures::{EARLY_QUANTITIES, closed, explained, formed, looks_back, onset, transition};
 use crate::curves;
-use crate::figure::{Drawn, StudyFigure};
+use crate::figure::{Illustration, StudyFigure};
 use crate::gumbel::Gumbel;
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::{ERROR, Measured};
+use crate::statistics::{ERROR, Measurement};
 
 /// All figures, by number.
 pub static FIGURES: &[StudyFigure] = &[
@@ -96,8 +96,8 @@ const WITHOUT: &str = "Black: as it is. Orange: 1 / (i + 1) is subtracted from e
                        that it cannot average over all symbols.";
 
 /// The losses of every transformer as it is and under an intervention.
-fn beside(results: &Results, suffix: &str, label: &str, reading: &str) -> Drawn {
-    let pairs: Vec<(&str, &Trained, &Trained)> = MODELS
+fn beside(results: &Results, suffix: &str, label: &str, reading: &str) -> Illustration {
+    let pairs: Vec<(&str, &TrainedExperiment, &TrainedExperiment)> = MODELS
         .iter()
         .map(|(id, title)| (*title, results.of(id), results.of(&format!("{id}{suffix}"))))
         .collect();
@@ -109,11 +109,14 @@ fn beside(results: &Results, suffix: &str, label: &str, reading: &str) -> Drawn 
         panels: pairs.iter().map(|pair| losses(pair, label)).collect(),
         columns: 2,
     };
-    Drawn::new(figure, in_words(reading, &pairs))
+    Illustration::new(figure, in_words(reading, &pairs))
 }
 
 /// The losses of a model as it is and under an intervention.
-fn losses((title, free, changed): &(&str, &Trained, &Trained), label: &str) -> Panel {
+fn losses(
+    (title, free, changed): &(&str, &TrainedExperiment, &TrainedExperiment),
+    label: &str,
+) -> Panel {
     curves::panel(free, title, || {
         let lines = [
             curves::column("as it is", Colour::Ink, free, &KL_TRUTH),
@@ -127,11 +130,11 @@ fn losses((title, free, changed): &(&str, &Trained, &Trained), label: &str) -> P
 }
 
 /// How to read such panels.
-fn in_words(reading: &str, pairs: &[(&str, &Trained, &Trained)]) -> String {
+fn in_words(reading: &str, pairs: &[(&str, &TrainedExperiment, &TrainedExperiment)]) -> String {
     let times = pairs
         .iter()
         .map(|(title, free, changed)| times_in_words(title, free, changed));
-    let all: Vec<&Trained> = pairs
+    let all: Vec<&TrainedExperiment> = pairs
         .iter()
         .flat_map(|(_, free, changed)| [*free, *changed])
         .collect();
@@ -143,7 +146,7 @@ fn in_words(reading: &str, pairs: &[(&str, &Trained, &Trained)]) -> String {
 }
 
 /// The median transition with and without an intervention, in words.
-fn times_in_words(title: &str, free: &Trained, changed: &Trained) -> String {
+fn times_in_words(title: &str, free: &TrainedExperiment, changed: &TrainedExperiment) -> String {
     let [without, with] = [free, changed].map(|trained| curves::time_of(trained, transition));
     match (without.seeds.min(with.seeds), without.effect, with.effect) {
         (0, ..) => String::new(),
@@ -170,11 +173,11 @@ const DOSES: [(f64, &str); 5] = [
 ];
 
 /// A median over runs as a point.
-fn point(x: f64, trained: &Trained, of: impl Fn(&Run) -> Option<f64>) -> Option<Value> {
+fn point(x: f64, trained: &TrainedExperiment, of: impl Fn(&Run) -> Option<f64>) -> Option<Value> {
     curves::point(x, &curves::time_of(trained, of), |y| y)
 }
 
-fn dose(results: &Results) -> Drawn {
+fn dose(results: &Results) -> Illustration {
     let models = [
         (MODELS[0], Colour::Ink),
         (MODELS[1], Colour::Vermilion),
@@ -244,7 +247,7 @@ fn dose(results: &Results) -> Drawn {
              layer 2's final weights."
         );
     }
-    Drawn::new(figure, words)
+    Illustration::new(figure, words)
 }
 
 /// Windows from the start on, by their ends.
@@ -254,12 +257,12 @@ const FROM_START: [u32; 5] = [25, 50, 100, 200, 400];
 const LATER: [(u32, u32); 5] = [(50, 150), (100, 200), (200, 400), (400, 800), (800, 1600)];
 
 /// The fraction of the gap closed at the end, as a median with its interval.
-fn outcome(x: f64, trained: &Trained) -> Option<Value> {
-    let measured = Measured::of(&trained.numbers(closed), f64::NEG_INFINITY, ERROR);
+fn outcome(x: f64, trained: &TrainedExperiment) -> Option<Value> {
+    let measured = Measurement::of(&trained.numbers(closed), f64::NEG_INFINITY, ERROR);
     curves::point(x, &measured, |y| y)
 }
 
-fn window(results: &Results) -> Drawn {
+fn window(results: &Results) -> Illustration {
     let layers = [("1", Colour::Vermilion), ("2", Colour::Blue)];
     let share = "fraction of the gap to bigrams closed";
     let plot = |title: &str, x: Axis, of: &dyn Fn(&str) -> Vec<Value>| {
@@ -332,8 +335,8 @@ fn window(results: &Results) -> Drawn {
     };
     let forms = |id: &str| {
         let trained = results.of(id);
-        let runs = trained.sound().count();
-        (runs > 0).then(|| (trained.sound().filter(|run| formed(run)).count(), runs))
+        let runs = trained.completed().count();
+        (runs > 0).then(|| (trained.completed().filter(|run| formed(run)).count(), runs))
     };
     let mut words = String::from(
         "A head has formed where three quarters of the gap to bigrams are closed at the end. Copy strength is what a \
@@ -386,10 +389,10 @@ fn window(results: &Results) -> Drawn {
     if !said.is_empty() {
         words += &format!(" Heads that form: {}.", said.join("; "));
     }
-    Drawn::new(figure, words)
+    Illustration::new(figure, words)
 }
 
-fn swapped(results: &Results) -> Drawn {
+fn swapped(results: &Results) -> Illustration {
     let mut words = String::from(
         "200 steps after the onset of unigrams took effect, layer 2's queries and keys are set back to the start \
          (green), layer 1 gets the weights that the same seed ends with (orange), or layer 2 does (blue). Black: as it \
@@ -425,10 +428,10 @@ fn swapped(results: &Results) -> Drawn {
         columns: 3,
     };
     words += " Lines are pointwise medians over seeds.";
-    Drawn::new(figure, words)
+    Illustration::new(figure, words)
 }
 
-fn minimal(results: &Results) -> Drawn {
+fn minimal(results: &Results) -> Illustration {
     let [free, clamped] = ["minimal", "plateau-minimal-clamped"].map(|id| results.of(id));
     let pair = ("Minimal model, two states", free, clamped);
     let figure = Figure {
@@ -438,15 +441,15 @@ fn minimal(results: &Results) -> Drawn {
     };
     let reading = "Black: as the paper trains it. Orange: M has a one wherever a position looks at the one before it, \
                    and zeros elsewhere, from the first step on.";
-    Drawn::new(figure, in_words(reading, &[pair]))
+    Illustration::new(figure, in_words(reading, &[pair]))
 }
 
 /// The fewest times that a law is fitted to.
 const FITTED: usize = 20;
 
-fn times(results: &Results) -> Drawn {
+fn times(results: &Results) -> Illustration {
     let trained = results.of("plateau-times");
-    let mut times: Vec<f64> = trained.sound().filter_map(onset).collect();
+    let mut times: Vec<f64> = trained.completed().filter_map(onset).collect();
     times.sort_by(f64::total_cmp);
     let runs = trained.runs.len();
     let law = Gumbel::fit(&times).filter(|_| times.len() >= FITTED);
@@ -481,7 +484,7 @@ fn times(results: &Results) -> Drawn {
         "An early quantity, and when the transition comes",
         || {
             let points = trained
-                .sound()
+                .completed()
                 .filter_map(|run| Some(((first.of)(run)?, onset(run)?)));
             let series = vec![Series::new("runs", Colour::Ink, Mark::Points, points)];
             Plot {
@@ -512,7 +515,7 @@ fn times(results: &Results) -> Drawn {
         .iter()
         .filter_map(|early| {
             let sample = explained(trained, early.of);
-            let measured = Measured::of(&sample, f64::NEG_INFINITY, ERROR);
+            let measured = Measurement::of(&sample, f64::NEG_INFINITY, ERROR);
             let known = measured.effect.is_finite();
             known.then(|| format!("{} {:.0} %", early.label, 100.0 * measured.effect))
         })
@@ -530,5 +533,5 @@ fn times(results: &Results) -> Drawn {
         panels: vec![distribution, scatter],
         columns: 2,
     };
-    Drawn::new(figure, words)
+    Illustration::new(figure, words)
 }

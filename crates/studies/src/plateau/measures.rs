@@ -5,7 +5,7 @@ use induct::model::Kind;
 use induct::theory::{Coupling, Weights};
 
 use crate::gumbel::{Gumbel, lognormal_log_likelihood, normal_log_likelihood};
-use crate::results::Trained;
+use crate::results::TrainedExperiment;
 use crate::run::Run;
 use crate::statistics::{Sample, of_seeds, rank_correlation, ratio};
 
@@ -46,19 +46,19 @@ pub fn looks_back(run: &Run) -> Option<f64> {
 
 /// A number of every run of the second experiment over that of the run of the first with the same seed. `None` where
 /// either has none.
-pub fn over_free(of: &[&Trained], number: impl Fn(&Run) -> Option<f64>) -> Sample {
+pub fn over_free(of: &[&TrainedExperiment], number: impl Fn(&Run) -> Option<f64>) -> Sample {
     ratio(&[of[1], of[0]], number)
 }
 
 /// Steps between the onset of a phase and a moment that an intervention sets after it took effect: three records
 /// must show the phase, and the next one is the first that the onset can act on.
-fn acts_at(trained: &Trained, run: &Run, strategy: &str, after: f64) -> Option<f64> {
+fn acts_at(trained: &TrainedExperiment, run: &Run, strategy: &str, after: f64) -> Option<f64> {
     let every = trained.experiment.recipe.record.every as f64;
     Some(run.onset(strategy)? + 3.0 * every + after)
 }
 
 /// The wait from an intervention on the plateau to the transition, over what it is without the intervention.
-pub fn remaining_wait(of: &[&Trained]) -> Sample {
+pub fn remaining_wait(of: &[&TrainedExperiment]) -> Sample {
     of_seeds(of, |runs| {
         let from = acts_at(of[0], runs[0], "unigram", 200.0)?;
         Some((transition(runs[1])? - from) / (transition(runs[0])? - from))
@@ -67,7 +67,7 @@ pub fn remaining_wait(of: &[&Trained]) -> Sample {
 
 /// The steps that a run needs to come back half way to bigrams after an intervention that follows its transition,
 /// over those that it needed to its transition.
-pub fn recovery(trained: &Trained, run: &Run) -> Option<f64> {
+pub fn recovery(trained: &TrainedExperiment, run: &Run) -> Option<f64> {
     let from = acts_at(trained, run, "bigram", 600.0)?;
     let half = 0.5 * (run.level("unigram") + run.level("bigram"));
     let after = run.steps().into_iter().zip(run.column(&KL_TRUTH));
@@ -79,7 +79,7 @@ pub fn recovery(trained: &Trained, run: &Run) -> Option<f64> {
 
 /// How far the gradient that the first step took is from the exact one, relative to it: of W_k, and of v unless M is
 /// clamped.
-pub fn gradient_error(trained: &Trained) -> Sample {
+pub fn gradient_error(trained: &TrainedExperiment) -> Sample {
     let exact = exact_gradient(trained);
     trained.numbers(|run| {
         let (Some((_, before)), Some((_, after))) =
@@ -101,7 +101,7 @@ pub fn gradient_error(trained: &Trained) -> Sample {
 }
 
 /// The exact gradient at the start, in the order of the parameters. What is clamped gets none.
-fn exact_gradient(trained: &Trained) -> Option<Vec<f64>> {
+fn exact_gradient(trained: &TrainedExperiment) -> Option<Vec<f64>> {
     let recipe = &trained.experiment.recipe;
     let Kind::Minimal(_) = trained.model.kind() else {
         return None;
@@ -164,8 +164,8 @@ pub const EARLY_QUANTITIES: [Early; 5] = [
 ];
 
 /// The share of the variance of transition times, by rank, that an early quantity explains, in groups of runs.
-pub fn explained(trained: &Trained, of: impl Fn(&Run) -> Option<f64>) -> Sample {
-    let runs: Vec<&Run> = trained.sound().collect();
+pub fn explained(trained: &TrainedExperiment, of: impl Fn(&Run) -> Option<f64>) -> Sample {
+    let runs: Vec<&Run> = trained.completed().collect();
     let share = |group: &[&Run]| {
         let pairs = group.iter().filter_map(|run| Some((of(run)?, onset(run)?)));
         let (x, y): (Vec<f64>, Vec<f64>) = pairs.unzip();
@@ -175,8 +175,8 @@ pub fn explained(trained: &Trained, of: impl Fn(&Run) -> Option<f64>) -> Sample 
 }
 
 /// Whether the Gumbel law gives the transition times of each group of runs a larger likelihood than another law.
-pub fn gumbel_wins(trained: &Trained, normal: bool) -> Sample {
-    let times: Vec<f64> = trained.sound().filter_map(onset).collect();
+pub fn gumbel_wins(trained: &TrainedExperiment, normal: bool) -> Sample {
+    let times: Vec<f64> = trained.completed().filter_map(onset).collect();
     let wins = |group: &[f64]| {
         let other = match normal {
             true => normal_log_likelihood(group),

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use induct::catalogue::Setting;
 
-use crate::study::{Choice, Study, Text, Variant};
+use crate::study::{Study, Text, Variant};
 
 /// The settings of the study that are not in the catalogue.
 pub static SETTINGS: LazyLock<Vec<Setting>> =
@@ -41,24 +41,7 @@ pub static STUDY: Study = Study {
         lead: story::lead,
         found: story::found,
         theory: None,
-        choices: &[
-            Choice {
-                what: "dropout",
-                does: &["none", "none, where the authors' code drops a tenth"],
-                why: "it takes seven times as long, and twenty seeds of every intervention must end within an \
-                      hour",
-            },
-            Choice {
-                what: "learning rate",
-                does: &["10^(−3)", "5·10^(−4)"],
-                why: "ours for the text's model, which collapses against rate × steps; that of the release",
-            },
-            Choice {
-                what: "a layer's final weights",
-                does: &["those of the same seed after 4,000 steps", "the same"],
-                why: "weights of another seed have another basis",
-            },
-        ],
+        choices: include_str!("choices.toml"),
         protocol: include_str!("protocol.md"),
     },
 };

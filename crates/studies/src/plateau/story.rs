@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::measures::{closed, formed, transition};
 use crate::curves::time_of;
-use crate::report::Shown;
-use crate::results::Trained;
+use crate::report::PageContents;
+use crate::results::TrainedExperiment;
 
 /// What is studied.
 pub(super) fn lead() -> Markup {
@@ -16,30 +16,30 @@ pub(super) fn lead() -> Markup {
 }
 
 /// What was found. A sentence is missing if nothing was trained for it.
-pub(super) fn found(shown: &Shown) -> Vec<Markup> {
+pub(super) fn found(shown: &PageContents) -> Vec<Markup> {
     let sentences = [clamped, window, values, uniform, matching];
     sentences.iter().filter_map(|say| say(shown)).collect()
 }
 
-fn trained<'a>(shown: &'a Shown, id: &str) -> Option<&'a Trained> {
+fn trained<'a>(shown: &'a PageContents, id: &str) -> Option<&'a TrainedExperiment> {
     let found = shown.results.get(id)?;
-    (found.sound().count() > 0).then_some(found)
+    (found.completed().count() > 0).then_some(found)
 }
 
 /// The median transition, in steps.
-fn steps(shown: &Shown, id: &str) -> Option<f64> {
+fn steps(shown: &PageContents, id: &str) -> Option<f64> {
     let time = time_of(trained(shown, id)?, transition).effect;
     time.is_finite().then_some(time)
 }
 
 /// How many runs form a head, and how many there are.
-fn heads(shown: &Shown, id: &str) -> Option<String> {
+fn heads(shown: &PageContents, id: &str) -> Option<String> {
     let trained = trained(shown, id)?;
-    let count = trained.sound().filter(|run| formed(run)).count();
-    Some(format!("{count} of {}", trained.sound().count()))
+    let count = trained.completed().filter(|run| formed(run)).count();
+    Some(format!("{count} of {}", trained.completed().count()))
 }
 
-fn clamped(shown: &Shown) -> Option<Markup> {
+fn clamped(shown: &PageContents) -> Option<Markup> {
     let pair = |id: &str| Some((steps(shown, id)?, steps(shown, &format!("{id}-clamped"))?));
     let (free, with) = pair("plateau-two")?;
     let (three, three_with) = pair("plateau-three")?;
@@ -55,7 +55,7 @@ fn clamped(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn window(shown: &Shown) -> Option<Markup> {
+fn window(shown: &PageContents) -> Option<Markup> {
     let spoiled = heads(shown, "plateau-two-freeze-2-0-100")?;
     let unharmed = heads(shown, "plateau-two-freeze-1-0-400")?;
     let three = heads(shown, "plateau-three-freeze-2-0-100")?;
@@ -72,7 +72,7 @@ fn window(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn values(shown: &Shown) -> Option<Markup> {
+fn values(shown: &PageContents) -> Option<Markup> {
     let values = heads(shown, "plateau-two-freeze-values")?;
     let scores = heads(shown, "plateau-two-freeze-scores")?;
     let reset = heads(shown, "plateau-two-rescued-by-reset")?;
@@ -89,7 +89,7 @@ fn values(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn uniform(shown: &Shown) -> Option<Markup> {
+fn uniform(shown: &PageContents) -> Option<Markup> {
     let free = steps(shown, "plateau-two")?;
     let without = time_of(trained(shown, "plateau-two-without-uniform")?, transition).effect;
     let without = match without.is_finite() {
@@ -106,7 +106,7 @@ fn uniform(shown: &Shown) -> Option<Markup> {
     })
 }
 
-fn matching(shown: &Shown) -> Option<Markup> {
+fn matching(shown: &PageContents) -> Option<Markup> {
     let free = steps(shown, "plateau-two")?;
     let reset = steps(shown, "plateau-two-matching-reset")?;
     let first = steps(shown, "plateau-two-first-final")?;

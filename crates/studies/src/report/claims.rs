@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::shown::Shown;
+use super::contents::PageContents;
 use super::{count, number};
-use crate::claim::{Decided, JudgedPart, Limit, Role};
+use crate::claim::{Decision, JudgedPart, Limit, Role};
 use crate::html::{badge, prose};
 use crate::study::Study;
 
 /// A section for each question.
-pub(super) fn sections(study: &Study, shown: &Shown) -> Markup {
+pub(super) fn sections(study: &Study, shown: &PageContents) -> Markup {
     html! {
         @for (index, &question) in study.questions().iter().enumerate() {
             @let asked = shown.claims.iter().filter(|claim| claim.question == question);
@@ -24,7 +24,7 @@ pub(super) fn sections(study: &Study, shown: &Shown) -> Markup {
 }
 
 /// A claim with all its measures.
-fn article(claim: &Decided, shown: &Shown) -> Markup {
+fn article(claim: &Decision, shown: &PageContents) -> Markup {
     let of = |role: Role| -> Vec<&JudgedPart> {
         claim.parts.iter().filter(|p| p.role == role).collect()
     };

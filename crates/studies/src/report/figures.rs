@@ -4,7 +4,7 @@ use induct_figure::arc_stroke;
 use maud::{Markup, PreEscaped, html};
 
 use super::count;
-use crate::figure::{Drawn, Slider, StudyFigure};
+use crate::figure::{Illustration, Slider, StudyFigure};
 use crate::html::{files, layouts};
 use crate::results::Results;
 
@@ -12,7 +12,7 @@ use crate::results::Results;
 const LAYOUTS: [(&str, u32); 3] = [("wide", 1000), ("middle", 660), ("narrow", 350)];
 
 /// All figures.
-pub(super) fn section(figures: &[(&StudyFigure, Drawn)], results: &Results) -> Markup {
+pub(super) fn section(figures: &[(&StudyFigure, Illustration)], results: &Results) -> Markup {
     let sliders = figures.iter().any(|(_, drawn)| drawn.slider.is_some());
     html! {
         @if !figures.is_empty() {
@@ -25,7 +25,7 @@ pub(super) fn section(figures: &[(&StudyFigure, Drawn)], results: &Results) -> M
     }
 }
 
-fn one(figure: &StudyFigure, drawn: &Drawn, results: &Results) -> Markup {
+fn one(figure: &StudyFigure, drawn: &Illustration, results: &Results) -> Markup {
     let trained = figure.needs().filter_map(|id| results.get(&id));
     let (mut runs, mut seconds) = (0, 0.0);
     for run in trained.flat_map(|trained| &trained.runs) {

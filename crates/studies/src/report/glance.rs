@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use crate::claim::{Decided, Verdict};
+use crate::claim::{Decision, Verdict};
 use crate::html::badge;
 use crate::study::Study;
 
 /// The variants, each with its number of verdicts; then all claims by question.
-pub(super) fn section(study: &Study, decided: &[Decided]) -> Markup {
+pub(super) fn section(study: &Study, decided: &[Decision]) -> Markup {
     html! {
         section id="claims" {
             h2 { "Claims at a glance" }
@@ -43,7 +43,7 @@ pub(super) fn section(study: &Study, decided: &[Decided]) -> Markup {
     }
 }
 
-fn row(claim: &Decided) -> Markup {
+fn row(claim: &Decision) -> Markup {
     html! {
         tr {
             th scope="row" { a href={ "#" (claim.id) } { (claim.id) } " " (claim.title) }
@@ -55,7 +55,7 @@ fn row(claim: &Decided) -> Markup {
 }
 
 /// How often each verdict occurs in a variant.
-fn counts(decided: &[Decided], variant: usize) -> Markup {
+fn counts(decided: &[Decision], variant: usize) -> Markup {
     let of = |verdict: Verdict| {
         let found = decided
             .iter()

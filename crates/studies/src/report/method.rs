@@ -35,13 +35,13 @@ pub(super) fn choices(study: &Study) -> Markup {
                     }
                 }
                 tbody {
-                    @for choice in study.text.choices {
+                    @for choice in study.choices() {
                         tr {
                             th scope="row" { (choice.what) }
-                            @for (variant, does) in study.variants.iter().zip(choice.does) {
+                            @for (variant, does) in study.variants.iter().zip(&choice.does) {
                                 td data-of=(variant.name) { (prose(does)) }
                             }
-                            td data-of="why" { (prose(choice.why)) }
+                            td data-of="why" { (prose(&choice.why)) }
                         }
                     }
                 }

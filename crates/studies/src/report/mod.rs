@@ -5,15 +5,15 @@
 //! slider's.
 
 mod claims;
+mod contents;
 mod figures;
 mod glance;
 mod method;
 mod page;
 mod settings;
-mod shown;
 
+pub use contents::PageContents;
 pub use page::{Making, report};
-pub use shown::Shown;
 
 use maud::{Markup, html};
 

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::shown::Shown;
+use super::contents::PageContents;
 use super::{claims, count, figures, glance, method, settings};
-use crate::claim::{Decided, Role, Verdict};
-use crate::figure::{Drawn, StudyFigure};
+use crate::claim::{Decision, Role, Verdict};
+use crate::figure::{Illustration, StudyFigure};
 use crate::html::{document, joined};
 use crate::reproduction::Reproduction;
 use crate::results::Results;
@@ -34,13 +34,13 @@ pub struct Making {
 pub fn report(
     reproduction: &Reproduction,
     results: &Results,
-    drawn: &[(&StudyFigure, Drawn)],
-    decided: &[Decided],
+    drawn: &[(&StudyFigure, Illustration)],
+    decided: &[Decision],
     making: &Making,
 ) -> String {
     let study = reproduction.study();
     let numbers: Vec<u8> = drawn.iter().map(|(figure, _)| figure.number).collect();
-    let shown = Shown {
+    let shown = PageContents {
         results,
         claims: decided,
         figures: &numbers,
@@ -83,7 +83,7 @@ pub fn report(
 }
 
 /// What this is, how it was made, and how much of the study it is.
-fn head(reproduction: &Reproduction, shown: &Shown, making: &Making) -> Markup {
+fn head(reproduction: &Reproduction, shown: &PageContents, making: &Making) -> Markup {
     let study = reproduction.study();
     let runs: usize = shown.results.all().iter().map(|t| t.runs.len()).sum();
     let first = reproduction.experiments.first().map(|e| e.seed(0));
@@ -129,7 +129,7 @@ fn quick_note(study: &Study, runs: usize) -> Markup {
 }
 
 /// How many decisions the page makes, and how many of them may be wrong.
-fn full_note(claims: &[Decided]) -> Markup {
+fn full_note(claims: &[Decision]) -> Markup {
     let core = claims.iter().flat_map(|claim| &claim.parts);
     let core = core.filter(|part| part.role == Role::Core);
     let judged = |verdict: Verdict| !matches!(verdict, Verdict::NotJudged | Verdict::NotRun);
@@ -144,7 +144,7 @@ fn full_note(claims: &[Decided]) -> Markup {
     }
 }
 
-fn part_note(shown: &Shown) -> Markup {
+fn part_note(shown: &PageContents) -> Markup {
     let figures = shown.figures.iter().map(|&number| shown.figure(number));
     let claims = shown.claims.iter().map(|claim| shown.claim(claim.id));
     html! {
@@ -154,7 +154,7 @@ fn part_note(shown: &Shown) -> Markup {
     }
 }
 
-fn contents(study: &Study, shown: &Shown, found: &[Markup], theory: bool) -> Markup {
+fn contents(study: &Study, shown: &PageContents, found: &[Markup], theory: bool) -> Markup {
     let asked = |question: &str| shown.claims.iter().any(|claim| claim.question == question);
     let item = |anchor: &str, title: &str| html! { li { a href={ "#" (anchor) } { (title) } } };
     html! {

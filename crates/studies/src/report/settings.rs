@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::scrolling;
 use crate::html::prose;
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 
 const COLUMNS: [&str; 13] = [
@@ -46,7 +46,7 @@ pub(super) fn section(results: &Results) -> Markup {
     }
 }
 
-fn row(trained: &Trained) -> Markup {
+fn row(trained: &TrainedExperiment) -> Markup {
     let experiment = &trained.experiment;
     let (task, train) = (&experiment.recipe.task, &experiment.recipe.train);
     let (heads, width) = match (trained.model.kind(), &experiment.recipe.model) {
@@ -61,7 +61,7 @@ fn row(trained: &Trained) -> Markup {
     };
     let rate = train.optimizer.lr().map(|rate| format!("{rate:e}"));
     let seconds: f64 = trained.runs.iter().map(Run::seconds).sum();
-    let diverged = trained.runs.iter().filter(|run| !run.is_sound()).count();
+    let diverged = trained.runs.iter().filter(|run| !run.completed()).count();
     html! {
         tr {
             th scope="row" { a href={ "recipes/" (experiment.id) ".toml" } { (experiment.id) } }

@@ -8,7 +8,7 @@ use induct_figure::{Figure, plain};
 use induct_pictures::curves::Group;
 use induct_pictures::groups::by_size;
 use induct_pictures::sweeps::{KeyAxis, Map, Member, curves_over_steps, family, phase_diagram};
-use induct_studies::{ERROR, Measured, Sample};
+use induct_studies::{ERROR, Measurement, Sample};
 use induct_sweep::{Column, Sweep, SweepResults};
 use serde_json::json;
 
@@ -267,7 +267,7 @@ pub fn diagram(gathered: &SweepResults, x: &str, y: &str, measures: &[String]) -
                 .push(column.and_then(|column| column.number(row)));
         }
         let median = |values: Vec<Option<f64>>| {
-            let effect = Measured::of(&Sample::Numbers(values), f64::INFINITY, ERROR).effect;
+            let effect = Measurement::of(&Sample::Numbers(values), f64::INFINITY, ERROR).effect;
             effect.is_finite().then_some(effect)
         };
         let cells: Vec<Option<f64>> = cells.into_iter().map(median).collect();
@@ -329,7 +329,7 @@ pub fn family_of(
             .zip(&samples)
             .filter(|(_, sample)| !sample.is_empty());
         let medians = medians.map(|(&x, sample)| {
-            let measured = Measured::of(&Sample::Numbers(sample.clone()), f64::INFINITY, ERROR);
+            let measured = Measurement::of(&Sample::Numbers(sample.clone()), f64::INFINITY, ERROR);
             (x, measured.effect, measured.interval)
         });
         Member {

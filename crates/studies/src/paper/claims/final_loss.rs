@@ -2,7 +2,7 @@
 
 use induct::measure::{KL_TRUTH, KL_TRUTH_ALL};
 
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 use crate::statistics::Of::{Number, Share};
 use crate::statistics::Statistic;
@@ -79,7 +79,7 @@ pub(super) fn open_to_counts(results: &Results) -> String {
 /// What training does to the hand-made construction.
 pub(super) fn effect_of_training(results: &Results) -> String {
     let made = results.of("three-states-from-construction");
-    if made.sound().next().is_none() {
+    if made.completed().next().is_none() {
         return String::new();
     }
     let ends = |column: fn(&Run) -> Vec<f64>| {
@@ -110,7 +110,7 @@ fn change(losses: &[f64]) -> Option<f64> {
 }
 
 /// The fraction of the gap to bigrams that symbol counts and the current symbol allow to close: a median.
-pub(in crate::paper) fn allowed_by_counts(trained: &Trained) -> f64 {
+pub(in crate::paper) fn allowed_by_counts(trained: &TrainedExperiment) -> f64 {
     trained.median(|run| {
         let exam = run.exam()?;
         let [from, to] = [exam.level("unigram")?, exam.level("bigram")?];

@@ -6,7 +6,7 @@ use induct::model::{InputError, Model};
 use induct::probe::EXAM_SET;
 
 use super::construction;
-use crate::results::{Results, Trained, fresh_set};
+use crate::results::{Results, TrainedExperiment, fresh_set};
 use crate::run::Run;
 use crate::statistics::Of::{Number, Untrained, WithModel};
 use crate::statistics::Statistic;
@@ -122,7 +122,7 @@ pub(super) const STATISTICS: &[Statistic] = &[
 pub(super) fn marked_symbols(results: &Results) -> String {
     let modes = |id: &str| {
         let trained = results.of(id);
-        let all = trained.sound().filter_map(|run| {
+        let all = trained.completed().filter_map(|run| {
             let least = by_symbol(trained, run)?.into_iter().reduce(f64::min)?;
             Some(least >= 0.5)
         });
@@ -142,7 +142,7 @@ pub(super) fn marked_symbols(results: &Results) -> String {
 
 /// Layer 1's mean attention to the previous token in a run's final model, by the symbol of that token, over
 /// sequences of the run's exam; the head that attends to it most.
-pub(in crate::paper) fn by_symbol(trained: &Trained, run: &Run) -> Option<Vec<f64>> {
+pub(in crate::paper) fn by_symbol(trained: &TrainedExperiment, run: &Run) -> Option<Vec<f64>> {
     let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
     let length = trained.model.length();
     let sequences: Vec<Vec<u8>> = set.sequences().map(|s| s[..length].to_vec()).collect();
@@ -186,7 +186,7 @@ fn previous_token_by_symbol(
 
 /// The share of training in which the positional profiles of any two symbols are similar, up to some multiple
 /// of the step at which bigrams become nearest.
-fn time_alike(trained: &Trained, run: &Run, multiple: f64) -> Option<f64> {
+fn time_alike(trained: &TrainedExperiment, run: &Run, multiple: f64) -> Option<f64> {
     let end = multiple * run.onset("bigram")?;
     let counted = run
         .snapshots()
@@ -234,7 +234,12 @@ fn total_variation(a: &[f64], b: &[f64]) -> f64 {
 
 /// The mean total variation distance between the last token's attention in the second layer with some weights
 /// and with others, over sequences of the run's exam.
-fn attention_apart(trained: &Trained, run: &Run, some: &[f32], others: &[f32]) -> Option<f64> {
+fn attention_apart(
+    trained: &TrainedExperiment,
+    run: &Run,
+    some: &[f32],
+    others: &[f32],
+) -> Option<f64> {
     let set = fresh_set(&run.recording().recipe, EXAM_SET, OBSERVED, &[]).ok()?;
     let length = trained.model.length();
     let mut sum = 0.0;

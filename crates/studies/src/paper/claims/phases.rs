@@ -3,7 +3,7 @@
 use induct::measure::{KL_TRUTH, PREVIOUS_TOKEN};
 use induct::probe::median;
 
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 use crate::statistics::Of::{Experiments, Number, Share};
 use crate::statistics::{Sample, Statistic};
@@ -149,7 +149,7 @@ pub(super) const STATISTICS: &[Statistic] = &[
 /// Why phases are read from the loss where there are many states.
 pub(super) fn nearest_with_eight_states(results: &Results) -> String {
     let nearest = |id: &str| {
-        let runs: Vec<Vec<String>> = results.of(id).sound().map(Run::order).collect();
+        let runs: Vec<Vec<String>> = results.of(id).completed().map(Run::order).collect();
         let never = runs
             .iter()
             .filter(|order| !order.contains(&"unigram".into()));
@@ -201,7 +201,7 @@ const TIMES: [f64; 15] = [
 
 /// The distance of each run's loss from the median over the others, aligned at the transition. A run ends its
 /// comparison where its training ends.
-fn aligned(trained: &Trained) -> Sample {
+fn aligned(trained: &TrainedExperiment) -> Sample {
     let course = |run: &Run| -> Option<Vec<Option<f64>>> {
         let onset = run.onset("bigram")?;
         let (steps, losses) = (run.steps(), run.column(&KL_TRUTH));
@@ -217,7 +217,7 @@ fn aligned(trained: &Trained) -> Sample {
     let courses: Vec<Option<Vec<Option<f64>>>> = trained
         .runs
         .iter()
-        .map(|run| course(run).filter(|_| run.is_sound()))
+        .map(|run| course(run).filter(|_| run.completed()))
         .collect();
     // From the median over the other runs: a run's own course would pull the median towards it.
     let distance = |own: usize| {

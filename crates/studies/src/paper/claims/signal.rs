@@ -1,7 +1,7 @@
 //! The effect of unigram signal on learning.
 
 use crate::paper::experiments::INTERPOLATED;
-use crate::results::Trained;
+use crate::results::TrainedExperiment;
 use crate::run::Run;
 use crate::statistics::Of::Experiments;
 use crate::statistics::{Sample, Statistic, by_seed, trend};
@@ -46,7 +46,7 @@ fn onset_or_never(run: &Run) -> Option<f64> {
 
 /// Whether, with the same seed, bigrams become nearest at p = 1 within the given fraction of the steps that it
 /// takes at p = 0.5.
-fn sooner(of: &[&Trained], fraction: f64) -> Sample {
+fn sooner(of: &[&TrainedExperiment], fraction: f64) -> Sample {
     let of_pair = |runs: Vec<&Run>| {
         let half = runs[0].onset("bigram").unwrap_or(f64::INFINITY);
         // Not to be later is not enough.

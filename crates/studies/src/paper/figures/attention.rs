@@ -7,9 +7,9 @@ use induct_pictures::attention::{ATTENDING, Attention, Head};
 
 use super::task::example;
 use crate::curves;
-use crate::figure::{Drawn, Slider};
+use crate::figure::{Illustration, Slider};
 use crate::paper::claims::by_symbol;
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 
 /// The number of tokens whose scores are shown.
@@ -18,7 +18,7 @@ const SCORED: usize = 40;
 const UNSATURATED: f64 = 0.97;
 
 /// Runs the model with the given weights on one sequence.
-fn attention(trained: &Trained, params: &[f32], symbols: &[usize]) -> Attention {
+fn attention(trained: &TrainedExperiment, params: &[f32], symbols: &[usize]) -> Attention {
     let tokens: Vec<u8> = symbols.iter().map(|&symbol| symbol as u8).collect();
     let ngram = trained.experiment.recipe.task.ngram;
     let seen = Attention::of(&trained.model, params, &tokens, ngram);
@@ -31,7 +31,7 @@ fn first_heads(seen: &Attention) -> [&Head; 2] {
 }
 
 /// Arcs of the first heads of the first two layers.
-fn two_layers(trained: &Trained, params: &[f32], symbols: &[usize]) -> Arcs {
+fn two_layers(trained: &TrainedExperiment, params: &[f32], symbols: &[usize]) -> Arcs {
     let seen = attention(trained, params, symbols);
     let arcs = seen.two_layers(first_heads(&seen));
     arcs.expect("layers of a transformer have patterns")
@@ -57,17 +57,17 @@ fn moments(run: &Run) -> Vec<(usize, &'static str)> {
 
 /// The first run that was observed during training. None if the experiment was changed to a model without two
 /// layers of attention.
-fn observed(trained: &Trained) -> Option<&Run> {
+fn observed(trained: &TrainedExperiment) -> Option<&Run> {
     let Kind::Transformer(shape) = trained.model.kind() else {
         return None;
     };
     if shape.layer_count() < 2 {
         return None;
     }
-    trained.sound().find(|run| run.snapshots().len() > 1)
+    trained.completed().find(|run| run.snapshots().len() > 1)
 }
 
-pub(super) fn arcs(results: &Results) -> Drawn {
+pub(super) fn arcs(results: &Results) -> Illustration {
     let three = results.of("three-states");
     let symbols = example(three).symbols;
     let Some(run) = observed(three) else {
@@ -107,20 +107,20 @@ pub(super) fn arcs(results: &Results) -> Drawn {
             listed(&symbols, "or")
         );
     }
-    Drawn {
+    Illustration {
         slider: Some(slider(three, run, &symbols)),
-        ..Drawn::new(figure, reading)
+        ..Illustration::new(figure, reading)
     }
 }
 
 /// What is shown if no run was observed during training.
-fn nothing_observed() -> Drawn {
+fn nothing_observed() -> Illustration {
     let sentence = "No run was observed during training.";
     let figure = Figure {
         description: sentence.into(),
         ..Figure::default()
     };
-    Drawn::new(figure, sentence)
+    Illustration::new(figure, sentence)
 }
 
 /// Words with commas, and a conjunction before the last.
@@ -132,7 +132,7 @@ fn listed(words: &[String], conjunction: &str) -> String {
     }
 }
 
-fn slider(trained: &Trained, run: &Run, symbols: &[usize]) -> Slider {
+fn slider(trained: &TrainedExperiment, run: &Run, symbols: &[usize]) -> Slider {
     let t = symbols.len();
     let frames: Vec<Arcs> = run
         .snapshots()
@@ -170,7 +170,7 @@ fn slider(trained: &Trained, run: &Run, symbols: &[usize]) -> Slider {
     }
 }
 
-pub(super) fn scores(results: &Results) -> Drawn {
+pub(super) fn scores(results: &Results) -> Illustration {
     let main = results.of("main");
     let Some(run) = observed(main) else {
         return nothing_observed();
@@ -222,7 +222,7 @@ pub(super) fn scores(results: &Results) -> Drawn {
         panels,
         columns: 3,
     };
-    Drawn::new(
+    Illustration::new(
         figure,
         format!(
             "Scores A before the softmax at the beginning of one test sequence of one run, minus the mean of \

@@ -12,8 +12,8 @@ use induct_pictures::strategy_colours;
 use rayon::prelude::*;
 
 use crate::curves;
-use crate::figure::Drawn;
-use crate::results::{Results, Trained};
+use crate::figure::Illustration;
+use crate::results::{Results, TrainedExperiment};
 
 /// Sequences that losses are averaged over.
 const SEQUENCES: u64 = 1000;
@@ -53,7 +53,7 @@ impl ByPosition {
     }
 }
 
-pub(super) fn by_position(results: &Results) -> Drawn {
+pub(super) fn by_position(results: &Results) -> Illustration {
     let settings = [
         ("main", "Two states"),
         ("three-states", "Three states"),
@@ -96,13 +96,13 @@ pub(super) fn by_position(results: &Results) -> Drawn {
             reading += &format!(" {title}: {}.", compared.join("; "));
         }
     }
-    Drawn::new(figure, reading)
+    Illustration::new(figure, reading)
 }
 
 /// The strategies' and the first run's losses by position; `None` if no run completed. For a run that starts
 /// from set weights, before training too.
-fn losses(trained: &Trained) -> Option<Result<Vec<ByPosition>, ProbeError>> {
-    let run = trained.sound().next()?;
+fn losses(trained: &TrainedExperiment) -> Option<Result<Vec<ByPosition>, ProbeError>> {
+    let run = trained.completed().next()?;
     let params = run.params()?;
     let recipe = &run.recording().recipe;
     let seed = recipe.seeds.init;
@@ -116,7 +116,10 @@ fn losses(trained: &Trained) -> Option<Result<Vec<ByPosition>, ProbeError>> {
     Some(measured(trained, &models))
 }
 
-fn measured(trained: &Trained, models: &[(&str, Vec<f32>)]) -> Result<Vec<ByPosition>, ProbeError> {
+fn measured(
+    trained: &TrainedExperiment,
+    models: &[(&str, Vec<f32>)],
+) -> Result<Vec<ByPosition>, ProbeError> {
     let recipe = &trained.experiment.recipe;
     let (prior, t) = (recipe.prior()?, recipe.task.length);
     let k = prior.states();

@@ -14,7 +14,7 @@ use induct::theory::Coupling;
 use super::chapter::steps::{LENGTH, first_step, second_step};
 use super::chapter::{ChapterFigure, coupling, prior};
 use super::experiments::INTERPOLATED_NAMES;
-use crate::figure::{Drawn, StudyFigure};
+use crate::figure::{Illustration, StudyFigure};
 
 /// All figures, by number.
 pub static FIGURES: &[StudyFigure] = &[
@@ -141,10 +141,10 @@ pub static FIGURES: &[StudyFigure] = &[
 ];
 
 /// A figure that the chapter on theory shows too.
-fn of_chapter(draw: fn(&TaskPrior, &Coupling) -> ChapterFigure) -> Drawn {
+fn of_chapter(draw: fn(&TaskPrior, &Coupling) -> ChapterFigure) -> Illustration {
     let prior = prior();
     let figure = draw(&prior, &coupling(&prior, LENGTH));
-    Drawn::new(figure.drawn, figure.caption)
+    Illustration::new(figure.drawn, figure.caption)
 }
 
 #[cfg(test)]

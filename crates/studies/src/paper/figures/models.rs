@@ -7,9 +7,9 @@ use induct::probe::{IN_DISTRIBUTION, median};
 use induct_figure::{Axis, Colour, Figure, Mark, Note, Panel, Plot, Series};
 
 use crate::curves::{self, COUNTS_AND_CURRENT, LEVELS};
-use crate::figure::Drawn;
+use crate::figure::Illustration;
 use crate::paper::experiments::ONE_LAYER;
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 
 /// The lags of a positional profile to show. Lag 1, which the solution needs, would dwarf all others.
@@ -18,7 +18,12 @@ const LAGS: std::ops::RangeInclusive<usize> = 2..=14;
 const FAR: usize = 4;
 
 /// Transformer above, minimal model below: loss, positions in layer 1, similarity.
-pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usize) -> Drawn {
+pub(super) fn beside(
+    results: &Results,
+    transformer: &str,
+    minimal: &str,
+    k: usize,
+) -> Illustration {
     let (above, below) = (results.of(transformer), results.of(minimal));
     let mut panels = row(above, "Transformer");
     panels.extend(row(below, "Minimal model"));
@@ -30,8 +35,9 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
         panels,
         columns: 3,
     };
-    let closed = |trained: &Trained| curves::percent(trained.gap_closed("unigram", "bigram"));
-    Drawn::new(
+    let closed =
+        |trained: &TrainedExperiment| curves::percent(trained.gap_closed("unigram", "bigram"));
+    Illustration::new(
         figure,
         format!(
             "Left: loss at the last position, with the losses of strategies. Middle: how position alone \
@@ -51,8 +57,8 @@ pub(super) fn beside(results: &Results, transformer: &str, minimal: &str, k: usi
     )
 }
 
-fn row(trained: &Trained, name: &str) -> Vec<Panel> {
-    let moments = trained.sound().next().map(curves::moments);
+fn row(trained: &TrainedExperiment, name: &str) -> Vec<Panel> {
+    let moments = trained.completed().next().map(curves::moments);
     let moments = moments.map(|moments| curves::marks(trained, &moments));
     vec![
         curves::panel(trained, &format!("{name}: loss"), || Plot {
@@ -83,7 +89,7 @@ struct Profile {
 }
 
 impl Profile {
-    fn of(trained: &Trained) -> Self {
+    fn of(trained: &TrainedExperiment) -> Self {
         let falling = |run: &Run| Some(run.fall_from("unigram")?.start);
         let weights = |run: &Run| {
             // The final weights alone say nothing of the drop.
@@ -95,7 +101,7 @@ impl Profile {
             let shown: Vec<f64> = shown.iter().map(|weight| weight / unit).collect();
             shown.iter().all(|w| w.is_finite()).then_some(shown)
         };
-        let runs: Vec<Vec<f64>> = trained.sound().filter_map(weights).collect();
+        let runs: Vec<Vec<f64>> = trained.completed().filter_map(weights).collect();
         let at = |index: usize| median(&runs.iter().map(|run| run[index]).collect::<Vec<_>>());
         let lags = if runs.is_empty() { 0 } else { LAGS.count() };
         Self {
@@ -105,8 +111,11 @@ impl Profile {
                 let at = run.record_at(falling(run)?);
                 run.column(&ODD_EVEN).get(at).copied()
             }),
-            observed: trained.sound().count(),
-            without_drop: trained.sound().filter(|run| falling(run).is_none()).count(),
+            observed: trained.completed().count(),
+            without_drop: trained
+                .completed()
+                .filter(|run| falling(run).is_none())
+                .count(),
         }
     }
 
@@ -211,10 +220,10 @@ impl Profile {
     }
 }
 
-pub(super) fn trigrams(results: &Results) -> Drawn {
+pub(super) fn trigrams(results: &Results) -> Illustration {
     let (three, one) = (results.of("trigram"), results.of("trigram-one-head"));
     let strategies = ["uniform", "unigram", "bigram", "trigram"];
-    let row = |trained: &Trained, name: &str| {
+    let row = |trained: &TrainedExperiment, name: &str| {
         [
             curves::panel(trained, &format!("{name}: loss"), || {
                 curves::loss(trained, "model", &strategies)
@@ -234,13 +243,14 @@ pub(super) fn trigrams(results: &Results) -> Drawn {
         panels,
         columns: 2,
     };
-    let closed = |trained: &Trained| curves::percent(trained.gap_closed("bigram", "trigram"));
-    let in_order = |trained: &Trained| {
-        let in_order = trained.sound().filter(|run| run.order() == strategies);
+    let closed =
+        |trained: &TrainedExperiment| curves::percent(trained.gap_closed("bigram", "trigram"));
+    let in_order = |trained: &TrainedExperiment| {
+        let in_order = trained.completed().filter(|run| run.order() == strategies);
         let (count, runs) = (in_order.count(), trained.runs.len());
         format!("{count} of {runs} runs")
     };
-    Drawn::new(
+    Illustration::new(
         figure,
         format!(
             "The nearest strategy is uniform, unigram, bigram and trigram in turn in {} with three heads per \
@@ -255,10 +265,10 @@ pub(super) fn trigrams(results: &Results) -> Drawn {
     )
 }
 
-pub(super) fn more_states(results: &Results) -> Drawn {
+pub(super) fn more_states(results: &Results) -> Illustration {
     let rows = [("five-states", 5), ("eight-states", 8)];
     let rows = rows.map(|(id, k)| (results.of(id), k));
-    let row = |&(trained, k): &(&Trained, u32)| {
+    let row = |&(trained, k): &(&TrainedExperiment, u32)| {
         [
             curves::panel(trained, &format!("k = {k}: loss"), || {
                 curves::loss(trained, "model", &["uniform", "unigram", "bigram"])
@@ -277,7 +287,7 @@ pub(super) fn more_states(results: &Results) -> Drawn {
         panels: rows.iter().flat_map(row).collect(),
         columns: 3,
     };
-    let in_words = |(trained, k): (&Trained, u32)| {
+    let in_words = |(trained, k): (&TrainedExperiment, u32)| {
         let closed = curves::percent(trained.gap_closed("unigram", "bigram"));
         let score = |measure, layer| {
             let score = trained.median(|run| run.best_head(measure, layer));
@@ -292,7 +302,7 @@ pub(super) fn more_states(results: &Results) -> Drawn {
         )
     };
     let [five, eight] = rows;
-    Drawn::new(
+    Illustration::new(
         figure,
         format!(
             "With more states, unigrams say less about the next symbol, and the nearest strategy (right) can \
@@ -307,7 +317,7 @@ pub(super) fn more_states(results: &Results) -> Drawn {
 }
 
 /// The scores of the heads of the circuit over training.
-fn heads(trained: &Trained) -> Plot {
+fn heads(trained: &TrainedExperiment) -> Plot {
     let scores = [
         (
             "layer 1: previous token",
@@ -323,7 +333,7 @@ fn heads(trained: &Trained) -> Plot {
     curves::attention(series.concat())
 }
 
-pub(super) fn elsewhere(results: &Results) -> Drawn {
+pub(super) fn elsewhere(results: &Results) -> Illustration {
     let sets = [
         (IN_DISTRIBUTION, "in distribution"),
         ("iid", "independent symbols"),
@@ -353,7 +363,7 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
         panels,
         columns: 3,
     };
-    Drawn::new(
+    Illustration::new(
         figure,
         format!(
             "On independent symbols, counting symbols is optimal; on doubly stochastic chains it is useless. \
@@ -367,7 +377,7 @@ pub(super) fn elsewhere(results: &Results) -> Drawn {
     )
 }
 
-pub(super) fn one_layer(results: &Results) -> Drawn {
+pub(super) fn one_layer(results: &Results) -> Illustration {
     let two = results.of("main");
     let ones = ONE_LAYER.map(|(id, _)| results.of(id));
     let untrained = ones.iter().filter(|one| one.runs.is_empty()).count();
@@ -376,7 +386,7 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
         .iter()
         .zip(ones)
         .filter(|(_, one)| !one.runs.is_empty() || untrained == ones.len());
-    let panel = |about: &str, one: &Trained| {
+    let panel = |about: &str, one: &TrainedExperiment| {
         curves::panel(one, &capital(about), || {
             let mut plot = curves::loss(one, "one layer", &LEVELS);
             plot.series
@@ -397,8 +407,10 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     let (low, high) = known.fold((f64::MAX, f64::MIN), |(low, high), l| {
         (low.min(l), high.max(l))
     });
-    let reach = |trained: &Trained| {
-        let reach = trained.sound().filter(|run| run.onset("bigram").is_some());
+    let reach = |trained: &TrainedExperiment| {
+        let reach = trained
+            .completed()
+            .filter(|run| run.onset("bigram").is_some());
         (reach.count(), trained.runs.len())
     };
     let (one, of_one) = ones
@@ -411,7 +423,7 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
          {of_both} with two."
     );
     if low <= high {
-        let steps = |trained: &Trained| trained.experiment.recipe.train.steps;
+        let steps = |trained: &TrainedExperiment| trained.experiment.recipe.train.steps;
         let ends = match low < high {
             true => format!("end between {low:.4} and {high:.4} nats (medians over seeds)"),
             false => format!("end at {low:.4} nats"),
@@ -434,11 +446,11 @@ pub(super) fn one_layer(results: &Results) -> Drawn {
     let mut all = vec![two];
     all.extend(ones);
     reading += &curves::legend(&all);
-    Drawn::new(figure, reading)
+    Illustration::new(figure, reading)
 }
 
 /// The losses of strategies that one layer might follow, in words.
-fn reached(two: &Trained, one: &Trained) -> String {
+fn reached(two: &TrainedExperiment, one: &TrainedExperiment) -> String {
     let level = |strategy: &str| match one.level(strategy) {
         level if level.is_finite() => level,
         _ => two.level(strategy),

@@ -8,22 +8,22 @@ use induct_pictures::strategy_colours;
 
 use crate::claim::words;
 use crate::curves::{self, SEEN};
-use crate::figure::Drawn;
+use crate::figure::Illustration;
 use crate::paper::experiments::{INTERPOLATED, INTERPOLATED_NAMES};
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::{ERROR, Measured};
+use crate::statistics::{ERROR, Measurement};
 
 /// The number of weights v to show.
 const SHOWN: usize = 20;
 
-pub(super) fn priors(results: &Results) -> Drawn {
+pub(super) fn priors(results: &Results) -> Illustration {
     let minimal = results.of("minimal");
-    let by_p: Vec<(f64, &Trained)> = INTERPOLATED
+    let by_p: Vec<(f64, &TrainedExperiment)> = INTERPOLATED
         .into_iter()
         .zip(words(INTERPOLATED_NAMES).iter().map(|id| results.of(id)))
         .collect();
-    let onsets: Vec<(f64, &Trained, Measured)> = by_p
+    let onsets: Vec<(f64, &TrainedExperiment, Measurement)> = by_p
         .iter()
         .map(|&(p, trained)| {
             (
@@ -33,7 +33,7 @@ pub(super) fn priors(results: &Results) -> Drawn {
             )
         })
         .collect();
-    let stays: Vec<(f64, &Trained, Measured)> = by_p
+    let stays: Vec<(f64, &TrainedExperiment, Measurement)> = by_p
         .iter()
         .map(|&(p, trained)| (p, trained, stay(trained)))
         .collect();
@@ -57,9 +57,9 @@ pub(super) fn priors(results: &Results) -> Drawn {
         columns: 3,
     };
     let onset = |at: usize| curves::onset_in_words(by_p[at].1, "bigram");
-    let all: Vec<&Trained> = by_p.iter().map(|(_, trained)| *trained).collect();
-    let seeds = all.iter().map(|t| t.sound().count()).max().unwrap_or(0);
-    Drawn::new(
+    let all: Vec<&TrainedExperiment> = by_p.iter().map(|(_, trained)| *trained).collect();
+    let seeds = all.iter().map(|t| t.completed().count()).max().unwrap_or(0);
+    Illustration::new(
         figure,
         format!(
             "Top: models trained on chains from the interpolated prior at p, measured on the original \
@@ -77,13 +77,13 @@ pub(super) fn priors(results: &Results) -> Drawn {
 }
 
 /// The number of steps at which unigrams are the nearest strategy, over runs.
-fn stay(trained: &Trained) -> Measured {
+fn stay(trained: &TrainedExperiment) -> Measurement {
     let stays = trained.numbers(|run| Some(run.steps_at("unigram")));
-    Measured::of(&stays, f64::INFINITY, ERROR)
+    Measurement::of(&stays, f64::INFINITY, ERROR)
 }
 
 /// Which values of p have runs without a transition.
-fn without(onsets: &[(f64, &Trained, Measured)]) -> String {
+fn without(onsets: &[(f64, &TrainedExperiment, Measurement)]) -> String {
     let missing = onsets.iter().filter(|(_, _, onset)| onset.missing > 0);
     let missing: Vec<String> = missing
         .map(|(p, _, onset)| format!("{} of {} at p = {p}", onset.missing, onset.seeds))
@@ -97,9 +97,9 @@ fn without(onsets: &[(f64, &Trained, Measured)]) -> String {
     }
 }
 
-fn curves_by_p(by_p: &[(f64, &Trained)]) -> Panel {
+fn curves_by_p(by_p: &[(f64, &TrainedExperiment)]) -> Panel {
     let title = "a) Trained at p, measured on the original chains";
-    let line = |&(p, trained): &(f64, &Trained)| {
+    let line = |&(p, trained): &(f64, &TrainedExperiment)| {
         let loss = |run: &Run| run.column(&KL_TRUTH);
         curves::median_line(format!("p = {p:.1}"), Colour::ramp(p), trained, loss)
     };
@@ -121,7 +121,7 @@ fn points_by_p(
     title: &str,
     y: &str,
     strategy: &str,
-    measured: &[(f64, &Trained, Measured)],
+    measured: &[(f64, &TrainedExperiment, Measurement)],
 ) -> Panel {
     let points: Vec<Value> = measured
         .iter()
@@ -165,8 +165,8 @@ fn points_by_p(
 }
 
 /// W_k and v in the middle of the drop.
-fn weights(minimal: &Trained) -> Vec<Panel> {
-    let Some(run) = minimal.sound().find(|run| !run.snapshots().is_empty()) else {
+fn weights(minimal: &TrainedExperiment) -> Vec<Panel> {
+    let Some(run) = minimal.completed().find(|run| !run.snapshots().is_empty()) else {
         return Vec::new();
     };
     let (step, params) = &run.snapshots()[middle_of_drop(run)];

@@ -4,16 +4,16 @@ use induct::measure::KL_TRUTH;
 use induct_figure::{Axis, Colour, Figure, Plot, Series};
 
 use crate::curves::{self, SEEN};
-use crate::figure::Drawn;
-use crate::results::{Results, Trained};
-use crate::statistics::Measured;
+use crate::figure::Illustration;
+use crate::results::{Results, TrainedExperiment};
+use crate::statistics::Measurement;
 
 /// The largest number of sequences on the axes of the paper's figures, in thousands.
 const AXIS_OF_THE_PAPER: f64 = 128.0;
 
 /// An experiment at a learning rate.
 struct AtRate<'a> {
-    trained: &'a Trained,
+    trained: &'a TrainedExperiment,
     rate: f64,
     label: &'static str,
     colour: Colour,
@@ -31,7 +31,7 @@ impl AtRate<'_> {
     /// The onset of bigrams as rate × steps, in words.
     fn onset_in_words(&self) -> Option<String> {
         let onset = curves::time_of(self.trained, |run| run.onset("bigram"));
-        let Measured { seeds, missing, .. } = onset;
+        let Measurement { seeds, missing, .. } = onset;
         let label = html(self.label);
         match onset.effect.is_finite() {
             true => Some(format!("{:.2} at {label}", self.rate * onset.effect)),
@@ -43,7 +43,7 @@ impl AtRate<'_> {
     }
 }
 
-pub(super) fn rates(results: &Results) -> Drawn {
+pub(super) fn rates(results: &Results) -> Illustration {
     let rates = [
         ("printed", "3·10^{−5} (the text)", Colour::Vermilion),
         ("rate-1e-4", "10^{−4}", Colour::Green),
@@ -103,7 +103,7 @@ pub(super) fn rates(results: &Results) -> Drawn {
     reading += &against_the_paper(&rates[0]);
     reading += " ";
     reading += &curves::legend(&rates.map(|at| at.trained));
-    Drawn::new(figure, reading)
+    Illustration::new(figure, reading)
 }
 
 /// Whether the text's own rate gets to its transition within the axes of its figures.

@@ -6,11 +6,11 @@ use induct_figure::{Axis, Colour, Figure, Mark, Plot, Series};
 use induct_pictures::strategy_colours;
 
 use crate::curves::{self, LEVELS, LOSS, SEEN};
-use crate::figure::Drawn;
+use crate::figure::Illustration;
 use crate::gumbel::Gumbel;
-use crate::results::{Results, Trained};
+use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::Measured;
+use crate::statistics::Measurement;
 
 /// The fewest transitions that a law is fitted to.
 const FITTED: usize = 10;
@@ -18,7 +18,7 @@ const FITTED: usize = 10;
 /// How much of a curve is shown on either side of the transition, in units of the median length of a drop.
 const AROUND: f64 = 2.0;
 
-pub(super) fn seeds(results: &Results) -> Drawn {
+pub(super) fn seeds(results: &Results) -> Illustration {
     let main = results.of("main");
     let transitions = Transitions::of(main);
     let figure = Figure {
@@ -37,7 +37,7 @@ pub(super) fn seeds(results: &Results) -> Drawn {
         columns: 3,
     };
     let reading = format!("{} {}", curves::legend(&[main]), transitions.in_words(main));
-    Drawn::new(figure, reading)
+    Illustration::new(figure, reading)
 }
 
 /// The times at which bigrams become the nearest strategy, and how long the drops last.
@@ -55,8 +55,8 @@ struct Transitions {
 }
 
 impl Transitions {
-    fn of(trained: &Trained) -> Self {
-        let onsets = trained.sound().filter_map(|run| run.onset("bigram"));
+    fn of(trained: &TrainedExperiment) -> Self {
+        let onsets = trained.completed().filter_map(|run| run.onset("bigram"));
         let mut times: Vec<f64> = onsets.map(|step| trained.thousands(step)).collect();
         times.sort_by(f64::total_cmp);
         let (_, drops) = curves::phases_of_medians(trained);
@@ -120,7 +120,7 @@ impl Transitions {
         }
     }
 
-    fn in_words(&self, trained: &Trained) -> String {
+    fn in_words(&self, trained: &TrainedExperiment) -> String {
         let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else {
             return "In none of these runs do bigrams become the nearest strategy.".into();
         };
@@ -162,7 +162,7 @@ impl Transitions {
             }
         }
         let onset = curves::time_of(trained, |run| run.onset("bigram"));
-        if let Measured {
+        if let Measurement {
             interval: Some([low, high]),
             ..
         } = onset
@@ -182,9 +182,9 @@ impl Transitions {
 
 /// The loss of every run against the sequences since its own transition, and their median; dashed, the median
 /// of the curves as they are, from the median transition.
-fn aligned(trained: &Trained, transitions: &Transitions) -> Plot {
+fn aligned(trained: &TrainedExperiment, transitions: &Transitions) -> Plot {
     let runs: Vec<(&Run, f64)> = trained
-        .sound()
+        .completed()
         .filter_map(|run| Some((run, run.onset("bigram")?)))
         .collect();
     let since = |run: &Run, onset: f64| -> Vec<(f64, f64)> {

@@ -4,8 +4,8 @@ use induct::chain::{Address, Purpose, Sampler};
 use induct_figure::{Chain, Figure, Panel};
 
 use crate::curves;
-use crate::figure::Drawn;
-use crate::results::{Results, Trained};
+use crate::figure::Illustration;
+use crate::results::{Results, TrainedExperiment};
 
 /// The number of symbols of a sequence to show.
 const SYMBOLS: usize = 24;
@@ -25,7 +25,7 @@ const TRIED: u64 = 1000;
 
 /// The first test sequence whose chain is easy to see: every transition has a probability of at least 0.1,
 /// and the first two rows differ by at least 0.5. If there is none, the last one tried.
-pub(super) fn example(trained: &Trained) -> Example {
+pub(super) fn example(trained: &TrainedExperiment) -> Example {
     let recipe = &trained.experiment.recipe;
     let prior = recipe.prior().expect("a trained recipe has a prior");
     let mut sampler = Sampler::new(&prior);
@@ -54,7 +54,7 @@ pub(super) fn example(trained: &Trained) -> Example {
     }
 }
 
-pub(super) fn phases(results: &Results) -> Drawn {
+pub(super) fn phases(results: &Results) -> Illustration {
     let main = results.of("main");
     let Example {
         transitions,
@@ -81,7 +81,7 @@ pub(super) fn phases(results: &Results) -> Drawn {
         ],
         columns: 2,
     };
-    Drawn::new(
+    Illustration::new(
         figure,
         format!(
             "The model is nearest to uniform predictions first, to counting symbols {}, and to counting \

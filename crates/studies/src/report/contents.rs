@@ -2,18 +2,18 @@
 
 use maud::{Markup, html};
 
-use crate::claim::Decided;
+use crate::claim::Decision;
 use crate::results::Results;
 
 /// What a page shows, for text that refers to it. A part of a study may lack any claim, figure or experiment.
-pub struct Shown<'a> {
+pub struct PageContents<'a> {
     pub results: &'a Results,
-    pub claims: &'a [Decided],
+    pub claims: &'a [Decision],
     /// The numbers of the figures.
     pub figures: &'a [u8],
 }
 
-impl Shown<'_> {
+impl PageContents<'_> {
     /// A link to a claim; just its number if the page does not show it.
     pub fn claim(&self, id: &str) -> Markup {
         html! {
