@@ -2,8 +2,13 @@
 
 import { the } from "lab/page";
 
+/** The main preset's training, while it is being prepared or runs: stops that are passed quickly share it. */
+let training = null;
+
 /** The main preset, trained to its end. */
-async function trained({ now, form, runs }) {
+const trained = (page) => (training ??= train(page).finally(() => (training = null)));
+
+async function train({ now, form, runs }) {
   if (now.run?.group.label === "main" && now.run.status === "complete") return;
   if (now.run?.group.label !== "main" || now.run.ended) {
     await form.use({ base: "main", text: null, sets: [] });

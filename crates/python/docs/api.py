@@ -124,12 +124,12 @@ def definitions(file: str, names: list[str] | None, prefix: str = "induct.") -> 
 
 def wrapped(text: str) -> str:
     """Paragraphs and entries of lists with lines of at most 110 characters; fenced code as it is."""
-    parts, code = [], False
+    parts: list[str] = []
+    code = False
     for line in text.split("\n"):
         fence = line.lstrip().startswith("```")
-        if code or fence or not line or not parts or not parts[-1] or re.match(r" *([-#|]|```)", line):
-            parts.append(line)
-        elif parts[-1].lstrip().startswith(("#", "|", "```")):
+        begins = code or fence or not line or re.match(r" *[-#|]", line)
+        if begins or not parts or not parts[-1] or parts[-1].lstrip().startswith(("#", "|", "```")):
             parts.append(line)
         else:
             parts[-1] += f" {line.lstrip()}"

@@ -166,7 +166,7 @@ impl Measurement {
         }
     }
 
-    /// The median, with the interval of the sign test: the ends are order statistics. Fewer than [`FEWEST`]
+    /// The median, with the interval of the sign test: the ends are order statistics. Fewer than `FEWEST`
     /// values have none.
     pub fn median(values: &[f64], error: f64) -> Self {
         let mut sorted = values.to_vec();

@@ -4,7 +4,7 @@
 //! An [`Entry`] gives the place of a formula or claim in the paper, what it says, and its verdict. Verdicts
 //! are not written by hand. An entry consists of the printed form as code, the truth by two routes that share
 //! no code, and possibly a corrected form or a condition; the rules of `judge` decide from the deviations on
-//! a grid. The deviations are kept in the [`Evidence`], for tables and figures.
+//! a grid. The deviations are kept in the `Evidence`, for tables and figures.
 
 mod construction;
 mod corollary;
