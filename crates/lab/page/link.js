@@ -82,7 +82,8 @@ export class Link {
     const { run } = this.#now;
     const arrive = () => {
       const elsewhere = this.#now.run !== run || !this.#now.follows;
-      if (!elsewhere && run.snapshots.at(-1) < step && !run.ended) return;
+      const isThere = run.ended || run.snapshots.at(-1) >= step;
+      if (!elsewhere && !isThere) return;
       this.#runs.removeEventListener("records", arrive);
       if (elsewhere) return;
       this.#now.goTo(step);
