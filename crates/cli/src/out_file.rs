@@ -84,7 +84,8 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let part = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let write = || {
-        let mut file = File::create(&part)?;
+        // Nothing that is there already, such as a link to somewhere else, is written through.
+        let mut file = File::create_new(&part)?;
         // Tells other processes that it is no leftover; where files cannot be locked, none are removed.
         let _ = file.try_lock();
         file.write_all(bytes)?;

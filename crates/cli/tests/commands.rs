@@ -312,4 +312,17 @@ fn pipes_devices_and_huge_files_are_refused_at_once() {
         let huge = message.contains("huge.toml") && message.contains("it has more than");
         assert!(huge || message.contains("not a regular file"), "{message}");
     }
+    for (folder, mark, line) in [
+        ("chapter", "ledger.json", "theory --out chapter"),
+        (
+            "report",
+            "report.json",
+            "reproduce --out report --only C2 --seeds 1",
+        ),
+    ] {
+        fs::create_dir(shell.path(folder)).unwrap();
+        let mark = fs::File::create(shell.path(folder).join(mark)).unwrap();
+        mark.set_len(1 << 40).unwrap();
+        shell.refuses(&format!("{line} -> {folder}"));
+    }
 }

@@ -274,6 +274,46 @@ fn a_damaged_plan_is_read_from_its_copy_and_repaired() {
     shell.refuses("sweep repair sweep -> damaged");
 }
 
+/// Whoever packed a sweep's folder decides where its links lead.
+#[test]
+fn links_in_a_sweep_are_not_written_through() {
+    let shell = Shell::planned_and_done(STUDY);
+    fs::create_dir(shell.path("elsewhere")).unwrap();
+    shell.write("elsewhere/.run.part", "mine");
+    shell.write("elsewhere/file", "mine");
+    for (name, target, line) in [
+        ("plot.svg", "elsewhere/file", "sweep plot sweep"),
+        (
+            "slurm",
+            "elsewhere",
+            "sweep submit sweep --dry-run --tasks 2 --again",
+        ),
+        ("snapshots", "elsewhere", "sweep gather sweep"),
+        ("journals", "elsewhere", "sweep status sweep"),
+    ] {
+        let link = shell.path("sweep").join(name);
+        let moved = shell.path("moved");
+        let was_there = fs::rename(&link, &moved).is_ok();
+        symlink(shell.path(target), &link).unwrap();
+        if name == "slurm" {
+            // There must be something to submit.
+            shell.write("study.toml", STUDY.replace("seeds = 3", "seeds = 4"));
+            shell.succeed("sweep plan study.toml --out sweep --extend");
+        }
+        shell.refuses(&format!("{line} -> {name} | is a link"));
+        fs::remove_file(&link).unwrap();
+        if was_there {
+            fs::rename(&moved, &link).unwrap();
+        }
+    }
+    let names = fs::read_dir(shell.path("elsewhere")).unwrap();
+    assert_eq!(names.count(), 2);
+    assert_eq!(
+        fs::read_to_string(shell.path("elsewhere/file")).unwrap(),
+        "mine"
+    );
+}
+
 #[test]
 fn a_changed_plan_is_named_and_may_extend_the_sweep() {
     let shell = Shell::planned_and_done(STUDY);

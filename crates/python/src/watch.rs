@@ -24,7 +24,7 @@ pub struct Shared {
     steps: AtomicU64,
     /// The bits of the last loss.
     loss: AtomicU64,
-    /// The strategy that the model is nearest to.
+    /// The strategy that the model was nearest to, and at which step that was.
     near: Mutex<Option<String>>,
     /// Whether to stop after the current step.
     stop: AtomicBool,
@@ -98,8 +98,9 @@ impl Sink for Watcher {
         if self.raised.iter().any(|part| part.by_measure && part.any()) {
             return Err(MeasureException);
         }
-        let near = record.history.nearest(self.ngram).map(str::to_owned);
-        *locked(&self.shared.near) = near;
+        let near = record.history.nearest(self.ngram);
+        *locked(&self.shared.near) =
+            near.map(|strategy| format!("{strategy} at step {}", record.step));
         if let Some(records) = &self.records {
             let (answered, answer) = sync_channel(1);
             let message = RecordMessage {

@@ -14,11 +14,15 @@ pub const MOST_RECIPE: u64 = 1 << 20;
 /// The most bytes of a summary.
 pub const MOST_SUMMARY: u64 = 1 << 24;
 
+/// The most bytes of records, whatever a recipe claims.
+const MOST_METRICS: u64 = 1 << 30;
+
 /// The most bytes of the records of a run with so many columns: 344 digits tell any two numbers apart.
 pub fn most_metrics(recipe: &Recipe, columns: usize) -> u64 {
     let records = recipe.train.steps / recipe.record.every.max(1) + 3;
     let row = 344 * (columns as u64 + 1);
-    records.saturating_mul(row).saturating_add(MOST_RECIPE)
+    let bytes = records.saturating_mul(row).saturating_add(MOST_RECIPE);
+    bytes.min(MOST_METRICS)
 }
 
 /// The most bytes of tensors: their names and shapes, and each parameter as often as any optimiser needs it.

@@ -1,10 +1,12 @@
 //! Folders for what the program makes besides runs: a report, a sweep, a chapter.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 use crate::lock::Lock;
-use crate::storage::{MOST, Storage};
+use crate::regular::read_start;
+use crate::storage::Storage;
 
 /// What marks a folder as one of ours: a JSON file that says which command made it.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +18,9 @@ pub struct Mark {
     /// What such a folder holds, for error messages.
     pub holds: &'static str,
 }
+
+/// The most bytes of a file in such a folder.
+const MOST: u64 = 1 << 28;
 
 /// A folder of ours, locked against other writers.
 #[derive(Debug)]
@@ -29,13 +34,17 @@ impl Mark {
     /// still recognised.
     fn is_in(self, folder: &Storage) -> Result<bool, StoreError> {
         let start = format!("{{\n  \"made_by\": \"{}\"", self.made_by);
-        let bytes = folder.read(self.file, MOST)?;
-        Ok(bytes.is_some_and(|bytes| bytes.starts_with(start.as_bytes())))
+        let path = folder.path().join(self.file);
+        match read_start(&path, start.len() as u64) {
+            Ok(bytes) => Ok(bytes == start.as_bytes()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::io("read", &path)(error)),
+        }
     }
 
     /// Refuses a folder that holds something else. Changes nothing.
     pub fn check(self, path: &Path) -> Result<(), StoreError> {
-        let folder = Storage::following_links(path);
+        let folder = Storage::on_disk(path);
         match folder.contents()?.into_iter().next() {
             Some(found) if !self.is_in(&folder)? => Err(StoreError::Foreign {
                 path: path.to_owned(),
@@ -52,7 +61,7 @@ impl OutputFolder {
     /// untouched.
     pub fn claim(path: &Path, mark: Mark) -> Result<Self, StoreError> {
         mark.check(path)?;
-        let storage = Storage::following_links(path);
+        let storage = Storage::on_disk(path);
         let lock = storage.lock()?;
         // Another process may have come between the check and the lock.
         mark.check(path)?;

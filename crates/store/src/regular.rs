@@ -12,6 +12,29 @@ use std::path::Path;
 /// If it is not a regular file ([`ErrorKind::InvalidInput`]), too large ([`ErrorKind::FileTooLarge`]), or
 /// cannot be read.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let (file, about) = open_regular(path)?;
+    let mut bytes = Vec::new();
+    if about.len() <= most {
+        bytes.try_reserve_exact(usize::try_from(about.len()).unwrap_or(usize::MAX))?;
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    }
+    match about.len().max(bytes.len() as u64) <= most {
+        true => Ok(bytes),
+        false => Err(io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!("it has more than the {most} bytes that such a file may have"),
+        )),
+    }
+}
+
+/// Reads at most the first `most` bytes of a regular file.
+pub fn read_start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.0.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     let check = |about: &Metadata| match about.is_file() {
         true => Ok(()),
         false => Err(io::Error::new(
@@ -25,18 +48,7 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     // Another file may have taken its place, and this one may grow while it is read.
     let about = file.metadata()?;
     check(&about)?;
-    let mut bytes = Vec::new();
-    if about.len() <= most {
-        bytes.reserve_exact(usize::try_from(about.len()).unwrap_or(0));
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    }
-    match about.len().max(bytes.len() as u64) <= most {
-        true => Ok(bytes),
-        false => Err(io::Error::new(
-            ErrorKind::FileTooLarge,
-            format!("it has more than the {most} bytes that such a file may have"),
-        )),
-    }
+    Ok((file, about))
 }
 
 #[cfg(test)]
@@ -60,6 +72,7 @@ mod tests {
             .unwrap();
         let refused = read_regular(&path, 99).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::FileTooLarge);
+        assert_eq!(read_start(&path, 3).unwrap(), [7; 3]);
         let missing = read_regular(&folder.path().join("none"), 99).unwrap_err();
         assert_eq!(missing.kind(), ErrorKind::NotFound);
         let not_a_file = read_regular(folder.path(), 99).unwrap_err();

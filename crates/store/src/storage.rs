@@ -20,11 +20,7 @@ pub type RunFiles = BTreeMap<String, Vec<u8>>;
 pub struct Storage {
     path: PathBuf,
     disk: Disk,
-    follows_links: bool,
 }
-
-/// The most bytes of a file whose reader knows no less.
-pub const MOST: u64 = 1 << 32;
 
 /// What stands beside a folder while it is replaced.
 const NEXT: &str = "next";
@@ -34,7 +30,8 @@ const BEFORE: &str = "before";
 const SYNCED_AT_ONCE: usize = 16;
 
 impl Storage {
-    /// A folder on disk, which need not exist yet.
+    /// A folder on disk, which need not exist yet. Links inside it are refused: whoever packed a folder decides where
+    /// they lead.
     pub fn on_disk(path: &Path) -> Self {
         Self::with_disk(Disk::default(), path)
     }
@@ -43,16 +40,6 @@ impl Storage {
         Self {
             path: path.to_owned(),
             disk,
-            follows_links: false,
-        }
-    }
-
-    /// The same where the user's own links are followed. In a run's folder they are refused: what is behind one is
-    /// somebody else's, and whoever packed the folder decides where it leads.
-    pub fn following_links(path: &Path) -> Self {
-        Self {
-            follows_links: true,
-            ..Self::on_disk(path)
         }
     }
 
@@ -213,12 +200,12 @@ impl Storage {
         Ok(names)
     }
 
-    /// The path of a file. Refuses links, unless they are followed.
+    /// The path of a file. Refuses links.
     fn inside(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut path = self.path.clone();
         for part in Path::new(name) {
             path.push(part);
-            if self.is_on_disk() && !self.follows_links && path.is_symlink() {
+            if self.is_on_disk() && path.is_symlink() {
                 return Err(StoreError::Link { path });
             }
         }

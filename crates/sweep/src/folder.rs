@@ -35,7 +35,7 @@ const COPY: &str = "sweep.copy.json";
 /// The most bytes of a plan: enough for a million points.
 const PLAN_LIMIT: u64 = 1 << 28;
 
-const JOURNALS: &str = "journals";
+pub(crate) const JOURNALS: &str = "journals";
 
 /// A sweep in its folder.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Sweep {
                 continue;
             }
             // Without a claim: a folder whose mark is damaged cannot be claimed.
-            Storage::following_links(&self.path).write(name, text.as_bytes())?;
+            Storage::on_disk(&self.path).write(name, text.as_bytes())?;
             repaired.push(name);
         }
         Ok(repaired)
@@ -146,7 +146,7 @@ impl Sweep {
     ) -> Result<Vec<String>, SweepError> {
         let mut remarks: Vec<String> = self.remark.iter().cloned().collect();
         let folder = self.journals();
-        for name in Storage::following_links(&folder).names("")? {
+        for name in Storage::on_disk(&self.path).names(JOURNALS)? {
             if !name.ends_with(journal::ENDING) {
                 continue;
             }

@@ -15,7 +15,7 @@ use toml::Value;
 use crate::check::{check_axes, check_count, check_points};
 use crate::cost;
 use crate::error::SweepError;
-use crate::study::{Axis, Keep, Results, Seeds, Study};
+use crate::study::{Axis, Keep, MAX_AXES, Results, Seeds, Study};
 
 /// The plan of a sweep, as `sweep.json` has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -246,7 +246,11 @@ impl Plan {
                 ));
             }
             let seeds = grid.seeds.end().filter(|_| grid.seeds.count > 0);
-            if points == 0 || points != grid.points.len() as u64 || seeds.is_none() {
+            if grid.vary.len() > MAX_AXES
+                || points == 0
+                || points != grid.points.len() as u64
+                || seeds.is_none()
+            {
                 return Err("its grids contradict themselves".into());
             }
         }

@@ -68,6 +68,37 @@ struct Jobs {
 const JOBS: &str = "slurm/jobs.json";
 const SCRIPT: &str = "slurm/task.sh";
 
+/// Options that a sweep remembers for `resubmit`. Others could make a folder that came from elsewhere run programs or
+/// write files, so they are given again.
+const REMEMBERED: [&str; 26] = [
+    "account",
+    "begin",
+    "clusters",
+    "comment",
+    "constraint",
+    "cores-per-socket",
+    "cpus-per-task",
+    "deadline",
+    "exclude",
+    "exclusive",
+    "gpus",
+    "gres",
+    "hint",
+    "licenses",
+    "mem",
+    "mem-per-cpu",
+    "mem-per-gpu",
+    "nice",
+    "nodelist",
+    "partition",
+    "qos",
+    "reservation",
+    "threads-per-core",
+    "time",
+    "time-min",
+    "tmp",
+];
+
 const JOBS_LIMIT: u64 = 1 << 20;
 
 /// What a task should take, in seconds, if the number of tasks is not given.
@@ -128,7 +159,6 @@ pub fn resubmit(sweep: &Sweep, request: &Request) -> Result<Submission, SweepErr
     let limit = array_limit(request.dry_run)?;
     check_queue(sweep, request)?;
     // What is not given stays.
-    let name = |option: &String| option.split('=').next().unwrap_or_default().to_owned();
     for option in options(request)? {
         jobs.options.retain(|other| name(other) != name(&option));
         jobs.options.push(option);
@@ -166,6 +196,16 @@ fn options(request: &Request) -> Result<Vec<String>, SweepError> {
     Ok(all)
 }
 
+/// An option's name, with its dashes.
+fn name(option: &str) -> &str {
+    option.split('=').next().unwrap_or_default()
+}
+
+fn is_remembered(option: &str) -> bool {
+    let name = name(option).strip_prefix("--");
+    name.is_some_and(|name| REMEMBERED.contains(&name))
+}
+
 /// Refuses what would not stay an option: a line break ends the comment of a script that it stands in.
 fn check_options(options: &[String]) -> Result<(), String> {
     let is_option = |text: &str| text.starts_with('-') && !text.contains(char::is_control);
@@ -182,6 +222,9 @@ impl Jobs {
     /// Checks what was read from a file like what is typed.
     fn check(&self) -> Result<(), String> {
         check_options(&self.options)?;
+        if let Some(option) = self.options.iter().find(|option| !is_remembered(option)) {
+            return Err(format!("{option:?} is no option that it remembers"));
+        }
         let is_number = |job: &&String| !job.is_empty() && job.chars().all(|c| c.is_ascii_digit());
         let most = self.at_once.unwrap_or(1).max(self.shares);
         match self.jobs.iter().find(|job| !is_number(job)) {
@@ -209,6 +252,7 @@ fn send(
     )?;
     let script = path.join(SCRIPT);
     executable(&script)?;
+    jobs.options.retain(|option| is_remembered(option));
     let mut submitted = Submission {
         tasks: shares.len() as u64,
         script: script.clone(),
@@ -519,6 +563,9 @@ mod tests {
         assert_eq!(jobs(4, "--mem=1G", 2, "17").check(), Ok(()));
         for damaged in [
             jobs(4, "--mem=1G\ntouch pwned", 2, "17"),
+            // Sourced by the script's shell, and written to by Slurm.
+            jobs(4, "--export-file=/tmp/environment", 2, "17"),
+            jobs(4, "--output=/home/user/.profile", 2, "17"),
             jobs(4, "--mem=1G", 2, "--user=root"),
             jobs(u64::MAX, "--mem=1G", 2, "17"),
             jobs(4, "--mem=1G", 0, "17"),

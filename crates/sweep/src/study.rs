@@ -21,6 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
 use crate::error::SweepError;
+use crate::plan::MAX_RUNS;
 
 /// What a sweep is to do.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -128,8 +129,8 @@ impl Keep {
     }
 }
 
-/// The most values of one key.
-const MAX_VALUES: u64 = 1_000_000;
+/// The most keys that can vary: more than a recipe has.
+pub const MAX_AXES: usize = 1_000;
 
 impl Study {
     /// A sweep of `base` with nothing varied.
@@ -192,6 +193,11 @@ fn seeds(value: &Value) -> Result<Seeds, SweepError> {
 /// The axes in a table, whose keys may be dotted or nested.
 fn axes(table: &Table, prefix: &str, all: &mut Vec<Axis>) -> Result<(), SweepError> {
     for (key, value) in table {
+        if all.len() == MAX_AXES {
+            return Err(SweepError::usage(format!(
+                "at most {MAX_AXES} keys can vary"
+            )));
+        }
         let key = match prefix {
             "" => key.clone(),
             prefix => format!("{prefix}.{key}"),
@@ -202,7 +208,10 @@ fn axes(table: &Table, prefix: &str, all: &mut Vec<Axis>) -> Result<(), SweepErr
                 values: values.iter().map(written).collect(),
             }),
             Value::Table(inner) if inner.contains_key("to") || inner.contains_key("count") => {
-                let values = range(&key, inner)?;
+                let points = all.iter().fold(1, |points: u64, axis: &Axis| {
+                    points.saturating_mul(axis.values.len().max(1) as u64)
+                });
+                let values = range(&key, inner, MAX_RUNS / points)?;
                 all.push(Axis { key, values });
             }
             Value::Table(inner) => axes(inner, &key, all)?,
@@ -229,8 +238,9 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
-/// The values of a range: `count` of them from `from` to `to`, both included. If both ends are whole, so are all.
-fn range(key: &str, table: &Table) -> Result<Vec<String>, SweepError> {
+/// The values of a range: `count` of them from `from` to `to`, both included. If both ends are whole, so are all. The
+/// other keys leave room for `most`.
+fn range(key: &str, table: &Table, most: u64) -> Result<Vec<String>, SweepError> {
     let refuse = |why: String| SweepError::usage(format!("vary.{key}: {why}"));
     for name in table.keys() {
         if !["from", "to", "count", "spacing"].contains(&name.as_str()) {
@@ -259,9 +269,12 @@ fn range(key: &str, table: &Table) -> Result<Vec<String>, SweepError> {
         Some(Value::Integer(count)) => u64::try_from(*count).unwrap_or(0),
         _ => 0,
     };
-    if !(2..=MAX_VALUES).contains(&count) {
+    if count < 2 {
+        return Err(refuse("count: a whole number from 2 on is allowed".into()));
+    }
+    if count > most {
         return Err(refuse(format!(
-            "count: a whole number from 2 to {MAX_VALUES} is allowed"
+            "count = {count}: with the other keys that would be more than the {MAX_RUNS} runs that a sweep may have"
         )));
     }
     let logarithmic = match table.get("spacing").map(|value| value.as_str()) {
@@ -351,6 +364,16 @@ mod tests {
             (
                 "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 1 }",
                 "from 2",
+            ),
+            (
+                "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 2_000_000 }",
+                "1000000 runs",
+            ),
+            // Nothing is expanded that could not be planned.
+            (
+                "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 1000000 }\n\
+                 y = { from = 0, to = 1, count = 1000000 }",
+                "vary.y",
             ),
             (
                 "base = \"main\"\n[vary]\nx = { from = 0, to = 1, count = 3, by = 2 }",

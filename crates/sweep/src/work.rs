@@ -18,7 +18,7 @@ use induct_store::{
 use serde::Serialize;
 
 use crate::error::SweepError;
-use crate::folder::Sweep;
+use crate::folder::{JOURNALS, Sweep};
 use crate::journal::{Author, Journal};
 use crate::plan::PlannedRun;
 use crate::row::{self, Row};
@@ -157,7 +157,7 @@ impl Work<'_> {
             )));
         }
         let journals = self.sweep.journals();
-        Storage::following_links(&journals).create_folder("")?;
+        Storage::on_disk(self.sweep.path()).create_folder(JOURNALS)?;
         let state = self.sweep.state()?;
         for remark in &state.remarks {
             (self.report)(Report::Remark(remark.clone()));

@@ -8,6 +8,7 @@ use induct_figure::{Figure, plain};
 use induct_pictures::curves::Group;
 use induct_pictures::groups::by_size;
 use induct_pictures::sweeps::{KeyAxis, Map, Member, curves_over_steps, family, phase_diagram};
+use induct_store::Storage;
 use induct_studies::{ERROR, Measurement, Sample};
 use induct_sweep::{Column, Sweep, SweepResults};
 use serde_json::json;
@@ -63,13 +64,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let figure = draw(&sweep, &gathered, arguments)?;
+    let width = arguments.width as u32;
     let out = match &arguments.out {
-        Some(out) => out.clone(),
-        None => OutFile::picture(&sweep.path().join("plot.svg").to_string_lossy())
-            .map_err(Failure::usage)?,
+        Some(out) => {
+            out.write_figure(&figure, width)?;
+            out.path().to_owned()
+        }
+        None => {
+            let name = "plot.svg";
+            Storage::on_disk(sweep.path()).write(name, figure.svg(width).as_bytes())?;
+            sweep.path().join(name)
+        }
     };
-    out.write_figure(&figure, arguments.width as u32)?;
-    let (out, runs) = (out.path(), gathered.runs.len());
+    let runs = gathered.runs.len();
     let value = json!({ "out": out.to_string_lossy(), "runs": runs, "missing": gathered.missing });
     let text = format!("{} in {}\n", count(runs, "run"), out.display());
     arguments.json.print_value(&value, &text)

@@ -59,7 +59,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The threads at work.
 fn threads(state: &State) -> usize {
-    state.living().map(|worker| worker.author.threads).sum()
+    let living = state.living().map(|worker| worker.author.threads);
+    living.fold(0, usize::saturating_add)
 }
 
 fn text(sweep: &Sweep, state: &State) -> String {
