@@ -14,6 +14,10 @@
     missing_docs,
     reason = "fields have the names of the formulas, and `induct` asks for the documentation of what is for programs"
 )]
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "who reads about this crate reads its source"
+)]
 
 mod invalid;
 mod kind;

@@ -32,7 +32,7 @@ impl<'a> Strided<'a> {
     }
 }
 
-/// Adds Σ_n Σ_lanes x_n[a] · turned_s[n][lane] to the numbers of `sums` that begin at a `stride` + 8 s: products
+/// Adds Σ_n Σ_lanes x_n\[a\] · turned_s\[n\]\[lane\] to the numbers of `sums` that begin at a `stride` + 8 s: products
 /// of single numbers with vectors that [`transpose_rows`] has turned over. Rows of `sums` have `width` numbers.
 pub fn add_turned_products<const S: usize>(
     level: Level,

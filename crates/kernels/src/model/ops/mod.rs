@@ -1,7 +1,7 @@
 //! The operations that models are made of. Each file holds one: its formula, the fast forward and backward
 //! over lanes, and the naive f64 twin of both. `model/tests/twin.rs` compares whole models with their twins.
 //!
-//! Activations of the fast path are [`Lane`](super::Lane)s, [positions, features]; parameters are plain f32,
+//! Activations of the fast path are [`Lane`](crate::lanes::Lane)s, [positions, features]; parameters are plain f32,
 //! shared by all lanes. Gradients of parameters are kept by lane and summed once per block, or summed over lanes
 //! on the way where that is faster.
 

@@ -84,7 +84,7 @@ pub struct Mlp {
     pub norm: Option<Norm>,
     /// [d, 4d]
     pub w_in: Range<usize>,
-    /// [4d]
+    /// `[4d]`
     pub b_in: Range<usize>,
     /// [4d, d]
     pub w_out: Range<usize>,
