@@ -44,7 +44,7 @@ pub use transformer::Transformer;
 use std::sync::Arc;
 
 use self::choose::{Purpose, choose};
-use self::engine::{Compute, Workshop};
+use self::engine::{Evaluate, erased};
 use self::intervention::Plan;
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::InCoordinates;
@@ -75,27 +75,20 @@ pub struct Model {
     kind: Kind,
     choice: Choice,
     level: Level,
-    training: Arc<dyn Compute>,
+    training: Arc<dyn Evaluate>,
     /// The same engine, unless only dropout keeps another one from computing the model.
-    evaluation: Arc<dyn Compute>,
+    evaluation: Arc<dyn Evaluate>,
     plan: Arc<Plan>,
 }
 
 /// The chosen engine, without any buffers yet.
-fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Compute> {
+fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Evaluate> {
     match (kind, choice.engine) {
-        (Kind::Minimal(shape), _) => {
-            let engine = MinimalEngine::new(shape.clone(), level, plan);
-            Arc::new(Workshop::new(engine))
-        }
+        (Kind::Minimal(shape), _) => erased(MinimalEngine::new(shape.clone(), level, plan)),
         (Kind::Transformer(shape), Kernel::Coordinates) => {
-            let engine = InCoordinates::new(shape.clone(), choice, level, plan);
-            Arc::new(Workshop::new(engine))
+            erased(InCoordinates::new(shape.clone(), choice, level, plan))
         }
-        (Kind::Transformer(shape), _) => {
-            let engine = Residual::new(shape.clone(), choice, level, plan);
-            Arc::new(Workshop::new(engine))
-        }
+        (Kind::Transformer(shape), _) => erased(Residual::new(shape.clone(), choice, level, plan)),
     }
 }
 
