@@ -242,12 +242,6 @@ fn add(sum: &mut [Lane], part: &[Lane]) {
     }
 }
 
-/// Whether a plan changes what a source writes, for some readers or all.
-fn touches(plan: &Plan, source: Source) -> bool {
-    let read = |(_, other, _): &(Reader, Source, Value)| *other == source;
-    plan.value(source).is_some() || plan.at_reader.iter().any(read)
-}
-
 impl<'a> Pass<'a> {
     /// Computes everything that is put in place of activations of this block, from a forward without
     /// interventions.
@@ -300,7 +294,8 @@ impl<'a> Pass<'a> {
             for (slot, written) in plan.written.iter().enumerate() {
                 if written.from == from {
                     let data = &mut data[slot][span.clone()];
-                    plain.written(written.by, 0..rows, reference, data);
+                    let computed = plain.computed(written.by, reference);
+                    plain.write_out(written.by, 0..rows, computed, data);
                     data.iter_mut().for_each(|lane| *lane = turn(lane));
                 }
             }
@@ -348,7 +343,8 @@ impl<'a> Pass<'a> {
         {
             if written.from == Origin::Mean {
                 let single = &mut single[..rows * d];
-                plain.written(written.by, 0..rows, reference, single);
+                let computed = plain.computed(written.by, reference);
+                plain.write_out(written.by, 0..rows, computed, single);
                 for (sum, lane) in sums.iter_mut().zip(&*single) {
                     *sum += lane.0[..used].iter().map(|&x| f64::from(x)).sum::<f64>();
                 }
@@ -366,24 +362,33 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Sets `out` to what a source wrote to the stream in some rows, before any dropout: [rows, d].
-    fn written(self, source: Source, rows: Range<usize>, work: &Scratch, out: &mut [Lane]) {
+    /// What a source computed last, which [`write_out`](Self::write_out) takes: averages, hidden units, or itself.
+    fn computed(self, source: Source, work: &Scratch) -> &[Lane] {
+        match source {
+            Source::Embed => &work.layers[0].input,
+            Source::Head { layer, .. } => &work.layers[layer].mixed,
+            Source::Mlp { layer } => &work.layers[layer].active,
+        }
+    }
+
+    /// Sets `out` to what a source adds to the stream in some rows, before any dropout: [rows, d].
+    fn write_out(self, source: Source, rows: Range<usize>, computed: &[Lane], out: &mut [Lane]) {
         let (d, level) = (self.shape.width, self.level);
         let span = rows.start * d..rows.end * d;
         match source {
-            Source::Embed => out.copy_from_slice(&work.layers[0].input[span]),
+            Source::Embed => out.copy_from_slice(&computed[span]),
             Source::Head { layer: l, head: h } => {
-                let (layer, mixed) = (&self.shape.layers[l], &work.layers[l].mixed);
+                let layer = &self.shape.layers[l];
                 let Some(w_o) = &layer.w_o else {
-                    return out.copy_from_slice(&mixed[span]);
+                    return out.copy_from_slice(&computed[span]);
                 };
                 let columns = self.columns(l, h);
                 let w_o = &self.params[w_o.clone()][columns.offset * d..][..columns.size * d];
                 if layer.heads == 1 {
-                    return linear::set_forward(level, &mixed[span], w_o, d, out);
+                    return linear::set_forward(level, &computed[span], w_o, d, out);
                 }
                 for (i, out) in rows.zip(out.chunks_exact_mut(d)) {
-                    linear::set_forward(level, columns.row(mixed, i), w_o, columns.size, out);
+                    linear::set_forward(level, columns.row(computed, i), w_o, columns.size, out);
                 }
             }
             Source::Mlp { layer: l } => {
@@ -391,7 +396,7 @@ impl<'a> Pass<'a> {
                     return;
                 };
                 let wide = MLP_FACTOR * d;
-                let active = &work.layers[l].active[rows.start * wide..rows.end * wide];
+                let active = &computed[rows.start * wide..rows.end * wide];
                 let (w, b) = (mlp.w_out.clone(), mlp.b_out.clone());
                 let (w, b) = (&self.params[w], &self.params[b]);
                 linear::forward(level, active, w, b, wide, out);
@@ -399,101 +404,86 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Whether interventions change what a source writes, for some readers or all.
+    pub(super) fn is_touched(self, source: Source) -> bool {
+        self.plan.is_some_and(|plan| {
+            let mut at_reader = plan.at_reader.iter();
+            plan.value(source).is_some() || at_reader.any(|(_, other, _)| *other == source)
+        })
+    }
+
     /// Whether what a layer's heads write is changed.
     pub(super) fn changes_heads(self, l: usize) -> bool {
-        let heads = 0..self.shape.layers[l].heads;
-        let source = |head| Source::Head { layer: l, head };
-        self.plan
-            .is_some_and(|plan| heads.into_iter().any(|head| touches(plan, source(head))))
+        let mut heads = 0..self.shape.layers[l].heads;
+        heads.any(|head| self.is_touched(Source::Head { layer: l, head }))
     }
 
-    /// Whether what a layer's MLP writes is changed.
-    pub(super) fn changes_mlp(self, l: usize) -> bool {
-        self.plan
-            .is_some_and(|plan| touches(plan, Source::Mlp { layer: l }))
-    }
-
-    /// The embedding, as interventions leave it.
-    pub(super) fn write_embed(self, rows: usize, work: &mut Scratch) {
-        let (Some(plan), Some(changed)) = (self.plan, &mut work.changed) else {
-            return;
-        };
-        if touches(plan, Source::Embed) {
-            let span = 0..rows * self.shape.width;
-            let h = &mut work.layers[0].input[span.clone()];
-            changed.single[span.clone()].copy_from_slice(h);
-            h.fill(Lane::ZERO);
-            changed.write(plan, Source::Embed, span, h);
+    /// Adds to `base` what a source computed for some rows, which `after` holds: masked, and as interventions leave it.
+    pub(super) fn write(
+        self,
+        source: Source,
+        rows: Range<usize>,
+        base: Option<&[Lane]>,
+        after: &mut [Lane],
+        changed: &mut Option<Box<Changed>>,
+    ) {
+        self.drop_rows(Place::of(source), rows.clone(), after);
+        match (self.plan, changed) {
+            (Some(plan), Some(changed)) if self.is_touched(source) => {
+                let span = rows.start * self.shape.width..rows.end * self.shape.width;
+                changed.single[span.clone()].copy_from_slice(after);
+                match base {
+                    Some(base) => after.copy_from_slice(base),
+                    None => after.fill(Lane::ZERO),
+                }
+                changed.write(plan, source, span, after);
+            }
+            _ => {
+                let base = base.into_iter().flatten();
+                after
+                    .iter_mut()
+                    .zip(base)
+                    .for_each(|(x, &base)| *x = base + *x);
+            }
         }
     }
 
-    /// The gradient of what the embedding wrote, in place of the stream's.
-    pub(super) fn write_embed_backward(self, rows: usize, work: &mut Scratch) {
-        let (Some(plan), Some(changed)) = (self.plan, &mut work.changed) else {
-            return;
-        };
-        if touches(plan, Source::Embed) {
-            let span = 0..rows * self.shape.width;
-            let d = &mut work.slopes.resid[span.clone()];
-            changed.written_backward(plan, Source::Embed, span.clone(), d);
-            d.copy_from_slice(&changed.single[span]);
+    /// The gradient of what a source computed in some rows, given that of the stream; in `single`.
+    pub(super) fn written_backward<'x>(
+        self,
+        source: Source,
+        rows: Range<usize>,
+        d_resid: &[Lane],
+        changed: &'x mut Changed,
+    ) -> &'x mut [Lane] {
+        let span = rows.start * self.shape.width..rows.end * self.shape.width;
+        if let Some(plan) = self.plan {
+            changed.written_backward(plan, source, span.clone(), d_resid);
         }
+        let single = &mut changed.single[span];
+        self.drop_rows(Place::of(source), rows, single);
+        single
     }
 
-    /// h′ = h + Σ what each head writes, as interventions leave it.
-    pub(super) fn write_heads(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
-        let (Some(plan), Some(mut changed)) = (self.plan, work.changed.take()) else {
+    /// Adds what each head of a layer writes, as interventions leave it.
+    pub(super) fn write_heads(
+        self,
+        l: usize,
+        rows: Range<usize>,
+        mixed: &[Lane],
+        after: &mut [Lane],
+        changed: &mut Option<Box<Changed>>,
+    ) {
+        let (Some(plan), Some(changed)) = (self.plan, changed) else {
             return;
         };
-        let d = self.shape.width;
-        let span = rows.start * d..rows.end * d;
-        let mut after = self.take_after(l, false, work);
-        after[span.clone()].copy_from_slice(&work.layers[l].input[span.clone()]);
+        let span = rows.start * self.shape.width..rows.end * self.shape.width;
         for head in 0..self.shape.layers[l].heads {
             let source = Source::Head { layer: l, head };
             let single = &mut changed.single[span.clone()];
-            self.written(source, rows.clone(), work, single);
-            self.drop_rows(Place::Attended(l), rows.clone(), single);
-            changed.write(plan, source, span.clone(), &mut after[span.clone()]);
-        }
-        self.put_after(l, false, work, after);
-        work.changed = Some(changed);
-    }
-
-    /// h″ = h′ + what the MLP writes, as interventions leave it.
-    pub(super) fn write_mlp(self, l: usize, rows: Range<usize>, work: &mut Scratch) {
-        let (Some(plan), Some(mut changed)) = (self.plan, work.changed.take()) else {
-            return;
-        };
-        let d = self.shape.width;
-        let span = rows.start * d..rows.end * d;
-        let source = Source::Mlp { layer: l };
-        let mut after = self.take_after(l, true, work);
-        after[span.clone()].copy_from_slice(&work.layers[l].middle[span.clone()]);
-        let single = &mut changed.single[span.clone()];
-        self.written(source, rows.clone(), work, single);
-        self.drop_rows(Place::Mlp(l), rows, single);
-        changed.write(plan, source, span.clone(), &mut after[span]);
-        self.put_after(l, true, work, after);
-        work.changed = Some(changed);
-    }
-
-    /// Takes the stream after a layer's attention, or after its MLP, out of the scratch buffers.
-    fn take_after(self, l: usize, mlp: bool, work: &mut Scratch) -> Vec<Lane> {
-        std::mem::take(self.after(l, mlp, work))
-    }
-
-    fn put_after(self, l: usize, mlp: bool, work: &mut Scratch, after: Vec<Lane>) {
-        *self.after(l, mlp, work) = after;
-    }
-
-    fn after(self, l: usize, mlp: bool, work: &mut Scratch) -> &mut Vec<Lane> {
-        if !mlp && self.shape.layers[l].mlp.is_some() {
-            return &mut work.layers[l].middle;
-        }
-        match work.layers.get_mut(l + 1) {
-            Some(next) => &mut next.input,
-            None => &mut work.resid,
+            self.write_out(source, rows.clone(), mixed, single);
+            self.drop_rows(Place::of(source), rows.clone(), single);
+            changed.write(plan, source, span.clone(), after);
         }
     }
 
@@ -505,7 +495,7 @@ impl<'a> Pass<'a> {
         work: &mut Scratch,
         grads: &mut BlockGradient,
     ) {
-        let (Some(plan), Some(changed)) = (self.plan, &mut work.changed) else {
+        let Some(changed) = &mut work.changed else {
             return;
         };
         let (layer, d, level) = (&self.shape.layers[l], self.shape.width, self.level);
@@ -514,9 +504,7 @@ impl<'a> Pass<'a> {
         for h in 0..layer.heads {
             let source = Source::Head { layer: l, head: h };
             let d_resid = &slopes.resid[span.clone()];
-            changed.written_backward(plan, source, span.clone(), d_resid);
-            let d_added = &mut changed.single[span.clone()];
-            self.drop_rows(Place::Attended(l), rows.clone(), d_added);
+            let d_added = self.written_backward(source, rows.clone(), d_resid, changed);
             let Some(w_o) = &layer.w_o else {
                 slopes.mixed[span.clone()].copy_from_slice(d_added);
                 continue;
@@ -546,23 +534,6 @@ impl<'a> Pass<'a> {
                 );
             }
         }
-    }
-
-    /// The gradient of what the MLP wrote in some rows, in `single`; before any dropout.
-    pub(super) fn write_mlp_backward<'x>(
-        self,
-        l: usize,
-        rows: Range<usize>,
-        changed: &'x mut Changed,
-        d_resid: &[Lane],
-    ) -> &'x [Lane] {
-        let span = rows.start * self.shape.width..rows.end * self.shape.width;
-        if let Some(plan) = self.plan {
-            changed.written_backward(plan, Source::Mlp { layer: l }, span.clone(), d_resid);
-        }
-        let single = &mut changed.single[span];
-        self.drop_rows(Place::Mlp(l), rows, single);
-        single
     }
 
     /// The pattern that a head is given, if it is.

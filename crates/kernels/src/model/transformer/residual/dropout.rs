@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::Pass;
 use crate::lanes::Lane;
+use crate::model::intervention::Source;
 use crate::model::ops::dropout::{self, Mask, pairs};
 
 /// A place with a mask.
@@ -20,6 +21,17 @@ pub(super) enum Place {
     Attended(usize),
     /// What a layer's MLP adds to it: [t, d]
     Mlp(usize),
+}
+
+impl Place {
+    /// Where what a source writes has its mask.
+    pub fn of(source: Source) -> Self {
+        match source {
+            Source::Embed => Self::Embedding,
+            Source::Head { layer, .. } => Self::Attended(layer),
+            Source::Mlp { layer } => Self::Mlp(layer),
+        }
+    }
 }
 
 impl Pass<'_> {

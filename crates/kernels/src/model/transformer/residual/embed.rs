@@ -4,6 +4,7 @@ use super::dropout::Place;
 use super::{Pass, Scratch};
 use crate::lanes::cross_lane::sum_lanes;
 use crate::lanes::{LANES, Lane};
+use crate::model::intervention::Source;
 use crate::model::ops::linear;
 
 impl Pass<'_> {
@@ -28,19 +29,23 @@ impl Pass<'_> {
             }
             None => linear::set_forward(self.level, symbols, table, k, h),
         }
-        self.drop_rows(Place::Embedding, 0..inputs.len(), h);
-        self.write_embed(inputs.len(), work);
+        self.write(Source::Embed, 0..inputs.len(), None, h, &mut work.changed);
     }
 
     /// h⁰_i = E[x_i] + positions_i  ⟹  dE[x_i] += dh⁰_i, dpositions_i += dh⁰_i
     pub(super) fn embed_backward(self, rows: usize, work: &mut Scratch, grads: &mut [f32]) {
         let (k, d) = (self.shape.states, self.shape.width);
-        self.write_embed_backward(rows, work);
         let (symbols, dh) = (
             &work.symbols[..rows * k],
             &mut work.slopes.resid[..rows * d],
         );
-        self.drop_rows(Place::Embedding, 0..rows, dh);
+        match &mut work.changed {
+            Some(changed) if self.is_touched(Source::Embed) => {
+                let d_own = self.written_backward(Source::Embed, 0..rows, dh, changed);
+                dh.copy_from_slice(d_own);
+            }
+            _ => self.drop_rows(Place::Embedding, 0..rows, dh),
+        }
         let of_symbols = &mut grads[self.shape.embed.clone()];
         linear::add_weight_gradient(self.level, symbols, dh, k, of_symbols);
         if let Some(places) = self.shape.embed_positions.clone() {

@@ -9,7 +9,7 @@ use super::{How, Pass};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::engine::BlockGradient;
-use crate::model::intervention::Reader;
+use crate::model::intervention::{Reader, Source};
 use crate::model::ops::attention::clamped;
 use crate::model::ops::attention::fast::{self, Asking, Columns, Gradients, Inputs};
 use crate::model::ops::{gelu, linear, relu};
@@ -144,13 +144,8 @@ impl<'a> Pass<'a> {
             (Reader::Keys(l), &layer.w_k, keys),
             (Reader::Values(l), &layer.w_v, values),
         ] {
-            let changed = match (self.plan, &mut work.changed) {
-                (Some(plan), Some(changed)) => {
-                    changed.read(self, plan, reader, &layer.norm, input, 0..rows * d)
-                }
-                _ => None,
-            };
-            let source = changed.unwrap_or(common);
+            let own = self.read_own(reader, &layer.norm, input, &mut work.changed, 0..rows * d);
+            let source = own.unwrap_or(common);
             let all = match layer.heads {
                 1 => &mut target[..rows * d],
                 _ => &mut work.slopes.mixed[..rows * d],
@@ -193,66 +188,35 @@ impl<'a> Pass<'a> {
             let d_values = &mut slopes.read.values[self.place(l, h)];
             self.means_backward((l, h), rows, d_out, d_values);
         }
+        let readers = [Reader::Queries(l), Reader::Keys(l), Reader::Values(l)];
         let projected = [
-            (Reader::Queries(l), &layer.w_q, &slopes.read.queries),
-            (Reader::Keys(l), &layer.w_k, &slopes.read.keys),
-            (Reader::Values(l), &layer.w_v, &slopes.read.values),
+            (&layer.w_q, &slopes.read.queries),
+            (&layer.w_k, &slopes.read.keys),
+            (&layer.w_v, &slopes.read.values),
         ];
         let span = 0..rows * d;
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
+        let stream = (&layer.norm, &saved.input[..], &saved.normed);
         let joined = &mut slopes.mixed;
-        let mut backward = |(weight, d_projected): (&Range<usize>, &Vec<Lane>),
-                            source: &[Lane],
-                            how: How,
-                            d_source: &mut [Lane],
-                            grads: &mut [f32]| {
-            let dy = match layer.heads {
-                1 => d_projected,
-                _ => {
-                    self.join(l, 0..rows, d_projected, joined);
-                    &*joined
-                }
-            };
-            let (weight, dy) = ((weight.clone(), d), &dy[..rows * d]);
-            self.product_backward(source, weight, dy, how, d_source, grads);
-        };
-        let changes = |reader| self.plan.is_some_and(|plan| plan.changes(reader));
-        if let (Some(plan), Some(changed)) = (self.plan, &mut work.changed) {
-            for (reader, weight, d_projected) in projected {
-                if changes(reader) {
-                    let targets = (&mut *targets.0, &mut *targets.1);
-                    let of = ((plan, reader), &layer.norm);
-                    changed.read_backward(
-                        self,
-                        of.0,
-                        of.1,
-                        span.clone(),
-                        targets,
-                        grads.summed,
-                        |source, how, d_source, grads| {
-                            backward((weight, d_projected), source, how, d_source, grads);
-                        },
-                    );
-                }
-            }
-        }
-        let norm = (&layer.norm, &saved.input[..], &saved.normed);
-        if projected.iter().any(|(reader, ..)| !changes(*reader)) {
-            self.normed_backward(
-                norm,
-                span,
-                targets,
-                grads.summed,
-                |source, mut how, d_source, grads| {
-                    for (reader, weight, d_projected) in projected {
-                        if !changes(reader) {
-                            backward((weight, d_projected), source, how, d_source, grads);
-                            how = How::Add;
-                        }
+        self.read_backward(
+            (&readers, &mut work.changed),
+            stream,
+            span,
+            targets,
+            grads.summed,
+            |index, source, how, d_source, grads| {
+                let (weight, d_projected) = projected[index];
+                let dy = match layer.heads {
+                    1 => d_projected,
+                    _ => {
+                        self.join(l, 0..rows, d_projected, joined);
+                        &*joined
                     }
-                },
-            );
-        }
+                };
+                let (weight, dy) = ((weight.clone(), d), &dy[..rows * d]);
+                self.product_backward(source, weight, dy, how, d_source, grads);
+            },
+        );
         if let Some(v) = &layer.v {
             sum_lanes(
                 self.level,
@@ -303,14 +267,16 @@ impl<'a> Pass<'a> {
         if layer.heads > 1 {
             self.join(l, rows.clone(), &work.by_head[0], mixed);
         }
-        if self.changes_heads(l) {
-            return self.write_heads(l, rows, work);
-        }
         let after = match (&layer.mlp, rest.first_mut()) {
             (Some(_), _) => middle,
             (None, Some(next)) => &mut next.input,
             (None, None) => &mut work.resid,
         };
+        if self.changes_heads(l) {
+            let (after, changed) = (&mut after[span.clone()], &mut work.changed);
+            after.copy_from_slice(&input[span]);
+            return self.write_heads(l, rows, mixed, after, changed);
+        }
         let (after, input, mixed) = (
             &mut after[span.clone()],
             &input[span.clone()],
@@ -345,18 +311,9 @@ impl<'a> Pass<'a> {
         let wide_span = rows.start * wide..rows.end * wide;
         let (done, rest) = work.layers.split_at_mut(l + 1);
         let saved = &mut done[l];
-        let changed = match (self.plan, &mut work.changed) {
-            (Some(plan), Some(changed)) => {
-                let (reader, span) = (Reader::Mlp(l), span.clone());
-                changed.read(self, plan, reader, &mlp.norm, &saved.middle, span)
-            }
-            _ => None,
-        };
-        let normed = &mut saved.mlp_normed;
-        let source = match changed {
-            Some(source) => source,
-            None => self.normed(&mlp.norm, &saved.middle, normed, span.clone()),
-        };
+        let stream = (&saved.middle[..], &mut saved.mlp_normed);
+        let reader = Reader::Mlp(l);
+        let source = self.read(reader, &mlp.norm, stream, &mut work.changed, span.clone());
         let hidden = &mut saved.hidden[wide_span.clone()];
         let active = &mut saved.active[wide_span];
         let (w_in, b_in) = (mlp.w_in.clone(), mlp.b_in.clone());
@@ -366,20 +323,18 @@ impl<'a> Pass<'a> {
             Activation::Gelu => gelu::forward(level, hidden, active),
             Activation::Relu => relu::forward(level, hidden, active),
         }
-        if self.changes_mlp(l) {
-            return self.write_mlp(l, rows, work);
-        }
         let after = match rest.first_mut() {
             Some(next) => &mut next.input[span.clone()],
             None => &mut work.resid[span.clone()],
         };
+        let (base, source) = (&saved.middle[span], Source::Mlp { layer: l });
         let b_out = &self.params[mlp.b_out.clone()];
         let w_out = &self.params[mlp.w_out.clone()];
-        if self.dropout.is_some() {
+        if self.is_touched(source) || self.dropout.is_some() {
             linear::forward(level, active, w_out, b_out, wide, after);
-            return self.drop_and_add(Place::Mlp(l), rows, &saved.middle[span], after);
+            return self.write(source, rows, Some(base), after, &mut work.changed);
         }
-        linear::set_to_biased(&saved.middle[span], b_out, after);
+        linear::set_to_biased(base, b_out, after);
         linear::add_forward(level, active, w_out, wide, d, after);
     }
 
@@ -505,9 +460,10 @@ impl<'a> Pass<'a> {
         let wide_span = rows.start * wide..rows.end * wide;
         let d_hidden = &mut slopes.hidden[wide_span.clone()];
         let d_after = &slopes.resid[span.clone()];
+        let source = Source::Mlp { layer: l };
         let d_after = match changed {
-            Some(changed) if self.changes_mlp(l) => {
-                self.write_mlp_backward(l, rows.clone(), changed, d_after)
+            Some(changed) if self.is_touched(source) => {
+                self.written_backward(source, rows.clone(), d_after, changed)
             }
             _ => self.dropped(Place::Mlp(l), rows.clone(), d_after, &mut slopes.added),
         };
@@ -519,19 +475,18 @@ impl<'a> Pass<'a> {
         linear::input_backward_through(level, w_out, wide, d_after, its_slopes, d_hidden);
         linear::add_bias_gradient(level, d_hidden, &mut grads[mlp.b_in.clone()]);
         let targets = (&mut slopes.resid[..], &mut slopes.normed[..]);
-        let backward = |source: &[Lane], how, d_source: &mut [Lane], grads: &mut [f32]| {
-            let w_in = (mlp.w_in.clone(), d);
-            self.product_backward(source, w_in, d_hidden, how, d_source, grads);
-        };
-        let reader = Reader::Mlp(l);
-        if let (Some(plan), Some(changed)) = (self.plan, changed)
-            && plan.changes(reader)
-        {
-            let of = (plan, reader);
-            return changed.read_backward(self, of, &mlp.norm, span, targets, grads, backward);
-        }
-        let norm = (&mlp.norm, &saved.middle[..], &saved.mlp_normed);
-        self.normed_backward(norm, span, targets, grads, backward);
+        let stream = (&mlp.norm, &saved.middle[..], &saved.mlp_normed);
+        self.read_backward(
+            (&[Reader::Mlp(l)], changed),
+            stream,
+            span,
+            targets,
+            grads,
+            |_, source, how, d_source, grads| {
+                let w_in = (mlp.w_in.clone(), d);
+                self.product_backward(source, w_in, d_hidden, how, d_source, grads);
+            },
+        );
     }
 }
 

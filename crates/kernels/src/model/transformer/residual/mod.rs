@@ -163,17 +163,9 @@ impl<'a> Pass<'a> {
     fn output(self, rows: Range<usize>, work: &mut Scratch, logits: &mut [Lane]) {
         let (d, k) = (self.shape.width, self.shape.states);
         let span = rows.start * d..rows.end * d;
-        let (norm, reader) = (&self.shape.final_norm, Reader::Logits);
-        let changed = match (self.plan, &mut work.changed) {
-            (Some(plan), Some(changed)) => {
-                changed.read(self, plan, reader, norm, &work.resid, span.clone())
-            }
-            _ => None,
-        };
-        let source = match changed {
-            Some(source) => source,
-            None => self.normed(norm, &work.resid, &mut work.final_normed, span),
-        };
+        let stream = (&work.resid[..], &mut work.final_normed);
+        let norm = &self.shape.final_norm;
+        let source = self.read(Reader::Logits, norm, stream, &mut work.changed, span);
         let logits = &mut logits[rows.start * k..rows.end * k];
         let unembed = &self.params[self.shape.unembed.clone()];
         linear::set_forward(self.level, source, unembed, d, logits);
@@ -191,18 +183,19 @@ impl<'a> Pass<'a> {
         let span = rows.start * d..rows.end * d;
         work.slopes.resid[span.clone()].fill(Lane::ZERO);
         let slopes = (&mut work.slopes.resid[..], &mut work.slopes.normed[..]);
-        let norm = &self.shape.final_norm;
-        let backward = |source: &[Lane], how, d_source: &mut [Lane], grads: &mut [f32]| {
-            self.product_backward(source, (unembed, d), d_logits, how, d_source, grads);
-        };
-        if let (Some(plan), Some(changed)) = (self.plan, &mut work.changed)
-            && plan.changes(Reader::Logits)
-        {
-            let reader = (plan, Reader::Logits);
-            return changed.read_backward(self, reader, norm, span, slopes, grads, backward);
-        }
-        let norm = (norm, &work.resid[..], &work.final_normed);
-        self.normed_backward(norm, span, slopes, grads, backward);
+        let stream = (&self.shape.final_norm, &work.resid[..], &work.final_normed);
+        let (readers, changed) = ([Reader::Logits], &mut work.changed);
+        self.read_backward(
+            (&readers, changed),
+            stream,
+            span,
+            slopes,
+            grads,
+            |_, source, how, d_source, grads| {
+                let unembed = (unembed.clone(), d);
+                self.product_backward(source, unembed, d_logits, how, d_source, grads);
+            },
+        );
     }
 
     /// y += x W  ⟹  dx += dy Wᵀ (or = dy Wᵀ), dW += xᵀ dy, where W is [inner, outer].
