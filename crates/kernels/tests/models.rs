@@ -2,7 +2,7 @@
 
 use induct_kernels::lanes::LANES;
 use induct_kernels::model::ops::attention::AttnRow;
-use induct_kernels::model::{Model, ModelSpec, twin};
+use induct_kernels::model::{Model, ModelSpec, TransformerSpec, twin};
 
 use crate::{architectures, logits, paths, spec, tokens, weights};
 
@@ -208,5 +208,27 @@ fn the_minimal_constructions_count() {
                 assert_eq!(logits[[p, i]], counted as f32);
             }
         }
+    }
+}
+
+/// The work that a progress bar and a benchmark count.
+#[test]
+fn coordinates_take_less_work_than_the_stream_they_replace() {
+    for (layers, mlp) in [(2, false), (1, true), (2, true)] {
+        let spec = TransformerSpec {
+            layers,
+            mlp,
+            ..TransformerSpec::default()
+        };
+        let model = Model::new(&ModelSpec::Transformer(spec), 2, 100).unwrap();
+        let (own, stream) = (
+            model.multiplications(),
+            model.in_residual_stream().multiplications(),
+        );
+        let pairs = (layers * 100 * 101 / 2) as f64;
+        assert!(
+            pairs < own && own < stream,
+            "{layers} layers, MLP: {mlp}: {own} of {stream}"
+        );
     }
 }
