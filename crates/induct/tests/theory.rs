@@ -1,7 +1,8 @@
 //! Three routes to the gradients of the minimal model that must agree, and what they must give.
 
 use induct::chain::{Start, TaskPrior, TransitionTable};
-use induct::model::{MinimalSpec, Model, ModelSpec, twin};
+use induct::model::twin::{Twin, tape::Tape};
+use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::theory::{
     Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
     gauss_legendre, margin_needed, sample,
@@ -142,13 +143,13 @@ fn outside_the_linear_region_the_definition_and_the_model_agree() {
         for bits in 0..1_u32 << (length + 1) {
             let x: Vec<u8> = (0..=length).map(|i| (bits >> i & 1) as u8).collect();
             let share = table.log_likelihood(&x).exp() / length as f64;
-            let logits = twin::logits(&model, &params, &x[..length]);
-            let (sum, d_logits) = Loss::Margin { delta: margin }.naive(&logits, &x[1..]);
-            loss += share * sum;
-            let grads = twin::gradient(&model, &params, &x[..length], &d_logits);
+            let tape = Tape::default();
+            let twin = Twin::new(&tape, &model, &params, x[..length].into());
+            let sum = Loss::Margin { delta: margin }.twin(twin.logits, &x[1..]);
+            loss += share * sum.number();
             gradient
                 .iter_mut()
-                .zip(grads)
+                .zip(twin.gradient(sum))
                 .for_each(|(s, g)| *s += share * g);
         }
         let twin = Weights {

@@ -2,7 +2,7 @@
 
 use induct::chain::Sampler;
 use induct::measure::GRADIENT_NORM;
-use induct::model::twin;
+use induct::model::twin::{Sequence, Twin, tape::Tape};
 use induct::recipe::Recipe;
 use induct::train::{
     AdamW, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, prior_at,
@@ -112,7 +112,7 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
     assert_eq!(diverged.step, trainer.step());
 }
 
-/// The loss of a step's batch by the f64 twin, one sequence at a time, and its gradient without dropout.
+/// The loss of a step's batch by the f64 twin, one sequence at a time, and its gradient.
 fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
     let (model, stages) = (recipe.model().unwrap(), recipe.stages().unwrap());
     let prior = prior_at(&stages, step);
@@ -129,13 +129,13 @@ fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
         let keys = model
             .has_dropout()
             .then(|| dropout_keys(recipe, step, index));
-        let logits = twin::logits_in_training(&model, params, inputs, keys);
-        let (value, d_logits) = recipe.train.loss.naive(&logits, targets);
-        loss += scale * value;
-        let own = twin::gradient(&model, params, inputs, &d_logits);
+        let (tape, tokens) = (Tape::default(), inputs);
+        let twin = Twin::new(&tape, &model, params, Sequence { tokens, keys });
+        let sum = recipe.train.loss.twin(twin.logits, targets);
+        loss += scale * sum.number();
         gradient
             .iter_mut()
-            .zip(own)
+            .zip(twin.gradient(sum))
             .for_each(|(sum, part)| *sum += scale * part);
     }
     (loss, gradient)

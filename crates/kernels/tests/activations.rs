@@ -32,7 +32,7 @@ fn activations_are_what_the_twin_computes() {
             let pattern = seen.get(&format!("layers.{l}.attn_pattern")).unwrap();
             let scores = seen.get(&format!("layers.{l}.attn_scores")).unwrap();
             assert_eq!(pattern.shape(), [heads.len(), length, length]);
-            for (h, (exact_scores, exact)) in heads.iter().enumerate() {
+            for (h, [exact_scores, exact]) in heads.iter().enumerate() {
                 for (i, j) in (0..length).flat_map(|i| (0..length).map(move |j| (i, j))) {
                     if j > i {
                         assert_eq!(pattern[[h, i, j]], 0.0);

@@ -39,7 +39,7 @@ fn no_score_after_a_norm_is_beyond_its_bound() {
             let mut widest = 0.0_f64;
             for lane in 0..LANES {
                 let all = twin::attention(&model, &params, &block.lane(lane)[..length]);
-                let scores = &all[1][0].0;
+                let scores = &all[1][0][0];
                 for i in 0..length {
                     let row = &scores.row(i)[..=i];
                     let most = row.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));

@@ -70,7 +70,7 @@ fn probed_attention_is_what_the_twin_computes() {
             let mut rows = 0;
             let mut compare = |row: AttnRow| {
                 rows += 1;
-                let (scores, pattern) = &exact[row.layer][row.head];
+                let [scores, pattern] = &exact[row.layer][row.head];
                 let i = row.position;
                 let mut row_sum = 0.0;
                 for j in 0..=i {

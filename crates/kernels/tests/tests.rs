@@ -16,6 +16,7 @@ mod layout;
 mod linear;
 mod models;
 mod random;
+mod tape;
 mod target;
 mod twin;
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::loss::Loss;
 use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::{Matrix, Model, ModelSpec, twin, twin::Constants};
+use induct_kernels::model::twin::{self, Constants, Sequence, Twin, tape::Tape};
+use induct_kernels::model::{Model, ModelSpec};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
 
@@ -15,18 +16,14 @@ use crate::{
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
-/// Loss and its gradient for one lane's sequence, with dropout, given what interventions put in place.
-fn twin_loss(
-    model: &Model,
-    params: &[f64],
-    (lane, sequence): (usize, &[u8]),
+/// The twin on one lane's sequence, with dropout, given what interventions put in place.
+fn of_lane<'t>(
+    (tape, model, params): (&'t Tape, &'t Model, &'t [f64]),
+    (lane, sequence): (usize, &'t [u8]),
     constants: &Constants,
-    loss: Loss,
-) -> (f64, Matrix) {
-    let (inputs, targets) = (&sequence[..sequence.len() - 1], &sequence[1..]);
-    let keyed = (inputs, Some(keys_of(lane)));
-    let logits = twin::logits_under(model, params, keyed, constants);
-    loss.naive(&logits, targets)
+) -> Twin<'t> {
+    let (tokens, keys) = (&sequence[..model.length()], Some(keys_of(lane)));
+    Twin::under(tape, model, params, Sequence { tokens, keys }, constants)
 }
 
 /// What interventions put in place of activations of one lane's sequence.
@@ -68,16 +65,15 @@ pub(super) fn assert_twin_matches_differences(
     loss: Loss,
 ) {
     const DIRECTIONS: u64 = 2;
-    let (lane, length) = (2, model.length());
-    let params = weights(model, 1.0);
+    let (lane, params) = (2, weights(model, 1.0));
     let sequence = block.lane(lane);
     // Steps must not cross the kink of a ReLU.
     let h = if name.contains("relu") { 1e-5 } else { 1e-3 };
-    let (inputs, keys) = (&sequence[..length], Some(keys_of(lane)));
     let given = constants(model, &params, block, lane);
-    let held = given.clone().held(model, &params, (inputs, keys));
-    let (_, d_logits) = twin_loss(model, &params, (lane, &sequence), &given, loss);
-    let gradient = twin::gradient_under(model, &params, (inputs, keys), &given, &d_logits);
+    let tape = Tape::default();
+    let twin = of_lane((&tape, model, &params), (lane, &sequence), &given);
+    let gradient = twin.gradient(loss.twin(twin.logits, &sequence[1..]));
+    let held = twin.held();
     let address = Address {
         purpose: Purpose::Init,
         seed: 6,
@@ -95,7 +91,9 @@ pub(super) fn assert_twin_matches_differences(
                 for (w, u) in moved[range.clone()].iter_mut().zip(&direction) {
                     *w += steps * h * u / size;
                 }
-                twin_loss(model, &moved, (lane, &sequence), &held, loss).0
+                let tape = Tape::default();
+                let twin = of_lane((&tape, model, &moved), (lane, &sequence), &held);
+                loss.twin(twin.logits, &sequence[1..]).number()
             };
             // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
             let measured = (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * h);
@@ -177,7 +175,7 @@ fn assert_fast_matches_twin(
 /// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the twin's.
 pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenBlock) {
     let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
-    let exact = LOSSES.map(|loss| twin_of_block(model, &params, block, loss));
+    let exact = twin_of_block(model, &params, block);
     for path in paths(model) {
         for (loss, (exact_total, exact)) in LOSSES.iter().zip(&exact) {
             let (total, gradient) = fast(&path, &params, block, *loss);
@@ -204,20 +202,21 @@ pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], blo
     }
 }
 
-/// Loss and gradient of a block by the twin.
-fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
-    let (mut total, mut gradient) = (0.0, vec![0.0; params.len()]);
+/// The losses of a block, each with its gradient, by the twin.
+fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Vec<f64>); 2] {
+    let mut sums = LOSSES.map(|_| (0.0, vec![0.0; params.len()]));
     for lane in 0..block.used() {
-        let sequence = block.lane(lane);
+        let (tape, sequence) = (Tape::default(), block.lane(lane));
         let given = constants(model, params, block, lane);
-        let (value, d_logits) = twin_loss(model, params, (lane, &sequence), &given, loss);
-        total += value;
-        let keyed = (&sequence[..model.length()], Some(keys_of(lane)));
-        let own = twin::gradient_under(model, params, keyed, &given, &d_logits);
-        let sums = gradient.iter_mut().zip(own);
-        sums.for_each(|(sum, part)| *sum += part);
+        let twin = of_lane((&tape, model, params), (lane, &sequence), &given);
+        for (loss, (total, gradient)) in LOSSES.iter().zip(&mut sums) {
+            let own = loss.twin(twin.logits, &sequence[1..]);
+            *total += own.number();
+            let sums = gradient.iter_mut().zip(twin.gradient(own));
+            sums.for_each(|(sum, part)| *sum += part);
+        }
     }
-    (total, gradient)
+    sums
 }
 
 #[test]

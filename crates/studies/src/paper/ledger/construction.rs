@@ -148,7 +148,7 @@ fn score() -> Entry {
     for c in [1.0, 8.0, 20.0] {
         let model = construction(1.0);
         let maps = twin::attention(&model, &as_printed(c), x);
-        let scores = &maps[0][0].0;
+        let scores = &maps[0][0][0];
         for i in [1, 5, 11] {
             // v_2 · (e_j W_K) / √d with v_2 = 1 and e_j W_K = c e_j
             let by_formula = c / (D as f64).sqrt();
@@ -176,7 +176,7 @@ fn first_position() -> Entry {
     let model = construction(c);
     let x = &sequences()[0];
     let maps = twin::attention(&model, &weights(&model), x);
-    let pattern = &maps[0][0].1;
+    let pattern = &maps[0][0][1];
     let points = (0..T).map(|i| {
         let mass = if i == 0 { 0.0 } else { pattern[(i, i - 1)] };
         let by_formula = if i == 0 {
