@@ -129,8 +129,8 @@ fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
         let keys = model
             .has_dropout()
             .then(|| dropout_keys(recipe, step, index));
-        let (tape, tokens) = (Tape::default(), inputs);
-        let twin = Twin::new(&tape, &model, params, Sequence { tokens, keys });
+        let (tape, sequence) = (Tape::default(), inputs.into());
+        let twin = Twin::new(&tape, &model, params, Sequence { keys, ..sequence });
         let sum = recipe.train.loss.twin(twin.logits, targets);
         loss += scale * sum.number();
         gradient

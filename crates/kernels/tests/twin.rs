@@ -5,8 +5,8 @@ use std::ops::Range;
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::loss::Loss;
 use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::twin::{self, Constants, Sequence, Twin, tape::Tape};
-use induct_kernels::model::{Model, ModelSpec};
+use induct_kernels::model::twin::{self, Sequence, Twin, tape::Tape};
+use induct_kernels::model::{Matrix, Model, ModelSpec};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
 
@@ -16,23 +16,27 @@ use crate::{
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
-/// The twin on one lane's sequence, with dropout, given what interventions put in place.
-fn of_lane<'t>(
-    (tape, model, params): (&'t Tape, &'t Model, &'t [f64]),
-    (lane, sequence): (usize, &'t [u8]),
-    constants: &Constants,
-) -> Twin<'t> {
-    let (tokens, keys) = (&sequence[..model.length()], Some(keys_of(lane)));
-    Twin::under(tape, model, params, Sequence { tokens, keys }, constants)
-}
-
-/// What interventions put in place of activations of one lane's sequence.
-fn constants(model: &Model, params: &[f64], block: &TokenBlock, lane: usize) -> Constants {
-    let sequences: Vec<Vec<u8>> = (0..block.used()).map(|lane| block.lane(lane)).collect();
-    let inputs = |sequence: &'_ Vec<u8>| -> Vec<u8> { sequence[..sequence.len() - 1].to_vec() };
-    let inputs: Vec<Vec<u8>> = sequences.iter().map(inputs).collect();
-    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-    Constants::of(model, params, &inputs, lane)
+/// The twin on one lane's sequence, with dropout, and with what interventions held, if that is given.
+fn on_lane<R>(
+    (model, params): (&Model, &[f64]),
+    (block, lane): (&TokenBlock, usize),
+    held: &[Option<Matrix>],
+    read: impl FnOnce(&Twin, &[u8]) -> R,
+) -> R {
+    let (used, length) = (block.used(), model.length());
+    let all: Vec<Vec<u8>> = (0..used)
+        .map(|next| block.lane((lane + next) % used))
+        .collect();
+    let all: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+    let inputs: Vec<&[u8]> = all.iter().map(|sequence| &sequence[..length]).collect();
+    let sequence = Sequence {
+        tokens: inputs[0],
+        keys: Some(keys_of(lane)),
+        others: &inputs[1..],
+    };
+    let tape = Tape::default();
+    let twin = Twin::holding(&tape, model, params, sequence, held);
+    read(&twin, &all[0][1..])
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -65,15 +69,13 @@ pub(super) fn assert_twin_matches_differences(
     loss: Loss,
 ) {
     const DIRECTIONS: u64 = 2;
-    let (lane, params) = (2, weights(model, 1.0));
-    let sequence = block.lane(lane);
+    let (at, params) = ((block, 2), weights(model, 1.0));
     // Steps must not cross the kink of a ReLU.
     let h = if name.contains("relu") { 1e-5 } else { 1e-3 };
-    let given = constants(model, &params, block, lane);
-    let tape = Tape::default();
-    let twin = of_lane((&tape, model, &params), (lane, &sequence), &given);
-    let gradient = twin.gradient(loss.twin(twin.logits, &sequence[1..]));
-    let held = twin.held();
+    let (gradient, held) = on_lane((model, &params), at, &[], |twin, targets| {
+        let gradient = twin.gradient(loss.twin(twin.logits, targets));
+        (gradient, twin.held())
+    });
     let address = Address {
         purpose: Purpose::Init,
         seed: 6,
@@ -86,17 +88,18 @@ pub(super) fn assert_twin_matches_differences(
             let mut rng = address.generator(index);
             let direction: Vec<f64> = exact.iter().map(|_| open_unit(&mut rng) - 0.5).collect();
             let size = norm(&direction);
-            let at = |steps: f64| {
+            let loss_at = |steps: f64| {
                 let mut moved = params.clone();
                 for (w, u) in moved[range.clone()].iter_mut().zip(&direction) {
                     *w += steps * h * u / size;
                 }
-                let tape = Tape::default();
-                let twin = of_lane((&tape, model, &moved), (lane, &sequence), &held);
-                loss.twin(twin.logits, &sequence[1..]).number()
+                on_lane((model, &moved), at, &held, |twin, targets| {
+                    loss.twin(twin.logits, targets).number()
+                })
             };
             // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
-            let measured = (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * h);
+            let measured = (8.0 * (loss_at(1.0) - loss_at(-1.0)) - (loss_at(2.0) - loss_at(-2.0)))
+                / (12.0 * h);
             let expected: f64 = exact
                 .iter()
                 .zip(&direction)
@@ -206,15 +209,14 @@ pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], blo
 fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Vec<f64>); 2] {
     let mut sums = LOSSES.map(|_| (0.0, vec![0.0; params.len()]));
     for lane in 0..block.used() {
-        let (tape, sequence) = (Tape::default(), block.lane(lane));
-        let given = constants(model, params, block, lane);
-        let twin = of_lane((&tape, model, params), (lane, &sequence), &given);
-        for (loss, (total, gradient)) in LOSSES.iter().zip(&mut sums) {
-            let own = loss.twin(twin.logits, &sequence[1..]);
-            *total += own.number();
-            let sums = gradient.iter_mut().zip(twin.gradient(own));
-            sums.for_each(|(sum, part)| *sum += part);
-        }
+        on_lane((model, params), (block, lane), &[], |twin, targets| {
+            for (loss, (total, gradient)) in LOSSES.iter().zip(&mut sums) {
+                let own = loss.twin(twin.logits, targets);
+                *total += own.number();
+                let sums = gradient.iter_mut().zip(twin.gradient(own));
+                sums.for_each(|(sum, part)| *sum += part);
+            }
+        });
     }
     sums
 }

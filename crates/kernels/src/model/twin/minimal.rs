@@ -8,7 +8,7 @@ use crate::model::{MinimalForm, Site};
 
 /// Logits of every position, [rows, k].
 pub(super) fn logits<'t>(run: &mut Run<'t>, shape: &Minimal) -> Value<'t> {
-    let (tokens, rows, k) = (run.tokens, run.tokens.len(), shape.states);
+    let (tokens, rows, k) = (run.sequence.tokens, run.rows(), shape.states);
     let is = |i: usize, c: usize| f64::from(u8::from(usize::from(tokens[i]) == c));
     let e = run.tape.constant(Matrix::from_fn(rows, k, is));
     let w_k = run.weight(&shape.w_k, k);

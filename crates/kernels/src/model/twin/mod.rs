@@ -13,7 +13,7 @@ mod transformer;
 use self::run::Run;
 use self::tape::{Tape, Value};
 use super::matrix::Matrix;
-use super::{Instead, Intervention, Kind, Model, Site, Target};
+use super::{Kind, Model, Site};
 
 /// Logits of every position, [rows, k].
 pub fn logits(model: &Model, params: &[f64], tokens: &[u8]) -> Matrix {
@@ -46,11 +46,18 @@ pub struct Sequence<'a> {
     pub tokens: &'a [u8],
     /// The keys of its dropout, in training (`induct::train::dropout_keys`).
     pub keys: Option<[u32; 2]>,
+    /// The other sequences of its batch, the next one first: interventions may need them.
+    pub others: &'a [&'a [u8]],
 }
 
 impl<'a> From<&'a [u8]> for Sequence<'a> {
     fn from(tokens: &'a [u8]) -> Self {
-        Self { tokens, keys: None }
+        let (keys, others) = (None, &[][..]);
+        Self {
+            tokens,
+            keys,
+            others,
+        }
     }
 }
 
@@ -62,26 +69,25 @@ pub struct Twin<'t> {
 }
 
 impl<'t> Twin<'t> {
-    /// Computes a model whose interventions need nothing but the sequence.
+    /// Computes a model.
     pub fn new(
         tape: &'t Tape,
         model: &'t Model,
         params: &'t [f64],
         sequence: Sequence<'t>,
     ) -> Self {
-        let constants = Constants::alone(model, sequence.tokens);
-        Self::under(tape, model, params, sequence, &constants)
+        Self::holding(tape, model, params, sequence, &[])
     }
 
-    /// The same, given what interventions put in place of activations.
-    pub fn under(
+    /// Computes a model with what is [`held`](Self::held) in place of activations.
+    pub fn holding(
         tape: &'t Tape,
         model: &'t Model,
         params: &'t [f64],
         sequence: Sequence<'t>,
-        constants: &Constants,
+        held: &[Option<Matrix>],
     ) -> Self {
-        let mut run = Run::new(tape, model, params, sequence, constants);
+        let mut run = Run::new(tape, model, params, sequence, held);
         let logits = match model.kind() {
             Kind::Transformer(shape) => transformer::logits(&mut run, shape),
             Kind::Minimal(shape) => minimal::logits(&mut run, shape),
@@ -91,70 +97,21 @@ impl<'t> Twin<'t> {
 
     /// The gradient by every parameter of a number that was computed from the logits, such as a loss.
     pub fn gradient(&self, number: Value<'t>) -> Vec<f64> {
-        self.run.gradient(number)
-    }
-
-    /// What interventions put in place of activations here: with everything through which no gradient flows held
-    /// where it is, as differences of losses need it.
-    pub fn held(&self) -> Constants {
-        self.run.constants()
-    }
-}
-
-/// What interventions put in place of activations on one sequence, by intervention. Where there is nothing, it is
-/// the activation itself.
-#[derive(Clone, Debug)]
-pub struct Constants(Vec<Option<Matrix>>);
-
-impl Constants {
-    /// What is known from a sequence alone: zeros and patterns with a name.
-    fn alone(model: &Model, tokens: &[u8]) -> Self {
-        let rows = tokens.len();
-        let constant = |intervention: &Intervention| match (&intervention.instead, model.kind()) {
-            (Instead::Zero, Kind::Transformer(shape)) => Some(Matrix::zeros(rows, shape.width)),
-            (Instead::Target(Target::Lag(lag)), Kind::Minimal(_)) => {
-                // Rows of M need not sum to one.
-                let at = |i: usize, j: usize| f64::from(u8::from(i == j + lag));
-                Some(Matrix::from_fn(rows, rows, at))
-            }
-            (Instead::Target(target), _) => {
-                let table: Vec<Vec<f64>> = (0..rows).map(|i| target.row(&tokens[..=i])).collect();
-                let weight = |i: usize, j: usize| table[i].get(j).copied().unwrap_or(0.0);
-                Some(Matrix::from_fn(rows, rows, weight))
-            }
-            _ => None,
-        };
-        Self(model.interventions().iter().map(constant).collect())
-    }
-
-    /// All of them for sequence `index` of a batch of at most as many sequences as a block has lanes.
-    pub fn of(model: &Model, params: &[f64], batch: &[&[u8]], index: usize) -> Self {
-        let clean = model.with(&[]).expect("a model without interventions");
-        let at = |site: Site, params: &[f64], sequence: usize| {
-            let tape = Tape::default();
-            let twin = Twin::new(&tape, &clean, params, batch[sequence].into());
-            twin.run.at(site).matrix()
-        };
-        let mut constants = Self::alone(model, batch[index]);
-        for (constant, intervention) in constants.0.iter_mut().zip(model.interventions()) {
-            let site = intervention.site;
-            match &intervention.instead {
-                Instead::Mean => {
-                    let all = (0..batch.len()).map(|sequence| at(site, params, sequence));
-                    let sum = all.reduce(|sum, own| sum.plus(&own)).expect("a sequence");
-                    let share = 1.0 / batch.len() as f64;
-                    *constant = Some(sum.map(|entry| entry * share));
-                }
-                Instead::Resampled => {
-                    *constant = Some(at(site, params, (index + 1) % batch.len()));
-                }
-                Instead::Of(weights) => {
-                    let weights: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
-                    *constant = Some(at(site, &weights, index));
-                }
-                _ => {}
+        let gradients = number.gradients();
+        let mut by_parameter = vec![0.0; self.run.params.len()];
+        for (place, weight) in &self.run.weights {
+            if let Some(own) = gradients.of(*weight) {
+                let sums = by_parameter[place.clone()].iter_mut();
+                sums.zip(&own.data).for_each(|(sum, part)| *sum += part);
             }
         }
-        constants
+        by_parameter
+    }
+
+    /// What interventions put in place of activations, by intervention: no gradient flows into it, so
+    /// differences of losses have to hold it where it is.
+    pub fn held(&self) -> Vec<Option<Matrix>> {
+        let instead = self.run.instead.iter();
+        instead.map(|value| Some((*value)?.matrix())).collect()
     }
 }

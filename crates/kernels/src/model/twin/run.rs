@@ -4,21 +4,21 @@ use std::ops::Range;
 
 use super::formulas;
 use super::tape::{Tape, Value};
-use super::{Constants, Sequence};
+use super::{Sequence, Twin};
 use crate::model::matrix::Matrix;
 use crate::model::ops::dropout::{Rate, pairs};
-use crate::model::{Instead, Intervention, Model, Reader, Site, Source};
+use crate::model::{Instead, Intervention, Kind, Model, Reader, Site, Source, Target};
 
 /// A model's computation on one sequence. Its parts read the stream and write to it.
 pub struct Run<'t> {
     /// Where values are.
     pub tape: &'t Tape,
-    /// `[rows]`
-    pub tokens: &'t [u8],
-    params: &'t [f64],
+    /// What is computed on.
+    pub sequence: Sequence<'t>,
+    model: &'t Model,
+    pub(super) params: &'t [f64],
     /// Parameters that formulas asked for.
-    weights: Vec<(Range<usize>, Value<'t>)>,
-    keys: Option<[u32; 2]>,
+    pub(super) weights: Vec<(Range<usize>, Value<'t>)>,
     /// Number of the next pair of entries of a mask.
     next_pair: u32,
     /// The sum of what sources wrote, as readers see it: [rows, d].
@@ -27,10 +27,8 @@ pub struct Run<'t> {
     written: Vec<(Source, Value<'t>)>,
     /// Scores and pattern of every head, before interventions.
     heads: Vec<(Site, [Value<'t>; 2])>,
-    interventions: &'t [Intervention],
-    /// What each intervention puts in place of an activation. One that puts the activation itself does so as
-    /// it meets it.
-    instead: Vec<Option<Value<'t>>>,
+    /// What each intervention puts in place of an activation, once it has met it.
+    pub(super) instead: Vec<Option<Value<'t>>>,
 }
 
 impl<'t> Run<'t> {
@@ -39,22 +37,26 @@ impl<'t> Run<'t> {
         model: &'t Model,
         params: &'t [f64],
         sequence: Sequence<'t>,
-        constants: &Constants,
+        held: &[Option<Matrix>],
     ) -> Self {
-        let constant = |constant: &Option<Matrix>| Some(tape.constant(constant.clone()?));
+        let held = |index: usize| Some(tape.constant(held.get(index)?.clone()?));
         Self {
             tape,
-            tokens: sequence.tokens,
+            sequence,
+            model,
             params,
             weights: Vec::new(),
-            keys: sequence.keys,
             next_pair: 0,
             stream: None,
             written: Vec::new(),
             heads: Vec::new(),
-            interventions: model.interventions(),
-            instead: constants.0.iter().map(constant).collect(),
+            instead: (0..model.interventions().len()).map(held).collect(),
         }
+    }
+
+    /// Number of positions.
+    pub fn rows(&self) -> usize {
+        self.sequence.tokens.len()
     }
 
     /// The parameters at a place of the flat vector, as rows of `cols`.
@@ -73,7 +75,7 @@ impl<'t> Run<'t> {
         (t, columns): (usize, usize),
         (rows, kept): (usize, usize),
     ) -> Value<'t> {
-        let mask = match (rate, self.keys) {
+        let mask = match (rate, self.sequence.keys) {
             (Some(rate), Some(keys)) => {
                 let whole = formulas::mask(rate, keys, self.next_pair, (t, columns));
                 Matrix::from_fn(rows, kept, |i, j| whole[(i, j)])
@@ -87,7 +89,7 @@ impl<'t> Run<'t> {
     /// What a reader sees of the stream.
     pub fn read(&mut self, reader: Reader) -> Value<'t> {
         let mut read = self.stream.expect("the embedding is written first");
-        for (index, intervention) in self.interventions.iter().enumerate() {
+        for (index, intervention) in self.model.interventions().iter().enumerate() {
             if let Site::Written { by, to: Some(to) } = intervention.site
                 && to == reader
             {
@@ -118,21 +120,16 @@ impl<'t> Run<'t> {
     ) -> Value<'t> {
         let pattern = scores.causal_softmax().each_times(mask);
         self.heads.push((head, [scores, pattern]));
-        let interventions = self.interventions;
+        let interventions = self.model.interventions();
         let index = self.intervention(head);
-        let kind = index.map(|index| &interventions[index].instead);
-        if !matches!(kind, Some(Instead::WithoutUniform | Instead::UniformItself)) {
-            return self.seen(head, pattern).times(values);
-        }
-        let uniform = |i: usize, j: usize| if j <= i { 1.0 / (i + 1) as f64 } else { 0.0 };
-        let rows = self.tokens.len();
-        let uniform = self.tape.constant(Matrix::from_fn(rows, rows, uniform));
-        let rest = (pattern - uniform).times(values);
-        match (kind, index) {
-            (Some(Instead::UniformItself), Some(index)) => {
-                rest + self.instead(index, uniform.times(values))
+        let uniform = || self.tape.constant(self.named_pattern(Target::Uniform));
+        match index.map(|index| (index, &interventions[index].instead)) {
+            Some((_, Instead::WithoutUniform)) => (pattern - uniform()).times(values),
+            Some((index, Instead::UniformItself)) => {
+                let uniform = uniform();
+                (pattern - uniform).times(values) + self.instead(index, uniform.times(values))
             }
-            _ => rest,
+            _ => self.seen(head, pattern).times(values),
         }
     }
 
@@ -145,13 +142,51 @@ impl<'t> Run<'t> {
     }
 
     fn intervention(&self, site: Site) -> Option<usize> {
-        let mut all = self.interventions.iter();
+        let mut all = self.model.interventions().iter();
         all.position(|intervention| intervention.site == site)
     }
 
     /// What an intervention puts in place of an activation: no gradient flows into it.
     fn instead(&mut self, index: usize, own: Value<'t>) -> Value<'t> {
-        *self.instead[index].get_or_insert_with(|| own.stopped())
+        if let Some(instead) = self.instead[index] {
+            return instead;
+        }
+        let Intervention { site, instead } = &self.model.interventions()[index];
+        let Sequence { tokens, others, .. } = self.sequence;
+        let clean = |params: &[f64], tokens: &[u8]| {
+            let (tape, model) = (Tape::default(), self.model.with(&[]));
+            let model = model.expect("a model without interventions");
+            let twin = Twin::new(&tape, &model, params, tokens.into());
+            twin.run.at(*site).matrix()
+        };
+        let matrix = match instead {
+            Instead::Itself | Instead::WithoutUniform | Instead::UniformItself => own.matrix(),
+            Instead::Zero => own.matrix().map(|_| 0.0),
+            Instead::Mean => {
+                let others = others.iter().map(|other| clean(self.params, other));
+                let sum = others.fold(clean(self.params, tokens), |sum, own| sum.plus(&own));
+                let share = 1.0 / (self.sequence.others.len() + 1) as f64;
+                sum.map(|entry| entry * share)
+            }
+            Instead::Resampled => clean(self.params, others[0]),
+            Instead::Of(weights) => {
+                let weights: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
+                clean(&weights, tokens)
+            }
+            Instead::Target(target) => self.named_pattern(*target),
+        };
+        *self.instead[index].insert(self.tape.constant(matrix))
+    }
+
+    /// A pattern with a name.
+    fn named_pattern(&self, target: Target) -> Matrix {
+        let (rows, tokens) = (self.rows(), self.sequence.tokens);
+        if let (Kind::Minimal(_), Target::Lag(lag)) = (self.model.kind(), target) {
+            // Rows of M need not sum to one.
+            return Matrix::from_fn(rows, rows, |i, j| f64::from(u8::from(i == j + lag)));
+        }
+        let table: Vec<Vec<f64>> = (0..rows).map(|i| target.row(&tokens[..=i])).collect();
+        Matrix::from_fn(rows, rows, |i, j| table[i].get(j).copied().unwrap_or(0.0))
     }
 
     fn written(&self, by: Source) -> Value<'t> {
@@ -166,29 +201,10 @@ impl<'t> Run<'t> {
     }
 
     /// What is at a site, before interventions there.
-    pub(super) fn at(&self, site: Site) -> Value<'t> {
+    fn at(&self, site: Site) -> Value<'t> {
         match site {
             Site::Written { by, .. } => self.written(by),
             Site::Pattern { .. } => self.head(site)[1],
         }
-    }
-
-    /// What interventions put in place of activations.
-    pub(super) fn constants(&self) -> Constants {
-        let instead = self.instead.iter();
-        Constants(instead.map(|value| Some((*value)?.matrix())).collect())
-    }
-
-    /// The gradient of a number by every parameter.
-    pub(super) fn gradient(&self, number: Value<'t>) -> Vec<f64> {
-        let gradients = number.gradients();
-        let mut by_parameter = vec![0.0; self.params.len()];
-        for (place, weight) in &self.weights {
-            if let Some(own) = gradients.of(*weight) {
-                let sums = by_parameter[place.clone()].iter_mut();
-                sums.zip(&own.data).for_each(|(sum, part)| *sum += part);
-            }
-        }
-        by_parameter
     }
 }

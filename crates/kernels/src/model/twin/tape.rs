@@ -14,10 +14,9 @@ pub struct Tape {
 
 struct Node {
     matrix: Rc<Matrix>,
-    /// Whether it depends on a leaf.
-    has_gradient: bool,
-    /// The inputs that have a gradient, each with what this node's gradient adds to it.
-    inputs: Vec<(usize, Pullback)>,
+    /// The inputs that have a gradient, each with what this node's gradient adds to it. None for constants and
+    /// what is computed from constants alone.
+    inputs: Option<Vec<(usize, Pullback)>>,
 }
 
 /// The gradient of an operation's input, given that of its result.
@@ -43,12 +42,12 @@ impl Gradients {
 impl Tape {
     /// A value without a gradient.
     pub fn constant(&self, matrix: Matrix) -> Value<'_> {
-        self.push(matrix.into(), false, Vec::new())
+        self.push(matrix, None)
     }
 
     /// A value with a gradient.
     pub fn leaf(&self, matrix: Matrix) -> Value<'_> {
-        self.push(matrix.into(), true, Vec::new())
+        self.push(matrix, Some(Vec::new()))
     }
 
     fn operation<const N: usize>(
@@ -56,29 +55,17 @@ impl Tape {
         result: Matrix,
         inputs: [(Value, Pullback); N],
     ) -> Value<'_> {
-        let has_gradient = |value: Value| self.nodes.borrow()[value.index].has_gradient;
-        let inputs = inputs.into_iter();
-        let inputs = inputs.filter(|(value, _)| has_gradient(*value));
+        let has_gradient = |value: &Value| self.nodes.borrow()[value.index].inputs.is_some();
+        let inputs = inputs.into_iter().filter(|(value, _)| has_gradient(value));
         let inputs: Vec<_> = inputs.map(|(value, pull)| (value.index, pull)).collect();
-        self.push(result.into(), !inputs.is_empty(), inputs)
+        self.push(result, (!inputs.is_empty()).then_some(inputs))
     }
 
-    fn push(
-        &self,
-        matrix: Rc<Matrix>,
-        has_gradient: bool,
-        inputs: Vec<(usize, Pullback)>,
-    ) -> Value<'_> {
-        let mut nodes = self.nodes.borrow_mut();
-        nodes.push(Node {
-            matrix,
-            has_gradient,
-            inputs,
-        });
-        Value {
-            tape: self,
-            index: nodes.len() - 1,
-        }
+    fn push(&self, matrix: Matrix, inputs: Option<Vec<(usize, Pullback)>>) -> Value<'_> {
+        let (tape, mut nodes) = (self, self.nodes.borrow_mut());
+        let (matrix, index) = (matrix.into(), nodes.len());
+        nodes.push(Node { matrix, inputs });
+        Value { tape, index }
     }
 }
 
@@ -120,7 +107,7 @@ impl<'t> Value<'t> {
             let Some(gradient) = &gradient[0] else {
                 continue;
             };
-            for (input, pullback) in &nodes[index].inputs {
+            for (input, pullback) in nodes[index].inputs.iter().flatten() {
                 let part = pullback(gradient);
                 inputs[*input] = Some(match inputs[*input].take() {
                     Some(sum) => sum.plus(&part),
@@ -254,11 +241,6 @@ impl<'t> Value<'t> {
             let sums: Vec<f64> = (0..d.rows).map(|i| products.row(i).iter().sum()).collect();
             Matrix::from_fn(d.rows, d.cols, |i, j| kept[(i, j)] * (d[(i, j)] - sums[i]))
         })
-    }
-
-    /// The same value without a gradient.
-    pub fn stopped(self) -> Self {
-        self.tape.push(self.shared(), false, Vec::new())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::{Activation, Reader, Site, Source};
 
 /// Logits of every position, [rows, k].
 pub(super) fn logits<'t>(run: &mut Run<'t>, shape: &Transformer) -> Value<'t> {
-    let (tokens, d) = (run.tokens.to_vec(), shape.width);
+    let (tokens, d) = (run.sequence.tokens.to_vec(), shape.width);
     let (stream, states) = ((tokens.len(), d), shape.states);
     let row_of = move |i: usize, c: usize| Some((usize::from(tokens[i]), c));
     let mut embedded = run.weight(&shape.embed, d).take(stream, row_of);
@@ -33,7 +33,7 @@ pub(super) fn logits<'t>(run: &mut Run<'t>, shape: &Transformer) -> Value<'t> {
 /// q_i · (k_j + r_{i−j}) / √m.
 fn attention<'t>(run: &mut Run<'t>, shape: &Transformer, l: usize) {
     let (layer, rates) = (&shape.layers[l], shape.dropout);
-    let (t, rows, d) = (shape.length, run.tokens.len(), shape.width);
+    let (t, rows, d) = (shape.length, run.rows(), shape.width);
     let size = d / layer.heads;
     let [queries, keys, values] = [
         (Reader::Queries(l), &layer.w_q),
@@ -79,7 +79,7 @@ fn attention<'t>(run: &mut Run<'t>, shape: &Transformer, l: usize) {
 
 /// out = activation(x W_in + b_in) W_out + b_out
 fn mlp(run: &mut Run, shape: &Transformer, mlp: &Mlp, l: usize) {
-    let (t, rows, d) = (shape.length, run.tokens.len(), shape.width);
+    let (t, rows, d) = (shape.length, run.rows(), shape.width);
     let wide = mlp.b_in.len();
     let read = run.read(Reader::Mlp(l));
     let x = normed(run, &mlp.norm, read);
