@@ -6,8 +6,8 @@
 
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::Matrix;
-use crate::model::twin::formulas::relu;
-use crate::model::twin::tape::Value;
+use crate::model::reference::formulas::relu;
+use crate::model::reference::tape::Value;
 use crate::with_kind;
 use crate::{Invalid, require};
 
@@ -64,7 +64,7 @@ impl Loss {
     }
 
     /// The loss summed over positions, as a formula. Logits are [rows, k].
-    pub fn twin<'t>(&self, logits: Value<'t>, targets: &[u8]) -> Value<'t> {
+    pub fn reference<'t>(&self, logits: Value<'t>, targets: &[u8]) -> Value<'t> {
         let (size, targets) = (logits.size(), targets.to_vec());
         let (rows, k) = size;
         let above = logits - logits.take(size, move |i, _| Some((i, targets[i].into())));

@@ -1,11 +1,11 @@
 use induct_kernels::lanes::{Lane, Level};
 use induct_kernels::model::Matrix;
 use induct_kernels::model::ops::{gelu, relu};
-use induct_kernels::model::twin::formulas;
-use induct_kernels::model::twin::tape::{Tape, Value};
+use induct_kernels::model::reference::formulas;
+use induct_kernels::model::reference::tape::{Tape, Value};
 
 #[test]
-fn lanes_match_the_twin_and_the_twin_its_differences() {
+fn lanes_match_the_reference_and_the_reference_its_differences() {
     let gelu = (
         formulas::gelu as fn(Value) -> Value,
         gelu::forward as fn(Level, &mut [Lane], &mut [Lane]),

@@ -1,7 +1,7 @@
 use induct_kernels::lanes::{LANES, Lane, Level};
 use induct_kernels::model::dropout::DropoutKeys;
 use induct_kernels::model::ops::dropout::{Mask, Rate, apply, pairs};
-use induct_kernels::model::twin::formulas;
+use induct_kernels::model::reference::formulas;
 
 /// The mask of one lane by the fast path, in groups of rows: [rows, columns].
 fn mask(level: Level, rate: Rate, keys: [u32; 2], first: u32, columns: usize) -> Vec<f64> {
@@ -15,7 +15,7 @@ fn mask(level: Level, rate: Rate, keys: [u32; 2], first: u32, columns: usize) ->
 }
 
 #[test]
-fn lanes_match_the_twin() {
+fn lanes_match_the_reference() {
     for (p, keys, first) in [
         (0.1, [1, 2], 0),
         (0.5, [0xdead_beef, 0], 77),

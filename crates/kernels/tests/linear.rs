@@ -6,7 +6,7 @@ use induct_kernels::model::ops::linear::{
 
 /// Sizes that fill panels and tiles, and leave remainders of every kind.
 #[test]
-fn summed_gradients_match_the_twin_at_every_level() {
+fn summed_gradients_match_the_reference_at_every_level() {
     let number = |n: usize| ((n * 37 % 101) as f32 - 50.0) / 50.0;
     let lanes = |count: usize, by: usize| -> Vec<Lane> {
         let lane = |n: usize| Lane(std::array::from_fn(|l| number((8 * n + l) * by)));

@@ -1,6 +1,6 @@
 use induct_kernels::model::Matrix;
-use induct_kernels::model::twin::formulas::{gelu, layer_norm, relu};
-use induct_kernels::model::twin::tape::{Tape, Value};
+use induct_kernels::model::reference::formulas::{gelu, layer_norm, relu};
+use induct_kernels::model::reference::tape::{Tape, Value};
 use induct_kernels::random::{Address, Purpose, open_unit};
 
 type Operation = for<'t> fn(Value<'t>, Value<'t>) -> Value<'t>;

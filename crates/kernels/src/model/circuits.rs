@@ -2,9 +2,9 @@
 
 use super::matrix::Matrix;
 use super::ops::attention::RelativeTerm;
+use super::reference::formulas::layer_norm;
+use super::reference::tape::Tape;
 use super::transformer::{Layer, Norm, Transformer};
-use super::twin::formulas::layer_norm;
-use super::twin::tape::Tape;
 use super::{Kind, Model};
 
 /// What position alone adds to the first layer's scores: for every head a [k, t] matrix, the score that the

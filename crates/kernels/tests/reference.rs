@@ -1,11 +1,11 @@
-//! Checks the fast path against its f64 twin, and the twin against finite differences.
+//! Checks the fast path against its f64 reference, and the reference against finite differences.
 
 use std::ops::Range;
 
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::loss::Loss;
 use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::twin::{self, Sequence, Twin, tape::Tape};
+use induct_kernels::model::reference::{self, Reference, Sequence, tape::Tape};
 use induct_kernels::model::{Matrix, Model, ModelSpec};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
@@ -16,12 +16,12 @@ use crate::{
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
-/// The twin on one lane's sequence, with dropout, and with what interventions held, if that is given.
+/// The reference on one lane's sequence, with dropout, and with what interventions held, if that is given.
 fn on_lane<R>(
     (model, params): (&Model, &[f64]),
     (block, lane): (&TokenBlock, usize),
     held: &[Option<Matrix>],
-    read: impl FnOnce(&Twin, &[u8]) -> R,
+    read: impl FnOnce(&Reference, &[u8]) -> R,
 ) -> R {
     let (used, length) = (block.used(), model.length());
     let all: Vec<Vec<u8>> = (0..used)
@@ -35,8 +35,8 @@ fn on_lane<R>(
         others: &inputs[1..],
     };
     let tape = Tape::default();
-    let twin = Twin::holding(&tape, model, params, sequence, held);
-    read(&twin, &all[0][1..])
+    let reference = Reference::holding(&tape, model, params, sequence, held);
+    read(&reference, &all[0][1..])
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -49,20 +49,20 @@ fn norm(a: &[f64]) -> f64 {
 }
 
 #[test]
-fn twin_gradients_match_finite_differences() {
+fn reference_gradients_match_finite_differences() {
     let (states, length) = (3, 7);
     let block = tokens(states, length, LANES);
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         for loss in LOSSES {
-            assert_twin_matches_differences(&name, &model, &block, loss);
+            assert_reference_matches_differences(&name, &model, &block, loss);
         }
     }
 }
 
-/// The twin's gradient of one sequence, within 10⁻⁶ of differences of its loss: for every tensor, along random
+/// The reference's gradient of one sequence, within 10⁻⁶ of differences of its loss: for every tensor, along random
 /// directions, in which all of its entries move.
-pub(super) fn assert_twin_matches_differences(
+pub(super) fn assert_reference_matches_differences(
     name: &str,
     model: &Model,
     block: &TokenBlock,
@@ -72,9 +72,9 @@ pub(super) fn assert_twin_matches_differences(
     let (at, params) = ((block, 2), weights(model, 1.0));
     // Steps must not cross the kink of a ReLU.
     let h = if name.contains("relu") { 1e-5 } else { 1e-3 };
-    let (gradient, held) = on_lane((model, &params), at, &[], |twin, targets| {
-        let gradient = twin.gradient(loss.twin(twin.logits, targets));
-        (gradient, twin.held())
+    let (gradient, held) = on_lane((model, &params), at, &[], |reference, targets| {
+        let gradient = reference.gradient(loss.reference(reference.logits, targets));
+        (gradient, reference.held())
     });
     let address = Address {
         purpose: Purpose::Init,
@@ -93,8 +93,8 @@ pub(super) fn assert_twin_matches_differences(
                 for (w, u) in moved[range.clone()].iter_mut().zip(&direction) {
                     *w += steps * h * u / size;
                 }
-                on_lane((model, &moved), at, &held, |twin, targets| {
-                    loss.twin(twin.logits, targets).number()
+                on_lane((model, &moved), at, &held, |reference, targets| {
+                    loss.reference(reference.logits, targets).number()
                 })
             };
             // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
@@ -162,7 +162,7 @@ fn coordinates_are_used_where_they_pay() {
     }
 }
 
-fn assert_fast_matches_twin(
+fn assert_fast_matches_reference(
     name: &str,
     spec: &ModelSpec,
     sizes: (usize, usize, usize),
@@ -172,20 +172,25 @@ fn assert_fast_matches_twin(
     let model = Model::new(spec, states, length).unwrap();
     let name = format!("{name} (k, t, used) = {sizes:?}, weights up to {scale}");
     let params = weights(&model, scale);
-    assert_matches_twin(&name, &model, &params, &tokens(states, length, used));
+    assert_matches_reference(&name, &model, &params, &tokens(states, length, used));
 }
 
-/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the twin's.
-pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenBlock) {
+/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the reference's.
+pub(super) fn assert_matches_reference(
+    name: &str,
+    model: &Model,
+    params: &[f64],
+    block: &TokenBlock,
+) {
     let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
-    let exact = twin_of_block(model, &params, block);
+    let exact = reference_of_block(model, &params, block);
     for path in paths(model) {
         for (loss, (exact_total, exact)) in LOSSES.iter().zip(&exact) {
             let (total, gradient) = fast(&path, &params, block, *loss);
             let context = format!("{name} {loss:?}");
             assert!(
                 (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
-                "{context}: loss {total}, twin {exact_total}"
+                "{context}: loss {total}, reference {exact_total}"
             );
             // Some groups have almost no gradient (W_Q when t = 1 or attention is saturated). It is a difference
             // of large numbers, so it is checked against one percent of the whole gradient instead.
@@ -205,15 +210,15 @@ pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], blo
     }
 }
 
-/// The losses of a block, each with its gradient, by the twin.
-fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Vec<f64>); 2] {
+/// The losses of a block, each with its gradient, by the reference.
+fn reference_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Vec<f64>); 2] {
     let mut sums = LOSSES.map(|_| (0.0, vec![0.0; params.len()]));
     for lane in 0..block.used() {
-        on_lane((model, params), (block, lane), &[], |twin, targets| {
+        on_lane((model, params), (block, lane), &[], |reference, targets| {
             for (loss, (total, gradient)) in LOSSES.iter().zip(&mut sums) {
-                let own = loss.twin(twin.logits, targets);
+                let own = loss.reference(reference.logits, targets);
                 *total += own.number();
-                let sums = gradient.iter_mut().zip(twin.gradient(own));
+                let sums = gradient.iter_mut().zip(reference.gradient(own));
                 sums.for_each(|(sum, part)| *sum += part);
             }
         });
@@ -222,20 +227,20 @@ fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Ve
 }
 
 #[test]
-fn the_fast_path_matches_its_twin() {
+fn the_fast_path_matches_the_reference() {
     for (name, spec) in architectures() {
         for sizes in [(2, 1, 8), (3, 2, 3), (2, 7, 8), (10, 8, 8), (3, 9, 5)] {
-            assert_fast_matches_twin(&name, &spec, sizes, 0.5);
+            assert_fast_matches_reference(&name, &spec, sizes, 0.5);
         }
-        assert_fast_matches_twin(&name, &spec, (2, 12, 7), 0.02);
+        assert_fast_matches_reference(&name, &spec, (2, 12, 7), 0.02);
     }
 }
 
 #[test]
-fn the_fast_path_matches_its_twin_at_large_weights() {
+fn the_fast_path_matches_the_reference_at_large_weights() {
     for positions in ["relative-key", "relative-query", "absolute"] {
         let spec = spec(&format!("width = 4, positions = '{positions}'"));
-        assert_fast_matches_twin("sharp", &spec, (3, 9, 8), 2.0);
+        assert_fast_matches_reference("sharp", &spec, (3, 9, 8), 2.0);
     }
 }
 
@@ -273,13 +278,13 @@ fn symbols_that_are_not_in_the_context_do_no_harm() {
         }
         params[q] = strength;
         params[k + width] = 1.0;
-        assert_matches_twin("absent symbols", &model, &params, &block);
+        assert_matches_reference("absent symbols", &model, &params, &block);
     }
 }
 
 /// Sizes that fill several groups of rows, blocks of keys and tiles, and leave a remainder.
 #[test]
-fn the_fast_path_matches_its_twin_at_larger_sizes() {
+fn the_fast_path_matches_the_reference_at_larger_sizes() {
     for positions in ["relative-key", "relative-query", "none"] {
         for (settings, states, length) in [
             ("width = 16", 2, 41),
@@ -291,7 +296,7 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
             let name = format!("positions = '{positions}', {settings}");
             let spec = spec(&name);
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
-            assert_fast_matches_twin(&name, &spec, (states, length, LANES), 0.4);
+            assert_fast_matches_reference(&name, &spec, (states, length, LANES), 0.4);
         }
     }
 }
@@ -299,7 +304,7 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
 /// Layer norm in coordinates: one to three layers, few coordinates and many, several heads, one position and
 /// long contexts, small weights (where ε matters) and large ones (where scores are not bounded).
 #[test]
-fn layer_norm_in_coordinates_matches_the_twin() {
+fn layer_norm_in_coordinates_matches_the_reference() {
     for positions in ["relative-key", "relative-query", "none"] {
         for (settings, states, length) in [
             ("layers = 1, width = 16", 2, 1),
@@ -314,7 +319,7 @@ fn layer_norm_in_coordinates_matches_the_twin() {
             let spec = spec(&name);
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
             for scale in [0.02, 1.0] {
-                assert_fast_matches_twin(&name, &spec, (states, length, LANES), scale);
+                assert_fast_matches_reference(&name, &spec, (states, length, LANES), scale);
             }
         }
     }
@@ -323,7 +328,7 @@ fn layer_norm_in_coordinates_matches_the_twin() {
 /// Layers of the stream, with coordinates below the first MLP or none: sizes that fill several groups and tiles,
 /// and leave a remainder.
 #[test]
-fn layers_of_the_stream_match_the_twin() {
+fn layers_of_the_stream_match_the_reference() {
     for positions in ["absolute", "relative-key", "relative-query", "none"] {
         // Whether an MLP leaves coordinates below it, where positions are not absolute.
         for (settings, below, sizes) in [
@@ -345,7 +350,7 @@ fn layers_of_the_stream_match_the_twin() {
                 let begins = below && positions != "absolute";
                 assert_eq!(begins_in_coordinates(&model), begins, "{name}");
             }
-            assert_fast_matches_twin(&name, &spec, sizes, 0.4);
+            assert_fast_matches_reference(&name, &spec, sizes, 0.4);
         }
     }
 }
@@ -353,7 +358,7 @@ fn layers_of_the_stream_match_the_twin() {
 /// Dropout at sizes that fill several groups, blocks and tiles, and leave a remainder: every kind of place,
 /// with and without what surrounds it.
 #[test]
-fn dropout_matches_the_twin_at_larger_sizes() {
+fn dropout_matches_the_reference_at_larger_sizes() {
     for settings in [
         "positions = 'relative-query', width = 16, layer_norm = true, dropout = 0.1",
         "positions = 'relative-query', heads = 2, width = 12, mlp = true, layer_norm = true, dropout = 0.4",
@@ -367,7 +372,7 @@ fn dropout_matches_the_twin_at_larger_sizes() {
         for sizes in [(2, 41, LANES), (3, 34, 5)] {
             let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
             assert!(!in_coordinates(&model) && !begins_in_coordinates(&model));
-            assert_fast_matches_twin(settings, &spec, sizes, 0.4);
+            assert_fast_matches_reference(settings, &spec, sizes, 0.4);
         }
     }
 }
@@ -414,7 +419,7 @@ fn dropout_is_for_training_only() {
 /// Layers in coordinates below others in the stream, without an MLP: one, where the second would have too many
 /// coordinates, or two of three. Heads are as small as two numbers.
 #[test]
-fn layers_below_the_stream_match_the_twin() {
+fn layers_below_the_stream_match_the_reference() {
     for positions in ["relative-key", "relative-query"] {
         for (settings, states, above) in [
             ("heads = 8, width = 16", 2, 1),
@@ -428,7 +433,7 @@ fn layers_below_the_stream_match_the_twin() {
                 let model = Model::new(&spec, states, length).unwrap();
                 assert!(!in_coordinates(&model));
                 assert_eq!(model.choice().layers.len(), above);
-                assert_fast_matches_twin(&name, &spec, (states, length, used), 0.4);
+                assert_fast_matches_reference(&name, &spec, (states, length, used), 0.4);
             }
         }
     }
@@ -444,7 +449,7 @@ fn sharp_attention_stays_finite_and_exact() {
         let single = model.start(0);
         let params: Vec<f64> = single.iter().map(|&w| w.into()).collect();
         let block = tokens(states, length, LANES);
-        let exact = twin::logits(&model, &params, &block.lane(5)[..length]);
+        let exact = reference::logits(&model, &params, &block.lane(5)[..length]);
         for model in paths(&model) {
             let found = logits(&model, &single, &block.rows()[..length], 5);
             for (logit, exact) in found.iter().zip(&exact.data) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::formulas;
 use super::tape::{Tape, Value};
-use super::{Sequence, Twin};
+use super::{Reference, Sequence};
 use crate::model::matrix::Matrix;
 use crate::model::ops::dropout::{Rate, pairs};
 use crate::model::{Instead, Intervention, Kind, Model, Reader, Site, Source, Target};
@@ -156,8 +156,8 @@ impl<'t> Run<'t> {
         let clean = |params: &[f64], tokens: &[u8]| {
             let (tape, model) = (Tape::default(), self.model.with(&[]));
             let model = model.expect("a model without interventions");
-            let twin = Twin::new(&tape, &model, params, tokens.into());
-            twin.run.at(*site).matrix()
+            let reference = Reference::new(&tape, &model, params, tokens.into());
+            reference.run.at(*site).matrix()
         };
         let matrix = match instead {
             Instead::Itself | Instead::WithoutUniform | Instead::UniformItself => own.matrix(),

@@ -21,8 +21,8 @@ pub(super) fn logits<'t>(run: &mut Run<'t>, shape: &Transformer) -> Value<'t> {
     run.write(Source::Embed, embedded.each_times(mask));
     for (l, layer) in shape.layers.iter().enumerate() {
         attention(run, shape, l);
-        if let Some(shape_of_mlp) = &layer.mlp {
-            mlp(run, shape, shape_of_mlp, l);
+        if let Some(places) = &layer.mlp {
+            mlp(run, shape, places, l);
         }
     }
     let read = run.read(Reader::Logits);

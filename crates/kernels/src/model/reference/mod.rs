@@ -1,8 +1,8 @@
-//! The naive twin: every model in f64, one sequence at a time, written like the formulas.
+//! The reference: every model in f64, one sequence at a time, written like the formulas.
 //!
 //! It shares the layout of parameters with the fast path and nothing else. Formulas are written forward, on a
-//! [`Tape`], which gives their gradients. Tests check these against finite differences, and the fast path
-//! against both.
+//! [`Tape`], which gives their gradients. Tests check the gradients against finite differences, and the fast
+//! path against all of it.
 
 pub mod formulas;
 mod minimal;
@@ -18,8 +18,8 @@ use super::{Kind, Model, Site};
 /// Logits of every position, [rows, k].
 pub fn logits(model: &Model, params: &[f64], tokens: &[u8]) -> Matrix {
     let tape = Tape::default();
-    let twin = Twin::new(&tape, model, params, tokens.into());
-    twin.logits.matrix()
+    let reference = Reference::new(&tape, model, params, tokens.into());
+    reference.logits.matrix()
 }
 
 /// Scores and pattern of every layer and head: `[layer][head]`, two matrices [rows, rows] each. Scores are
@@ -29,12 +29,8 @@ pub fn attention(model: &Model, params: &[f64], tokens: &[u8]) -> Vec<Vec<[Matri
         return Vec::new();
     };
     let tape = Tape::default();
-    let twin = Twin::new(&tape, model, params, tokens.into());
-    let head = |layer, head| {
-        twin.run
-            .head(Site::Pattern { layer, head })
-            .map(Value::matrix)
-    };
+    let run = Reference::new(&tape, model, params, tokens.into()).run;
+    let head = |layer, head| run.head(Site::Pattern { layer, head }).map(Value::matrix);
     let of_layer = |layer| (0..shape.heads(layer)).map(|h| head(layer, h)).collect();
     (0..shape.layer_count()).map(of_layer).collect()
 }
@@ -62,13 +58,13 @@ impl<'a> From<&'a [u8]> for Sequence<'a> {
 }
 
 /// A model computed by its formulas on one sequence.
-pub struct Twin<'t> {
+pub struct Reference<'t> {
     run: Run<'t>,
     /// Logits of every position, [rows, k].
     pub logits: Value<'t>,
 }
 
-impl<'t> Twin<'t> {
+impl<'t> Reference<'t> {
     /// Computes a model.
     pub fn new(
         tape: &'t Tape,
