@@ -72,15 +72,15 @@ pub mod lanes {
 /// Models: their parameters, forward and backward.
 ///
 /// A [`Model`](model::Model) computes with one of a few engines, over blocks of lanes and in single precision;
-/// [`model::RULES`] say which. [`model::twin`] computes the same in double precision, one sequence at a time, from
-/// the formulas.
+/// [`model::RULES`] say which. [`model::reference`] computes the same in double precision, one sequence at a
+/// time, from the formulas.
 pub mod model {
     pub use induct_kernels::model::{
         Activation, Activations, Array, Choice, Dropout, DropoutRates, Evaluator, Heads, InitStd,
         InputError, Instead, Intervention, Kernel, Kind, Layout, MAX_LENGTH, Matrix, Minimal,
         MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, OutputProjection, Part, Place,
         Positions, RULES, Reader, Rule, Site, Source, Target, Tensor, Transformer, TransformerSpec,
-        TransformerStart, circuits, multiply_at_peak, twin,
+        TransformerStart, circuits, multiply_at_peak, reference,
     };
 }
 

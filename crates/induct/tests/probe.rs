@@ -8,7 +8,7 @@ use induct::measure::{
     NGRAM_MATCH, POSITIONAL_PROFILE, PREVIOUS_TOKEN, REGISTRY, SAME_TOKEN, TEST_KL_TRUTH, matching,
     odd_even_score, positional_profile,
 };
-use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, twin};
+use induct::model::{Model, ModelSpec, TransformerSpec, TransformerStart, reference};
 use induct::probe::{Draw, Instruments, Positions, TestSet, head_scores};
 use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
@@ -128,7 +128,7 @@ fn divergences_are_what_the_definition_says() {
     let bigram = strategy::named("bigram", &prior).unwrap();
     let (mut last, mut all) = (0.0, 0.0);
     for tokens in set.sequences() {
-        let logits = twin::logits(&model, &exact_params, &tokens[..length]);
+        let logits = reference::logits(&model, &exact_params, &tokens[..length]);
         let predicted = bigram.distributions(&tokens).unwrap();
         for i in 0..length {
             let sum: f64 = logits.row(i).iter().map(|f| f.exp()).sum();

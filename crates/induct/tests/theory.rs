@@ -1,7 +1,8 @@
 //! Three routes to the gradients of the minimal model that must agree, and what they must give.
 
 use induct::chain::{Start, TaskPrior, TransitionTable};
-use induct::model::{MinimalSpec, Model, ModelSpec, twin};
+use induct::model::reference::{Reference, tape::Tape};
+use induct::model::{MinimalSpec, Model, ModelSpec};
 use induct::theory::{
     Coupling, Degree, Step, StepError, WeightedChain, Weights, chains, descend, enumerate,
     gauss_legendre, margin_needed, sample,
@@ -133,7 +134,7 @@ fn outside_the_linear_region_the_definition_and_the_model_agree() {
     for margin in [0.1 * needed, 0.6 * needed] {
         let all = enumerate(&prior, &weights, margin).unwrap();
         assert!(all.clamped > 0.0);
-        // The naive twin of the model and of the loss, over the same sequences.
+        // The reference, over the same sequences.
         let model = Model::new(&ModelSpec::Minimal(MinimalSpec::default()), 2, length).unwrap();
         let params: Vec<f64> = weights.w_k.iter().chain(&weights.v).copied().collect();
         let table = vec![vec![0.7, 0.3], vec![0.6, 0.4]];
@@ -142,21 +143,21 @@ fn outside_the_linear_region_the_definition_and_the_model_agree() {
         for bits in 0..1_u32 << (length + 1) {
             let x: Vec<u8> = (0..=length).map(|i| (bits >> i & 1) as u8).collect();
             let share = table.log_likelihood(&x).exp() / length as f64;
-            let logits = twin::logits(&model, &params, &x[..length]);
-            let (sum, d_logits) = Loss::Margin { delta: margin }.naive(&logits, &x[1..]);
-            loss += share * sum;
-            let grads = twin::gradient(&model, &params, &x[..length], &d_logits);
+            let tape = Tape::default();
+            let reference = Reference::new(&tape, &model, &params, x[..length].into());
+            let sum = Loss::Margin { delta: margin }.reference(reference.logits, &x[1..]);
+            loss += share * sum.number();
             gradient
                 .iter_mut()
-                .zip(grads)
+                .zip(reference.gradient(sum))
                 .for_each(|(s, g)| *s += share * g);
         }
-        let twin = Weights {
+        let reference = Weights {
             w_k: gradient[..4].to_vec(),
             v: gradient[4..].to_vec(),
         };
         assert!((loss - all.loss).abs() < 1e-12);
-        assert!(largest_gap(&twin, &all.gradient) < 1e-12);
+        assert!(largest_gap(&reference, &all.gradient) < 1e-12);
         // The linear formula is wrong here.
         let linear = Coupling::of_prior(&prior, length)
             .unwrap()

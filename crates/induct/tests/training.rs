@@ -1,8 +1,8 @@
-//! Training: on exactly the addressed batches, by the twin's gradients.
+//! Training: on exactly the addressed batches, by the reference's gradients.
 
 use induct::chain::Sampler;
 use induct::measure::GRADIENT_NORM;
-use induct::model::twin;
+use induct::model::reference::{Reference, Sequence, tape::Tape};
 use induct::recipe::Recipe;
 use induct::train::{
     AdamW, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, prior_at,
@@ -31,7 +31,7 @@ fn run(recipe: &Recipe, threads: usize, steps: u64) -> (Vec<f32>, Vec<f64>) {
     })
 }
 
-/// The loss of a step is the twin's, on sequences and with masks that anyone can draw from the recipe.
+/// The loss of a step is the reference's, on sequences and with masks that anyone can draw from the recipe.
 #[test]
 fn a_step_trains_on_its_addressed_batch_and_keys() {
     for overrides in [
@@ -55,7 +55,7 @@ fn a_step_trains_on_its_addressed_batch_and_keys() {
             };
             assert!(std::ptr::eq(prior_at(&stages, step), &stage.unwrap().1));
             let params: Vec<f64> = trainer.params().iter().map(|&w| w.into()).collect();
-            let (expected, _) = twin_batch(&recipe, step, &params);
+            let (expected, _) = reference_batch(&recipe, step, &params);
             let loss = trainer.advance().unwrap();
             assert!(
                 (loss - expected).abs() < 1e-5,
@@ -112,8 +112,8 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
     assert_eq!(diverged.step, trainer.step());
 }
 
-/// The loss of a step's batch by the f64 twin, one sequence at a time, and its gradient without dropout.
-fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
+/// The loss of a step's batch by the f64 reference, one sequence at a time, and its gradient.
+fn reference_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
     let (model, stages) = (recipe.model().unwrap(), recipe.stages().unwrap());
     let prior = prior_at(&stages, step);
     let (length, mut sampler) = (recipe.task.length, Sampler::new(prior));
@@ -129,13 +129,13 @@ fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
         let keys = model
             .has_dropout()
             .then(|| dropout_keys(recipe, step, index));
-        let logits = twin::logits_in_training(&model, params, inputs, keys);
-        let (value, d_logits) = recipe.train.loss.naive(&logits, targets);
-        loss += scale * value;
-        let own = twin::gradient(&model, params, inputs, &d_logits);
+        let (tape, sequence) = (Tape::default(), inputs.into());
+        let reference = Reference::new(&tape, &model, params, Sequence { keys, ..sequence });
+        let sum = recipe.train.loss.reference(reference.logits, targets);
+        loss += scale * sum.number();
         gradient
             .iter_mut()
-            .zip(own)
+            .zip(reference.gradient(sum))
             .for_each(|(sum, part)| *sum += scale * part);
     }
     (loss, gradient)
@@ -143,7 +143,7 @@ fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
 
 /// A record has the norms of the gradient that gave the step before it, group by group.
 #[test]
-fn gradient_norms_are_the_twin_s() {
+fn gradient_norms_are_the_reference_s() {
     for model in [
         "model.width=6",
         "model={heads=2, mlp=true, layer_norm=true}",
@@ -164,7 +164,7 @@ fn gradient_norms_are_the_twin_s() {
         let groups = model.layout().groups();
         for (step, weights) in &each.snapshots[..6] {
             let weights: Vec<f64> = weights.iter().map(|&w| w.into()).collect();
-            let (_, gradient) = twin_batch(&each.recipe, *step, &weights);
+            let (_, gradient) = reference_batch(&each.recipe, *step, &weights);
             for group in &groups {
                 let tensors = model.layout().in_group(group);
                 let entries = tensors.flat_map(|tensor| &gradient[tensor.range.clone()]);
@@ -184,8 +184,8 @@ fn gradient_norms_are_the_twin_s() {
     }
 }
 
-/// A run by the f64 twin: the same batches, loss and AdamW, one sequence at a time.
-fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
+/// A run by the f64 reference: the same batches, loss and AdamW, one sequence at a time.
+fn reference_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
     let OptimizerSpec::Adamw(AdamW {
         lr,
         betas,
@@ -203,7 +203,7 @@ fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
         .collect();
     let mut moments = vec![[0.0; 2]; params.len()];
     let step_of = |step: u64, params: &mut [f64]| {
-        let (loss, gradient) = twin_batch(recipe, step, params);
+        let (loss, gradient) = reference_batch(recipe, step, params);
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
         let correction = betas.map(|beta| 1.0 - beta.powi(step as i32 + 1));
         for tensor in model.layout().tensors() {
@@ -224,7 +224,7 @@ fn twin_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
 }
 
 #[test]
-fn training_follows_the_twin() {
+fn training_follows_the_reference() {
     for overrides in [
         vec!["model.width=6"],
         vec!["task.states=3", "model.heads=2", "model.width=12"],
@@ -238,11 +238,11 @@ fn training_follows_the_twin() {
         let lively = ["train.steps=100", "train.optimizer.lr=1e-2"];
         let recipe = recipe(&[&overrides[..], &lively[..]].concat());
         let (_, fast) = run(&recipe, 2, 100);
-        let exact = twin_losses(&recipe, 100);
+        let exact = reference_losses(&recipe, 100);
         for (step, (fast, exact)) in fast.iter().zip(&exact).enumerate() {
             assert!(
                 (fast / exact - 1.0).abs() < 1e-3,
-                "{overrides:?} step {step}: {fast}, twin {exact}"
+                "{overrides:?} step {step}: {fast}, reference {exact}"
             );
         }
         assert!(exact[99] < exact[0] - 0.01, "{overrides:?} learned nothing");

@@ -6,6 +6,8 @@
 
 use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::Matrix;
+use crate::model::reference::formulas::relu;
+use crate::model::reference::tape::Value;
 use crate::with_kind;
 use crate::{Invalid, require};
 
@@ -61,36 +63,29 @@ impl Loss {
         evaluate_block(level, self, logits, targets, used, scale, d_logits)
     }
 
-    /// The loss summed over positions, and its gradient, in f64 and one sequence at a time.
-    pub fn naive(&self, logits: &Matrix, targets: &[u8]) -> (f64, Matrix) {
-        let mut d_logits = Matrix::zeros(logits.rows, logits.cols);
-        let mut total = 0.0;
-        for (p, &y) in targets.iter().enumerate() {
-            let (f, y) = (logits.row(p), y as usize);
-            match *self {
-                Loss::CrossEntropy {} => {
-                    let largest = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                    let sum: f64 = f.iter().map(|v| (v - largest).exp()).sum();
-                    total += sum.ln() + largest - f[y];
-                    for (i, v) in f.iter().enumerate() {
-                        d_logits[(p, i)] += (v - largest).exp() / sum;
-                    }
-                    d_logits[(p, y)] -= 1.0;
-                }
-                Loss::Margin { delta } => {
-                    let share = 1.0 / f.len() as f64;
-                    for i in (0..f.len()).filter(|&i| i != y) {
-                        let violation = delta + f[i] - f[y];
-                        if violation > 0.0 {
-                            total += share * violation;
-                            d_logits[(p, i)] += share;
-                            d_logits[(p, y)] -= share;
-                        }
-                    }
-                }
+    /// The loss summed over positions, as a formula. Logits are [rows, k].
+    pub fn reference<'t>(&self, logits: Value<'t>, targets: &[u8]) -> Value<'t> {
+        let (size, targets) = (logits.size(), targets.to_vec());
+        let (rows, k) = size;
+        let above = logits - logits.take(size, move |i, _| Some((i, targets[i].into())));
+        match *self {
+            // ln Σ_c e^{f_c − f_y}, with the largest term in front: no exponential may overflow.
+            Loss::CrossEntropy {} => {
+                let terms = above.matrix();
+                let largest = |i| terms.row(i).iter().copied().fold(0.0, f64::max);
+                let largest = Matrix::from_fn(rows, k, |i, _| largest(i));
+                let largest = logits.tape().constant(largest);
+                let means = (above - largest).each(f64::exp, f64::exp).row_means();
+                let by_row = means.scaled(k as f64).each(f64::ln, f64::recip) + largest;
+                by_row.columns(0, 1).sum()
+            }
+            Loss::Margin { delta } => {
+                // The target's own term is Δ, whatever the logits.
+                let own = rows as f64 * delta;
+                let terms = relu(above.shifted(delta));
+                terms.sum().shifted(-own).scaled(1.0 / k as f64)
             }
         }
-        (total, d_logits)
     }
 }
 

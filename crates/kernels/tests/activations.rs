@@ -1,7 +1,7 @@
-//! Checks named activations against the twin, and against each other.
+//! Checks named activations against the reference, and against each other.
 
 use induct_kernels::lanes::LANES;
-use induct_kernels::model::{InputError, Kind, Model, ModelSpec, twin};
+use induct_kernels::model::{InputError, Kind, Model, ModelSpec, reference};
 
 use crate::{architectures, tokens, weights};
 
@@ -10,7 +10,7 @@ fn close(a: f32, b: f64) -> bool {
 }
 
 #[test]
-fn activations_are_what_the_twin_computes() {
+fn activations_are_what_the_reference_computes() {
     let (states, length) = (3, 8);
     let block = tokens(states, length, LANES);
     let sequence = &block.lane(3)[..length];
@@ -19,20 +19,20 @@ fn activations_are_what_the_twin_computes() {
         let params = weights(&model, 1.0);
         let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
         let seen = model.run(&single, sequence).unwrap();
-        let exact = twin::logits(&model, &params, sequence);
+        let exact = reference::logits(&model, &params, sequence);
         let logits = seen.get("logits").unwrap();
         assert_eq!(logits.shape(), [length, states]);
         for (logit, exact) in logits.data().iter().zip(&exact.data) {
             assert!(close(*logit, *exact), "{name}: {logit} {exact}");
         }
-        for (l, heads) in twin::attention(&model, &params, sequence)
+        for (l, heads) in reference::attention(&model, &params, sequence)
             .iter()
             .enumerate()
         {
             let pattern = seen.get(&format!("layers.{l}.attn_pattern")).unwrap();
             let scores = seen.get(&format!("layers.{l}.attn_scores")).unwrap();
             assert_eq!(pattern.shape(), [heads.len(), length, length]);
-            for (h, (exact_scores, exact)) in heads.iter().enumerate() {
+            for (h, [exact_scores, exact]) in heads.iter().enumerate() {
                 for (i, j) in (0..length).flat_map(|i| (0..length).map(move |j| (i, j))) {
                     if j > i {
                         assert_eq!(pattern[[h, i, j]], 0.0);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use induct_kernels::lanes::{LANES, Level};
 use induct_kernels::model::choose::{Purpose, choose};
 use induct_kernels::model::transformer::coordinates::Coordinates;
-use induct_kernels::model::{Kind, Model, twin};
+use induct_kernels::model::{Kind, Model, reference};
 
 use crate::{spec, tokens, weights};
 
@@ -38,8 +38,8 @@ fn no_score_after_a_norm_is_beyond_its_bound() {
             let block = tokens(states, length, LANES);
             let mut widest = 0.0_f64;
             for lane in 0..LANES {
-                let all = twin::attention(&model, &params, &block.lane(lane)[..length]);
-                let scores = &all[1][0].0;
+                let all = reference::attention(&model, &params, &block.lane(lane)[..length]);
+                let scores = &all[1][0][0];
                 for i in 0..length {
                     let row = &scores.row(i)[..=i];
                     let most = row.iter().fold(f64::NEG_INFINITY, |a, &b| a.max(b));

@@ -1,6 +1,7 @@
 use induct_kernels::lanes::{LANES, Lane, Level};
 use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::ops::dropout::{Mask, Rate, apply, naive_mask, pairs};
+use induct_kernels::model::ops::dropout::{Mask, Rate, apply, pairs};
+use induct_kernels::model::reference::formulas;
 
 /// The mask of one lane by the fast path, in groups of rows: [rows, columns].
 fn mask(level: Level, rate: Rate, keys: [u32; 2], first: u32, columns: usize) -> Vec<f64> {
@@ -14,7 +15,7 @@ fn mask(level: Level, rate: Rate, keys: [u32; 2], first: u32, columns: usize) ->
 }
 
 #[test]
-fn lanes_match_the_twin() {
+fn lanes_match_the_reference() {
     for (p, keys, first) in [
         (0.1, [1, 2], 0),
         (0.5, [0xdead_beef, 0], 77),
@@ -24,7 +25,7 @@ fn lanes_match_the_twin() {
         let rate = Rate::new(p).unwrap();
         for columns in [1, 2, 7, 16] {
             let of_lane = keys.map(|key| key ^ 21);
-            let exact = naive_mask(Some(rate), of_lane, first, (12, columns));
+            let exact = formulas::mask(rate, of_lane, first, (12, columns));
             for level in Level::all() {
                 let found = mask(level, rate, keys, first, columns);
                 for (found, exact) in found.iter().zip(&exact.data) {
@@ -47,7 +48,7 @@ const KEPT: [u8; 28] = [
 #[test]
 fn masks_keep_their_values() {
     let rate = Rate::new(0.3).unwrap();
-    let kept = naive_mask(Some(rate), [0x1234_5678, 0x9abc_def0], 1000, (4, 7));
+    let kept = formulas::mask(rate, [0x1234_5678, 0x9abc_def0], 1000, (4, 7));
     let kept: Vec<u8> = kept.data.iter().map(|&m| u8::from(m > 0.0)).collect();
     assert_eq!(kept, KEPT);
     assert!((rate.scale() - 65536.0 / 45875.0).abs() < 1e-15);
@@ -71,7 +72,7 @@ fn masks_have_their_rate_and_are_independent() {
         let rate = Rate::new(p).unwrap();
         let keep = 1.0 - p;
         let kept = |keys: [u32; 2], first: u32| -> Vec<f64> {
-            let mask = naive_mask(Some(rate), keys, first, (rows, columns));
+            let mask = formulas::mask(rate, keys, first, (rows, columns));
             mask.data
                 .iter()
                 .map(|&m| f64::from(u8::from(m > 0.0)))

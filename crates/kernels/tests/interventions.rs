@@ -1,4 +1,4 @@
-//! Every intervention on every architecture, against the f64 twin; and the twin against finite differences.
+//! Every intervention on every architecture, against the f64 reference; and the reference against finite differences.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use induct_kernels::model::{
     Instead, Intervention, Kind, Model, ModelSpec, Reader, Site, Source, Target,
 };
 
-use crate::twin::{assert_matches_twin, assert_twin_matches_differences};
+use crate::reference::{assert_matches_reference, assert_reference_matches_differences};
 use crate::{architectures, in_coordinates, spec, tokens, weights};
 
 /// Every site of a model: whole sources, single readers, and patterns.
@@ -77,7 +77,7 @@ fn described(name: &str, interventions: &[Intervention]) -> String {
 }
 
 #[test]
-fn every_intervention_matches_the_twin_on_every_architecture() {
+fn every_intervention_matches_the_reference_on_every_architecture() {
     let (states, length) = (3, 5);
     let block = tokens(states, length, LANES);
     let mut turn = 0;
@@ -90,7 +90,7 @@ fn every_intervention_matches_the_twin_on_every_architecture() {
             let instead = possible[turn % possible.len()].clone();
             let all = [Intervention { site, instead }];
             let changed = model.with(&all).unwrap();
-            assert_matches_twin(&described(&name, &all), &changed, &params, &block);
+            assert_matches_reference(&described(&name, &all), &changed, &params, &block);
             turn += 1;
         }
     }
@@ -111,7 +111,7 @@ fn many(model: &Model, turn: usize) -> Vec<Intervention> {
 }
 
 #[test]
-fn many_interventions_at_once_match_the_twin() {
+fn many_interventions_at_once_match_the_reference() {
     let (states, length) = (2, 7);
     let block = tokens(states, length, LANES);
     for (turn, (name, spec)) in architectures().into_iter().enumerate() {
@@ -120,13 +120,13 @@ fn many_interventions_at_once_match_the_twin() {
             let all = many(&model, turn);
             let changed = model.with(&all).unwrap();
             let params = weights(&model, 0.5);
-            assert_matches_twin(&described(&name, &all), &changed, &params, &block);
+            assert_matches_reference(&described(&name, &all), &changed, &params, &block);
         }
     }
 }
 
 #[test]
-fn the_twin_under_interventions_matches_finite_differences() {
+fn the_reference_under_interventions_matches_finite_differences() {
     let (states, length) = (3, 5);
     let block = tokens(states, length, LANES);
     let loss = Loss::CrossEntropy {};
@@ -135,7 +135,7 @@ fn the_twin_under_interventions_matches_finite_differences() {
         for turn in [turn, turn + 2] {
             let all = many(&model, turn);
             let changed = model.with(&all).unwrap();
-            assert_twin_matches_differences(&described(&name, &all), &changed, &block, loss);
+            assert_reference_matches_differences(&described(&name, &all), &changed, &block, loss);
         }
         // Each kind alone, in one place or another.
         let sites = sites(&model);
@@ -145,7 +145,7 @@ fn the_twin_under_interventions_matches_finite_differences() {
             let instead = possible[(turn + offset) % possible.len()].clone();
             let all = [Intervention { site, instead }];
             let changed = model.with(&all).unwrap();
-            assert_twin_matches_differences(&described(&name, &all), &changed, &block, loss);
+            assert_reference_matches_differences(&described(&name, &all), &changed, &block, loss);
         }
     }
 }
@@ -254,7 +254,7 @@ fn the_stream_is_all_that_was_written_below() {
 
 /// What the model computes in coordinates, at sizes that fill several groups of rows; with and without a norm.
 #[test]
-fn interventions_in_coordinates_match_the_twin_at_larger_sizes() {
+fn interventions_in_coordinates_match_the_reference_at_larger_sizes() {
     let head = |layer| Source::Head { layer, head: 0 };
     let pattern = |layer, instead| Intervention {
         site: Site::Pattern { layer, head: 0 },
@@ -298,7 +298,7 @@ fn interventions_in_coordinates_match_the_twin_at_larger_sizes() {
             let name = described(&format!("norm: {layer_norm}, k = {states}"), all);
             assert!(in_coordinates(&changed), "{name}");
             let block = tokens(states, length, LANES);
-            assert_matches_twin(&name, &changed, &weights(&model, 0.4), &block);
+            assert_matches_reference(&name, &changed, &weights(&model, 0.4), &block);
         }
     }
 }

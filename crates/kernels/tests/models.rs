@@ -2,7 +2,7 @@
 
 use induct_kernels::lanes::LANES;
 use induct_kernels::model::ops::attention::AttnRow;
-use induct_kernels::model::{Model, ModelSpec, TransformerSpec, twin};
+use induct_kernels::model::{Model, ModelSpec, TransformerSpec, reference};
 
 use crate::{architectures, logits, paths, spec, tokens, weights};
 
@@ -31,13 +31,13 @@ fn changing_a_future_symbol_changes_no_earlier_output() {
                 after[changed * states..],
                 "{name}"
             );
-            // The twin as well, because gradients are checked against it.
+            // The reference as well, because gradients are checked against it.
             let params: Vec<f64> = params.iter().map(|&w| f64::from(w)).collect();
-            let [a, b] = [&sequence, &other].map(|s| twin::logits(&model, &params, s).data);
+            let [a, b] = [&sequence, &other].map(|s| reference::logits(&model, &params, s).data);
             assert_eq!(
                 a[..changed * states],
                 b[..changed * states],
-                "{name} (twin)"
+                "{name} (reference)"
             );
         }
     }
@@ -57,20 +57,20 @@ fn a_shorter_context_gives_the_same_outputs() {
 }
 
 #[test]
-fn probed_attention_is_what_the_twin_computes() {
+fn probed_attention_is_what_the_reference_computes() {
     let (states, length) = (3, 8);
     let block = tokens(states, length, LANES);
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         let params = weights(&model, 1.0);
         let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
-        let exact = twin::attention(&model, &params, &block.lane(1)[..length]);
+        let exact = reference::attention(&model, &params, &block.lane(1)[..length]);
         let inputs = &block.rows()[..length];
         for model in paths(&model) {
             let mut rows = 0;
             let mut compare = |row: AttnRow| {
                 rows += 1;
-                let (scores, pattern) = &exact[row.layer][row.head];
+                let [scores, pattern] = &exact[row.layer][row.head];
                 let i = row.position;
                 let mut row_sum = 0.0;
                 for j in 0..=i {

@@ -1,4 +1,4 @@
-//! Every fast path against plain double precision, and that against finite differences.
+//! Every fast path against the reference, and that against finite differences.
 //!
 //! Here are models of every architecture, with weights and sequences to try them on.
 
@@ -16,8 +16,9 @@ mod layout;
 mod linear;
 mod models;
 mod random;
+mod reference;
+mod tape;
 mod target;
-mod twin;
 
 use induct::chain::{PriorSpec, Sampler, TaskPrior};
 use induct::recipe::Recipe;

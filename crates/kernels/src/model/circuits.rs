@@ -2,7 +2,8 @@
 
 use super::matrix::Matrix;
 use super::ops::attention::RelativeTerm;
-use super::ops::layer_norm;
+use super::reference::formulas::layer_norm;
+use super::reference::tape::Tape;
 use super::transformer::{Layer, Norm, Transformer};
 use super::{Kind, Model};
 
@@ -25,10 +26,11 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let embedded = view.normed(&layer.norm, &view.weight(&shape.embed, shape.width));
     let projected = embedded.times(&view.weight(projection, shape.width));
     let size = shape.width / layer.heads;
+    let factor = 1.0 / (size as f64).sqrt();
     let own = |matrix: &Matrix, h: usize| matrix.columns(h * size, size);
     let heads = (0..layer.heads).map(|h| {
         let scores = own(&projected, h).times(&own(&positions, h).transposed());
-        scaled(&scores, 1.0 / (size as f64).sqrt())
+        scores.map(|score| score * factor)
     });
     Some(heads.collect())
 }
@@ -60,13 +62,14 @@ pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let values = embedded.times(&view.weight(&first.w_v, d));
     let to_keys = view.weight(&second.w_k, d);
     let size = d / second.heads;
+    let factor = 1.0 / (size as f64).sqrt();
     let mut pairs = Vec::new();
     for h1 in 0..first.heads {
         let keys = view.written(first, &values, h1).times(&to_keys);
         for h2 in 0..second.heads {
             let own = |matrix: &Matrix| matrix.columns(h2 * size, size);
             let scores = own(&queries).times(&own(&keys).transposed());
-            pairs.push(scaled(&scores, 1.0 / (size as f64).sqrt()));
+            pairs.push(scores.map(|score| score * factor));
         }
     }
     Some(pairs)
@@ -119,9 +122,9 @@ impl View<'_> {
 
     fn normed(&self, norm: &Option<Norm>, x: &Matrix) -> Matrix {
         let Some(norm) = norm else { return x.clone() };
-        let d = self.shape.width;
-        let [gain, bias] = [&norm.gain, &norm.bias].map(|place| self.weight(place, d).data);
-        layer_norm::naive_forward(x, &gain, &bias)
+        let tape = Tape::default();
+        let row = |place| tape.constant(self.weight(place, self.shape.width));
+        layer_norm(tape.constant(x.clone()), row(&norm.gain), row(&norm.bias)).matrix()
     }
 
     /// What head `h` of a layer writes for each row of values: its columns, through W_O if there is one.
@@ -144,13 +147,8 @@ impl View<'_> {
             return parts.times(&unembed);
         };
         let gain = self.weight(&norm.gain, d).data;
-        let mean = |i: usize| parts.row(i).iter().sum::<f64>() / d as f64;
-        let means: Vec<f64> = (0..parts.rows).map(mean).collect();
-        let stretched = |i: usize, j: usize| (parts[(i, j)] - means[i]) * gain[j];
+        let centred = parts.minus(&parts.row_means());
+        let stretched = |i: usize, j: usize| centred[(i, j)] * gain[j];
         Matrix::from_fn(parts.rows, d, stretched).times(&unembed)
     }
-}
-
-fn scaled(matrix: &Matrix, factor: f64) -> Matrix {
-    Matrix::from_fn(matrix.rows, matrix.cols, |i, j| matrix[(i, j)] * factor)
 }

@@ -1,4 +1,4 @@
-//! Plain f64 matrices for the naive twin: products that read like the formulas.
+//! Plain f64 matrices: products that read like the formulas.
 
 use std::ops::{Index, IndexMut};
 
@@ -35,12 +35,11 @@ impl Matrix {
 
     /// The matrix with entry `f(row, col)`.
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> f64) -> Self {
-        let entries = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
-        Self {
-            rows,
-            cols,
-            data: entries.map(|(row, col)| f(row, col)).collect(),
+        let mut data = Vec::with_capacity(rows * cols);
+        for row in 0..rows {
+            data.extend((0..cols).map(|col| f(row, col)));
         }
+        Self { rows, cols, data }
     }
 
     /// One row.
@@ -77,6 +76,21 @@ impl Matrix {
     pub fn each_times(&self, other: &Matrix) -> Matrix {
         assert_eq!((self.rows, self.cols), (other.rows, other.cols));
         Matrix::from_fn(self.rows, self.cols, |i, j| self[(i, j)] * other[(i, j)])
+    }
+
+    /// A function of every entry.
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Matrix {
+        Self {
+            data: self.data.iter().map(|&entry| f(entry)).collect(),
+            ..*self
+        }
+    }
+
+    /// Every entry becomes the mean of its row.
+    pub fn row_means(&self) -> Matrix {
+        let mean = |i: usize| self.row(i).iter().sum::<f64>() / self.cols as f64;
+        let means: Vec<f64> = (0..self.rows).map(mean).collect();
+        Matrix::from_fn(self.rows, self.cols, |i, _| means[i])
     }
 
     /// Columns `start .. start + width`.

@@ -1,8 +1,8 @@
 //! Models: their parameters, forward and backward.
 //!
 //! [`Model`] computes with one of a few engines, over blocks of lanes and in single precision; `choose`
-//! decides which. [`twin`] computes the same in double precision, one sequence at a time, from the formulas.
-//! Operations in the residual stream have both versions in one file, under `ops`.
+//! decides which. [`mod@reference`] computes the same in double precision, one sequence at a time, from the
+//! formulas.
 
 mod activations;
 mod array;
@@ -19,10 +19,10 @@ mod matrix;
 mod memory;
 mod minimal;
 pub mod ops;
+pub mod reference;
 mod spec;
 mod start;
 pub mod transformer;
-pub mod twin;
 
 pub use activations::{Activations, InputError};
 pub use array::Array;

@@ -14,7 +14,6 @@ use std::ops::Range;
 
 use crate::lanes::{LANES, Lane, leveled};
 use crate::model::dropout::DropoutKeys;
-use crate::model::matrix::Matrix;
 
 /// A rate above zero, rounded to a multiple of 2⁻¹⁶.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,33 +127,3 @@ leveled!(
         }
     }
 );
-
-/// The mask of `rows` × `columns` entries for one sequence, whose pairs are numbered from `first` on. Ones if
-/// nothing is dropped.
-pub fn naive_mask(
-    rate: Option<Rate>,
-    keys: [u32; 2],
-    first: u32,
-    (rows, columns): (usize, usize),
-) -> Matrix {
-    let Some(rate) = rate else {
-        return Matrix::from_fn(rows, columns, |_, _| 1.0);
-    };
-    Matrix::from_fn(rows, columns, |i, j| {
-        let pairs_before = i * columns.div_ceil(2) + j / 2;
-        let mut x = first
-            .wrapping_add(pairs_before as u32)
-            .wrapping_add(keys[0]);
-        x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
-        x = (x ^ (x >> 15))
-            .wrapping_add(keys[1])
-            .wrapping_mul(0x846c_a68b);
-        x ^= x >> 16;
-        let bits = if j % 2 == 0 { x % 65536 } else { x / 65536 };
-        if bits < rate.threshold {
-            0.0
-        } else {
-            rate.scale()
-        }
-    })
-}

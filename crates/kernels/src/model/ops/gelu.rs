@@ -3,11 +3,9 @@
 use std::f32::consts::LOG2_E;
 
 use crate::lanes::{Lane, leveled};
-use crate::model::matrix::Matrix;
 
 const ROOT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
-const CUBIC_TERM: f64 = 0.044_715;
-const CUBIC: f32 = CUBIC_TERM as f32;
+const CUBIC: f32 = 0.044_715;
 
 leveled!(
     /// Sets y to gelu(x), and x to the slope dgelu/dx = ½ (1 + tanh u) + ½ x (1 − tanh²
@@ -43,21 +41,3 @@ fn slope_and_value<const FUSED: bool>(x: Lane) -> (Lane, Lane) {
 }
 
 const TWICE: f32 = 2.0 * ROOT_2_OVER_PI as f32;
-
-/// gelu in f64.
-pub fn naive_forward(x: &Matrix) -> Matrix {
-    Matrix::from_fn(x.rows, x.cols, |i, j| {
-        let x = x[(i, j)];
-        0.5 * x * (1.0 + (ROOT_2_OVER_PI * (x + CUBIC_TERM * x.powi(3))).tanh())
-    })
-}
-
-/// The gradient of gelu in f64.
-pub fn naive_backward(x: &Matrix, dy: &Matrix) -> Matrix {
-    Matrix::from_fn(x.rows, x.cols, |i, j| {
-        let (x, dy) = (x[(i, j)], dy[(i, j)]);
-        let th = (ROOT_2_OVER_PI * (x + CUBIC_TERM * x.powi(3))).tanh();
-        let du = ROOT_2_OVER_PI * (1.0 + 3.0 * CUBIC_TERM * x * x);
-        dy * (0.5 * (1.0 + th) + 0.5 * x * (1.0 - th * th) * du)
-    })
-}

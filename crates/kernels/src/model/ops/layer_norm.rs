@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use crate::lanes::cross_lane::sum_lanes;
 use crate::lanes::{LANES, Lane, Level, leveled};
-use crate::model::matrix::Matrix;
 
 /// ε
 pub const EPSILON: f64 = 1e-5;
@@ -271,52 +270,4 @@ fn column_sums<const FUSED: bool, const N: usize>(
     for (sums, parts) in sums.iter_mut().zip(parts) {
         sums[c..][..N].copy_from_slice(&parts);
     }
-}
-
-/// Normalisation in f64.
-pub fn naive_forward(x: &Matrix, gain: &[f64], bias: &[f64]) -> Matrix {
-    let (unit, _) = naive_unit(x);
-    Matrix::from_fn(x.rows, x.cols, |i, j| gain[j] * unit[(i, j)] + bias[j])
-}
-
-/// The gradients in f64: (dx, dgain, dbias), through the Jacobian
-/// ∂x̂_j/∂x_m = (δ_jm − 1/d − x̂_j x̂_m / d) / √(var + ε).
-pub fn naive_backward(x: &Matrix, gain: &[f64], dy: &Matrix) -> (Matrix, Vec<f64>, Vec<f64>) {
-    let (unit, inverse) = naive_unit(x);
-    let d = x.cols as f64;
-    let dx = Matrix::from_fn(x.rows, x.cols, |i, m| {
-        (0..x.cols)
-            .map(|j| {
-                let same = if j == m { 1.0 } else { 0.0 };
-                dy[(i, j)]
-                    * gain[j]
-                    * (same - 1.0 / d - unit[(i, j)] * unit[(i, m)] / d)
-                    * inverse[i]
-            })
-            .sum()
-    });
-    let over_rows = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
-        (0..x.cols)
-            .map(|j| (0..x.rows).map(|i| f(i, j)).sum())
-            .collect()
-    };
-    let d_gain = over_rows(&|i, j| dy[(i, j)] * unit[(i, j)]);
-    let d_bias = over_rows(&|i, j| dy[(i, j)]);
-    (dx, d_gain, d_bias)
-}
-
-/// x̂ and 1/√(var + ε) of every row.
-fn naive_unit(x: &Matrix) -> (Matrix, Vec<f64>) {
-    let d = x.cols as f64;
-    let mean: Vec<f64> = (0..x.rows)
-        .map(|i| x.row(i).iter().sum::<f64>() / d)
-        .collect();
-    let inverse: Vec<f64> = (0..x.rows)
-        .map(|i| {
-            let variance = x.row(i).iter().map(|v| (v - mean[i]).powi(2)).sum::<f64>() / d;
-            1.0 / (variance + EPSILON).sqrt()
-        })
-        .collect();
-    let unit = Matrix::from_fn(x.rows, x.cols, |i, j| (x[(i, j)] - mean[i]) * inverse[i]);
-    (unit, inverse)
 }

@@ -6,7 +6,6 @@
 
 use crate::lanes::cross_lane::{Strided, add_turned_products, sum_lanes, transpose_rows};
 use crate::lanes::{LANES, Lane, Level, leveled};
-use crate::model::matrix::Matrix;
 
 /// Columns of a tile of sums. Its rows are as many as the registers allow (`TALL`): eight sums keep both
 /// multipliers of a core busy, and sixteen also hide how long each takes.
@@ -389,9 +388,4 @@ fn bias_tile<const FUSED: bool, const C: usize>(
     for c in 0..C {
         db[c] += sums[c];
     }
-}
-
-/// The gradients of y = x W in f64: (dx, dW).
-pub fn naive_backward(x: &Matrix, w: &Matrix, dy: &Matrix) -> (Matrix, Matrix) {
-    (dy.times(&w.transposed()), x.transposed().times(dy))
 }

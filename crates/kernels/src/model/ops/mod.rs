@@ -1,5 +1,5 @@
-//! The operations that models are made of. Each file holds one: its formula, the fast forward and backward
-//! over lanes, and the naive f64 twin of both. `model/tests/twin.rs` compares whole models with their twins.
+//! The operations that models are made of. Each file holds one: its formula, and its forward and backward
+//! over lanes.
 //!
 //! Activations of the fast path are [`Lane`](crate::lanes::Lane)s, [positions, features]; parameters are plain f32,
 //! shared by all lanes. Gradients of parameters are kept by lane and summed once per block, or summed over lanes

@@ -1,7 +1,6 @@
 //! y = max(x, 0): the rectified linear unit.
 
 use crate::lanes::{Lane, leveled};
-use crate::model::matrix::Matrix;
 
 leveled!(
     /// Sets y to max(x, 0), and x to the slope there, 1 above zero and 0 elsewhere, for the backward.
@@ -13,15 +12,3 @@ leveled!(
         }
     }
 );
-
-/// max(x, 0) in f64.
-pub fn naive_forward(x: &Matrix) -> Matrix {
-    Matrix::from_fn(x.rows, x.cols, |i, j| x[(i, j)].max(0.0))
-}
-
-/// Its gradient in f64.
-pub fn naive_backward(x: &Matrix, dy: &Matrix) -> Matrix {
-    Matrix::from_fn(x.rows, x.cols, |i, j| {
-        if x[(i, j)] > 0.0 { dy[(i, j)] } else { 0.0 }
-    })
-}

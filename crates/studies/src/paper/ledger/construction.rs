@@ -1,7 +1,7 @@
 //! Section 2: the transformer's shapes and the two-layer construction.
 
 use induct::model::{
-    MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec, TransformerStart, twin,
+    MinimalSpec, MinimalStart, Model, ModelSpec, TransformerSpec, TransformerStart, reference,
 };
 
 use super::Entry;
@@ -111,8 +111,8 @@ fn order() -> Entry {
     let mut points = Vec::new();
     for (index, x) in sequences().iter().take(4).enumerate() {
         let (first_first, last_first) = (
-            twin::logits(&model, &params, x),
-            twin::logits(&model, &swapped, x),
+            reference::logits(&model, &params, x),
+            reference::logits(&model, &swapped, x),
         );
         let constructed = model.evaluator(&single).expect("its own weights");
         let logits = constructed.logits(x).expect("sequences fit the model");
@@ -127,7 +127,7 @@ fn order() -> Entry {
         (SECTION, "eq. tf-def"),
         "The order of the layers: the last factor of a composition is applied first.",
         "TF(x) = P ∘ (Attn_1 + I) … ∘ (Attn_n + I)",
-        ["the naive twin", "the library's fast path"],
+        ["the f64 reference", "the library's fast path"],
     )
     .correction(
         "TF(x) = P ∘ (Attn_n + I) ∘ … ∘ (Attn_1 + I)",
@@ -147,8 +147,8 @@ fn score() -> Entry {
     let mut points = Vec::new();
     for c in [1.0, 8.0, 20.0] {
         let model = construction(1.0);
-        let maps = twin::attention(&model, &as_printed(c), x);
-        let scores = &maps[0][0].0;
+        let maps = reference::attention(&model, &as_printed(c), x);
+        let scores = &maps[0][0][0];
         for i in [1, 5, 11] {
             // v_2 · (e_j W_K) / √d with v_2 = 1 and e_j W_K = c e_j
             let by_formula = c / (D as f64).sqrt();
@@ -164,7 +164,7 @@ fn score() -> Entry {
         (CONSTRUCTION, "“A_(i,i−1) = c”"),
         "The score of the previous position in layer 1. (The difference does not matter as c grows.)",
         "A_(i,i−1) = c",
-        ["the naive twin", "the dot product"],
+        ["the f64 reference", "the dot product"],
     )
     .correction("A_(i,i−1) = c/√d", "c → c/√d")
     .tolerance(1e-6)
@@ -175,8 +175,8 @@ fn first_position() -> Entry {
     let c = 20.0;
     let model = construction(c);
     let x = &sequences()[0];
-    let maps = twin::attention(&model, &weights(&model), x);
-    let pattern = &maps[0][0].1;
+    let maps = reference::attention(&model, &weights(&model), x);
+    let pattern = &maps[0][0][1];
     let points = (0..T).map(|i| {
         let mass = if i == 0 { 0.0 } else { pattern[(i, i - 1)] };
         let by_formula = if i == 0 {
@@ -192,7 +192,7 @@ fn first_position() -> Entry {
         "Layer 1 attends only to the previous position (c = 20). The first position has none and attends to \
          itself.",
         "Attn_1(e)_i → (0, e_(x_(i−1)), 0) for c → ∞",
-        ["the naive twin", "the softmax written out"],
+        ["the f64 reference", "the softmax written out"],
     )
     .condition("i ≥ 2: the first position attends to itself, and counts as one extra transition x_1 → x_1")
     .tolerance(1e-6)
@@ -225,7 +225,7 @@ fn tended_by_model(x: &[u8]) -> [f64; 2] {
         ..MinimalSpec::default()
     });
     let model = Model::new(&spec, K, T).expect("a minimal model");
-    let logits = twin::logits(&model, &weights(&model), x);
+    let logits = reference::logits(&model, &weights(&model), x);
     let (m, last) = (x[x.len() - 1] as usize, x.len() - 1);
     let mut counts = [logits[(last, 0)], logits[(last, 1)]];
     counts[m] += one_if(x[0] as usize == m);
@@ -269,8 +269,8 @@ fn layer_2() -> Entry {
     }
     let mut points = Vec::new();
     for (index, x) in followed().iter().enumerate() {
-        let [as_printed, as_mended] =
-            [&printed, &mended].map(|params| twin::logits(&model, params, x)[(x.len() - 1, 0)]);
+        let [as_printed, as_mended] = [&printed, &mended]
+            .map(|params| reference::logits(&model, params, x)[(x.len() - 1, 0)]);
         let truth = [tended(x, true)[0], tended_by_model(x)[0]];
         points
             .push(Point::new(&[("prefix", index as f64)], as_printed, truth).corrected(as_mended));
@@ -295,7 +295,7 @@ fn counted_positions() -> Entry {
     let params = weights(&model);
     let mut points = Vec::new();
     for (index, x) in followed().iter().enumerate() {
-        let output = twin::logits(&model, &params, x)[(x.len() - 1, 0)];
+        let output = reference::logits(&model, &params, x)[(x.len() - 1, 0)];
         let at = [("prefix", index as f64)];
         let point = Point::new(&at, tended(x, false)[0], [output, tended_by_model(x)[0]]);
         points.push(point.corrected(tended(x, true)[0]));
@@ -308,7 +308,7 @@ fn counted_positions() -> Entry {
         ),
         "The positions that layer 2 counts include the current one.",
         "p < i",
-        ["the naive twin", "the minimal model's bigram weights"],
+        ["the f64 reference", "the minimal model's bigram weights"],
     )
     .correction("p ≤ i", "< → ≤")
     .equality(points)
@@ -321,7 +321,7 @@ fn limit() -> Entry {
     for (index, x) in prefixes().iter().enumerate() {
         let counts = followers(x, true);
         let (m, total) = (x[x.len() - 1] as usize, counts[0] + counts[1]);
-        let output = twin::logits(&model, &params, x)[(x.len() - 1, 0)];
+        let output = reference::logits(&model, &params, x)[(x.len() - 1, 0)];
         let by_formula = by_softmax(x, SHARP)[0];
         let inside = total > 0.0 && (x[0] as usize != m || counts[m] == total);
         let at = [("prefix", index as f64), ("length", x.len() as f64)];
@@ -332,7 +332,7 @@ fn limit() -> Entry {
         (CONSTRUCTION, "“the output approaches the probabilities given by empirical bigram statistics”"),
         "The output of the construction in the limit of infinite sharpness.",
         "TF(x)_i → c_(x_i j)/N_(x_i) for c → ∞",
-        ["the naive twin", "both softmaxes written out"],
+        ["the f64 reference", "both softmaxes written out"],
     )
     .condition(
         "x_i has been followed before, and either x_1 ≠ x_i or x_i was only ever followed by itself; \
@@ -372,7 +372,7 @@ fn sharpness() -> Entry {
             let mut worst = [0.0_f64; 2];
             for x in followed() {
                 let outputs = [
-                    twin::logits(&model, &params, &x)[(x.len() - 1, 0)],
+                    reference::logits(&model, &params, &x)[(x.len() - 1, 0)],
                     by_softmax(&x, c)[0],
                 ];
                 let limit = tended(&x, true)[0];
@@ -399,7 +399,7 @@ fn sharpness() -> Entry {
         "The largest error of the construction's output falls as the sharpness grows (c is a difference of \
          scores; t = 12).",
         "max |TF(x) − limit| → 0 for c → ∞",
-        ["the naive twin", "both softmaxes written out"],
+        ["the f64 reference", "both softmaxes written out"],
     )
     .tolerance(1e-5)
     .line("largest error", "c", line)

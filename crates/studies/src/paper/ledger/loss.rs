@@ -1,6 +1,6 @@
 //! Appendix A: the model, the margin, the population loss, and the gradient of a logit at the start.
 
-use induct::model::{Matrix, MinimalSpec, Model, ModelSpec, twin};
+use induct::model::{Matrix, MinimalSpec, Model, ModelSpec, reference};
 use induct::theory::{
     Coupling, Degree, Step, WeightedChain, Weights, chains, descend, enumerate, margin_needed,
 };
@@ -42,7 +42,7 @@ fn model() -> Entry {
         let w_k = Matrix::from_slice(2, 2, &weights.w_k);
         let scores = e.times(&w_k).times(&m.times(&e).transposed());
         let masked = Matrix::from_fn(t, t, |i, j| if j <= i { scores[(i, j)] } else { 0.0 });
-        let [products, twin] = [masked.times(&e), twin::logits(&model, &params, &x)];
+        let [products, reference] = [masked.times(&e), reference::logits(&model, &params, &x)];
         for p in [0, 3, 5] {
             for i in 0..2 {
                 let mut printed = 0.0;
@@ -57,7 +57,11 @@ fn model() -> Entry {
                     ("p", p as f64 + 1.0),
                     ("i", i as f64 + 1.0),
                 ];
-                points.push(Point::new(&at, printed, [products[(p, i)], twin[(p, i)]]));
+                points.push(Point::new(
+                    &at,
+                    printed,
+                    [products[(p, i)], reference[(p, i)]],
+                ));
             }
         }
     }
@@ -66,7 +70,7 @@ fn model() -> Entry {
         ("Appendix A, model", "eq. model"),
         "The logits of the minimal model as a double sum.",
         "f(e)_(p,i) = Σ_(t′=1)^p 1{x_t′ = i} Σ_(s=1)^(t′) v_(t′−s+1) e_(x_p)^T W_k e_(x_s)",
-        ["matrix products", "the model's naive twin"],
+        ["matrix products", "the f64 reference"],
     )
     .equality(points)
 }

@@ -1,7 +1,7 @@
 //! Section 2: the posterior of a chain, and the strategies that the minimal model can express.
 
 use induct::chain::Alpha;
-use induct::model::{MinimalSpec, MinimalStart, Model, ModelSpec, twin};
+use induct::model::{MinimalSpec, MinimalStart, Model, ModelSpec, reference};
 use induct::strategy::{self, Ngram, Strategy};
 use induct::theory::{Class, Classes, gauss_legendre};
 
@@ -230,7 +230,7 @@ fn fact(id: &'static str, kind: MinimalStart) -> Entry {
     let mut points = Vec::new();
     for bits in 0..1_usize << t {
         let x: Vec<u8> = (0..t).map(|place| (bits >> place & 1) as u8).collect();
-        let logits = twin::logits(&model, &params, &x);
+        let logits = reference::logits(&model, &params, &x);
         for (p, i) in [(0, 0), (3, 1), (6, 0), (6, 1)] {
             let hit = |q: usize| {
                 let before = !counts_pairs || (q > 0 && x[q - 1] == x[p]);
@@ -270,7 +270,7 @@ fn fact(id: &'static str, kind: MinimalStart) -> Entry {
         ),
         statement,
         formula,
-        ["the model's naive twin", "the double sum"],
+        ["the f64 reference", "the double sum"],
     )
     .equality(points)
 }
@@ -296,9 +296,9 @@ fn passing_unigrams(couplings: &Couplings) -> Entry {
                 (0..t).filter(|&q| x[q] == 1).map(weight).sum()
             };
             let so_far = |q: usize| v[..=q].iter().sum::<f64>();
-            let twin = twin::logits(&model, &params, &x)[(t - 1, 1)];
+            let reference = reference::logits(&model, &params, &x)[(t - 1, 1)];
             let at = [("v_2", v[1]), ("sequence", f64::from(bits))];
-            let point = Point::new(&at, count(&|_| v[0]), [twin, count(&so_far)]);
+            let point = Point::new(&at, count(&|_| v[0]), [reference, count(&so_far)]);
             points.push(point.inside(on_current));
         }
     }
@@ -309,7 +309,7 @@ fn passing_unigrams(couplings: &Couplings) -> Entry {
          but each with the weight v_1 + … + v_t′ of its position: late ones count more unless v is on the \
          current symbol alone.",
         "W_k = 11^T : f(E)_(p,i) = v_1 Σ_(t′=1)^p 1{x_t′ = i}",
-        ["the model's naive twin", "counts weighted by v_1 + … + v_t′"],
+        ["the f64 reference", "counts weighted by v_1 + … + v_t′"],
     )
     .condition("v = (v_1, 0, …, 0); after one step from a constant start it is not")
     .equality(points)

@@ -5,12 +5,11 @@
 //! - s_ij = q_i · k_j / √m               (`RelativeTerm::Absent`), for j ≤ i;
 //! - p_ij = softmax_j s_ij, and out_i = Σ_j p_ij u_j.
 //!
-//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever stored; and [`naive`] is
-//! its twin. [`clamped`] is for patterns that are given.
+//! [`fast`] computes it over lanes, a few rows at a time, so that no t×t matrix is ever stored. [`clamped`]
+//! is for patterns that are given.
 
 pub mod clamped;
 pub mod fast;
-pub mod naive;
 
 use crate::lanes::Lane;
 

@@ -1,11 +1,12 @@
-//! Checks the fast path against its f64 twin, and the twin against finite differences.
+//! Checks the fast path against its f64 reference, and the reference against finite differences.
 
 use std::ops::Range;
 
 use induct_kernels::lanes::{LANES, Lane};
 use induct_kernels::loss::Loss;
 use induct_kernels::model::dropout::DropoutKeys;
-use induct_kernels::model::{Matrix, Model, ModelSpec, twin, twin::Constants};
+use induct_kernels::model::reference::{self, Reference, Sequence, tape::Tape};
+use induct_kernels::model::{Matrix, Model, ModelSpec};
 use induct_kernels::random::{Address, Purpose, open_unit};
 use induct_kernels::tokens::TokenBlock;
 
@@ -15,27 +16,27 @@ use crate::{
 
 const LOSSES: [Loss; 2] = [Loss::CrossEntropy {}, Loss::Margin { delta: 0.7 }];
 
-/// Loss and its gradient for one lane's sequence, with dropout, given what interventions put in place.
-fn twin_loss(
-    model: &Model,
-    params: &[f64],
-    (lane, sequence): (usize, &[u8]),
-    constants: &Constants,
-    loss: Loss,
-) -> (f64, Matrix) {
-    let (inputs, targets) = (&sequence[..sequence.len() - 1], &sequence[1..]);
-    let keyed = (inputs, Some(keys_of(lane)));
-    let logits = twin::logits_under(model, params, keyed, constants);
-    loss.naive(&logits, targets)
-}
-
-/// What interventions put in place of activations of one lane's sequence.
-fn constants(model: &Model, params: &[f64], block: &TokenBlock, lane: usize) -> Constants {
-    let sequences: Vec<Vec<u8>> = (0..block.used()).map(|lane| block.lane(lane)).collect();
-    let inputs = |sequence: &'_ Vec<u8>| -> Vec<u8> { sequence[..sequence.len() - 1].to_vec() };
-    let inputs: Vec<Vec<u8>> = sequences.iter().map(inputs).collect();
-    let inputs: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
-    Constants::of(model, params, &inputs, lane)
+/// The reference on one lane's sequence, with dropout, and with what interventions held, if that is given.
+fn on_lane<R>(
+    (model, params): (&Model, &[f64]),
+    (block, lane): (&TokenBlock, usize),
+    held: &[Option<Matrix>],
+    read: impl FnOnce(&Reference, &[u8]) -> R,
+) -> R {
+    let (used, length) = (block.used(), model.length());
+    let all: Vec<Vec<u8>> = (0..used)
+        .map(|next| block.lane((lane + next) % used))
+        .collect();
+    let all: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+    let inputs: Vec<&[u8]> = all.iter().map(|sequence| &sequence[..length]).collect();
+    let sequence = Sequence {
+        tokens: inputs[0],
+        keys: Some(keys_of(lane)),
+        others: &inputs[1..],
+    };
+    let tape = Tape::default();
+    let reference = Reference::holding(&tape, model, params, sequence, held);
+    read(&reference, &all[0][1..])
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -48,36 +49,33 @@ fn norm(a: &[f64]) -> f64 {
 }
 
 #[test]
-fn twin_gradients_match_finite_differences() {
+fn reference_gradients_match_finite_differences() {
     let (states, length) = (3, 7);
     let block = tokens(states, length, LANES);
     for (name, spec) in architectures() {
         let model = Model::new(&spec, states, length).unwrap();
         for loss in LOSSES {
-            assert_twin_matches_differences(&name, &model, &block, loss);
+            assert_reference_matches_differences(&name, &model, &block, loss);
         }
     }
 }
 
-/// The twin's gradient of one sequence, within 10⁻⁶ of differences of its loss: for every tensor, along random
+/// The reference's gradient of one sequence, within 10⁻⁶ of differences of its loss: for every tensor, along random
 /// directions, in which all of its entries move.
-pub(super) fn assert_twin_matches_differences(
+pub(super) fn assert_reference_matches_differences(
     name: &str,
     model: &Model,
     block: &TokenBlock,
     loss: Loss,
 ) {
     const DIRECTIONS: u64 = 2;
-    let (lane, length) = (2, model.length());
-    let params = weights(model, 1.0);
-    let sequence = block.lane(lane);
+    let (at, params) = ((block, 2), weights(model, 1.0));
     // Steps must not cross the kink of a ReLU.
     let h = if name.contains("relu") { 1e-5 } else { 1e-3 };
-    let (inputs, keys) = (&sequence[..length], Some(keys_of(lane)));
-    let given = constants(model, &params, block, lane);
-    let held = given.clone().held(model, &params, (inputs, keys));
-    let (_, d_logits) = twin_loss(model, &params, (lane, &sequence), &given, loss);
-    let gradient = twin::gradient_under(model, &params, (inputs, keys), &given, &d_logits);
+    let (gradient, held) = on_lane((model, &params), at, &[], |reference, targets| {
+        let gradient = reference.gradient(loss.reference(reference.logits, targets));
+        (gradient, reference.held())
+    });
     let address = Address {
         purpose: Purpose::Init,
         seed: 6,
@@ -90,15 +88,18 @@ pub(super) fn assert_twin_matches_differences(
             let mut rng = address.generator(index);
             let direction: Vec<f64> = exact.iter().map(|_| open_unit(&mut rng) - 0.5).collect();
             let size = norm(&direction);
-            let at = |steps: f64| {
+            let loss_at = |steps: f64| {
                 let mut moved = params.clone();
                 for (w, u) in moved[range.clone()].iter_mut().zip(&direction) {
                     *w += steps * h * u / size;
                 }
-                twin_loss(model, &moved, (lane, &sequence), &held, loss).0
+                on_lane((model, &moved), at, &held, |reference, targets| {
+                    loss.reference(reference.logits, targets).number()
+                })
             };
             // Fourth order: (8 (f₊₁ − f₋₁) − (f₊₂ − f₋₂)) / 12h.
-            let measured = (8.0 * (at(1.0) - at(-1.0)) - (at(2.0) - at(-2.0))) / (12.0 * h);
+            let measured = (8.0 * (loss_at(1.0) - loss_at(-1.0)) - (loss_at(2.0) - loss_at(-2.0)))
+                / (12.0 * h);
             let expected: f64 = exact
                 .iter()
                 .zip(&direction)
@@ -161,7 +162,7 @@ fn coordinates_are_used_where_they_pay() {
     }
 }
 
-fn assert_fast_matches_twin(
+fn assert_fast_matches_reference(
     name: &str,
     spec: &ModelSpec,
     sizes: (usize, usize, usize),
@@ -171,20 +172,25 @@ fn assert_fast_matches_twin(
     let model = Model::new(spec, states, length).unwrap();
     let name = format!("{name} (k, t, used) = {sizes:?}, weights up to {scale}");
     let params = weights(&model, scale);
-    assert_matches_twin(&name, &model, &params, &tokens(states, length, used));
+    assert_matches_reference(&name, &model, &params, &tokens(states, length, used));
 }
 
-/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the twin's.
-pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], block: &TokenBlock) {
+/// Every path, under both losses: loss and each group's gradient within 10⁻⁴ of the reference's.
+pub(super) fn assert_matches_reference(
+    name: &str,
+    model: &Model,
+    params: &[f64],
+    block: &TokenBlock,
+) {
     let params: Vec<f64> = params.iter().map(|&w| f64::from(w as f32)).collect();
-    let exact = LOSSES.map(|loss| twin_of_block(model, &params, block, loss));
+    let exact = reference_of_block(model, &params, block);
     for path in paths(model) {
         for (loss, (exact_total, exact)) in LOSSES.iter().zip(&exact) {
             let (total, gradient) = fast(&path, &params, block, *loss);
             let context = format!("{name} {loss:?}");
             assert!(
                 (total - exact_total).abs() < 1e-4 * exact_total.abs().max(1e-3),
-                "{context}: loss {total}, twin {exact_total}"
+                "{context}: loss {total}, reference {exact_total}"
             );
             // Some groups have almost no gradient (W_Q when t = 1 or attention is saturated). It is a difference
             // of large numbers, so it is checked against one percent of the whole gradient instead.
@@ -204,37 +210,37 @@ pub(super) fn assert_matches_twin(name: &str, model: &Model, params: &[f64], blo
     }
 }
 
-/// Loss and gradient of a block by the twin.
-fn twin_of_block(model: &Model, params: &[f64], block: &TokenBlock, loss: Loss) -> (f64, Vec<f64>) {
-    let (mut total, mut gradient) = (0.0, vec![0.0; params.len()]);
+/// The losses of a block, each with its gradient, by the reference.
+fn reference_of_block(model: &Model, params: &[f64], block: &TokenBlock) -> [(f64, Vec<f64>); 2] {
+    let mut sums = LOSSES.map(|_| (0.0, vec![0.0; params.len()]));
     for lane in 0..block.used() {
-        let sequence = block.lane(lane);
-        let given = constants(model, params, block, lane);
-        let (value, d_logits) = twin_loss(model, params, (lane, &sequence), &given, loss);
-        total += value;
-        let keyed = (&sequence[..model.length()], Some(keys_of(lane)));
-        let own = twin::gradient_under(model, params, keyed, &given, &d_logits);
-        let sums = gradient.iter_mut().zip(own);
-        sums.for_each(|(sum, part)| *sum += part);
+        on_lane((model, params), (block, lane), &[], |reference, targets| {
+            for (loss, (total, gradient)) in LOSSES.iter().zip(&mut sums) {
+                let own = loss.reference(reference.logits, targets);
+                *total += own.number();
+                let sums = gradient.iter_mut().zip(reference.gradient(own));
+                sums.for_each(|(sum, part)| *sum += part);
+            }
+        });
     }
-    (total, gradient)
+    sums
 }
 
 #[test]
-fn the_fast_path_matches_its_twin() {
+fn the_fast_path_matches_the_reference() {
     for (name, spec) in architectures() {
         for sizes in [(2, 1, 8), (3, 2, 3), (2, 7, 8), (10, 8, 8), (3, 9, 5)] {
-            assert_fast_matches_twin(&name, &spec, sizes, 0.5);
+            assert_fast_matches_reference(&name, &spec, sizes, 0.5);
         }
-        assert_fast_matches_twin(&name, &spec, (2, 12, 7), 0.02);
+        assert_fast_matches_reference(&name, &spec, (2, 12, 7), 0.02);
     }
 }
 
 #[test]
-fn the_fast_path_matches_its_twin_at_large_weights() {
+fn the_fast_path_matches_the_reference_at_large_weights() {
     for positions in ["relative-key", "relative-query", "absolute"] {
         let spec = spec(&format!("width = 4, positions = '{positions}'"));
-        assert_fast_matches_twin("sharp", &spec, (3, 9, 8), 2.0);
+        assert_fast_matches_reference("sharp", &spec, (3, 9, 8), 2.0);
     }
 }
 
@@ -272,13 +278,13 @@ fn symbols_that_are_not_in_the_context_do_no_harm() {
         }
         params[q] = strength;
         params[k + width] = 1.0;
-        assert_matches_twin("absent symbols", &model, &params, &block);
+        assert_matches_reference("absent symbols", &model, &params, &block);
     }
 }
 
 /// Sizes that fill several groups of rows, blocks of keys and tiles, and leave a remainder.
 #[test]
-fn the_fast_path_matches_its_twin_at_larger_sizes() {
+fn the_fast_path_matches_the_reference_at_larger_sizes() {
     for positions in ["relative-key", "relative-query", "none"] {
         for (settings, states, length) in [
             ("width = 16", 2, 41),
@@ -290,7 +296,7 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
             let name = format!("positions = '{positions}', {settings}");
             let spec = spec(&name);
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
-            assert_fast_matches_twin(&name, &spec, (states, length, LANES), 0.4);
+            assert_fast_matches_reference(&name, &spec, (states, length, LANES), 0.4);
         }
     }
 }
@@ -298,7 +304,7 @@ fn the_fast_path_matches_its_twin_at_larger_sizes() {
 /// Layer norm in coordinates: one to three layers, few coordinates and many, several heads, one position and
 /// long contexts, small weights (where ε matters) and large ones (where scores are not bounded).
 #[test]
-fn layer_norm_in_coordinates_matches_the_twin() {
+fn layer_norm_in_coordinates_matches_the_reference() {
     for positions in ["relative-key", "relative-query", "none"] {
         for (settings, states, length) in [
             ("layers = 1, width = 16", 2, 1),
@@ -313,7 +319,7 @@ fn layer_norm_in_coordinates_matches_the_twin() {
             let spec = spec(&name);
             assert!(in_coordinates(&Model::new(&spec, states, length).unwrap()));
             for scale in [0.02, 1.0] {
-                assert_fast_matches_twin(&name, &spec, (states, length, LANES), scale);
+                assert_fast_matches_reference(&name, &spec, (states, length, LANES), scale);
             }
         }
     }
@@ -322,7 +328,7 @@ fn layer_norm_in_coordinates_matches_the_twin() {
 /// Layers of the stream, with coordinates below the first MLP or none: sizes that fill several groups and tiles,
 /// and leave a remainder.
 #[test]
-fn layers_of_the_stream_match_the_twin() {
+fn layers_of_the_stream_match_the_reference() {
     for positions in ["absolute", "relative-key", "relative-query", "none"] {
         // Whether an MLP leaves coordinates below it, where positions are not absolute.
         for (settings, below, sizes) in [
@@ -344,7 +350,7 @@ fn layers_of_the_stream_match_the_twin() {
                 let begins = below && positions != "absolute";
                 assert_eq!(begins_in_coordinates(&model), begins, "{name}");
             }
-            assert_fast_matches_twin(&name, &spec, sizes, 0.4);
+            assert_fast_matches_reference(&name, &spec, sizes, 0.4);
         }
     }
 }
@@ -352,7 +358,7 @@ fn layers_of_the_stream_match_the_twin() {
 /// Dropout at sizes that fill several groups, blocks and tiles, and leave a remainder: every kind of place,
 /// with and without what surrounds it.
 #[test]
-fn dropout_matches_the_twin_at_larger_sizes() {
+fn dropout_matches_the_reference_at_larger_sizes() {
     for settings in [
         "positions = 'relative-query', width = 16, layer_norm = true, dropout = 0.1",
         "positions = 'relative-query', heads = 2, width = 12, mlp = true, layer_norm = true, dropout = 0.4",
@@ -366,7 +372,7 @@ fn dropout_matches_the_twin_at_larger_sizes() {
         for sizes in [(2, 41, LANES), (3, 34, 5)] {
             let model = Model::new(&spec, sizes.0, sizes.1).unwrap();
             assert!(!in_coordinates(&model) && !begins_in_coordinates(&model));
-            assert_fast_matches_twin(settings, &spec, sizes, 0.4);
+            assert_fast_matches_reference(settings, &spec, sizes, 0.4);
         }
     }
 }
@@ -413,7 +419,7 @@ fn dropout_is_for_training_only() {
 /// Layers in coordinates below others in the stream, without an MLP: one, where the second would have too many
 /// coordinates, or two of three. Heads are as small as two numbers.
 #[test]
-fn layers_below_the_stream_match_the_twin() {
+fn layers_below_the_stream_match_the_reference() {
     for positions in ["relative-key", "relative-query"] {
         for (settings, states, above) in [
             ("heads = 8, width = 16", 2, 1),
@@ -427,7 +433,7 @@ fn layers_below_the_stream_match_the_twin() {
                 let model = Model::new(&spec, states, length).unwrap();
                 assert!(!in_coordinates(&model));
                 assert_eq!(model.choice().layers.len(), above);
-                assert_fast_matches_twin(&name, &spec, (states, length, used), 0.4);
+                assert_fast_matches_reference(&name, &spec, (states, length, used), 0.4);
             }
         }
     }
@@ -443,7 +449,7 @@ fn sharp_attention_stays_finite_and_exact() {
         let single = model.start(0);
         let params: Vec<f64> = single.iter().map(|&w| w.into()).collect();
         let block = tokens(states, length, LANES);
-        let exact = twin::logits(&model, &params, &block.lane(5)[..length]);
+        let exact = reference::logits(&model, &params, &block.lane(5)[..length]);
         for model in paths(&model) {
             let found = logits(&model, &single, &block.rows()[..length], 5);
             for (logit, exact) in found.iter().zip(&exact.data) {
