@@ -1,12 +1,9 @@
 //! Training: on exactly the addressed batches, by the twin's gradients.
 
-use induct::chain::Sampler;
 use induct::measure::GRADIENT_NORM;
 use induct::model::twin;
 use induct::recipe::Recipe;
-use induct::train::{
-    AdamW, OptimizerSpec, TrainError, Trainer, batch_address, dropout_keys, prior_at,
-};
+use induct::train::{AdamW, OptimizerSpec, TrainError, Trainer, dropout_keys, samples, task_at};
 
 use crate::interrupted;
 
@@ -53,7 +50,10 @@ fn a_step_trains_on_its_addressed_batch_and_keys() {
             } else {
                 stages.last()
             };
-            assert!(std::ptr::eq(prior_at(&stages, step), &stage.unwrap().1));
+            assert!(std::ptr::addr_eq(
+                task_at(&stages, step),
+                &*stage.unwrap().1
+            ));
             let params: Vec<f64> = trainer.params().iter().map(|&w| w.into()).collect();
             let (expected, _) = twin_batch(&recipe, step, &params);
             let loss = trainer.advance().unwrap();
@@ -115,16 +115,11 @@ fn a_loss_that_is_no_number_stops_the_run_unchanged() {
 /// The loss of a step's batch by the f64 twin, one sequence at a time, and its gradient without dropout.
 fn twin_batch(recipe: &Recipe, step: u64, params: &[f64]) -> (f64, Vec<f64>) {
     let (model, stages) = (recipe.model().unwrap(), recipe.stages().unwrap());
-    let prior = prior_at(&stages, step);
-    let (length, mut sampler) = (recipe.task.length, Sampler::new(prior));
+    let length = recipe.task.length;
     let scale = 1.0 / (recipe.train.batch * length) as f64;
     let (mut loss, mut gradient) = (0.0, vec![0.0; params.len()]);
-    for index in 0..recipe.train.batch as u64 {
-        let mut tokens = vec![0; length + 1];
-        let address = batch_address(recipe, step);
-        sampler
-            .sequence(prior, address, index, &mut tokens)
-            .unwrap();
+    for (index, sample) in (0..).zip(samples(recipe, &stages, step)) {
+        let tokens = sample.unwrap().tokens;
         let (inputs, targets) = (&tokens[..length], &tokens[1..]);
         let keys = model
             .has_dropout()

@@ -8,7 +8,7 @@ use induct::model::Model;
 use induct::probe::{History, Moments, TestSet, columns, fresh};
 use induct::recipe::Recipe;
 use induct::run::{Summary, model_at};
-use induct::strategy::{self, Strategy, ladder_names};
+use induct::strategy::{Strategy, ladder_names};
 use induct::train::no_snapshots;
 use induct_store::{RunFiles, RunFolder, files_of};
 use serde::Deserialize;
@@ -222,7 +222,7 @@ impl LabRun {
         let own = model.evaluator(weights)?.next_distribution(tokens)?;
         let strategies = match self.strategies.take() {
             Some(strategies) => strategies,
-            None => strategy::all(&self.recipe.prior()?)?,
+            None => self.recipe.own_task()?.strategies()?,
         };
         let strategies = self.strategies.insert(strategies);
         let mut answers =

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use induct::chain::{self, Draft, Generator, open_unit};
 use induct::measure::{self, Column, Observation, Scope};
 use induct::recipe::Recipe;
-use induct::strategy::{self, Seen};
+use induct::strategy;
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -253,9 +253,9 @@ impl strategy::Strategy for Strategy {
         self.states
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
         let answered = self.function.ask(|call| {
-            let tokens = PyArray1::from_slice(call.py(), seen.tokens);
+            let tokens = PyArray1::from_slice(call.py(), tokens);
             let answer = call.call1((tokens, self.states))?;
             let answer: Vec<f64> = answer.extract()?;
             out.copy_from_slice(&answer);

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use induct::Invalid;
-use induct::chain::{Sampler, TransitionTable};
+use induct::chain::TransitionTable;
 use induct::recipe::Recipe;
-use induct::train::{batch_address, dropout_keys, prior_at};
+use induct::train::{dropout_keys, samples};
 use serde::Serialize;
 
 use super::numbers;
@@ -49,15 +49,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recipe = recipes::load(&arguments.recipe, &arguments.overrides.set)?;
     check_size(&recipe)?;
     let stages = recipe.stages()?;
-    let prior = prior_at(&stages, arguments.step);
-    let address = batch_address(&recipe, arguments.step);
-    let mut sampler = Sampler::new(prior);
     let (mut tokens, mut tables) = (Vec::new(), Vec::new());
-    for index in 0..recipe.train.batch as u64 {
-        let mut sequence = vec![0; recipe.task.length + 1];
-        let table = sampler.sequence(prior, address, index, &mut sequence)?;
-        tables.push(table.rows().map(<[f64]>::to_vec).collect::<Vec<_>>());
-        tokens.push(sequence);
+    for sample in samples(&recipe, &stages, arguments.step) {
+        let sample = sample?;
+        let rows = sample.rows.chunks_exact(recipe.task.states);
+        tables.push(rows.map(<[f64]>::to_vec).collect::<Vec<_>>());
+        tokens.push(sample.tokens);
     }
     let keys = |index| dropout_keys(&recipe, arguments.step, index);
     let has_dropout = recipe.model()?.has_dropout();

@@ -19,6 +19,7 @@ use crate::custom::Custom;
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use crate::strategy::Strategy;
+use crate::task::Task;
 use crate::{Invalid, Within, require};
 use induct_kernels::loss::Loss;
 use memory::MEMORY_LIMIT;
@@ -233,7 +234,9 @@ impl Recipe {
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
         if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
-            self.record.check_defined(&self.prior()?).within("record")?;
+            self.record
+                .check_defined(&*self.own_task()?)
+                .within("record")?;
         }
         Ok(())
     }
@@ -268,9 +271,9 @@ impl Recipe {
     ///
     /// # Errors
     ///
-    /// If one is not defined for the task's prior, or belongs to another program.
-    pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
-        self.record.strategies(prior).within("record")
+    /// If one is not defined for the task, or belongs to another program.
+    pub fn strategies(&self, task: &dyn Task) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        self.record.strategies(task).within("record")
     }
 
     /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is
@@ -311,7 +314,12 @@ impl Recipe {
         Ok(MemoryEstimate::new(self, &self.model()?))
     }
 
-    /// The task's prior, ready to draw from.
+    /// Where the sequences come from that the model is trained and measured on.
+    pub fn own_task(&self) -> Result<Arc<dyn Task>, Invalid> {
+        Ok(Arc::new(self.prior()?))
+    }
+
+    /// The task's prior over chains, ready to draw from.
     pub fn prior(&self) -> Result<TaskPrior, Invalid> {
         self.task_prior(&self.task.prior).within("task")
     }
@@ -340,14 +348,14 @@ impl Recipe {
         Model::new(&self.model, self.task.states, self.task.length).within("model")
     }
 
-    /// The priors of training with their first steps, in order; the first starts at step 0.
-    pub fn stages(&self) -> Result<Vec<(u64, TaskPrior)>, Invalid> {
+    /// The tasks of training with their first steps, in order; the first starts at step 0.
+    pub fn stages(&self) -> Result<Vec<(u64, Arc<dyn Task>)>, Invalid> {
         self.check_curriculum()?;
-        let mut stages = vec![(0, self.prior()?)];
+        let mut stages = vec![(0, self.own_task()?)];
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
             let prior = self.task_prior(&stage.prior).within(&field)?;
-            stages.push((stage.from, prior));
+            stages.push((stage.from, Arc::new(prior)));
         }
         Ok(stages)
     }

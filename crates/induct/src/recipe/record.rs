@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::TaskSpec;
 
+use crate::chain::PriorSpec;
 use crate::chain::prior::{DoublyStochastic, Iid};
-use crate::chain::{PriorSpec, TaskPrior};
 use crate::custom::{Custom, is_name};
 use crate::measure::{self, CustomMeasure, Measure};
 use crate::strategy::{self, Strategy};
+use crate::task::Task;
 use crate::{Invalid, Within, require};
 
 /// What a run records and keeps, as a recipe writes it.
@@ -97,6 +98,9 @@ const MAX_TEST_SEQUENCES: usize = 1 << 20;
 /// The most test sets in addition to the task's own.
 const MAX_TESTS: usize = 64;
 
+/// What the truth is called in columns and files.
+const TRUTH: [&str; 2] = ["truth", "oracle"];
+
 /// Names that mean something else in column names.
 const RESERVED: [&str; 3] = ["in_distribution", "layers", "test"];
 
@@ -125,10 +129,8 @@ impl RecordSpec {
         let ladder = strategy::ladder_names(ngram);
         for (index, name) in self.strategies.iter().enumerate() {
             let field = format!("strategies[{index}]");
-            let entry = strategy::entry(name).at(&field)?;
-            let reason = if entry.needs_chain {
-                "another one: kl_truth is the divergence from the chain itself"
-            } else if ladder.contains(name) {
+            strategy::entry(name).at(&field)?;
+            let reason = if ladder.contains(name) {
                 "another one: every model is compared with those up to the task's n-gram"
             } else if self.strategies[..index].contains(name) {
                 "each strategy once"
@@ -150,8 +152,8 @@ impl RecordSpec {
                     require(holds, "name", format!("\"{}\"", custom.name), allowed)
                 };
                 name(
-                    strategy::entry(&custom.name).is_err() && custom.name != "truth",
-                    "a name that no built-in strategy has, and not \"truth\": it names columns",
+                    strategy::entry(&custom.name).is_err() && !TRUTH.contains(&&*custom.name),
+                    "a name that no built-in strategy has, nor the truth: it names columns",
                 )?;
                 // Text that another program wrote can be read, if not measured.
                 let Ok(strategy) = custom.part() else {
@@ -169,11 +171,12 @@ impl RecordSpec {
         Ok(())
     }
 
-    /// Checks that the built-in strategies that it names are defined for a prior.
-    pub(super) fn check_defined(&self, prior: &TaskPrior) -> Result<(), Invalid> {
+    /// Checks that the built-in strategies that it names are defined for a task.
+    pub(super) fn check_defined(&self, task: &dyn Task) -> Result<(), Invalid> {
         let mut names = self.strategies.iter().enumerate();
         names.try_for_each(|(index, name)| {
-            strategy::check_named(name, prior).at(&format!("strategies[{index}]"))
+            task.check_strategy(name)
+                .at(&format!("strategies[{index}]"))
         })
     }
 
@@ -186,15 +189,15 @@ impl RecordSpec {
         ladder.chain(added).collect()
     }
 
-    /// The strategies that [`strategy_names`](Self::strategy_names) names, for a prior.
+    /// The strategies that [`strategy_names`](Self::strategy_names) names, for a task.
     ///
     /// # Errors
     ///
-    /// If one is not defined for the prior, or belongs to another program.
-    pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
-        let mut strategies = strategy::ladder(prior);
+    /// If one is not defined for the task, or belongs to another program.
+    pub fn strategies(&self, task: &dyn Task) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        let mut strategies = task.ladder();
         for (index, name) in self.strategies.iter().enumerate() {
-            let made = strategy::named(name, prior);
+            let made = task.strategy(name);
             strategies.push(made.at(&format!("strategies[{index}]"))?);
         }
         for (index, custom) in self.custom_strategies.iter().enumerate() {
