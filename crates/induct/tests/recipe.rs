@@ -212,7 +212,7 @@ record.custom_measures=[{name='checksum', scope='run'}] => record.custom_measure
 record.custom_measures=[{name='x', scope='run', range=[1, 0]}] => record.custom_measures[0].range = [1, 0]
 record.strategies=['bayse'] => record.strategies[0] = "bayse" | one of uniform
 record.strategies=['bayes', 'bayes'] => record.strategies[1] = "bayes" | once
-record.strategies=['bigram'] => record.strategies[0] = "bigram" | n-gram
+record.strategies=['bigram'] => record.strategies[0] = "bigram" | uniform, unigram, bigram
 record.strategies=['oracle'] => record.strategies[0] = "oracle" | one of uniform
 record.strategies=['40-gram'] => record.strategies[0] = "40-gram" | 1024 contexts
 task.states=3 & record.strategies=['bayes-unigram'] => record.strategies[0] | 2 states

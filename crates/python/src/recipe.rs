@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use induct::catalogue::{SETTINGS, Setting};
-use induct::chain::TransitionTable;
 use induct::recipe::Recipe;
 use induct::run::Identity;
-use induct::train::samples;
+use induct::train::{Sample, samples};
 use induct_store::complete;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyReadonlyArray1};
@@ -134,7 +133,7 @@ impl PyRecipe {
         differences.map(|d| (d.key, d.old, d.new)).collect()
     }
 
-    /// The batch of a step: symbols [batch, t + 1] and tables [batch, contexts, k].
+    /// The batch of a step: symbols [batch, t + 1] and tables [batch, contexts, k], or laws [batch, t, k].
     fn batch<'py>(
         &self,
         py: Python<'py>,
@@ -142,8 +141,7 @@ impl PyRecipe {
     ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>), Failure> {
         let recipe = &*self.recipe;
         let (task, batch) = (&recipe.task, recipe.train.batch);
-        let bytes = TransitionTable::bytes(task.states, task.ngram);
-        if batch as f64 * (task.length as f64 + bytes) > MOST_NUMBERS {
+        if batch as f64 * Sample::size(recipe) > MOST_NUMBERS {
             return Err(Failure::input(format!(
                 "a batch of {batch} sequences and their tables is too large to hand over; set train.batch to a \
                  smaller number"

@@ -72,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         states: recipe.task.states,
         ngram: recipe.task.ngram,
         length: recipe.task.length,
+        task: recipe.task.to_string(),
         model,
         strategies,
     };
@@ -138,6 +139,8 @@ struct Evaluation {
     states: usize,
     ngram: usize,
     length: usize,
+    #[serde(skip)]
+    task: String,
     model: Option<Row>,
     #[serde(serialize_with = "object")]
     strategies: Vec<(String, Row)>,
@@ -252,8 +255,8 @@ impl Report for Evaluation {
             format!("the model after step {step}: ")
         });
         let mut text = format!(
-            "{of}{} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n",
-            self.sequences, self.states, self.ngram, self.length,
+            "{of}{} fresh sequences, {}; nats, ± one standard error\n\n",
+            self.sequences, self.task,
         );
         let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
             Some(estimate) => format!("{} ± {}", fixed(estimate.mean, 5), fixed(estimate.se, 5)),

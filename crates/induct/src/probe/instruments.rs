@@ -141,7 +141,7 @@ fn test_set(
 /// The columns that a run of `recipe` records.
 pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     let model = recipe.model()?;
-    let strategies = recipe.record.strategy_names(recipe.task.ngram);
+    let strategies = recipe.record.strategy_names(&recipe.task);
     let lags = match (&recipe.model, model.length()) {
         (ModelSpec::Transformer(spec), _) if !spec.positions.is_relative() => 0,
         (_, length) => length,

@@ -10,16 +10,17 @@ mod record;
 mod schedule;
 mod text;
 
+use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::chain::{Prior, PriorSpec, Start, TaskPrior, check_task};
 use crate::custom::Custom;
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::optimizer::{GroupSpec, OptimizerSpec, Updater};
-use crate::strategy::Strategy;
-use crate::task::Task;
+use crate::strategy::{Strategy, ladder_names};
+use crate::task::{SourceSpec, Task};
 use crate::{Invalid, Within, require};
 use induct_kernels::loss::Loss;
 use memory::MEMORY_LIMIT;
@@ -86,20 +87,98 @@ impl Default for Recipe {
 }
 
 /// The sequences a model learns from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TaskSpec {
     /// Number of symbols, k.
     pub states: usize,
-    /// Order of the process, n: 2 is a Markov chain.
+    /// Order of the process, n: 2 is a Markov chain. Of another source, those of the curriculum and of test sets.
     pub ngram: usize,
     /// Length of a context, t; a sequence has t+1 symbols.
     pub length: usize,
     /// The prior that chains are drawn from.
     pub prior: PriorSpec,
     /// How sequences start: those of the curriculum and of test sets too.
-    #[serde(skip_serializing_if = "Start::is_stationary")]
     pub start: Start,
+    /// What is trained on in place of chains over the prior.
+    pub source: SourceSpec,
+}
+
+impl Serialize for TaskSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Text<'a> {
+            states: usize,
+            ngram: usize,
+            length: usize,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            prior: Option<&'a PriorSpec>,
+            #[serde(skip_serializing_if = "Start::is_stationary")]
+            start: Start,
+            #[serde(skip_serializing_if = "SourceSpec::is_chains")]
+            source: &'a SourceSpec,
+        }
+        let text = Text {
+            states: self.states,
+            ngram: self.ngram,
+            length: self.length,
+            prior: self.source.is_chains().then_some(&self.prior),
+            start: self.start,
+            source: &self.source,
+        };
+        text.serialize(serializer)
+    }
+}
+
+/// As the first line on a run says it: `2 states, n = 2, length 100`.
+impl Display for TaskSpec {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let (states, length) = (self.states, self.length);
+        match self.source.is_chains() {
+            true => write!(f, "{states} states, n = {}, length {length}", self.ngram),
+            false => write!(
+                f,
+                "{}, {states} states, length {length}",
+                self.source.name()
+            ),
+        }
+    }
+}
+
+impl TaskSpec {
+    /// The names of the strategies that phases are read from, simplest first.
+    pub fn ladder(&self) -> Vec<String> {
+        let own = self.source.ladder();
+        own.map_or_else(|| ladder_names(self.ngram), <[String]>::to_vec)
+    }
+
+    /// Checks that it contains no code that only another program has.
+    fn check_code(&self) -> Result<(), Invalid> {
+        self.prior.check_code()?;
+        self.source.check_code().within("source")
+    }
+
+    /// Checks that its source fits it, and that nothing is set that only chains have.
+    fn check_source(&self) -> Result<(), Invalid> {
+        if self.source.is_chains() {
+            return Ok(());
+        }
+        self.source.check(self.states).within("source")?;
+        if let Some(task) = self.source.task().ok().flatten() {
+            task.check_length(self.length)?;
+        }
+        let unset = Self::default();
+        let what = |key: &str, allowed: &str| {
+            let source = self.source.name();
+            let allowed = format!("{allowed}; leave it unset, for task.source is \"{source}\"");
+            Err(Invalid::new(key, "this value", allowed))
+        };
+        match (self.prior == unset.prior, self.start == unset.start) {
+            (false, _) => what("prior", "the prior of Markov chains"),
+            (_, false) => what("start", "how Markov chains start"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for TaskSpec {
@@ -110,6 +189,7 @@ impl Default for TaskSpec {
             length: 100,
             prior: PriorSpec::default(),
             start: Start::default(),
+            source: SourceSpec::default(),
         }
     }
 }
@@ -186,6 +266,18 @@ pub struct StageSpec {
     pub prior: PriorSpec,
 }
 
+/// The tasks of training with their first steps, in order; the first starts at step 0.
+#[derive(Clone, Debug)]
+pub struct Stages(Vec<(u64, Arc<dyn Task>)>);
+
+impl Stages {
+    /// The task in force at `step`.
+    pub fn at(&self, step: u64) -> &dyn Task {
+        let current = self.0.iter().rev().find(|(from, _)| *from <= step);
+        &*current.expect("the first stage starts at step 0").1
+    }
+}
+
 /// Seeds of the random streams, which are independent of one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -231,9 +323,10 @@ impl Recipe {
         MemoryEstimate::new(self, &model).check(limit)?;
         Updater::check(&train.optimizer, &train.groups, model.layout()).within("train")?;
         self.check_interventions(&model)?;
+        self.task.check_source().within("task")?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
-        if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
+        if !self.record.strategies.is_empty() && self.task.check_code().is_ok() {
             self.record
                 .check_defined(&*self.own_task()?)
                 .within("record")?;
@@ -248,6 +341,7 @@ impl Recipe {
     ///
     /// Names the first part that is missing.
     pub fn check_parts(&self) -> Result<(), Invalid> {
+        self.task.check_code().within("task")?;
         self.check_priors(PriorSpec::check_code)?;
         for (index, custom) in self.record.custom_strategies.iter().enumerate() {
             let field = format!("record.custom_strategies[{index}]");
@@ -316,11 +410,22 @@ impl Recipe {
 
     /// Where the sequences come from that the model is trained and measured on.
     pub fn own_task(&self) -> Result<Arc<dyn Task>, Invalid> {
-        Ok(Arc::new(self.prior()?))
+        match self.task.source.task().within("task.source")? {
+            Some(task) => Ok(task),
+            None => Ok(Arc::new(self.prior()?)),
+        }
     }
 
     /// The task's prior over chains, ready to draw from.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be made, or the task has none.
     pub fn prior(&self) -> Result<TaskPrior, Invalid> {
+        let source = &self.task.source;
+        let name = format!("\"{}\"", source.name());
+        let allowed = "\"chains\": this needs a prior over Markov chains";
+        require(source.is_chains(), "task.source", name, allowed)?;
         self.task_prior(&self.task.prior).within("task")
     }
 
@@ -348,14 +453,14 @@ impl Recipe {
         Model::new(&self.model, self.task.states, self.task.length).within("model")
     }
 
-    /// The tasks of training with their first steps, in order; the first starts at step 0.
-    pub fn stages(&self) -> Result<Vec<(u64, Arc<dyn Task>)>, Invalid> {
+    /// The tasks of training: its own, then those of the curriculum.
+    pub fn stages(&self) -> Result<Stages, Invalid> {
         self.check_curriculum()?;
-        let mut stages = vec![(0, self.own_task()?)];
+        let mut stages = Stages(vec![(0, self.own_task()?)]);
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
             let prior = self.task_prior(&stage.prior).within(&field)?;
-            stages.push((stage.from, Arc::new(prior)));
+            stages.0.push((stage.from, Arc::new(prior)));
         }
         Ok(stages)
     }

@@ -10,7 +10,7 @@ use crate::chain::PriorSpec;
 use crate::chain::prior::{DoublyStochastic, Iid};
 use crate::custom::{Custom, is_name};
 use crate::measure::{self, CustomMeasure, Measure};
-use crate::strategy::{self, Strategy};
+use crate::strategy::{self, Strategy, TRUTH};
 use crate::task::Task;
 use crate::{Invalid, Within, require};
 
@@ -98,14 +98,12 @@ const MAX_TEST_SEQUENCES: usize = 1 << 20;
 /// The most test sets in addition to the task's own.
 const MAX_TESTS: usize = 64;
 
-/// What the truth is called in columns and files.
-const TRUTH: [&str; 2] = ["truth", "oracle"];
-
 /// Names that mean something else in column names.
 const RESERVED: [&str; 3] = ["in_distribution", "layers", "test"];
 
 impl RecordSpec {
     pub(super) fn check(&self, task: &TaskSpec) -> Result<(), Invalid> {
+        let ladder = task.ladder();
         require(self.every >= 1, "every", self.every, "at least 1 step")?;
         require(
             (1..=MAX_SNAPSHOTS).contains(&self.snapshots),
@@ -120,20 +118,20 @@ impl RecordSpec {
             &format!("from 1 to {MAX_TEST_SEQUENCES}"),
         )?;
         self.check_measures()?;
-        self.check_strategies(task.ngram)?;
-        self.check_custom_strategies(task.states)?;
+        self.check_strategies(&ladder)?;
+        self.check_custom_strategies(&ladder, task.states)?;
         self.check_tests(task.length)
     }
 
-    fn check_strategies(&self, ngram: usize) -> Result<(), Invalid> {
-        let ladder = strategy::ladder_names(ngram);
+    fn check_strategies(&self, ladder: &[String]) -> Result<(), Invalid> {
         for (index, name) in self.strategies.iter().enumerate() {
             let field = format!("strategies[{index}]");
             strategy::entry(name).at(&field)?;
             let reason = if ladder.contains(name) {
-                "another one: every model is compared with those up to the task's n-gram"
+                let ladder = ladder.join(", ");
+                format!("another one: every model is compared with the task's {ladder}")
             } else if self.strategies[..index].contains(name) {
-                "each strategy once"
+                "each strategy once".to_owned()
             } else {
                 continue;
             };
@@ -142,12 +140,13 @@ impl RecordSpec {
         Ok(())
     }
 
-    fn check_custom_strategies(&self, states: usize) -> Result<(), Invalid> {
+    fn check_custom_strategies(&self, ladder: &[String], states: usize) -> Result<(), Invalid> {
         for (index, custom) in self.custom_strategies.iter().enumerate() {
             let check = || {
                 custom.check_text("-")?;
                 let earlier = self.custom_strategies[..index].iter();
-                check_new(earlier.map(|other| &*other.name), &custom.name, "strategy")?;
+                let earlier = earlier.map(|other| &other.name).chain(ladder);
+                check_new(earlier.map(|name| &**name), &custom.name, "strategy")?;
                 let name = |holds: bool, allowed: &str| {
                     require(holds, "name", format!("\"{}\"", custom.name), allowed)
                 };
@@ -180,13 +179,12 @@ impl RecordSpec {
         })
     }
 
-    /// The names of the strategies that a model is compared with in a task with n = `ngram`: the ladder,
-    /// then what the recipe adds to it.
-    pub fn strategy_names(&self, ngram: usize) -> Vec<String> {
+    /// The names of the strategies that a model is compared with in a task: the ladder, then what the recipe adds
+    /// to it.
+    pub fn strategy_names(&self, task: &TaskSpec) -> Vec<String> {
         let custom = self.custom_strategies.iter().map(|custom| &custom.name);
         let added = self.strategies.iter().chain(custom).cloned();
-        let ladder = strategy::ladder_names(ngram).into_iter();
-        ladder.chain(added).collect()
+        task.ladder().into_iter().chain(added).collect()
     }
 
     /// The strategies that [`strategy_names`](Self::strategy_names) names, for a task.

@@ -40,7 +40,7 @@ pub use bayes_unigram::BayesUnigram;
 pub use distributions::{BadAnswer, Distributions, PredictError};
 pub use ngram::Ngram;
 pub use registry::{Entry, REGISTRY, all, is_slow, ladder, ladder_names, named};
-pub(crate) use registry::{bytes, check_named, counting, entry};
+pub(crate) use registry::{TRUTH, bytes, check_named, counting, entry};
 pub use scratch::Scratch;
 pub use uniform::Uniform;
 pub use unigram_and_current::UnigramAndCurrent;

@@ -15,6 +15,9 @@ pub static REGISTRY: &[&Entry] = &[
     &bayes::ENTRY,
 ];
 
+/// What the truth is called in columns and files: no strategy has such a name.
+pub(crate) const TRUTH: [&str; 2] = ["truth", "oracle"];
+
 /// A built-in strategy: what it is, and how it is made from a prior.
 #[derive(Debug)]
 pub struct Entry {

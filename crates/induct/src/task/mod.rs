@@ -4,10 +4,12 @@
 //! |---|---|
 //! | [`Task`] | a way to draw sequences, with the law of every symbol and a ladder of strategies |
 //! | [`Sequence`] | a sequence while a task draws it |
+//! | [`SourceSpec`] | where a recipe's sequences come from |
 //! | [`TaskPrior`] | Markov chains over a prior, the task that all others are compared with |
 
 mod chains;
 mod sequence;
+mod spec;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -20,6 +22,7 @@ use crate::chain::{Address, DrawError, Generator, TaskPrior};
 use crate::strategy::{self, Scratch, Strategy};
 
 pub use sequence::Sequence;
+pub use spec::{CustomTask, SourceSpec};
 
 /// Where sequences come from, and what is known about them.
 ///
@@ -29,6 +32,16 @@ pub trait Task: Debug + Send + Sync {
     /// Number of symbols, k.
     fn states(&self) -> usize;
 
+    /// Checks that it has sequences for contexts of this length, t: of t + 1 symbols. The error names `length`.
+    ///
+    /// # Errors
+    ///
+    /// If it has none.
+    fn check_length(&self, length: usize) -> Result<(), Invalid> {
+        let _ = length;
+        Ok(())
+    }
+
     /// Draws a sequence, symbol by symbol, each from the law that an observer of all that was drawn before
     /// would name: the truth that predictions are compared with.
     fn draw(&self, rng: &mut Generator, sequence: &mut Sequence<'_>);
@@ -37,7 +50,7 @@ pub trait Task: Debug + Send + Sync {
     fn ladder(&self) -> Vec<Arc<dyn Strategy>>;
 
     /// Fills a block with the `sequences` of these numbers, at most one per lane. By default, they are drawn one
-    /// by one. Override it where several are drawn faster side by side; the sequences must be the same.
+    /// by one, as those of a task from another crate always are. A built-in task may draw them side by side.
     ///
     /// # Errors
     ///

@@ -34,9 +34,6 @@ impl<'a> Sequence<'a> {
             failure: None,
         };
         task.draw(rng, &mut sequence);
-        if sequence.drawn < sequence.len() {
-            sequence.fail("ended there".into());
-        }
         sequence.failure.map_or(Ok(()), Err)
     }
 
@@ -63,7 +60,7 @@ impl<'a> Sequence<'a> {
             false => Some(format!("of {} numbers", law.len())),
         };
         if let Some(what) = what {
-            return self.fail(format!("from the law {}, {what}", shown_row(law)));
+            return self.fail(format!("the law {}, {what},", shown_row(law)));
         }
         self.write(pick(law, open_unit(rng)), law)
     }
@@ -80,7 +77,7 @@ impl<'a> Sequence<'a> {
 
     fn write(&mut self, symbol: u8, law: &[f64]) -> u8 {
         if self.drawn == self.len() {
-            return self.fail("a symbol more".into());
+            return self.fail("a symbol too many".into());
         }
         self.tokens[self.drawn] = symbol;
         if let (Some(laws), Some(row)) = (&mut self.laws, self.drawn.checked_sub(1)) {
@@ -109,8 +106,11 @@ impl<'a> Sequence<'a> {
         0
     }
 
-    /// Adds to an error the name of the task that made it.
-    pub(super) fn name_failure(&mut self, name: &str) {
+    /// Checks that a task from another crate drew all of it, and names the task in what is wrong.
+    pub(super) fn check(&mut self, name: &str) {
+        if self.drawn < self.len() {
+            self.fail("no symbol".into());
+        }
         if let Some(DrawError::Sequence { task, .. }) = &mut self.failure {
             name.clone_into(task);
         }

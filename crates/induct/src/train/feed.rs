@@ -1,7 +1,5 @@
 //! The batches that a model learns from: each step has an address, and draws its sequences from there.
 
-use std::sync::Arc;
-
 use induct_kernels::lanes::LANES;
 use induct_kernels::model::dropout::DropoutKeys;
 use induct_kernels::scratch::ScratchPool;
@@ -9,15 +7,15 @@ use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
 use rayon::prelude::*;
 
-use crate::chain::{Address, DrawError, Purpose, Sampler, address};
+use crate::chain::{Address, DrawError, Purpose, Sampler, TransitionTable, address};
 use crate::model::Model;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Stages};
 use crate::strategy::Scratch;
 use crate::task::Task;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {
-    pub stages: Vec<(u64, Arc<dyn Task>)>,
+    pub stages: Stages,
     pub batch: Vec<TokenBlock>,
     /// The step that `batch` is for, once drawn.
     pub drawn_for: Option<u64>,
@@ -53,12 +51,6 @@ pub(super) fn block_keys(
     model.has_dropout().then(|| DropoutKeys::new(used, key))
 }
 
-/// The task in force at `step`.
-pub fn task_at(stages: &[(u64, Arc<dyn Task>)], step: u64) -> &dyn Task {
-    let current = stages.iter().rev().find(|(from, _)| *from <= step);
-    &*current.expect("the first stage starts at step 0").1
-}
-
 /// A sequence that a step trains on.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -69,13 +61,24 @@ pub struct Sample {
     pub rows: Vec<f64>,
 }
 
+impl Sample {
+    /// How many symbols and probabilities each has, at most.
+    pub fn size(recipe: &Recipe) -> f64 {
+        let task = &recipe.task;
+        let (k, t) = (task.states as f64, task.length as f64);
+        let table = TransitionTable::bytes(task.states, task.ngram) / size_of::<f64>() as f64;
+        let laws = if task.source.is_chains() { 0.0 } else { t * k };
+        t + 1.0 + table.max(laws)
+    }
+}
+
 /// The batch that step `step` trains on, sequence by sequence, given the recipe's [stages](Recipe::stages).
 pub fn samples<'a>(
     recipe: &'a Recipe,
-    stages: &'a [(u64, Arc<dyn Task>)],
+    stages: &'a Stages,
     step: u64,
 ) -> impl Iterator<Item = Result<Sample, DrawError>> + 'a {
-    let (task, address) = (task_at(stages, step), batch_address(recipe, step));
+    let (task, address) = (stages.at(step), batch_address(recipe, step));
     let mut sampler = task.chains().map(Sampler::new);
     let mut scratch = Scratch::default();
     (0..recipe.train.batch as u64).map(move |index| {
@@ -98,7 +101,7 @@ pub fn samples<'a>(
 /// Draws the batch of step `step`.
 pub(super) fn draw(
     recipe: &Recipe,
-    stages: &[(u64, Arc<dyn Task>)],
+    stages: &Stages,
     step: u64,
     scratch: &ScratchPool<Scratch>,
     batch: &mut [TokenBlock],
@@ -127,12 +130,12 @@ impl<'a> BatchDraw<'a> {
     /// Those of step `step`.
     pub fn new(
         recipe: &Recipe,
-        stages: &'a [(u64, Arc<dyn Task>)],
+        stages: &'a Stages,
         step: u64,
         scratch: &'a ScratchPool<Scratch>,
     ) -> Self {
         Self {
-            task: task_at(stages, step),
+            task: stages.at(step),
             address: batch_address(recipe, step),
             size: recipe.train.batch,
             scratch,

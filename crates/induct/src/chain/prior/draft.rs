@@ -63,7 +63,7 @@ pub enum DrawError {
     },
     /// A sequence is incomplete, or has a symbol that does not exist or follows no distribution.
     #[error(
-        "task \"{task}\" drew {what} at position {position}: a sequence has t + 1 symbols below k, and the \
+        "task \"{task}\" gave {what} at position {position}: a sequence has t + 1 symbols below k, and the \
          law of each is finite, nowhere negative, and sums to 1 within {ROW_TOLERANCE:e}"
     )]
     Sequence {
