@@ -699,7 +699,7 @@ fn a_task_is_in_the_recipe_s_text_and_identity() {
 
 /// A task that draws what it is told to.
 #[derive(Debug)]
-struct Script(&'static [[f64; 3]]);
+struct Script(&'static [[f64; 3]], u8);
 
 impl Task for Script {
     fn states(&self) -> usize {
@@ -711,9 +711,9 @@ impl Task for Script {
             sequence.draw(rng, law);
         }
         while sequence.tokens().len() + 2 < sequence.len() {
-            sequence.put(0);
+            sequence.write(0, &[1.0, 0.0, 0.0]);
         }
-        sequence.put(1);
+        sequence.write(self.1, &[0.0, 1.0, 0.0]);
     }
 
     fn ladder(&self) -> Vec<Arc<dyn Strategy>> {
@@ -763,21 +763,20 @@ fn tasks_that_do_not_fit_are_refused_by_field() {
     let refused = of_halves(1.0).prior().unwrap_err().to_string();
     assert!(refused.contains("task.source = \"halves\""), "{refused}");
 
-    let third = [1.0 / 3.0; 3];
-    let scripts: [(&'static [[f64; 3]], &str); 3] = [
+    const THIRD: [f64; 3] = [1.0 / 3.0; 3];
+    let scripts: [(&[[f64; 3]], u8, &str); 4] = [
         (
-            Box::leak(Box::new([third, [f64::NAN, 0.5, 0.5]])),
+            &[THIRD, [f64::NAN, 0.5, 0.5]],
+            1,
             "gave the law [NaN, 0.5, 0.5], which is NaN at symbol 0, at position 1",
         ),
-        (&[[1.0, 0.0, 0.0]], "no symbol at position 40"),
-        (
-            Box::leak(Box::new([third; 41])),
-            "a symbol too many at position 41",
-        ),
+        (&[THIRD], 1, "no symbol at position 40"),
+        (&[THIRD; 41], 1, "a symbol too many at position 41"),
+        (&[THIRD; 40], 3, "symbol 3 at position 40"),
     ];
-    for (script, what) in scripts {
+    for (script, last, what) in scripts {
         let mut recipe = of_halves(1.0);
-        let script = Custom::<dyn Task>::new("script", Arc::new(Script(script)));
+        let script = Custom::<dyn Task>::new("script", Arc::new(Script(script, last)));
         recipe.task.source = script.into();
         (recipe.train.stop, recipe.record.strategies) = (None, Vec::new());
         let refused = Instruments::new(&recipe).err().unwrap().to_string();

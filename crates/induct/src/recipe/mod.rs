@@ -8,19 +8,19 @@ mod misfit;
 mod reader;
 mod record;
 mod schedule;
+mod task;
 mod text;
 
-use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use crate::chain::{Prior, PriorSpec, Start, TaskPrior, check_task};
+use crate::chain::{Prior, PriorSpec, TaskPrior, check_task};
 use crate::custom::Custom;
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::optimizer::{GroupSpec, OptimizerSpec, Updater};
-use crate::strategy::{Strategy, ladder_names};
-use crate::task::{SourceSpec, Task};
+use crate::strategy::Strategy;
+use crate::task::Task;
 use crate::{Invalid, Within, require};
 use induct_kernels::loss::Loss;
 use memory::MEMORY_LIMIT;
@@ -35,6 +35,7 @@ pub use memory::MemoryEstimate;
 pub(crate) use memory::THOROUGH_SEQUENCES;
 pub use record::{RecordSpec, Spacing, TestSpec};
 pub use schedule::Schedule;
+pub use task::TaskSpec;
 pub use text::RecipeError;
 
 /// Everything that determines a run.
@@ -82,114 +83,6 @@ impl Default for Recipe {
             seeds: Seeds::default(),
             record: RecordSpec::default(),
             intervene: Vec::new(),
-        }
-    }
-}
-
-/// The sequences a model learns from.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TaskSpec {
-    /// Number of symbols, k.
-    pub states: usize,
-    /// Order of the process, n: 2 is a Markov chain. Of another source, those of the curriculum and of test sets.
-    pub ngram: usize,
-    /// Length of a context, t; a sequence has t+1 symbols.
-    pub length: usize,
-    /// The prior that chains are drawn from.
-    pub prior: PriorSpec,
-    /// How sequences start: those of the curriculum and of test sets too.
-    pub start: Start,
-    /// What is trained on in place of chains over the prior.
-    pub source: SourceSpec,
-}
-
-impl Serialize for TaskSpec {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Text<'a> {
-            states: usize,
-            ngram: usize,
-            length: usize,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            prior: Option<&'a PriorSpec>,
-            #[serde(skip_serializing_if = "Start::is_stationary")]
-            start: Start,
-            #[serde(skip_serializing_if = "SourceSpec::is_chains")]
-            source: &'a SourceSpec,
-        }
-        let text = Text {
-            states: self.states,
-            ngram: self.ngram,
-            length: self.length,
-            prior: self.source.is_chains().then_some(&self.prior),
-            start: self.start,
-            source: &self.source,
-        };
-        text.serialize(serializer)
-    }
-}
-
-/// As the first line on a run says it: `2 states, n = 2, length 100`.
-impl Display for TaskSpec {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let (states, length) = (self.states, self.length);
-        match self.source.is_chains() {
-            true => write!(f, "{states} states, n = {}, length {length}", self.ngram),
-            false => write!(
-                f,
-                "{}, {states} states, length {length}",
-                self.source.name()
-            ),
-        }
-    }
-}
-
-impl TaskSpec {
-    /// The names of the strategies that phases are read from, simplest first.
-    pub fn ladder(&self) -> Vec<String> {
-        let own = self.source.ladder();
-        own.map_or_else(|| ladder_names(self.ngram), <[String]>::to_vec)
-    }
-
-    /// Checks that it contains no code that only another program has.
-    fn check_code(&self) -> Result<(), Invalid> {
-        self.prior.check_code()?;
-        self.source.check_code().within("source")
-    }
-
-    /// Checks that its source fits it, and that nothing is set that only chains have.
-    fn check_source(&self) -> Result<(), Invalid> {
-        if self.source.is_chains() {
-            return Ok(());
-        }
-        self.source.check(self.states).within("source")?;
-        if let Some(task) = self.source.task().ok().flatten() {
-            task.check_length(self.length)?;
-        }
-        let unset = Self::default();
-        let what = |key: &str, allowed: &str| {
-            let source = self.source.name();
-            let allowed = format!("{allowed}; leave it unset, for task.source is \"{source}\"");
-            Err(Invalid::new(key, "this value", allowed))
-        };
-        match (self.prior == unset.prior, self.start == unset.start) {
-            (false, _) => what("prior", "the prior of Markov chains"),
-            (_, false) => what("start", "how Markov chains start"),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Default for TaskSpec {
-    fn default() -> Self {
-        Self {
-            states: 2,
-            ngram: 2,
-            length: 100,
-            prior: PriorSpec::default(),
-            start: Start::default(),
-            source: SourceSpec::default(),
         }
     }
 }
@@ -410,7 +303,13 @@ impl Recipe {
 
     /// Where the sequences come from that the model is trained and measured on.
     pub fn own_task(&self) -> Result<Arc<dyn Task>, Invalid> {
-        match self.task.source.task().within("task.source")? {
+        let TaskSpec { states, length, .. } = self.task;
+        match self
+            .task
+            .source
+            .task(states, length)
+            .within("task.source")?
+        {
             Some(task) => Ok(task),
             None => Ok(Arc::new(self.prior()?)),
         }

@@ -5,8 +5,10 @@
 //! | [`Task`] | a way to draw sequences, with the law of every symbol and a ladder of strategies |
 //! | [`Sequence`] | a sequence while a task draws it |
 //! | [`SourceSpec`] | where a recipe's sequences come from |
-//! | [`TaskPrior`] | Markov chains over a prior, the task that all others are compared with |
+//! | [`TaskPrior`] | Markov chains over a prior |
+//! | [`CausalGraph`] | sequences whose symbols depend on the one at their position's parent |
 
+mod causal_graph;
 mod chains;
 mod sequence;
 mod spec;
@@ -21,6 +23,7 @@ use crate::Invalid;
 use crate::chain::{Address, DrawError, Generator, TaskPrior};
 use crate::strategy::{self, Scratch, Strategy};
 
+pub use causal_graph::CausalGraph;
 pub use sequence::Sequence;
 pub use spec::{CustomTask, SourceSpec};
 

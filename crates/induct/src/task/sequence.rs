@@ -55,29 +55,23 @@ impl<'a> Sequence<'a> {
 
     /// Draws the next symbol from `law` (`[k]`), and returns it.
     pub fn draw(&mut self, rng: &mut Generator, law: &[f64]) -> u8 {
-        let what = match law.len() == self.states {
-            true => row_fault(law, ROW_TOLERANCE),
-            false => Some(format!("of {} numbers", law.len())),
-        };
-        if let Some(what) = what {
-            return self.fail(format!("the law {}, {what},", shown_row(law)));
-        }
         self.write(pick(law, open_unit(rng)), law)
     }
 
-    /// Writes the next symbol where it is certain, and returns it.
-    pub fn put(&mut self, symbol: u8) -> u8 {
-        if usize::from(symbol) >= self.states {
-            return self.fail(format!("symbol {symbol}"));
+    /// Writes the next symbol where it has been drawn from `law` (`[k]`) in another way, and returns it.
+    pub fn write(&mut self, symbol: u8, law: &[f64]) -> u8 {
+        let fault = match law.len() == self.states {
+            true => row_fault(law, ROW_TOLERANCE),
+            false => Some(format!("of {} numbers", law.len())),
+        };
+        if let Some(what) = fault {
+            return self.fail(format!("the law {}, {what},", shown_row(law)));
         }
-        let mut law = [0.0; induct_kernels::tokens::MAX_STATES];
-        law[usize::from(symbol)] = 1.0;
-        self.write(symbol, &law[..self.states])
-    }
-
-    fn write(&mut self, symbol: u8, law: &[f64]) -> u8 {
         if self.drawn == self.len() {
             return self.fail("a symbol too many".into());
+        }
+        if usize::from(symbol) >= self.states {
+            return self.fail(format!("symbol {symbol}"));
         }
         self.tokens[self.drawn] = symbol;
         if let (Some(laws), Some(row)) = (&mut self.laws, self.drawn.checked_sub(1)) {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
+use super::causal_graph::{self, CausalGraph};
 use super::{Sequence, Task};
 use crate::chain::Generator;
 use crate::custom::{Custom, is_name};
 use crate::strategy::{Strategy, TRUTH};
-use crate::{Invalid, require};
+use crate::{Invalid, Within, require};
 
 with_kind! {
     /// Where a recipe's sequences come from.
@@ -18,6 +19,8 @@ with_kind! {
     pub enum SourceSpec {
         /// Markov chains over the task's prior.
         Chains {},
+        /// Symbols that depend on the symbol at their position's parent.
+        CausalGraph(CausalGraph),
         /// A task from another crate.
         Custom(CustomTask),
     }
@@ -49,51 +52,64 @@ impl SourceSpec {
     pub fn name(&self) -> &str {
         match self {
             Self::Chains {} => "chains",
+            Self::CausalGraph(_) => "causal-graph",
             Self::Custom(custom) => &custom.custom.name,
         }
     }
 
     /// The names of the strategies that phases are read from; `None` for chains, whose prior has them.
-    pub fn ladder(&self) -> Option<&[String]> {
+    pub fn ladder(&self) -> Option<Vec<String>> {
         match self {
             Self::Chains {} => None,
-            Self::Custom(custom) => Some(&custom.ladder),
+            Self::CausalGraph(_) => Some(causal_graph::LADDER.map(String::from).into()),
+            Self::Custom(custom) => Some(custom.ladder.clone()),
         }
     }
 
     /// The task of another program, if it is one: a program that reads a recipe from text can give it its code.
     pub fn custom_mut(&mut self) -> Option<&mut Custom<dyn Task>> {
         match self {
-            Self::Chains {} => None,
             Self::Custom(custom) => Some(&mut custom.custom),
+            _ => None,
         }
     }
 
     /// Checks that it contains no code that only another program has.
     pub(crate) fn check_code(&self) -> Result<(), Invalid> {
         match self {
-            Self::Chains {} => Ok(()),
             Self::Custom(custom) => custom.custom.part().map(|_| ()),
+            _ => Ok(()),
         }
     }
 
-    /// Checks what the recipe's text says and, if there is code, that it fits `states` symbols.
-    pub(crate) fn check(&self, states: usize) -> Result<(), Invalid> {
-        match self {
+    /// Checks what the recipe's text says and, if there is code, that it fits a task of k and t.
+    pub(crate) fn check(&self, states: usize, length: usize) -> Result<(), Invalid> {
+        let of_source = match self {
             Self::Chains {} => Ok(()),
+            Self::CausalGraph(graph) => graph.check(states, length),
             Self::Custom(custom) => custom.check(states),
+        };
+        of_source.within("source")?;
+        match self {
+            Self::Custom(custom) if custom.custom.part().is_ok() => custom.check_length(length),
+            _ => Ok(()),
         }
     }
 
-    /// The task, unless it is chains, which need a prior.
+    /// The task of k and t, unless it is chains, which need a prior.
     ///
     /// # Errors
     ///
     /// If only another program has its code.
-    pub(crate) fn task(&self) -> Result<Option<Arc<dyn Task>>, Invalid> {
+    pub(crate) fn task(
+        &self,
+        states: usize,
+        length: usize,
+    ) -> Result<Option<Arc<dyn Task>>, Invalid> {
         self.check_code()?;
         Ok(match self {
             Self::Chains {} => None,
+            Self::CausalGraph(graph) => Some(Arc::new(graph.task(states, length)?)),
             Self::Custom(custom) => Some(Arc::new(custom.clone())),
         })
     }
