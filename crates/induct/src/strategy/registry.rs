@@ -104,7 +104,11 @@ pub fn named(name: &str, prior: &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid
 }
 
 /// The built-in strategy with this name for sequences of which no prior is known: `uniform`, or one that counts.
-pub(crate) fn counting(name: &str, states: usize) -> Result<Arc<dyn Strategy>, Invalid> {
+///
+/// # Errors
+///
+/// If there is no such strategy, or it needs a prior.
+pub fn counting(name: &str, states: usize) -> Result<Arc<dyn Strategy>, Invalid> {
     if entry(name)?.name == uniform::ENTRY.name {
         return Ok(Arc::new(Uniform::new(states)));
     }
