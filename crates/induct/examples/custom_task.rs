@@ -104,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     recipe.task.source = repeated.with("slips", slips).into();
     let run = induct::run::train(&recipe)?;
     for (name, level) in run.summary.levels() {
-        println!("KL(truth ‖ {name:<9}): {:.4} nats", level.max(0.0));
+        println!("KL(truth ‖ {name:<9}): {:.4} nats", level.abs());
     }
     for phase in &run.summary.phases {
         println!(
