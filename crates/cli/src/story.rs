@@ -90,11 +90,8 @@ impl Report for Story<'_> {
         let done = self.history.steps().last().copied().unwrap_or(0);
         let mut text = self.ending();
         text += &format!(
-            "{}: {} states, n = {}, length {}, {done} of {}, {} per step\n",
+            "{}: {task}, {done} of {}, {} per step\n",
             self.recipe.name,
-            task.states,
-            task.ngram,
-            task.length,
             count(train.steps, "step"),
             count(train.batch, "sequence"),
         );

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::program::{Shell, has, make_pipe, numbers, refused};
+use crate::program::{SMALL, Shell, has, make_pipe, numbers, refused};
 
 #[test]
 fn sample_shows_sequences_and_tables() {
@@ -113,6 +113,59 @@ fn eval_gives_divergences_with_errors() {
     assert!(alone["model"].is_null() && alone["step"].is_null());
     let table = shell.succeed("eval run --sequences 16");
     has(&table, "KL(strategy ‖ model)");
+}
+
+#[test]
+fn a_task_without_chains_is_trained_and_measured_by_every_command() {
+    let shell = Shell::new();
+    let small = SMALL.map(|set| format!(" --set {set}")).concat();
+    let small = format!("{small} --set task.source=causal-graph");
+    shell.succeed(&format!("train main --out run{small}"));
+    has(
+        &shell.succeed("show run"),
+        "causal-graph, 2 states, length 16",
+    );
+    let shown = shell.json("show run");
+    let ladder = ["uniform", "unigram", "parent"];
+    let names = |of: &Value| -> Vec<String> { of.as_object().unwrap().keys().cloned().collect() };
+    assert!(ladder.contains(&shown["phases"][0]["strategy"].as_str().unwrap()));
+    // The truth is above none, and what counts by parents is the best of all.
+    for line in [
+        "eval run",
+        "eval main --strategies --set task.source=causal-graph",
+    ] {
+        let shown = shell.json(&format!("{line} --sequences 2000"));
+        let mut found = names(&shown["strategies"]);
+        found.sort_by_key(|name| ladder.iter().position(|other| other == name));
+        assert_eq!(found, ladder, "{line}");
+        let kl = |name: &str| shown["strategies"][name]["kl_truth"].as_f64().unwrap();
+        assert!(
+            kl("uniform") > kl("unigram") && kl("unigram") > kl("parent"),
+            "{shown}"
+        );
+        assert!(kl("parent") > 0.0, "{shown}");
+    }
+    assert_eq!(
+        names(&shell.json("predict run --tokens 0110")["strategies"]).len(),
+        3
+    );
+    let sample = shell.json("sample run/recipe.toml");
+    assert!(sample["tables"].is_null());
+    let (tokens, laws) = (&sample["tokens"], &sample["laws"]);
+    assert_eq!(
+        (
+            tokens[11].as_array().unwrap().len(),
+            laws[11].as_array().unwrap().len()
+        ),
+        (17, 16)
+    );
+    has(
+        &shell.succeed("sample run/recipe.toml"),
+        "after position 15: ",
+    );
+    shell.succeed("plot run --out curves.svg");
+    shell.succeed(&format!("sweep main --seeds 2 --out sweep{small}"));
+    shell.succeed("train run/recipe.toml --out again --set train.stop={at=\"parent\"}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use induct::Custom;
 use induct::measure::KL_STRATEGY;
 use induct::recipe::Recipe;
-use induct::strategy::{Seen, Strategy};
+use induct::strategy::Strategy;
 
 /// Counts what followed the last symbol, but within the last `window` symbols only.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl Strategy for Forgetful {
         self.states
     }
 
-    fn predict_next(&self, seen: Seen, out: &mut [f64]) {
-        let recent = &seen.tokens[seen.tokens.len().saturating_sub(self.window)..];
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        let recent = &tokens[tokens.len().saturating_sub(self.window)..];
         out.fill(1.0);
         for pair in recent
             .windows(2)

@@ -35,15 +35,16 @@
 //!
 //! 1. [`lanes`]: eight numbers side by side, and the instructions that compute with them
 //! 2. [`chain`]: transition tables of any order, priors over them, sequences drawn from them
-//! 3. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, oracle, Bayes
-//! 4. [`model`]: transformer, minimal model, constructions: parameters, forward, backward, activations
-//! 5. [`measure`]: what a number in a run's records means
-//! 6. [`recipe`]: everything that determines a run
-//! 7. [`train`]: losses, optimisers, one step
-//! 8. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
-//! 9. [`run`]: the training loop, which drives a sink
-//! 10. [`catalogue`]: every setting that has a name
-//! 11. [`theory`]: exact gradients of the minimal model, by independent routes
+//! 3. [`strategy`]: predictors that need no training: uniform, unigram, n-gram, Bayes
+//! 4. [`task`]: where sequences come from: chains over a prior, or another program's task
+//! 5. [`model`]: transformer, minimal model, constructions: parameters, forward, backward, activations
+//! 6. [`measure`]: what a number in a run's records means
+//! 7. [`recipe`]: everything that determines a run
+//! 8. [`train`]: losses, optimisers, one step
+//! 9. [`probe`]: what is measured on a model: divergences, attention, positional profile, phases
+//! 10. [`run`]: the training loop, which drives a sink
+//! 11. [`catalogue`]: every setting that has a name
+//! 12. [`theory`]: exact gradients of the minimal model, by independent routes
 //!
 //! Priors, strategies, measures and optimisers are traits: one of your own takes one file in your crate (see
 //! the examples `custom_prior`, `custom_strategy`, `custom_measure` and `custom_optimizer`).
@@ -61,6 +62,7 @@ pub mod probe;
 pub mod recipe;
 pub mod run;
 pub mod strategy;
+pub mod task;
 pub mod theory;
 pub mod train;
 

@@ -1,4 +1,4 @@
-//! Parts from outside the crate: priors, strategies, measures and optimisers work like the built-in ones, and errors
+//! Parts from outside the crate: priors, strategies, measures, optimisers and tasks work like the built-in ones, and errors
 //! name them.
 
 use std::fmt::{Debug, Formatter};
@@ -6,17 +6,20 @@ use std::sync::Arc;
 
 use induct::chain::prior::{Dirichlet, Mixture, Pool};
 use induct::chain::{
-    Alpha, Draft, DrawError, Generator, Law, MixturePart, Prior, PriorSpec, Rows, open_unit,
+    Alpha, Draft, DrawError, Generator, Law, MixturePart, Prior, PriorSpec, Rows, Start, open_unit,
 };
 use induct::measure::{
-    AttentionOn, Column, Context, CustomMeasure, INDUCTION, KL_STRATEGY, KL_STRATEGY_ALL, Measure,
-    Observation, Of, Scope,
+    AttentionOn, Column, Context, CustomMeasure, INDUCTION, KL_STRATEGY, KL_STRATEGY_ALL, KL_TRUTH,
+    Measure, Observation, Of, Scope,
 };
-use induct::probe::{Instruments, ProbeError, columns};
-use induct::recipe::{Recipe, StageSpec};
+use induct::probe::{Instruments, Phase, ProbeError, columns};
+use induct::recipe::{Event, Recipe, StageSpec};
 use induct::run::{Ending, Identity};
-use induct::strategy::{Seen, Strategy};
-use induct::train::{MAX_MOMENTS, Optimizer, OptimizerSpec, Trainer, Update};
+use induct::strategy::{Ngram, Scratch, Strategy, Uniform};
+use induct::task::{Sequence, Task, TokenBlock};
+use induct::train::{
+    MAX_MOMENTS, Optimizer, OptimizerSpec, Trainer, Update, batch_address, samples,
+};
 use induct::{Custom, Invalid};
 
 use crate::interrupted::{interrupted, recipe, recorded};
@@ -70,8 +73,8 @@ impl<F: Fn(&[u8], &mut [f64]) + Send + Sync> Strategy for Says<F> {
         3
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
-        (self.1)(seen.tokens, out);
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        (self.1)(tokens, out);
     }
 }
 
@@ -561,4 +564,228 @@ fn a_recipe_read_from_text_takes_the_code_of_its_priors() {
         custom.supply(Arc::new(Coins { share, otherwise }));
     }
     assert!(read.prior().is_ok());
+}
+
+/// Every symbol but the first follows the row of a table that its parent selects, the symbol halfway to the
+/// start. Each sequence has a table of its own.
+#[derive(Debug)]
+struct Halves;
+
+impl Task for Halves {
+    fn states(&self) -> usize {
+        3
+    }
+
+    fn check_length(&self, length: usize) -> Result<(), Invalid> {
+        let allowed = length >= 4;
+        let refused = || Invalid::new("length", length, "at least 4: two generations");
+        allowed.then_some(()).ok_or_else(refused)
+    }
+
+    fn draw(&self, rng: &mut Generator, sequence: &mut Sequence<'_>) {
+        let rows = Rows::new(&Alpha::Scalar(0.3), 3).unwrap();
+        let mut table = [[0.0; 3]; 3];
+        table.iter_mut().for_each(|row| rows.draw(rng, row));
+        sequence.draw(rng, &[1.0 / 3.0; 3]);
+        for position in 1..sequence.len() {
+            let parent = sequence.tokens()[position / 2];
+            sequence.draw(rng, &table[usize::from(parent)]);
+        }
+    }
+
+    fn ladder(&self) -> Vec<Arc<dyn Strategy>> {
+        let unigram = Ngram::new(1, 3, &Alpha::Scalar(0.3)).unwrap();
+        let children = Says("children", count_children);
+        vec![
+            Arc::new(Uniform::new(3)),
+            Arc::new(unigram),
+            Arc::new(children),
+        ]
+    }
+}
+
+/// The best there is: the rows that count, given the same parent.
+fn count_children(tokens: &[u8], out: &mut [f64]) {
+    let parent = tokens[tokens.len() / 2];
+    out.fill(0.3);
+    for child in (1..tokens.len()).filter(|child| tokens[child / 2] == parent) {
+        out[usize::from(tokens[child])] += 1.0;
+    }
+    let total: f64 = out.iter().sum();
+    out.iter_mut().for_each(|p| *p /= total);
+}
+
+fn of_halves(setting: f64) -> Recipe {
+    let mut recipe = small(&[
+        "task.prior=dirichlet",
+        "task.length=40",
+        "train.steps=120",
+        "record.test_sequences=100",
+        "record.strategies=[]",
+    ]);
+    let halves = Custom::<dyn Task>::new("halves", Arc::new(Halves));
+    recipe.task.source = halves.with("setting", setting).into();
+    recipe.record.strategies = vec!["bigram".into()];
+    recipe.train.stop = Some(Event {
+        at: "children".into(),
+        after: 0,
+    });
+    recipe
+}
+
+#[test]
+fn a_task_is_trained_and_measured_like_chains() {
+    let recipe = of_halves(1.0);
+    assert_eq!(recipe.check(), Ok(()));
+    let (history, summary, weights) = recorded(&recipe, 2);
+    let (stopped, end) = interrupted(&recipe, &Arc::new(Instruments::new(&recipe).unwrap()), 7);
+    assert_eq!(stopped, Ending::Stopped(7));
+    assert_eq!((&end.history, &end.snapshots), (&history, &weights));
+
+    // The truth is the best, then comes each strategy of the ladder in turn.
+    let ladder = ["uniform", "unigram", "children"];
+    assert_eq!(recipe.task.ladder(), ladder);
+    let level = |name: &str| summary.level("in_distribution", name).unwrap();
+    assert!(level("uniform") > level("unigram") && level("unigram") > level("children"));
+    assert!(level("children") > 0.0 && level("bigram") > level("children"));
+    let learned = history.column(&KL_TRUTH).unwrap();
+    assert!(learned.iter().all(|kl| *kl > 0.0), "{learned:?}");
+    assert!(learned[learned.len() - 1] < learned[0], "{learned:?}");
+    assert!(history.last(KL_STRATEGY.of_strategy("children")).is_some());
+    assert!(!summary.phases.is_empty());
+    let of_ladder = |phase: &Phase| ladder.contains(&&*phase.strategy);
+    assert!(summary.phases.iter().all(of_ladder), "{summary:?}");
+
+    // A block has the sequences that are drawn one by one, and each follows its laws.
+    let (task, stages) = (recipe.own_task().unwrap(), recipe.stages().unwrap());
+    let (address, scratch) = (batch_address(&recipe, 3), &mut Scratch::default());
+    let mut block = TokenBlock::new(41);
+    task.draw_block(address, 8..13, scratch, &mut block)
+        .unwrap();
+    assert_eq!(block.used(), 5);
+    for (lane, sample) in samples(&recipe, &stages, 3).skip(8).enumerate() {
+        let sample = sample.unwrap();
+        assert_eq!(block.lane(lane), sample.tokens);
+        let laws = || (1..).zip(sample.rows.chunks_exact(3));
+        for (child, law) in laws() {
+            assert!(law[usize::from(sample.tokens[child])] > 0.0);
+            let parent = |child: usize| sample.tokens[child / 2];
+            let mut alike = laws().filter(|(other, _)| parent(*other) == parent(child));
+            assert!(alike.all(|(_, other)| other == law));
+        }
+    }
+}
+
+#[test]
+fn a_task_is_in_the_recipe_s_text_and_identity() {
+    let (recipe, other) = (of_halves(1.0), of_halves(2.0));
+    assert_ne!(Identity::of(&recipe).run, Identity::of(&other).run);
+    let text = recipe.to_toml();
+    let mut read = Recipe::from_toml(&text, &[]).unwrap();
+    assert_eq!((&read, read.to_toml()), (&recipe, text));
+    assert_eq!(columns(&read), columns(&recipe));
+    assert_eq!(read.task.ladder(), recipe.task.ladder());
+    for refused in [
+        read.check_parts().unwrap_err(),
+        Trainer::new(&read).err().unwrap(),
+    ] {
+        let missing = "task.source.name = \"halves\"";
+        assert!(refused.to_string().contains(missing), "{refused}");
+    }
+    let custom = read.task.source.custom_mut().unwrap();
+    custom.supply(Arc::new(Halves));
+    assert!(Trainer::new(&read).is_ok());
+}
+
+/// A task that draws what it is told to.
+#[derive(Debug)]
+struct Script(&'static [[f64; 3]], u8);
+
+impl Task for Script {
+    fn states(&self) -> usize {
+        3
+    }
+
+    fn draw(&self, rng: &mut Generator, sequence: &mut Sequence<'_>) {
+        for law in self.0 {
+            sequence.draw(rng, law);
+        }
+        while sequence.tokens().len() + 2 < sequence.len() {
+            sequence.write(0, &[1.0, 0.0, 0.0]);
+        }
+        sequence.write(self.1, &[0.0, 1.0, 0.0]);
+    }
+
+    fn ladder(&self) -> Vec<Arc<dyn Strategy>> {
+        vec![Arc::new(Uniform::new(3))]
+    }
+}
+
+#[test]
+fn tasks_that_do_not_fit_are_refused_by_field() {
+    let refuse = |change: &dyn Fn(&mut Recipe), field: &str, word: &str| {
+        let mut recipe = of_halves(1.0);
+        change(&mut recipe);
+        let refused = recipe.check().unwrap_err();
+        assert_eq!(refused.field, field, "{refused}");
+        assert!(refused.to_string().contains(word), "{refused}");
+    };
+    let symmetric = |recipe: &mut Recipe| {
+        recipe.task.prior = PriorSpec::from(Dirichlet {
+            alpha: Alpha::Scalar(2.0),
+        })
+    };
+    refuse(&symmetric, "task.prior", "task.source is \"halves\"");
+    let start = |recipe: &mut Recipe| recipe.task.start = Start::Uniform {};
+    refuse(&start, "task.start", "task.source is \"halves\"");
+    refuse(
+        &|recipe| recipe.task.length = 3,
+        "task.length",
+        "two generations",
+    );
+    let four = |recipe: &mut Recipe| recipe.task.states = 4;
+    refuse(
+        &four,
+        "task.source.name",
+        "task.states = 4 symbols; it has 3",
+    );
+    let bayes = |recipe: &mut Recipe| recipe.record.strategies = vec!["bayes".into()];
+    refuse(&bayes, "record.strategies[0]", "prior over Markov chains");
+    let again = |recipe: &mut Recipe| {
+        let again = says("children", count_children);
+        recipe.record.custom_strategies = vec![again];
+    };
+    refuse(
+        &again,
+        "record.custom_strategies[0].name",
+        "no other strategy",
+    );
+    let refused = of_halves(1.0).prior().unwrap_err().to_string();
+    assert!(refused.contains("task.source = \"halves\""), "{refused}");
+
+    const THIRD: [f64; 3] = [1.0 / 3.0; 3];
+    let scripts: [(&[[f64; 3]], u8, &str); 4] = [
+        (
+            &[THIRD, [f64::NAN, 0.5, 0.5]],
+            1,
+            "gave the law [NaN, 0.5, 0.5], which is NaN at symbol 0, at position 1",
+        ),
+        (&[THIRD], 1, "no symbol at position 40"),
+        (&[THIRD; 41], 1, "a symbol too many at position 41"),
+        (&[THIRD; 40], 3, "symbol 3 at position 40"),
+    ];
+    for (script, last, what) in scripts {
+        let mut recipe = of_halves(1.0);
+        let script = Custom::<dyn Task>::new("script", Arc::new(Script(script, last)));
+        recipe.task.source = script.into();
+        (recipe.train.stop, recipe.record.strategies) = (None, Vec::new());
+        let refused = Instruments::new(&recipe).err().unwrap().to_string();
+        let of_step = Trainer::new(&recipe).unwrap().advance().unwrap_err();
+        for refused in [refused, of_step.to_string()] {
+            assert!(
+                refused.contains("task \"script\"") && refused.contains(what),
+                "{refused}"
+            );
+        }
+    }
 }

@@ -212,8 +212,8 @@ record.custom_measures=[{name='checksum', scope='run'}] => record.custom_measure
 record.custom_measures=[{name='x', scope='run', range=[1, 0]}] => record.custom_measures[0].range = [1, 0]
 record.strategies=['bayse'] => record.strategies[0] = "bayse" | one of uniform
 record.strategies=['bayes', 'bayes'] => record.strategies[1] = "bayes" | once
-record.strategies=['bigram'] => record.strategies[0] = "bigram" | n-gram
-record.strategies=['oracle'] => record.strategies[0] = "oracle" | kl_truth
+record.strategies=['bigram'] => record.strategies[0] = "bigram" | uniform, unigram, bigram
+record.strategies=['oracle'] => record.strategies[0] = "oracle" | one of uniform
 record.strategies=['40-gram'] => record.strategies[0] = "40-gram" | 1024 contexts
 task.states=3 & record.strategies=['bayes-unigram'] => record.strategies[0] | 2 states
 task.ngram=4 & record.strategies=['bayes-unigram'] => record.strategies[0] | ngram 4
@@ -222,6 +222,16 @@ task.states=3 & task.ngram=3 & record.strategies=['unigram-and-current'] => reco
 task.states=3 & task.prior.alpha=[0.5, 1.0, 1.0] & record.strategies=['unigram-and-current'] => [0.5, 1.0, 1.0]
 task.states=3 & task.prior=doubly-stochastic & record.strategies=['unigram-and-current'] => another prior
 
+task.source=graph => task.source = "graph" is not allowed: one of "chains", "causal-graph", "custom"
+task.source={kind='causal-graph', lag=1} => task.source.lag: no such key; keys of task.source with kind = "causal-graph": parents
+task.source={kind='causal-graph', parents=[0]} => task.source.parents = 1 positions | all 100 positions after the first
+task.length=3 & task.source={kind='causal-graph', parents=[0, 1, 3]} => task.source.parents[2] = 3 | from 0 to 2
+task.source={kind='causal-graph', alpha=0} => task.source.alpha = 0 | above 0
+task.source=causal-graph & task.prior=iid => task.prior = { | iid | leave it unset
+task.source=causal-graph & task.start=uniform => task.start = { kind = "uniform" } | leave it unset
+task.source=causal-graph & record.strategies=['bayes'] => record.strategies[0] = "bayes" | prior over Markov chains
+task.source={kind='custom', name='mine', ladder=[]} => task.source.ladder = [] | at least one
+task.source={kind='custom', name='mine', ladder=['uniform', 'truth']} => task.source.ladder = ["uniform", "truth"]
 task.ngram=1 => task.ngram = 1
 task.ngram=40 => task.ngram = 40
 task.prior.alpha=[1.0] => task.prior.alpha = [1.0] | 2 of them
@@ -290,7 +300,7 @@ fn texts_that_are_not_toml_are_refused_with_the_line() {
 }
 
 /// One recipe of every kind, so that together they have all keys.
-const OF_EVERY_KIND: [&str; 17] = [
+const OF_EVERY_KIND: [&str; 19] = [
     "",
     "name = 'x'\nmodel = { kind = 'minimal', form = 'linear', \
      start = { kind = 'constant', w = 0.0, v = 0.1 } }",
@@ -326,6 +336,8 @@ const OF_EVERY_KIND: [&str; 17] = [
      intervene = [{ kind = 'clamp', at = 'layers.0.heads.1', pattern = 'lag:3' }, \
      { kind = 'transplant', group = 'layers.1', source = { run = 'runs/main', step = 9, weights = '01' } }]",
     "train.optimizer = { kind = 'custom', name = 'lion', settings = { lr = 0.1 } }",
+    "task = { length = 3, source = { kind = 'causal-graph', parents = [0, 0, 2], seed = 1, alpha = 1.0 } }",
+    "task.source = { kind = 'custom', name = 'mine', ladder = ['uniform', 'own'], settings = { x = 1.0 } }",
     "record.custom_measures = [{ name = 'norm', scope = 'run', meaning = 'm', unit = 'u', range = [0, 1], \
      settings = { power = 2.0 } }, { name = 'flow', scope = 'head', range = [0, inf] }]",
 ];
@@ -370,13 +382,14 @@ const CODE_WORDS: &str = "serde enum tagged variant usize u64 i64 f64 u8 u32 map
 /// identity of their runs, stays what it was.
 #[test]
 fn defaults_of_later_settings_are_not_written() {
-    let spelled_out = "task.start = 'stationary'\nmodel = { output_projection = 'several-heads', \
+    let spelled_out = "task.start = 'stationary'\ntask.source = 'chains'\nmodel = { output_projection = 'several-heads', \
                        activation = 'gelu', init_std = 0.02, dropout = 0.0 }";
     let (unset, set) = (read("", &[]).unwrap(), read(spelled_out, &[]).unwrap());
     assert_eq!(set.to_toml(), unset.to_toml());
     for key in [
         "start = \"",
         "task.start",
+        "source",
         "output_projection",
         "activation",
         "dropout",

@@ -7,7 +7,7 @@ use induct::chain::{
     self, Address, Alpha, Purpose, Sampler, Start, TaskPrior, TransitionTable, open_unit,
 };
 use induct::probe::{Estimate, Moments};
-use induct::strategy::{self, Bayes, Ngram, Oracle, PredictError, Scratch, Seen, Strategy};
+use induct::strategy::{self, Bayes, Ngram, PredictError, Scratch, Strategy};
 
 use crate::chain::prior;
 
@@ -72,25 +72,24 @@ fn all_priors() -> Vec<TaskPrior> {
     ]
 }
 
-/// Everything that is defined for a prior.
-fn all_strategies(prior: &TaskPrior) -> Vec<Arc<dyn Strategy>> {
-    let mut strategies = strategy::all(prior).unwrap();
-    strategies.push(strategy::named("oracle", prior).unwrap());
-    strategies
-}
-
 fn bayes(prior: &TaskPrior) -> Arc<dyn Strategy> {
     strategy::named("bayes", prior).unwrap()
 }
 
-fn seen<'a>(tokens: &'a [u8], chain: Option<&'a TransitionTable>) -> Seen<'a> {
-    Seen { tokens, chain }
+/// Distributions at all positions, [tokens, k].
+fn everywhere(strategy: &dyn Strategy, tokens: &[u8]) -> Vec<f64> {
+    let answers = strategy.distributions(tokens).unwrap();
+    answers.rows().flatten().copied().collect()
 }
 
-/// Distributions at all positions, [tokens, k].
-fn everywhere(strategy: &dyn Strategy, tokens: &[u8], table: Option<&TransitionTable>) -> Vec<f64> {
-    let answers = strategy.distributions(seen(tokens, table)).unwrap();
-    answers.rows().flatten().copied().collect()
+/// The same of the chain itself.
+fn truth(table: &TransitionTable, tokens: &[u8]) -> Vec<f64> {
+    let k = table.states();
+    let mut laws = vec![0.0; tokens.len() * k];
+    for (position, law) in laws.chunks_exact_mut(k).enumerate() {
+        table.next_distribution(&tokens[..=position], law);
+    }
+    laws
 }
 
 /// The distribution after all of `tokens`.
@@ -105,15 +104,12 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
     for prior in all_priors() {
         let k = prior.states();
         let mut tokens = vec![0; 13];
-        let mut sampler = Sampler::new(&prior);
-        let table = Some(
-            sampler
-                .sequence(&prior, address(1), 0, &mut tokens)
-                .unwrap(),
-        );
-        for strategy in all_strategies(&prior) {
+        Sampler::new(&prior)
+            .sequence(&prior, address(1), 0, &mut tokens)
+            .unwrap();
+        for strategy in strategy::all(&prior).unwrap() {
             let name = strategy.name();
-            let full = everywhere(&*strategy, &tokens, table);
+            let full = everywhere(&*strategy, &tokens);
             for row in full.chunks_exact(k) {
                 assert!(row.iter().all(|&p| p > 0.0), "{name}: {row:?}");
                 assert!(
@@ -125,15 +121,14 @@ fn predictions_are_distributions_and_depend_on_the_past_only() {
                 // Equal to the bit, with the future cut off …
                 let slice = &full[range.start * k..range.end * k];
                 let mut out = vec![0.0; slice.len()];
-                let until = seen(&tokens[..range.end], table);
-                strategy.predict(until, range.clone(), &mut scratch, &mut out);
+                strategy.predict(&tokens[..range.end], range.clone(), &mut scratch, &mut out);
                 assert_eq!(out, slice, "{name} at {range:?}");
                 // … or changed.
                 let mut other = tokens.clone();
                 for symbol in &mut other[range.end..] {
                     *symbol = (*symbol + 1) % k as u8;
                 }
-                strategy.predict(seen(&other, table), range.clone(), &mut scratch, &mut out);
+                strategy.predict(&other, range.clone(), &mut scratch, &mut out);
                 assert_eq!(out, slice, "{name} at {range:?}");
             }
         }
@@ -147,7 +142,7 @@ fn effective_samples_are_reported_where_something_was_sampled() {
         let bayes = Bayes::new(&prior).unwrap();
         let mut out = vec![0.0; 6 * prior.states()];
         let mut scratch = Scratch::default();
-        let effective = bayes.predict(seen(&tokens, None), 0..6, &mut scratch, &mut out);
+        let effective = bayes.predict(&tokens, 0..6, &mut scratch, &mut out);
         assert_eq!(effective.is_none(), bayes.is_exact(), "{prior:?}");
         assert!(
             effective.is_none_or(|n| (1.0..4096.5).contains(&n)),
@@ -159,11 +154,11 @@ fn effective_samples_are_reported_where_something_was_sampled() {
 #[test]
 fn names_and_reference_strategies_follow_the_task() {
     let prior = prior(&dirichlet(&[1.0, 1.0]), 2, 4);
-    let names: Vec<String> = all_strategies(&prior).iter().map(|s| s.name()).collect();
-    // The ladder comes first and the truth last; in between is what is defined for the prior.
+    let all = strategy::all(&prior).unwrap();
+    let names: Vec<String> = all.iter().map(|s| s.name()).collect();
+    // The ladder comes first, and then what is defined for the prior.
     let ladder = ["uniform", "unigram", "bigram", "trigram", "4-gram"];
     assert_eq!(names[..5], ladder);
-    assert_eq!(names[names.len() - 1], "oracle");
     assert!(names.contains(&"bayes".to_owned()));
     assert!(!names.contains(&"bayes-unigram".to_owned()));
 }
@@ -282,7 +277,7 @@ fn bayes_over_a_pool_is_a_sum_over_its_tables() {
         Sampler::new(&prior)
             .sequence(&prior, address(4), 0, &mut tokens)
             .unwrap();
-        let rows = everywhere(&*bayes(&prior), &tokens, None);
+        let rows = everywhere(&*bayes(&prior), &tokens);
         for (position, row) in rows.chunks_exact(states).enumerate() {
             for (symbol, p) in row.iter().enumerate() {
                 let longer = [&tokens[..=position], &[symbol as u8]].concat();
@@ -307,9 +302,9 @@ fn bayes_learns_nothing_from_a_uniform_start() {
         for ngram in [2, 3] {
             let prior = evenly(&spec, 3, ngram);
             let bayes = Bayes::new(&prior).unwrap();
-            let rows = everywhere(&bayes, &tokens, None);
+            let rows = everywhere(&bayes, &tokens);
             let sampled = Bayes::by_prior_sample(&prior, 10_000, 1).unwrap();
-            let sampled = everywhere(&sampled, &tokens, None);
+            let sampled = everywhere(&sampled, &tokens);
             for (index, (p, other)) in rows.iter().zip(&sampled).enumerate() {
                 // A probability from 10,000 weighted draws is off by about 0.3/√2,500 at most. The 512
                 // draws of the doubly stochastic method are off by more.
@@ -329,15 +324,12 @@ fn bayes_learns_nothing_from_a_uniform_start() {
     let bigram = Ngram::new(2, 2, &Alpha::Vector(vec![0.3, 2.0])).unwrap();
     let (tokens, exact) = ([1, 0, 0, 1, 1, 0], Bayes::new(&two).unwrap());
     assert!(exact.is_exact());
-    assert_eq!(
-        everywhere(&exact, &tokens, None),
-        everywhere(&bigram, &tokens, None)
-    );
+    assert_eq!(everywhere(&exact, &tokens), everywhere(&bigram, &tokens));
     // Sampling the posterior gives the same: all its weights are equal.
     let sampled = Bayes::by_posterior_sample(&two, 64, 0).unwrap();
-    for (p, other) in everywhere(&sampled, &tokens, None)
+    for (p, other) in everywhere(&sampled, &tokens)
         .iter()
-        .zip(everywhere(&exact, &tokens, None))
+        .zip(everywhere(&exact, &tokens))
     {
         assert!((p - other).abs() < 1e-12);
     }
@@ -349,23 +341,22 @@ fn bayes_for_a_fixed_chain_is_the_oracle_and_for_independent_symbols_the_unigram
     let fixed = prior(&fixed(&rows), 2, 3);
     let table = TransitionTable::from_rows(2, 3, &rows.map(|row| row.to_vec())).unwrap();
     let tokens = [0, 1, 1, 0, 1, 0, 0, 0, 1];
-    let by_bayes = everywhere(&*bayes(&fixed), &tokens, None);
-    let oracle = everywhere(&Oracle::new(2), &tokens, Some(&table));
-    for (a, b) in by_bayes.iter().zip(&oracle) {
+    let by_bayes = everywhere(&*bayes(&fixed), &tokens);
+    for (a, b) in by_bayes.iter().zip(&truth(&table, &tokens)) {
         assert!((a - b).abs() < 1e-15, "{a} {b}");
     }
     let iid = prior(&iid(&[0.5, 3.0]), 2, 2);
     let unigram = Ngram::new(1, 2, &Alpha::Vector(vec![0.5, 3.0])).unwrap();
     assert_eq!(
-        everywhere(&*bayes(&iid), &tokens, None),
-        everywhere(&unigram, &tokens, None)
+        everywhere(&*bayes(&iid), &tokens),
+        everywhere(&unigram, &tokens)
     );
 }
 
 /// Expected log losses of one sequence at every position, the next symbol averaged over its true law.
 fn losses(strategy: &dyn Strategy, tokens: &[u8], truth: &[f64]) -> Vec<f64> {
     let k = strategy.states();
-    let rows = everywhere(strategy, tokens, None);
+    let rows = everywhere(strategy, tokens);
     let loss = |(row, truth): (&[f64], &[f64])| -> f64 {
         row.iter()
             .zip(truth)
@@ -424,7 +415,7 @@ fn bayes_beats_every_strategy(tasks: &[(String, usize, usize, u64)]) {
             let table = sampler
                 .sequence(&prior, address(5), index, &mut tokens)
                 .unwrap();
-            let truth = everywhere(&Oracle::new(prior.states()), &tokens, Some(table));
+            let truth = truth(table, &tokens);
             best.push(losses(&*bayes, &tokens, &truth));
             for (strategy, losses_of) in others.iter().zip(&mut rest) {
                 losses_of.push(losses(&**strategy, &tokens, &truth));
@@ -518,7 +509,7 @@ fn by_enumeration(
 /// law of the first symbol.
 fn bayes_joint(bayes: &dyn Strategy, first: &[f64], tokens: &[u8]) -> Vec<f64> {
     let k = bayes.states();
-    let rows = everywhere(bayes, tokens, None);
+    let rows = everywhere(bayes, tokens);
     let steps = rows.chunks_exact(k).zip(&tokens[1..]);
     let likelihood: f64 = steps.map(|(row, &next)| row[usize::from(next)]).product();
     let probability = first[usize::from(tokens[0])] * likelihood;
@@ -599,11 +590,9 @@ fn counts_and_current_symbol_lie_between_bayes_and_the_unigram() {
 #[test]
 fn single_sequences_are_checked_before_they_are_predicted_on() {
     let prior = prior(&dirichlet(&[1.0, 1.0]), 2, 2);
-    let table = TransitionTable::from_rows(2, 2, &[vec![0.9, 0.1], vec![0.2, 0.8]]).unwrap();
-    for strategy in all_strategies(&prior) {
+    for strategy in strategy::all(&prior).unwrap() {
         let name = strategy.name();
-        let chain = strategy.needs_chain().then_some(&table);
-        let ask = |tokens: &[u8]| strategy.distributions(Seen { tokens, chain });
+        let ask = |tokens: &[u8]| strategy.distributions(tokens);
         assert_eq!(ask(&[]).unwrap_err(), PredictError::Empty, "{name}");
         let unknown = ask(&[0, 1, 2]).unwrap_err();
         assert!(
@@ -620,20 +609,8 @@ fn single_sequences_are_checked_before_they_are_predicted_on() {
         assert!(unknown.to_string().contains("0 to 1"), "{unknown}");
         let answers = ask(&[0, 1, 1]).unwrap();
         assert_eq!(answers.positions(), 3);
-        let tokens = &[0, 1, 1];
-        let last = strategy.next_distribution(Seen { tokens, chain });
+        let last = strategy.next_distribution(&[0, 1, 1]);
         assert_eq!(answers.row(2), last.unwrap(), "{name}");
         assert_eq!(answers.rows().next_back(), Some(answers.row(2)));
     }
-    let oracle = strategy::named("oracle", &prior).unwrap();
-    let refused = oracle.distributions(&[0, 1]).unwrap_err();
-    assert!(matches!(refused, PredictError::NoChain { .. }), "{refused}");
-    let three = TransitionTable::unset(3, 2);
-    let refused = oracle
-        .distributions(seen(&[0, 1], Some(&three)))
-        .unwrap_err();
-    assert!(
-        matches!(refused, PredictError::Chain { found: 3, .. }),
-        "{refused}"
-    );
 }

@@ -8,7 +8,7 @@ use induct::model::Model;
 use induct::probe::{History, Moments, TestSet, columns, fresh};
 use induct::recipe::Recipe;
 use induct::run::{Summary, model_at};
-use induct::strategy::{self, Strategy, ladder_names};
+use induct::strategy::Strategy;
 use induct::train::no_snapshots;
 use induct_store::{RunFiles, RunFolder, files_of};
 use serde::Deserialize;
@@ -158,7 +158,7 @@ impl LabRun {
     /// Its course so far: phases, the onset of the task's own strategy if it has come, and KL(truth ‖ model) at the
     /// recorded steps.
     pub fn course(&self) -> Value {
-        let (phases, _) = self.history.phases(self.recipe.task.ngram);
+        let (phases, _) = self.history.phases(&self.recipe.task.ladder());
         json!({
             "phases": phases,
             "transition": self.transition().map(|(step, _)| step),
@@ -167,11 +167,11 @@ impl LabRun {
         })
     }
 
-    /// The onset of the phase of the task's own n-gram strategy, and its name, if it has come.
+    /// The onset of the phase of the last strategy of the task's ladder, and its name, if it has come.
     pub fn transition(&self) -> Option<(u64, String)> {
-        let ngram = self.recipe.task.ngram;
-        let goal = ladder_names(ngram).pop()?;
-        let (phases, _) = self.history.phases(ngram);
+        let mut ladder = self.recipe.task.ladder();
+        let (phases, _) = self.history.phases(&ladder);
+        let goal = ladder.pop()?;
         let phase = phases.iter().find(|phase| phase.strategy == goal)?;
         Some((phase.onset, goal))
     }
@@ -222,7 +222,7 @@ impl LabRun {
         let own = model.evaluator(weights)?.next_distribution(tokens)?;
         let strategies = match self.strategies.take() {
             Some(strategies) => strategies,
-            None => strategy::all(&self.recipe.prior()?)?,
+            None => self.recipe.own_task()?.strategies()?,
         };
         let strategies = self.strategies.insert(strategies);
         let mut answers =

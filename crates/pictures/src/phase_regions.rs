@@ -26,12 +26,12 @@ pub fn phase_regions(
     phases.iter().zip(ends).filter_map(region).collect()
 }
 
-/// The phases of a run of a task with this n, over training steps.
-pub fn regions_of_run(history: &History, ngram: usize) -> Vec<Region> {
+/// The phases of a run of a task with this ladder, over training steps.
+pub fn regions_of_run(history: &History, ladder: &[String]) -> Vec<Region> {
     let strategies = history.strategies();
     let colours = strategy_colours(&strategies);
     let colours: Vec<(String, Colour)> = strategies.into_iter().zip(colours).collect();
-    let (phases, _) = history.phases(ngram);
+    let (phases, _) = history.phases(ladder);
     phase_regions(&phases, &colours, |step| step)
 }
 
@@ -61,7 +61,7 @@ mod tests {
             ];
             history.push(&row).unwrap();
         }
-        let found = regions_of_run(&history, 2);
+        let found = regions_of_run(&history, &["uniform", "unigram"].map(String::from));
         let region = |label: &str, from, to, colour| Region {
             from,
             to,

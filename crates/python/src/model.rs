@@ -358,11 +358,11 @@ impl PyModel {
         recipe: &Recipe,
         sequences: u64,
     ) -> Result<Vec<(String, MeanAndError, Option<MeanAndError>)>, Failure> {
-        let prior = recipe.prior()?;
+        let task = recipe.own_task()?;
         // What another program predicts is known only there.
         let mut known = recipe.record.clone();
         known.custom_strategies.clear();
-        let strategies = known.strategies(&prior)?.into_iter();
+        let strategies = known.strategies(&*task)?.into_iter();
         let asked: Vec<_> = strategies.map(|s| (s, Positions::All)).collect();
         let mut names = vec!["truth".to_owned()];
         names.extend(asked.iter().map(|(strategy, _)| strategy.name()));
@@ -379,7 +379,7 @@ impl PyModel {
                 length: recipe.task.length,
                 thorough: sequences,
             };
-            let set = TestSet::draw(&prior, &draw, &asked)?;
+            let set = TestSet::draw(&*task, &draw, &asked)?;
             let found = set.divergences(&self.model, &self.params)?;
             for (sum, more) in sums.iter_mut().zip(&found) {
                 sum.merge(more);

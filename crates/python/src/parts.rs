@@ -1,4 +1,4 @@
-//! Parts of a recipe that are Python functions: priors, strategies and measures.
+//! Parts of a recipe that are Python functions: tasks, priors, strategies and measures.
 //!
 //! The library's traits have no room for exceptions. One that a function raises is kept here, its answer becomes one
 //! that the library refuses, and whoever called the library raises the exception in place of the refusal.
@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 use induct::chain::{self, Draft, Generator, open_unit};
 use induct::measure::{self, Column, Observation, Scope};
 use induct::recipe::Recipe;
-use induct::strategy::{self, Seen};
+use induct::strategy;
+use induct::task::{self, Sequence};
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, RecipeError};
@@ -82,6 +83,8 @@ impl Function {
 /// What kind of part a function is.
 enum Kind {
     Prior,
+    /// With its ladder: names, and the functions of those that are not built in.
+    Task(Vec<(String, Option<Py<PyAny>>)>),
     Strategy,
     Measure(Description),
 }
@@ -109,6 +112,11 @@ impl Part {
     #[staticmethod]
     fn prior(name: String, make: Py<PyAny>) -> Self {
         Self::new(name, make, Kind::Prior)
+    }
+
+    #[staticmethod]
+    fn task(name: String, make: Py<PyAny>, ladder: Vec<(String, Option<Py<PyAny>>)>) -> Self {
+        Self::new(name, make, Kind::Task(ladder))
     }
 
     #[staticmethod]
@@ -183,6 +191,30 @@ impl Part {
                     }
                 }
             }
+            Kind::Task(ladder) => {
+                let states = recipe.task.states;
+                if let Some(custom) = recipe.task.source.custom_mut()
+                    && custom.name == self.name
+                {
+                    let rung = |(name, call): &(String, Option<Py<PyAny>>)| {
+                        let Some(call) = call else {
+                            return strategy::counting(name, states);
+                        };
+                        let (name, call) = (name.clone(), call.clone_ref(py));
+                        let raised = Arc::clone(&self.raised);
+                        let function = Function { name, call, raised };
+                        Ok(Arc::new(Strategy { function, states }) as Arc<dyn strategy::Strategy>)
+                    };
+                    let ladder: Result<Vec<_>, _> = ladder.iter().map(rung).collect();
+                    let ladder = ladder.map_err(Failure::from)?;
+                    let function = self.function(py, &custom.settings)?;
+                    custom.supply(Arc::new(Task {
+                        function,
+                        states,
+                        ladder,
+                    }));
+                }
+            }
             Kind::Strategy => {
                 let states = recipe.task.states;
                 for custom in &mut recipe.record.custom_strategies {
@@ -217,9 +249,13 @@ struct Prior(Function);
 /// As many whole numbers as fit into a random number with equal chance.
 const SEEDS: f64 = (1_u64 << 53) as f64;
 
+fn seeds(rng: &mut Generator) -> [u64; 2] {
+    [0; 2].map(|_: u8| (open_unit(rng) * SEEDS) as u64)
+}
+
 impl chain::Prior for Prior {
     fn draw(&self, rng: &mut Generator, table: &mut Draft<'_>) {
-        let seeds = [0; 2].map(|_: u8| (open_unit(rng) * SEEDS) as u64);
+        let seeds = seeds(rng);
         let shape = (table.contexts(), table.states());
         let drawn = self.0.ask(|call| {
             let answer = call.call1((seeds[0], seeds[1], shape.0, shape.1))?;
@@ -234,6 +270,37 @@ impl chain::Prior for Prior {
         if drawn.is_none() {
             table.row_mut(0).fill(f64::NAN);
         }
+    }
+}
+
+/// Draws sequences: the function takes two seeds and returns all symbols, and the law of each, [t+1, k].
+#[derive(Debug)]
+struct Task {
+    function: Function,
+    states: usize,
+    ladder: Vec<Arc<dyn strategy::Strategy>>,
+}
+
+impl task::Task for Task {
+    fn states(&self) -> usize {
+        self.states
+    }
+
+    fn draw(&self, rng: &mut Generator, sequence: &mut Sequence<'_>) {
+        let seeds = seeds(rng);
+        // After an exception the sequence is incomplete, which the library refuses.
+        self.function.ask(|call| {
+            let answer = call.call1((seeds[0], seeds[1], sequence.len(), self.states))?;
+            let (tokens, laws): (PyReadonlyArray1<u8>, PyReadonlyArray2<f64>) = answer.extract()?;
+            for (symbol, law) in tokens.as_array().iter().zip(laws.as_array().rows()) {
+                sequence.write(*symbol, &law.to_vec());
+            }
+            Ok(())
+        });
+    }
+
+    fn ladder(&self) -> Vec<Arc<dyn strategy::Strategy>> {
+        self.ladder.clone()
     }
 }
 
@@ -253,9 +320,9 @@ impl strategy::Strategy for Strategy {
         self.states
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
         let answered = self.function.ask(|call| {
-            let tokens = PyArray1::from_slice(call.py(), seen.tokens);
+            let tokens = PyArray1::from_slice(call.py(), tokens);
             let answer = call.call1((tokens, self.states))?;
             let answer: Vec<f64> = answer.extract()?;
             out.copy_from_slice(&answer);

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use induct::catalogue::{SETTINGS, Setting};
-use induct::chain::{Sampler, TransitionTable};
 use induct::recipe::Recipe;
 use induct::run::Identity;
-use induct::strategy;
-use induct::train::{batch_address, prior_at};
+use induct::train::{Sample, samples};
 use induct_store::complete;
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyReadonlyArray1};
@@ -135,7 +133,7 @@ impl PyRecipe {
         differences.map(|d| (d.key, d.old, d.new)).collect()
     }
 
-    /// The batch of a step: symbols [batch, t + 1] and tables [batch, contexts, k].
+    /// The batch of a step: symbols [batch, t + 1] and tables [batch, contexts, k], or laws [batch, t, k].
     fn batch<'py>(
         &self,
         py: Python<'py>,
@@ -143,8 +141,7 @@ impl PyRecipe {
     ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>), Failure> {
         let recipe = &*self.recipe;
         let (task, batch) = (&recipe.task, recipe.train.batch);
-        let bytes = TransitionTable::bytes(task.states, task.ngram);
-        if batch as f64 * (task.length as f64 + bytes) > MOST_NUMBERS {
+        if batch as f64 * Sample::size(recipe) > MOST_NUMBERS {
             return Err(Failure::input(format!(
                 "a batch of {batch} sequences and their tables is too large to hand over; set train.batch to a \
                  smaller number"
@@ -152,15 +149,11 @@ impl PyRecipe {
         }
         let drawn = checked(py, || -> Result<_, Failure> {
             let stages = recipe.stages()?;
-            let prior = prior_at(&stages, step);
-            let mut sampler = Sampler::new(prior);
             let (mut symbols, mut tables): (Vec<u8>, Vec<f64>) = Default::default();
-            for index in 0..batch as u64 {
-                let mut sequence = vec![0; task.length + 1];
-                let table =
-                    sampler.sequence(prior, batch_address(recipe, step), index, &mut sequence)?;
-                tables.extend(table.rows().flatten().copied());
-                symbols.extend(sequence);
+            for sample in samples(recipe, &stages, step) {
+                let sample = sample?;
+                tables.extend(sample.rows);
+                symbols.extend(sample.tokens);
             }
             Ok((symbols, tables))
         });
@@ -176,7 +169,7 @@ impl PyRecipe {
     /// The names of all strategies that its task has.
     fn strategies(&self, py: Python<'_>) -> Result<Vec<String>, Failure> {
         let names = checked(py, || {
-            let all = strategy::all(&self.recipe.prior()?)?.into_iter();
+            let all = self.recipe.own_task()?.strategies()?.into_iter();
             let own = self.recipe.record.custom_strategies.iter();
             let names = all.map(|strategy| strategy.name());
             Ok(names.chain(own.map(|custom| custom.name.clone())).collect())
@@ -193,12 +186,11 @@ impl PyRecipe {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let tokens = tokens.as_array().to_vec();
         let rows = checked(py, || -> Result<Vec<f64>, Failure> {
-            let prior = self.recipe.prior()?;
             let custom = self.recipe.record.custom_strategies.iter();
             let found = { custom }.find(|custom| custom.name == strategy);
             let strategy = match found {
                 Some(custom) => Arc::clone(custom.part()?),
-                None => strategy::named(strategy, &prior)?,
+                None => self.recipe.own_task()?.strategy(strategy)?,
             };
             let answers = strategy.distributions(&tokens)?;
             Ok(answers.rows().flatten().copied().collect())

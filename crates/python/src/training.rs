@@ -152,7 +152,7 @@ impl Training<'_> {
     /// as it was before is kept.
     fn finish(&mut self, watch: &Watch) -> Result<Option<Failure>, Failure> {
         let instruments = Arc::new(Instruments::new(&self.recipe)?);
-        let mut watcher = watch.watcher(self.recipe.task.ngram);
+        let mut watcher = watch.watcher(self.recipe.task.ladder());
         loop {
             let step = self.session(Arc::clone(&instruments), watch, &mut watcher)?;
             let asked = watch.shared.take_asked();

@@ -69,7 +69,7 @@ pub struct Watcher {
     /// Where records go, if there is a callback.
     records: Option<Sender<RecordMessage>>,
     raised: Vec<Arc<FirstException>>,
-    ngram: usize,
+    ladder: Vec<String>,
     /// Steps that have been counted; none before the first.
     last: Option<u64>,
 }
@@ -98,7 +98,7 @@ impl Sink for Watcher {
         if self.raised.iter().any(|part| part.by_measure && part.any()) {
             return Err(MeasureException);
         }
-        let near = record.history.nearest(self.ngram);
+        let near = record.history.nearest(&self.ladder);
         *locked(&self.shared.near) =
             near.map(|strategy| format!("{strategy} at step {}", record.step));
         if let Some(records) = &self.records {
@@ -149,13 +149,13 @@ impl Watch {
         self.raised.iter().any(|part| part.any())
     }
 
-    /// The watcher of a run of an n-gram task.
-    pub fn watcher(&self, ngram: usize) -> Watcher {
+    /// The watcher of a run of a task with this ladder.
+    pub fn watcher(&self, ladder: Vec<String>) -> Watcher {
         Watcher {
             shared: Arc::clone(&self.shared),
             records: self.records.clone(),
             raised: self.raised.clone(),
-            ngram,
+            ladder,
             last: None,
         }
     }

@@ -1,4 +1,4 @@
-"""Priors, strategies and measures that are Python functions."""
+"""Tasks, priors, strategies and measures that are Python functions."""
 
 from __future__ import annotations
 
@@ -69,6 +69,51 @@ def test_a_model_is_evaluated_on_a_prior_of_ones_own(small: induct.Recipe) -> No
     model = induct.train(small, set={"task.prior": sticky}).model()
     assert model.ablate("layers.0.heads.0").evaluate(sequences=64)["truth"]["kl"] > 0
     assert model.worth(sequences=64)
+
+
+@induct.task(ladder=["uniform", "unigram", again], slips=0.1)
+def mirrored(rng: np.random.Generator, length: int, slips: float) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+    symbols, laws = np.zeros(length, dtype=int), np.full((length, 2), 0.5)
+    for i in range(length):
+        if i > length // 2:
+            laws[i] = np.where(np.arange(2) == symbols[length - 1 - i], 1 - slips, slips)
+        symbols[i] = rng.choice(2, p=laws[i])
+    return symbols, laws
+
+
+def test_a_task_is_trained_and_measured_like_chains(small: induct.Recipe) -> None:
+    recipe = small.replace({"task.source": mirrored})
+    assert recipe.task.source.ladder == ["uniform", "unigram", "again"] == recipe.strategies
+    batch = recipe.batch(3)
+    tokens, laws = batch.tokens, batch.tables
+    assert laws.shape == (tokens.shape[0], tokens.shape[1] - 1, 2)
+    assert (laws[:, 0] == 0.5).all()
+    np.testing.assert_allclose(np.take_along_axis(laws[:, -1], tokens[:, :1].astype(int), axis=1), 0.9)
+    one, two = induct.train(recipe, threads=1), induct.train(pickle.loads(pickle.dumps(recipe)), threads=2)
+    assert one.compare(two).identical
+    assert (one.metrics["kl_truth"] > 0).all() and (one.metrics["kl_again"] > 0).all()
+    assert "kl_bigram" not in one.metrics
+    assert {phase.strategy for phase in one.phases} <= {"uniform", "unigram", "again"}
+    assert one.model().evaluate(sequences=64)["again"]["kl"] > 0
+    with pytest.raises(induct.RecipeError, match="task.prior = .*leave it unset, for task.source is"):
+        recipe.replace({"task.prior": sticky})
+    half = lambda tokens, p: [p, 1 - p]  # noqa: E731
+    with pytest.raises(TypeError, match="has settings, and recipes name those of task"):
+        induct.Task(mirrored.function, "other", mirrored.settings, [induct.Strategy(half, "half", {"p": 0.5})])
+
+
+def test_an_exception_in_a_task_surfaces(small: induct.Recipe) -> None:
+    def fails(*_: Any) -> Any:
+        raise LookupError("no more ideas")
+
+    for function, error, says in (
+        (fails, LookupError, "no more ideas"),
+        (lambda rng, length: ([0] * length, [[0.5, 0.5]]), ValueError, r"shapes .*, and needs \(13,\) and \(13, 2\)"),
+        (lambda rng, length: ([2] * length, [[0.5, 0.5]] * length), ValueError, "symbols that are not from 0 to 1"),
+        (lambda rng, length: ([0] * length, [[0.5, 0.6]] * length), induct.RunError, "sums to 1.1, at position 0"),
+    ):
+        with pytest.raises(error, match=says):
+            induct.train(small, set={"task.source": induct.Task(function, "broken")})
 
 
 def test_a_strategy_is_compared_with_the_model(small: induct.Recipe) -> None:

@@ -2,8 +2,8 @@
 
 use induct::Invalid;
 use induct::catalogue::Setting;
+use induct::measure;
 use induct::recipe::{Recipe, RecipeError, RecordSpec};
-use induct::{measure, strategy};
 
 use crate::claim::words;
 use crate::plateau;
@@ -123,9 +123,12 @@ impl Plan {
         let mut recipe = setting.recipe(&overrides).map_err(refuse)?;
         check_records(&recipe).map_err(|invalid| refuse(invalid.into()))?;
         // Refuse before the work rather than after it.
-        let prior = recipe.prior().map_err(|invalid| refuse(invalid.into()))?;
+        let task = recipe
+            .own_task()
+            .map_err(|invalid| refuse(invalid.into()))?;
         for name in self.exam.iter().chain(self.first_exam) {
-            strategy::named(name, &prior).map_err(|invalid| refuse(invalid.into()))?;
+            task.strategy(name)
+                .map_err(|invalid| refuse(invalid.into()))?;
         }
         let snapshots = recipe.record.snapshots;
         seed(&mut recipe, changes.first_seed);

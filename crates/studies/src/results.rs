@@ -4,7 +4,6 @@ use induct::chain::{Address, Purpose};
 use induct::model::Model;
 use induct::probe::{Draw, EXAM_SET, Positions, ProbeError, TestSet, median};
 use induct::recipe::{Recipe, RecordSpec};
-use induct::strategy;
 use rayon::prelude::*;
 
 use crate::experiment::Experiment;
@@ -108,10 +107,10 @@ pub(crate) fn fresh_set(
     sequences: u64,
     further: &[&str],
 ) -> Result<TestSet, ProbeError> {
-    let prior = recipe.prior()?;
-    let mut strategies = strategy::ladder(&prior);
+    let task = recipe.own_task()?;
+    let mut strategies = task.ladder();
     for name in further {
-        strategies.push(strategy::named(name, &prior)?);
+        strategies.push(task.strategy(name)?);
     }
     let asked = strategies.into_iter().map(|s| (s, Positions::Last));
     let draw = Draw {
@@ -124,7 +123,7 @@ pub(crate) fn fresh_set(
         length: recipe.task.length,
         thorough: 0,
     };
-    TestSet::draw(&prior, &draw, &asked.collect::<Vec<_>>())
+    TestSet::draw(&*task, &draw, &asked.collect::<Vec<_>>())
 }
 
 impl Exam {

@@ -146,7 +146,7 @@ pub fn check_points(
             }
             known.push(name);
         }
-        for name in recipe.record.strategy_names(recipe.task.ngram) {
+        for name in recipe.record.strategy_names(&recipe.task) {
             if !strategies.contains(&name) {
                 strategies.push(name);
             }

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use induct::chain::{Address, Purpose, TaskPrior};
+use induct::chain::{Address, Purpose};
 use induct::lanes::LANES;
 use induct::probe::{Divergence, Draw, Estimate, Moments, Positions, TestSet};
 use induct::recipe::Recipe;
 use induct::strategy::{self, Strategy};
+use induct::task::Task;
 use induct_store::RunFolder;
 use serde::{Serialize, Serializer};
 
@@ -58,12 +59,12 @@ const CHUNK: usize = 1 << 25;
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (recipe, trained) = subject(arguments)?;
-    let prior = recipe.prior()?;
+    let task = recipe.own_task()?;
     let count = arguments.sequences;
     if let Some(StoredModel { model, .. }) = &trained {
         model.check_batch(count)?;
     }
-    let measure = || measure(&recipe, &prior, trained.as_ref(), count);
+    let measure = || measure(&recipe, &*task, trained.as_ref(), count);
     let (model, strategies) = arguments.threads.run(measure)?;
     let report = Evaluation {
         step: trained.map(|trained| trained.step),
@@ -71,6 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         states: recipe.task.states,
         ngram: recipe.task.ngram,
         length: recipe.task.length,
+        task: recipe.task.to_string(),
         model,
         strategies,
     };
@@ -137,6 +139,8 @@ struct Evaluation {
     states: usize,
     ngram: usize,
     length: usize,
+    #[serde(skip)]
+    task: String,
     model: Option<Row>,
     #[serde(serialize_with = "object")]
     strategies: Vec<(String, Row)>,
@@ -154,12 +158,12 @@ type Rows = (Option<Row>, Vec<(String, Row)>);
 
 fn measure(
     recipe: &Recipe,
-    prior: &TaskPrior,
+    task: &dyn Task,
     trained: Option<&StoredModel>,
     sequences: u64,
 ) -> Result<Rows, Failure> {
     let progress = bar(sequences, "{bar:30} {pos} of {len} sequences, {elapsed}");
-    let asked = strategy::all(prior)?.into_iter().map(|strategy| {
+    let asked = task.strategies()?.into_iter().map(|strategy| {
         let positions = match strategy::is_slow(&strategy.name()) {
             true => Positions::Last,
             false => Positions::All,
@@ -183,7 +187,7 @@ fn measure(
             length: recipe.task.length,
             thorough: sequences,
         };
-        let set = TestSet::draw(prior, &draw, &asked)?;
+        let set = TestSet::draw(task, &draw, &asked)?;
         let to_model = trained
             .map(|StoredModel { model, params, .. }| set.divergences(model, params))
             .transpose()?;
@@ -251,8 +255,8 @@ impl Report for Evaluation {
             format!("the model after step {step}: ")
         });
         let mut text = format!(
-            "{of}{} fresh sequences, {} states, n = {}, length {}; nats, ± one standard error\n\n",
-            self.sequences, self.states, self.ngram, self.length,
+            "{of}{} fresh sequences, {}; nats, ± one standard error\n\n",
+            self.sequences, self.task,
         );
         let cell = |moments: Option<Moments>| match moments.map(|m| m.estimate()) {
             Some(estimate) => format!("{} ± {}", fixed(estimate.mean, 5), fixed(estimate.se, 5)),

@@ -1,7 +1,6 @@
 //! `induct predict`: the model's next-symbol distribution beside every strategy's.
 
 use clap::Args;
-use induct::strategy;
 use induct_store::RunFolder;
 use serde::Serialize;
 
@@ -51,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(not_a_number(folder.path(), step));
     }
     let mut strategies = Vec::new();
-    for strategy in strategy::all(&folder.recipe().prior()?)? {
+    for strategy in folder.recipe().own_task()?.strategies()? {
         let prediction = strategy.next_distribution(&tokens);
         let prediction = prediction.map_err(|error| Failure::usage(error.to_string()))?;
         strategies.push((strategy.name(), prediction));

@@ -2,9 +2,8 @@
 
 use clap::Args;
 use induct::Invalid;
-use induct::chain::{Sampler, TransitionTable};
 use induct::recipe::Recipe;
-use induct::train::{batch_address, dropout_keys, prior_at};
+use induct::train::{Sample, dropout_keys, samples};
 use serde::Serialize;
 
 use super::numbers;
@@ -33,11 +32,16 @@ pub struct Arguments {
     json: Json,
 }
 
-/// A batch: t + 1 tokens and a transition table per sequence.
+/// A batch: t + 1 tokens per sequence, and what they were drawn from.
 #[derive(Serialize)]
 struct Batch {
     tokens: Vec<Vec<u8>>,
-    tables: Vec<Vec<Vec<f64>>>,
+    /// Transition tables, a row per context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tables: Option<Vec<Rows>>,
+    /// Without tables, the law of every token but the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    laws: Option<Vec<Rows>>,
     /// What all masks follow from, of a model with dropout.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropout_keys: Option<Vec<[u32; 2]>>,
@@ -45,25 +49,30 @@ struct Batch {
     states: usize,
 }
 
+type Rows = Vec<Vec<f64>>;
+
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let recipe = recipes::load(&arguments.recipe, &arguments.overrides.set)?;
     check_size(&recipe)?;
     let stages = recipe.stages()?;
-    let prior = prior_at(&stages, arguments.step);
-    let address = batch_address(&recipe, arguments.step);
-    let mut sampler = Sampler::new(prior);
-    let (mut tokens, mut tables) = (Vec::new(), Vec::new());
-    for index in 0..recipe.train.batch as u64 {
-        let mut sequence = vec![0; recipe.task.length + 1];
-        let table = sampler.sequence(prior, address, index, &mut sequence)?;
-        tables.push(table.rows().map(<[f64]>::to_vec).collect::<Vec<_>>());
-        tokens.push(sequence);
+    let (mut tokens, mut all): (_, Vec<Rows>) = (Vec::new(), Vec::new());
+    for sample in samples(&recipe, &stages, arguments.step) {
+        let sample = sample?;
+        let rows = sample.rows.chunks_exact(recipe.task.states);
+        all.push(rows.map(<[f64]>::to_vec).collect());
+        tokens.push(sample.tokens);
     }
     let keys = |index| dropout_keys(&recipe, arguments.step, index);
     let has_dropout = recipe.model()?.has_dropout();
+    let has_tables = stages.at(arguments.step).chains().is_some();
+    let (tables, laws) = match has_tables {
+        true => (Some(all), None),
+        false => (None, Some(all)),
+    };
     arguments.json.print(&Batch {
         tokens,
         tables,
+        laws,
         dropout_keys: has_dropout.then(|| (0..recipe.train.batch as u64).map(keys).collect()),
         states: recipe.task.states,
     })
@@ -73,12 +82,15 @@ impl Report for Batch {
     fn text(&self) -> String {
         let separator = if self.states > 10 { " " } else { "" };
         let mut text = String::new();
-        for (index, (sequence, table)) in self.tokens.iter().zip(&self.tables).enumerate() {
+        let (tables, laws) = (self.tables.iter().flatten(), self.laws.iter().flatten());
+        let tables = tables.map(|table| ("context", table));
+        let all = tables.chain(laws.map(|laws| ("after position", laws)));
+        for (index, (sequence, (of, rows))) in self.tokens.iter().zip(all).enumerate() {
             let symbols: Vec<String> = sequence.iter().map(u8::to_string).collect();
             text += &format!("sequence {index}\n  {}\n", symbols.join(separator));
-            for (context, row) in table.iter().enumerate() {
+            for (number, row) in rows.iter().enumerate() {
                 let row: Vec<String> = row.iter().map(|p| format!("{p:.4}")).collect();
-                text += &format!("  context {context}: {}\n", row.join(" "));
+                text += &format!("  {of} {number}: {}\n", row.join(" "));
             }
         }
         text
@@ -90,9 +102,8 @@ const MOST_NUMBERS: f64 = 5e7;
 
 /// Refuses a batch that is too large to print: all of it is kept in memory until then.
 fn check_size(recipe: &Recipe) -> Result<(), Failure> {
-    let (task, batch) = (&recipe.task, recipe.train.batch);
-    let table = TransitionTable::bytes(task.states, task.ngram) / size_of::<f64>() as f64;
-    let numbers = batch as f64 * (task.length as f64 + 1.0 + table);
+    let batch = recipe.train.batch;
+    let numbers = batch as f64 * Sample::size(recipe);
     if numbers <= MOST_NUMBERS {
         return Ok(());
     }

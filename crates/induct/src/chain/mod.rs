@@ -16,7 +16,7 @@ pub use induct_kernels::tokens::MAX_STATES;
 pub use prior::{
     Alpha, Draft, DrawError, Law, MAX_POOL, MixturePart, Prior, PriorSpec, Rows, TaskPrior,
 };
-pub(crate) use prior::{check_task, rectangle_move, weighted};
+pub(crate) use prior::{ROW_TOLERANCE, check_task, rectangle_move, weighted};
 pub use source::Sampler;
 pub use start::Start;
 pub use stationary::{NoLaw, StationarySolver};

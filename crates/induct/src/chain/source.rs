@@ -1,5 +1,7 @@
 //! Sequences by address: a chain from the prior, then a walk on it.
 
+use std::ops::Range;
+
 use induct_kernels::lanes::LANES;
 use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
@@ -8,7 +10,7 @@ use super::prior::{DrawError, TaskPrior};
 use super::start::Start;
 use super::stationary::StationarySolver;
 use super::table::{TransitionTable, context_symbols, slide};
-use crate::chain::Address;
+use crate::chain::{Address, Generator};
 
 /// Draws sequences. It owns the scratch buffers for this, so use one per thread.
 ///
@@ -79,14 +81,29 @@ impl Sampler {
         index: u64,
         tokens: &mut [u8],
     ) -> Result<&TransitionTable, DrawError> {
-        self.start(0, prior, address, index, tokens.len())?;
+        self.draw(prior, &mut address.generator(index), tokens)
+    }
+
+    /// The same from a generator.
+    pub(crate) fn draw(
+        &mut self,
+        prior: &TaskPrior,
+        rng: &mut Generator,
+        tokens: &mut [u8],
+    ) -> Result<&TransitionTable, DrawError> {
+        self.start(0, prior, rng, tokens.len())?;
         self.walk(0, tokens.len(), |position, symbol| {
             tokens[position] = symbol
         });
         Ok(&self.table)
     }
 
-    /// Fills a block with `used` sequences, numbered from `first`.
+    /// Whether it was made for chains of the prior's k and n.
+    pub(crate) fn fits(&self, prior: &TaskPrior) -> bool {
+        (self.table.states(), self.table.ngram()) == (prior.states(), prior.ngram())
+    }
+
+    /// Fills a block with the `sequences` of these numbers, at most one per lane.
     ///
     /// # Errors
     ///
@@ -95,14 +112,14 @@ impl Sampler {
         &mut self,
         prior: &TaskPrior,
         address: Address,
-        first: u64,
-        used: usize,
+        sequences: Range<u64>,
         block: &mut TokenBlock,
     ) -> Result<(), DrawError> {
+        let used = (sequences.end - sequences.start) as usize;
         block.used = used;
         let tokens = &mut block.tokens;
-        for lane in 0..used {
-            self.start(lane, prior, address, first + lane as u64, tokens.len())?;
+        for (lane, index) in sequences.enumerate() {
+            self.start(lane, prior, &mut address.generator(index), tokens.len())?;
         }
         match (self.table.states(), self.table.contexts()) {
             (2, 2) => self.walk_side_by_side::<2>(tokens),
@@ -128,12 +145,10 @@ impl Sampler {
         &mut self,
         lane: usize,
         prior: &TaskPrior,
-        address: Address,
-        index: u64,
+        rng: &mut Generator,
         count: usize,
     ) -> Result<(), DrawError> {
-        let mut rng = address.generator(index);
-        prior.draw(&mut rng, &mut self.solver, &mut self.table)?;
+        prior.draw(rng, &mut self.solver, &mut self.table)?;
         let Walker {
             thresholds,
             context,
@@ -299,8 +314,9 @@ mod tests {
             {
                 let prior = prior.clone().starting(start);
                 let mut block = TokenBlock::new(count);
+                let sequences = 16..16 + LANES as u64 - 2;
                 sampler
-                    .block(&prior, address, 16, LANES - 2, &mut block)
+                    .block(&prior, address, sequences, &mut block)
                     .unwrap();
                 let mut tokens = vec![0; count];
                 for lane in 0..LANES - 2 {

@@ -2,7 +2,6 @@
 
 use super::phases::{Course, LossDrop, Phase, drops, phases};
 use crate::measure::{Column, KL_STRATEGY, KL_TRUTH, Of, STEP};
-use crate::strategy::ladder_names;
 
 /// Columns of numbers, one row per recorded step. A missing number is NaN.
 #[derive(Clone, Debug, Default)]
@@ -146,21 +145,20 @@ impl History {
         self.columns.iter().filter_map(name).collect()
     }
 
-    /// The strategy nearest to the model in the last row.
-    pub fn nearest(&self, ngram: usize) -> Option<&str> {
+    /// The strategy of a task's ladder that is nearest to the model in the last row.
+    pub fn nearest(&self, ladder: &[String]) -> Option<&str> {
         let last = self.len().checked_sub(1)?;
-        let (_, nearest) = self.nearest_from(last, ngram).next()?;
+        let (_, nearest) = self.nearest_from(last, ladder).next()?;
         nearest
     }
 
-    /// The steps of the rows from `first` on, each with the strategy nearest to the model there. Strategies
-    /// are those of the ladder that an n-gram task has.
+    /// The steps of the rows from `first` on, each with the strategy of the ladder that is nearest to the
+    /// model there.
     pub fn nearest_from(
         &self,
         first: usize,
-        ngram: usize,
+        ladder: &[String],
     ) -> impl Iterator<Item = (u64, Option<&str>)> {
-        let ladder = ladder_names(ngram);
         let compared = |(index, column): (usize, &'_ Column)| match &column.of {
             Of::Strategy(name) if column.is_of(&KL_STRATEGY) && ladder.contains(name) => {
                 Some(index)
@@ -181,16 +179,15 @@ impl History {
         })
     }
 
-    /// Phases and drops with respect to the ladder of strategies that an n-gram task has. Others that the
-    /// model is compared with do not count: what phases a run has must not depend on what else is looked
+    /// Phases and drops with respect to a task's ladder of strategies. Others that the model is compared with do
+    /// not count: what phases a run has must not depend on what else is looked
     /// at.
-    pub fn phases(&self, ngram: usize) -> (Vec<Phase>, Vec<LossDrop>) {
-        let distance = |name: String| {
-            let column = self.column(KL_STRATEGY.of_strategy(&name))?;
-            Some((name, column))
+    pub fn phases(&self, ladder: &[String]) -> (Vec<Phase>, Vec<LossDrop>) {
+        let distance = |name: &String| {
+            let column = self.column(KL_STRATEGY.of_strategy(name))?;
+            Some((name.clone(), column))
         };
-        let ladder = ladder_names(ngram).into_iter();
-        let distances: Vec<(String, Vec<f64>)> = ladder.filter_map(distance).collect();
+        let distances: Vec<(String, Vec<f64>)> = ladder.iter().filter_map(distance).collect();
         let (steps, loss) = (self.steps(), self.column(&KL_TRUTH).unwrap_or_default());
         let course = Course {
             steps: &steps,
@@ -239,9 +236,11 @@ mod tests {
             history.push(&[step, 0.3, 0.5, 0.4, 0.3, 0.2, 0.1]).unwrap();
         }
         assert_eq!(history.strategies(), names);
-        for (ngram, nearest) in [(2, "bigram"), (3, "trigram")] {
-            assert_eq!(history.nearest(ngram), Some(nearest));
-            let (phases, _) = history.phases(ngram);
+        for (length, nearest) in [(3, "bigram"), (4, "trigram")] {
+            let ladder = names[..length].iter().map(ToString::to_string);
+            let ladder: Vec<String> = ladder.collect();
+            assert_eq!(history.nearest(&ladder), Some(nearest));
+            let (phases, _) = history.phases(&ladder);
             assert_eq!(phases.len(), 1);
             assert_eq!(phases[0].strategy, nearest);
         }

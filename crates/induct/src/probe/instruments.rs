@@ -10,11 +10,12 @@ use rayon::prelude::*;
 use super::estimate::Estimate;
 use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, ProbeError, Request, TestSet};
-use crate::chain::{Address, Purpose, Sampler, TaskPrior, address};
+use crate::chain::{Address, Purpose, address};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
 use crate::model::{Model, ModelSpec};
 use crate::recipe::{Recipe, THOROUGH_SEQUENCES};
-use crate::strategy::{self, Strategy};
+use crate::strategy::{Scratch, Strategy};
+use crate::task::Task;
 use crate::train::StepOutcome;
 use crate::{Invalid, Within};
 
@@ -53,7 +54,7 @@ pub struct TestLevels {
     pub strategies: Vec<(String, Estimate)>,
 }
 
-/// Name of the test set with the task's own prior.
+/// Name of the test set of the task itself.
 pub const IN_DISTRIBUTION: &str = "in_distribution";
 
 /// Number of sequences whose attention is scored: the first of the in-distribution set.
@@ -72,38 +73,38 @@ fn set_number(index: usize) -> u64 {
     }
 }
 
-/// The test set with the recipe's own prior, on which the strategies predict too.
+/// The test set of the recipe's own task, on which the strategies predict too.
 /// Runs on the current thread pool.
 ///
 /// # Errors
 ///
-/// If the recipe has no prior to draw from.
+/// If the recipe has no task to draw from.
 pub fn in_distribution(recipe: &Recipe) -> Result<TestSet, ProbeError> {
     let length = recipe.task.length;
-    let prior = recipe.prior()?;
-    let strategies = recipe.strategies(&prior)?;
-    test_set(recipe, &prior, 0, length, (strategies, Positions::All))
+    let task = recipe.own_task()?;
+    let strategies = recipe.strategies(&*task)?;
+    test_set(recipe, &*task, 0, length, (strategies, Positions::All))
 }
 
 /// A sequence of that test set, without the symbol that follows it, drawn on its own.
 ///
 /// # Errors
 ///
-/// If the recipe has no prior to draw from.
+/// If the recipe has no task to draw from.
 pub fn test_sequence(recipe: &Recipe, number: u64) -> Result<Vec<u8>, ProbeError> {
-    let prior = recipe.prior()?;
+    let task = recipe.own_task()?;
     let mut tokens = vec![0; recipe.task.length + 1];
-    let mut sampler = Sampler::new(&prior);
-    sampler.sequence(&prior, test_address(recipe, 0), number, &mut tokens)?;
+    let (address, scratch) = (test_address(recipe, 0), &mut Scratch::default());
+    task.sequence(address, number, &mut tokens, None, scratch)?;
     tokens.truncate(recipe.task.length);
     Ok(tokens)
 }
 
-/// Sequences of the recipe's own prior that no run is trained or measured on, with the truth's predictions.
+/// Sequences of the recipe's own task that no run is trained or measured on, with the truth's predictions.
 ///
 /// # Errors
 ///
-/// If the recipe has no prior to draw from.
+/// If the recipe has no task to draw from.
 pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
     let address = address(Purpose::Fresh, recipe.seeds.eval, 0);
     let draw = Draw {
@@ -112,7 +113,7 @@ pub fn fresh(recipe: &Recipe, sequences: u64) -> Result<TestSet, ProbeError> {
         length: recipe.task.length,
         thorough: 0,
     };
-    TestSet::draw(&recipe.prior()?, &draw, &[])
+    TestSet::draw(&*recipe.own_task()?, &draw, &[])
 }
 
 fn test_address(recipe: &Recipe, number: u64) -> Address {
@@ -122,7 +123,7 @@ fn test_address(recipe: &Recipe, number: u64) -> Address {
 /// Test set `number` of a recipe. Only the first one is measured at all positions.
 fn test_set(
     recipe: &Recipe,
-    prior: &TaskPrior,
+    task: &dyn Task,
     number: u64,
     length: usize,
     (strategies, positions): (Vec<Arc<dyn Strategy>>, Positions),
@@ -134,13 +135,13 @@ fn test_set(
         thorough: if number == 0 { THOROUGH_SEQUENCES } else { 0 },
     };
     let asked = strategies.into_iter().map(|strategy| (strategy, positions));
-    TestSet::draw(prior, &draw, &asked.collect::<Vec<_>>())
+    TestSet::draw(task, &draw, &asked.collect::<Vec<_>>())
 }
 
 /// The columns that a run of `recipe` records.
 pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     let model = recipe.model()?;
-    let strategies = recipe.record.strategy_names(recipe.task.ngram);
+    let strategies = recipe.record.strategy_names(&recipe.task);
     let lags = match (&recipe.model, model.length()) {
         (ModelSpec::Transformer(spec), _) if !spec.positions.is_relative() => 0,
         (_, length) => length,
@@ -224,7 +225,7 @@ impl Instruments {
         for (index, test) in recipe.record.tests.iter().enumerate() {
             let prior = recipe.test_prior(index)?;
             let length = test.length.unwrap_or(recipe.task.length);
-            let asked = (strategy::ladder(&prior), Positions::Last);
+            let asked = (prior.ladder(), Positions::Last);
             let set = test_set(recipe, &prior, set_number(index), length, asked)?;
             sets.push((test.name.clone(), set));
         }

@@ -11,9 +11,10 @@ use rayon::prelude::*;
 
 use super::estimate::Moments;
 use super::heads::{HeadRequest, HeadSums};
-use crate::chain::{Address, DrawError, Sampler, TaskPrior};
+use crate::chain::{Address, DrawError};
 use crate::model::{Evaluator, InputError, Model};
-use crate::strategy::{self, BadAnswer, Oracle, Scratch, Strategy, fewer};
+use crate::strategy::{BadAnswer, Scratch, Strategy, fewer};
+use crate::task::Task;
 use crate::{Invalid, require};
 
 /// Why a test set, or what is read from it, cannot be made.
@@ -22,7 +23,7 @@ pub enum ProbeError {
     /// A setting is impossible, or belongs to a part that this program does not have.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// A prior from another crate does not draw chains.
+    /// A prior from another crate does not draw chains, or a task from there no sequences.
     #[error(transparent)]
     Prior(#[from] DrawError),
     /// A strategy's answer is not a distribution.
@@ -44,7 +45,7 @@ pub enum Positions {
     Last,
 }
 
-/// Sequences drawn from a prior, with the predictions of the truth and of some strategies on them.
+/// Sequences of a task, with the predictions of the truth and of some strategies on them.
 #[derive(Clone, Debug)]
 pub struct TestSet {
     length: usize,
@@ -54,6 +55,9 @@ pub struct TestSet {
     thorough: usize,
     references: Vec<Reference>,
 }
+
+/// What the truth is called among references.
+const TRUTH: &str = "oracle";
 
 /// A known predictor's answers on a test set.
 #[derive(Clone, Debug)]
@@ -105,23 +109,20 @@ impl TestSet {
     ///
     /// # Errors
     ///
-    /// If a prior from another crate does not draw chains, or a strategy's answers are not
-    /// distributions over the prior's symbols.
+    /// If a part from another crate draws no sequences, or a strategy's answers are not distributions over the
+    /// task's symbols.
     pub fn draw(
-        prior: &TaskPrior,
+        task: &dyn Task,
         draw: &Draw,
         strategies: &[(Arc<dyn Strategy>, Positions)],
     ) -> Result<Self, ProbeError> {
-        let (states, length) = (prior.states(), draw.length);
-        let truth: (Arc<dyn Strategy>, _) = (Arc::new(Oracle::new(states)), Positions::All);
-        let asked: Vec<&(Arc<dyn Strategy>, Positions)> =
-            std::iter::once(&truth).chain(strategies).collect();
-        for (strategy, _) in &asked {
+        let (states, length) = (task.states(), draw.length);
+        for (strategy, _) in strategies {
             require(
                 strategy.states() == states,
                 "strategy",
                 format!("\"{}\" over {} symbols", strategy.name(), strategy.states()),
-                &format!("a strategy over the prior's {states} symbols"),
+                &format!("a strategy over the task's {states} symbols"),
             )?;
         }
         let starts: Vec<u64> = draw.sequences.clone().step_by(LANES).collect();
@@ -129,58 +130,63 @@ impl TestSet {
             .thorough
             .div_ceil(LANES as u64)
             .min(starts.len() as u64) as usize;
-        // A block and, for every strategy, its predictions sequence by sequence, with the sample size.
+        // A block and, for the truth and every strategy, its predictions sequence by sequence.
         let drawn: Vec<Result<(TokenBlock, Vec<Predictions>), ProbeError>> = starts
             .into_par_iter()
             .enumerate()
-            .map_init(
-                || (Sampler::new(prior), Scratch::default()),
-                |(sampler, scratch), (block, first)| {
-                    let mut lanes = Vec::new();
-                    let mut predictions = vec![Predictions::default(); asked.len()];
-                    for index in first..(first + LANES as u64).min(draw.sequences.end) {
-                        let mut tokens = vec![0; length + 1];
-                        let table = sampler.sequence(prior, draw.address, index, &mut tokens)?;
-                        for ((strategy, positions), own) in asked.iter().zip(&mut predictions) {
-                            let everywhere = block < thorough && *positions == Positions::All;
-                            let range = if everywhere { 0 } else { length - 1 }..length;
-                            own.everywhere = everywhere;
-                            let start = own.probs.len();
-                            own.probs.resize(start + range.len() * states, 0.0);
-                            let out = &mut own.probs[start..];
-                            let seen = strategy::Seen {
-                                tokens: &tokens,
-                                chain: Some(table),
-                            };
-                            let at = range.start;
-                            let samples = strategy.predict(seen, range, scratch, out);
-                            if let Some(error) = BadAnswer::find(strategy.as_ref(), at, out) {
-                                let sequence = index;
-                                return Err(ProbeError::Answer { sequence, error });
-                            }
-                            own.effective_samples = fewer(own.effective_samples, samples);
+            .map_init(Scratch::default, |scratch, (block, first)| {
+                let mut lanes = Vec::new();
+                let mut truth = Predictions::default();
+                let mut predictions = vec![Predictions::default(); strategies.len()];
+                let mut laws = vec![0.0; length * states];
+                let first_of = |positions| match positions {
+                    Positions::All if block < thorough => 0,
+                    _ => length - 1,
+                };
+                for sequence in first..(first + LANES as u64).min(draw.sequences.end) {
+                    let mut tokens = vec![0; length + 1];
+                    task.sequence(
+                        draw.address,
+                        sequence,
+                        &mut tokens,
+                        Some(&mut laws),
+                        scratch,
+                    )?;
+                    let laws = &laws[first_of(Positions::All) * states..];
+                    truth.probs.extend(laws);
+                    for ((strategy, positions), own) in strategies.iter().zip(&mut predictions) {
+                        let at = first_of(*positions);
+                        let start = own.probs.len();
+                        own.probs.resize(start + (length - at) * states, 0.0);
+                        let out = &mut own.probs[start..];
+                        let samples = strategy.predict(&tokens, at..length, scratch, out);
+                        if let Some(error) = BadAnswer::find(strategy.as_ref(), at, out) {
+                            return Err(ProbeError::Answer { sequence, error });
                         }
-                        lanes.push(tokens);
+                        own.effective_samples = fewer(own.effective_samples, samples);
                     }
-                    let lanes: Vec<&[u8]> = lanes.iter().map(Vec::as_slice).collect();
-                    Ok((TokenBlock::from_sequences(&lanes), predictions))
-                },
-            )
-            .collect();
-        let mut references: Vec<Reference> = asked
-            .iter()
-            .map(|(strategy, positions)| Reference {
-                name: strategy.name(),
-                last: Answers::default(),
-                all: (thorough > 0 && *positions == Positions::All).then(Answers::default),
-                effective_samples: None,
+                    lanes.push(tokens);
+                }
+                predictions.insert(0, truth);
+                let lanes: Vec<&[u8]> = lanes.iter().map(Vec::as_slice).collect();
+                Ok((TokenBlock::from_sequences(&lanes), predictions))
             })
             .collect();
+        let reference = |name: String, positions: Positions| Reference {
+            name,
+            last: Answers::default(),
+            all: (thorough > 0 && positions == Positions::All).then(Answers::default),
+            effective_samples: None,
+        };
+        let others = strategies.iter();
+        let others = others.map(|(strategy, positions)| reference(strategy.name(), *positions));
+        let truth = reference(TRUTH.to_owned(), Positions::All);
+        let mut references: Vec<Reference> = std::iter::once(truth).chain(others).collect();
         let mut blocks = Vec::with_capacity(drawn.len());
-        for drawn in drawn {
+        for (index, drawn) in drawn.into_iter().enumerate() {
             let (block, predictions) = drawn?;
             for (reference, own) in references.iter_mut().zip(predictions) {
-                reference.take(&own, states, block.used());
+                reference.take(&own, states, block.used(), index < thorough);
             }
             blocks.push(block);
         }
@@ -464,19 +470,18 @@ struct BlockMeasurement {
 #[derive(Clone, Debug, Default)]
 struct Predictions {
     probs: Vec<f64>,
-    /// Whether they cover all positions.
-    everywhere: bool,
     effective_samples: Option<f64>,
 }
 
 impl Reference {
-    /// Adds the predictions on one more block of `used` sequences: at the last position, or at all of them.
-    fn take(&mut self, predictions: &Predictions, states: usize, used: usize) {
+    /// Adds the predictions on one more block of `used` sequences: at the last position or, if they are to be
+    /// `everywhere`, at all of them.
+    fn take(&mut self, predictions: &Predictions, states: usize, used: usize, everywhere: bool) {
         let size = predictions.probs.len() / used;
         let sequences = predictions.probs.chunks_exact(size);
         self.last
             .take(sequences.clone().map(|all| &all[size - states..]), states);
-        if let (Some(all), true) = (&mut self.all, predictions.everywhere) {
+        if let (Some(all), true) = (&mut self.all, everywhere) {
             all.take(sequences, states);
         }
         self.effective_samples = fewer(self.effective_samples, predictions.effective_samples);

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Recipe;
 use crate::measure::KL_STRATEGY;
-use crate::strategy::ladder_names;
 use crate::{Invalid, require};
 
 /// A moment that the run itself brings about: the onset of a phase.
@@ -15,7 +14,7 @@ use crate::{Invalid, require};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// The strategy whose phase begins: one of the ladder, from uniform to the task's n-gram.
+    /// The strategy whose phase begins: one of the task's ladder.
     pub at: String,
     /// Steps to wait after the onset took effect.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -29,7 +28,7 @@ fn is_zero(steps: &u64) -> bool {
 impl Event {
     /// Checks that a run of `recipe`, which names the event at `field`, can tell when it happens.
     pub(super) fn check(&self, field: &str, recipe: &Recipe) -> Result<(), Invalid> {
-        let ladder = ladder_names(recipe.task.ngram);
+        let ladder = recipe.task.ladder();
         let allowed = ladder.join(", ");
         require(
             ladder.contains(&self.at),

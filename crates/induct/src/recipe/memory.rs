@@ -63,7 +63,7 @@ impl MemoryEstimate {
         let pool = |prior: &PriorSpec| prior.pool_bytes(task.states, task.ngram);
         // The truth, the uniform strategy and n counting strategies: k probabilities and an entropy each, and
         // the same in double precision while they are computed.
-        let compared = record.strategy_names(task.ngram).len() as f64;
+        let compared = record.strategy_names(task).len() as f64;
         let row = (compared + 1.0) * (k + 1.0) * (F32 + F64);
         let sequences = record.test_sequences as f64;
         let everywhere = sequences.min(THOROUGH_SEQUENCES as f64) * t * row;
@@ -177,7 +177,7 @@ fn columns(recipe: &Recipe, model: &Model) -> f64 {
     let heads = (0..model.layer_count()).map(|l| model.heads(l)).sum();
     let of = |measure: &&dyn Measure| match measure.scope() {
         Scope::Run => 1,
-        Scope::Strategy => recipe.record.strategy_names(recipe.task.ngram).len(),
+        Scope::Strategy => recipe.record.strategy_names(&recipe.task).len(),
         Scope::Test => recipe.record.tests.len(),
         Scope::Head => heads,
         Scope::Layer => model.layer_count(),

@@ -8,17 +8,19 @@ mod misfit;
 mod reader;
 mod record;
 mod schedule;
+mod task;
 mod text;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chain::{Prior, PriorSpec, Start, TaskPrior, check_task};
+use crate::chain::{Prior, PriorSpec, TaskPrior, check_task};
 use crate::custom::Custom;
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use crate::strategy::Strategy;
+use crate::task::Task;
 use crate::{Invalid, Within, require};
 use induct_kernels::loss::Loss;
 use memory::MEMORY_LIMIT;
@@ -33,6 +35,7 @@ pub use memory::MemoryEstimate;
 pub(crate) use memory::THOROUGH_SEQUENCES;
 pub use record::{RecordSpec, Spacing, TestSpec};
 pub use schedule::Schedule;
+pub use task::TaskSpec;
 pub use text::RecipeError;
 
 /// Everything that determines a run.
@@ -80,35 +83,6 @@ impl Default for Recipe {
             seeds: Seeds::default(),
             record: RecordSpec::default(),
             intervene: Vec::new(),
-        }
-    }
-}
-
-/// The sequences a model learns from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TaskSpec {
-    /// Number of symbols, k.
-    pub states: usize,
-    /// Order of the process, n: 2 is a Markov chain.
-    pub ngram: usize,
-    /// Length of a context, t; a sequence has t+1 symbols.
-    pub length: usize,
-    /// The prior that chains are drawn from.
-    pub prior: PriorSpec,
-    /// How sequences start: those of the curriculum and of test sets too.
-    #[serde(skip_serializing_if = "Start::is_stationary")]
-    pub start: Start,
-}
-
-impl Default for TaskSpec {
-    fn default() -> Self {
-        Self {
-            states: 2,
-            ngram: 2,
-            length: 100,
-            prior: PriorSpec::default(),
-            start: Start::default(),
         }
     }
 }
@@ -185,6 +159,18 @@ pub struct StageSpec {
     pub prior: PriorSpec,
 }
 
+/// The tasks of training with their first steps, in order; the first starts at step 0.
+#[derive(Clone, Debug)]
+pub struct Stages(Vec<(u64, Arc<dyn Task>)>);
+
+impl Stages {
+    /// The task in force at `step`.
+    pub fn at(&self, step: u64) -> &dyn Task {
+        let current = self.0.iter().rev().find(|(from, _)| *from <= step);
+        &*current.expect("the first stage starts at step 0").1
+    }
+}
+
 /// Seeds of the random streams, which are independent of one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -230,10 +216,13 @@ impl Recipe {
         MemoryEstimate::new(self, &model).check(limit)?;
         Updater::check(&train.optimizer, &train.groups, model.layout()).within("train")?;
         self.check_interventions(&model)?;
+        self.task.check_source().within("task")?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
-        if !self.record.strategies.is_empty() && self.task.prior.check_code().is_ok() {
-            self.record.check_defined(&self.prior()?).within("record")?;
+        if !self.record.strategies.is_empty() && self.task.check_code().is_ok() {
+            self.record
+                .check_defined(&*self.own_task()?)
+                .within("record")?;
         }
         Ok(())
     }
@@ -245,6 +234,7 @@ impl Recipe {
     ///
     /// Names the first part that is missing.
     pub fn check_parts(&self) -> Result<(), Invalid> {
+        self.task.check_code().within("task")?;
         self.check_priors(PriorSpec::check_code)?;
         for (index, custom) in self.record.custom_strategies.iter().enumerate() {
             let field = format!("record.custom_strategies[{index}]");
@@ -268,9 +258,9 @@ impl Recipe {
     ///
     /// # Errors
     ///
-    /// If one is not defined for the task's prior, or belongs to another program.
-    pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
-        self.record.strategies(prior).within("record")
+    /// If one is not defined for the task, or belongs to another program.
+    pub fn strategies(&self, task: &dyn Task) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        self.record.strategies(task).within("record")
     }
 
     /// Checks the priors of the task, of the curriculum and of test sets, and says which one an error is
@@ -311,8 +301,30 @@ impl Recipe {
         Ok(MemoryEstimate::new(self, &self.model()?))
     }
 
-    /// The task's prior, ready to draw from.
+    /// Where the sequences come from that the model is trained and measured on.
+    pub fn own_task(&self) -> Result<Arc<dyn Task>, Invalid> {
+        let TaskSpec { states, length, .. } = self.task;
+        match self
+            .task
+            .source
+            .task(states, length)
+            .within("task.source")?
+        {
+            Some(task) => Ok(task),
+            None => Ok(Arc::new(self.prior()?)),
+        }
+    }
+
+    /// The task's prior over chains, ready to draw from.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be made, or the task has none.
     pub fn prior(&self) -> Result<TaskPrior, Invalid> {
+        let source = &self.task.source;
+        let name = format!("\"{}\"", source.name());
+        let allowed = "\"chains\": this needs a prior over Markov chains";
+        require(source.is_chains(), "task.source", name, allowed)?;
         self.task_prior(&self.task.prior).within("task")
     }
 
@@ -340,14 +352,14 @@ impl Recipe {
         Model::new(&self.model, self.task.states, self.task.length).within("model")
     }
 
-    /// The priors of training with their first steps, in order; the first starts at step 0.
-    pub fn stages(&self) -> Result<Vec<(u64, TaskPrior)>, Invalid> {
+    /// The tasks of training: its own, then those of the curriculum.
+    pub fn stages(&self) -> Result<Stages, Invalid> {
         self.check_curriculum()?;
-        let mut stages = vec![(0, self.prior()?)];
+        let mut stages = Stages(vec![(0, self.own_task()?)]);
         for (index, stage) in self.train.curriculum.iter().enumerate() {
             let field = format!("train.curriculum[{index}]");
             let prior = self.task_prior(&stage.prior).within(&field)?;
-            stages.push((stage.from, prior));
+            stages.0.push((stage.from, Arc::new(prior)));
         }
         Ok(stages)
     }

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::TaskSpec;
 
+use crate::chain::PriorSpec;
 use crate::chain::prior::{DoublyStochastic, Iid};
-use crate::chain::{PriorSpec, TaskPrior};
 use crate::custom::{Custom, is_name};
 use crate::measure::{self, CustomMeasure, Measure};
-use crate::strategy::{self, Strategy};
+use crate::strategy::{self, Strategy, TRUTH};
+use crate::task::Task;
 use crate::{Invalid, Within, require};
 
 /// What a run records and keeps, as a recipe writes it.
@@ -102,6 +103,7 @@ const RESERVED: [&str; 3] = ["in_distribution", "layers", "test"];
 
 impl RecordSpec {
     pub(super) fn check(&self, task: &TaskSpec) -> Result<(), Invalid> {
+        let ladder = task.ladder();
         require(self.every >= 1, "every", self.every, "at least 1 step")?;
         require(
             (1..=MAX_SNAPSHOTS).contains(&self.snapshots),
@@ -116,22 +118,20 @@ impl RecordSpec {
             &format!("from 1 to {MAX_TEST_SEQUENCES}"),
         )?;
         self.check_measures()?;
-        self.check_strategies(task.ngram)?;
-        self.check_custom_strategies(task.states)?;
+        self.check_strategies(&ladder)?;
+        self.check_custom_strategies(&ladder, task.states)?;
         self.check_tests(task.length)
     }
 
-    fn check_strategies(&self, ngram: usize) -> Result<(), Invalid> {
-        let ladder = strategy::ladder_names(ngram);
+    fn check_strategies(&self, ladder: &[String]) -> Result<(), Invalid> {
         for (index, name) in self.strategies.iter().enumerate() {
             let field = format!("strategies[{index}]");
-            let entry = strategy::entry(name).at(&field)?;
-            let reason = if entry.needs_chain {
-                "another one: kl_truth is the divergence from the chain itself"
-            } else if ladder.contains(name) {
-                "another one: every model is compared with those up to the task's n-gram"
+            strategy::entry(name).at(&field)?;
+            let reason = if ladder.contains(name) {
+                let ladder = ladder.join(", ");
+                format!("another one: every model is compared with the task's {ladder}")
             } else if self.strategies[..index].contains(name) {
-                "each strategy once"
+                "each strategy once".to_owned()
             } else {
                 continue;
             };
@@ -140,18 +140,19 @@ impl RecordSpec {
         Ok(())
     }
 
-    fn check_custom_strategies(&self, states: usize) -> Result<(), Invalid> {
+    fn check_custom_strategies(&self, ladder: &[String], states: usize) -> Result<(), Invalid> {
         for (index, custom) in self.custom_strategies.iter().enumerate() {
             let check = || {
                 custom.check_text("-")?;
                 let earlier = self.custom_strategies[..index].iter();
-                check_new(earlier.map(|other| &*other.name), &custom.name, "strategy")?;
+                let earlier = earlier.map(|other| &other.name).chain(ladder);
+                check_new(earlier.map(|name| &**name), &custom.name, "strategy")?;
                 let name = |holds: bool, allowed: &str| {
                     require(holds, "name", format!("\"{}\"", custom.name), allowed)
                 };
                 name(
-                    strategy::entry(&custom.name).is_err() && custom.name != "truth",
-                    "a name that no built-in strategy has, and not \"truth\": it names columns",
+                    strategy::entry(&custom.name).is_err() && !TRUTH.contains(&&*custom.name),
+                    "a name that no built-in strategy has, nor the truth: it names columns",
                 )?;
                 // Text that another program wrote can be read, if not measured.
                 let Ok(strategy) = custom.part() else {
@@ -169,32 +170,32 @@ impl RecordSpec {
         Ok(())
     }
 
-    /// Checks that the built-in strategies that it names are defined for a prior.
-    pub(super) fn check_defined(&self, prior: &TaskPrior) -> Result<(), Invalid> {
+    /// Checks that the built-in strategies that it names are defined for a task.
+    pub(super) fn check_defined(&self, task: &dyn Task) -> Result<(), Invalid> {
         let mut names = self.strategies.iter().enumerate();
         names.try_for_each(|(index, name)| {
-            strategy::check_named(name, prior).at(&format!("strategies[{index}]"))
+            task.check_strategy(name)
+                .at(&format!("strategies[{index}]"))
         })
     }
 
-    /// The names of the strategies that a model is compared with in a task with n = `ngram`: the ladder,
-    /// then what the recipe adds to it.
-    pub fn strategy_names(&self, ngram: usize) -> Vec<String> {
+    /// The names of the strategies that a model is compared with in a task: the ladder, then what the recipe adds
+    /// to it.
+    pub fn strategy_names(&self, task: &TaskSpec) -> Vec<String> {
         let custom = self.custom_strategies.iter().map(|custom| &custom.name);
         let added = self.strategies.iter().chain(custom).cloned();
-        let ladder = strategy::ladder_names(ngram).into_iter();
-        ladder.chain(added).collect()
+        task.ladder().into_iter().chain(added).collect()
     }
 
-    /// The strategies that [`strategy_names`](Self::strategy_names) names, for a prior.
+    /// The strategies that [`strategy_names`](Self::strategy_names) names, for a task.
     ///
     /// # Errors
     ///
-    /// If one is not defined for the prior, or belongs to another program.
-    pub fn strategies(&self, prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
-        let mut strategies = strategy::ladder(prior);
+    /// If one is not defined for the task, or belongs to another program.
+    pub fn strategies(&self, task: &dyn Task) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        let mut strategies = task.ladder();
         for (index, name) in self.strategies.iter().enumerate() {
-            let made = strategy::named(name, prior);
+            let made = task.strategy(name);
             strategies.push(made.at(&format!("strategies[{index}]"))?);
         }
         for (index, custom) in self.custom_strategies.iter().enumerate() {

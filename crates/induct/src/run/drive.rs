@@ -279,7 +279,7 @@ impl Run {
                 .recipe
                 .record
                 .next_record(step, records.recipe.train.steps);
-            let nearest = records.history.nearest(records.recipe.task.ngram);
+            let nearest = records.history.nearest(&records.recipe.task.ladder());
             let train = || -> Result<bool, TrainError> {
                 loop {
                     let last = trainer.step() + 1 == next;

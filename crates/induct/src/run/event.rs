@@ -39,7 +39,8 @@ impl EventDetector {
     /// the one of earlier calls, which may have grown.
     pub fn onset(&mut self, recipe: &Recipe, history: &History) -> Option<u64> {
         if self.shown_at.is_none() {
-            for (step, nearest) in history.nearest_from(self.looked_at, recipe.task.ngram) {
+            let ladder = recipe.task.ladder();
+            for (step, nearest) in history.nearest_from(self.looked_at, &ladder) {
                 let is_nearest = nearest == Some(self.event.at.as_str());
                 self.in_a_row = if is_nearest { self.in_a_row + 1 } else { 0 };
                 if self.in_a_row == SHORTEST_PHASE {

@@ -132,7 +132,7 @@ impl Summary {
 
     /// What the records alone say about a run, which may not have ended.
     pub fn of_records(recipe: &Recipe, history: &History, levels: &[TestLevels]) -> Self {
-        let (phases, drops) = history.phases(recipe.task.ngram);
+        let (phases, drops) = history.phases(&recipe.task.ladder());
         let own = levels.iter().find(|level| level.test == IN_DISTRIBUTION);
         let own = own.map(|levels| levels.strategies.as_slice());
         let own: Vec<(String, Level)> = own

@@ -14,7 +14,7 @@ use super::posterior_sample::PosteriorSample;
 use super::registry::Entry;
 use super::tables::Tables;
 use super::two_state::TwoState;
-use super::{Scratch, Seen, Strategy, predict_last};
+use super::{Scratch, Strategy, assert_fits, predict_last};
 use crate::chain::{Law, PriorSpec, Purpose, Start, TaskPrior, TransitionTable, address, weighted};
 use crate::{Invalid, require};
 
@@ -256,22 +256,22 @@ impl Strategy for Bayes {
         self.states
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
-        predict_last(self, seen, out);
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        predict_last(self, tokens, out);
     }
 
     fn predict(
         &self,
-        seen: Seen<'_>,
+        tokens: &[u8],
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) -> Option<f64> {
-        seen.assert_reaches(&positions, self.states, out);
+        assert_fits(tokens, &positions, self.states, out);
         if positions.is_empty() {
             return None;
         }
-        self.answer(seen.tokens, positions, scratch, out)
+        self.answer(tokens, positions, scratch, out)
     }
 }
 

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::registry::Entry;
-use super::{Scratch, Seen, Strategy, predict_last};
+use super::{Scratch, Strategy, assert_fits, predict_last};
 use crate::chain::{Law, TaskPrior};
 use crate::{Invalid, require};
 
@@ -169,19 +169,19 @@ impl Strategy for BayesUnigram {
         2
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
-        predict_last(self, seen, out);
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        predict_last(self, tokens, out);
     }
 
     fn predict(
         &self,
-        seen: Seen<'_>,
+        tokens: &[u8],
         positions: Range<usize>,
         _: &mut Scratch,
         out: &mut [f64],
     ) -> Option<f64> {
-        seen.assert_reaches(&positions, 2, out);
-        self.answer(seen.tokens, positions, out);
+        assert_fits(tokens, &positions, 2, out);
+        self.answer(tokens, positions, out);
         None
     }
 }

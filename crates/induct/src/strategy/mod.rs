@@ -10,9 +10,9 @@
 //! | bayes-unigram | how stationary laws are distributed; it takes the first symbol for one like all others | `bayes_unigram` |
 //! | unigram-and-current | the prior over chains; how often symbols occurred, and which came last | `unigram_and_current` |
 //! | bayes | the prior over chains, and how sequences start | `bayes`, which chooses a method |
-//! | oracle | the chain itself | `oracle` |
 //!
-//! The methods of `bayes` are `two_state`, `posterior_sample`, `doubly_stochastic`, `tables` and `mixture`.
+//! What knows the chain itself, the truth, is no strategy: a [`Task`](crate::task::Task) names it. The methods
+//! of `bayes` are `two_state`, `posterior_sample`, `doubly_stochastic`, `tables` and `mixture`.
 //!
 //! Strategies are listed in the [`REGISTRY`], from which [`named`] makes them. Strategies of other crates
 //! enter a recipe as `record.custom_strategies`.
@@ -24,11 +24,9 @@ mod distributions;
 mod doubly_stochastic;
 mod mixture;
 mod ngram;
-mod oracle;
 mod posterior_sample;
 mod registry;
 mod scratch;
-mod seen;
 mod tables;
 mod two_state;
 mod uniform;
@@ -41,11 +39,9 @@ pub use bayes::Bayes;
 pub use bayes_unigram::BayesUnigram;
 pub use distributions::{BadAnswer, Distributions, PredictError};
 pub use ngram::Ngram;
-pub use oracle::Oracle;
-pub use registry::{Entry, REGISTRY, all, is_slow, ladder, ladder_names, named};
-pub(crate) use registry::{bytes, check_named, entry};
+pub use registry::{Entry, REGISTRY, all, counting, is_slow, ladder, ladder_names, named};
+pub(crate) use registry::{TRUTH, bytes, check_named, entry};
 pub use scratch::Scratch;
-pub use seen::Seen;
 pub use uniform::Uniform;
 pub use unigram_and_current::UnigramAndCurrent;
 
@@ -59,7 +55,7 @@ pub use unigram_and_current::UnigramAndCurrent;
 ///
 /// use induct::Custom;
 /// use induct::probe::Instruments;
-/// use induct::strategy::{Seen, Strategy};
+/// use induct::strategy::Strategy;
 /// use induct::recipe::Recipe;
 ///
 /// /// The last symbol comes again, nine times out of ten.
@@ -75,9 +71,9 @@ pub use unigram_and_current::UnigramAndCurrent;
 ///         2
 ///     }
 ///
-///     fn predict_next(&self, seen: Seen, out: &mut [f64]) {
+///     fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
 ///         out.fill(0.1);
-///         out[usize::from(seen.tokens[seen.tokens.len() - 1])] = 0.9;
+///         out[usize::from(tokens[tokens.len() - 1])] = 0.9;
 ///     }
 /// }
 ///
@@ -96,9 +92,9 @@ pub trait Strategy: Debug + Send + Sync {
     /// Number of symbols, k, at least 2.
     fn states(&self) -> usize;
 
-    /// Writes the distribution of the symbol that follows what was seen (at least
-    /// one symbol) into `out` (`[k]`).
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]);
+    /// Writes the distribution of the symbol that follows `tokens` (at least one, each below k) into `out`
+    /// (`[k]`).
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]);
 
     /// Writes the distributions at `positions` into `out` ([positions, k]). By default, it calls
     /// [`predict_next`] at each. Override it where a position's answer follows from the one before.
@@ -115,29 +111,37 @@ pub trait Strategy: Debug + Send + Sync {
     /// [`predict_next`]: Strategy::predict_next
     fn predict(
         &self,
-        seen: Seen<'_>,
+        tokens: &[u8],
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) -> Option<f64> {
         let _ = scratch;
-        seen.assert_reaches(&positions, self.states(), out);
+        assert_fits(tokens, &positions, self.states(), out);
         for (position, out) in positions.zip(out.chunks_exact_mut(self.states())) {
-            self.predict_next(seen.until(position), out);
+            self.predict_next(&tokens[..=position], out);
         }
         None
-    }
-
-    /// Whether it only answers where the chain is known ([`Seen::chain`]), as it is on test sets.
-    fn needs_chain(&self) -> bool {
-        false
     }
 }
 
 /// An implementation of [`Strategy::predict_next`] for a strategy that implements [`Strategy::predict`].
-fn predict_last(strategy: &dyn Strategy, seen: Seen<'_>, out: &mut [f64]) {
-    let end = seen.tokens.len();
-    strategy.predict(seen, end - 1..end, &mut Scratch::default(), out);
+fn predict_last(strategy: &dyn Strategy, tokens: &[u8], out: &mut [f64]) {
+    let end = tokens.len();
+    strategy.predict(tokens, end - 1..end, &mut Scratch::default(), out);
+}
+
+/// Explains what is wrong, instead of a slice index out of range.
+fn assert_fits(tokens: &[u8], positions: &Range<usize>, states: usize, out: &[f64]) {
+    assert!(
+        positions.end <= tokens.len(),
+        "the tokens must reach the last position"
+    );
+    assert_eq!(
+        out.len(),
+        positions.len() * states,
+        "there must be one distribution per position"
+    );
 }
 
 /// The smaller of two sample sizes; `None` is no sampling at all.

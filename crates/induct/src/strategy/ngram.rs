@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::registry::Entry;
-use super::{Scratch, Seen, Strategy, predict_last};
+use super::{Scratch, Strategy, assert_fits, predict_last};
 use crate::chain::{Alpha, Law, MAX_CONTEXTS, TransitionTable, slide};
 use crate::{Invalid, require};
 
@@ -55,7 +55,7 @@ pub(super) fn name(m: usize) -> String {
 }
 
 /// The m of a name.
-fn order(called: &str) -> Option<usize> {
+pub(super) fn order(called: &str) -> Option<usize> {
     let numbered = called.strip_suffix("-gram").and_then(|m| m.parse().ok());
     let mut orders = (1..=3).chain(numbered.filter(|&m| m > 3));
     orders.find(|&m| name(m) == called)
@@ -149,19 +149,19 @@ impl Strategy for Ngram {
         self.alpha.len()
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
-        predict_last(self, seen, out);
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        predict_last(self, tokens, out);
     }
 
     fn predict(
         &self,
-        seen: Seen<'_>,
+        tokens: &[u8],
         positions: Range<usize>,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) -> Option<f64> {
-        seen.assert_reaches(&positions, self.states(), out);
-        self.count(seen.tokens, positions, scratch.of(), out);
+        assert_fits(tokens, &positions, self.states(), out);
+        self.count(tokens, positions, scratch.of(), out);
         None
     }
 }

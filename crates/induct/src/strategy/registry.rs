@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{
-    Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, oracle, uniform, unigram_and_current,
-};
-use crate::Invalid;
-use crate::chain::{Law, PriorSpec, TaskPrior};
+use super::{Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, uniform, unigram_and_current};
+use crate::chain::{Alpha, Law, PriorSpec, TaskPrior};
+use crate::{Invalid, Within};
 
 /// Every built-in strategy. To add one, write its file, with an [`Entry`] in it, and list that here.
 pub static REGISTRY: &[&Entry] = &[
@@ -15,8 +13,10 @@ pub static REGISTRY: &[&Entry] = &[
     &bayes_unigram::ENTRY,
     &unigram_and_current::ENTRY,
     &bayes::ENTRY,
-    &oracle::ENTRY,
 ];
+
+/// What the truth is called in columns and files: no strategy has such a name.
+pub(crate) const TRUTH: [&str; 2] = ["truth", "oracle"];
 
 /// A built-in strategy: what it is, and how it is made from a prior.
 #[derive(Debug)]
@@ -27,8 +27,6 @@ pub struct Entry {
     pub meaning: &'static str,
     /// Whether it is a step of the [`ladder`], with which every model is compared.
     pub ladder: bool,
-    /// Whether it only answers where the chain is known.
-    pub needs_chain: bool,
     /// Whether it may take long: where that matters, it is asked at the last position only.
     pub slow: bool,
     /// Whether a name belongs to the family; unset for a strategy with a single name.
@@ -52,7 +50,6 @@ impl Entry {
             name,
             meaning,
             ladder: false,
-            needs_chain: false,
             slow: false,
             family: None,
             check: |_, _| Ok(()),
@@ -106,6 +103,22 @@ pub fn named(name: &str, prior: &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid
     (entry(name)?.make)(name, prior)
 }
 
+/// The built-in strategy with this name for sequences of which no prior is known: `uniform`, or one that counts.
+///
+/// # Errors
+///
+/// If there is no such strategy, or it needs a prior.
+pub fn counting(name: &str, states: usize) -> Result<Arc<dyn Strategy>, Invalid> {
+    if entry(name)?.name == uniform::ENTRY.name {
+        return Ok(Arc::new(Uniform::new(states)));
+    }
+    let allowed = "one that needs no prior over Markov chains, which this task has not";
+    let unknown = || Invalid::new("strategy", format!("\"{name}\""), allowed);
+    let m = ngram::order(name).ok_or_else(unknown)?;
+    let counting = Ngram::new(m, states, &Alpha::default()).at("strategy");
+    Ok(Arc::new(counting?))
+}
+
 /// Checks that a strategy with that name is defined for a prior, without making it.
 pub(crate) fn check_named(name: &str, prior: &TaskPrior) -> Result<(), Invalid> {
     (entry(name)?.check)(name, prior)
@@ -138,14 +151,14 @@ pub fn ladder_names(ngram: usize) -> Vec<String> {
     std::iter::once(uniform).chain(counting).collect()
 }
 
-/// The ladder, then every other built-in strategy that is defined for the prior and needs no chain.
+/// The ladder, then every other built-in strategy that is defined for the prior.
 ///
 /// # Errors
 ///
 /// If one of them cannot be made because a prior from another crate draws no chains.
 pub fn all(prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
     let mut all = ladder(prior);
-    for entry in REGISTRY.iter().filter(|e| !e.ladder && !e.needs_chain) {
+    for entry in REGISTRY.iter().filter(|entry| !entry.ladder) {
         if (entry.check)(entry.name, prior).is_ok() {
             all.push((entry.make)(entry.name, prior)?);
         }
@@ -168,7 +181,6 @@ mod tests {
             for name in names {
                 let made = named(name, &prior).unwrap();
                 assert_eq!((made.name().as_str(), made.states()), (name, 2));
-                assert_eq!(made.needs_chain(), entry.needs_chain, "{name}");
             }
         }
         let made: Vec<String> = ladder(&prior).iter().map(|s| s.name()).collect();
@@ -183,7 +195,7 @@ mod tests {
             "", "bigramm", "0-gram", "1-gram", "3-gram", "04-gram", "-gram",
         ] {
             let refused = named(name, &prior).unwrap_err().to_string();
-            assert!(refused.contains("oracle"), "{refused}");
+            assert!(refused.contains("bayes-unigram"), "{refused}");
         }
     }
 }

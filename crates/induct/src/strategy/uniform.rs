@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::Strategy;
 use super::registry::Entry;
-use super::{Seen, Strategy};
 
 /// Gives every symbol the same probability.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Strategy for Uniform {
         self.states
     }
 
-    fn predict_next(&self, _: Seen<'_>, out: &mut [f64]) {
+    fn predict_next(&self, _: &[u8], out: &mut [f64]) {
         out.fill(1.0 / self.states as f64);
     }
 }

@@ -51,7 +51,8 @@ pub fn sample(
     let mut grads = vec![Lane::ZERO; params.len()];
     for first in (0..sequences).step_by(LANES) {
         let used = LANES.min(sequences - first);
-        sampler.block(prior, address, first as u64, used, &mut block)?;
+        let drawn = first as u64..(first + used) as u64;
+        sampler.block(prior, address, drawn, &mut block)?;
         let (inputs, targets) = (&block.rows()[..t], &block.rows()[1..]);
         let mut evaluate = |rows: Range<usize>, logits: &[Lane], gradient: &mut [Lane]| {
             let targets = &targets[rows];

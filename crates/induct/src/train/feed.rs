@@ -7,18 +7,20 @@ use induct_kernels::tokens::TokenBlock;
 use rand_core::Rng;
 use rayon::prelude::*;
 
-use crate::chain::{Address, DrawError, Purpose, Sampler, TaskPrior, address};
+use crate::chain::{Address, DrawError, Purpose, Sampler, TransitionTable, address};
 use crate::model::Model;
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, Stages};
+use crate::strategy::Scratch;
+use crate::task::Task;
 
 /// What is learned from: this step's batch, and the next one's, which is drawn while the weights are updated.
 pub(super) struct Feed {
-    pub stages: Vec<(u64, TaskPrior)>,
+    pub stages: Stages,
     pub batch: Vec<TokenBlock>,
     /// The step that `batch` is for, once drawn.
     pub drawn_for: Option<u64>,
     pub next: Vec<TokenBlock>,
-    pub samplers: ScratchPool<Sampler>,
+    pub scratch: ScratchPool<Scratch>,
 }
 
 /// The address of the batch that step `step` trains on.
@@ -49,21 +51,62 @@ pub(super) fn block_keys(
     model.has_dropout().then(|| DropoutKeys::new(used, key))
 }
 
-/// The prior in force at `step`.
-pub fn prior_at(stages: &[(u64, TaskPrior)], step: u64) -> &TaskPrior {
-    let current = stages.iter().rev().find(|(from, _)| *from <= step);
-    &current.expect("the first stage starts at step 0").1
+/// A sequence that a step trains on.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its symbols, `[t+1]`.
+    pub tokens: Vec<u8>,
+    /// What they were drawn from, [rows, k]: the transition table, a row per context. Without one, the laws of all
+    /// tokens but the first.
+    pub rows: Vec<f64>,
+}
+
+impl Sample {
+    /// How many symbols and probabilities each has, at most.
+    pub fn size(recipe: &Recipe) -> f64 {
+        let task = &recipe.task;
+        let (k, t) = (task.states as f64, task.length as f64);
+        let table = TransitionTable::bytes(task.states, task.ngram) / size_of::<f64>() as f64;
+        let laws = if task.source.is_chains() { 0.0 } else { t * k };
+        t + 1.0 + table.max(laws)
+    }
+}
+
+/// The batch that step `step` trains on, sequence by sequence, given the recipe's [stages](Recipe::stages).
+pub fn samples<'a>(
+    recipe: &'a Recipe,
+    stages: &'a Stages,
+    step: u64,
+) -> impl Iterator<Item = Result<Sample, DrawError>> + 'a {
+    let (task, address) = (stages.at(step), batch_address(recipe, step));
+    let mut sampler = task.chains().map(Sampler::new);
+    let mut scratch = Scratch::default();
+    (0..recipe.train.batch as u64).map(move |index| {
+        let mut tokens = vec![0; recipe.task.length + 1];
+        let rows = match (task.chains(), &mut sampler) {
+            (Some(prior), Some(sampler)) => {
+                let table = sampler.sequence(prior, address, index, &mut tokens)?;
+                table.rows().flatten().copied().collect()
+            }
+            _ => {
+                let mut laws = vec![0.0; recipe.task.length * task.states()];
+                task.sequence(address, index, &mut tokens, Some(&mut laws), &mut scratch)?;
+                laws
+            }
+        };
+        Ok(Sample { tokens, rows })
+    })
 }
 
 /// Draws the batch of step `step`.
 pub(super) fn draw(
     recipe: &Recipe,
-    stages: &[(u64, TaskPrior)],
+    stages: &Stages,
     step: u64,
-    samplers: &ScratchPool<Sampler>,
+    scratch: &ScratchPool<Scratch>,
     batch: &mut [TokenBlock],
 ) -> Result<(), DrawError> {
-    let draw = BatchDraw::new(recipe, stages, step, samplers);
+    let draw = BatchDraw::new(recipe, stages, step, scratch);
     let blocks = batch.par_iter_mut().with_max_len(1).enumerate();
     // Threads stop at any error. The first one in order is the same for any number of threads.
     blocks.try_for_each(|block| draw.block(block)).or_else(|_| {
@@ -76,36 +119,36 @@ pub(super) fn draw(
 
 /// Where the blocks of one batch come from.
 pub(super) struct BatchDraw<'a> {
-    prior: &'a TaskPrior,
+    task: &'a dyn Task,
     address: Address,
     /// Sequences in the batch.
     size: usize,
-    samplers: &'a ScratchPool<Sampler>,
+    scratch: &'a ScratchPool<Scratch>,
 }
 
 impl<'a> BatchDraw<'a> {
     /// Those of step `step`.
     pub fn new(
         recipe: &Recipe,
-        stages: &'a [(u64, TaskPrior)],
+        stages: &'a Stages,
         step: u64,
-        samplers: &'a ScratchPool<Sampler>,
+        scratch: &'a ScratchPool<Scratch>,
     ) -> Self {
         Self {
-            prior: prior_at(stages, step),
+            task: stages.at(step),
             address: batch_address(recipe, step),
             size: recipe.train.batch,
-            samplers,
+            scratch,
         }
     }
 
     /// Draws the sequences of one block, given its number.
     pub fn block(&self, (index, tokens): (usize, &mut TokenBlock)) -> Result<(), DrawError> {
         let first = index * LANES;
-        let used = (self.size - first).min(LANES);
-        self.samplers.with(
-            || Sampler::new(self.prior),
-            |sampler| sampler.block(self.prior, self.address, first as u64, used, tokens),
-        )
+        let sequences = first as u64..(first + LANES).min(self.size) as u64;
+        self.scratch.with(Scratch::default, |scratch| {
+            self.task
+                .draw_block(self.address, sequences, scratch, tokens)
+        })
     }
 }

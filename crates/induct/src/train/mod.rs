@@ -9,7 +9,7 @@ mod weights;
 pub use crate::optimizer::{
     AdamW, GroupSpec, MAX_MOMENTS, Optimizer, OptimizerSpec, Sgd, Update, Updater,
 };
-pub use feed::{batch_address, dropout_keys, prior_at};
+pub use feed::{Sample, batch_address, dropout_keys, samples};
 pub use induct_kernels::loss::Loss;
 pub use many::many;
 pub use trainer::{Diverged, StepLoss, StepOutcome, StepPart, TrainError, TrainState, Trainer};

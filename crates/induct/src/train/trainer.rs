@@ -223,7 +223,7 @@ impl Trainer {
                 next: batch.clone(),
                 batch,
                 drawn_for: None,
-                samplers: ScratchPool::default(),
+                scratch: ScratchPool::default(),
             },
         })
     }
@@ -331,12 +331,12 @@ impl Trainer {
             ..
         } = self;
         if feed.drawn_for != Some(*step) {
-            draw(recipe, &feed.stages, *step, &feed.samplers, &mut feed.batch)
+            draw(recipe, &feed.stages, *step, &feed.scratch, &mut feed.batch)
                 .map_err(|error| TrainError::Prior { step: *step, error })?;
             feed.drawn_for = Some(*step);
         }
-        let (batch, stages, samplers) = (&feed.batch, &feed.stages, &feed.samplers);
-        let draw_next = || draw(recipe, stages, *step + 1, samplers, &mut feed.next);
+        let (batch, stages, scratch) = (&feed.batch, &feed.stages, &feed.scratch);
+        let draw_next = || draw(recipe, stages, *step + 1, scratch, &mut feed.next);
         let (loss, drawn) = if learner.model.needs_preparation() {
             let loss = learner.accumulate(recipe, *step, batch, last);
             // While one thread updates the weights, the others need not wait.
@@ -381,7 +381,7 @@ impl Trainer {
             feed,
             ..
         } = self;
-        let draw = BatchDraw::new(recipe, &feed.stages, *step, &feed.samplers);
+        let draw = BatchDraw::new(recipe, &feed.stages, *step, &feed.scratch);
         let (level, scale) = (learner.model.level(), scale(recipe));
         let size = learner.summed.len();
         let mut total = 0.0;

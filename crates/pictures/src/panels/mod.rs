@@ -109,7 +109,7 @@ fn of_one(group: &Runs, chosen: &Selection, levels: &[(String, f64)]) -> Curves 
         lines: columns.iter().zip(colours).map(line).collect(),
         levels,
         regions: match group.runs[..] {
-            [run] => regions_of_run(run.history, run.recipe.task.ngram),
+            [run] => regions_of_run(run.history, &run.recipe.task.ladder()),
             _ => Vec::new(),
         },
         family: many.then(|| Family {

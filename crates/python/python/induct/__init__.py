@@ -19,7 +19,7 @@ from ._induct import level, levels, numerics, use_level
 from ._induct import version as __version__
 from ._lab import LabPage
 from ._model import Activations, Model
-from ._parts import Measure, Prior, Strategy, measure, prior, strategy
+from ._parts import Measure, Prior, Strategy, Task, measure, prior, strategy, task
 from ._recipe import Batch, Preset, Recipe, Settings, presets
 from ._reproduce import Report, reproduce
 from ._run import Phase, Run, open, plot
@@ -51,6 +51,7 @@ __all__ = [
     "Strategy",
     "Sweep",
     "Table",
+    "Task",
     "__version__",
     "level",
     "levels",
@@ -63,6 +64,7 @@ __all__ = [
     "reproduce",
     "strategy",
     "sweep",
+    "task",
     "theory",
     "train",
     "use_level",

@@ -17,6 +17,12 @@ class Part:
     @staticmethod
     def prior(name: str, make: Callable[[dict[str, float]], Callable[..., Any]]) -> Part: ...
     @staticmethod
+    def task(
+        name: str,
+        make: Callable[[dict[str, float]], Callable[..., Any]],
+        ladder: list[tuple[str, Callable[..., Any] | None]],
+    ) -> Part: ...
+    @staticmethod
     def strategy(name: str, make: Callable[[dict[str, float]], Callable[..., Any]]) -> Part: ...
     @staticmethod
     def measure(

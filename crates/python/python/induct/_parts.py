@@ -1,4 +1,4 @@
-"""Parts of a recipe that are Python functions: priors, strategies, measures."""
+"""Parts of a recipe that are Python functions: tasks, priors, strategies, measures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import inspect
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, overload
 
@@ -32,6 +32,7 @@ class _Part(Generic[F]):
     """What recipes, columns and figures call it."""
     settings: Mapping[str, float] = field(default_factory=dict)
     """The numbers that it depends on, which it takes as keywords: runs with other settings are other runs."""
+    _takes = 1
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -39,10 +40,12 @@ class _Part(Generic[F]):
         settings = {key: float(number) for key, number in self.settings.items()}
         object.__setattr__(self, "settings", settings)
         try:
-            inspect.signature(self.function).bind(None, **settings)
+            inspect.signature(self.function).bind(*[None] * self._takes, **settings)
         except TypeError as error:
             kind, first = type(self).__name__.lower(), next(iter(settings), None)
-            takes = f": it takes its settings as keywords, as in f(_, {first})" if first else ": it takes one argument"
+            count = "one argument" if self._takes == 1 else f"{self._takes} arguments"
+            places = "_, " * self._takes
+            takes = f": it takes its settings as keywords, as in f({places}{first})" if first else f": it takes {count}"
             raise TypeError(f'{kind} "{self.name}": {error}{takes}') from None
         except ValueError:
             pass  # Functions of C may not tell what they take.
@@ -50,7 +53,7 @@ class _Part(Generic[F]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **{**self.settings, **kwargs})
 
-    def _bound(self, settings: Mapping[str, float]) -> Callable[[Any], Any]:
+    def _bound(self, settings: Mapping[str, float]) -> Callable[..., Any]:
         """The function with the settings that a recipe has."""
         if unknown := sorted(settings.keys() ^ self.settings.keys()):
             allowed = f"the settings of {self.name} are {', '.join(self.settings) or 'none'}"
@@ -77,18 +80,10 @@ class Prior(_Part[Callable[..., npt.ArrayLike]]):
 
     def _native(self) -> _induct.Part:
         def make(settings: dict[str, float]) -> Callable[[int, int, int, int], npt.NDArray[np.float64]]:
-            function = self._bound(settings)
-            own = threading.local()
+            function, rng = self._bound(settings), _generators()
 
             def draw(first: int, second: int, contexts: int, states: int) -> npt.NDArray[np.float64]:
-                if not hasattr(own, "rng"):
-                    own.rng = np.random.Generator(np.random.Philox(key=0))
-                    own.start = own.rng.bit_generator.state
-                # A new generator with this key would draw the same, and take ten times as long to make.
-                own.start["state"]["key"] = np.array([first, second], dtype=np.uint64)
-                own.rng.bit_generator.state = own.start
-                rng: np.random.Generator = own.rng
-                table = np.asarray(function(rng), dtype=np.float64)
+                table = np.asarray(function(rng(first, second)), dtype=np.float64)
                 if table.shape != (contexts, states):
                     raise ValueError(
                         f'prior "{self.name}" returned an array of shape {table.shape}, and needs '
@@ -101,6 +96,23 @@ class Prior(_Part[Callable[..., npt.ArrayLike]]):
         return _induct.Part.prior(self.name, make)
 
 
+def _generators() -> Callable[[int, int], np.random.Generator]:
+    """Gives the generator of two seeds, which the next call by the same thread changes."""
+    own = threading.local()
+
+    def of(first: int, second: int) -> np.random.Generator:
+        if not hasattr(own, "rng"):
+            own.rng = np.random.Generator(np.random.Philox(key=0))
+            own.start = own.rng.bit_generator.state
+        # A new generator with this key would draw the same, and take ten times as long to make.
+        own.start["state"]["key"] = np.array([first, second], dtype=np.uint64)
+        own.rng.bit_generator.state = own.start
+        rng: np.random.Generator = own.rng
+        return rng
+
+    return of
+
+
 @dataclass(frozen=True)
 class Strategy(_Part[Callable[..., npt.ArrayLike]]):
     """A predictor: a function from the symbols so far to the distribution of the next one."""
@@ -108,22 +120,68 @@ class Strategy(_Part[Callable[..., npt.ArrayLike]]):
     def _as_setting(self) -> dict[str, Any]:
         return self._entry()
 
+    def _make(self, settings: Mapping[str, float]) -> Callable[[npt.NDArray[np.uint8], int], list[float]]:
+        function = self._bound(settings)
+
+        def predict(tokens: npt.NDArray[np.uint8], states: int) -> list[float]:
+            answer = np.asarray(function(tokens), dtype=np.float64)
+            if answer.shape != (states,):
+                raise ValueError(
+                    f'strategy "{self.name}" returned an array of shape {answer.shape}, and needs ({states},): '
+                    "one probability per symbol"
+                )
+            return [float(p) for p in answer]
+
+        return predict
+
     def _native(self) -> _induct.Part:
-        def make(settings: dict[str, float]) -> Callable[[npt.NDArray[np.uint8], int], list[float]]:
-            function = self._bound(settings)
+        return _induct.Part.strategy(self.name, self._make)
 
-            def predict(tokens: npt.NDArray[np.uint8], states: int) -> list[float]:
-                answer = np.asarray(function(tokens), dtype=np.float64)
-                if answer.shape != (states,):
+
+@dataclass(frozen=True)
+class Task(_Part[Callable[..., tuple[npt.ArrayLike, npt.ArrayLike]]]):
+    """A task: a function that draws a sequence, and says which law each of its symbols follows."""
+
+    ladder: Sequence[str | Strategy] = ("uniform", "unigram", "bigram")
+    """The strategies that phases are read from, simplest first: names of built-in ones, or parts."""
+    _takes = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "ladder", tuple(self.ladder))
+        for part in self.ladder:
+            if isinstance(part, Strategy) and part.settings:
+                raise TypeError(
+                    f'strategy "{part.name}" has settings, and recipes name those of task "{self.name}" alone: '
+                    "make the strategy with numbers, and give them to the task as settings"
+                )
+
+    def _names(self) -> list[str]:
+        return [part if isinstance(part, str) else part.name for part in self.ladder]
+
+    def _as_setting(self) -> dict[str, Any]:
+        return {"kind": "custom", **self._entry(), "ladder": self._names()}
+
+    def _native(self) -> _induct.Part:
+        def make(settings: dict[str, float]) -> Callable[[int, int, int, int], tuple[Any, Any]]:
+            function, rng = self._bound(settings), _generators()
+
+            def draw(first: int, second: int, length: int, states: int) -> tuple[Any, Any]:
+                symbols, laws = function(rng(first, second), length)
+                symbols, laws = np.asarray(symbols), np.ascontiguousarray(laws, dtype=np.float64)
+                if symbols.shape != (length,) or laws.shape != (length, states):
                     raise ValueError(
-                        f'strategy "{self.name}" returned an array of shape {answer.shape}, and needs ({states},): '
-                        "one probability per symbol"
+                        f'task "{self.name}" returned arrays of shapes {symbols.shape} and {laws.shape}, and needs '
+                        f"{(length,)} and {(length, states)}: the symbols, and the law that each of them follows"
                     )
-                return [float(p) for p in answer]
+                if not ((symbols >= 0) & (symbols < states)).all():
+                    raise ValueError(f'task "{self.name}" returned symbols that are not from 0 to {states - 1}')
+                return symbols.astype(np.uint8), laws
 
-            return predict
+            return draw
 
-        return _induct.Part.strategy(self.name, make)
+        calls = [None if isinstance(part, str) else part._make({}) for part in self.ladder]
+        return _induct.Part.task(self.name, make, list(zip(self._names(), calls, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -248,6 +306,46 @@ def prior(function: Any = None, /, *, name: str | None = None, **settings: float
 
     def made(function: Callable[..., npt.ArrayLike]) -> Prior:
         return Prior(function, _name(function, name, "-"), settings)
+
+    return made if function is None else made(function)
+
+
+@overload
+def task(function: Callable[..., tuple[npt.ArrayLike, npt.ArrayLike]], /) -> Task: ...
+@overload
+def task(
+    *, name: str | None = None, ladder: Sequence[str | Strategy] = Task.ladder, **settings: float
+) -> Callable[[Callable[..., tuple[npt.ArrayLike, npt.ArrayLike]]], Task]: ...
+def task(
+    function: Any = None,
+    /,
+    *,
+    name: str | None = None,
+    ladder: Sequence[str | Strategy] = Task.ladder,
+    **settings: float,
+) -> Any:
+    """Makes a task of a function, as a decorator.
+
+    The function takes a :class:`numpy.random.Generator`, the only source of chance that it may use, and the number of
+    symbols, t + 1. It returns the symbols, and the law that each of them follows: an array with one row per symbol,
+    the truth that models are compared with. Phases are read from the strategies of its ladder::
+
+        @induct.task(ladder=["uniform", "unigram", "bigram"], slips=0.1)
+        def mirrored(rng, length, slips):
+            symbols, laws = np.zeros(length, dtype=int), np.full((length, 2), 0.5)
+            for i in range(length):
+                if i > length // 2:
+                    laws[i] = np.where(np.arange(2) == symbols[length - 1 - i], 1 - slips, slips)
+                symbols[i] = rng.choice(2, p=laws[i])
+            return symbols, laws
+
+        induct.train("main", set={"task.source": mirrored, "task.length": 20})
+
+    It is called once per sequence of every batch.
+    """
+
+    def made(function: Callable[..., tuple[npt.ArrayLike, npt.ArrayLike]]) -> Task:
+        return Task(function, _name(function, name, "-"), settings, ladder)
 
     return made if function is None else made(function)
 

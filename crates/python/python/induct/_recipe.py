@@ -68,7 +68,7 @@ class Batch(NamedTuple):
     tokens: npt.NDArray[np.uint8]
     """[batch, t + 1]"""
     tables: npt.NDArray[np.float64]
-    """[batch, contexts, k]"""
+    """[batch, contexts, k]; for a task without tables, the distributions of all symbols but the first, [batch, t, k]"""
 
     @property
     def contexts(self) -> npt.NDArray[np.uint8]:

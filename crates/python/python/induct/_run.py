@@ -16,7 +16,7 @@ from ._errors import InputError
 from ._figure import Comparison, Figure
 from ._lab import LabPage
 from ._model import Model
-from ._parts import Measure, Prior, Strategy
+from ._parts import Measure, Prior, Strategy, Task
 from ._recipe import Recipe, _native
 from ._table import Table
 from ._tokens import Tokens
@@ -47,7 +47,7 @@ class Run:
         self._named = named
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], parts: Sequence[Prior | Strategy | Measure] = ()) -> Run:
+    def open(cls, path: str | os.PathLike[str], parts: Sequence[Task | Prior | Strategy | Measure] = ()) -> Run:
         """The run in a folder, whichever program trained it; it may still be in training. To train on with Python's
         functions, give them as `parts`: a folder has only their names."""
         named = tuple(parts)
@@ -173,7 +173,7 @@ def _rebuilt(name: str, files: dict[str, bytes], named: tuple[_toml.Named, ...])
     return Run(_induct.Run.of_files(name, files, [_native(part) for part in named]), named)
 
 
-def open(path: str | os.PathLike[str], parts: Sequence[Prior | Strategy | Measure] = ()) -> Run:
+def open(path: str | os.PathLike[str], parts: Sequence[Task | Prior | Strategy | Measure] = ()) -> Run:
     """The run in a folder, whichever program trained it; see :meth:`Run.open`."""
     return Run.open(path, parts)
 

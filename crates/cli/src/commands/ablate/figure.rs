@@ -37,7 +37,7 @@ pub fn over_training(worths: &Worths, run: &RecordedRun) -> Figure {
         panels: vec![Panel::Plot(Plot {
             x,
             y: Axis::linear(WORTH),
-            regions: regions_of_run(&run.history, run.folder.recipe().task.ngram),
+            regions: regions_of_run(&run.history, &run.folder.recipe().task.ladder()),
             series: rest.chain(named).collect(),
             names_above: true,
             aspect: 0.45,

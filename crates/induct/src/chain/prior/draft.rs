@@ -24,7 +24,7 @@ enum State {
     Failed(DrawError),
 }
 
-/// A prior from another crate drew something that is not a chain.
+/// A prior from another crate drew something that is not a chain, or a task from there no sequence.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DrawError {
     /// A row is not a distribution.
@@ -61,10 +61,23 @@ pub enum DrawError {
         /// What it drew there, `[k]`.
         row: Vec<f64>,
     },
+    /// A sequence is incomplete, or has a symbol that does not exist or follows no distribution.
+    #[error(
+        "task \"{task}\" gave {what} at position {position}: a sequence has t + 1 symbols below k, and the \
+         law of each is finite, nowhere negative, and sums to 1 within {ROW_TOLERANCE:e}"
+    )]
+    Sequence {
+        /// The task's name.
+        task: String,
+        /// The first position that is wrong.
+        position: usize,
+        /// What is there.
+        what: String,
+    },
 }
 
 /// How far a row's sum may be from one.
-const ROW_TOLERANCE: f64 = 1e-9;
+pub(crate) const ROW_TOLERANCE: f64 = 1e-9;
 
 /// How many times a prior from another crate is asked for a table that has a stationary law.
 const TRIES: usize = 100;

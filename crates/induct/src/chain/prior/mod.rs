@@ -30,6 +30,7 @@ use std::fmt::Debug;
 pub(crate) use birkhoff::rectangle_move;
 pub use dirichlet::{Dirichlet, Iid};
 pub use doubly_stochastic::DoublyStochastic;
+pub(crate) use draft::ROW_TOLERANCE;
 pub use draft::{Draft, DrawError};
 pub use fixed::Fixed;
 pub use interpolated::Interpolated;

@@ -161,7 +161,10 @@ impl TaskPrior {
 /// Reports a prior that draws no chains as a setting that cannot be used.
 impl From<DrawError> for Invalid {
     fn from(error: DrawError) -> Self {
-        let (DrawError::Row { prior, .. } | DrawError::NoLaw { prior, .. }) = &error;
-        Invalid::new("prior", format!("\"{prior}\""), error.to_string())
+        let (field, name) = match &error {
+            DrawError::Row { prior, .. } | DrawError::NoLaw { prior, .. } => ("prior", prior),
+            DrawError::Sequence { task, .. } => ("source", task),
+        };
+        Invalid::new(field, format!("\"{name}\""), error.to_string())
     }
 }

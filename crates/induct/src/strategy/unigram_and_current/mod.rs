@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::registry::Entry;
-use super::{Scratch, Seen, Strategy, fewer, predict_last};
+use super::{Scratch, Strategy, assert_fits, fewer, predict_last};
 use crate::Invalid;
 use crate::chain::{Law, TaskPrior};
 use three::Three;
@@ -168,22 +168,22 @@ impl Strategy for UnigramAndCurrent {
         }
     }
 
-    fn predict_next(&self, seen: Seen<'_>, out: &mut [f64]) {
-        predict_last(self, seen, out);
+    fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
+        predict_last(self, tokens, out);
     }
 
     fn predict(
         &self,
-        seen: Seen<'_>,
+        tokens: &[u8],
         positions: Range<usize>,
         _: &mut Scratch,
         out: &mut [f64],
     ) -> Option<f64> {
         let states = self.states();
-        seen.assert_reaches(&positions, states, out);
+        assert_fits(tokens, &positions, states, out);
         let mut counts = [0; 3];
         let mut effective = None;
-        for (position, &symbol) in seen.tokens[..positions.end].iter().enumerate() {
+        for (position, &symbol) in tokens[..positions.end].iter().enumerate() {
             let current = usize::from(symbol);
             counts[current] += 1;
             if position >= positions.start {

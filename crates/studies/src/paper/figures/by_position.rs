@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use induct::chain::{Address, Purpose, Sampler};
+use induct::chain::{Address, Purpose};
 use induct::model::Evaluator;
 use induct::probe::ProbeError;
-use induct::strategy::{self, Scratch, Seen, Strategy};
+use induct::strategy::{Scratch, Strategy};
 use induct_figure::{Axis, Colour, Figure, Mark, Panel, Plot, Sentence, Series};
 use induct_pictures::strategy_colours;
 use rayon::prelude::*;
@@ -121,12 +121,10 @@ fn measured(
     models: &[(&str, Vec<f32>)],
 ) -> Result<Vec<ByPosition>, ProbeError> {
     let recipe = &trained.experiment.recipe;
-    let (prior, t) = (recipe.prior()?, recipe.task.length);
-    let k = prior.states();
-    let strategies: Result<Vec<Arc<dyn Strategy>>, _> = STRATEGIES
-        .iter()
-        .map(|name| strategy::named(name, &prior))
-        .collect();
+    let (task, t) = (recipe.own_task()?, recipe.task.length);
+    let k = task.states();
+    let strategies: Result<Vec<Arc<dyn Strategy>>, _> =
+        STRATEGIES.iter().map(|name| task.strategy(name)).collect();
     let strategies = strategies?;
     let evaluators: Result<Vec<Evaluator>, _> = models
         .iter()
@@ -138,19 +136,14 @@ fn measured(
         seed: recipe.seeds.eval,
         step: SET,
     };
-    let of_sequence = |(sampler, scratch): &mut (Sampler, Scratch), index: u64| {
-        let mut tokens = vec![0; t + 1];
-        let chain = sampler.sequence(&prior, address, index, &mut tokens)?;
+    let of_sequence = |scratch: &mut Scratch, index: u64| {
+        let (mut tokens, mut truth) = (vec![0; t + 1], vec![0.0; t * k]);
+        task.sequence(address, index, &mut tokens, Some(&mut truth), scratch)?;
         let mut predict = |strategy: &dyn Strategy| {
             let mut out = vec![0.0; t * k];
-            let seen = Seen {
-                tokens: &tokens,
-                chain: Some(chain),
-            };
-            strategy.predict(seen, 0..t, scratch, &mut out);
+            strategy.predict(&tokens, 0..t, scratch, &mut out);
             out
         };
-        let truth = predict(&strategy::Oracle::new(k));
         let mut all: Vec<Vec<f64>> = strategies
             .iter()
             .map(|strategy| divergences(&truth, &predict(strategy.as_ref()), k))
@@ -163,10 +156,9 @@ fn measured(
         }
         Ok::<_, ProbeError>(all)
     };
-    let new = || (Sampler::new(&prior), Scratch::default());
     let by_sequence: Result<Vec<Vec<Vec<f64>>>, ProbeError> = (0..SEQUENCES)
         .into_par_iter()
-        .map_init(new, of_sequence)
+        .map_init(Scratch::default, of_sequence)
         .collect();
     let by_sequence = by_sequence?;
     let names = STRATEGIES.into_iter().chain(models.iter().map(|(n, _)| *n));

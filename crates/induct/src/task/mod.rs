@@ -1,0 +1,138 @@
+//! Where sequences come from, and what is known about them.
+//!
+//! | | is |
+//! |---|---|
+//! | [`Task`] | a way to draw sequences, with the law of every symbol and a ladder of strategies |
+//! | [`Sequence`] | a sequence while a task draws it |
+//! | [`SourceSpec`] | where a recipe's sequences come from |
+//! | [`TaskPrior`] | Markov chains over a prior |
+//! | [`CausalGraph`] | sequences whose symbols depend on the one at their position's parent |
+
+mod causal_graph;
+mod chains;
+mod sequence;
+mod spec;
+
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use induct_kernels::tokens::TokenBlock;
+
+use crate::Invalid;
+use crate::chain::{Address, DrawError, Generator, TaskPrior};
+use crate::strategy::{self, Scratch, Strategy};
+
+pub use causal_graph::CausalGraph;
+pub use sequence::Sequence;
+pub use spec::{CustomTask, SourceSpec};
+
+/// Where sequences come from, and what is known about them.
+///
+/// Training, test sets and phases need no more than this. Everything random comes from the generator that
+/// [`draw`](Task::draw) is given, so a sequence is a pure function of its address and number.
+pub trait Task: Debug + Send + Sync {
+    /// Number of symbols, k.
+    fn states(&self) -> usize;
+
+    /// Checks that it has sequences for contexts of this length, t: of t + 1 symbols. The error names `length`.
+    ///
+    /// # Errors
+    ///
+    /// If it has none.
+    fn check_length(&self, length: usize) -> Result<(), Invalid> {
+        let _ = length;
+        Ok(())
+    }
+
+    /// Draws a sequence, symbol by symbol, each from the law that an observer of all that was drawn before
+    /// would name: the truth that predictions are compared with.
+    fn draw(&self, rng: &mut Generator, sequence: &mut Sequence<'_>);
+
+    /// Strategies from the simplest to the best. Phases are read from them.
+    fn ladder(&self) -> Vec<Arc<dyn Strategy>>;
+
+    /// Fills a block with the `sequences` of these numbers, at most one per lane. By default, they are drawn one
+    /// by one, as those of a task from another crate always are. A built-in task may draw them side by side.
+    ///
+    /// # Errors
+    ///
+    /// If a part from another crate draws no sequence. The contents of the block are then unspecified.
+    fn draw_block(
+        &self,
+        address: Address,
+        sequences: Range<u64>,
+        scratch: &mut Scratch,
+        block: &mut TokenBlock,
+    ) -> Result<(), DrawError> {
+        let mut tokens = vec![0; block.tokens.len()];
+        block.used = (sequences.end - sequences.start) as usize;
+        for (lane, index) in sequences.enumerate() {
+            let rng = &mut address.generator(index);
+            Sequence::draw_from(self, rng, &mut tokens, None, scratch)?;
+            for (row, &symbol) in block.tokens.iter_mut().zip(&tokens) {
+                row[lane] = symbol;
+            }
+        }
+        for row in &mut block.tokens {
+            row[block.used..].fill(0);
+        }
+        Ok(())
+    }
+
+    /// The prior over Markov chains that it is, if it is one: some strategies, formulas and pictures need that.
+    fn chains(&self) -> Option<&TaskPrior> {
+        None
+    }
+}
+
+/// What any task can be asked.
+impl dyn Task + '_ {
+    /// Fills `tokens` with sequence `index` of the batch at `address` and, where they are wanted, `laws` with the
+    /// distributions of all tokens but the first: [t, k].
+    ///
+    /// # Errors
+    ///
+    /// If a part from another crate draws no sequence.
+    pub fn sequence(
+        &self,
+        address: Address,
+        index: u64,
+        tokens: &mut [u8],
+        laws: Option<&mut [f64]>,
+        scratch: &mut Scratch,
+    ) -> Result<(), DrawError> {
+        Sequence::draw_from(self, &mut address.generator(index), tokens, laws, scratch)
+    }
+
+    /// The strategy with this name: one of the ladder, or a built-in one.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such strategy, or it is not defined for this task.
+    pub fn strategy(&self, name: &str) -> Result<Arc<dyn Strategy>, Invalid> {
+        if let Some(prior) = self.chains() {
+            return strategy::named(name, prior);
+        }
+        let own = self.ladder().into_iter().find(|own| own.name() == name);
+        own.map_or_else(|| strategy::counting(name, self.states()), Ok)
+    }
+
+    /// Checks that there is a strategy with this name, without making it where that may take long.
+    pub(crate) fn check_strategy(&self, name: &str) -> Result<(), Invalid> {
+        match self.chains() {
+            Some(prior) => strategy::check_named(name, prior),
+            None => self.strategy(name).map(|_| ()),
+        }
+    }
+
+    /// The ladder, then every built-in strategy that is defined for this task.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be made because a prior from another crate draws no chains.
+    pub fn strategies(&self) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
+        self.chains()
+            .map_or_else(|| Ok(self.ladder()), strategy::all)
+    }
+}
