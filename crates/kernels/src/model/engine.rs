@@ -138,10 +138,18 @@ impl Forwarded<'_> {
     }
 }
 
-/// A model at some parameters, whichever engine computes it.
+/// An engine with its scratch buffers: what a [`Model`](super::Model) holds, whichever engine it uses.
+pub trait Compute: Debug + Send + Sync {
+    /// The engine at some parameters.
+    fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate>;
+    /// See [`Engine::gradient_len`].
+    fn gradient_len(&self) -> usize;
+    /// See [`Engine::multiplications`].
+    fn multiplications(&self) -> usize;
+}
+
+/// An engine at some parameters, whichever engine it is.
 pub trait Evaluate: Debug + Send + Sync {
-    /// The same engine at other parameters; both use the same scratch buffers.
-    fn at(&self, params: &[f32]) -> Box<dyn Evaluate>;
     /// Switches to other parameters.
     fn set(&mut self, params: &[f32]);
     /// See [`Engine::means_len`].
@@ -159,22 +167,11 @@ pub trait Evaluate: Debug + Send + Sync {
     fn gradient(&self, block: InTraining, loss: LossRows, grads: &mut [f32]);
     /// See [`Engine::pull_back`].
     fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]);
-    /// See [`Engine::gradient_len`].
-    fn gradient_len(&self) -> usize;
-    /// See [`Engine::multiplications`].
-    fn multiplications(&self) -> usize;
 }
 
-/// An engine with what it prepared from some parameters.
+/// An engine and the scratch buffers that all its evaluators share.
 #[derive(Debug)]
-struct Prepared<E: Engine> {
-    shared: Arc<Shared<E>>,
-    prepared: E::Prepared,
-}
-
-/// An engine, and the scratch buffers that are used at all parameters.
-#[derive(Debug)]
-struct Shared<E: Engine> {
+pub struct Workshop<E: Engine> {
     engine: E,
     pool: ScratchPool<Buffers<E::Scratch>>,
 }
@@ -191,33 +188,57 @@ struct Buffers<S> {
     grads: Vec<Lane>,
 }
 
-/// A model computed by `engine`, before any parameters are prepared.
-pub fn erased<E: Engine>(engine: E) -> Arc<dyn Evaluate> {
-    Arc::new(Prepared {
-        prepared: engine.prepared(),
-        shared: Arc::new(Shared {
+impl<E: Engine> Workshop<E> {
+    /// An engine that has no buffers yet.
+    pub fn new(engine: E) -> Self {
+        Self {
             engine,
             pool: ScratchPool::default(),
-        }),
-    })
-}
+        }
+    }
 
-impl<E: Engine> Prepared<E> {
     fn with_buffers<R>(&self, work: impl FnOnce(&mut Buffers<E::Scratch>) -> R) -> R {
-        let engine = &self.shared.engine;
         let new = || {
-            let [t, k] = engine.shape();
+            let [t, k] = self.engine.shape();
             let logits = vec![Lane::ZERO; t * k];
             Buffers {
-                scratch: engine.scratch(),
+                scratch: self.engine.scratch(),
                 d_logits: logits.clone(),
                 logits,
                 grads: Vec::new(),
             }
         };
-        self.shared.pool.with(new, work)
+        self.pool.with(new, work)
+    }
+}
+
+impl<E: Engine> Compute for Workshop<E> {
+    fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate> {
+        let mut prepared = self.engine.prepared();
+        self.engine.prepare(params, &mut prepared);
+        Box::new(Prepared {
+            workshop: self,
+            prepared,
+        })
     }
 
+    fn gradient_len(&self) -> usize {
+        self.engine.gradient_len()
+    }
+
+    fn multiplications(&self) -> usize {
+        self.engine.multiplications()
+    }
+}
+
+/// An engine at some parameters.
+#[derive(Debug)]
+struct Prepared<E: Engine> {
+    workshop: Arc<Workshop<E>>,
+    prepared: E::Prepared,
+}
+
+impl<E: Engine> Prepared<E> {
     /// Writes the gradient into `grads`, using the given buffers.
     fn gradient_in(
         &self,
@@ -226,7 +247,7 @@ impl<E: Engine> Prepared<E> {
         loss: LossRows,
         grads: BlockGradient,
     ) {
-        let engine = &self.shared.engine;
+        let engine = &self.workshop.engine;
         let used = block.0.len() * engine.shape()[1];
         grads.summed.fill(0.0);
         grads.by_lane.fill(Lane::ZERO);
@@ -243,36 +264,29 @@ impl<E: Engine> Prepared<E> {
 }
 
 impl<E: Engine> Evaluate for Prepared<E> {
-    fn at(&self, params: &[f32]) -> Box<dyn Evaluate> {
-        let shared = self.shared.clone();
-        let mut prepared = shared.engine.prepared();
-        shared.engine.prepare(params, &mut prepared);
-        Box::new(Self { shared, prepared })
-    }
-
     fn set(&mut self, params: &[f32]) {
-        self.shared.engine.prepare(params, &mut self.prepared);
+        self.workshop.engine.prepare(params, &mut self.prepared);
     }
 
     fn means_len(&self) -> usize {
-        self.shared.engine.means_len()
+        self.workshop.engine.means_len()
     }
 
     fn add_written(&self, inputs: &[[u8; LANES]], used: usize, sums: &mut [f64]) {
-        let (engine, prepared) = (&self.shared.engine, &self.prepared);
-        self.with_buffers(|buffers| {
+        let (engine, prepared) = (&self.workshop.engine, &self.prepared);
+        self.workshop.with_buffers(|buffers| {
             engine.add_written(prepared, inputs, used, &mut buffers.scratch, sums);
         });
     }
 
     fn set_means(&mut self, means: &[f32]) {
-        self.shared.engine.set_means(means, &mut self.prepared);
+        self.workshop.engine.set_means(means, &mut self.prepared);
     }
 
     fn forward(&self, inputs: &[[u8; LANES]], first: usize, see: &mut dyn FnMut(Forwarded)) {
-        let (engine, prepared, rows) = (&self.shared.engine, &self.prepared, inputs.len());
+        let (engine, prepared, rows) = (&self.workshop.engine, &self.prepared, inputs.len());
         let k = engine.shape()[1];
-        self.with_buffers(|buffers| {
+        self.workshop.with_buffers(|buffers| {
             let logits = &mut buffers.logits[..rows * k];
             engine.forward(prepared, inputs, first, &mut buffers.scratch, logits);
             see(Forwarded {
@@ -287,12 +301,13 @@ impl<E: Engine> Evaluate for Prepared<E> {
             summed: &mut [],
             by_lane: grads,
         };
-        self.with_buffers(|buffers| self.gradient_in(buffers, (inputs, None), loss, grads));
+        self.workshop
+            .with_buffers(|buffers| self.gradient_in(buffers, (inputs, None), loss, grads));
     }
 
     fn gradient(&self, block: InTraining, loss: LossRows, grads: &mut [f32]) {
-        self.with_buffers(|buffers| {
-            let engine = &self.shared.engine;
+        self.workshop.with_buffers(|buffers| {
+            let engine = &self.workshop.engine;
             let (summed, rest) = grads.split_at_mut(engine.summed_len());
             let mut by_lane = std::mem::take(&mut buffers.grads);
             by_lane.resize(rest.len(), Lane::ZERO);
@@ -307,15 +322,7 @@ impl<E: Engine> Evaluate for Prepared<E> {
     }
 
     fn pull_back(&mut self, params: &[f32], gradient: &[f32], grads: &mut [f32]) {
-        let (engine, prepared) = (&self.shared.engine, &mut self.prepared);
+        let (engine, prepared) = (&self.workshop.engine, &mut self.prepared);
         engine.pull_back(params, prepared, gradient, grads);
-    }
-
-    fn gradient_len(&self) -> usize {
-        self.shared.engine.gradient_len()
-    }
-
-    fn multiplications(&self) -> usize {
-        self.shared.engine.multiplications()
     }
 }

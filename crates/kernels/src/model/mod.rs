@@ -44,7 +44,7 @@ pub use transformer::Transformer;
 use std::sync::Arc;
 
 use self::choose::{Purpose, choose};
-use self::engine::{Evaluate, erased};
+use self::engine::{Compute, Workshop};
 use self::intervention::Plan;
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::InCoordinates;
@@ -75,20 +75,27 @@ pub struct Model {
     kind: Kind,
     choice: Choice,
     level: Level,
-    training: Arc<dyn Evaluate>,
+    training: Arc<dyn Compute>,
     /// The same engine, unless only dropout keeps another one from computing the model.
-    evaluation: Arc<dyn Evaluate>,
+    evaluation: Arc<dyn Compute>,
     plan: Arc<Plan>,
 }
 
 /// The chosen engine, without any buffers yet.
-fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Evaluate> {
+fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<dyn Compute> {
     match (kind, choice.engine) {
-        (Kind::Minimal(shape), _) => erased(MinimalEngine::new(shape.clone(), level, plan)),
-        (Kind::Transformer(shape), Kernel::Coordinates) => {
-            erased(InCoordinates::new(shape.clone(), choice, level, plan))
+        (Kind::Minimal(shape), _) => {
+            let engine = MinimalEngine::new(shape.clone(), level, plan);
+            Arc::new(Workshop::new(engine))
         }
-        (Kind::Transformer(shape), _) => erased(Residual::new(shape.clone(), choice, level, plan)),
+        (Kind::Transformer(shape), Kernel::Coordinates) => {
+            let engine = InCoordinates::new(shape.clone(), choice, level, plan);
+            Arc::new(Workshop::new(engine))
+        }
+        (Kind::Transformer(shape), _) => {
+            let engine = Residual::new(shape.clone(), choice, level, plan);
+            Arc::new(Workshop::new(engine))
+        }
     }
 }
 
