@@ -41,7 +41,10 @@ impl Prior for Sticky {
 fn main() -> Result<(), Box<dyn Error>> {
     let least = 0.4;
     let sticky = Custom::<dyn Prior>::new("sticky", Arc::new(Sticky { least }));
-    let mut recipe = Recipe::from_toml("train = { steps = 3000 }", &[])?;
+    let mut recipe = Recipe::from_toml(
+        "train = { steps = 3000 }\nrecord = { test_sequences = 256 }",
+        &[],
+    )?;
     recipe.name = "sticky".into();
     // Settings go into the recipe's text, so that runs with others are told apart.
     recipe.task.prior = sticky.with("least", least).into();

@@ -44,7 +44,10 @@ impl Strategy for Forgetful {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut recipe = Recipe::from_toml("train = { steps = 3000 }", &[])?;
+    let mut recipe = Recipe::from_toml(
+        "train = { steps = 3000 }\nrecord = { test_sequences = 256 }",
+        &[],
+    )?;
     recipe.record.strategies.push("bayes".into());
     for window in [10, 30] {
         let strategy = Forgetful { states: 2, window };
