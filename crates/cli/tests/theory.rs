@@ -148,6 +148,7 @@ fn impossible_numbers_are_named_with_what_is_allowed() {
 
 /// One test, because checking every formula takes seconds.
 #[test]
+#[ignore = "slow: checks all formulas, as the ledger's own tests do"]
 fn the_chapter_is_whole_and_says_what_is_known() {
     the_table_shows_every_section_and_counts_verdicts();
     entries_of_the_ledger_have_verdicts_and_evidence();
