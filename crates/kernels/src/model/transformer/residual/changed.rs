@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::dropout::Place;
 use super::layer::Read;
-use super::norm::Normed;
+use super::read::Normed;
 use super::scratch::Scratch;
 use super::{How, Pass};
 use crate::lanes::{LANES, Lane};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::dropout::Place;
-use super::norm::Normed;
+use super::read::Normed;
 use super::scratch::Scratch;
 use super::{How, Pass};
 use crate::lanes::Lane;

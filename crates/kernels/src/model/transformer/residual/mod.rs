@@ -10,7 +10,7 @@ mod dropout;
 mod embed;
 mod engine;
 mod layer;
-mod norm;
+mod read;
 mod scratch;
 
 use std::ops::Range;

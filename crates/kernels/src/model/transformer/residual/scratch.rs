@@ -3,7 +3,7 @@
 use super::changed::Changed;
 use super::engine::Residual;
 use super::layer::{LayerScratch, Read};
-use super::norm::Normed;
+use super::read::Normed;
 use crate::lanes::Lane;
 use crate::model::ops::attention::fast::{GROUP, TileRows};
 use crate::model::transformer::{Layer, MLP_FACTOR, coordinates};
