@@ -18,12 +18,12 @@ pub(crate) struct Statistic {
     name: &'static str,
     /// What it is, in a sentence.
     pub measure: &'static str,
-    of: Of,
+    method: Method,
 }
 
 /// How it is measured.
 #[derive(Clone, Copy)]
-pub(crate) enum Of {
+pub(crate) enum Method {
     /// A number of every run; `None` for a run in which the measured event did not occur.
     Number(fn(&Run) -> Option<f64>),
     /// The share of runs with a property.
@@ -54,18 +54,22 @@ impl std::fmt::Debug for Statistic {
 }
 
 impl Statistic {
-    pub const fn new(name: &'static str, measure: &'static str, of: Of) -> Self {
-        Self { name, measure, of }
+    pub const fn new(name: &'static str, measure: &'static str, method: Method) -> Self {
+        Self {
+            name,
+            measure,
+            method,
+        }
     }
 
     /// Measures some experiments, or thing number `case` if it needs none.
     pub(crate) fn sample(&self, of: &[&TrainedExperiment], case: usize) -> Sample {
-        match self.of {
-            Of::Number(number) => of[0].numbers(number),
-            Of::Share(hit) => of[0].hits(hit),
-            Of::WithModel(number) => of[0].numbers(|run| number(of[0], run)),
-            Of::Experiments(sample) => sample(of),
-            Of::Untrained(samples) => samples[case](),
+        match self.method {
+            Method::Number(number) => of[0].numbers(number),
+            Method::Share(hit) => of[0].hits(hit),
+            Method::WithModel(number) => of[0].numbers(|run| number(of[0], run)),
+            Method::Experiments(sample) => sample(of),
+            Method::Untrained(samples) => samples[case](),
         }
     }
 }

@@ -68,8 +68,8 @@ struct Jobs {
 const JOBS: &str = "slurm/jobs.json";
 const SCRIPT: &str = "slurm/task.sh";
 
-/// Options that a sweep remembers for `resubmit`. Others could make a folder that came from elsewhere run programs or
-/// write files, so they are given again.
+/// Options that a sweep remembers for `resubmit`. Others could make a folder that came from elsewhere run
+/// programs or write files, so they are given again.
 const REMEMBERED: [&str; 26] = [
     "account",
     "begin",

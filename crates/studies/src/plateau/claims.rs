@@ -7,7 +7,7 @@ use super::measures::{
     over_free, recovery, remaining_wait, transition,
 };
 use crate::claim::Claim;
-use crate::statistics::Of::{Experiments, Share, WithModel};
+use crate::statistics::Method::{Experiments, Share, WithModel};
 use crate::statistics::{Statistic, trend};
 
 /// All claims.

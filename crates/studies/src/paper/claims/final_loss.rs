@@ -4,7 +4,7 @@ use induct::measure::{KL_TRUTH, KL_TRUTH_ALL};
 
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::Of::{Number, Share};
+use crate::statistics::Method::{Number, Share};
 use crate::statistics::Statistic;
 
 pub(super) const STATISTICS: &[Statistic] = &[

@@ -8,7 +8,7 @@ use induct::probe::EXAM_SET;
 use super::construction;
 use crate::results::{Results, TrainedExperiment, fresh_set};
 use crate::run::Run;
-use crate::statistics::Of::{Number, Untrained, WithModel};
+use crate::statistics::Method::{Number, Untrained, WithModel};
 use crate::statistics::Statistic;
 
 /// Sequences over which attention is averaged.

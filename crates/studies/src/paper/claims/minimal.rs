@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::paper::STUDY;
 use crate::results::{Results, fresh_set};
 use crate::run::Run;
-use crate::statistics::Of::{Experiments, Number, Share, Untrained};
+use crate::statistics::Method::{Experiments, Number, Share, Untrained};
 use crate::statistics::{Sample, Statistic, correlation, of_seeds, ratio};
 
 pub(super) const STATISTICS: &[Statistic] = &[

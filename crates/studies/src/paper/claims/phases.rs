@@ -5,7 +5,7 @@ use induct::probe::median;
 
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
-use crate::statistics::Of::{Experiments, Number, Share};
+use crate::statistics::Method::{Experiments, Number, Share};
 use crate::statistics::{Sample, Statistic};
 
 pub(super) const STATISTICS: &[Statistic] = &[

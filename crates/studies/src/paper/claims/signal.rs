@@ -3,7 +3,7 @@
 use crate::paper::experiments::INTERPOLATED;
 use crate::results::TrainedExperiment;
 use crate::run::Run;
-use crate::statistics::Of::Experiments;
+use crate::statistics::Method::Experiments;
 use crate::statistics::{Sample, Statistic, by_seed, trend};
 
 pub(super) const STATISTICS: &[Statistic] = &[
