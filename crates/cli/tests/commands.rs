@@ -188,7 +188,7 @@ fn a_model_tells_why_it_is_computed_as_it_is() {
         rules.map(reason).collect::<Vec<_>>()
     };
     let released = reasons("released");
-    assert!(released[0].contains("residual") && released[0].contains("dropout"));
+    assert!(released[0].contains("stream") && released[0].contains("dropout"));
     let without = reasons("released --set model.dropout=0.0");
     assert!(without[0].starts_with("\"coordinates\""), "{without:?}");
     assert!(without.iter().any(|rule| rule.contains("one-hot")));

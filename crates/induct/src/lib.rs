@@ -81,7 +81,7 @@ pub mod model {
         Activation, Activations, Array, Choice, Dropout, DropoutRates, Evaluator, Heads, InitStd,
         InputError, Instead, Intervention, Kernel, Kind, Layout, MAX_LENGTH, Matrix, Minimal,
         MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, OutputProjection, Part, Place,
-        Positions, RULES, Reader, Rule, Site, Source, Target, Tensor, Transformer, TransformerSpec,
+        Port, Positions, RULES, Rule, Site, Target, Tensor, Transformer, TransformerSpec,
         TransformerStart, circuits, multiply_at_peak, reference,
     };
 }

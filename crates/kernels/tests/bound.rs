@@ -4,6 +4,7 @@ use induct_kernels::lanes::{LANES, Level};
 use induct_kernels::model::choose::{Purpose, choose};
 use induct_kernels::model::transformer::coordinates::Coordinates;
 use induct_kernels::model::{Kind, Model, reference};
+use induct_kernels::scratch::Allocator;
 
 use crate::{spec, tokens, weights};
 
@@ -24,16 +25,16 @@ fn no_score_after_a_norm_is_beyond_its_bound() {
             Level::detect(),
             &Default::default(),
         );
-        let mut tables = plan.tables(shape.width);
+        let mut tables = plan.tables(shape.width, &mut Allocator::default());
         for scale in [0.02, 0.2, 0.5, 1.0] {
             let params = weights(&model, scale);
             let single: Vec<f32> = params.iter().map(|&w| w as f32).collect();
             plan.prepare(&shape, &single, &mut tables);
-            let (layer, d) = (&shape.layers[1], shape.width);
-            let gain = layer.norm.as_ref().unwrap().gain.clone();
+            let (layer, d) = (shape.layers[1].attention.as_ref().unwrap(), shape.width);
+            let gain = shape.layers[1].norm.as_ref().unwrap().gain.clone();
             let reach = tables.normed[1].as_ref().unwrap().reach(&single[gain]);
             let basis = &tables.projected[1];
-            let head = (layer, (0, d), &reach[..]);
+            let head = (&**layer, (0, d), &reach[..]);
             let bound = plan.bound_after_norm(&single, head, &basis.q[..d], &basis.k[..d], d);
             let block = tokens(states, length, LANES);
             let mut widest = 0.0_f64;

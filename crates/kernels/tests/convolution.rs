@@ -1,12 +1,14 @@
 use induct_kernels::lanes::{Lane, Level};
 use induct_kernels::model::ops::convolution::{Planes, convolve, correlate};
+use induct_kernels::scratch::Allocator;
 
 #[test]
 fn tiles_match_the_sums_that_they_stand_for() {
     let (length, columns) = (21, 2);
     let value = |index: usize| ((index * 37 % 19) as f32 - 9.0) / 8.0;
-    let mut e = Planes::new(length, columns, 0.0);
-    let mut z = Planes::new(length, columns, Lane::ZERO);
+    let buffers = &mut Allocator::default();
+    let mut e = Planes::new(length, columns, 0.0, buffers);
+    let mut z = Planes::new(length, columns, Lane::ZERO, buffers);
     let (mut dn, mut out, mut de) = (z.clone(), z.clone(), z.clone());
     for level in Level::all() {
         for rows in 1..=length {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use induct_kernels::lanes::LANES;
 use induct_kernels::loss::Loss;
-use induct_kernels::model::{
-    Instead, Intervention, Kind, Model, ModelSpec, Reader, Site, Source, Target,
-};
+use induct_kernels::model::{Instead, Intervention, Kind, Model, ModelSpec, Port, Site, Target};
 
 use crate::reference::{assert_matches_reference, assert_reference_matches_differences};
 use crate::{architectures, in_coordinates, spec, tokens, weights};
@@ -19,11 +17,10 @@ fn sites(model: &Model) -> Vec<Site> {
     let mut sites = Vec::new();
     for by in shape.sources() {
         sites.push(Site::Written { by, to: None });
-        if let Source::Head { layer, head } = by {
+        if let ("heads", Some(layer), Some(head)) = (by.part, by.layer, by.index) {
             sites.push(Site::Pattern { layer, head });
         }
-        let readers = shape.readers().into_iter();
-        for reader in readers.filter(|&reader| by.is_read_by(reader)) {
+        for reader in shape.readers_of(by) {
             let to = Some(reader);
             sites.push(Site::Written { by, to });
         }
@@ -159,7 +156,7 @@ fn what_is_put_in_place_shows_in_the_activations() {
     let model = main_model();
     let params: Vec<f32> = weights(&model, 0.5).iter().map(|&w| w as f32).collect();
     let tokens = [0, 1, 1, 0, 1];
-    let head = Source::Head { layer: 0, head: 0 };
+    let head = Port::head(0, 0);
     let pattern = Site::Pattern { layer: 1, head: 0 };
     let silenced = Intervention {
         site: Site::Written { by: head, to: None },
@@ -188,8 +185,8 @@ fn a_sequence_alone_has_no_mean_and_no_other_sequence() {
     let params = model.start(0);
     for instead in [Instead::Mean, Instead::Resampled] {
         let site = Site::Written {
-            by: Source::Embed,
-            to: Some(Reader::Logits),
+            by: Port::EMBED,
+            to: Some(Port::LOGITS),
         };
         let changed = model.with(&[Intervention { site, instead }]).unwrap();
         let refused = changed.run(&params, &[0, 1]).unwrap_err();
@@ -204,19 +201,19 @@ fn a_sequence_alone_has_no_mean_and_no_other_sequence() {
 fn what_cannot_be_is_refused_with_what_there_is() {
     let model = main_model();
     let refused = |all: &[Intervention]| model.with(all).unwrap_err().to_string();
-    let head = |layer| Source::Head { layer, head: 0 };
+    let head = |layer| Port::head(layer, 0);
     let zero = |by, to| Intervention {
         site: Site::Written { by, to },
         instead: Instead::Zero,
     };
     let no_layer = refused(&[zero(head(2), None)]);
     assert!(no_layer.contains("layers.2.heads.0") && no_layer.contains("layers.1.heads.0"));
-    let backwards = refused(&[zero(head(1), Some(Reader::Queries(1)))]);
+    let backwards = refused(&[zero(head(1), Some(Port::new(1, "queries")))]);
     assert!(
         backwards.contains("after layers.1.heads.0: logits"),
         "{backwards}"
     );
-    let twice = refused(&[zero(head(0), None), zero(head(0), Some(Reader::Logits))]);
+    let twice = refused(&[zero(head(0), None), zero(head(0), Some(Port::LOGITS))]);
     assert!(twice.contains("one intervention at a time"), "{twice}");
     let pattern = Site::Pattern { layer: 0, head: 0 };
     let no_pattern = refused(&[Intervention {
@@ -255,7 +252,7 @@ fn the_stream_is_all_that_was_written_below() {
 /// What the model computes in coordinates, at sizes that fill several groups of rows; with and without a norm.
 #[test]
 fn interventions_in_coordinates_match_the_reference_at_larger_sizes() {
-    let head = |layer| Source::Head { layer, head: 0 };
+    let head = |layer| Port::head(layer, 0);
     let pattern = |layer, instead| Intervention {
         site: Site::Pattern { layer, head: 0 },
         instead,
@@ -275,16 +272,16 @@ fn interventions_in_coordinates_match_the_reference_at_larger_sizes() {
             pattern(0, Instead::WithoutUniform),
             pattern(1, Instead::WithoutUniform),
         ],
-        vec![written(head(0), Some(Reader::Logits), Instead::Zero)],
+        vec![written(head(0), Some(Port::LOGITS), Instead::Zero)],
         vec![
-            written(Source::Embed, Some(Reader::Logits), Instead::Zero),
+            written(Port::EMBED, Some(Port::LOGITS), Instead::Zero),
             written(head(1), None, Instead::Itself),
         ],
         vec![written(head(0), None, Instead::Zero)],
         vec![
-            written(head(0), Some(Reader::Keys(1)), Instead::Zero),
-            written(Source::Embed, Some(Reader::Queries(1)), Instead::Zero),
-            written(Source::Embed, Some(Reader::Values(1)), Instead::Zero),
+            written(head(0), Some(Port::new(1, "keys")), Instead::Zero),
+            written(Port::EMBED, Some(Port::new(1, "queries")), Instead::Zero),
+            written(Port::EMBED, Some(Port::new(1, "values")), Instead::Zero),
         ],
     ];
     for (index, all) in sets.iter().enumerate() {

@@ -50,7 +50,7 @@ fn table<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> String {
 
 /// The names of the engines and kernels that compute a model, each once.
 fn uses(choice: &Choice) -> Vec<String> {
-    let first = (choice.engine == Kernel::Residual).then_some(choice.first);
+    let first = (choice.engine == Kernel::Stream).then_some(choice.first);
     let kernels = [choice.engine].into_iter().chain(first);
     let kernels = kernels.chain(choice.layers.iter().flatten().copied());
     let mut names = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::evaluator::Evaluator;
 use super::minimal;
-use super::transformer::residual;
+use super::transformer::stream;
 use super::{Array, Kind, Model};
 use crate::lanes::LANES;
 
@@ -146,7 +146,7 @@ impl Model {
         evaluator.check(tokens)?;
         let arrays = match &self.kind {
             Kind::Transformer(shape) => {
-                residual::activations(shape.clone(), self.level, &self.plan, params, tokens)
+                stream::activations(shape, self.level, &self.plan, params, tokens)
             }
             Kind::Minimal(shape) => {
                 let logits = evaluator.logits(tokens)?;

@@ -6,8 +6,8 @@
 use super::Kind;
 use super::intervention::Plan;
 use super::ops::attention::RelativeTerm;
-use super::transformer::Transformer;
 use super::transformer::coordinates::{self, Size, growth};
+use super::transformer::{Layer, Transformer};
 
 /// Largest number of coordinates per position that a row of attention can keep in registers.
 pub const NARROW: usize = 8;
@@ -50,7 +50,7 @@ pub enum Kernel {
     /// A few numbers per position instead of the residual stream.
     Coordinates,
     /// The stream itself: for every architecture.
-    Residual,
+    Stream,
     /// The first layer in coordinates, and perhaps further ones above it.
     FirstInCoordinates,
     /// The first layer computed like all others.
@@ -106,18 +106,18 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         part: Part::Engine,
-        kernel: Kernel::Residual,
-        name: "residual",
-        module: "transformer/residual",
+        kernel: Kernel::Stream,
+        name: "stream",
+        module: "transformer/stream",
         when: "training with dropout: masks on single entries leave the space of coordinates (evaluation is \
                without, and as if there were none)",
         applies: |facts| facts.dropping,
     },
     Rule {
         part: Part::Engine,
-        kernel: Kernel::Residual,
-        name: "residual",
-        module: "transformer/residual",
+        kernel: Kernel::Stream,
+        name: "stream",
+        module: "transformer/stream",
         when: "interventions that leave the space of coordinates: all but those on patterns and whole heads, \
                and those that set what one reader sees to zero (without layer norm, or at the output)",
         applies: |facts| !facts.plan_fits(),
@@ -127,20 +127,20 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no MLP or absolute positions, and heads × coordinates, summed over layers, at most \
+        when: "attention alone, without absolute positions, and heads × coordinates, summed over layers, at most \
                width × layers",
         applies: |facts| {
             facts.transformer().is_some_and(|shape| {
-                let has_mlp = shape.layers.iter().any(|layer| layer.mlp.is_some());
-                !has_mlp && fits_coordinates(shape, shape.layers.len())
+                let is_attention = shape.slots.len() == shape.layers.len();
+                is_attention && fits_coordinates(shape, shape.layers.len())
             })
         },
     },
     Rule {
         part: Part::Engine,
-        kernel: Kernel::Residual,
-        name: "residual",
-        module: "transformer/residual",
+        kernel: Kernel::Stream,
+        name: "stream",
+        module: "transformer/stream",
         when: "otherwise",
         applies: |_| true,
     },
@@ -210,15 +210,16 @@ impl<'a> Facts<'a> {
     }
 
     fn meets_key(&self) -> bool {
-        let meets_query = |shape: &Transformer| shape.relative == RelativeTerm::Query;
-        !self.transformer().is_some_and(meets_query)
+        let shape = self.transformer();
+        let attention = shape.and_then(|shape| shape.layers[self.layer].attention.as_ref());
+        attention.is_none_or(|attention| attention.relative != RelativeTerm::Query)
     }
 }
 
 /// What computes a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// [`Kernel::Minimal`], [`Kernel::Coordinates`] or [`Kernel::Residual`].
+    /// [`Kernel::Minimal`], [`Kernel::Coordinates`] or [`Kernel::Stream`].
     pub engine: Kernel,
     /// How the first layer's attention is computed in the residual stream.
     pub first: Kernel,
@@ -231,7 +232,7 @@ impl Choice {
     #[doc(hidden)]
     pub fn plain() -> Self {
         Self {
-            engine: Kernel::Residual,
+            engine: Kernel::Stream,
             first: Kernel::FirstPlain,
             layers: Vec::new(),
         }
@@ -295,7 +296,7 @@ fn decide(kind: &Kind, purpose: Purpose, plan: &Plan) -> Decision {
         coordinates: 0,
     };
     let engine = of_part(Part::Engine, &of_model);
-    let is_stream = engine.kernel == Kernel::Residual;
+    let is_stream = engine.kernel == Kernel::Stream;
     let first = is_stream.then(|| of_part(Part::FirstLayer, &of_model));
     let first_kernel = first.map(|rule| rule.kernel);
     let sizes = match (kind, engine.kernel, first_kernel) {
@@ -345,9 +346,9 @@ fn below_stream(shape: &Transformer) -> usize {
     let fitting = fitting.count();
     match shape.layers[..fitting]
         .iter()
-        .position(|layer| layer.mlp.is_some())
+        .position(|layer| layer.slots.len() > 1)
     {
-        Some(first_mlp) => first_mlp + 1,
+        Some(first_that_goes_on) => first_that_goes_on + 1,
         None => fitting.min(count - 1),
     }
 }
@@ -355,9 +356,16 @@ fn below_stream(shape: &Transformer) -> usize {
 /// Whether the first `layers` layers can be computed in coordinates, and take no more work there than in the
 /// stream itself.
 fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
+    let relative = |layer: &Layer| Some(layer.attention.as_ref()?.relative);
+    let first = relative(&shape.layers[0]);
+    let alike = shape.layers[..layers]
+        .iter()
+        .all(|layer| relative(layer) == first);
+    if first.is_none() || !alike || shape.embed_positions.is_some() {
+        return false;
+    }
     let sizes = growth(shape, layers).0;
-    let pair_work = sizes.iter().zip(&shape.layers);
-    let pair_work = pair_work.map(|(size, layer)| layer.heads * size.read);
+    let pair_work = sizes.iter().enumerate();
+    let pair_work = pair_work.map(|(l, size)| shape.heads(l) * size.read);
     pair_work.fold(0, usize::saturating_add) <= shape.width * layers
-        && shape.embed_positions.is_none()
 }

@@ -1,10 +1,11 @@
 //! Small matrices that describe what a transformer's first two layers look for, whatever the sequence.
 
+use super::block::{Attention, Norm};
 use super::matrix::Matrix;
 use super::ops::attention::RelativeTerm;
 use super::reference::formulas::layer_norm;
 use super::reference::tape::Tape;
-use super::transformer::{Layer, Norm, Transformer};
+use super::transformer::{Layer, Transformer};
 use super::{Kind, Model};
 
 /// What position alone adds to the first layer's scores: for every head a [k, t] matrix, the score that the
@@ -16,14 +17,17 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
         return None;
     };
     let view = View { shape, params };
-    let layer = &shape.layers[0];
+    let layer = shape.layers[0].attention.as_ref()?;
     let positions = view.weight(layer.v.as_ref()?, shape.width);
-    let projection = match shape.relative {
+    let projection = match layer.relative {
         RelativeTerm::Key => &layer.w_k,
         RelativeTerm::Query => &layer.w_q,
         RelativeTerm::Absent => return None,
     };
-    let embedded = view.normed(&layer.norm, &view.weight(&shape.embed, shape.width));
+    let embedded = view.normed(
+        &shape.layers[0].norm,
+        &view.weight(&shape.embed, shape.width),
+    );
     let projected = embedded.times(&view.weight(projection, shape.width));
     let size = shape.width / layer.heads;
     let factor = 1.0 / (size as f64).sqrt();
@@ -50,12 +54,13 @@ pub fn matching_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
         }
         Kind::Transformer(shape) => shape,
     };
-    let [first, second, ..] = shape.layers.as_slice() else {
+    let [below, above, ..] = shape.layers.as_slice() else {
         return None;
     };
-    if second.norm.is_some() || first.mlp.is_some() {
+    if above.norm.is_some() || !below.is_attention_only() {
         return None;
     }
+    let (first, second) = (below.attention.as_ref()?, above.attention.as_ref()?);
     let (d, view) = (shape.width, View { shape, params });
     let embedded = view.weight(&shape.embed, d);
     let queries = embedded.times(&view.weight(&second.w_q, d));
@@ -89,9 +94,12 @@ pub fn copying_scores(model: &Model, params: &[f32]) -> Vec<Vec<Matrix>> {
     let embedded = view.weight(&shape.embed, shape.width);
     let of_layer = |layer: &Layer| {
         let values = view.normed(&layer.norm, &embedded);
-        let values = values.times(&view.weight(&layer.w_v, shape.width));
-        let of_head = |h| view.to_logits(&view.written(layer, &values, h));
-        (0..layer.heads).map(of_head).collect()
+        let Some(attention) = &layer.attention else {
+            return Vec::new();
+        };
+        let values = values.times(&view.weight(&attention.w_v, shape.width));
+        let of_head = |h| view.to_logits(&view.written(attention, &values, h));
+        (0..attention.heads).map(of_head).collect()
     };
     shape.layers.iter().map(of_layer).collect()
 }
@@ -128,7 +136,7 @@ impl View<'_> {
     }
 
     /// What head `h` of a layer writes for each row of values: its columns, through W_O if there is one.
-    fn written(&self, layer: &Layer, values: &Matrix, h: usize) -> Matrix {
+    fn written(&self, layer: &Attention, values: &Matrix, h: usize) -> Matrix {
         let d = self.shape.width;
         let size = d / layer.heads;
         let mut written = Matrix::zeros(values.rows, d);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::dropout::DropoutKeys;
 use super::ops::attention::AttnProbe;
 use crate::lanes::{LANES, Lane, Level, cross_lane};
-use crate::scratch::ScratchPool;
+use crate::scratch::{Allocator, ScratchPool};
 
 /// How a model is computed: over blocks of lanes, in single precision.
 pub trait Engine: Debug + Send + Sync + 'static {
@@ -27,13 +27,13 @@ pub trait Engine: Debug + Send + Sync + 'static {
     fn shape(&self) -> [usize; 2];
 
     /// Buffers for the prepared parameters.
-    fn prepared(&self) -> Self::Prepared;
+    fn prepared(&self, buffers: &mut Allocator) -> Self::Prepared;
 
     /// Computes what all blocks share from `params`.
     fn prepare(&self, params: &[f32], prepared: &mut Self::Prepared);
 
     /// Buffers for one block.
-    fn scratch(&self) -> Self::Scratch;
+    fn scratch(&self, buffers: &mut Allocator) -> Self::Scratch;
 
     /// Writes the logits of the positions from `first` on into their rows of `logits` ([rows, k]).
     fn forward(
@@ -146,6 +146,10 @@ pub trait Compute: Debug + Send + Sync {
     fn gradient_len(&self) -> usize;
     /// See [`Engine::multiplications`].
     fn multiplications(&self) -> usize;
+    /// The memory of the scratch buffers for eight sequences, in bytes. Nothing is allocated.
+    fn scratch_bytes(&self) -> f64;
+    /// The same of prepared parameters.
+    fn prepared_bytes(&self) -> f64;
 }
 
 /// An engine at some parameters, whichever engine it is.
@@ -202,7 +206,7 @@ impl<E: Engine> Workshop<E> {
             let [t, k] = self.engine.shape();
             let logits = vec![Lane::ZERO; t * k];
             Buffers {
-                scratch: self.engine.scratch(),
+                scratch: self.engine.scratch(&mut Allocator::default()),
                 d_logits: logits.clone(),
                 logits,
                 grads: Vec::new(),
@@ -214,7 +218,7 @@ impl<E: Engine> Workshop<E> {
 
 impl<E: Engine> Compute for Workshop<E> {
     fn evaluator(self: Arc<Self>, params: &[f32]) -> Box<dyn Evaluate> {
-        let mut prepared = self.engine.prepared();
+        let mut prepared = self.engine.prepared(&mut Allocator::default());
         self.engine.prepare(params, &mut prepared);
         Box::new(Prepared {
             workshop: self,
@@ -228,6 +232,16 @@ impl<E: Engine> Compute for Workshop<E> {
 
     fn multiplications(&self) -> usize {
         self.engine.multiplications()
+    }
+
+    fn scratch_bytes(&self) -> f64 {
+        let [t, k] = self.engine.shape();
+        let logits = 2.0 * (t * k * size_of::<Lane>()) as f64;
+        logits + Allocator::count(|buffers| self.engine.scratch(buffers))
+    }
+
+    fn prepared_bytes(&self) -> f64 {
+        Allocator::count(|buffers| self.engine.prepared(buffers))
     }
 }
 

@@ -15,6 +15,7 @@ use super::ops::attention::AttnProbe;
 use super::ops::convolution::{Planes, convolve, correlate, set_symbols};
 use super::spec::{MinimalForm, MinimalSpec};
 use crate::lanes::{LANES, Lane, Level, leveled};
+use crate::scratch::Allocator;
 use crate::{Invalid, require};
 
 /// The minimal model's shape and the places of its parameters.
@@ -213,8 +214,8 @@ impl Engine for MinimalEngine {
         [self.shape.length, self.shape.states]
     }
 
-    fn prepared(&self) -> Vec<f32> {
-        vec![0.0; self.shape.layout.len()]
+    fn prepared(&self, buffers: &mut Allocator) -> Vec<f32> {
+        buffers.filled(0.0, [self.shape.layout.len()])
     }
 
     fn prepare(&self, params: &[f32], prepared: &mut Vec<f32>) {
@@ -222,18 +223,17 @@ impl Engine for MinimalEngine {
         self.shape.clamp(&self.plan, [0.0, 1.0], prepared);
     }
 
-    fn scratch(&self) -> Scratch {
+    fn scratch(&self, buffers: &mut Allocator) -> Scratch {
         let (t, k) = (self.shape.length, self.shape.states);
-        let lanes = |size: usize| vec![Lane::ZERO; size];
         Scratch {
-            weights: vec![0.0; t],
-            kernel: Planes::new(t, k - 1, 0.0),
-            totals: vec![1.0; t],
-            others: Planes::new(t, k - 1, Lane::ZERO),
-            sums: Planes::new(t, k - 1, Lane::ZERO),
-            at_hand: lanes(at_hand(k)),
-            d_first: lanes(t),
-            d_others: Planes::new(t, k - 1, Lane::ZERO),
+            weights: buffers.filled(0.0, [t]),
+            kernel: Planes::new(t, k - 1, 0.0, buffers),
+            totals: buffers.filled(1.0, [t]),
+            others: Planes::new(t, k - 1, Lane::ZERO, buffers),
+            sums: Planes::new(t, k - 1, Lane::ZERO, buffers),
+            at_hand: buffers.lanes([at_hand(k)]),
+            d_first: buffers.lanes([t]),
+            d_others: Planes::new(t, k - 1, Lane::ZERO, buffers),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod activations;
 mod array;
+pub mod block;
 pub mod choose;
 pub mod circuits;
 pub mod dropout;
@@ -16,7 +17,6 @@ mod init_std;
 mod intervention;
 mod layout;
 mod matrix;
-mod memory;
 mod minimal;
 pub mod ops;
 pub mod reference;
@@ -31,13 +31,13 @@ pub use dropout::{Dropout, DropoutRates};
 pub use effort::multiply_at_peak;
 pub use evaluator::Evaluator;
 pub use init_std::InitStd;
-pub use intervention::{Instead, Intervention, Place, Reader, Site, Source, Target};
+pub use intervention::{Instead, Intervention, Place, Port, Site, Target};
 pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;
 pub use minimal::Minimal;
 pub use spec::{
-    Activation, Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec, OutputProjection,
-    Positions, TransformerSpec, TransformerStart,
+    Activation, BlockSpec, Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec,
+    OutputProjection, Positions, TransformerSpec, TransformerStart,
 };
 pub use transformer::Transformer;
 
@@ -48,7 +48,7 @@ use self::engine::{Compute, Workshop};
 use self::intervention::Plan;
 use self::minimal::MinimalEngine;
 use self::transformer::coordinates::InCoordinates;
-use self::transformer::residual::Residual;
+use self::transformer::stream::Stream;
 use crate::lanes::{LANES, Level};
 use crate::tokens::MAX_STATES;
 use crate::{Invalid, require};
@@ -93,7 +93,7 @@ fn engine(kind: &Kind, choice: &Choice, level: Level, plan: &Arc<Plan>) -> Arc<d
             Arc::new(Workshop::new(engine))
         }
         (Kind::Transformer(shape), _) => {
-            let engine = Residual::new(shape.clone(), choice, level, plan);
+            let engine = Stream::new(shape.clone(), choice, level, plan);
             Arc::new(Workshop::new(engine))
         }
     }
@@ -183,7 +183,7 @@ impl Model {
     /// # Errors
     ///
     /// If there is no such reader; the error lists those that exist.
-    pub fn reader(&self, name: &str) -> Result<Reader, Invalid> {
+    pub fn reader(&self, name: &str) -> Result<Port, Invalid> {
         match &self.kind {
             Kind::Transformer(shape) => shape.reader(name),
             Kind::Minimal(_) => Err(Invalid::new(
@@ -359,6 +359,18 @@ impl Model {
     #[doc(hidden)]
     pub fn needs_preparation(&self) -> bool {
         !matches!(self.kind, Kind::Minimal(_))
+    }
+
+    /// The memory of the scratch buffers for eight sequences, in bytes: computed, not allocated.
+    pub fn scratch_bytes(&self) -> f64 {
+        self.training
+            .scratch_bytes()
+            .max(self.evaluation.scratch_bytes())
+    }
+
+    /// The same of prepared parameters.
+    pub fn prepared_bytes(&self) -> f64 {
+        (self.training.prepared_bytes()).max(self.evaluation.prepared_bytes())
     }
 
     /// Length of the gradient with respect to what the engine prepares.

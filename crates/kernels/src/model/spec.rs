@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::block::{AttentionSpec, Design, MlpSpec};
 use super::dropout::Dropout;
 use super::init_std::InitStd;
 use crate::with_kind;
@@ -69,6 +70,42 @@ impl Default for TransformerSpec {
             dropout: Dropout::default(),
             init_std: InitStd::default(),
             start: TransformerStart::Random {},
+        }
+    }
+}
+
+impl TransformerSpec {
+    /// Its blocks, in order.
+    pub(super) fn block_list(&self) -> Result<Vec<BlockSpec>, Invalid> {
+        let mut blocks = Vec::new();
+        for heads in self.heads.resolve(self.layers, self.width)? {
+            let positions = None;
+            blocks.push(BlockSpec::Attention(AttentionSpec { heads, positions }));
+            if self.mlp {
+                blocks.push(BlockSpec::Mlp(MlpSpec::default()));
+            }
+        }
+        Ok(blocks)
+    }
+}
+
+with_kind! {
+    /// A block of a transformer, as a recipe writes it.
+    #[derive(Clone, Debug, PartialEq)]
+    pub enum BlockSpec {
+        /// Causal attention.
+        Attention(AttentionSpec),
+        /// An MLP.
+        Mlp(MlpSpec),
+    }
+}
+
+impl BlockSpec {
+    /// The kind of block with its settings.
+    pub(super) fn design(&self) -> &dyn Design {
+        match self {
+            BlockSpec::Attention(design) => design,
+            BlockSpec::Mlp(design) => design,
         }
     }
 }

@@ -134,7 +134,7 @@ fn bigram(shape: &Transformer, sharpness: f64, output_scale: f64) -> Vec<f32> {
             params[place.start + (from * k + c) * cols + to * k + c] = value;
         }
     };
-    let (first, second) = (&shape.layers[0], &shape.layers[1]);
+    let (first, second) = (shape.attention(0), shape.attention(1));
     identity(&shape.embed, d, 0, 0, 1.0);
     identity(&first.w_k, d, 0, 0, sharp);
     identity(&first.w_v, d, 0, 1, 1.0);

@@ -15,13 +15,13 @@ mod target;
 use std::sync::Arc;
 
 pub use plan::{Origin, Pattern, Plan, Value};
-pub use site::{Place, Reader, Site, Source};
+pub use site::{Place, Port, Site};
 pub use target::Target;
 
 /// A change to what a model computes.
 ///
 /// ```
-/// use induct::model::{Instead, Intervention, Model, ModelSpec, Site, Source, Reader, Target};
+/// use induct::model::{Instead, Intervention, Model, ModelSpec, Site, Target};
 ///
 /// let model = Model::new(&ModelSpec::default(), 2, 100)?;
 /// let clamped = model.with(&[Intervention {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Instead, Intervention, Reader, Site, Source, Target};
+use super::{Instead, Intervention, Port, Site, Target};
 use crate::model::transformer::Transformer;
 use crate::{Invalid, require};
 
@@ -14,9 +14,9 @@ pub struct Plan {
     /// Patterns: layer, head, and what is there instead.
     pub patterns: Vec<(usize, usize, Pattern)>,
     /// What all readers see of a source.
-    pub at_source: Vec<(Source, Value)>,
-    /// What one reader sees of a source.
-    pub at_reader: Vec<(Reader, Source, Value)>,
+    pub at_source: Vec<(Port, Value)>,
+    /// What one reader sees of a source: reader, source.
+    pub at_reader: Vec<(Port, Port, Value)>,
     /// The weights that replacements are computed with, beside the model's own.
     pub others: Vec<Arc<[f32]>>,
     /// What must be computed for [`Value::Data`], by slot.
@@ -37,7 +37,7 @@ pub enum Value {
 /// Something that the model writes without interventions, and that is put in place of something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    pub by: Source,
+    pub by: Port,
     pub from: Origin,
 }
 
@@ -65,6 +65,17 @@ pub enum Pattern {
     WithoutUniform,
     /// Itself, without a gradient to the values through its uniform part.
     UniformItself,
+}
+
+impl Pattern {
+    /// Whether it differs from sequence to sequence, and is not computed from scores.
+    pub fn is_by_lane(&self) -> bool {
+        match self {
+            Pattern::Data(_) => true,
+            Pattern::Target(target) => target.reads_symbols(),
+            Pattern::Itself | Pattern::WithoutUniform | Pattern::UniformItself => false,
+        }
+    }
 }
 
 impl Plan {
@@ -136,13 +147,13 @@ impl Plan {
     }
 
     /// What all readers see of a source, if that is not what it writes.
-    pub fn value(&self, source: Source) -> Option<Value> {
+    pub fn value(&self, source: Port) -> Option<Value> {
         let found = self.at_source.iter().find(|(other, _)| *other == source);
         found.map(|(_, value)| *value)
     }
 
     /// What a reader sees of sources, where that is not what they write.
-    pub fn of_reader(&self, reader: Reader) -> impl Iterator<Item = (Source, Value)> {
+    pub fn of_reader(&self, reader: Port) -> impl Iterator<Item = (Port, Value)> {
         let own = self
             .at_reader
             .iter()
@@ -151,13 +162,13 @@ impl Plan {
     }
 
     /// Whether a reader sees anything else than the stream.
-    pub fn changes(&self, reader: Reader) -> bool {
+    pub fn changes(&self, reader: Port) -> bool {
         self.of_reader(reader).next().is_some()
     }
 
     /// The sources of which some reader, but not all of them, see something else.
-    pub fn watched(&self) -> Vec<Source> {
-        let mut watched: Vec<Source> = Vec::new();
+    pub fn watched(&self) -> Vec<Port> {
+        let mut watched: Vec<Port> = Vec::new();
         for (_, source, _) in &self.at_reader {
             if !watched.contains(source) {
                 watched.push(*source);
@@ -166,20 +177,36 @@ impl Plan {
         watched
     }
 
+    /// Whether interventions change what any of these sources writes, for some readers or all.
+    pub fn touches(&self, sources: &[Port]) -> bool {
+        let mut at_reader = self.at_reader.iter().map(|(_, source, _)| source);
+        let mut at_source = self.at_source.iter().map(|(source, _)| source);
+        at_source.any(|source| sources.contains(source))
+            || at_reader.any(|source| sources.contains(source))
+    }
+
+    /// Whether anything is put in place that comes from there.
+    pub fn takes_from(&self, origin: Origin) -> bool {
+        let is_pattern =
+            |(.., pattern): &(usize, usize, Pattern)| *pattern == Pattern::Data(origin);
+        let mut written = self.written.iter();
+        written.any(|written| written.from == origin) || self.patterns.iter().any(is_pattern)
+    }
+
+    /// Whether a forward without interventions must be computed.
+    pub fn needs_clean(&self) -> bool {
+        let is_data = |(.., pattern): &(usize, usize, Pattern)| matches!(pattern, Pattern::Data(_));
+        !self.written.is_empty() || self.patterns.iter().any(is_data)
+    }
+
     /// Whether a replacement is a mean over the batch.
     pub fn has_means(&self) -> bool {
-        self.written
-            .iter()
-            .any(|written| written.from == Origin::Mean)
+        self.takes_from(Origin::Mean)
     }
 
     /// Whether a replacement comes from another sequence.
     pub fn needs_others(&self) -> bool {
-        let resampled = |(.., pattern): &(usize, usize, Pattern)| {
-            *pattern == Pattern::Data(Origin::OtherSequence)
-        };
-        let written = |written: &Written| written.from == Origin::OtherSequence;
-        self.patterns.iter().any(resampled) || self.written.iter().any(written)
+        self.takes_from(Origin::OtherSequence)
     }
 }
 
@@ -202,18 +229,16 @@ fn check(
     let is_pattern = matches!(site, Site::Pattern { .. });
     match *site {
         Site::Pattern { layer, head } => {
-            check_source(shape, Source::Head { layer, head })?;
+            check_source(shape, Port::head(layer, head))?;
         }
         Site::Written { by, to } => {
             check_source(shape, by)?;
             if let Some(to) = to {
-                let readers = shape.readers().into_iter();
-                let readers: Vec<String> = readers
-                    .filter(|reader| by.is_read_by(*reader))
-                    .map(|reader| reader.to_string())
-                    .collect();
+                let readers = shape.readers_of(by);
+                let is_after = readers.contains(&to);
+                let readers: Vec<String> = readers.iter().map(Port::to_string).collect();
                 require(
-                    readers.contains(&to.to_string()),
+                    is_after,
                     "to",
                     format!("\"{to}\""),
                     &format!("what reads the stream after {by}: {}", readers.join(", ")),
@@ -249,9 +274,9 @@ fn check(
     }
 }
 
-fn check_source(shape: &Transformer, source: Source) -> Result<(), Invalid> {
+fn check_source(shape: &Transformer, source: Port) -> Result<(), Invalid> {
     let sources = shape.sources();
-    let names: Vec<String> = sources.iter().map(Source::to_string).collect();
+    let names: Vec<String> = sources.iter().map(Port::to_string).collect();
     require(
         sources.contains(&source),
         "at",

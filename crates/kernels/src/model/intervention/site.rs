@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use crate::Invalid;
+use crate::model::block::Slot;
 use crate::model::transformer::Transformer;
 
 /// Where an intervention acts.
@@ -11,9 +12,9 @@ pub enum Site {
     /// What a source writes to the stream.
     Written {
         /// The source.
-        by: Source,
+        by: Port,
         /// The only reader that sees the change; all readers if there is none.
-        to: Option<Reader>,
+        to: Option<Port>,
     },
     /// A head's attention pattern.
     Pattern {
@@ -24,74 +25,59 @@ pub enum Site {
     },
 }
 
-/// What writes to the residual stream.
+/// What writes to the residual stream (a source) or reads from it (a reader), by its name: `embed`,
+/// `layers.0.heads.1`, `layers.1.keys`, `logits`. The MLP of a layer is a reader and a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub struct Port {
+    /// The layer, from 0 on; none for embedding and logits.
+    pub layer: Option<usize>,
+    /// What its block calls it.
+    pub part: &'static str,
+    /// Which one, where a layer has several.
+    pub index: Option<usize>,
+}
+
+impl Port {
     /// The embedding, with absolute positions where there are any.
-    Embed,
-    /// A head.
-    Head {
-        /// The layer, from 0 on.
-        layer: usize,
-        /// The head within its layer.
-        head: usize,
-    },
-    /// The MLP of a layer.
-    Mlp {
-        /// The layer, from 0 on.
-        layer: usize,
-    },
-}
+    pub const EMBED: Self = Self {
+        layer: None,
+        part: "embed",
+        index: None,
+    };
 
-/// What reads from the residual stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
-    /// The queries of a layer.
-    Queries(usize),
-    /// The keys of a layer.
-    Keys(usize),
-    /// The values of a layer.
-    Values(usize),
-    /// The MLP of a layer.
-    Mlp(usize),
     /// The output.
-    Logits,
-}
+    pub const LOGITS: Self = Self {
+        part: "logits",
+        ..Self::EMBED
+    };
 
-impl Source {
-    /// Whether a reader comes after it.
-    pub fn is_read_by(self, reader: Reader) -> bool {
-        let (written, by_mlp) = match self {
-            Source::Embed => return true,
-            Source::Head { layer, .. } => (layer, false),
-            Source::Mlp { layer } => (layer, true),
-        };
-        match reader {
-            Reader::Queries(l) | Reader::Keys(l) | Reader::Values(l) => l > written,
-            Reader::Mlp(l) => l > written || l == written && !by_mlp,
-            Reader::Logits => true,
+    /// What a block of layer `layer` calls `part`.
+    pub fn new(layer: usize, part: &'static str) -> Self {
+        Self {
+            layer: Some(layer),
+            part,
+            index: None,
+        }
+    }
+
+    /// What a head writes.
+    pub fn head(layer: usize, head: usize) -> Self {
+        Self {
+            index: Some(head),
+            ..Self::new(layer, "heads")
         }
     }
 }
 
-impl Display for Source {
+impl Display for Port {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Source::Embed => f.write_str("embed"),
-            Source::Head { layer, head } => write!(f, "layers.{layer}.heads.{head}"),
-            Source::Mlp { layer } => write!(f, "layers.{layer}.mlp"),
+        if let Some(layer) = self.layer {
+            write!(f, "layers.{layer}.")?;
         }
-    }
-}
-
-impl Display for Reader {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Reader::Queries(layer) => write!(f, "layers.{layer}.queries"),
-            Reader::Keys(layer) => write!(f, "layers.{layer}.keys"),
-            Reader::Values(layer) => write!(f, "layers.{layer}.values"),
-            Reader::Mlp(layer) => write!(f, "layers.{layer}.mlp"),
-            Reader::Logits => f.write_str("logits"),
+        f.write_str(self.part)?;
+        match self.index {
+            Some(index) => write!(f, ".{index}"),
+            None => Ok(()),
         }
     }
 }
@@ -120,25 +106,28 @@ pub enum Place {
 impl Transformer {
     /// All sources, in the order in which they write.
     #[doc(hidden)]
-    pub fn sources(&self) -> Vec<Source> {
-        let mut sources = vec![Source::Embed];
-        for (layer, shape) in self.layers.iter().enumerate() {
-            sources.extend((0..shape.heads).map(|head| Source::Head { layer, head }));
-            sources.extend(shape.mlp.as_ref().map(|_| Source::Mlp { layer }));
-        }
-        sources
+    pub fn sources(&self) -> Vec<Port> {
+        let of_blocks = self.slots.iter().flat_map(|slot| &slot.sources);
+        [Port::EMBED].iter().chain(of_blocks).copied().collect()
     }
 
     /// All readers, in the order in which they read.
     #[doc(hidden)]
-    pub fn readers(&self) -> Vec<Reader> {
-        let mut readers = Vec::new();
-        for (layer, shape) in self.layers.iter().enumerate() {
-            readers.extend([Reader::Queries, Reader::Keys, Reader::Values].map(|of| of(layer)));
-            readers.extend(shape.mlp.as_ref().map(|_| Reader::Mlp(layer)));
-        }
-        readers.push(Reader::Logits);
-        readers
+    pub fn readers(&self) -> Vec<Port> {
+        self.readers_from(0)
+    }
+
+    /// The readers that come after a source.
+    #[doc(hidden)]
+    pub fn readers_of(&self, by: Port) -> Vec<Port> {
+        let writes = |slot: &&Slot| slot.sources.contains(&by);
+        let before = self.slots.iter().position(|slot| writes(&slot));
+        self.readers_from(before.map_or(0, |slot| slot + 1))
+    }
+
+    fn readers_from(&self, slot: usize) -> Vec<Port> {
+        let of_blocks = self.slots[slot..].iter().flat_map(|slot| &slot.readers);
+        of_blocks.chain(&[Port::LOGITS]).copied().collect()
     }
 
     /// What each source writes, for all its readers and then for each of them; once, if there is only one.
@@ -147,8 +136,7 @@ impl Transformer {
         let mut parts = Vec::new();
         for by in self.sources() {
             parts.push(Site::Written { by, to: None });
-            let readers = self.readers().into_iter();
-            let readers: Vec<Reader> = readers.filter(|&to| by.is_read_by(to)).collect();
+            let readers = self.readers_of(by);
             if readers.len() > 1 {
                 let path = |to| Site::Written { by, to: Some(to) };
                 parts.extend(readers.into_iter().map(path));
@@ -158,11 +146,11 @@ impl Transformer {
     }
 
     /// The reader with that name.
-    pub fn reader(&self, name: &str) -> Result<Reader, Invalid> {
+    pub fn reader(&self, name: &str) -> Result<Port, Invalid> {
         let readers = self.readers();
         let found = readers.iter().find(|reader| reader.to_string() == name);
         found.copied().ok_or_else(|| {
-            let names: Vec<String> = readers.iter().map(Reader::to_string).collect();
+            let names: Vec<String> = readers.iter().map(Port::to_string).collect();
             let allowed = format!("what reads the stream: {}", names.join(", "));
             Invalid::new("to", format!("\"{name}\""), allowed)
         })
@@ -182,35 +170,29 @@ impl Transformer {
 
     /// Every place with a name.
     fn places(&self) -> Vec<(String, Place, Vec<Site>)> {
-        let written = |by: Source| Site::Written { by, to: None };
-        let mut places = vec![("embed".into(), Place::Written, vec![written(Source::Embed)])];
+        let written = |&by: &Port| Site::Written { by, to: None };
+        let mut places = vec![("embed".into(), Place::Written, vec![written(&Port::EMBED)])];
         let mut put = |name: String, place, sites: Vec<Site>| places.push((name, place, sites));
-        for (layer, shape) in self.layers.iter().enumerate() {
-            let head_out = |head| written(Source::Head { layer, head });
-            let pattern = |head| Site::Pattern { layer, head };
-            let heads = 0..shape.heads;
+        for layer in 0..self.layers.len() {
             let name = |last: &str| format!("layers.{layer}.{last}");
             put(name("resid_pre"), Place::Stream, self.stream_below(layer));
-            for scores in ["attn_scores", "attn_pattern"] {
-                let all = heads.clone().map(pattern).collect();
-                put(name(scores), Place::Patterns, all);
-                for head in heads.clone() {
-                    let own = format!("heads.{head}.{scores}");
-                    put(name(&own), Place::Patterns, vec![pattern(head)]);
+            for slot in &self.slots[self.layers[layer].slots.clone()] {
+                let heads = 0..slot.heads();
+                let pattern = |head| Site::Pattern { layer, head };
+                let scores = ["attn_scores", "attn_pattern"];
+                for scores in scores.into_iter().filter(|_| !heads.is_empty()) {
+                    let all = heads.clone().map(pattern).collect();
+                    put(name(scores), Place::Patterns, all);
+                    for head in heads.clone() {
+                        let own = format!("heads.{head}.{scores}");
+                        put(name(&own), Place::Patterns, vec![pattern(head)]);
+                    }
                 }
-            }
-            let all = heads.clone().map(head_out).collect();
-            put(name("head_out"), Place::Written, all);
-            for head in heads.clone() {
-                put(
-                    name(&format!("heads.{head}")),
-                    Place::Written,
-                    vec![head_out(head)],
-                );
-            }
-            if shape.mlp.is_some() {
-                let mlp = vec![written(Source::Mlp { layer })];
-                put(name("mlp_out"), Place::Written, mlp);
+                let all = slot.sources.iter().map(written).collect();
+                put(slot.output_name(), Place::Written, all);
+                for source in slot.sources.iter().filter(|_| !heads.is_empty()) {
+                    put(source.to_string(), Place::Written, vec![written(source)]);
+                }
             }
             put(
                 name("resid_post"),
@@ -223,19 +205,13 @@ impl Transformer {
 
     /// What has been written below layer `l`, as everything from there on reads it.
     fn stream_below(&self, l: usize) -> Vec<Site> {
-        let is_above = |reader: &Reader| match *reader {
-            Reader::Queries(m) | Reader::Keys(m) | Reader::Values(m) | Reader::Mlp(m) => m >= l,
-            Reader::Logits => true,
-        };
-        let is_below = |source: &Source| match *source {
-            Source::Embed => true,
-            Source::Head { layer, .. } | Source::Mlp { layer } => layer < l,
-        };
         if l == 0 {
-            let by = Source::Embed;
+            let by = Port::EMBED;
             return vec![Site::Written { by, to: None }];
         }
-        let readers: Vec<Reader> = self.readers().into_iter().filter(is_above).collect();
+        let is_above = |port: &Port| port.layer.is_none_or(|layer| layer >= l);
+        let is_below = |port: &Port| port.layer.is_none_or(|layer| layer < l);
+        let readers: Vec<Port> = self.readers().into_iter().filter(is_above).collect();
         let sources = self.sources().into_iter().filter(is_below);
         let sites = sources.flat_map(|by| {
             let to = readers.clone().into_iter();

@@ -7,6 +7,7 @@
 //! so that no tile is cut off at an edge.
 
 use crate::lanes::{LANES, Lane, Level, leveled};
+use crate::scratch::Allocator;
 
 const TALL: usize = 8;
 const BROAD: usize = 4;
@@ -30,10 +31,10 @@ pub struct Planes<T> {
 
 impl<T: Copy> Planes<T> {
     /// Planes of zeros.
-    pub fn new(rows: usize, columns: usize, zero: T) -> Self {
+    pub fn new(rows: usize, columns: usize, zero: T, buffers: &mut Allocator) -> Self {
         Self {
             rows,
-            data: vec![zero; (rows + 2 * PAD) * columns],
+            data: buffers.filled(zero, [rows + 2 * PAD, columns]),
         }
     }
 

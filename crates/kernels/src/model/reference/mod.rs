@@ -10,8 +10,9 @@ mod run;
 pub mod tape;
 mod transformer;
 
-use self::run::Run;
-use self::tape::{Tape, Value};
+pub use self::run::Run;
+use self::tape::Tape;
+pub use self::tape::Value;
 use super::matrix::Matrix;
 use super::{Kind, Model, Site};
 

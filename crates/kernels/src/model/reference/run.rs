@@ -7,7 +7,7 @@ use super::tape::{Tape, Value};
 use super::{Reference, Sequence};
 use crate::model::matrix::Matrix;
 use crate::model::ops::dropout::{Rate, pairs};
-use crate::model::{Instead, Intervention, Kind, Model, Reader, Site, Source, Target};
+use crate::model::{Instead, Intervention, Kind, Model, Port, Site, Target};
 
 /// A model's computation on one sequence. Its parts read the stream and write to it.
 pub struct Run<'t> {
@@ -21,10 +21,12 @@ pub struct Run<'t> {
     pub(super) weights: Vec<(Range<usize>, Value<'t>)>,
     /// Number of the next pair of entries of a mask.
     next_pair: u32,
+    /// The layer that is computed, t, and how often entries of its patterns are dropped.
+    layer: (usize, usize, Option<Rate>),
     /// The sum of what sources wrote, as readers see it: [rows, d].
     stream: Option<Value<'t>>,
     /// What every source wrote, before interventions.
-    written: Vec<(Source, Value<'t>)>,
+    written: Vec<(Port, Value<'t>)>,
     /// Scores and pattern of every head, before interventions.
     heads: Vec<(Site, [Value<'t>; 2])>,
     /// What each intervention puts in place of an activation, once it has met it.
@@ -47,6 +49,7 @@ impl<'t> Run<'t> {
             params,
             weights: Vec::new(),
             next_pair: 0,
+            layer: (0, 0, None),
             stream: None,
             written: Vec::new(),
             heads: Vec::new(),
@@ -68,8 +71,13 @@ impl<'t> Run<'t> {
         weight
     }
 
+    /// Begins a block of a layer, in a model of contexts of `length` positions.
+    pub(super) fn begin(&mut self, layer: usize, length: usize, attention: Option<Rate>) {
+        self.layer = (layer, length, attention);
+    }
+
     /// What dropout multiplies the next `t` × `columns` entries with, cut to the size of what is there.
-    pub fn mask(
+    pub(super) fn mask(
         &mut self,
         rate: Option<Rate>,
         (t, columns): (usize, usize),
@@ -87,7 +95,7 @@ impl<'t> Run<'t> {
     }
 
     /// What a reader sees of the stream.
-    pub fn read(&mut self, reader: Reader) -> Value<'t> {
+    pub(super) fn read(&mut self, reader: Port) -> Value<'t> {
         let mut read = self.stream.expect("the embedding is written first");
         for (index, intervention) in self.model.interventions().iter().enumerate() {
             if let Site::Written { by, to: Some(to) } = intervention.site
@@ -101,7 +109,7 @@ impl<'t> Run<'t> {
     }
 
     /// Adds what a source writes to the stream.
-    pub fn write(&mut self, by: Source, own: Value<'t>) {
+    pub(super) fn write(&mut self, by: Port, own: Value<'t>) {
         self.written.push((by, own));
         let seen = self.seen(Site::Written { by, to: None }, own);
         self.stream = Some(match self.stream {
@@ -110,14 +118,11 @@ impl<'t> Run<'t> {
         });
     }
 
-    /// The values that a head's pattern brings: softmax(scores), times its mask, times the values.
-    pub fn attend(
-        &mut self,
-        head: Site,
-        scores: Value<'t>,
-        mask: Value<'t>,
-        values: Value<'t>,
-    ) -> Value<'t> {
+    /// The values that a head's pattern brings: softmax(scores), masked, times the values. Heads come in order.
+    pub fn attend(&mut self, head: usize, scores: Value<'t>, values: Value<'t>) -> Value<'t> {
+        let (layer, t, rate) = self.layer;
+        let mask = self.mask(rate, (t, t), scores.size());
+        let head = Site::Pattern { layer, head };
         let pattern = scores.causal_softmax().each_times(mask);
         self.heads.push((head, [scores, pattern]));
         let interventions = self.model.interventions();
@@ -134,7 +139,7 @@ impl<'t> Run<'t> {
     }
 
     /// An activation as an intervention on it leaves it.
-    pub fn seen(&mut self, site: Site, own: Value<'t>) -> Value<'t> {
+    pub(super) fn seen(&mut self, site: Site, own: Value<'t>) -> Value<'t> {
         match self.intervention(site) {
             Some(index) => self.instead(index, own),
             None => own,
@@ -189,7 +194,7 @@ impl<'t> Run<'t> {
         Matrix::from_fn(rows, rows, |i, j| table[i].get(j).copied().unwrap_or(0.0))
     }
 
-    fn written(&self, by: Source) -> Value<'t> {
+    fn written(&self, by: Port) -> Value<'t> {
         let found = self.written.iter().find(|(source, _)| *source == by);
         found.expect("sources write before they are read").1
     }

@@ -1,25 +1,28 @@
-//! The transformer: its shape and parameters. Two fast paths compute it: [`residual`] for every architecture,
-//! and [`coordinates`] for those (or for the first layer of those) that need only a few numbers per position.
+//! The transformer: a residual stream and a list of blocks. Two engines compute it: [`stream`] for every list, and
+//! [`coordinates`] for those (or for the first layers of those) that need only a few numbers per position.
 //!
 //! ```text
 //! h⁰_i = E[x_i] (+ absolute position)
-//! h′   = h + Attn(norm h) (W_O)          for every layer
-//! h″   = h′ + MLP(norm h′)               if it has one: activation(x W_in + b_in) W_out + b_out
+//! h′   = h + block(norm h)               for every block
 //! logits = norm(h) P
 //! ```
 //!
-//! `norm` is the identity unless `layer_norm` is set. Row vectors multiply matrices from the left; heads are
-//! contiguous blocks of columns.
+//! `norm` is the identity unless `layer_norm` is set. Row vectors multiply matrices from the left.
+//!
+//! A layer is a block that gathers, such as attention, and those up to the next one that do not, such as MLPs.
 
 pub mod coordinates;
-pub(super) mod residual;
+pub(super) mod stream;
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::block::{Attention, Block, Norm, Slot, Tensors};
 use super::dropout::Rates;
+use super::intervention::Port;
 use super::layout::Layout;
-use super::ops::attention::RelativeTerm;
-use super::spec::{Activation, OutputProjection, Positions, TransformerSpec};
+use super::ops::dropout::pairs;
+use super::spec::{BlockSpec, Positions, TransformerSpec};
 use crate::{Invalid, require};
 
 /// A transformer's shape and where its parameters are.
@@ -31,8 +34,6 @@ pub struct Transformer {
     pub length: usize,
     #[doc(hidden)]
     pub width: usize,
-    #[doc(hidden)]
-    pub relative: RelativeTerm,
     /// [k, d]
     #[doc(hidden)]
     pub embed: Range<usize>,
@@ -40,9 +41,9 @@ pub struct Transformer {
     #[doc(hidden)]
     pub embed_positions: Option<Range<usize>>,
     #[doc(hidden)]
-    pub layers: Vec<Layer>,
+    pub slots: Vec<Slot>,
     #[doc(hidden)]
-    pub activation: Activation,
+    pub layers: Vec<Layer>,
     /// What training drops
     #[doc(hidden)]
     pub dropout: Rates,
@@ -55,100 +56,137 @@ pub struct Transformer {
     pub layout: Layout,
 }
 
-/// Where one layer's parameters are.
+/// One layer: what fast paths and descriptions of weights look at.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    pub heads: usize,
+    pub slots: Range<usize>,
+    /// Its first block, if that is attention.
+    pub attention: Option<Arc<Attention>>,
+    /// The norm of its first block.
     pub norm: Option<Norm>,
-    /// [d, d] each
-    pub w_q: Range<usize>,
-    pub w_k: Range<usize>,
-    pub w_v: Range<usize>,
-    /// [d, d], where there is an output projection
-    pub w_o: Option<Range<usize>>,
-    /// [t, d], for relative positions
-    pub v: Option<Range<usize>>,
-    pub mlp: Option<Mlp>,
 }
 
-/// Where a normalisation's gain and bias are, `[d]` each.
-#[derive(Clone, Debug)]
-pub struct Norm {
-    pub gain: Range<usize>,
-    pub bias: Range<usize>,
+impl Layer {
+    /// Whether it is attention and nothing else.
+    pub fn is_attention_only(&self) -> bool {
+        self.attention.is_some() && self.slots.len() == 1
+    }
 }
-
-/// Where an MLP's parameters are.
-#[derive(Clone, Debug)]
-pub struct Mlp {
-    pub norm: Option<Norm>,
-    /// [d, 4d]
-    pub w_in: Range<usize>,
-    /// `[4d]`
-    pub b_in: Range<usize>,
-    /// [4d, d]
-    pub w_out: Range<usize>,
-    /// `[d]`
-    pub b_out: Range<usize>,
-}
-
-/// Hidden width of the MLP, in units of d.
-const MLP_FACTOR: usize = 4;
 
 const MAX_WIDTH: usize = 4096;
 
 impl Transformer {
     /// Checks the settings and lays out the parameters for k = `states` and t = `length`.
     pub fn new(spec: &TransformerSpec, states: usize, length: usize) -> Result<Self, Invalid> {
+        let width = spec.width;
         require(
-            (1..=MAX_WIDTH).contains(&spec.width),
+            (1..=MAX_WIDTH).contains(&width),
             "width",
-            spec.width,
+            width,
             &format!("a width from 1 to {MAX_WIDTH}"),
         )?;
-        let width = spec.width;
-        let heads = spec.heads.resolve(spec.layers, width)?;
+        let blocks = spec.block_list()?;
         let mut layout = Layout::default();
-        let embed = layout.push("embed.E".into(), &[states, width], false);
-        let embed_positions = (spec.positions == Positions::Absolute)
-            .then(|| layout.push("embed.positions".into(), &[length, width], false));
-        let layers = (0..spec.layers)
-            .map(|l| Layer {
-                heads: heads[l],
-                norm: norm(&mut layout, spec, &format!("layers.{l}.attn_norm")),
-                w_q: layout.push(format!("layers.{l}.W_Q"), &[width, width], true),
-                w_k: layout.push(format!("layers.{l}.W_K"), &[width, width], true),
-                w_v: layout.push(format!("layers.{l}.W_V"), &[width, width], true),
-                w_o: (heads[l] > 1 || spec.output_projection == OutputProjection::Always)
-                    .then(|| layout.push(format!("layers.{l}.W_O"), &[width, width], true)),
-                v: spec
-                    .positions
-                    .is_relative()
-                    .then(|| layout.push(format!("layers.{l}.v"), &[length, width], false)),
-                mlp: spec.mlp.then(|| mlp(&mut layout, spec, l)),
-            })
-            .collect();
-        let final_norm = norm(&mut layout, spec, "final_norm");
-        let unembed = layout.push("unembed.P".into(), &[width, states], true);
-        spec.init_std.check(&layout)?;
-        Ok(Self {
+        let mut shape = Self {
             states,
             length,
             width,
-            relative: match spec.positions {
-                Positions::RelativeKey => RelativeTerm::Key,
-                Positions::RelativeQuery => RelativeTerm::Query,
-                Positions::Absolute | Positions::None => RelativeTerm::Absent,
-            },
-            embed,
-            embed_positions,
-            layers,
-            activation: spec.activation,
+            embed: layout.push("embed.E".into(), &[states, width], false),
+            embed_positions: (spec.positions == Positions::Absolute)
+                .then(|| layout.push("embed.positions".into(), &[length, width], false)),
+            slots: Vec::new(),
+            layers: Vec::new(),
             dropout: spec.dropout.resolve()?,
-            final_norm,
-            unembed,
+            final_norm: None,
+            unembed: 0..0,
             layout,
-        })
+        };
+        // Dropout numbers pairs of entries from place to place, whether or not anything is dropped there.
+        let mut next_pair = pairs(length, width);
+        for block in &blocks {
+            shape.push(block, spec, &mut next_pair)?;
+        }
+        let layout = &mut shape.layout;
+        shape.final_norm = (spec.layer_norm).then(|| Norm {
+            gain: layout.push("final_norm.gain".into(), &[width], false),
+            bias: layout.push("final_norm.bias".into(), &[width], false),
+        });
+        shape.unembed = layout.push("unembed.P".into(), &[width, states], true);
+        spec.init_std.check(layout)?;
+        Ok(shape)
+    }
+
+    /// Appends a block.
+    fn push(
+        &mut self,
+        block: &BlockSpec,
+        spec: &TransformerSpec,
+        next_pair: &mut u32,
+    ) -> Result<(), Invalid> {
+        let (design, place) = (block.design(), self.slots.len());
+        let (ports, gathers) = (design.ports(), design.gathers());
+        if gathers || self.layers.is_empty() {
+            self.layers.push(Layer {
+                slots: place..place,
+                attention: None,
+                norm: None,
+            });
+        }
+        let layer = self.layers.len() - 1;
+        let own = &mut self.layers[layer];
+        let same = |slot: &&Slot| slot.ports.sources == ports.sources;
+        let copy = self.slots[own.slots.clone()].iter().filter(same).count();
+        let mut tensors = Tensors {
+            states: self.states,
+            length: self.length,
+            width: self.width,
+            spec,
+            layout: &mut self.layout,
+            layer,
+            copy,
+        };
+        let norm = spec.layer_norm.then(|| Norm {
+            gain: tensors.add(&format!("{}.gain", ports.norm), &[self.width], false),
+            bias: tensors.add(&format!("{}.bias", ports.norm), &[self.width], false),
+        });
+        let block: Arc<dyn Block> = match block {
+            BlockSpec::Attention(attention) => {
+                let attention = Arc::new(attention.attention(&mut tensors)?);
+                own.attention = Some(attention.clone());
+                attention
+            }
+            _ => design.build(&mut tensors)?,
+        };
+        if own.slots.is_empty() {
+            own.norm = norm.clone();
+        }
+        own.slots.end += 1;
+        let port = |part, index| Port {
+            layer: Some(layer),
+            part,
+            index,
+        };
+        let one = (copy > 0).then_some(copy);
+        let stream = pairs(self.length, self.width);
+        let pattern_pairs = *next_pair;
+        let patterns = pairs(self.length, self.length).wrapping_mul(ports.heads as u32);
+        let written_pairs = pattern_pairs.wrapping_add(patterns);
+        *next_pair = written_pairs.wrapping_add(stream);
+        self.slots.push(Slot {
+            block,
+            gathers,
+            layer,
+            norm,
+            ports,
+            readers: ports.readers.iter().map(|name| port(name, one)).collect(),
+            sources: match ports.heads {
+                0 => vec![port(ports.sources, one)],
+                heads => (0..heads).map(|h| port(ports.sources, Some(h))).collect(),
+            },
+            pattern_pairs,
+            written_pairs,
+        });
+        Ok(())
     }
 
     /// Number of layers, L.
@@ -158,24 +196,21 @@ impl Transformer {
 
     /// Heads of layer `l`.
     pub fn heads(&self, l: usize) -> usize {
-        self.layers[l].heads
+        self.layers[l]
+            .attention
+            .as_ref()
+            .map_or(0, |attention| attention.heads)
     }
-}
 
-fn norm(layout: &mut Layout, spec: &TransformerSpec, name: &str) -> Option<Norm> {
-    spec.layer_norm.then(|| Norm {
-        gain: layout.push(format!("{name}.gain"), &[spec.width], false),
-        bias: layout.push(format!("{name}.bias"), &[spec.width], false),
-    })
-}
+    /// Whether a source is a head.
+    pub(in crate::model) fn is_head(&self, source: Port) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.heads() > 0 && slot.sources.contains(&source))
+    }
 
-fn mlp(layout: &mut Layout, spec: &TransformerSpec, l: usize) -> Mlp {
-    let (d, wide) = (spec.width, MLP_FACTOR * spec.width);
-    Mlp {
-        norm: norm(layout, spec, &format!("layers.{l}.mlp_norm")),
-        w_in: layout.push(format!("layers.{l}.mlp.W_in"), &[d, wide], true),
-        b_in: layout.push(format!("layers.{l}.mlp.b_in"), &[wide], false),
-        w_out: layout.push(format!("layers.{l}.mlp.W_out"), &[wide, d], true),
-        b_out: layout.push(format!("layers.{l}.mlp.b_out"), &[d], false),
+    /// The attention of a layer that begins with attention.
+    pub(in crate::model) fn attention(&self, l: usize) -> &Attention {
+        let attention = self.layers[l].attention.as_ref();
+        attention.expect("only asked for layers that begin with attention")
     }
 }

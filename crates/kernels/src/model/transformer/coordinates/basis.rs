@@ -1,11 +1,11 @@
 //! A basis after layer norm: the rows that z multiplies, where y multiplies those of the stream.
 
 use super::dense::{View, ViewMut, add_product_with_transposed};
-use super::norm::NormPlan;
 use super::{Coordinates, Tables};
 use crate::lanes::Level;
 use crate::model::ops::layer_norm::EPSILON;
 use crate::model::transformer::Norm;
+use crate::scratch::Allocator;
 
 /// What attention or the output reads after a norm.
 #[derive(Clone, Debug)]
@@ -29,13 +29,12 @@ struct GainAndBias<'a> {
 impl NormedBasis {
     /// Buffers for a stream of `width` numbers, of which `rows` rows are normalised and `read` coordinates
     /// are made.
-    fn new(rows: usize, read: usize, width: usize) -> Self {
-        let basis = vec![0.0; (1 + read) * width];
+    fn new(rows: usize, read: usize, width: usize, buffers: &mut Allocator) -> Self {
         Self {
-            d_basis: basis.clone(),
-            basis,
-            centred: vec![0.0; rows * width],
-            inverse: vec![0.0; rows],
+            basis: buffers.filled(0.0, [1 + read, width]),
+            d_basis: buffers.filled(0.0, [1 + read, width]),
+            centred: buffers.filled(0.0, [rows, width]),
+            inverse: buffers.filled(0.0, [rows]),
         }
     }
 
@@ -201,17 +200,20 @@ impl NormedBasis {
 /// Norms: `at` is the number of a layer, or of layers for the norm before the output.
 impl Coordinates {
     /// Buffers for the bases after norms.
-    pub(super) fn normed_bases(&self, width: usize) -> Vec<Option<NormedBasis>> {
-        let first = self
-            .first_norm
-            .then(|| NormedBasis::new(self.states, self.states - 1, width));
+    pub(super) fn normed_bases(
+        &self,
+        width: usize,
+        buffers: &mut Allocator,
+    ) -> Vec<Option<NormedBasis>> {
+        let mut new = |rows, read| NormedBasis::new(rows, read, width, buffers);
+        let first = (self.first_norm).then(|| new(self.states, self.states - 1));
         let later = self.layers[1..].iter().map(|plan| &plan.norm);
-        let of_positions = |norm: &NormPlan| {
-            let read = 1 + norm.stream;
-            NormedBasis::new(read, read, width)
-        };
         let later = later.chain([&self.last_norm]);
-        let later = later.map(|norm| norm.as_ref().map(of_positions));
+        let later = later.map(|norm| {
+            norm.as_ref()
+                .map(|norm| new(1 + norm.stream, 1 + norm.stream))
+        });
+        let later: Vec<_> = later.collect();
         [first].into_iter().chain(later).collect()
     }
 

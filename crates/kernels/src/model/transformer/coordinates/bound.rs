@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::basis::length;
 use super::dense::{View, ViewMut, add_product};
 use super::{Coordinates, HeadPlan, LayerPlan, Meets};
-use crate::model::transformer::Layer;
+use crate::model::block::Attention;
 
 impl Coordinates {
     /// A bound on the size of a head's scores. Coordinates are shares: within each block of k−1 they are
@@ -33,7 +33,7 @@ impl Coordinates {
     pub fn bound_after_norm(
         &self,
         params: &[f32],
-        (layer, (column, size), reach): (&Layer, (usize, usize), &[f32]),
+        (layer, (column, size), reach): (&Attention, (usize, usize), &[f32]),
         q_bias: &[f32],
         k_bias: &[f32],
         d: usize,

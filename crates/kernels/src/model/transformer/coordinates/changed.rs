@@ -10,26 +10,23 @@ use std::ops::Range;
 use super::scratch::HeadScratch;
 use super::{Coordinates, LayerPlan, Tables};
 use crate::lanes::{LANES, Lane, Level};
-use crate::model::intervention::{Pattern, Plan, Reader, Source, Value};
+use crate::model::intervention::{Pattern, Plan, Port, Value};
 use crate::model::ops::attention::clamped::{self, Table};
 use crate::model::transformer::Transformer;
+use crate::scratch::Allocator;
 
 /// Whether all of a transformer's interventions can be made here.
 pub fn takes(shape: &Transformer, plan: &Plan) -> bool {
     let is_pattern = |(.., pattern): &(usize, usize, Pattern)| {
         matches!(pattern, Pattern::Target(_) | Pattern::WithoutUniform)
     };
-    let is_head = |(source, value): &(Source, Value)| {
-        matches!(source, Source::Head { .. }) && !matches!(value, Value::Data(_))
+    let is_head = |(source, value): &(Port, Value)| {
+        shape.is_head(*source) && !matches!(value, Value::Data(_))
     };
     // After a norm, queries, keys and values share the numbers by which all is divided.
-    let has_norm = |reader: Reader| match reader {
-        Reader::Queries(l) | Reader::Keys(l) | Reader::Values(l) => shape.layers[l].norm.is_some(),
-        Reader::Mlp(_) => true,
-        Reader::Logits => false,
-    };
+    let has_norm = |reader: Port| reader.layer.is_some_and(|l| shape.layers[l].norm.is_some());
     let is_zero =
-        |(reader, _, value): &(Reader, Source, Value)| *value == Value::Zero && !has_norm(*reader);
+        |(reader, _, value): &(Port, Port, Value)| *value == Value::Zero && !has_norm(*reader);
     plan.patterns.iter().all(is_pattern)
         && plan.at_source.iter().all(is_head)
         && plan.at_reader.iter().all(is_zero)
@@ -49,7 +46,7 @@ pub(super) struct Change {
 impl Change {
     /// Those of one head.
     pub fn of(plan: &Plan, layer: usize, head: usize) -> Self {
-        let value = plan.value(Source::Head { layer, head });
+        let value = plan.value(Port::head(layer, head));
         Self {
             pattern: plan.pattern(layer, head),
             silent: value == Some(Value::Zero),
@@ -63,13 +60,12 @@ impl Change {
     }
 
     /// Buffers: weights by pair [t, t], or means [t, m].
-    pub fn buffer(self, t: usize, m: usize) -> Vec<Lane> {
-        let size = match self.pattern {
-            Some(Pattern::Target(target)) if target.reads_symbols() => t * t,
-            Some(Pattern::WithoutUniform) => t * m,
-            _ => 0,
-        };
-        vec![Lane::ZERO; size]
+    pub fn buffer(self, t: usize, m: usize, buffers: &mut Allocator) -> Vec<Lane> {
+        match self.pattern {
+            Some(pattern) if pattern.is_by_lane() => buffers.lanes([t, t]),
+            Some(Pattern::WithoutUniform) => buffers.lanes([t, m]),
+            _ => Vec::new(),
+        }
     }
 
     /// Fills what depends on the sequences alone.
@@ -135,7 +131,7 @@ impl Change {
 
 /// What single readers do not see.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edges(Vec<(Reader, Source)>);
+pub(super) struct Edges(Vec<(Port, Port)>);
 
 impl Edges {
     /// Those of a plan.
@@ -149,24 +145,24 @@ impl Edges {
     }
 
     /// The sources that a reader does not see.
-    fn of_reader(&self, reader: Reader) -> impl Iterator<Item = Source> {
+    fn of_reader(&self, reader: Port) -> impl Iterator<Item = Port> {
         let own = self.0.iter().filter(move |(other, _)| *other == reader);
         own.map(|(_, source)| *source)
     }
 
     /// Whether a reader sees everything.
-    pub fn none(&self, reader: Reader) -> bool {
+    pub fn none(&self, reader: Port) -> bool {
         self.of_reader(reader).next().is_none()
     }
 }
 
 /// The constants that sources add to the stream, and the gradients that are withheld from them.
 #[derive(Clone, Debug, Default)]
-pub struct Shares(Vec<(Source, Vec<f32>, Vec<f32>)>);
+pub struct Shares(Vec<(Port, Vec<f32>, Vec<f32>)>);
 
 impl Shares {
     /// Keeps the constant of a source.
-    pub fn set(&mut self, source: Source, constant: &[f32]) {
+    pub fn set(&mut self, source: Port, constant: &[f32]) {
         match self.0.iter_mut().find(|(other, ..)| *other == source) {
             Some((_, own, _)) => {
                 own.copy_from_slice(constant);
@@ -182,12 +178,12 @@ impl Shares {
         self.0.iter_mut().for_each(|(.., cut)| cut.fill(0.0));
     }
 
-    fn get(&mut self, source: Source) -> Option<&mut (Source, Vec<f32>, Vec<f32>)> {
+    fn get(&mut self, source: Port) -> Option<&mut (Port, Vec<f32>, Vec<f32>)> {
         self.0.iter_mut().find(|(other, ..)| *other == source)
     }
 
     /// Subtracts what readers that do not see a source send back to its constant.
-    pub fn withhold(&mut self, source: Source, d_constant: &mut [f32]) {
+    pub fn withhold(&mut self, source: Port, d_constant: &mut [f32]) {
         if let Some((_, _, cut)) = self.get(source) {
             d_constant
                 .iter_mut()
@@ -210,25 +206,22 @@ impl Coordinates {
     }
 
     /// Whether some reader does not see a source, so that its constant is kept.
-    pub(super) fn is_watched(&self, source: Source) -> bool {
+    pub(super) fn is_watched(&self, source: Port) -> bool {
         self.edges.0.iter().any(|(_, other)| *other == source)
     }
 
     /// The rows of a source in the basis.
-    fn rows_of(&self, source: Source) -> Range<usize> {
-        match source {
-            Source::Embed => 1..self.states,
-            Source::Head { layer, head } => {
-                let plan = &self.layers[layer];
-                let first = 1 + plan.stream + plan.m * head;
-                first..first + plan.m
-            }
-            Source::Mlp { .. } => 0..0,
-        }
+    fn rows_of(&self, source: Port) -> Range<usize> {
+        let (Some(layer), Some(head)) = (source.layer, source.index) else {
+            return 1..self.states;
+        };
+        let plan = &self.layers[layer];
+        let first = 1 + plan.stream + plan.m * head;
+        first..first + plan.m
     }
 
     /// Takes what a reader does not see out of its basis ([1 + m, d]).
-    pub(super) fn hide(&self, reader: Reader, shares: &mut Shares, d: usize, basis: &mut [f32]) {
+    pub(super) fn hide(&self, reader: Port, shares: &mut Shares, d: usize, basis: &mut [f32]) {
         for source in self.edges.of_reader(reader) {
             let rows = self.rows_of(source);
             basis[rows.start * d..rows.end * d].fill(0.0);
@@ -242,7 +235,7 @@ impl Coordinates {
     /// Its backward: what belongs to hidden sources is withheld from them.
     pub(super) fn hide_backward(
         &self,
-        reader: Reader,
+        reader: Port,
         shares: &mut Shares,
         d: usize,
         d_basis: &mut [f32],
@@ -261,7 +254,7 @@ impl Coordinates {
     /// The basis that a reader of layer `l` multiplies: a copy without what it does not see, or the common one.
     pub(super) fn seen_by<'x>(
         &self,
-        reader: Reader,
+        reader: Port,
         tables: &mut Shares,
         d: usize,
         common: &'x [f32],
@@ -278,8 +271,8 @@ impl Coordinates {
 impl Tables {
     /// Keeps the constant of the embedding, E₀, if some reader does not see it.
     pub(super) fn keep_embed(&mut self, plan: &Coordinates, d: usize) {
-        if plan.is_watched(Source::Embed) {
-            self.shares.set(Source::Embed, &self.bases[0][..d]);
+        if plan.is_watched(Port::EMBED) {
+            self.shares.set(Port::EMBED, &self.bases[0][..d]);
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::model::engine::{BlockGradient, Engine, InTraining, LogitBuffers, Loss
 use crate::model::intervention::Plan;
 use crate::model::ops::attention::AttnProbe;
 use crate::model::transformer::Transformer;
+use crate::scratch::Allocator;
 
 /// A transformer in coordinates.
 #[derive(Debug)]
@@ -37,16 +38,16 @@ impl Engine for InCoordinates {
         [self.shape.length, self.shape.states]
     }
 
-    fn prepared(&self) -> Tables {
-        self.plan.tables(self.shape.width)
+    fn prepared(&self, buffers: &mut Allocator) -> Tables {
+        self.plan.tables(self.shape.width, buffers)
     }
 
     fn prepare(&self, params: &[f32], tables: &mut Tables) {
         self.plan.prepare(&self.shape, params, tables);
     }
 
-    fn scratch(&self) -> Scratch {
-        self.plan.work()
+    fn scratch(&self, buffers: &mut Allocator) -> Scratch {
+        self.plan.work(buffers)
     }
 
     fn forward(

@@ -134,7 +134,7 @@ pub fn growth(shape: &Transformer, layers: usize) -> (Vec<Size>, usize) {
             stream,
             read: stream + usize::from(l > 0 && layer.norm.is_some()),
         };
-        stream = (stream + layer.heads * size.read).min(TOO_MANY);
+        stream = (stream + shape.heads(l) * size.read).min(TOO_MANY);
         size
     });
     let sizes = sizes.collect();
@@ -172,7 +172,7 @@ impl Coordinates {
         {
             let norm = layer.norm.as_ref().filter(|_| l > 0);
             let norm = norm.map(|_| NormPlan::new(stream, &mut take));
-            let heads = (0..layer.heads).map(|h| HeadPlan {
+            let heads = (0..shape.heads(l)).map(|h| HeadPlan {
                 change: Change::of(plan, l, h),
                 qk: take((1 + m) * m),
                 positions: take(shape.length * (1 + m)),
@@ -195,7 +195,7 @@ impl Coordinates {
         Self {
             states: shape.states,
             length: shape.length,
-            meets: match shape.relative {
+            meets: match shape.attention(0).relative {
                 RelativeTerm::Query => Meets::Query,
                 RelativeTerm::Key | RelativeTerm::Absent => Meets::Key,
             },

@@ -16,6 +16,7 @@ use std::f32::consts::LN_2;
 use std::ops::Range;
 
 use crate::lanes::{Lane, Level, leveled};
+use crate::scratch::Allocator;
 
 /// Calls `$function::<BOUNDED, KEY, M>` for a [`KernelKey`].
 macro_rules! with_key {
@@ -108,11 +109,11 @@ pub(super) struct NarrowRows {
 
 impl NarrowRows {
     /// Buffers for rows of contexts up to t = `length`.
-    pub fn new(length: usize) -> Self {
+    pub fn new(length: usize, buffers: &mut Allocator) -> Self {
         Self {
             length,
-            weights: vec![Lane::ZERO; GROUP * length],
-            inverse: vec![Lane::ZERO; GROUP],
+            weights: buffers.lanes([GROUP, length]),
+            inverse: buffers.lanes([GROUP]),
         }
     }
 }

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use crate::lanes::{Lane, leveled};
 use crate::model::ops::layer_norm::EPSILON;
+use crate::scratch::Allocator;
 
 /// A norm's number of coordinates and where its table is.
 #[derive(Clone, Debug)]
@@ -50,12 +51,11 @@ pub(super) struct NormScratch {
 
 impl NormScratch {
     /// Buffers for t = `length`.
-    pub fn new(plan: &NormPlan, length: usize) -> Self {
-        let z = vec![Lane::ZERO; length * (1 + plan.stream)];
+    pub fn new(plan: &NormPlan, length: usize, buffers: &mut Allocator) -> Self {
         Self {
-            dz: z.clone(),
-            z,
-            inverse: vec![Lane::ZERO; length],
+            z: buffers.lanes([length, 1 + plan.stream]),
+            dz: buffers.lanes([length, 1 + plan.stream]),
+            inverse: buffers.lanes([length]),
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::lanes::{LANES, Lane, Level, leveled};
 use crate::model::ops::convolution::{
     Planes, add_correlation, convolve, convolve_column, correlate, set_symbols,
 };
+use crate::scratch::Allocator;
 
 /// e and g of one head.
 #[derive(Clone, Debug)]
@@ -36,11 +37,11 @@ pub struct Factors {
 
 impl Factors {
     /// Buffers for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize) -> Self {
+    pub fn new(states: usize, length: usize, buffers: &mut Allocator) -> Self {
         Self {
             states,
-            by_lag: Planes::new(length, states, 0.0),
-            by_symbols: vec![1.0; states * states],
+            by_lag: Planes::new(length, states, 0.0, buffers),
+            by_symbols: buffers.filled(1.0, [states, states]),
         }
     }
 
@@ -82,13 +83,13 @@ pub(super) struct OneHotScratch {
 
 impl OneHotScratch {
     /// Buffers for k = `states` and t = `length`.
-    pub fn new(states: usize, length: usize, meets: Meets) -> Self {
-        let planes = Planes::new(length, states, Lane::ZERO);
+    pub fn new(states: usize, length: usize, meets: Meets, buffers: &mut Allocator) -> Self {
+        let mut planes = |columns| Planes::new(length, columns, Lane::ZERO, buffers);
         Self {
-            shares: planes.clone(),
-            slopes: planes.clone(),
-            by_lag: planes,
-            of_symbol: Planes::new(length, usize::from(meets == Meets::Query), Lane::ZERO),
+            shares: planes(states),
+            slopes: planes(states),
+            by_lag: planes(states),
+            of_symbol: planes(usize::from(meets == Meets::Query)),
         }
     }
 }

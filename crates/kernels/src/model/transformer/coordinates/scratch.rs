@@ -6,6 +6,7 @@ use crate::lanes::Lane;
 use crate::model::choose::Kernel;
 use crate::model::ops::attention::fast;
 use crate::model::ops::convolution::Planes;
+use crate::scratch::Allocator;
 
 /// Activations of one block and scratch buffers for its backward.
 #[derive(Clone, Debug)]
@@ -76,41 +77,50 @@ impl Scratch {
 
 impl Coordinates {
     /// Scratch buffers for a forward and a backward over one block.
-    pub fn work(&self) -> Scratch {
-        let lanes = |width: usize| vec![Lane::ZERO; self.length * width];
-        let head = |plan: &LayerPlan, own: &HeadPlan, m: usize| HeadScratch {
-            given: own.change.buffer(self.length, m),
-            w: lanes(m),
-            c: lanes(m),
-            dw: lanes(m),
-            dc: lanes(m),
+    pub fn work(&self, buffers: &mut Allocator) -> Scratch {
+        let t = self.length;
+        let layers = self.layers.iter().map(|plan| LayerScratch {
+            y: buffers.lanes([t, plan.stream]),
+            dy: buffers.lanes([t, plan.stream]),
+            norm: (plan.norm.as_ref()).map(|norm| NormScratch::new(norm, t, buffers)),
+            heads: (plan.heads.iter())
+                .map(|own| self.head_scratch(plan, own, buffers))
+                .collect(),
+        });
+        let layers = layers.collect();
+        Scratch {
+            symbols: Planes::new(t, self.states, Lane::ZERO, buffers),
+            layers,
+            last: self.last_norm.as_ref().map(|norm| LastScratch {
+                y: buffers.lanes([t, self.last]),
+                dy: buffers.lanes([t, self.last]),
+                norm: NormScratch::new(norm, t, buffers),
+            }),
+        }
+    }
+
+    fn head_scratch(
+        &self,
+        plan: &LayerPlan,
+        own: &HeadPlan,
+        buffers: &mut Allocator,
+    ) -> HeadScratch {
+        let (t, m) = (self.length, plan.m);
+        let scratch = HeadScratch {
+            given: own.change.buffer(t, m, buffers),
+            w: buffers.lanes([t, m]),
+            c: buffers.lanes([t, m]),
+            dw: buffers.lanes([t, m]),
+            dc: buffers.lanes([t, m]),
             group: match plan.uses(Kernel::Narrow) {
-                true => HeadRows::Narrow(narrow::NarrowRows::new(self.length)),
-                false => HeadRows::Wide(Box::new(fast::TileRows::new(self.length, m))),
+                true => HeadRows::Narrow(narrow::NarrowRows::new(t, buffers)),
+                false => HeadRows::Wide(Box::new(fast::TileRows::new(t, m, buffers))),
             },
             convolution: plan
                 .uses(Kernel::OneHot)
-                .then(|| one_hot::OneHotScratch::new(self.states, self.length, self.meets)),
+                .then(|| one_hot::OneHotScratch::new(self.states, t, self.meets, buffers)),
         };
-        let layer = |plan: &LayerPlan| LayerScratch {
-            y: lanes(plan.stream),
-            dy: lanes(plan.stream),
-            norm: plan
-                .norm
-                .as_ref()
-                .map(|norm| NormScratch::new(norm, self.length)),
-            heads: (plan.heads.iter())
-                .map(|own| head(plan, own, plan.m))
-                .collect(),
-        };
-        Scratch {
-            symbols: Planes::new(self.length, self.states, Lane::ZERO),
-            layers: self.layers.iter().map(layer).collect(),
-            last: self.last_norm.as_ref().map(|norm| LastScratch {
-                y: lanes(self.last),
-                dy: lanes(self.last),
-                norm: NormScratch::new(norm, self.length),
-            }),
-        }
+        buffers.count_value(&scratch);
+        scratch
     }
 }

@@ -9,10 +9,11 @@ use super::dense::{
     View, ViewMut, add_product, add_product_with_transposed, add_transposed_product,
 };
 use super::one_hot::Factors;
-use super::{Coordinates, Meets};
+use super::{Coordinates, LayerPlan, Meets};
 use crate::model::choose::BOUNDED;
-use crate::model::intervention::{Reader, Source};
+use crate::model::intervention::Port;
 use crate::model::transformer::Transformer;
+use crate::scratch::Allocator;
 
 /// One set of parameters in coordinates, with buffers for the way back.
 #[derive(Clone, Debug)]
@@ -46,37 +47,37 @@ pub struct Projected {
 
 impl Coordinates {
     /// Buffers for the tables.
-    pub fn tables(&self, width: usize) -> Tables {
-        let basis = |m: usize| vec![0.0; (1 + m) * width];
-        let streams = self.layers.iter().map(|plan| plan.stream);
-        let bases: Vec<Vec<f32>> = streams.chain([self.last]).map(basis).collect();
-        let projected: Vec<Projected> = self
-            .layers
-            .iter()
-            .map(|plan| plan.m)
-            .map(|m| Projected {
-                q: basis(m),
-                k: basis(m),
-                v: basis(m),
-            })
-            .collect();
-        Tables {
-            shares: Shares::default(),
-            data: vec![0.0; self.size],
-            d_bases: bases.clone(),
-            bases,
-            normed: self.normed_bases(width),
-            d_projected: projected.clone(),
-            projected,
-            bounded: self
-                .layers
+    pub fn tables(&self, width: usize, buffers: &mut Allocator) -> Tables {
+        let normed = self.normed_bases(width, buffers);
+        let mut basis = |m: usize| buffers.filled(0.0, [1 + m, width]);
+        let streams = || {
+            self.layers
                 .iter()
+                .map(|plan| plan.stream)
+                .chain([self.last])
+        };
+        let (bases, d_bases) = (
+            streams().map(&mut basis).collect(),
+            streams().map(&mut basis).collect(),
+        );
+        let mut projected = |plan: &LayerPlan| Projected {
+            q: basis(plan.m),
+            k: basis(plan.m),
+            v: basis(plan.m),
+        };
+        Tables {
+            projected: self.layers.iter().map(&mut projected).collect(),
+            d_projected: self.layers.iter().map(&mut projected).collect(),
+            shares: Shares::default(),
+            data: buffers.filled(0.0, [self.size]),
+            bases,
+            d_bases,
+            normed,
+            bounded: (self.layers.iter())
                 .map(|plan| vec![false; plan.heads.len()])
                 .collect(),
-            factors: self.layers[0]
-                .heads
-                .iter()
-                .map(|_| Factors::new(self.states, self.length))
+            factors: (self.layers[0].heads.iter())
+                .map(|_| Factors::new(self.states, self.length, buffers))
                 .collect(),
         }
     }
@@ -98,12 +99,7 @@ impl Coordinates {
         for l in 0..self.layers.len() {
             self.prepare_layer(shape, params, l, tables);
         }
-        self.hide(
-            Reader::Logits,
-            &mut tables.shares,
-            d,
-            &mut tables.bases[top],
-        );
+        self.hide(Port::LOGITS, &mut tables.shares, d, &mut tables.bases[top]);
         if self.ends_in_stream(shape) {
             tables.data[self.output.clone()].copy_from_slice(&tables.bases[top]);
             return;
@@ -120,24 +116,25 @@ impl Coordinates {
     /// Whether the stream continues after the last of these layers, so that there is no unembedding yet.
     fn ends_in_stream(&self, shape: &Transformer) -> bool {
         let count = self.layers.len();
-        count < shape.layers.len() || shape.layers[count - 1].mlp.is_some()
+        count < shape.slots.len()
     }
 
     /// Fills one layer's tables and the basis after it.
     fn prepare_layer(&self, shape: &Transformer, params: &[f32], l: usize, tables: &mut Tables) {
-        let (layer, plan) = (&shape.layers[l], &self.layers[l]);
+        let (layer, plan) = (shape.attention(l), &self.layers[l]);
+        let norm = &shape.layers[l].norm;
         let (d, m, heads) = (shape.width, plan.m, layer.heads);
         let size = d / heads;
         let scale = LOG2_E / (size as f32).sqrt();
-        self.fill_norm(params, l, &layer.norm, tables);
+        self.fill_norm(params, l, norm, tables);
         let (below, above) = tables.bases.split_at_mut(l + 1);
         let (a, next) = (&below[l], &mut above[0]);
         let read = tables.normed[l].as_ref().map_or(a, |normed| &normed.basis);
         let basis = &mut tables.projected[l];
         let projections = [
-            (Reader::Queries(l), &layer.w_q, &mut basis.q),
-            (Reader::Keys(l), &layer.w_k, &mut basis.k),
-            (Reader::Values(l), &layer.w_v, &mut basis.v),
+            (Port::new(l, "queries"), &layer.w_q, &mut basis.q),
+            (Port::new(l, "keys"), &layer.w_k, &mut basis.k),
+            (Port::new(l, "values"), &layer.w_v, &mut basis.v),
         ];
         for (reader, weight, projected) in projections {
             projected.fill(0.0);
@@ -158,7 +155,7 @@ impl Coordinates {
         );
         next[..a.len()].copy_from_slice(a);
         next[a.len()..].fill(0.0);
-        let reach = match (&layer.norm, &tables.normed[l], &plan.norm) {
+        let reach = match (norm, &tables.normed[l], &plan.norm) {
             (Some(norm), Some(normed), Some(_)) => Some(normed.reach(&params[norm.gain.clone()])),
             _ => None,
         };
@@ -197,7 +194,7 @@ impl Coordinates {
             if places.change.silent {
                 continue;
             }
-            let source = Source::Head { layer: l, head: h };
+            let source = Port::head(l, h);
             let watched = self.is_watched(source);
             let before = watched.then(|| next[..d].to_vec());
             let rows = (1 + plan.stream + m * h) * d;
@@ -272,7 +269,7 @@ impl Coordinates {
             }
         }
         self.hide_backward(
-            Reader::Logits,
+            Port::LOGITS,
             &mut tables.shares,
             d,
             &mut tables.d_bases[top],
@@ -286,7 +283,7 @@ impl Coordinates {
             *sum += part;
         }
         let first = &mut d_embed[..d];
-        tables.shares.withhold(Source::Embed, first);
+        tables.shares.withhold(Port::EMBED, first);
         for row in tables.d_bases[0].chunks_exact(d).skip(1) {
             first.iter_mut().zip(row).for_each(|(x0, x)| *x0 -= x);
         }
@@ -302,7 +299,7 @@ impl Coordinates {
         d_tables: &[f32],
         grads: &mut [f32],
     ) {
-        let (layer, plan) = (&shape.layers[l], &self.layers[l]);
+        let (layer, plan) = (shape.attention(l), &self.layers[l]);
         let (d, m) = (shape.width, plan.m);
         let size = d / layer.heads;
         let scale = LOG2_E / (size as f32).sqrt();
@@ -358,7 +355,7 @@ impl Coordinates {
             if places.change.stopped {
                 continue;
             }
-            let source = Source::Head { layer: l, head: h };
+            let source = Port::head(l, h);
             let mut d_constant = Cow::Borrowed(&d_next[..d]);
             if !places.change.adds_constant() {
                 d_constant.to_mut().fill(0.0);
@@ -396,9 +393,9 @@ impl Coordinates {
             None => (&tables.bases[l], d_a),
         };
         let projections = [
-            (Reader::Queries(l), &layer.w_q, d_q),
-            (Reader::Keys(l), &layer.w_k, d_k),
-            (Reader::Values(l), &layer.w_v, d_v),
+            (Port::new(l, "queries"), &layer.w_q, d_q),
+            (Port::new(l, "keys"), &layer.w_k, d_k),
+            (Port::new(l, "values"), &layer.w_v, d_v),
         ];
         for (reader, place, d_projected) in projections {
             let d_projected = View::new(d_projected, d);
@@ -421,7 +418,7 @@ impl Coordinates {
                 .zip(d_own)
                 .for_each(|(sum, part)| *sum += part);
         }
-        self.pull_back_norm(params, l, &layer.norm, tables, d_tables, grads);
+        self.pull_back_norm(params, l, &shape.layers[l].norm, tables, d_tables, grads);
     }
 }
 

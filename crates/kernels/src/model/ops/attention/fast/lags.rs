@@ -2,6 +2,7 @@
 //! plane are contiguous.
 
 use super::{Columns, Inputs, ROWS};
+use crate::scratch::Allocator;
 
 /// Planes of numbers by lag. Each begins with [`ROWS`] entries for negative lags, of keys that only some rows of a
 /// tile see; their values do not matter.
@@ -13,11 +14,11 @@ pub(super) struct Lags {
 
 impl Lags {
     /// Planes of zeros for lags below `length`.
-    pub fn new(planes: usize, length: usize) -> Self {
+    pub fn new(planes: usize, length: usize, buffers: &mut Allocator) -> Self {
         let width = ROWS + length;
         Self {
             width,
-            data: vec![0.0; planes * width],
+            data: buffers.filled(0.0, [planes, width]),
         }
     }
 

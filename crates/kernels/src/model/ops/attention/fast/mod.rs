@@ -28,6 +28,7 @@ use self::pairs::{scores_any, slopes_any, softmax_any, weights_any};
 use self::sums::{Source, Triangle};
 use super::{AttnProbe, AttnRow, RelativeTerm};
 use crate::lanes::{Lane, Level, leveled};
+use crate::scratch::Allocator;
 
 /// Which numbers of a wider row belong to a head: `size` of them from `offset` on,
 /// in rows that are `stride` apart.
@@ -166,27 +167,27 @@ pub struct TileRows {
 
 impl TileRows {
     /// Buffers for rows of contexts up to t = `length`, of heads with up to `size` numbers.
-    pub fn new(length: usize, size: usize) -> Self {
-        let rows = Self::to_show(GROUP, length, size);
+    pub fn new(length: usize, size: usize, buffers: &mut Allocator) -> Self {
+        let rows = Self::to_show(GROUP, length, size, buffers);
+        buffers.count_value(&rows);
         Self {
-            slopes: vec![Lane::ZERO; (GROUP + 2 * lagged::BEYOND) * rows.length],
+            slopes: buffers.lanes([GROUP + 2 * lagged::BEYOND, rows.length]),
             ..rows
         }
     }
 
     /// The same for a forward of fewer rows only.
-    fn to_show(rows: usize, length: usize, size: usize) -> Self {
-        let tile = vec![Lane::ZERO; ROWS * size];
+    fn to_show(rows: usize, length: usize, size: usize, buffers: &mut Allocator) -> Self {
         // Odd: rows a power of two apart would share a few places of the cache.
         let length = length | 1;
         Self {
             length,
-            most: vec![Lane::ZERO; rows],
-            lags: Lags::new(1 + size, length),
-            tile: [tile.clone(), tile],
-            weights: vec![Lane::ZERO; rows * length],
+            most: buffers.lanes([rows]),
+            lags: Lags::new(1 + size, length, buffers),
+            tile: [(); 2].map(|()| buffers.lanes([ROWS, size])),
+            weights: buffers.lanes([rows, length]),
             slopes: Vec::new(),
-            inverse: vec![Lane::ZERO; rows],
+            inverse: buffers.lanes([rows]),
             dropped: Box::default(),
         }
     }
@@ -367,7 +368,7 @@ pub fn show(
     constant: impl Fn(usize) -> Lane,
     probe: AttnProbe,
 ) {
-    let mut group = TileRows::to_show(1, rows, inputs.columns.size);
+    let mut group = TileRows::to_show(1, rows, inputs.columns.size, &mut Allocator::default());
     group.turn_to(inputs);
     let mut attn_scores = vec![Lane::ZERO; rows];
     for i in 0..rows {

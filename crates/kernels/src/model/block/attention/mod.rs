@@ -1,0 +1,179 @@
+//! Causal attention: out_i = Σ_j p_ij u_j (W_O) by head, with p = softmax(s), and s as [`RelativeTerm`] says.
+
+mod pass;
+
+use std::f32::consts::LOG2_E;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use self::pass::AttentionPass;
+use super::{Allocator, Block, BlockPass, Design, Ports, Tensors};
+use crate::model::ops::attention::{EXPONENTIAL, RelativeTerm};
+use crate::model::reference::{Run, Value};
+use crate::model::spec::{OutputProjection, Positions};
+use crate::{Invalid, require};
+
+/// Settings of attention.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AttentionSpec {
+    /// Number of heads.
+    pub heads: usize,
+    /// How positions enter; as in the whole model if unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positions: Option<Positions>,
+}
+
+impl Default for AttentionSpec {
+    fn default() -> Self {
+        Self {
+            heads: 1,
+            positions: None,
+        }
+    }
+}
+
+impl AttentionSpec {
+    pub(in crate::model) fn attention(&self, tensors: &mut Tensors) -> Result<Attention, Invalid> {
+        let (heads, d, t) = (self.heads, tensors.width, tensors.length);
+        require(
+            heads >= 1 && d.is_multiple_of(heads),
+            "heads",
+            heads,
+            &format!("a number of heads that divides the width, {d}"),
+        )?;
+        let positions = self.positions.unwrap_or(tensors.spec.positions);
+        let projects = heads > 1 || tensors.spec.output_projection == OutputProjection::Always;
+        let square = [d, d];
+        Ok(Attention {
+            heads,
+            length: t,
+            width: d,
+            relative: match positions {
+                Positions::RelativeKey => RelativeTerm::Key,
+                Positions::RelativeQuery => RelativeTerm::Query,
+                Positions::Absolute | Positions::None => RelativeTerm::Absent,
+            },
+            w_q: tensors.add("W_Q", &square, true),
+            w_k: tensors.add("W_K", &square, true),
+            w_v: tensors.add("W_V", &square, true),
+            w_o: projects.then(|| tensors.add("W_O", &square, true)),
+            v: (positions.is_relative()).then(|| tensors.add("v", &[t, d], false)),
+        })
+    }
+}
+
+impl Design for AttentionSpec {
+    fn gathers(&self) -> bool {
+        true
+    }
+
+    fn ports(&self) -> Ports {
+        Ports {
+            norm: "attn_norm",
+            readers: &["queries", "keys", "values"],
+            sources: "heads",
+            output: "head_out",
+            heads: self.heads,
+        }
+    }
+
+    fn build(&self, tensors: &mut Tensors) -> Result<Arc<dyn Block>, Invalid> {
+        Ok(Arc::new(self.attention(tensors)?))
+    }
+}
+
+/// Attention. Heads are contiguous blocks of columns.
+#[derive(Clone, Debug)]
+pub struct Attention {
+    pub heads: usize,
+    pub length: usize,
+    pub width: usize,
+    pub relative: RelativeTerm,
+    /// [d, d] each
+    pub w_q: Range<usize>,
+    pub w_k: Range<usize>,
+    pub w_v: Range<usize>,
+    /// [d, d], where there is an output projection
+    pub w_o: Option<Range<usize>>,
+    /// [t, d], for relative positions
+    pub v: Option<Range<usize>>,
+}
+
+impl Attention {
+    /// Width of a head.
+    pub fn size(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// Multiplies what is in units of scores. Scores are computed in units of ln 2 and without the division by
+    /// √d_head, because the queries (and the positions beside them) already include both.
+    fn scale(&self, values: &mut [f32]) {
+        let scale = LOG2_E / (self.size() as f32).sqrt();
+        let beside = self.v.iter().filter(|_| self.relative == RelativeTerm::Key);
+        for place in [&self.w_q].into_iter().chain(beside) {
+            let place = &mut values[place.clone()];
+            place.iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+}
+
+impl Block for Attention {
+    fn prepare(&self, weights: &mut [f32]) {
+        self.scale(weights);
+    }
+
+    fn pull_back(&self, _params: &[f32], grads: &mut [f32]) {
+        self.scale(grads);
+    }
+
+    fn pass(self: Arc<Self>, buffers: &mut Allocator) -> Box<dyn BlockPass> {
+        Box::new(AttentionPass::new(self, buffers))
+    }
+
+    fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>> {
+        let (rows, d, size) = (run.rows(), self.width, self.size());
+        let [queries, keys, values] = [&self.w_q, &self.w_k, &self.w_v];
+        let queries = read[0].times(run.weight(queries, d));
+        let keys = read[1].times(run.weight(keys, d));
+        let values = read[2].times(run.weight(values, d));
+        let positions = self.v.as_ref().map(|v| run.weight(v, d));
+        let w_o = self.w_o.as_ref().map(|w_o| run.weight(w_o, d));
+        let head = |head: usize| {
+            let own = |matrix: Value<'t>| matrix.columns(head * size, size);
+            let (q, k) = (own(queries), own(keys).transposed());
+            let mut scores = q.times(k);
+            if let Some(r) = positions.map(own) {
+                let square = (rows, rows);
+                scores = scores
+                    + match self.relative {
+                        RelativeTerm::Query => q
+                            .times(r.transposed())
+                            .take(square, |i, j| Some((i, i.checked_sub(j)?))),
+                        _ => r.times(k).take(square, |i, j| Some((i.checked_sub(j)?, j))),
+                    };
+            }
+            let scores = scores.scaled(1.0 / (size as f64).sqrt());
+            let output = run.attend(head, scores, own(values));
+            let first = head * size;
+            match w_o {
+                Some(w_o) => output.times(w_o.take((size, d), move |i, c| Some((first + i, c)))),
+                None => output,
+            }
+        };
+        (0..self.heads).map(head).collect()
+    }
+
+    fn multiplications(&self) -> usize {
+        let (t, d) = (self.length, self.width);
+        let (positional, mixes) = (
+            usize::from(self.v.is_some()),
+            usize::from(self.w_o.is_some()),
+        );
+        // Scores twice, average, slope, and shares for query, key and value; for positions, two more.
+        let by_pair = (7 + 2 * positional) * d + 2 * EXPONENTIAL * self.heads;
+        by_pair * t * (t + 1) / 2 + 3 * (3 + mixes) * d * d * t
+    }
+}
