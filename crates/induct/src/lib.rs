@@ -54,7 +54,6 @@
 
 pub mod catalogue;
 pub mod chain;
-mod custom;
 pub mod digest;
 pub mod measure;
 mod optimizer;
@@ -78,17 +77,17 @@ pub mod lanes {
 /// time, from the formulas.
 pub mod model {
     pub use induct_kernels::model::{
-        Activation, Activations, Array, Choice, Dropout, DropoutRates, Evaluator, Heads, InitStd,
-        InputError, Instead, Intervention, Kernel, Kind, Layout, MAX_LENGTH, Matrix, Minimal,
-        MinimalForm, MinimalSpec, MinimalStart, Model, ModelSpec, OutputProjection, Part, Place,
-        Port, Positions, RULES, Rule, Site, Target, Tensor, Transformer, TransformerSpec,
-        TransformerStart, circuits, multiply_at_peak, reference,
+        Activation, Activations, Array, AttentionSpec, BlockSpec, Choice, Dropout, DropoutRates,
+        Evaluator, Heads, InitStd, InputError, Instead, Intervention, Kernel, Kind, Layout,
+        MAX_LENGTH, Matrix, Minimal, MinimalForm, MinimalSpec, MinimalStart, MlpSpec, Model,
+        ModelSpec, OutputProjection, Part, Place, Port, Positions, RULES, Rule, Site, Target,
+        Tensor, Transformer, TransformerSpec, TransformerStart, circuits, multiply_at_peak,
+        reference,
     };
 }
 
-pub use custom::Custom;
-pub use induct_kernels::Invalid;
-use induct_kernels::require;
+pub use induct_kernels::{Custom, Invalid};
+use induct_kernels::{is_name, require};
 
 /// Adds to an error where in a recipe it is.
 trait Within {

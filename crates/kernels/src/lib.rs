@@ -19,6 +19,7 @@
     reason = "who reads about this crate reads its source"
 )]
 
+mod custom;
 mod invalid;
 mod kind;
 pub mod lanes;
@@ -26,7 +27,9 @@ pub mod loss;
 pub mod model;
 pub mod random;
 pub mod scratch;
+pub mod settings;
 pub mod tokens;
 
+pub use custom::{Custom, is_name};
 pub use invalid::{Invalid, require};
 pub use kind::KIND;

@@ -48,6 +48,16 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
             all.push(format!("width = 6, positions = '{positions}', {settings}"));
         }
     }
+    for settings in [
+        "width = 8, positions = 'rotary', heads = [2, 4], mlp = true, layer_norm = true",
+        "width = 4, positions = 'none', blocks = [{ kind = 'mlp', ratio = 2 }, \
+         { kind = 'attention', positions = 'rotary' }, { kind = 'mlp', activation = 'relu' }, 'mlp']",
+        "width = 6, layer_norm = true, dropout = 0.2, blocks = ['attention', \
+         { kind = 'attention', heads = 3, positions = 'relative-query' }, 'mlp', { kind = 'mlp', ratio = 1 }]",
+        "width = 4, positions = 'absolute', blocks = ['mlp']",
+    ] {
+        all.push(settings.to_owned());
+    }
     let relu = "width = 6, activation = 'relu', output_projection = 'always'";
     for settings in [
         "positions = 'relative-key'",

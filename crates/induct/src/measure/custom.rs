@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{ANY, Column, HeadScore, Measure, Observation, Scope, named};
-use crate::custom::Custom;
+use crate::Custom;
 use crate::{Invalid, require};
 
 /// A measure that is not built in, as a recipe writes it.

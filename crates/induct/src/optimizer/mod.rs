@@ -16,7 +16,7 @@ pub use updater::{GroupSpec, Updater};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::custom::Custom;
+use crate::Custom;
 use crate::model::Tensor;
 use crate::{Invalid, require};
 use induct_kernels::with_kind;

@@ -12,7 +12,7 @@ use super::heads::{asked, means};
 use super::test_set::{Divergence, Draw, Positions, ProbeError, Request, TestSet};
 use crate::chain::{Address, Purpose, address};
 use crate::measure::{Column, Kl, Measure, Observation, Of, Scope};
-use crate::model::{Model, ModelSpec};
+use crate::model::{Kind, Model};
 use crate::recipe::{Recipe, THOROUGH_SEQUENCES};
 use crate::strategy::{Scratch, Strategy};
 use crate::task::Task;
@@ -142,9 +142,9 @@ fn test_set(
 pub fn columns(recipe: &Recipe) -> Result<Vec<Column>, Invalid> {
     let model = recipe.model()?;
     let strategies = recipe.record.strategy_names(&recipe.task);
-    let lags = match (&recipe.model, model.length()) {
-        (ModelSpec::Transformer(spec), _) if !spec.positions.is_relative() => 0,
-        (_, length) => length,
+    let lags = match model.kind() {
+        Kind::Transformer(shape) if !shape.begins_with_lags() => 0,
+        _ => model.length(),
     };
     let layers = 0..model.layer_count();
     let heads = layers.clone().flat_map(|layer| {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Custom;
 use crate::chain::{Prior, PriorSpec, TaskPrior, check_task};
-use crate::custom::Custom;
 use crate::model::{MAX_LENGTH, Model, ModelSpec};
 use crate::optimizer::{GroupSpec, OptimizerSpec, Updater};
 use crate::strategy::Strategy;
@@ -196,7 +196,12 @@ impl Recipe {
             format!("\"{}\"", self.name),
             "letters, digits, '-', '_' and '.', not empty, and no '.' in front: it names a folder",
         )?;
-        let (model, train) = (self.model()?, &self.train);
+        let train = &self.train;
+        // Text that another program wrote can be read, if not trained.
+        let model = match self.model.check_code() {
+            Ok(()) => Some(self.model()?),
+            Err(_) => None,
+        };
         train.loss.check().within("train.loss")?;
         train.schedule.check(train.steps).within("train.schedule")?;
         require(
@@ -213,9 +218,11 @@ impl Recipe {
         let limit = train.memory_limit;
         let allowed = "a number of GiB above 0";
         require(limit > 0.0, "train.memory_limit", limit, allowed)?;
-        MemoryEstimate::new(self, &model).check(limit)?;
-        Updater::check(&train.optimizer, &train.groups, model.layout()).within("train")?;
-        self.check_interventions(&model)?;
+        if let Some(model) = &model {
+            MemoryEstimate::new(self, model).check(limit)?;
+            Updater::check(&train.optimizer, &train.groups, model.layout()).within("train")?;
+            self.check_interventions(model)?;
+        }
         self.task.check_source().within("task")?;
         self.check_priors(|prior| prior.check(self.task.states, self.task.ngram))?;
         self.check_curriculum()?;
@@ -235,6 +242,7 @@ impl Recipe {
     /// Names the first part that is missing.
     pub fn check_parts(&self) -> Result<(), Invalid> {
         self.task.check_code().within("task")?;
+        self.model.check_code().within("model")?;
         self.check_priors(PriorSpec::check_code)?;
         for (index, custom) in self.record.custom_strategies.iter().enumerate() {
             let field = format!("record.custom_strategies[{index}]");

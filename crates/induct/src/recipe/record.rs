@@ -8,10 +8,10 @@ use super::TaskSpec;
 
 use crate::chain::PriorSpec;
 use crate::chain::prior::{DoublyStochastic, Iid};
-use crate::custom::{Custom, is_name};
 use crate::measure::{self, CustomMeasure, Measure};
 use crate::strategy::{self, Strategy, TRUTH};
 use crate::task::Task;
+use crate::{Custom, is_name};
 use crate::{Invalid, Within, require};
 
 /// What a run records and keeps, as a recipe writes it.

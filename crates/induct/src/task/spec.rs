@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::causal_graph::{self, CausalGraph};
 use super::{Sequence, Task};
 use crate::chain::Generator;
-use crate::custom::{Custom, is_name};
 use crate::strategy::{Strategy, TRUTH};
+use crate::{Custom, is_name};
 use crate::{Invalid, Within, require};
 
 with_kind! {

@@ -127,7 +127,7 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "attention alone, without absolute positions, and heads × coordinates, summed over layers, at most \
+        when: "attention alone, without absolute or rotary positions, and heads × coordinates, summed over layers, at most \
                width × layers",
         applies: |facts| {
             facts.transformer().is_some_and(|shape| {
@@ -149,7 +149,7 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no absolute positions, dropout or interventions, and heads × (k − 1) at most the width; together \
+        when: "no absolute or rotary positions, dropout or interventions, and heads × (k − 1) at most the width; together \
                with as many layers above it as fit (as for the engine), up to the first MLP",
         applies: |facts| {
             let is_plain = !facts.dropping && facts.plan.is_empty();
@@ -212,7 +212,7 @@ impl<'a> Facts<'a> {
     fn meets_key(&self) -> bool {
         let shape = self.transformer();
         let attention = shape.and_then(|shape| shape.layers[self.layer].attention.as_ref());
-        attention.is_none_or(|attention| attention.relative != RelativeTerm::Query)
+        attention.is_none_or(|attention| attention.scheme.relative != RelativeTerm::Query)
     }
 }
 
@@ -356,7 +356,10 @@ fn below_stream(shape: &Transformer) -> usize {
 /// Whether the first `layers` layers can be computed in coordinates, and take no more work there than in the
 /// stream itself.
 fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
-    let relative = |layer: &Layer| Some(layer.attention.as_ref()?.relative);
+    let relative = |layer: &Layer| {
+        let scheme = layer.attention.as_ref()?.scheme;
+        scheme.angle.is_none().then_some(scheme.relative)
+    };
     let first = relative(&shape.layers[0]);
     let alike = shape.layers[..layers]
         .iter()

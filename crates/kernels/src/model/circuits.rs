@@ -19,7 +19,7 @@ pub fn positional_scores(model: &Model, params: &[f32]) -> Option<Vec<Matrix>> {
     let view = View { shape, params };
     let layer = shape.layers[0].attention.as_ref()?;
     let positions = view.weight(layer.v.as_ref()?, shape.width);
-    let projection = match layer.relative {
+    let projection = match layer.scheme.relative {
         RelativeTerm::Key => &layer.w_k,
         RelativeTerm::Query => &layer.w_q,
         RelativeTerm::Absent => return None,

@@ -26,6 +26,7 @@ pub mod transformer;
 
 pub use activations::{Activations, InputError};
 pub use array::Array;
+pub use block::{AttentionSpec, BlockSpec, MlpSpec, Positions};
 pub use choose::{Choice, Kernel, Part, RULES, Rule};
 pub use dropout::{Dropout, DropoutRates};
 pub use effort::multiply_at_peak;
@@ -36,8 +37,8 @@ pub use layout::{Layout, Tensor};
 pub use matrix::Matrix;
 pub use minimal::Minimal;
 pub use spec::{
-    Activation, BlockSpec, Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec,
-    OutputProjection, Positions, TransformerSpec, TransformerStart,
+    Activation, Heads, MinimalForm, MinimalSpec, MinimalStart, ModelSpec, OutputProjection,
+    TransformerSpec, TransformerStart,
 };
 pub use transformer::Transformer;
 

@@ -1,21 +1,50 @@
 //! Models as a recipe writes them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-use super::block::{AttentionSpec, Design, MlpSpec};
+use super::block::{AttentionSpec, BlockSpec, MlpSpec, Positions};
 use super::dropout::Dropout;
 use super::init_std::InitStd;
-use crate::with_kind;
-use crate::{Invalid, require};
+use crate::settings::{Kind, Settings, Value};
+use crate::{Invalid, choices, require, settings, with_kind};
 
 with_kind! {
     /// A model, as a recipe writes it.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ModelSpec {
-        /// A causal transformer; attention-only unless `mlp` is set.
+        /// A causal transformer; attention-only unless its settings say otherwise.
         Transformer(TransformerSpec),
         /// The paper's minimal model.
         Minimal(MinimalSpec),
+    }
+}
+
+impl ModelSpec {
+    /// All kinds of model with their settings.
+    pub fn kinds() -> [Kind; 2] {
+        [
+            TransformerSpec::kind("transformer"),
+            MinimalSpec::kind("minimal"),
+        ]
+    }
+
+    /// Checks that it contains no code that only another program has.
+    ///
+    /// # Errors
+    ///
+    /// Names the first block whose code is missing.
+    pub fn check_code(&self) -> Result<(), Invalid> {
+        let ModelSpec::Transformer(spec) = self else {
+            return Ok(());
+        };
+        for (index, block) in spec.blocks.iter().enumerate() {
+            block
+                .design()
+                .map_err(|error| error.within(&format!("blocks[{index}]")))?;
+        }
+        Ok(())
     }
 }
 
@@ -25,95 +54,89 @@ impl Default for ModelSpec {
     }
 }
 
-/// Settings of a transformer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TransformerSpec {
-    /// Number of layers, L.
-    pub layers: usize,
-    /// Heads, H: one number, or one per layer.
-    pub heads: Heads,
-    /// Width of the residual stream, d.
-    pub width: usize,
-    /// How positions enter.
-    pub positions: Positions,
-    /// Which layers have an output projection, W_O.
-    #[serde(skip_serializing_if = "is_default")]
-    pub output_projection: OutputProjection,
-    /// Whether every layer ends with an MLP of hidden width 4d.
-    pub mlp: bool,
-    /// The MLP's activation function.
-    #[serde(skip_serializing_if = "is_default")]
-    pub activation: Activation,
-    /// Whether attention, MLP and output each read a normalised stream.
-    pub layer_norm: bool,
-    /// How often entries are set to zero in training.
-    #[serde(skip_serializing_if = "is_default")]
-    pub dropout: Dropout,
-    /// Standard deviation of the initial weights: one number, or one by group of tensors.
-    pub init_std: InitStd,
-    /// Where training starts.
-    pub start: TransformerStart,
-}
-
-impl Default for TransformerSpec {
-    fn default() -> Self {
-        Self {
-            layers: 2,
-            heads: Heads::Every(1),
-            width: 16,
-            positions: Positions::RelativeKey,
-            output_projection: OutputProjection::default(),
-            mlp: false,
-            activation: Activation::default(),
-            layer_norm: false,
-            dropout: Dropout::default(),
-            init_std: InitStd::default(),
-            start: TransformerStart::Random {},
-        }
+settings! {
+    /// A causal transformer: a residual stream and a list of blocks.
+    pub struct TransformerSpec {
+        /// Number of layers, L.
+        #[when(TransformerSpec::is_short)]
+        pub layers: usize = 2,
+        /// Heads, H: one number, or one per layer.
+        #[when(TransformerSpec::is_short)]
+        pub heads: Heads = Heads::Every(1),
+        /// Width of the residual stream, d.
+        pub width: usize = 16,
+        /// How positions enter.
+        pub positions: Positions = Positions::RelativeKey,
+        /// Which layers have an output projection, W_O.
+        #[when(|own| own.output_projection != OutputProjection::default())]
+        pub output_projection: OutputProjection = OutputProjection::default(),
+        /// Whether every layer ends with an MLP.
+        #[when(TransformerSpec::is_short)]
+        pub mlp: bool = false,
+        /// The MLP's activation function.
+        #[when(|own| own.activation != Activation::default())]
+        pub activation: Activation = Activation::default(),
+        /// Its blocks in order, in place of `layers`, `heads` and `mlp`.
+        #[when(|own| !own.is_short())]
+        pub blocks: Vec<BlockSpec> = Vec::new(),
+        /// Whether every block and the output read a normalised stream.
+        pub layer_norm: bool = false,
+        /// How often entries are set to zero in training.
+        #[when(|own| own.dropout != Dropout::default())]
+        pub dropout: Dropout = Dropout::default(),
+        /// Standard deviation of the initial weights: one number, or one by group of tensors.
+        pub init_std: InitStd = InitStd::default(),
+        /// Where training starts.
+        pub start: TransformerStart = TransformerStart::Random {},
     }
 }
+
+impl Value for Heads {}
+impl Value for Dropout {}
+impl Value for InitStd {}
+impl Value for TransformerStart {}
+impl Value for MinimalStart {}
 
 impl TransformerSpec {
+    /// Whether it says how many layers there are, and not which blocks.
+    fn is_short(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// Its blocks, in order.
-    pub(super) fn block_list(&self) -> Result<Vec<BlockSpec>, Invalid> {
-        let mut blocks = Vec::new();
-        for heads in self.heads.resolve(self.layers, self.width)? {
-            let positions = None;
-            blocks.push(BlockSpec::Attention(AttentionSpec { heads, positions }));
-            if self.mlp {
-                blocks.push(BlockSpec::Mlp(MlpSpec::default()));
+    pub(super) fn block_list(&self) -> Result<Cow<'_, [BlockSpec]>, Invalid> {
+        if self.is_short() {
+            let mut blocks = Vec::new();
+            for heads in self.heads.resolve(self.layers, self.width)? {
+                blocks.push(BlockSpec::Attention(AttentionSpec {
+                    heads,
+                    ..AttentionSpec::default()
+                }));
+                if self.mlp {
+                    blocks.push(BlockSpec::Mlp(MlpSpec::default()));
+                }
             }
+            return Ok(blocks.into());
         }
-        Ok(blocks)
-    }
-}
-
-with_kind! {
-    /// A block of a transformer, as a recipe writes it.
-    #[derive(Clone, Debug, PartialEq)]
-    pub enum BlockSpec {
-        /// Causal attention.
-        Attention(AttentionSpec),
-        /// An MLP.
-        Mlp(MlpSpec),
-    }
-}
-
-impl BlockSpec {
-    /// The kind of block with its settings.
-    pub(super) fn design(&self) -> &dyn Design {
-        match self {
-            BlockSpec::Attention(design) => design,
-            BlockSpec::Mlp(design) => design,
+        let count = self.blocks.len();
+        let allowed = format!("at most {MAX_BLOCKS} blocks");
+        require(
+            count <= MAX_BLOCKS,
+            "blocks",
+            format!("{count} blocks"),
+            &allowed,
+        )?;
+        let unset = Self::default();
+        for (field, is_unset) in [
+            ("layers", self.layers == unset.layers),
+            ("heads", self.heads == unset.heads),
+            ("mlp", self.mlp == unset.mlp),
+        ] {
+            let allowed = "nothing beside blocks, which list every layer; leave it unset";
+            require(is_unset, field, "set", allowed)?;
         }
+        Ok((&self.blocks).into())
     }
-}
-
-/// Settings that came later are written only where they differ from the default, so that recipes without them
-/// keep their text, and runs their identity.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// Heads of a transformer.
@@ -129,8 +152,9 @@ pub enum Heads {
     PerLayer(Vec<usize>),
 }
 
-/// The largest number of layers.
+/// The largest number of layers, and of blocks.
 const MAX_LAYERS: usize = 64;
+const MAX_BLOCKS: usize = 128;
 
 impl Heads {
     /// One number per layer, each dividing `width`.
@@ -164,47 +188,24 @@ impl Heads {
     }
 }
 
-/// How positions enter a transformer's attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Positions {
-    /// A_ij = (q_i + v_{i−j}) · k_j / √d_head: the paper's equation.
-    RelativeKey,
-    /// A_ij = q_i · (k_j + v_{i−j}) / √d_head: what the paper's released code trains.
-    RelativeQuery,
-    /// A learned vector per position, added to the embedding.
-    Absolute,
-    /// None at all: order enters through the causal mask only.
-    None,
-}
-
-impl Positions {
-    /// Whether each layer has a table of relative positions.
-    pub fn is_relative(self) -> bool {
-        matches!(self, Positions::RelativeKey | Positions::RelativeQuery)
+choices! {
+    /// Which layers of a transformer multiply what their heads found by W_O.
+    pub enum OutputProjection {
+        /// Those with several heads. With one head, W_V can do the same.
+        SeveralHeads = "several-heads",
+        /// All: what the paper's released code trains.
+        Always = "always",
     }
 }
 
-/// Which layers of a transformer multiply what their heads found by W_O.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OutputProjection {
-    /// Those with several heads. With one head, W_V can do the same.
-    #[default]
-    SeveralHeads,
-    /// All: what the paper's released code trains.
-    Always,
-}
-
-/// The activation function of an MLP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Activation {
-    /// x Φ(x), in its tanh form.
-    #[default]
-    Gelu,
-    /// max(x, 0)
-    Relu,
+choices! {
+    /// The activation function of an MLP.
+    pub enum Activation {
+        /// x Φ(x), in its tanh form.
+        Gelu = "gelu",
+        /// max(x, 0)
+        Relu = "relu",
+    }
 }
 
 with_kind! {
@@ -228,33 +229,24 @@ fn one() -> f64 {
     1.0
 }
 
-/// Settings of the minimal model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MinimalSpec {
-    /// How the positional weights enter.
-    pub form: MinimalForm,
-    /// Where training starts.
-    pub start: MinimalStart,
-}
-
-impl Default for MinimalSpec {
-    fn default() -> Self {
-        Self {
-            form: MinimalForm::Linear,
-            start: MinimalStart::Constant { w: 0.0, v: 0.01 },
-        }
+settings! {
+    /// The paper's minimal model.
+    pub struct MinimalSpec {
+        /// How the positional weights enter.
+        pub form: MinimalForm = MinimalForm::Linear,
+        /// Where training starts.
+        pub start: MinimalStart = MinimalStart::Constant { w: 0.0, v: 0.01 },
     }
 }
 
-/// The first layer of the minimal model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MinimalForm {
-    /// M_ij = v_{i−j}: the paper's equation.
-    Linear,
-    /// M_ij = softmax over j ≤ i of v_{i−j}: what the paper's released code trains, with its mask fixed.
-    Softmax,
+choices! {
+    /// The first layer of the minimal model.
+    pub enum MinimalForm {
+        /// M_ij = v_{i−j}: the paper's equation.
+        Linear = "linear",
+        /// M_ij = softmax over j ≤ i of v_{i−j}: what the paper's released code trains, with its mask fixed.
+        Softmax = "softmax",
+    }
 }
 
 with_kind! {

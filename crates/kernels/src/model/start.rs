@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use rand_distr::{Distribution, StandardNormal};
 
+use super::block::{AttentionSpec, BlockSpec, Positions};
 use super::init_std::{InitStd, is_drawn};
 use super::minimal::Minimal;
 use super::spec::{
-    MinimalForm, MinimalSpec, MinimalStart, OutputProjection, Positions, TransformerSpec,
-    TransformerStart,
+    MinimalForm, MinimalSpec, MinimalStart, OutputProjection, TransformerSpec, TransformerStart,
 };
 use super::transformer::Transformer;
 use crate::random::{Address, Purpose};
@@ -46,15 +46,11 @@ pub(super) fn check_transformer(spec: &TransformerSpec, states: usize) -> Result
         output_scale,
         "a number from -1000000 to 1000000",
     )?;
-    let one_head = spec
-        .heads
-        .resolve(spec.layers, spec.width)?
-        .iter()
-        .all(|&h| h == 1);
+    let plain = BlockSpec::Attention(AttentionSpec::default());
     let projects = spec.output_projection == OutputProjection::Always;
-    let plain = spec.layers == 2 && one_head && !spec.mlp && !spec.layer_norm && !projects;
+    let fits = *spec.block_list()? == [plain.clone(), plain] && !spec.layer_norm && !projects;
     require(
-        plain && spec.positions == Positions::RelativeKey && spec.width >= 3 * states,
+        fits && spec.positions == Positions::RelativeKey && spec.width >= 3 * states,
         "start.kind",
         "\"bigram\"",
         &format!(

@@ -235,8 +235,8 @@ mod tests {
     use super::super::checks::draws;
     use super::super::{Mixture, MixturePart, Prior, PriorSpec, Symmetric};
     use super::*;
+    use crate::Custom;
     use crate::chain::{Purpose, address};
-    use crate::custom::Custom;
 
     /// A prior that draws what it is told to, and counts how often it is asked.
     #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::Custom;
 use crate::chain::{Generator, open_unit};
-use crate::custom::Custom;
 use crate::{Invalid, Within, require};
 
 /// One of several priors, chosen by weight for each sequence.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::super::table::TransitionTable;
 use super::spec::Settings;
 use super::{Draft, Law, Prior, PriorSpec, TaskPrior};
+use crate::Custom;
 use crate::chain::{Generator, Purpose, address, open_unit};
-use crate::custom::Custom;
 use crate::{Invalid, Within, require};
 
 /// A fixed number of chains, drawn once from another prior and then reused.

@@ -9,7 +9,7 @@ use super::task::check_task;
 use super::{
     Dirichlet, DoublyStochastic, Fixed, Iid, Interpolated, Mixture, Pool, Prior, Symmetric,
 };
-use crate::custom::Custom;
+use crate::Custom;
 use crate::{Invalid, Within, require};
 
 /// The settings of one kind of prior, as a recipe writes them.

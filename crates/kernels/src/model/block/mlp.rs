@@ -3,27 +3,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::{Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Tensors};
 use crate::lanes::Lane;
 use crate::model::ops::{gelu, linear, relu};
 use crate::model::reference::formulas;
 use crate::model::reference::{Run, Value};
 use crate::model::spec::Activation;
-use crate::{Invalid, require};
+use crate::{Invalid, require, settings};
 
-/// Settings of an MLP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MlpSpec {
-    /// Its hidden width, in units of the stream's.
-    pub ratio: usize,
-}
-
-impl Default for MlpSpec {
-    fn default() -> Self {
-        Self { ratio: 4 }
+settings! {
+    /// An MLP: activation(x W_in + b_in) W_out + b_out.
+    pub struct MlpSpec {
+        /// Its hidden width, in units of the stream's.
+        pub ratio: usize = 4,
+        /// Its activation function; as in the whole model if unset.
+        #[when(|own| own.activation.is_some())]
+        pub activation: Option<Activation> = None,
     }
 }
 
@@ -50,7 +45,7 @@ impl Design for MlpSpec {
         require((1..=MAX_RATIO).contains(&ratio), "ratio", ratio, &allowed)?;
         let (d, wide) = (tensors.width, ratio * tensors.width);
         Ok(Arc::new(Mlp {
-            activation: tensors.spec.activation,
+            activation: self.activation.unwrap_or(tensors.spec.activation),
             length: tensors.length,
             width: d,
             w_in: tensors.add("mlp.W_in", &[d, wide], true),

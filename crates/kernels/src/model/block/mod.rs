@@ -9,312 +9,62 @@
 //! knows where its tensors are. A [`BlockPass`] computes it on eight sequences side by side, and
 //! [`Block::reference`] by its formula.
 
+//! To add a kind, write its file and name it in the two lists below.
+
 mod attention;
+mod design;
 mod mlp;
 
-use std::fmt::Debug;
-use std::ops::Range;
-use std::sync::Arc;
-
-pub use self::attention::{Attention, AttentionSpec};
+pub use self::attention::{Attention, AttentionSpec, Positions};
+pub use self::design::*;
 pub use self::mlp::{Mlp, MlpSpec};
 pub use super::ops::attention::fast::GROUP;
 pub use crate::scratch::Allocator;
 
-use super::dropout::DropoutKeys;
-use super::intervention::{Pattern, Plan, Port};
-use super::layout::Layout;
-use super::ops::attention::AttnProbe;
-use super::ops::attention::clamped::Table;
-use super::ops::dropout::{Mask, Rate};
-use super::ops::linear;
-use super::reference::{Run, Value};
-use super::spec::TransformerSpec;
-use crate::Invalid;
-use crate::lanes::{Lane, Level};
+use crate::settings::{Kind, Settings};
+use crate::{Custom, Invalid, with_kind};
 
-/// A kind of block with its settings.
-pub trait Design: Debug + Send + Sync {
-    /// Whether a row of its output depends on other rows of the stream. It begins a layer then.
-    fn gathers(&self) -> bool;
-
-    /// How it meets the stream.
-    fn ports(&self) -> Ports;
-
-    /// Lays out its tensors.
-    ///
-    /// # Errors
-    ///
-    /// If a setting is impossible in this model.
-    fn build(&self, tensors: &mut Tensors) -> Result<Arc<dyn Block>, Invalid>;
-}
-
-/// What stands between two states of the residual stream.
-pub trait Block: Debug + Send + Sync {
-    /// Turns its parameters into what the forward reads. `weights` are those of the whole model.
-    fn prepare(&self, _weights: &mut [f32]) {}
-
-    /// The backward of [`prepare`](Self::prepare), at the parameters before it.
-    fn pull_back(&self, _params: &[f32], _grads: &mut [f32]) {}
-
-    /// Buffers for eight sequences.
-    fn pass(self: Arc<Self>, buffers: &mut Allocator) -> Box<dyn BlockPass>;
-
-    /// The same by its formula: from what every reader sees, [rows, d], to what every source writes.
-    fn reference<'t>(&self, run: &mut Run<'t>, read: &[Value<'t>]) -> Vec<Value<'t>>;
-
-    /// Multiplications for the gradient of one sequence, counted from the formula.
-    fn multiplications(&self) -> usize;
-}
-
-/// A block at work on eight sequences. Rows are positions, and d numbers in the stream.
-///
-/// ```text
-/// forward:   read, by reader  →  gather  →  forward  →  write
-/// backward:  read_backward  ←  gather_backward  ←  backward  ←  write_backward
-/// ```
-///
-/// A block that gathers reads all rows, then gathers, and then computes and writes one group of rows after the
-/// other; its backward meets the same groups in the same order, from row 0 on, and then all rows. A block that does
-/// not gather takes every step with one group. A group has at most [`GROUP`] rows.
-pub trait BlockPass: Debug + Send {
-    /// Takes in what reader number `reader` sees of some rows.
-    fn read(&mut self, c: Context, reader: usize, rows: Range<usize>, x: &[Lane]);
-
-    /// What needs all rows from 0 to `rows`.
-    fn gather(&mut self, _c: Context, _rows: usize) {}
-
-    /// Computes some rows, up to what is written.
-    fn forward(&mut self, c: Context, rows: Range<usize>);
-
-    /// Sets `out` to `base`, if there is one, plus what source number `source` writes in some rows; what all write if
-    /// there is no number.
-    fn write(
-        &self,
-        c: Context,
-        source: Option<usize>,
-        rows: Range<usize>,
-        base: Option<&[Lane]>,
-        out: &mut [Lane],
-    );
-
-    /// Computes once more what [`forward`](Self::forward) keeps of the last group only.
-    fn repeat(&mut self, _c: Context, _rows: Range<usize>) {}
-
-    /// The backward of [`write`](Self::write), for every source or for all together, right before that of
-    /// [`forward`](Self::forward). Gradients of parameters are added to `grads`, which is that of the whole model.
-    fn write_backward(
-        &mut self,
-        c: Context,
-        source: Option<usize>,
-        rows: Range<usize>,
-        d_out: &[Lane],
-        grads: &mut [f32],
-    );
-
-    /// The backward of [`forward`](Self::forward), right after it or after [`repeat`](Self::repeat).
-    fn backward(&mut self, _c: Context, _rows: Range<usize>, _grads: &mut [f32]) {}
-
-    /// The backward of [`gather`](Self::gather).
-    fn gather_backward(&mut self, _c: Context, _rows: usize, _grads: &mut [f32]) {}
-
-    /// The backward of [`read`](Self::read).
-    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: ReadBack);
-
-    /// Shows the pattern of every head in the last forward of `rows` rows.
-    fn show(&self, _c: Context, _rows: usize, _probe: AttnProbe) {}
-}
-
-/// The backward of what one reader saw in some rows.
-#[derive(Debug)]
-pub struct ReadBack<'a> {
-    /// What it saw, [rows, d].
-    pub x: &'a [Lane],
-    /// The gradient of that.
-    pub dx: &'a mut [Lane],
-    /// What to do with it.
-    pub update: Update,
-    /// The gradient of the whole model's parameters, to which that of the block's is added.
-    pub grads: &'a mut [f32],
-}
-
-impl ReadBack<'_> {
-    /// y = x W  ⟹  dx += dy Wᵀ (or = dy Wᵀ), dW += xᵀ dy, for a tensor W of [d, n].
-    pub fn product(
-        self,
-        level: Level,
-        weights: &[f32],
-        place: &Range<usize>,
-        d: usize,
-        dy: &[Lane],
-    ) {
-        let w = &weights[place.clone()];
-        match self.update {
-            Update::Accumulate => {
-                linear::input_backward(level, w, (d, w.len() / d), 0, dy, self.dx);
+/// Defines the enum of all kinds of blocks, each by its name in Rust, in recipes, and its settings.
+macro_rules! blocks {
+    ($( $variant:ident = $kind:literal, $spec:ty; )*) => {
+        with_kind! {
+            /// A block of a transformer, as a recipe writes it.
+            #[derive(Clone, Debug, PartialEq)]
+            pub enum BlockSpec {
+                $(
+                    #[doc = concat!("`", $kind, "`")]
+                    $variant($spec),
+                )*
+                /// A block from another crate.
+                Custom(Custom<dyn Design>),
             }
-            Update::Overwrite => linear::set_input_backward(level, w, d, dy, self.dx),
         }
-        linear::add_weight_gradient(level, self.x, dy, d, &mut self.grads[place.clone()]);
-    }
+
+        impl BlockSpec {
+            /// All built-in kinds with their settings.
+            pub fn kinds() -> Vec<Kind> {
+                vec![$( <$spec>::kind($kind), )*]
+            }
+
+            /// The kind of block with its settings.
+            ///
+            /// # Errors
+            ///
+            /// If only another program has its code.
+            pub fn design(&self) -> Result<&dyn Design, Invalid> {
+                Ok(match self {
+                    $( Self::$variant(design) => design, )*
+                    Self::Custom(custom) => {
+                        custom.check_text("-_")?;
+                        &**custom.part()?
+                    }
+                })
+            }
+        }
+    };
 }
 
-/// Whether a gradient is added to what is there, or is the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    Accumulate,
-    Overwrite,
-}
-
-/// How a block meets the stream.
-#[derive(Clone, Copy, Debug)]
-pub struct Ports {
-    /// The name of its norm, if the model has norms: `attn_norm`.
-    pub norm: &'static str,
-    /// The names of its readers.
-    pub readers: &'static [&'static str],
-    /// The name of its sources: `heads`, one for each head, or `mlp`.
-    pub sources: &'static str,
-    /// What they write, as an activation: `head_out`.
-    pub output: &'static str,
-    /// Number of heads: each has a pattern and is a source of its own. A block without heads is one source.
-    pub heads: usize,
-}
-
-/// A block in its place.
-#[derive(Clone, Debug)]
-pub struct Slot {
-    pub block: Arc<dyn Block>,
-    pub gathers: bool,
-    pub layer: usize,
-    pub norm: Option<Norm>,
-    pub ports: Ports,
-    pub readers: Vec<Port>,
-    pub sources: Vec<Port>,
-    /// Where dropout's numbers of the patterns of its heads start, and of what it writes.
-    pub pattern_pairs: u32,
-    pub written_pairs: u32,
-}
-
-impl Slot {
-    /// Its number of heads.
-    pub fn heads(&self) -> usize {
-        self.ports.heads
-    }
-
-    /// The name of what it writes.
-    pub fn output_name(&self) -> String {
-        let copy = self.sources[0].index.filter(|_| self.heads() == 0);
-        let copy = copy.map_or(String::new(), |copy| format!(".{copy}"));
-        format!("layers.{}.{}{copy}", self.layer, self.ports.output)
-    }
-}
-
-/// Where a normalisation's gain and bias are, `[d]` each.
-#[derive(Clone, Debug)]
-pub struct Norm {
-    pub gain: Range<usize>,
-    pub bias: Range<usize>,
-}
-
-/// The sizes of a model, and the place for a block's tensors.
-#[derive(Debug)]
-pub struct Tensors<'a> {
-    pub states: usize,
-    /// Longest context, t.
-    pub length: usize,
-    /// Width of the stream, d.
-    pub width: usize,
-    /// What the whole transformer is set to: blocks without a setting of their own follow it.
-    pub spec: &'a TransformerSpec,
-    pub(super) layout: &'a mut Layout,
-    pub(super) layer: usize,
-    /// Which block of this kind it is, in its layer.
-    pub(super) copy: usize,
-}
-
-impl Tensors<'_> {
-    /// Adds a tensor of this block, and returns its place. Random weights start it; names that end in `gain`
-    /// start at one, and in `bias`, `b_in` or `b_out` at zero. Weight decay applies to matrices that multiply
-    /// activations.
-    pub fn add(&mut self, name: &str, shape: &[usize], decays: bool) -> Range<usize> {
-        let name = match (self.copy, name.split_once('.')) {
-            (copy @ 1.., Some((part, rest))) => format!("{part}.{copy}.{rest}"),
-            _ => name.to_owned(),
-        };
-        let name = format!("layers.{}.{name}", self.layer);
-        self.layout.push(name, shape, decays)
-    }
-}
-
-/// What a block may know when it computes.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The instruction level to use.
-    pub level: Level,
-    /// The model's parameters, as blocks prepared them.
-    pub weights: &'a [f32],
-    pub(super) layer: usize,
-    pub(super) masks: Option<PatternMasks<'a>>,
-    pub(super) plan: Option<&'a Plan>,
-    /// Patterns by lane, in the order of the plan's.
-    pub(super) given: &'a [Vec<Lane>],
-    /// From one row of them to the next.
-    pub(super) length: usize,
-}
-
-/// The masks of the patterns of a block.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PatternMasks<'a> {
-    pub keys: &'a DropoutKeys,
-    pub rate: Rate,
-    /// Number of the first pair of entries of the first head, and of one head.
-    pub first: u32,
-    pub pairs: u32,
-}
-
-/// What an intervention does to a head's pattern.
-#[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
-    /// It is this one.
-    Given(Table<'a>),
-    /// It gets no gradient.
-    Stopped,
-    /// It is without its uniform part.
-    WithoutUniform,
-    /// Values get no gradient through its uniform part.
-    UniformStopped,
-}
-
-impl<'a> Context<'a> {
-    /// A tensor.
-    pub fn weight(&self, place: &Range<usize>) -> &'a [f32] {
-        &self.weights[place.clone()]
-    }
-
-    /// Dropout's mask of a head's pattern.
-    pub fn mask(&self, head: usize) -> Option<Mask> {
-        let PatternMasks {
-            keys,
-            rate,
-            first,
-            pairs,
-        } = self.masks?;
-        let first = first.wrapping_add(pairs.wrapping_mul(head as u32));
-        Some(Mask::new(keys, rate, first, self.length))
-    }
-
-    /// What is done to a head's pattern.
-    pub fn change(&self, head: usize) -> Option<Change<'a>> {
-        let mut patterns = self.plan?.patterns.iter();
-        let index = patterns.position(|(l, h, _)| (*l, *h) == (self.layer, head))?;
-        let (weights, stride) = (&self.given[index][..], self.length);
-        Some(match self.plan?.patterns[index].2 {
-            Pattern::Target(target) => Change::Given(Table::of(target, weights, stride)),
-            Pattern::Data(_) => Change::Given(Table::Lanes { weights, stride }),
-            Pattern::Itself => Change::Stopped,
-            Pattern::WithoutUniform => Change::WithoutUniform,
-            Pattern::UniformItself => Change::UniformStopped,
-        })
-    }
+blocks! {
+    Attention = "attention", AttentionSpec;
+    Mlp = "mlp", MlpSpec;
 }

@@ -17,12 +17,12 @@ pub(super) mod stream;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::block::{Attention, Block, Norm, Slot, Tensors};
+use super::block::{Attention, Block, BlockSpec, Norm, Positions, Slot, Tensors};
 use super::dropout::Rates;
 use super::intervention::Port;
 use super::layout::Layout;
 use super::ops::dropout::pairs;
-use super::spec::{BlockSpec, Positions, TransformerSpec};
+use super::spec::TransformerSpec;
 use crate::{Invalid, require};
 
 /// A transformer's shape and where its parameters are.
@@ -103,8 +103,12 @@ impl Transformer {
         };
         // Dropout numbers pairs of entries from place to place, whether or not anything is dropped there.
         let mut next_pair = pairs(length, width);
-        for block in &blocks {
-            shape.push(block, spec, &mut next_pair)?;
+        for (index, block) in blocks.iter().enumerate() {
+            let pushed = shape.push(block, spec, &mut next_pair);
+            pushed.map_err(|error| match spec.blocks.is_empty() {
+                true => error,
+                false => error.within(&format!("blocks[{index}]")),
+            })?;
         }
         let layout = &mut shape.layout;
         shape.final_norm = (spec.layer_norm).then(|| Norm {
@@ -123,7 +127,7 @@ impl Transformer {
         spec: &TransformerSpec,
         next_pair: &mut u32,
     ) -> Result<(), Invalid> {
-        let (design, place) = (block.design(), self.slots.len());
+        let (design, place) = (block.design()?, self.slots.len());
         let (ports, gathers) = (design.ports(), design.gathers());
         if gathers || self.layers.is_empty() {
             self.layers.push(Layer {
@@ -192,6 +196,12 @@ impl Transformer {
     /// Number of layers, L.
     pub fn layer_count(&self) -> usize {
         self.layers.len()
+    }
+
+    /// Whether the first layer is attention with a table of vectors by lag.
+    pub fn begins_with_lags(&self) -> bool {
+        let first = self.layers[0].attention.as_ref();
+        first.is_some_and(|attention| attention.v.is_some())
     }
 
     /// Heads of layer `l`.

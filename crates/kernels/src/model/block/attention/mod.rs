@@ -1,37 +1,30 @@
 //! Causal attention: out_i = Σ_j p_ij u_j (W_O) by head, with p = softmax(s), and s as [`RelativeTerm`] says.
 
 mod pass;
+mod positions;
 
 use std::f32::consts::LOG2_E;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+pub use self::positions::Positions;
 
 use self::pass::AttentionPass;
+use self::positions::Scheme;
 use super::{Allocator, Block, BlockPass, Design, Ports, Tensors};
 use crate::model::ops::attention::{EXPONENTIAL, RelativeTerm};
 use crate::model::reference::{Run, Value};
-use crate::model::spec::{OutputProjection, Positions};
-use crate::{Invalid, require};
+use crate::model::spec::OutputProjection;
+use crate::{Invalid, require, settings};
 
-/// Settings of attention.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct AttentionSpec {
-    /// Number of heads.
-    pub heads: usize,
-    /// How positions enter; as in the whole model if unset.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub positions: Option<Positions>,
-}
-
-impl Default for AttentionSpec {
-    fn default() -> Self {
-        Self {
-            heads: 1,
-            positions: None,
-        }
+settings! {
+    /// Causal attention.
+    pub struct AttentionSpec {
+        /// Number of heads, H.
+        pub heads: usize = 1,
+        /// How positions enter; as in the whole model if unset.
+        #[when(|own| own.positions.is_some())]
+        pub positions: Option<Positions> = None,
     }
 }
 
@@ -45,22 +38,35 @@ impl AttentionSpec {
             &format!("a number of heads that divides the width, {d}"),
         )?;
         let positions = self.positions.unwrap_or(tensors.spec.positions);
+        let scheme = positions.scheme();
+        require(
+            scheme.angle.is_none() || (d / heads).is_multiple_of(2),
+            "heads",
+            heads,
+            &format!(
+                "a number of heads of an even width each, out of {d}: rotary positions turn pairs of numbers"
+            ),
+        )?;
+        let allowed = "of the whole model alone (model.positions): the embedding adds them";
+        require(
+            self.positions != Some(Positions::Absolute),
+            "positions",
+            "\"absolute\"",
+            allowed,
+        )?;
+        let has_table = scheme.relative != RelativeTerm::Absent;
         let projects = heads > 1 || tensors.spec.output_projection == OutputProjection::Always;
         let square = [d, d];
         Ok(Attention {
             heads,
             length: t,
             width: d,
-            relative: match positions {
-                Positions::RelativeKey => RelativeTerm::Key,
-                Positions::RelativeQuery => RelativeTerm::Query,
-                Positions::Absolute | Positions::None => RelativeTerm::Absent,
-            },
+            scheme,
             w_q: tensors.add("W_Q", &square, true),
             w_k: tensors.add("W_K", &square, true),
             w_v: tensors.add("W_V", &square, true),
             w_o: projects.then(|| tensors.add("W_O", &square, true)),
-            v: (positions.is_relative()).then(|| tensors.add("v", &[t, d], false)),
+            v: has_table.then(|| tensors.add("v", &[t, d], false)),
         })
     }
 }
@@ -91,7 +97,7 @@ pub struct Attention {
     pub heads: usize,
     pub length: usize,
     pub width: usize,
-    pub relative: RelativeTerm,
+    pub scheme: Scheme,
     /// [d, d] each
     pub w_q: Range<usize>,
     pub w_k: Range<usize>,
@@ -112,7 +118,10 @@ impl Attention {
     /// √d_head, because the queries (and the positions beside them) already include both.
     fn scale(&self, values: &mut [f32]) {
         let scale = LOG2_E / (self.size() as f32).sqrt();
-        let beside = self.v.iter().filter(|_| self.relative == RelativeTerm::Key);
+        let beside = self
+            .v
+            .iter()
+            .filter(|_| self.scheme.relative == RelativeTerm::Key);
         for place in [&self.w_q].into_iter().chain(beside) {
             let place = &mut values[place.clone()];
             place.iter_mut().for_each(|value| *value *= scale);
@@ -143,12 +152,13 @@ impl Block for Attention {
         let w_o = self.w_o.as_ref().map(|w_o| run.weight(w_o, d));
         let head = |head: usize| {
             let own = |matrix: Value<'t>| matrix.columns(head * size, size);
-            let (q, k) = (own(queries), own(keys).transposed());
+            let turned = |x| self.scheme.turned(x, (rows, size));
+            let (q, k) = (turned(own(queries)), turned(own(keys)).transposed());
             let mut scores = q.times(k);
             if let Some(r) = positions.map(own) {
                 let square = (rows, rows);
                 scores = scores
-                    + match self.relative {
+                    + match self.scheme.relative {
                         RelativeTerm::Query => q
                             .times(r.transposed())
                             .take(square, |i, j| Some((i, i.checked_sub(j)?))),

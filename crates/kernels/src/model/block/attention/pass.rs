@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Attention;
+use super::positions::{self, Turns};
 use crate::lanes::Lane;
 use crate::lanes::cross_lane::sum_lanes;
 use crate::model::block::{Allocator, BlockPass, Change, Context, ReadBack};
@@ -24,6 +25,8 @@ pub struct AttentionPass {
     by_head: Vec<Lane>,
     /// What the current group of rows keeps, by head.
     groups: Vec<TileRows>,
+    /// Of rotary positions.
+    turns: Turns,
     /// Means of all values so far, by head: where the uniform part of its pattern is changed.
     means: Vec<Vec<Lane>>,
     /// Of queries, keys and values, by head.
@@ -43,7 +46,9 @@ impl AttentionPass {
         let stream = [t, attention.width];
         let several = if heads > 1 { stream } else { [0, 0] };
         let size = attention.size();
+        let turns = attention.scheme.turns([t, size / 2], buffers);
         Self {
+            turns,
             read: [(); 3].map(|()| buffers.lanes(stream)),
             averaged: buffers.lanes(stream),
             by_head: buffers.lanes(several),
@@ -98,10 +103,29 @@ impl Attention {
                 offset: 0,
                 size: self.size(),
             },
-            relative: self.relative,
+            relative: self.scheme.relative,
             positions: self.v.as_ref().map_or(&[], |v| c.weight(v)),
             lag_columns: self.columns(head),
             bias: false,
+        }
+    }
+
+    /// Turns queries or keys by their angles, forward or back.
+    fn turn(
+        &self,
+        reader: usize,
+        rows: Range<usize>,
+        turns: &[[f32; 2]],
+        sign: f32,
+        by_head: &mut [Lane],
+    ) {
+        let (size, is_value) = (self.size(), reader == 2);
+        if self.scheme.angle.is_none() || is_value {
+            return;
+        }
+        for head in 0..self.heads {
+            let own = &mut by_head[self.place(head)][rows.start * size..rows.end * size];
+            positions::turn(&turns[rows.start * size / 2..], size, sign, own);
         }
     }
 
@@ -148,11 +172,13 @@ impl BlockPass for AttentionPass {
         let (span, d) = (attention.span(&rows), attention.width);
         let target = &mut self.read[reader];
         if attention.heads == 1 {
-            return linear::set_forward(c.level, x, c.weight(weight), d, &mut target[span]);
+            linear::set_forward(c.level, x, c.weight(weight), d, &mut target[span]);
+        } else {
+            let all = &mut self.d_averaged;
+            linear::set_forward(c.level, x, c.weight(weight), d, &mut all[span]);
+            attention.split(rows.clone(), all, target);
         }
-        let all = &mut self.d_averaged;
-        linear::set_forward(c.level, x, c.weight(weight), d, &mut all[span]);
-        attention.split(rows, all, target);
+        attention.turn(reader, rows, &self.turns, 1.0, target);
     }
 
     fn gather(&mut self, c: Context, rows: usize) {
@@ -370,7 +396,8 @@ impl BlockPass for AttentionPass {
     fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: ReadBack) {
         let attention = &*self.attention;
         let weight = [&attention.w_q, &attention.w_k, &attention.w_v][reader];
-        let (span, d_read) = (attention.span(&rows), &self.d_read[reader]);
+        let (span, d_read) = (attention.span(&rows), &mut self.d_read[reader]);
+        attention.turn(reader, rows.clone(), &self.turns, -1.0, d_read);
         let dy = match attention.heads {
             1 => &d_read[span],
             _ => {

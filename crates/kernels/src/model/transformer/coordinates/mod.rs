@@ -195,7 +195,7 @@ impl Coordinates {
         Self {
             states: shape.states,
             length: shape.length,
-            meets: match shape.attention(0).relative {
+            meets: match shape.attention(0).scheme.relative {
                 RelativeTerm::Query => Meets::Query,
                 RelativeTerm::Key | RelativeTerm::Absent => Meets::Key,
             },

@@ -1,4 +1,5 @@
-//! Parts of a recipe that another program brings: a prior, a strategy, a measure or an optimiser of its own.
+//! Parts of a recipe that another program brings: a prior, a task, a block, a strategy, a measure or an optimiser
+//! of its own.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
@@ -36,7 +37,7 @@ impl<T: ?Sized> Custom<T> {
     }
 
     /// What a recipe's text says of a part: all but the part itself.
-    pub(crate) fn named(name: String, settings: BTreeMap<String, f64>) -> Self {
+    pub fn named(name: String, settings: BTreeMap<String, f64>) -> Self {
         Self {
             name,
             settings,
@@ -58,7 +59,7 @@ impl<T: ?Sized> Custom<T> {
 
     /// Checks what stands in the recipe's text.
     /// Its name may have letters, digits and `marks` in it.
-    pub(crate) fn check_text(&self, marks: &str) -> Result<(), Invalid> {
+    pub fn check_text(&self, marks: &str) -> Result<(), Invalid> {
         require(
             is_name(&self.name, marks),
             "name",
@@ -109,7 +110,7 @@ impl<T: ?Sized> Debug for Custom<T> {
 }
 
 /// Whether a text has only letters, digits and `marks` in it, a letter first.
-pub(crate) fn is_name(text: &str, marks: &str) -> bool {
+pub fn is_name(text: &str, marks: &str) -> bool {
     let fit = |c: char| c.is_ascii_alphanumeric() || marks.contains(c);
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(fit)
 }

@@ -1,0 +1,187 @@
+//! Settings that describe themselves: what a recipe takes is declared once, and every front end reads it here.
+
+use serde::Serialize;
+
+/// One key of a recipe's table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setting {
+    /// The key.
+    pub key: &'static str,
+    /// What it means, in a sentence or two.
+    pub meaning: String,
+    /// What it takes.
+    pub takes: Takes,
+}
+
+/// What a setting takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Takes {
+    /// A whole number.
+    Count,
+    /// A number.
+    Number,
+    /// True or false.
+    Flag,
+    /// One of a few words.
+    Choice(Vec<Choice>),
+    /// Anything else, as TOML.
+    Toml,
+}
+
+/// A word that a setting takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// The word.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// A kind of thing with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Kind {
+    /// Its name in recipes.
+    pub kind: &'static str,
+    /// What it is.
+    pub meaning: String,
+    /// Its settings.
+    pub settings: Vec<Setting>,
+}
+
+/// A table of settings.
+pub trait Settings {
+    /// What they are settings of.
+    fn meaning() -> String;
+
+    /// All of them, in order.
+    fn settings() -> Vec<Setting>;
+
+    /// The same under the name that it has as a kind.
+    fn kind(kind: &'static str) -> Kind {
+        Kind {
+            kind,
+            meaning: Self::meaning(),
+            settings: Self::settings(),
+        }
+    }
+}
+
+/// The value of a setting.
+pub trait Value {
+    /// What it is written as.
+    fn takes() -> Takes {
+        Takes::Toml
+    }
+}
+
+impl Value for usize {
+    fn takes() -> Takes {
+        Takes::Count
+    }
+}
+
+impl Value for f64 {
+    fn takes() -> Takes {
+        Takes::Number
+    }
+}
+
+impl Value for bool {
+    fn takes() -> Takes {
+        Takes::Flag
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn takes() -> Takes {
+        T::takes()
+    }
+}
+
+impl<T> Value for Vec<T> {}
+
+/// The lines of a doc comment as text.
+pub fn joined(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+    lines.join(" ").trim().to_owned()
+}
+
+/// Defines a struct whose fields are settings, with their defaults and, in their documentation, their meaning.
+///
+/// A field under `#[when(f)]` is written to a recipe only if `f` holds of the whole: settings that came later are
+/// written only where they matter, so that recipes without them keep their text, and runs their identity.
+#[macro_export]
+macro_rules! settings {
+    ($(#[doc = $about:literal])+ pub struct $name:ident { $(
+        $(#[doc = $meaning:literal])+ $(#[when($when:expr)])? pub $field:ident: $type:ty = $default:expr,
+    )* }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name { $( $(#[doc = $meaning])+ pub $field: $type, )* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $( $field: $default, )* }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap;
+                let mut map = serializer.serialize_map(None)?;
+                $( if true $( && { let when: fn(&Self) -> bool = $when; when(self) } )? {
+                    map.serialize_entry(stringify!($field), &self.$field)?;
+                } )*
+                map.end()
+            }
+        }
+
+        impl $crate::settings::Settings for $name {
+            fn meaning() -> String {
+                $crate::settings::joined(&[$($about),+])
+            }
+
+            fn settings() -> Vec<$crate::settings::Setting> {
+                vec![ $( $crate::settings::Setting {
+                    key: stringify!($field),
+                    meaning: $crate::settings::joined(&[$($meaning),+]),
+                    takes: <$type as $crate::settings::Value>::takes(),
+                }, )* ]
+            }
+        }
+    };
+}
+
+/// Defines an enum whose variants are words of a recipe. The first one is the default.
+#[macro_export]
+macro_rules! choices {
+    ($(#[doc = $about:literal])+ pub enum $name:ident {
+        $(#[doc = $first_meaning:literal])+ $first:ident = $first_word:literal,
+        $( $(#[doc = $meaning:literal])+ $variant:ident = $word:literal, )*
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $(#[doc = $first_meaning])+
+            #[default]
+            #[serde(rename = $first_word)]
+            $first,
+            $( $(#[doc = $meaning])+ #[serde(rename = $word)] $variant, )*
+        }
+
+        impl $crate::settings::Value for $name {
+            fn takes() -> $crate::settings::Takes {
+                let choice = |name, lines: &[&str]| $crate::settings::Choice {
+                    name,
+                    meaning: $crate::settings::joined(lines),
+                };
+                $crate::settings::Takes::Choice(vec![
+                    choice($first_word, &[$($first_meaning),+]),
+                    $( choice($word, &[$($meaning),+]), )*
+                ])
+            }
+        }
+    };
+}
