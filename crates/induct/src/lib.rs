@@ -70,6 +70,24 @@ pub mod lanes {
     pub use induct_kernels::lanes::{LANES, instructions, levels, use_level};
 }
 
+/// Settings that describe themselves: what a recipe can say of models and blocks, with
+/// [`ModelSpec::kinds`](model::ModelSpec::kinds) and [`BlockSpec::kinds`](model::BlockSpec::kinds).
+pub mod settings {
+    pub use induct_kernels::settings::{Choice, Kind, Setting, Takes};
+}
+
+/// Blocks: what stands between two states of a transformer's residual stream, for programs that bring their own.
+///
+/// A [`Design`](block::Design) is a kind of block with its settings; see the example `custom_block`.
+pub mod block {
+    pub use induct_kernels::lanes::{Lane, Level};
+    pub use induct_kernels::model::block::{
+        Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Tensors, Update,
+    };
+    pub use induct_kernels::model::ops::linear;
+    pub use induct_kernels::model::reference::{Run, Value};
+}
+
 /// Models: their parameters, forward and backward.
 ///
 /// A [`Model`](model::Model) computes with one of a few engines, over blocks of lanes and in single precision;

@@ -11,6 +11,8 @@ pub struct Setting {
     pub meaning: String,
     /// What it takes.
     pub takes: Takes,
+    /// Its default, as TOML; none if something else decides while it is unset.
+    pub default: Option<String>,
 }
 
 /// What a setting takes.
@@ -73,11 +75,20 @@ pub trait Value {
     fn takes() -> Takes {
         Takes::Toml
     }
+
+    /// It as TOML; none if it is unset.
+    fn text(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Value for usize {
     fn takes() -> Takes {
         Takes::Count
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
     }
 }
 
@@ -85,11 +96,19 @@ impl Value for f64 {
     fn takes() -> Takes {
         Takes::Number
     }
+
+    fn text(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
 }
 
 impl Value for bool {
     fn takes() -> Takes {
         Takes::Flag
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
     }
 }
 
@@ -97,8 +116,13 @@ impl<T: Value> Value for Option<T> {
     fn takes() -> Takes {
         T::takes()
     }
+
+    fn text(&self) -> Option<String> {
+        self.as_ref()?.text()
+    }
 }
 
+/// A list; none if it is empty.
 impl<T> Value for Vec<T> {}
 
 /// The lines of a doc comment as text.
@@ -144,10 +168,12 @@ macro_rules! settings {
             }
 
             fn settings() -> Vec<$crate::settings::Setting> {
+                let defaults = Self::default();
                 vec![ $( $crate::settings::Setting {
                     key: stringify!($field),
                     meaning: $crate::settings::joined(&[$($meaning),+]),
                     takes: <$type as $crate::settings::Value>::takes(),
+                    default: $crate::settings::Value::text(&defaults.$field),
                 }, )* ]
             }
         }
@@ -181,6 +207,14 @@ macro_rules! choices {
                     choice($first_word, &[$($first_meaning),+]),
                     $( choice($word, &[$($meaning),+]), )*
                 ])
+            }
+
+            fn text(&self) -> Option<String> {
+                let word = match self {
+                    Self::$first => $first_word,
+                    $( Self::$variant => $word, )*
+                };
+                Some(format!("\"{word}\""))
             }
         }
     };

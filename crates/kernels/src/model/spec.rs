@@ -91,7 +91,15 @@ settings! {
     }
 }
 
-impl Value for Heads {}
+impl Value for Heads {
+    fn text(&self) -> Option<String> {
+        match self {
+            Heads::Every(count) => count.text(),
+            Heads::PerLayer(counts) => Some(format!("{counts:?}")),
+        }
+    }
+}
+
 impl Value for Dropout {}
 impl Value for InitStd {}
 impl Value for TransformerStart {}
