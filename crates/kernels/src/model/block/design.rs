@@ -103,7 +103,7 @@ pub trait BlockPass: Debug + Send {
     fn gather_backward(&mut self, _c: Context, _rows: usize, _grads: &mut [f32]) {}
 
     /// The backward of [`read`](Self::read).
-    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: ReadBack);
+    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: &mut ReadBack);
 
     /// Shows the pattern of every head in the last forward of `rows` rows.
     fn show(&self, _c: Context, _rows: usize, _probe: AttnProbe) {}
@@ -114,18 +114,17 @@ pub trait BlockPass: Debug + Send {
 pub struct ReadBack<'a> {
     /// What it saw, [rows, d].
     pub x: &'a [Lane],
-    /// The gradient of that.
-    pub dx: &'a mut [Lane],
-    /// What to do with it.
-    pub update: Update,
+    /// The gradient of that; see [`dx`](Self::dx).
+    pub(in crate::model) dx: &'a mut [Lane],
+    pub(in crate::model) update: Update,
     /// The gradient of the whole model's parameters, to which that of the block's is added.
     pub grads: &'a mut [f32],
 }
 
 impl ReadBack<'_> {
-    /// y = x W  ⟹  dx += dy Wᵀ (or = dy Wᵀ), dW += xᵀ dy, for a tensor W of [d, n].
+    /// y = x W  ⟹  dx += dy Wᵀ, dW += xᵀ dy, for a tensor W of [d, n].
     pub fn product(
-        self,
+        &mut self,
         level: Level,
         weights: &[f32],
         place: &Range<usize>,
@@ -133,7 +132,7 @@ impl ReadBack<'_> {
         dy: &[Lane],
     ) {
         let w = &weights[place.clone()];
-        match self.update {
+        match std::mem::replace(&mut self.update, Update::Accumulate) {
             Update::Accumulate => {
                 linear::input_backward(level, w, (d, w.len() / d), 0, dy, self.dx);
             }
@@ -141,11 +140,19 @@ impl ReadBack<'_> {
         }
         linear::add_weight_gradient(level, self.x, dy, d, &mut self.grads[place.clone()]);
     }
+
+    /// The gradient of what was read, to add to.
+    pub fn dx(&mut self) -> &mut [Lane] {
+        if std::mem::replace(&mut self.update, Update::Accumulate) == Update::Overwrite {
+            self.dx.fill(Lane::ZERO);
+        }
+        self.dx
+    }
 }
 
 /// Whether a gradient is added to what is there, or is the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
+pub(in crate::model) enum Update {
     Accumulate,
     Overwrite,
 }

@@ -174,7 +174,13 @@ impl BlockPass for MlpPass {
         linear::add_bias_gradient(level, d_hidden, &mut grads[mlp.b_in.clone()]);
     }
 
-    fn read_backward(&mut self, c: Context, _reader: usize, rows: Range<usize>, back: ReadBack) {
+    fn read_backward(
+        &mut self,
+        c: Context,
+        _reader: usize,
+        rows: Range<usize>,
+        back: &mut ReadBack,
+    ) {
         let d_hidden = &self.d_hidden[..rows.len() * self.mlp.b_in.len()];
         back.product(c.level, c.weights, &self.mlp.w_in, self.mlp.width, d_hidden);
     }

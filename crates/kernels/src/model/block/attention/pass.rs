@@ -393,7 +393,13 @@ impl BlockPass for AttentionPass {
         }
     }
 
-    fn read_backward(&mut self, c: Context, reader: usize, rows: Range<usize>, back: ReadBack) {
+    fn read_backward(
+        &mut self,
+        c: Context,
+        reader: usize,
+        rows: Range<usize>,
+        back: &mut ReadBack,
+    ) {
         let attention = &*self.attention;
         let weight = [&attention.w_q, &attention.w_k, &attention.w_v][reader];
         let (span, d_read) = (attention.span(&rows), &mut self.d_read[reader]);
