@@ -82,7 +82,8 @@ pub mod settings {
 pub mod block {
     pub use induct_kernels::lanes::{Lane, Level};
     pub use induct_kernels::model::block::{
-        Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Tensors,
+        Allocator, Block, BlockPass, Context, Design, GROUP, Ports, ReadBack, Simple, SimplePass,
+        Tensors,
     };
     pub use induct_kernels::model::ops::linear;
     pub use induct_kernels::model::reference::{Run, Value};

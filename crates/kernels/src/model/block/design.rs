@@ -20,7 +20,9 @@ use crate::scratch::Allocator;
 /// A kind of block with its settings.
 pub trait Design: Debug + Send + Sync {
     /// Whether a row of its output depends on other rows of the stream. It begins a layer then.
-    fn gathers(&self) -> bool;
+    fn gathers(&self) -> bool {
+        true
+    }
 
     /// How it meets the stream.
     fn ports(&self) -> Ports;
@@ -69,7 +71,7 @@ pub trait BlockPass: Debug + Send {
     fn gather(&mut self, _c: Context, _rows: usize) {}
 
     /// Computes some rows, up to what is written.
-    fn forward(&mut self, c: Context, rows: Range<usize>);
+    fn forward(&mut self, _c: Context, _rows: Range<usize>) {}
 
     /// Sets `out` to `base`, if there is one, plus what source number `source` writes in some rows; what all write if
     /// there is no number.
@@ -158,18 +160,31 @@ pub(in crate::model) enum Update {
 }
 
 /// How a block meets the stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ports {
     /// The name of its norm, if the model has norms: `attn_norm`.
-    pub norm: &'static str,
+    pub norm: String,
     /// The names of its readers.
-    pub readers: &'static [&'static str],
+    pub readers: Vec<&'static str>,
     /// The name of its sources: `heads`, one for each head, or `mlp`.
     pub sources: &'static str,
     /// What they write, as an activation: `head_out`.
-    pub output: &'static str,
+    pub output: String,
     /// Number of heads: each has a pattern and is a source of its own. A block without heads is one source.
     pub heads: usize,
+}
+
+impl Ports {
+    /// Of a block without heads that reads and writes under one name: `mlp`, with `mlp_norm` and `mlp_out`.
+    pub fn single(name: &'static str) -> Self {
+        Self {
+            norm: format!("{name}_norm"),
+            readers: vec![name],
+            sources: name,
+            output: format!("{name}_out"),
+            heads: 0,
+        }
+    }
 }
 
 /// A block in its place.

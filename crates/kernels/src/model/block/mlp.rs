@@ -30,13 +30,7 @@ impl Design for MlpSpec {
     }
 
     fn ports(&self) -> Ports {
-        Ports {
-            norm: "mlp_norm",
-            readers: &["mlp"],
-            sources: "mlp",
-            output: "mlp_out",
-            heads: 0,
-        }
+        Ports::single("mlp")
     }
 
     fn build(&self, tensors: &mut Tensors) -> Result<Arc<dyn Block>, Invalid> {

@@ -14,10 +14,12 @@
 mod attention;
 mod design;
 mod mlp;
+mod simple;
 
 pub use self::attention::{Attention, AttentionSpec, Positions};
 pub use self::design::*;
 pub use self::mlp::{Mlp, MlpSpec};
+pub use self::simple::{Simple, SimplePass};
 pub use super::ops::attention::fast::GROUP;
 pub use crate::scratch::Allocator;
 

@@ -181,12 +181,12 @@ impl Transformer {
             gathers,
             layer,
             norm,
-            ports,
             readers: ports.readers.iter().map(|name| port(name, one)).collect(),
             sources: match ports.heads {
                 0 => vec![port(ports.sources, one)],
                 heads => (0..heads).map(|h| port(ports.sources, Some(h))).collect(),
             },
+            ports,
             pattern_pairs,
             written_pairs,
         });

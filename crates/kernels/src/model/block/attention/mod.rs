@@ -72,16 +72,12 @@ impl AttentionSpec {
 }
 
 impl Design for AttentionSpec {
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn ports(&self) -> Ports {
         Ports {
-            norm: "attn_norm",
-            readers: &["queries", "keys", "values"],
+            norm: "attn_norm".into(),
+            readers: vec!["queries", "keys", "values"],
             sources: "heads",
-            output: "head_out",
+            output: "head_out".into(),
             heads: self.heads,
         }
     }
