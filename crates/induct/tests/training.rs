@@ -4,7 +4,7 @@ use induct::chain::Law;
 use induct::measure::GRADIENT_NORM;
 use induct::model::reference::{Reference, Sequence, tape::Tape};
 use induct::recipe::Recipe;
-use induct::train::{AdamW, OptimizerSpec, TrainError, Trainer, dropout_keys, samples};
+use induct::train::{AdamW, Decay, OptimizerSpec, TrainError, Trainer, dropout_keys, samples};
 
 use crate::interrupted;
 
@@ -181,6 +181,7 @@ fn reference_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
         betas,
         epsilon,
         weight_decay,
+        decay,
     }) = recipe.train.optimizer
     else {
         panic!("AdamW is the default");
@@ -197,7 +198,8 @@ fn reference_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
         let correction = betas.map(|beta| 1.0 - beta.powi(step as i32 + 1));
         for tensor in model.layout().tensors() {
-            let decay = if tensor.decays { weight_decay } else { 0.0 };
+            let decays = tensor.decays || decay == Decay::All;
+            let decay = if decays { weight_decay } else { 0.0 };
             for index in tensor.range.clone() {
                 let (g, moment) = (gradient[index], &mut moments[index]);
                 moment[0] = betas[0] * moment[0] + (1.0 - betas[0]) * g;
@@ -223,6 +225,10 @@ fn training_follows_the_reference() {
             "model.mlp=true",
             "model.positions=absolute",
             "model.width=4",
+        ],
+        vec![
+            "train.optimizer.decay=all",
+            "train.optimizer.weight_decay=3.0",
         ],
     ] {
         let lively = ["train.steps=100", "train.optimizer.lr=1e-2"];
