@@ -170,6 +170,8 @@ train.batch=0 => train.batch = 0
 train.optimizer.lr=-1 => train.optimizer.lr = -1
 train.optimizer.beta=1 => train.optimizer.beta: no such key; did you mean "betas"?
 train.optimizer.decay=none => train.optimizer.decay = "none" is not allowed: one of "matrices", "all"
+train.clip=0 => train.clip = 0 is not allowed | a norm above 0
+train.clip=nan => train.clip = NaN
 train.loss={kind='margin', delta=0.0} => train.loss.delta = 0
 train.schedule={kind='warmup', steps=9999} => train.schedule.steps | 4000
 train.groups=[{name='W_X'}] => train.groups[0].name | W_X | layers.0.W_Q
@@ -316,7 +318,7 @@ const OF_EVERY_KIND: [&str; 19] = [
     "train.optimizer = { kind = 'sgd', lr = 0.1, momentum = 0.1, weight_decay = 0.1 }\n\
      model.start = 'random'",
     "train.optimizer = { kind = 'adamw', lr = 0.1, betas = [0.1, 0.2], epsilon = 1e-8, weight_decay = 0.1, \
-     decay = 'all' }",
+     decay = 'all' }\ntrain.clip = 1.0",
     "train.schedule = { kind = 'cosine', warmup = 3, floor = 0.1 }\ntrain.steps = 9\ntrain.batch = 3",
     "train.schedule = { kind = 'warmup', steps = 3 }\nseeds = { init = 1, data = 2, eval = 3 }",
     "train.groups = [{ name = 'v', lr = 0.1, weight_decay = 0.1 }]\n\

@@ -194,7 +194,13 @@ fn reference_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
         .collect();
     let mut moments = vec![[0.0; 2]; params.len()];
     let step_of = |step: u64, params: &mut [f64]| {
-        let (loss, gradient) = reference_batch(recipe, step, params);
+        let (loss, mut gradient) = reference_batch(recipe, step, params);
+        if let Some(clip) = recipe.train.clip {
+            let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            gradient
+                .iter_mut()
+                .for_each(|g| *g *= (clip / norm).min(1.0));
+        }
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
         let correction = betas.map(|beta| 1.0 - beta.powi(step as i32 + 1));
         for tensor in model.layout().tensors() {
@@ -215,6 +221,23 @@ fn reference_losses(recipe: &Recipe, steps: u64) -> Vec<f64> {
     (0..steps).map(|step| step_of(step, &mut params)).collect()
 }
 
+/// A limit that no gradient reaches changes no bit, and one that all reach takes the size of the loss away.
+#[test]
+fn only_long_gradients_are_clipped() {
+    let sgd = "train.optimizer={kind=\"sgd\", lr=0.1}";
+    let weights = |limit: &[&str]| run(&recipe(&[&[sgd], limit].concat()), 2, 3).0;
+    let plain = weights(&[]);
+    assert_eq!(plain, weights(&["train.clip=1e9"]));
+    let clipped = weights(&["train.clip=1e-4"]);
+    let start = recipe(&[]).model().unwrap().start(0);
+    let moved = |to: &[f32]| {
+        let squares = to.iter().zip(&start).map(|(a, b)| f64::from(a - b).powi(2));
+        squares.sum::<f64>().sqrt()
+    };
+    assert!(moved(&clipped) <= 3.01 * 0.1 * 1e-4, "{}", moved(&clipped));
+    assert!(moved(&plain) > 10.0 * moved(&clipped));
+}
+
 #[test]
 fn training_follows_the_reference() {
     for overrides in [
@@ -230,6 +253,7 @@ fn training_follows_the_reference() {
             "train.optimizer.decay=all",
             "train.optimizer.weight_decay=3.0",
         ],
+        vec!["model.width=6", "model.init_std=0.4", "train.clip=0.1"],
     ] {
         let lively = ["train.steps=100", "train.optimizer.lr=1e-2"];
         let recipe = recipe(&[&overrides[..], &lively[..]].concat());

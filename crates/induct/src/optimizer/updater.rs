@@ -150,6 +150,14 @@ impl Updater {
         }
     }
 
+    /// The Euclidean norm of the gradient of all parameters that are not frozen.
+    pub(crate) fn norm(&self, grads: &[f32]) -> f64 {
+        let moving = self.slots.iter().filter(|slot| !slot.frozen);
+        let entries = moving.flat_map(|slot| &grads[slot.tensor.range.clone()]);
+        let squares = entries.map(|&g| f64::from(g) * f64::from(g));
+        squares.sum::<f64>().sqrt()
+    }
+
     /// Updates the parameters, with learning rates times `factor`.
     pub fn update(&mut self, factor: f64, grads: &[f32], params: &mut [f32]) {
         for slot in &mut self.slots {

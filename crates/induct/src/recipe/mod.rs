@@ -115,6 +115,9 @@ pub struct TrainSpec {
     pub optimizer: OptimizerSpec,
     /// How the learning rate changes over the run.
     pub schedule: Schedule,
+    /// The largest norm of the whole gradient: a longer one is scaled down to it. Unset, gradients stay as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<f64>,
     /// Settings for particular groups of parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSpec>,
@@ -141,6 +144,7 @@ impl Default for TrainSpec {
             loss: Loss::default(),
             optimizer: OptimizerSpec::default(),
             schedule: Schedule::default(),
+            clip: None,
             groups: Vec::new(),
             curriculum: Vec::new(),
             stop: None,
@@ -210,6 +214,10 @@ impl Recipe {
             train.batch,
             &format!("from 1 to {MAX_BATCH} sequences"),
         )?;
+        if let Some(clip) = train.clip {
+            let allowed = "a norm above 0 (at most 1e30); leave it unset to scale nothing";
+            require(clip > 0.0 && clip <= 1e30, "train.clip", clip, allowed)?;
+        }
         self.record.check(&self.task).within("record")?;
         if let Some(stop) = &train.stop {
             stop.check("train.stop", self)?;

@@ -93,6 +93,8 @@ struct Learner {
     params: Vec<f32>,
     evaluator: Evaluator,
     grads: Vec<f32>,
+    /// The gradient as the optimiser gets it, where recipes limit its norm.
+    clipped: Vec<f32>,
     /// Gradients with respect to the prepared parameters: of every block,
     /// [blocks, gradient_len], and their sum.
     block_grads: Vec<f32>,
@@ -211,6 +213,7 @@ impl Trainer {
             learner: Learner {
                 evaluator: model.in_training(&params),
                 grads: vec![0.0; params.len()],
+                clipped: vec![0.0; recipe.train.clip.map_or(0, |_| params.len())],
                 params,
                 summed: vec![0.0; size],
                 block_grads: vec![0.0; blocks * size],
@@ -291,7 +294,8 @@ impl Trainer {
         &self.learner.params
     }
 
-    /// The gradient of the last step's batch, with the weights before that step; zero before the first step.
+    /// The gradient of the last step's batch, with the weights before that step and whatever its norm; zero before the
+    /// first step.
     pub fn gradient(&self) -> &[f32] {
         &self.learner.grads
     }
@@ -503,7 +507,9 @@ impl Learner {
             params,
             evaluator,
             grads,
+            clipped,
             summed,
+            updater,
             ..
         } = self;
         evaluator.pull_back(params, summed, grads);
@@ -514,9 +520,24 @@ impl Learner {
             });
         }
         let factor = recipe.train.schedule.factor(step, recipe.train.steps);
-        self.updater.update(factor, grads, params);
+        let grads = match recipe.train.clip {
+            Some(limit) => {
+                clip(limit, updater.norm(grads), grads, clipped);
+                clipped
+            }
+            None => grads,
+        };
+        updater.update(factor, grads, params);
         evaluator.set(params);
         Ok(())
+    }
+}
+
+/// Scales a gradient of some norm to the largest one allowed, if it is longer: as PyTorch's `clip_grad_norm_` does.
+fn clip(limit: f64, norm: f64, grads: &[f32], clipped: &mut [f32]) {
+    let factor = (limit / (norm + 1e-6)).min(1.0) as f32;
+    for (clipped, g) in clipped.iter_mut().zip(grads) {
+        *clipped = factor * g;
     }
 }
 
