@@ -8,7 +8,7 @@ use crate::Invalid;
 use crate::lanes::{Lane, Level};
 use crate::model::dropout::DropoutKeys;
 use crate::model::intervention::{Pattern, Plan, Port};
-use crate::model::layout::Layout;
+use crate::model::layout::{Layout, Start};
 use crate::model::ops::attention::AttnProbe;
 use crate::model::ops::attention::clamped::Table;
 use crate::model::ops::dropout::{Mask, Rate};
@@ -240,16 +240,24 @@ pub struct Tensors<'a> {
 }
 
 impl Tensors<'_> {
-    /// Adds a tensor of this block, and returns its place. Random weights start it; names that end in `gain`
-    /// start at one, and in `bias`, `b_in` or `b_out` at zero. Weight decay applies to matrices that multiply
-    /// activations.
+    /// Adds a tensor of this block that starts from random weights, and returns its place. Weight decay applies to
+    /// matrices that multiply activations.
     pub fn add(&mut self, name: &str, shape: &[usize], decays: bool) -> Range<usize> {
+        self.push(name, shape, decays, Start::Normal)
+    }
+
+    /// Adds a tensor that starts at one number, such as a gain or a bias, and returns its place. It does not decay.
+    pub fn add_constant(&mut self, name: &str, shape: &[usize], start: f32) -> Range<usize> {
+        self.push(name, shape, false, Start::Constant(start))
+    }
+
+    fn push(&mut self, name: &str, shape: &[usize], decays: bool, from: Start) -> Range<usize> {
         let name = match (self.copy, name.split_once('.')) {
             (copy @ 1.., Some((part, rest))) => format!("{part}.{copy}.{rest}"),
             _ => name.to_owned(),
         };
         let name = format!("layers.{}.{name}", self.layer);
-        self.layout.push(name, shape, decays)
+        self.layout.push_from(name, shape, decays, from)
     }
 }
 

@@ -43,9 +43,9 @@ impl Design for MlpSpec {
             length: tensors.length,
             width: d,
             w_in: tensors.add("mlp.W_in", &[d, wide], true),
-            b_in: tensors.add("mlp.b_in", &[wide], false),
+            b_in: tensors.add_constant("mlp.b_in", &[wide], 0.0),
             w_out: tensors.add("mlp.W_out", &[wide, d], true),
-            b_out: tensors.add("mlp.b_out", &[d], false),
+            b_out: tensors.add_constant("mlp.b_out", &[d], 0.0),
         }))
     }
 }
