@@ -60,6 +60,7 @@ mod optimizer;
 pub mod probe;
 pub mod recipe;
 pub mod run;
+pub mod settings;
 pub mod strategy;
 pub mod task;
 pub mod theory;
@@ -68,12 +69,6 @@ pub mod train;
 /// Eight numbers side by side: the unit of every fast path, and the instructions that compute with them.
 pub mod lanes {
     pub use induct_kernels::lanes::{LANES, instructions, levels, use_level};
-}
-
-/// Settings that describe themselves: what a recipe can say of models and blocks, with
-/// [`ModelSpec::kinds`](model::ModelSpec::kinds) and [`BlockSpec::kinds`](model::BlockSpec::kinds).
-pub mod settings {
-    pub use induct_kernels::settings::{Choice, Kind, Setting, Takes};
 }
 
 /// Blocks: what stands between two states of a transformer's residual stream, for programs that bring their own.

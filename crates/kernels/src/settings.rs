@@ -92,6 +92,16 @@ impl Value for usize {
     }
 }
 
+impl Value for u64 {
+    fn takes() -> Takes {
+        Takes::Count
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
 impl Value for f64 {
     fn takes() -> Takes {
         Takes::Number

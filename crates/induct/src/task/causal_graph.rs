@@ -7,24 +7,24 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use induct_kernels::settings;
 
 use super::{Sequence, Task};
 use crate::chain::{Alpha, Generator, Purpose, Rows, address, open_unit};
 use crate::strategy::{Ngram, Scratch, Strategy, Uniform};
 use crate::{Invalid, require};
 
-/// A causal graph, as a recipe writes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CausalGraph {
-    /// The parent of every position but the first, each an earlier position; drawn uniformly if empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parents: Vec<usize>,
-    /// Seed of parents that are drawn.
-    pub seed: u64,
-    /// Concentrations of the rows of a sequence's table.
-    pub alpha: Alpha,
+settings! {
+    /// Each symbol follows the row of a table that the symbol at its position's parent selects.
+    pub struct CausalGraph {
+        /// The parent of every position but the first, each an earlier position; drawn uniformly if empty.
+        #[when(|own| !own.parents.is_empty())]
+        pub parents: Vec<usize> = Vec::new(),
+        /// Seed of parents that are drawn.
+        pub seed: u64 = 0,
+        /// Concentrations of the rows of a sequence's table: one number, or one per state.
+        pub alpha: Alpha = Alpha::default(),
+    }
 }
 
 /// The names of its ladder.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use induct_kernels::settings::{Kind, Settings};
 use induct_kernels::with_kind;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,16 @@ impl From<Custom<dyn Task>> for SourceSpec {
 }
 
 impl SourceSpec {
+    /// All built-in kinds with their settings.
+    pub fn kinds() -> [Kind; 2] {
+        let chains = Kind {
+            kind: "chains",
+            meaning: "Markov chains over the task's prior.".to_owned(),
+            settings: Vec::new(),
+        };
+        [chains, CausalGraph::kind("causal-graph")]
+    }
+
     /// Whether it is chains.
     pub fn is_chains(&self) -> bool {
         *self == Self::Chains {}

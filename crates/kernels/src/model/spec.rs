@@ -100,10 +100,41 @@ impl Value for Heads {
     }
 }
 
-impl Value for Dropout {}
-impl Value for InitStd {}
-impl Value for TransformerStart {}
-impl Value for MinimalStart {}
+impl Value for Dropout {
+    fn text(&self) -> Option<String> {
+        match self {
+            Dropout::Everywhere(rate) => rate.text(),
+            Dropout::ByPlace(_) => None,
+        }
+    }
+}
+
+impl Value for InitStd {
+    fn text(&self) -> Option<String> {
+        match self {
+            InitStd::Every(std) => std.text(),
+            InitStd::ByGroup(_) => None,
+        }
+    }
+}
+
+impl Value for TransformerStart {
+    fn text(&self) -> Option<String> {
+        let is_random = matches!(self, TransformerStart::Random {});
+        is_random.then(|| "\"random\"".to_owned())
+    }
+}
+
+impl Value for MinimalStart {
+    fn text(&self) -> Option<String> {
+        match self {
+            MinimalStart::Constant { w, v } => {
+                Some(format!("{{ kind = \"constant\", w = {w:?}, v = {v:?} }}"))
+            }
+            _ => None,
+        }
+    }
+}
 
 impl TransformerSpec {
     /// Whether it says how many layers there are, and not which blocks.
@@ -111,8 +142,12 @@ impl TransformerSpec {
         self.blocks.is_empty()
     }
 
-    /// Its blocks, in order.
-    pub(super) fn block_list(&self) -> Result<Cow<'_, [BlockSpec]>, Invalid> {
+    /// Its blocks, in order, whether it lists them or not.
+    ///
+    /// # Errors
+    ///
+    /// If it says both how many layers there are and which blocks, or too many of either.
+    pub fn block_list(&self) -> Result<Cow<'_, [BlockSpec]>, Invalid> {
         if self.is_short() {
             let mut blocks = Vec::new();
             for heads in self.heads.resolve(self.layers, self.width)? {

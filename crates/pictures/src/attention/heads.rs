@@ -49,7 +49,7 @@ pub(super) fn kinds(ngram: usize) -> Vec<Kind> {
 }
 
 /// All heads, by layer.
-pub(super) fn heads(seen: &Activations) -> Vec<Head> {
+pub(super) fn heads(seen: &Activations, layers: usize) -> Vec<Head> {
     let layer = |layer: usize| {
         let array = |name: &str| seen.get(&format!("layers.{layer}.{name}")).ok();
         let (pattern, scores) = (array("attn_pattern"), array("attn_scores"));
@@ -62,7 +62,7 @@ pub(super) fn heads(seen: &Activations) -> Vec<Head> {
         };
         Some((0..any.shape()[0]).map(head))
     };
-    (0..).map_while(layer).flatten().collect()
+    (0..layers).filter_map(layer).flatten().collect()
 }
 
 impl Rows {
@@ -172,7 +172,7 @@ mod tests {
         let kinds = kinds(ngram);
         let measures: Vec<&dyn Measure> = kinds.iter().map(|k| k.measure as &dyn Measure).collect();
         let known = head_scores(&model, &params, &set, &measures, ngram).unwrap();
-        let all = heads(&seen);
+        let all = heads(&seen, model.layer_count());
         assert_eq!(all.len(), 4);
         for head in all {
             for kind in &kinds {

@@ -43,7 +43,7 @@ impl Attention {
         tokens: &[u8],
         ngram: usize,
     ) -> Result<Self, InputError> {
-        let heads = heads(&model.run(params, tokens)?);
+        let heads = heads(&model.run(params, tokens)?, model.layer_count());
         let patterns_are_shares = matches!(model.kind(), ModelKind::Transformer(_));
         Ok(Self {
             title: format!("a sequence of length {}", tokens.len()),

@@ -1,5 +1,6 @@
 //! Dirichlet rows: the distributions that the `dirichlet` and `iid` kinds draw.
 
+use induct_kernels::settings::Value;
 use rand_distr::{Distribution, Exp1, Gamma};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,15 @@ const SMALLEST_LOG_SHARE: f64 = -80.0;
 impl Default for Alpha {
     fn default() -> Self {
         Alpha::Scalar(1.0)
+    }
+}
+
+impl Value for Alpha {
+    fn text(&self) -> Option<String> {
+        match self {
+            Alpha::Scalar(alpha) => alpha.text(),
+            Alpha::Vector(alphas) => Some(format!("{alphas:?}")),
+        }
     }
 }
 
