@@ -48,43 +48,8 @@ pub use unigram_and_current::UnigramAndCurrent;
 /// A predictor that needs no training.
 ///
 /// A strategy from another crate needs a name, the number of symbols, and a prediction of the next one. In a
-/// recipe, the model is then compared with it at every recorded step:
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use induct::Custom;
-/// use induct::probe::Instruments;
-/// use induct::strategy::Strategy;
-/// use induct::recipe::Recipe;
-///
-/// /// The last symbol comes again, nine times out of ten.
-/// #[derive(Debug)]
-/// struct Again;
-///
-/// impl Strategy for Again {
-///     fn name(&self) -> String {
-///         "again".into()
-///     }
-///
-///     fn states(&self) -> usize {
-///         2
-///     }
-///
-///     fn predict_next(&self, tokens: &[u8], out: &mut [f64]) {
-///         out.fill(0.1);
-///         out[usize::from(tokens[tokens.len() - 1])] = 0.9;
-///     }
-/// }
-///
-/// let mut recipe = Recipe::default();
-/// let again = Custom::<dyn Strategy>::new("again", Arc::new(Again));
-/// recipe.record.custom_strategies = vec![again];
-/// let instruments = Instruments::new(&recipe)?;
-/// let columns: Vec<String> = instruments.columns().iter().map(ToString::to_string).collect();
-/// assert!(columns.contains(&"kl_again".to_owned()));
-/// # Ok::<(), induct::probe::ProbeError>(())
-/// ```
+/// recipe, the model is then compared with it at every recorded step: `examples/custom_strategy.rs` is a
+/// complete program.
 pub trait Strategy: Debug + Send + Sync {
     /// Its name in files and figures: letters, digits and '-', a letter first, and no built-in's name.
     fn name(&self) -> String;
