@@ -7,7 +7,6 @@
 //! |---|---|---|
 //! | uniform | nothing | `uniform` |
 //! | unigram, bigram, … | how often symbols followed a context | `ngram` |
-//! | bayes-unigram | how stationary laws are distributed; it takes the first symbol for one like all others | `bayes_unigram` |
 //! | unigram-and-current | the prior over chains; how often symbols occurred, and which came last | `unigram_and_current` |
 //! | bayes | the prior over chains, and how sequences start | `bayes`, which chooses a method |
 //!
@@ -18,7 +17,6 @@
 //! enter a recipe as `record.custom_strategies`.
 
 mod bayes;
-mod bayes_unigram;
 mod complex;
 mod distributions;
 mod doubly_stochastic;
@@ -36,7 +34,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 pub use bayes::Bayes;
-pub use bayes_unigram::BayesUnigram;
 pub use distributions::{BadAnswer, Distributions, PredictError};
 pub use ngram::Ngram;
 pub use registry::{Entry, REGISTRY, all, counting, is_slow, ladder, ladder_names, named};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ngram, Strategy, Uniform, bayes, bayes_unigram, ngram, uniform, unigram_and_current};
+use super::{Ngram, Strategy, Uniform, bayes, ngram, uniform, unigram_and_current};
 use crate::chain::{Alpha, Law, PriorSpec, TaskPrior};
 use crate::{Invalid, Within};
 
@@ -10,7 +10,6 @@ use crate::{Invalid, Within};
 pub static REGISTRY: &[&Entry] = &[
     &uniform::ENTRY,
     &ngram::ENTRY,
-    &bayes_unigram::ENTRY,
     &unigram_and_current::ENTRY,
     &bayes::ENTRY,
 ];
@@ -91,7 +90,7 @@ pub fn is_slow(name: &str) -> bool {
 /// assert_eq!(bigram.next_distribution(&[0, 0, 1, 0])?, [0.5, 0.5]);
 ///
 /// let unknown = strategy::named("bigramm", &prior).unwrap_err();
-/// assert!(unknown.to_string().contains("bayes-unigram"), "{unknown}");
+/// assert!(unknown.to_string().contains("unigram-and-current"), "{unknown}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -195,7 +194,7 @@ mod tests {
             "", "bigramm", "0-gram", "1-gram", "3-gram", "04-gram", "-gram",
         ] {
             let refused = named(name, &prior).unwrap_err().to_string();
-            assert!(refused.contains("bayes-unigram"), "{refused}");
+            assert!(refused.contains("unigram-and-current"), "{refused}");
         }
     }
 }
