@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use induct::chain::{
-    self, Address, Alpha, Purpose, Sampler, Start, TaskPrior, TransitionTable,
-};
+use induct::chain::{self, Address, Alpha, Purpose, Sampler, Start, TaskPrior, TransitionTable};
 use induct::probe::{Estimate, Moments};
 use induct::strategy::{self, Bayes, Ngram, PredictError, Scratch, Strategy};
 
@@ -519,39 +517,6 @@ fn counts_and_current_symbol_predict_as_an_average_over_all_orders() {
                     );
                 }
             }
-        }
-    }
-}
-
-#[test]
-#[ignore = "slow: 4,096 sequences of 100 tokens, five times"]
-fn counts_and_current_symbol_lie_between_bayes_and_the_unigram() {
-    let cases = [
-        prior(&dirichlet(&[1.0; 2]), 2, 2),
-        evenly(&dirichlet(&[1.0; 2]), 2, 2),
-        prior(&dirichlet(&[0.3, 2.0]), 2, 2),
-        evenly(&dirichlet(&[1.0; 3]), 3, 2),
-        prior(&dirichlet(&[1.0; 3]), 3, 2),
-    ];
-    for prior in cases {
-        let names = ["bigram", "unigram-and-current", "unigram"];
-        let strategies = names.map(|name| strategy::named(name, &prior).unwrap());
-        let mut sampler = Sampler::new(&prior);
-        let mut tokens = vec![0; 100];
-        let mut divergences = [const { Vec::new() }; 3];
-        for index in 0..4096 {
-            let table = sampler.sequence(&prior, address(9), index, &mut tokens);
-            let truth = table.unwrap().row(usize::from(tokens[99]));
-            for (strategy, divergences) in strategies.iter().zip(&mut divergences) {
-                let row = at_end(&**strategy, &tokens);
-                let kl = |(p, q): (&f64, &f64)| if *p > 0.0 { p * (p / q).ln() } else { 0.0 };
-                divergences.push(truth.iter().zip(&row).map(kl).sum::<f64>());
-            }
-        }
-        for pair in divergences.windows(2) {
-            let differences: Vec<f64> = pair[1].iter().zip(&pair[0]).map(|(b, a)| b - a).collect();
-            let (mean, error) = mean_and_error(&differences);
-            assert!(mean > 4.0 * error, "{prior:?}: {mean} ± {error}");
         }
     }
 }

@@ -65,7 +65,7 @@ fn centred(matrix: &Matrix) -> Option<Matrix> {
 }
 
 /// The cosine of the angle between two vectors, given entry by entry; `None` if one of them is zero.
-pub(crate) fn cosine(entries: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+fn cosine(entries: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut product, mut squares) = (0.0, [0.0; 2]);
     for (a, b) in entries {
         product += a * b;

@@ -41,7 +41,6 @@ mod registry;
 
 pub use built_in::{BuiltIn, Reading};
 pub use column::{Column, Of, Scope};
-pub(crate) use construction::cosine;
 pub use construction::{CONSTRUCTION_OVERLAP, construction_overlap};
 pub use copying::{COPY_STRENGTH, EMBED_COPY_STRENGTH};
 pub use custom::CustomMeasure;

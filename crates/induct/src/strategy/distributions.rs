@@ -136,7 +136,17 @@ impl dyn Strategy + '_ {
     /// The predictions from position `first` on.
     fn answers(&self, tokens: &[u8], first: usize) -> Result<Distributions, PredictError> {
         let states = self.states();
-        self.check_sequence(tokens)?;
+        if tokens.is_empty() {
+            return Err(PredictError::Empty);
+        }
+        let unknown = |&symbol: &u8| usize::from(symbol) >= states;
+        if let Some(position) = tokens.iter().position(unknown) {
+            return Err(PredictError::Symbol {
+                position,
+                symbol: tokens[position],
+                states,
+            });
+        }
         let positions = first..tokens.len();
         let mut probs = vec![0.0; positions.len() * states];
         let mut scratch = Scratch::default();
@@ -149,21 +159,5 @@ impl dyn Strategy + '_ {
                 effective_samples,
             }),
         }
-    }
-
-    fn check_sequence(&self, tokens: &[u8]) -> Result<(), PredictError> {
-        let states = self.states();
-        if tokens.is_empty() {
-            return Err(PredictError::Empty);
-        }
-        let unknown = |&symbol: &u8| usize::from(symbol) >= states;
-        if let Some(position) = tokens.iter().position(unknown) {
-            return Err(PredictError::Symbol {
-                position,
-                symbol: tokens[position],
-                states,
-            });
-        }
-        Ok(())
     }
 }
