@@ -242,10 +242,6 @@ impl TestSet {
     }
 
     /// KL(truth ‖ model) at the last position of every sequence, in order, computed on the current thread pool.
-    ///
-    /// # Errors
-    ///
-    /// As [`divergences`](Self::divergences).
     pub fn kl_by_sequence(&self, model: &Model, params: &[f32]) -> Result<Vec<f64>, InputError> {
         let (evaluator, wanted) = (self.evaluator(model, params)?, Request::default());
         let on_block = |(index, block): (usize, &TokenBlock)| {

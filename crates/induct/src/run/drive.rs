@@ -132,10 +132,6 @@ impl Run {
     }
 
     /// The same with the weights of snapshots that the recipe names.
-    ///
-    /// # Panics
-    ///
-    /// Like [`new`](Self::new).
     pub fn with_snapshots(
         recipe: &Recipe,
         instruments: Arc<Instruments>,
@@ -169,10 +165,6 @@ impl Run {
 
     /// A run that resumes from a saved state, with everything recorded up to it. Where its first weights came
     /// from no longer matters, but snapshots that interventions name do.
-    ///
-    /// # Panics
-    ///
-    /// Like [`new`](Self::new).
     pub fn resumed(
         recipe: &Recipe,
         instruments: Arc<Instruments>,

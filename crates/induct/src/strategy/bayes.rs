@@ -158,10 +158,6 @@ impl Bayes {
     }
 
     /// Uses draws from the prior (at least one), weighted by likelihood: for every prior, but wasteful.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
     pub fn by_prior_sample(prior: &TaskPrior, count: usize, seed: u64) -> Result<Self, Invalid> {
         let address = address(Purpose::Particles, seed, 0);
         let tables = prior.draw_many(count.max(1), address)?;

@@ -19,10 +19,6 @@ impl Distributions {
     }
 
     /// The distribution of the symbol after the one at `position`, `[k]`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such position.
     pub fn row(&self, position: usize) -> &[f64] {
         &self.probs[position * self.states..][..self.states]
     }
@@ -124,10 +120,6 @@ impl dyn Strategy + '_ {
 
     /// The distribution of the symbol that follows a sequence, `[k]`: the last of its
     /// `distributions`, at a fraction of the cost.
-    ///
-    /// # Errors
-    ///
-    /// As `distributions`.
     pub fn next_distribution(&self, tokens: &[u8]) -> Result<Vec<f64>, PredictError> {
         let last = self.answers(tokens, tokens.len().saturating_sub(1))?;
         Ok(last.probs)

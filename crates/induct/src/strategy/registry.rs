@@ -93,20 +93,12 @@ pub fn is_slow(name: &str) -> bool {
 /// assert!(unknown.to_string().contains("unigram-and-current"), "{unknown}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
-/// # Errors
-///
-/// If there is no such strategy, or it is not defined for this prior.
 pub fn named(name: &str, prior: &TaskPrior) -> Result<Arc<dyn Strategy>, Invalid> {
     check_named(name, prior)?;
     (entry(name)?.make)(name, prior)
 }
 
 /// The built-in strategy with this name for sequences of which no prior is known: `uniform`, or one that counts.
-///
-/// # Errors
-///
-/// If there is no such strategy, or it needs a prior.
 pub fn counting(name: &str, states: usize) -> Result<Arc<dyn Strategy>, Invalid> {
     if entry(name)?.name == uniform::ENTRY.name {
         return Ok(Arc::new(Uniform::new(states)));
@@ -151,10 +143,6 @@ pub fn ladder_names(ngram: usize) -> Vec<String> {
 }
 
 /// The ladder, then every other built-in strategy that is defined for the prior.
-///
-/// # Errors
-///
-/// If one of them cannot be made because a prior from another crate draws no chains.
 pub fn all(prior: &TaskPrior) -> Result<Vec<Arc<dyn Strategy>>, Invalid> {
     let mut all = ladder(prior);
     for entry in REGISTRY.iter().filter(|entry| !entry.ladder) {

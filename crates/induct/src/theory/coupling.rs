@@ -201,10 +201,6 @@ impl Coupling {
     }
 
     /// The gradient of the population loss in its linear region.
-    ///
-    /// # Panics
-    ///
-    /// If `weights` have a different k or t.
     pub fn gradient(&self, weights: &Weights) -> Weights {
         assert_eq!(
             (weights.states(), weights.length()),

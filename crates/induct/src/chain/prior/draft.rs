@@ -107,20 +107,12 @@ impl<'a> Draft<'a> {
     }
 
     /// The distribution of the symbol after `context`, to be written: `[k]`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such context.
     pub fn row_mut(&mut self, context: usize) -> &mut [f64] {
         self.state = State::Open;
         self.table.row_mut(context)
     }
 
     /// The rows of the first `count` contexts, to be written: [count, k].
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer contexts.
     pub fn first_rows_mut(&mut self, count: usize) -> &mut [f64] {
         self.state = State::Open;
         self.table.first_rows_mut(count)
@@ -128,20 +120,12 @@ impl<'a> Draft<'a> {
 
     /// Repeats the first `count` rows over all contexts. With `count` = k, the table then depends only on the
     /// last symbol of a context. With `count` = 1 it depends on nothing: symbols are independent.
-    ///
-    /// # Panics
-    ///
-    /// If `count` is 0 or there are fewer contexts.
     pub fn repeat_first_rows(&mut self, count: usize) {
         self.state = State::Open;
         self.table.repeat_first_rows(count);
     }
 
     /// Takes over a finished table with its stationary law: nothing is left to check or to solve.
-    ///
-    /// # Panics
-    ///
-    /// If the table has a different k or n.
     pub fn copy_from(&mut self, table: &TransitionTable) {
         assert_eq!(
             (table.states(), table.ngram()),
@@ -153,10 +137,6 @@ impl<'a> Draft<'a> {
     }
 
     /// Draws the table from another prior of the same task.
-    ///
-    /// # Panics
-    ///
-    /// If that prior has a different k or n.
     pub fn draw_from(&mut self, prior: &TaskPrior, rng: &mut Generator) {
         assert_eq!(
             (prior.states(), prior.ngram()),

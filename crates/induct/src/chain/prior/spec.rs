@@ -137,10 +137,6 @@ impl Settings for Custom<dyn Prior> {
 
 impl PriorSpec {
     /// Checks the settings against a task's k and n. Draws nothing, and trusts a prior from another program.
-    ///
-    /// # Errors
-    ///
-    /// If a setting is impossible or does not fit the task.
     pub fn check(&self, states: usize, ngram: usize) -> Result<(), Invalid> {
         check_task(states, ngram)?;
         let checked = self.settings().check(states, ngram);
