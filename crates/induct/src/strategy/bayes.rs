@@ -175,42 +175,6 @@ impl Bayes {
             }
         }
     }
-
-    /// Writes the distributions at `positions` into `out` ([positions, k]).
-    pub(super) fn answer(
-        &self,
-        tokens: &[u8],
-        positions: Range<usize>,
-        scratch: &mut Scratch,
-        out: &mut [f64],
-    ) -> Option<f64> {
-        let of_method = positions.clone();
-        let effective = match &self.method {
-            Method::TwoState(exact) => {
-                exact.predict(tokens, of_method, scratch.of(), out);
-                None
-            }
-            Method::Counts(counts) => {
-                counts.count(tokens, of_method, scratch.of(), out);
-                None
-            }
-            Method::Pool(tables) => {
-                tables.predict(tokens, of_method, scratch.of(), out);
-                None
-            }
-            Method::PosteriorSample(sample) => sample.predict(tokens, of_method, scratch.of(), out),
-            Method::DoublyStochastic(walkers) => {
-                walkers.predict(tokens, of_method, scratch.of(), out)
-            }
-            Method::Mixture(mixture) => mixture.predict(tokens, of_method, scratch, out),
-            Method::PriorSample(tables) => tables.predict(tokens, of_method, scratch.of(), out),
-        };
-        // The symbol after position i is the chain's only if i + 1 is beyond the first context.
-        let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
-        let end = still_even.min(out.len());
-        out[..end].fill(1.0 / self.states as f64);
-        effective
-    }
 }
 
 /// How many symbols at the start of a sequence are independent of the chain, and uniform.
@@ -245,7 +209,29 @@ impl Strategy for Bayes {
         if positions.is_empty() {
             return None;
         }
-        self.answer(tokens, positions, scratch, out)
+        let of_method = positions.clone();
+        let effective = match &self.method {
+            Method::TwoState(exact) => {
+                exact.predict(tokens, of_method, scratch.of(), out);
+                None
+            }
+            Method::Counts(counts) => counts.predict(tokens, of_method, scratch, out),
+            Method::Pool(tables) => {
+                tables.predict(tokens, of_method, scratch.of(), out);
+                None
+            }
+            Method::PosteriorSample(sample) => sample.predict(tokens, of_method, scratch.of(), out),
+            Method::DoublyStochastic(walkers) => {
+                walkers.predict(tokens, of_method, scratch.of(), out)
+            }
+            Method::Mixture(mixture) => mixture.predict(tokens, of_method, scratch, out),
+            Method::PriorSample(tables) => tables.predict(tokens, of_method, scratch.of(), out),
+        };
+        // The symbol after position i is the chain's only if i + 1 is beyond the first context.
+        let still_even = self.even.saturating_sub(1 + positions.start) * self.states;
+        let end = still_even.min(out.len());
+        out[..end].fill(1.0 / self.states as f64);
+        effective
     }
 }
 
@@ -259,7 +245,7 @@ mod tests {
         let prior = prior("'dirichlet', alpha = [0.5, 1.0, 2.0]", 3, 2);
         let first = |bayes: Bayes| {
             let mut out = [0.0; 3];
-            bayes.answer(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
+            bayes.predict(&[0, 2, 1, 2], 3..4, &mut Scratch::default(), &mut out);
             out[0]
         };
         // Printed by this test when it was written; there is no other source for them. A change means that

@@ -36,6 +36,7 @@ impl Distributions {
 
 /// Why a sequence has no predictions.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what fields are")]
 pub enum PredictError {
     /// The sequence is empty.
     #[error("the sequence is empty: a strategy predicts what follows at least one symbol")]
@@ -43,11 +44,8 @@ pub enum PredictError {
     /// A symbol that does not exist.
     #[error("the sequence has symbol {symbol} at position {position}: symbols are 0 to {}", states - 1)]
     Symbol {
-        /// Its position.
         position: usize,
-        /// The symbol there.
         symbol: u8,
-        /// Number of symbols, k.
         states: usize,
     },
     /// The strategy's answer is not a distribution.

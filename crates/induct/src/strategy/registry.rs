@@ -56,16 +56,14 @@ impl Entry {
             bytes: |_, _, _| 0.0,
         }
     }
-
-    fn is_called(&self, name: &str) -> bool {
-        self.family
-            .map_or(self.name == name, |is_member| is_member(name))
-    }
 }
 
 /// The entry for a name.
 pub(crate) fn entry(name: &str) -> Result<&'static Entry, Invalid> {
-    let found = REGISTRY.iter().find(|entry| entry.is_called(name));
+    let found = REGISTRY.iter().find(|entry| match entry.family {
+        Some(is_member) => is_member(name),
+        None => entry.name == name,
+    });
     found.copied().ok_or_else(|| {
         let known: Vec<&str> = REGISTRY.iter().map(|entry| entry.name).collect();
         let allowed = format!("one of {}", known.join(", "));
