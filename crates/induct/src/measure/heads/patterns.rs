@@ -93,21 +93,6 @@ impl Pattern for NgramMatch {
         j >= length && symbols[j - length..].starts_with(&symbols[symbols.len() - length..])
     }
 
-    fn mass(&self, row: &AttentionRow) -> [f32; LANES] {
-        let (i, symbols) = (row.position(), &row.sequences.side_by_side);
-        let context = row.sequences.ngram - 1;
-        let mut mass = [0.0_f32; LANES];
-        for j in context.min(i + 1)..=i {
-            for lane in 0..LANES {
-                let same = |back: usize| symbols[j - 1 - back].0[lane] == symbols[i - back].0[lane];
-                if (0..context).all(same) {
-                    mass[lane] += row.weights[j].0[lane];
-                }
-            }
-        }
-        mass
-    }
-
     fn rows_with_target(&self, sequences: &Sequences) -> usize {
         sequences.rows_with_repeated_context(sequences.ngram - 1)
     }
