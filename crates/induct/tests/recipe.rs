@@ -224,8 +224,6 @@ record.strategies=['bayes', 'bayes'] => record.strategies[1] = "bayes" | once
 record.strategies=['bigram'] => record.strategies[0] = "bigram" | uniform, unigram, bigram
 record.strategies=['oracle'] => record.strategies[0] = "oracle" | one of uniform
 record.strategies=['40-gram'] => record.strategies[0] = "40-gram" | 1024 contexts
-task.states=3 & record.strategies=['bayes-unigram'] => record.strategies[0] | 2 states
-task.ngram=4 & record.strategies=['bayes-unigram'] => record.strategies[0] | ngram 4
 task.states=4 & record.strategies=['unigram-and-current'] => record.strategies[0] | 4 states and ngram 2 | dirichlet
 task.states=3 & task.ngram=3 & record.strategies=['unigram-and-current'] => record.strategies[0] | 3 states and ngram 3
 task.states=3 & task.prior.alpha=[0.5, 1.0, 1.0] & record.strategies=['unigram-and-current'] => [0.5, 1.0, 1.0]
