@@ -8,7 +8,13 @@ mod experiments;
 mod figures;
 mod story;
 
-use crate::study::{Study, Text, Variant};
+use std::sync::LazyLock;
+
+use crate::experiment::Plan;
+use crate::study::{Study, Text, Variant, tables};
+
+static EXPERIMENTS: LazyLock<Vec<Plan>> =
+    LazyLock::new(|| tables(include_str!("experiments.toml")));
 
 /// The paper as a study.
 pub static STUDY: Study = Study {
@@ -33,10 +39,10 @@ pub static STUDY: Study = Study {
                     steps",
         },
     ],
-    experiments: experiments::EXPERIMENTS,
+    experiments: &EXPERIMENTS,
     claims: &claims::CLAIMS,
     statistics: claims::STATISTICS,
-    figures: figures::FIGURES,
+    figures: &figures::FIGURES,
     first_seed: 1000,
     text: Text {
         lead: story::lead,

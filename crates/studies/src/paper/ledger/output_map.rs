@@ -109,23 +109,21 @@ fn footnote() -> Entry {
         .map(|step| f64::from(step) / 4.0)
         .map(|a| (a, loss(&classes, a) - oracle));
     let truth = [at_best - oracle, mean];
-    Claim::new(
-        "construction.footnote",
-        ("Section 2.3, Proposition (transformer construction)", "the footnote"),
-        "Frequencies x become logits a x + b; b shifts all logits equally and changes nothing. With the best \
-         a, the loss comes close to Bayes (here: nine tenths of the way from unigrams to Bayes, at the last \
-         of 100 symbols).",
-        "P = (b 11^T, 0, a I)",
-        ["all sequences, grouped by counts", "the transformer on sampled sequences"],
-    )
-    // The second route is a sample: four of its standard errors.
-    .tolerance(4.0 * se / truth[0])
-    .line("KL(truth ‖ softmax(a x))", "a", curve.collect())
-    .number("best a", a)
-    .number("KL(truth ‖ model) at the best a", at_best - oracle)
-    .number("KL(truth ‖ Bayes)", bayes - oracle)
-    .number("KL(truth ‖ bigrams)", classes.cross_entropy(bigram) - oracle)
-    .number("KL(truth ‖ unigrams)", unigram - oracle)
-    .number("fraction of the gap between unigrams and Bayes that is left", left)
-    .statement([Point::new(&[("t", T as f64)], 0.1 - left, truth)])
+    Claim::new("construction.footnote")
+        // The second route is a sample: four of its standard errors.
+        .tolerance(4.0 * se / truth[0])
+        .line("KL(truth ‖ softmax(a x))", "a", curve.collect())
+        .number("best a", a)
+        .number("KL(truth ‖ model) at the best a", at_best - oracle)
+        .number("KL(truth ‖ Bayes)", bayes - oracle)
+        .number(
+            "KL(truth ‖ bigrams)",
+            classes.cross_entropy(bigram) - oracle,
+        )
+        .number("KL(truth ‖ unigrams)", unigram - oracle)
+        .number(
+            "fraction of the gap between unigrams and Bayes that is left",
+            left,
+        )
+        .statement([Point::new(&[("t", T as f64)], 0.1 - left, truth)])
 }

@@ -83,9 +83,6 @@ pub fn gradients(chain: Chain, weights: &Weights) -> [Weights; 2] {
     [coupling.gradient(weights), by_enumeration(&prior, weights)]
 }
 
-/// The descriptions of these two routes.
-pub const GRADIENT: [&str; 2] = ["recursion over t", "all sequences"];
-
 /// The average of f(a, b) over the unit square, by two rules: the exact one in s and w, for which f must be a
 /// polynomial of degree `degree` times homogeneous fractions in 1 − a and 1 − b; and tensor rules in a and b
 /// on panels.
