@@ -47,7 +47,7 @@ impl Batch {
         }
     }
 
-    fn parts(&mut self) -> impl Iterator<Item = BlockParts<'_>> {
+    pub fn parts(&mut self) -> impl Iterator<Item = BlockParts<'_>> {
         self.blocks.iter_mut().zip(&mut self.laws).enumerate()
     }
 }
