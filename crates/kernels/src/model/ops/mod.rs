@@ -12,3 +12,4 @@ pub mod gelu;
 pub mod layer_norm;
 pub mod linear;
 pub mod relu;
+pub mod short_convolution;

@@ -18,6 +18,18 @@ pub fn relu(x: Value) -> Value {
     x.each(|x| x.max(0.0), |x| if x > 0.0 { 1.0 } else { 0.0 })
 }
 
+/// y_i = Σ_l k_l ⊙ x_{i−l}; row l of the kernel is k_l.
+pub fn short_convolution<'t>(x: Value<'t>, kernel: Value<'t>) -> Value<'t> {
+    let (rows, columns) = x.size();
+    let (length, _) = kernel.size();
+    let term = |l: usize| {
+        let tap = kernel.take((rows, columns), move |_, c| Some((l, c)));
+        let before = x.take((rows, columns), move |i, c| Some((i.checked_sub(l)?, c)));
+        tap.each_times(before)
+    };
+    (1..length).fold(term(0), |sum, l| sum + term(l))
+}
+
 /// y = g (x − mean) / √(var + ε) + b, with mean and variance over each row. Gain and bias are rows.
 pub fn layer_norm<'t>(x: Value<'t>, gain: Value<'t>, bias: Value<'t>) -> Value<'t> {
     let (rows, _) = x.size();
