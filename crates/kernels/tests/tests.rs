@@ -56,6 +56,8 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
         "width = 6, layer_norm = true, dropout = 0.2, blocks = ['attention', \
          { kind = 'attention', heads = 3, positions = 'relative-query' }, 'mlp', { kind = 'mlp', ratio = 1 }]",
         "width = 4, positions = 'absolute', blocks = ['mlp']",
+        "width = 5, blocks = ['convolution', 'attention', { kind = 'convolution', length = 2 }, 'mlp']",
+        "width = 6, layer_norm = true, dropout = 0.2, blocks = [{ kind = 'convolution', length = 1 }]",
     ] {
         all.push(settings.to_owned());
     }

@@ -12,11 +12,13 @@
 //! To add a kind, write its file and name it in the two lists below.
 
 mod attention;
+mod convolution;
 mod design;
 mod mlp;
 mod simple;
 
 pub use self::attention::{Attention, AttentionSpec, Positions};
+pub use self::convolution::{Convolution, ConvolutionSpec};
 pub use self::design::*;
 pub use self::mlp::{Mlp, MlpSpec};
 pub use self::simple::{Simple, SimplePass};
@@ -69,4 +71,5 @@ macro_rules! blocks {
 blocks! {
     Attention = "attention", AttentionSpec;
     Mlp = "mlp", MlpSpec;
+    Convolution = "convolution", ConvolutionSpec;
 }
