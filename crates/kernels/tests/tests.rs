@@ -58,6 +58,9 @@ pub fn architectures() -> Vec<(String, ModelSpec)> {
         "width = 4, positions = 'absolute', blocks = ['mlp']",
         "width = 5, blocks = ['convolution', 'attention', { kind = 'convolution', length = 2 }, 'mlp']",
         "width = 6, layer_norm = true, dropout = 0.2, blocks = [{ kind = 'convolution', length = 1 }]",
+        "width = 4, blocks = [{ kind = 'attention', convolution = 3 }]",
+        "width = 6, positions = 'relative-query', layer_norm = true, dropout = 0.3, \
+         blocks = [{ kind = 'attention', heads = 2, convolution = 2 }, { kind = 'attention', convolution = 1 }]",
     ] {
         all.push(settings.to_owned());
     }
