@@ -17,6 +17,7 @@ mod linear;
 mod models;
 mod random;
 mod reference;
+mod scan;
 mod short_convolution;
 mod tape;
 mod target;
