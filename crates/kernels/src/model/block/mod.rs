@@ -14,12 +14,14 @@
 mod attention;
 mod convolution;
 mod design;
+mod mamba;
 mod mlp;
 mod simple;
 
 pub use self::attention::{Attention, AttentionSpec, Positions};
 pub use self::convolution::{Convolution, ConvolutionSpec};
 pub use self::design::*;
+pub use self::mamba::{Mamba, MambaSpec};
 pub use self::mlp::{Mlp, MlpSpec};
 pub use self::simple::{Simple, SimplePass};
 pub use super::ops::attention::fast::GROUP;
@@ -72,4 +74,5 @@ blocks! {
     Attention = "attention", AttentionSpec;
     Mlp = "mlp", MlpSpec;
     Convolution = "convolution", ConvolutionSpec;
+    Mamba = "mamba", MambaSpec;
 }
