@@ -16,7 +16,9 @@ macro_rules! scripts {
 /// The scripts of the page.
 const SCRIPTS: &[(&str, &str)] = scripts![
     "main",
+    "blocks",
     "engine",
+    "fields",
     "form",
     "intervene",
     "learning",

@@ -1,5 +1,7 @@
 // The experiment: presets, fields, the recipe as text. What the engine refuses stands beside its field.
 
+import { Blocks } from "lab/blocks";
+import { fieldOf, kindField, showValue, valueOf } from "lab/fields";
 import { copy, duration, element, memory, say, the, whole } from "lab/page";
 
 /** What else a kind needs, where it has no default. */
@@ -11,10 +13,6 @@ const KINDS = {
     interpolated: 'task.prior={kind="interpolated", p=0.5}',
     symmetric: 'task.prior={kind="symmetric", epsilon=0.4}',
     pool: 'task.prior={kind="pool", size=64, of={kind="dirichlet"}}',
-  },
-  "model.kind": {
-    transformer: 'model={kind="transformer"}',
-    minimal: 'model={kind="minimal"}',
   },
   "train.optimizer.kind": {
     adamw: 'train.optimizer={kind="adamw"}',
@@ -31,7 +29,12 @@ const LONG = 600;
 
 export class Form {
   #recipe;
-  #fields = [...document.querySelectorAll("#form [data-key]")];
+  /** @type {Blocks | null} */
+  #blocks = null;
+  /** The kinds that the engine describes, by the path of what has them. @type {Map<string, import("lab/fields").Kind[]>} */
+  #kinds = new Map();
+  /** The keys that a list of blocks stands in place of. */
+  #replaced = [];
   #wrong = null;
   #insists = false;
   #pending = Promise.resolve();
@@ -48,10 +51,11 @@ export class Form {
   constructor(recipe) {
     this.#recipe = recipe;
     recipe.addEventListener("change", () => this.#show());
-    for (const field of this.#fields) {
-      const edited = () => (this.#pending = this.#edited(field));
-      field.addEventListener("change", edited);
-      if (field.type === "range") field.addEventListener("input", edited);
+    for (const kind of ["change", "input"]) {
+      the("form").addEventListener(kind, (event) => {
+        const target = /** @type {any} */ (event.target);
+        if (target.dataset.key && (kind === "change" || target.type === "range")) this.#pending = this.#edited(target);
+      });
     }
     the("preset").addEventListener("change", () => this.use({ base: the("preset").value, text: null, sets: [] }));
     for (const button of document.querySelectorAll("[data-preset]")) {
@@ -74,6 +78,60 @@ export class Form {
       await this.#pending;
       if (!the("train").disabled) this.#train();
     });
+  }
+
+  get #fields() {
+    return [...document.querySelectorAll("#form [data-key]")];
+  }
+
+  /** Makes the fields of what the engine describes. */
+  describe({ model, block, source, replaced }) {
+    this.#replaced = replaced.map((key) => `model.${key}`);
+    this.#blocks = new Blocks(block);
+    this.#blocks.onChange = (blocks) => (this.#pending = this.#list(blocks).then((problem) => this.#complain(problem, null)));
+    the("model-fields").append(...this.#kinded("model", model, "Kind"));
+    the("source-fields").append(...this.#kinded("task.source", source, "Source"));
+  }
+
+  /** The fields of all kinds of something. Those of its own kind are shown. */
+  #kinded(path, kinds, label) {
+    this.#kinds.set(path, kinds);
+    const field = (setting, kind) => {
+      const key = `${path}.${setting.key}`;
+      const made = key === "model.blocks" ? this.#blocks.element : fieldOf(setting, key);
+      made.dataset.of = JSON.stringify([path, kind]);
+      return made;
+    };
+    return [kindField(kinds, `${path}.kind`, label), ...kinds.flatMap(({ kind, settings }) => settings.map((setting) => field(setting, kind)))];
+  }
+
+  /** Shows the fields of the kinds that the recipe has. */
+  #showKinds() {
+    const isListed = this.#recipe.value("model.blocks") !== undefined;
+    for (const [path, kinds] of this.#kinds) {
+      const kind = this.#recipe.value(`${path}.kind`) ?? kinds[0].kind;
+      for (const made of document.querySelectorAll("#form [data-of]")) {
+        const [of, its] = JSON.parse(made.dataset.of);
+        const isReplaced = isListed && this.#replaced.includes(made.querySelector("[data-key]")?.dataset.key);
+        if (of === path) made.hidden = its !== kind || isReplaced;
+      }
+      showValue(document.querySelector(`[data-key="${path}.kind"]`), JSON.stringify(kind));
+    }
+    this.#blocks.show(this.#recipe.told.blocks, isListed);
+  }
+
+  /** Takes a list of blocks, or the short form in its place. */
+  #list(blocks) {
+    const inner = (block) => Object.entries(block).map(([key, value]) => `${key} = ${value}`).join(", ");
+    return blocks === null
+      ? this.#recipe.set(["model.blocks=[]"], this.#replaced)
+      : this.#recipe.set([`model.blocks=[${blocks.map((block) => `{ ${inner(block)} }`).join(", ")}]`, ...this.#unset()]);
+  }
+
+  /** The defaults of what a list of blocks stands in place of, where the recipe has other values. */
+  #unset() {
+    const fields = this.#replaced.map((key) => document.querySelector(`[data-key="${key}"]`));
+    return fields.flatMap(({ dataset: { key, default: byDefault } }) => ([undefined, byDefault].includes(this.#recipe.told.values[key]) ? [] : [`${key}=${byDefault}`]));
   }
 
   /** Fills in the presets. */
@@ -106,28 +164,16 @@ export class Form {
 
   async #edited(field) {
     const key = field.dataset.key;
-    const text = this.#text(field);
-    const kind = KINDS[key]?.[field.value];
-    const entries = kind ? [kind] : [`${key}=${text}`];
-    if (field.dataset.also) entries.push(`${field.dataset.also}=${text}`);
-    // What belonged to the old kind goes with it.
-    const problem = kind
-      ? await this.#recipe.use({ ...this.#recipe.source, sets: [...this.#recipe.source.sets.filter((set) => !set.startsWith(key.replace(/\.kind$/, ""))), kind] })
-      : await this.#recipe.set(entries);
-    this.#complain(problem, field);
-  }
-
-  /** A field's value as TOML. */
-  #text(field) {
-    if (field.type === "checkbox") return String(field.checked);
-    if (field.type === "range") {
-      const value = field.hasAttribute("data-log") ? 10 ** Number(field.value) : Number(field.value);
-      return decimal(Number(value.toPrecision(2)));
+    if (key.startsWith("model.blocks[")) return this.#complain(await this.#list(this.#blocks.with(field)), field);
+    const text = valueOf(field);
+    const path = key.replace(/\.kind$/, "");
+    if (path !== key) {
+      const kind = KINDS[key]?.[field.value] ?? `${path}={kind=${text}}`;
+      // Other sources than chains have no prior.
+      return this.#complain(await this.#recipe.set([kind], path === "task.source" ? ["task.prior", "task.start"] : []), field);
     }
-    if (field.tagName === "SELECT") return JSON.stringify(field.value);
-    const text = field.value.trim();
-    if (field.dataset.key === "train.optimizer.lr" && /^\d+$/.test(text)) return `${text}.0`;
-    return text === "" ? '""' : text;
+    const keys = [key, field.dataset.also].filter(Boolean);
+    this.#complain(text === "" ? await this.#recipe.set([], keys) : await this.#recipe.set(keys.map((key) => `${key}=${text}`)), field);
   }
 
   /** Offers to train what can be trained. */
@@ -143,12 +189,13 @@ export class Form {
     say(the("recipe-problem"), null);
     // A value that was refused before is not the recipe's.
     const before = this.#wrong;
-    if (before?.dataset.key && before !== field) before.value = this.#recipe.value(before.dataset.key) ?? before.value;
+    if (before?.dataset.key && before !== field) showValue(before, this.#recipe.told.values[before.dataset.key] ?? before.dataset.default ?? "");
     this.#refused = problem !== null;
     this.#allow();
     this.#wrong = null;
     if (!problem) return;
-    const named = problem.field && this.#fields.find((other) => problem.field.startsWith(other.dataset.key) || other.dataset.key.startsWith(problem.field));
+    const named = problem.field && (this.#fields.find((other) => other.dataset.key === problem.field)
+      ?? this.#fields.find((other) => problem.field.startsWith(other.dataset.key) || other.dataset.key.startsWith(problem.field)));
     const at = field?.id === "recipe-text" ? field : field ?? named;
     const label = (named && named !== field ? named : at)?.closest(".field");
     if (at?.id === "recipe-text") return say(the("recipe-problem"), problem.message);
@@ -170,22 +217,14 @@ export class Form {
     the("about").textContent = source.text
       ? "A recipe of your own."
       : (this.#about.get(source.base) ?? "") + (source.sets.length > 0 ? " (changed)" : "");
+    this.#showKinds();
     for (const field of this.#fields) {
-      const value = this.#recipe.value(field.dataset.key);
+      const value = told.values[field.dataset.key] ?? field.dataset.default;
       const label = field.closest(".field");
-      label.hidden = value === undefined && label.dataset.if !== undefined;
-      if (value === undefined) continue;
+      if (label.dataset.if !== undefined) label.hidden = value === undefined || (field.type === "range" && Number.isNaN(Number(value)));
+      if (value === undefined || field.dataset.key.startsWith("model.blocks[")) continue;
       if (field === document.activeElement && field.type !== "range" && field.getAttribute("aria-invalid") === "true") continue;
-      if (field.type === "checkbox") field.checked = value === "true";
-      else if (field.type === "range") {
-        const plain = Number(value);
-        label.hidden ||= Number.isNaN(plain);
-        if (field !== document.activeElement) field.value = String(field.hasAttribute("data-log") ? Math.log10(plain) : plain);
-        label.querySelector("output").textContent = decimal(plain);
-      } else if (field.tagName === "SELECT") {
-        if (![...field.options].some((option) => option.value === value)) field.append(element("option", { value }, value));
-        field.value = value;
-      } else field.value = value;
+      showValue(field, value);
     }
     if (document.activeElement !== the("recipe-text")) the("recipe-text").value = told.toml;
     the("command").textContent = told.command;
@@ -233,10 +272,4 @@ export class Form {
     this.onTrain(this.seeds);
     this.#price();
   }
-}
-
-/** A number as TOML writes it, with a point. */
-function decimal(value) {
-  const text = String(value);
-  return /[.e]/.test(text) ? text : `${text}.0`;
 }

@@ -1,6 +1,7 @@
 // Break it: what can be changed in the model at a moment, what that does, and what training makes of it.
 
 import { Died, Problem } from "lab/engine";
+import { named } from "lab/fields";
 import { element, say, the } from "lab/page";
 
 const CLAMPS = [
@@ -40,46 +41,51 @@ export class Intervene {
     });
   }
 
-  /** The changes that can be made at a place. */
-  #actions(place, withAblation) {
-    const ablate = withAblation ? [[`kind="ablate", at="${place}"`, "silence it"]] : [];
-    const clamps = place.includes("mlp") ? [] : CLAMPS.map(([pattern, words]) => [`kind="clamp", at="${place}", pattern="${pattern}"`, words]);
+  /** The changes that can be made to a part. */
+  #actions({ at, pattern, written }) {
+    const ablate = written ? [[`kind="ablate", at="${at}"`, "silence it"]] : [];
+    const clamps = pattern ? CLAMPS.map(([target, words]) => [`kind="clamp", at="${at}", pattern="${target}"`, words]) : [];
     return [...ablate, ...clamps];
   }
 
-  #places() {
-    const told = this.#now.run?.recipe;
-    if (!told) return [];
-    const several = told.heads.some((count) => count > 1);
-    const heads = told.heads.flatMap((count, layer) => Array.from({ length: count }, (_, head) => told.minimal
-      ? { place: `layers.${layer}`, words: `layer ${layer + 1}`, ablate: false }
-      : { place: `layers.${layer}.heads.${head}`, words: several ? `layer ${layer + 1}, head ${head + 1}` : `layer ${layer + 1}'s head`, ablate: true }));
-    const mlps = told.mlp ? told.heads.map((_, layer) => ({ place: `layers.${layer}.mlp_out`, words: `layer ${layer + 1}'s MLP`, ablate: true })) : [];
-    return [...heads, ...mlps].slice(0, 32);
+  /** The parts of the model, as many as fit, each with its words. */
+  #parts() {
+    const parts = this.#now.run?.recipe.parts ?? [];
+    const several = parts.some(({ pattern, index }) => pattern && index > 0);
+    return parts.slice(0, 32).map((part) => ({ ...part, words: inWords(part, several) }));
   }
 
+  /** Entries in words: "layer 1 silenced", "layer 2, head 3 made to attend uniformly". */
   #inWords(entries) {
-    const several = this.#now.run?.recipe.heads.some((count) => count > 1) ?? false;
-    return entries.map((entry) => inWords(entry, several)).join(", ");
+    const parts = this.#parts();
+    const words = (entry) => {
+      const value = (key) => entry.match(new RegExp(`${key}="([^"]*)"`))?.[1] ?? "";
+      const part = parts.find(({ at }) => at === value("at"));
+      if (!part) return entry;
+      const does = CLAMPS.find(([target]) => target === value("pattern"))?.[1] ?? value("pattern");
+      const words = part.words.replace(/'s head$/, "");
+      return value("kind") === "ablate" ? `${words} silenced` : `${words} made to ${does}`;
+    };
+    return entries.map(words).join(", ");
   }
 
-  #toggle(place, entry) {
+  #toggle({ at }, entry) {
     say(the("intervene-problem"), null);
     const { under } = this.#now;
-    const others = under.filter((other) => !other.includes(`"${place}"`));
+    const others = under.filter((other) => !other.includes(`"${at}"`));
     this.#now.change(under.includes(entry) ? others : [...others, entry]);
   }
 
   /** Asks what to do with a head that was clicked. */
   offer(layer, head) {
-    const found = this.#places().find(({ place }) => place === `layers.${layer}.heads.${head}` || place === `layers.${layer}`);
+    const found = this.#parts().find((part) => part.pattern && part.layer === layer && part.index === head);
     if (!found) return;
     the("head-title").textContent = found.words;
-    the("head-actions").replaceChildren(...this.#actions(found.place, found.ablate).map(([entry, words]) => {
+    the("head-actions").replaceChildren(...this.#actions(found).map(([entry, words]) => {
       const button = element("button", { type: "button", "aria-pressed": String(this.#now.under.includes(entry)) }, words);
       button.addEventListener("click", () => {
         the("head-dialog").close();
-        this.#toggle(found.place, entry);
+        this.#toggle(found, entry);
       });
       return button;
     }));
@@ -88,25 +94,26 @@ export class Intervene {
 
   /** Shows what can be changed, and what the present changes do. */
   show() {
-    const places = this.#places();
-    const shape = JSON.stringify(places);
+    const parts = this.#parts();
+    const shape = JSON.stringify(parts);
     if (shape !== this.#shape) {
       this.#shape = shape;
-      the("parts").replaceChildren(...places.map(({ place, words, ablate }) => {
-        const buttons = this.#actions(place, ablate).map(([entry, does]) => {
-          const button = element("button", { type: "button", "data-entry": entry, "aria-label": `${words}: ${does}` }, does);
-          button.addEventListener("click", () => this.#toggle(place, entry));
+      the("parts").replaceChildren(...parts.map((part) => {
+        const buttons = this.#actions(part).map(([entry, does]) => {
+          const button = element("button", { type: "button", "data-entry": entry, "aria-label": `${part.words}: ${does}` }, does);
+          button.addEventListener("click", () => this.#toggle(part, entry));
           return button;
         });
-        return element("div", { class: "part", role: "group", "aria-label": words }, element("span", {}, words), element("div", { class: "row" }, ...buttons));
+        return element("div", { class: "part", role: "group", "aria-label": part.words }, element("span", {}, part.words), element("div", { class: "row" }, ...buttons));
       }));
-      if (places.length === 0) the("parts").replaceChildren(element("p", { class: "hint" }, "Train a model first: its heads can then be silenced, or made to look where you want."));
+      if (parts.length === 0) the("parts").replaceChildren(element("p", { class: "hint" }, "Train a model first: its heads can then be silenced, or made to look where you want."));
     }
     for (const button of the("parts").querySelectorAll("[data-entry]")) {
       button.setAttribute("aria-pressed", String(this.#now.under.includes(button.dataset.entry)));
     }
-    const can = this.#now.run !== null;
-    for (const id of ["change-rate", "change-prior"]) the(id).disabled = !can;
+    const { run } = this.#now;
+    the("change-rate").disabled = !run;
+    the("change-prior").disabled = !run?.recipe.values["task.prior"];
     the("now").hidden = this.#now.under.length === 0;
     the("under-text").textContent = this.#inWords(this.#now.under);
     if (this.#now.under.length > 0) this.#measure();
@@ -135,12 +142,11 @@ export class Intervene {
   }
 }
 
-/** An entry in words: "layer 1 silenced", "layer 2, head 3 made to look at the previous symbol". */
-function inWords(entry, several) {
-  const value = (key) => entry.match(new RegExp(`${key}="([^"]*)"`))?.[1] ?? "";
-  const [, layer, part, head] = value("at").match(/^layers\.(\d+)(\.heads\.(\d+)|\.mlp_out)?$/) ?? [];
-  if (layer === undefined) return entry;
-  const place = `layer ${Number(layer) + 1}` + (part === ".mlp_out" ? "'s MLP" : several && head !== undefined ? `, head ${Number(head) + 1}` : "");
-  const does = CLAMPS.find(([pattern]) => pattern === value("pattern"))?.[1] ?? value("pattern");
-  return value("kind") === "ablate" ? `${place} silenced` : `${place} made to ${does}`;
+/** A part in words: "layer 1", "layer 2, head 3", "layer 1's MLP". */
+function inWords({ layer, name, index, pattern, written }, several) {
+  const place = `layer ${layer + 1}`;
+  if (!written) return place;
+  if (pattern) return several ? `${place}, head ${index + 1}` : `${place}'s head`;
+  const block = named(name).replace(/^[A-Z][a-z]/, (start) => start.toLowerCase());
+  return `${place}'s ${block}${index ? ` ${index + 1}` : ""}`;
 }

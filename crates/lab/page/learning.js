@@ -3,9 +3,6 @@
 import { element, the, whole } from "lab/page";
 import { Picture } from "lab/pictures";
 
-/** The last n-gram strategy of a run's task: what it is to reach. */
-const goal = (run) => ["", "uni", "bi", "tri"][Number(run.recipe.values["task.ngram"])] ?? `${run.recipe.values["task.ngram"]}-`;
-
 /** How a run stands, in a sentence. */
 function inWords(run) {
   const steps = Number(run.recipe.values["train.steps"]);
@@ -89,7 +86,7 @@ export class Learning {
       of: "curves",
       groups: groups.map(({ label, runs }) => ({ label, runs: begun(runs) })),
       // Groups overlaid have a panel per column: the loss, and the distance to the task's own strategy.
-      measures: groups.length > 1 ? ["kl_truth", `kl_${goal(groups[0].runs[0])}gram`] : [],
+      measures: groups.length > 1 ? ["kl_truth", `kl_${groups[0].runs[0].recipe.goal}`] : [],
       live: true,
       marks: groups.flatMap(({ runs }) => runs.flatMap(({ shares }) => (shares ? [[shares.at, "branch"]] : []))),
     };

@@ -31,7 +31,7 @@ const tour = new Tour(stops({ now, form, runs }));
 
 // ---- The task: chains and sequences
 
-const chains = new Picture(the("chains"), runs, () => recipe.told && { of: "chains", recipe: recipe.told.toml });
+const chains = new Picture(the("chains"), runs, () => recipe.value("task.prior.kind") && { of: "chains", recipe: recipe.told.toml });
 
 /** A few sequences of the task, in colours. */
 async function samples() {
@@ -123,6 +123,7 @@ if (matchMedia("(max-width: 900px)").matches) the("form").querySelector("details
 
 const { answer: catalogue } = await runs.view.ask({ do: "catalogue" });
 form.offer(catalogue.settings);
+form.describe((await runs.view.ask({ do: "schema" })).answer);
 const link = new Link({ now, runs, recipe, form, numerics: catalogue.numerics });
 const carried = await take.carried();
 const restored = location.hash;

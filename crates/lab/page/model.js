@@ -37,11 +37,12 @@ export class Model {
   /** A map per head, as many as the model has. */
   #layOut() {
     const told = this.#now.run?.recipe;
-    const shape = told ? JSON.stringify([told.heads, told.minimal]) : "";
+    const heads = (told?.parts ?? []).filter(({ pattern }) => pattern);
+    const shape = JSON.stringify(heads);
     if (shape !== this.#shape) {
       this.#shape = shape;
-      const heads = (told?.heads ?? []).flatMap((count, layer) => Array.from({ length: count }, (_, head) => ({ layer, head })));
-      this.#maps = heads.slice(0, MAPS).map(({ layer, head }) => this.#map(layer, head, told));
+      const several = heads.some(({ index }) => index > 0);
+      this.#maps = heads.slice(0, MAPS).map((head) => this.#map(head, several));
       the("maps").replaceChildren(...this.#maps.map((map) => map.figure.closest(".map")));
     }
     for (const map of this.#maps) {
@@ -52,8 +53,7 @@ export class Model {
     }
   }
 
-  #map(layer, head, { heads, minimal }) {
-    const several = heads.some((count) => count > 1);
+  #map({ layer, index: head, at }, several) {
     const label = several ? `layer ${layer + 1}, head ${head + 1}` : `layer ${layer + 1}`;
     const figure = element("span", { class: "figure" });
     const button = element("button", { type: "button", class: "map" }, element("span", { class: "name" }, label), element("span", { class: "unseen" }, ": change it"), figure);
@@ -64,7 +64,7 @@ export class Model {
       return { of: "map", ...now.moment, tokens: now.tokens, layer, head, scores: the("show-scores").checked };
     };
     const picture = new Picture(figure, this.#runs, subject, { files: false });
-    return Object.assign(picture, { label, place: minimal ? `layers.${layer}` : `layers.${layer}.heads.${head}` });
+    return Object.assign(picture, { label, place: at });
   }
 }
 

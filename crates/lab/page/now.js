@@ -24,7 +24,7 @@ export class Now extends EventTarget {
 
   look(run) {
     // What was changed in one model need not exist in another.
-    const shape = (run) => run && JSON.stringify([run.recipe.heads, run.recipe.minimal, run.recipe.mlp]);
+    const shape = (run) => run && JSON.stringify(run.recipe.parts);
     if (shape(run) !== shape(this.run)) this.under = [];
     this.run = run;
     this.follows = run !== null && !run.ended;

@@ -38,10 +38,11 @@ export class Recipe extends EventTarget {
     }
   }
 
-  /** Sets keys, each with its value as TOML. */
-  set(entries) {
-    const keys = entries.map((entry) => entry.slice(0, entry.indexOf("=")));
-    const others = this.source.sets.filter((set) => !keys.includes(set.slice(0, set.indexOf("="))));
+  /** Sets keys, each with its value as TOML, and gives up what was set of them and of others. */
+  set(entries, unset = []) {
+    const keyOf = (entry) => entry.slice(0, entry.indexOf("="));
+    const keys = [...entries.map(keyOf), ...unset];
+    const others = this.source.sets.filter((set) => !keys.some((key) => keyOf(set) === key || set.startsWith(`${key}.`)));
     return this.use({ ...this.source, sets: [...others, ...entries] });
   }
 

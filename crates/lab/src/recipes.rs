@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use induct::catalogue::{SETTINGS, Setting};
-use induct::model::{Kind, ModelSpec};
+use induct::model::{BlockSpec, Kind, MlpSpec, Model, ModelSpec, TransformerSpec};
 use induct::recipe::{InterveneSpec, Recipe, StageSpec, When};
+use induct::settings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -45,6 +46,26 @@ pub fn catalogue() -> Value {
     listed().map(about).collect()
 }
 
+/// What the page makes fields of.
+pub fn schema() -> Value {
+    let keys = |blocks: &[BlockSpec]| {
+        let blocks = blocks.to_vec();
+        let text = as_toml(&TransformerSpec {
+            blocks,
+            ..TransformerSpec::default()
+        });
+        text.as_table().cloned().unwrap_or_default()
+    };
+    let (short, listed) = (keys(&[]), keys(&[BlockSpec::Mlp(MlpSpec::default())]));
+    let replaced: Vec<&String> = short
+        .keys()
+        .filter(|key| !listed.contains_key(*key))
+        .collect();
+    let mut schema = json!(settings::schema());
+    schema["replaced"] = json!(replaced);
+    schema
+}
+
 impl Source {
     /// The recipe.
     pub fn recipe(&self) -> Result<Recipe, Problem> {
@@ -82,9 +103,16 @@ impl Source {
                 sets: recipe.overrides_of(&base)?,
             })
         });
-        named.unwrap_or_else(|| Self {
-            text: Some(recipe.to_toml()),
-            ..Self::default()
+        named.unwrap_or_else(|| match (&self.text, setting) {
+            // It leaves unset what the setting sets, such as layers beside a list of blocks.
+            (None, Some(setting)) => Self {
+                base: setting.name.to_owned(),
+                ..self.clone()
+            },
+            _ => Self {
+                text: Some(recipe.to_toml()),
+                ..Self::default()
+            },
         })
     }
 
@@ -117,20 +145,20 @@ pub fn describe(source: &Source) -> Result<Value, Problem> {
     let recipe = source.recipe()?;
     let model = recipe.model()?;
     let source = source.shortest(&recipe);
-    let layers = 0..model.layer_count();
     let snapshots = recipe.record.snapshot_steps(recipe.train.steps).len() as f64;
     let parameters = model.layout().len();
     let sequences = recipe.train.batch as f64 * recipe.train.steps as f64;
     Ok(json!({
         // The command that repeats the run natively, to the byte.
         "command": source.command(),
-        "values": recipe.entries().into_iter().collect::<BTreeMap<_, _>>(),
+        "values": values(&recipe),
         "toml": recipe.to_toml(),
         "parameters": parameters,
-        // The minimal model has one pattern per layer.
-        "heads": layers.map(|layer| model.heads(layer).max(1)).collect::<Vec<_>>(),
-        "mlp": matches!(&recipe.model, ModelSpec::Transformer(spec) if spec.mlp),
+        "blocks": blocks(&recipe.model)?,
+        "parts": parts(&model),
         "minimal": matches!(model.kind(), Kind::Minimal(_)),
+        // The strategy that a model is to reach.
+        "goal": recipe.task.ladder().last(),
         "cost": {
             // A snapshot is kept with the optimiser's moments, to go on from, and once more to look at.
             "bytes": recipe.memory()?.total() + 4.0 * 4.0 * snapshots * parameters as f64,
@@ -138,6 +166,85 @@ pub fn describe(source: &Source) -> Result<Value, Problem> {
         },
         "source": source,
     }))
+}
+
+/// Every key of the complete recipe with its value as TOML; of tables and lists too.
+fn values(recipe: &Recipe) -> BTreeMap<String, String> {
+    fn collect(path: &str, value: &toml::Value, values: &mut BTreeMap<String, String>) {
+        if let Some(table) = value.as_table() {
+            let separator = if path.is_empty() { "" } else { "." };
+            for (key, inner) in table {
+                collect(&format!("{path}{separator}{key}"), inner, values);
+            }
+        }
+        values.insert(path.to_owned(), value.to_string());
+    }
+    let mut values = BTreeMap::new();
+    collect("", &as_toml(recipe), &mut values);
+    values.remove("");
+    values
+}
+
+fn as_toml(part: &impl Serialize) -> toml::Value {
+    toml::Value::try_from(part).expect("a recipe is plain data")
+}
+
+/// The settings of every block of a transformer, each as TOML, whether the recipe lists them or not.
+fn blocks(model: &ModelSpec) -> Result<Vec<BTreeMap<String, String>>, Problem> {
+    let ModelSpec::Transformer(spec) = model else {
+        return Ok(Vec::new());
+    };
+    let settings = |block: &BlockSpec| {
+        let block = as_toml(block);
+        let settings = block.as_table().into_iter().flatten();
+        settings
+            .map(|(key, value)| (key.clone(), value.to_string()))
+            .collect()
+    };
+    Ok(spec.block_list()?.iter().map(settings).collect())
+}
+
+/// A part of a model that can be changed.
+#[derive(Serialize)]
+struct Part {
+    /// Its name in an intervention.
+    at: String,
+    layer: usize,
+    /// What its block calls it, and which one it is.
+    name: &'static str,
+    index: Option<usize>,
+    /// Whether it has a pattern, and whether it writes to a stream.
+    pattern: bool,
+    written: bool,
+}
+
+/// What each block of a transformer writes; the patterns of the minimal model.
+fn parts(model: &Model) -> Vec<Part> {
+    let Kind::Transformer(shape) = model.kind() else {
+        let pattern = |layer| Part {
+            at: format!("layers.{layer}"),
+            layer,
+            name: "heads",
+            index: Some(0),
+            pattern: true,
+            written: false,
+        };
+        return (0..model.layer_count()).map(pattern).collect();
+    };
+    let of_slots = shape.slots.iter().flat_map(|slot| {
+        slot.sources.iter().map(|source| Part {
+            at: match slot.heads() {
+                0 => slot.output_name(),
+                _ => source.to_string(),
+            },
+            layer: slot.layer,
+            name: source.part,
+            index: source.index,
+            pattern: slot.heads() > 0,
+            written: true,
+        })
+    });
+    of_slots.collect()
 }
 
 /// The least number of steps that a run is made longer by, so that there is something to see.
@@ -202,10 +309,10 @@ pub fn with_entries(recipe: &Recipe, entries: &[String]) -> Result<Recipe, Probl
     if entries.is_empty() {
         return Ok(recipe.clone());
     }
-    let own = recipe.intervene.iter().map(|spec| {
-        let value = toml::Value::try_from(spec).expect("an intervention is plain data");
-        value.to_string()
-    });
+    let own = recipe
+        .intervene
+        .iter()
+        .map(|spec| as_toml(spec).to_string());
     let all: Vec<String> = own
         .chain(entries.iter().map(|entry| format!("{{{entry}}}")))
         .collect();

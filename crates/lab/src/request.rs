@@ -20,6 +20,9 @@ use crate::training::{Levels, Training};
 pub enum Request {
     /// Which settings have a name, and which version results belong to.
     Catalogue,
+    /// Everything that has a kind in a recipe, with the settings of every kind, and which of them a list of blocks
+    /// stands in place of.
+    Schema,
     /// Reads a recipe: everything about it, or what is wrong with it.
     Recipe { source: Source },
     /// The recipe that does something differently from a step on.
@@ -134,6 +137,7 @@ impl Lab {
                 "numerics": NUMERICS,
                 "version": env!("CARGO_PKG_VERSION"),
             })),
+            Request::Schema => alone(recipes::schema()),
             Request::Recipe { source } => alone(recipes::describe(&source)?),
             Request::Change {
                 recipe,

@@ -155,10 +155,21 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
             vec!["model.mlp=true", "model.positions=\"absolute\""],
         ),
         ("released", vec!["model.layers=1"]),
+        (
+            "main",
+            vec!["model.blocks=[\"mlp\", \"attention\", \"mlp\", { kind = \"mlp\", ratio = 2 }]"],
+        ),
     ] {
         let mut lab = Lab::default();
         let toml = train(&mut lab, base, &sets);
         let moment = json!({ "run": 1, "step": 40, "tokens": [0, 1, 1, 0, 1] });
+        let about = ask(
+            &mut lab,
+            json!({ "do": "recipe", "source": { "text": toml } }),
+        );
+        let parts = about["parts"].as_array().unwrap();
+        let head = parts.iter().find(|part| part["pattern"] == true).unwrap();
+        let layer = &head["layer"];
         let subject = |of: &str, more: Value| {
             let mut subject = moment.clone();
             subject["of"] = json!(of);
@@ -173,8 +184,8 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
                 json!({ "groups": groups, "live": true, "marks": [[10, "branch"]] }),
             ),
             subject("curves", json!({ "groups": groups })),
-            subject("map", json!({ "layer": 0, "head": 0 })),
-            subject("map", json!({ "layer": 0, "head": 0, "scores": true })),
+            subject("map", json!({ "layer": layer, "head": 0 })),
+            subject("map", json!({ "layer": layer, "head": 0, "scores": true })),
             subject("profile", json!({})),
             subject("weights", json!({})),
             subject("chains", json!({ "recipe": toml })),
@@ -201,6 +212,59 @@ fn every_picture_of_every_kind_of_model_can_be_drawn_in_every_form() {
             }
         }
     }
+}
+
+#[test]
+fn every_part_of_a_list_of_blocks_can_be_changed() {
+    let mut lab = Lab::default();
+    let blocks = "model.blocks=[\"mlp\", { kind = \"attention\", heads = 2 }, \"mlp\", \"mlp\"]";
+    let toml = train(&mut lab, "main", &[blocks]);
+    let about = ask(
+        &mut lab,
+        json!({ "do": "recipe", "source": { "text": toml } }),
+    );
+    let parts = about["parts"].as_array().unwrap();
+    let names: Vec<&str> = parts
+        .iter()
+        .map(|part| part["at"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "layers.0.mlp_out",
+        "layers.1.heads.0",
+        "layers.1.heads.1",
+        "layers.1.mlp_out",
+        "layers.1.mlp_out.1",
+    ];
+    assert_eq!(names, expected);
+    for name in names {
+        let under = [format!("kind=\"ablate\", at=\"{name}\"")];
+        ask(
+            &mut lab,
+            json!({ "do": "effect", "run": 1, "step": 40, "under": under }),
+        );
+    }
+    // Overrides that leave something unset are kept.
+    let sets = json!(["model.layers=2", blocks]);
+    let listed = ask(
+        &mut lab,
+        json!({ "do": "recipe", "source": { "base": "one-layer", "sets": sets } }),
+    );
+    assert_eq!(
+        listed["source"],
+        json!({ "base": "one-layer", "text": null, "sets": sets })
+    );
+    assert_eq!(
+        listed["blocks"][1],
+        json!({ "kind": "\"attention\"", "heads": "2" })
+    );
+}
+
+#[test]
+fn the_schema_names_what_blocks_stand_in_place_of() {
+    let schema = ask(&mut Lab::default(), json!({ "do": "schema" }));
+    assert_eq!(schema["replaced"], json!(["heads", "layers", "mlp"]));
+    assert_eq!(schema["model"][0]["settings"][0]["key"], "layers");
+    assert_eq!(schema["block"][1]["settings"][0]["takes"], "count");
 }
 
 #[test]

@@ -109,6 +109,14 @@ describe("after training", () => {
     await tab.set("train.batch", "64");
   });
 
+  test("there are none in a list of blocks, and it fits", async () => {
+    await tab.page.click('[data-place="list"]');
+    await tab.page.waitForSelector(".blocks li");
+    await everywhere(async (where) => assert.deepEqual(await barriers(), [], where));
+    await fits();
+    await tab.page.click('[data-place="short"]');
+  });
+
   test("there are none in the dialog", async () => {
     await tab.page.locator("#maps button.map").first().click();
     await tab.page.waitForSelector("#head-dialog[open]");
