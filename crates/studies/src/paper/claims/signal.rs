@@ -1,6 +1,6 @@
 //! The effect of unigram signal on learning.
 
-use crate::paper::experiments::INTERPOLATED;
+use crate::paper::INTERPOLATED;
 use crate::results::TrainedExperiment;
 use crate::run::Run;
 use crate::statistics::Method::Experiments;

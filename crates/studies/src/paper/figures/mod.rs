@@ -50,36 +50,3 @@ fn of_chapter(draw: fn(&TaskPrior, &Coupling) -> ChapterFigure) -> Illustration 
     let figure = draw(&prior, &coupling(&prior, LENGTH));
     Illustration::new(figure.drawn, figure.caption)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::{Changes, Scale};
-    use crate::paper::STUDY;
-    use crate::reproduction::Reproduction;
-    use crate::results::Results;
-
-    #[test]
-    fn experiments_without_runs_leave_sentences_and_no_panic() {
-        let changes = Changes {
-            seeds: None,
-            first_seed: 0,
-            set: Vec::new(),
-        };
-        let all = Reproduction::new(&STUDY, &[], Scale::Quick, &changes).unwrap();
-        let results = Results::new(&all.experiments).unwrap();
-        for figure in FIGURES
-            .iter()
-            .filter(|figure| figure.needs().next().is_some())
-        {
-            let drawn = (figure.draw)(&results);
-            let (id, reading) = (&figure.id, &drawn.reading);
-            for word in ["NaN", "inf"] {
-                assert!(!reading.contains(word), "{id}: {reading}");
-            }
-            let csv = drawn.figure.csv();
-            assert!(!csv.contains("NaN"), "{id}: {csv}");
-            assert!(drawn.figure.svg_inline(1000).contains("<text"), "{id}");
-        }
-    }
-}

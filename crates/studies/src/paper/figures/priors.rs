@@ -8,7 +8,7 @@ use induct_pictures::strategy_colours;
 
 use crate::curves::{self, SEEN};
 use crate::figure::Illustration;
-use crate::paper::experiments::INTERPOLATED;
+use crate::paper::INTERPOLATED;
 use crate::results::{Results, TrainedExperiment};
 use crate::run::Run;
 use crate::statistics::{ERROR, Measurement};

@@ -46,7 +46,7 @@ fn weights(model: &Model) -> Vec<f64> {
 
 /// Sequences drawn from the default prior.
 fn sequences() -> Vec<Vec<u8>> {
-    let drawn = drawn(&dirichlet(), 0, T, 0..24).into_iter();
+    let drawn = drawn(&dirichlet(), 0, T, 24).into_iter();
     drawn.map(|(x, _)| x).collect()
 }
 

@@ -9,7 +9,8 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, v_step_1};
 use super::truth::{
-    Couplings, LENGTHS, average, averages_by_distances, expect, first_drive, gradients, one_if,
+    Couplings, LENGTHS, average, averages_by_distances, expect, first_drive, gradients, on_chains,
+    one_if,
 };
 
 /// The constant start.
@@ -33,9 +34,9 @@ fn v_slope(x: &[usize], p: usize, i: usize, j: usize) -> f64 {
 }
 
 fn v_logit() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j, i) in [(1, 1, 1), (4, 1, 2), (6, 3, 1), (6, 6, 2), (3, 5, 1)] {
+    let points = on_chains(
+        [(1, 1, 1), (4, 1, 2), (6, 3, 1), (6, 6, 2), (3, 5, 1)],
+        |chain, (p, j, i)| {
             let left = (p + 1_usize).saturating_sub(j) as f64;
             let counted = expect(chain, p, |x| v_slope(x, p, i - 1, j));
             let walk = |q: usize| {
@@ -43,35 +44,32 @@ fn v_logit() -> Entry {
             };
             let walked = C * (j..=p).map(walk).sum::<f64>();
             let at = chain.at([("p", p), ("j", j)]);
-            points.push(Point::new(&at, C * chain.pi(i) * left, [counted, walked]));
-        }
-    }
+            Point::new(&at, C * chain.pi(i) * left, [counted, walked])
+        },
+    );
     Claim::new("first-step.v-logit").equality(points)
 }
 
 fn v_target() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
+    let points = on_chains([(1, 1), (4, 1), (6, 3), (6, 6)], |chain, (p, j)| {
         let (a, b, lam) = (chain.a, chain.b, chain.lambda());
-        for (p, j) in [(1, 1), (4, 1), (6, 3), (6, 6)] {
-            let left = (p + 1 - j) as f64;
-            let closed = C
-                * (2.0 * (a - 1.0) * (b - 1.0) / (lam - 1.0).powi(2)
-                    * (lam.powi((p + 1 - j) as i32) - 1.0)
-                    / (1.0 - 1.0 / lam)
-                    + ((a - 1.0).powi(2) + (b - 1.0).powi(2)) / (lam - 1.0).powi(2) * left);
-            let counted = expect(chain, p + 1, |x| v_slope(x, p, x[p], j));
-            let walk = |q: usize| -> f64 {
-                [1, 2]
-                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
-                    .iter()
-                    .sum()
-            };
-            let walked = C * (j..=p).map(walk).sum::<f64>();
-            let at = chain.at([("p", p), ("j", j)]);
-            points.push(Point::new(&at, closed, [counted, walked]));
-        }
-    }
+        let left = (p + 1 - j) as f64;
+        let closed = C
+            * (2.0 * (a - 1.0) * (b - 1.0) / (lam - 1.0).powi(2)
+                * (lam.powi((p + 1 - j) as i32) - 1.0)
+                / (1.0 - 1.0 / lam)
+                + ((a - 1.0).powi(2) + (b - 1.0).powi(2)) / (lam - 1.0).powi(2) * left);
+        let counted = expect(chain, p + 1, |x| v_slope(x, p, x[p], j));
+        let walk = |q: usize| -> f64 {
+            [1, 2]
+                .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                .iter()
+                .sum()
+        };
+        let walked = C * (j..=p).map(walk).sum::<f64>();
+        let at = chain.at([("p", p), ("j", j)]);
+        Point::new(&at, closed, [counted, walked])
+    });
     Claim::new("first-step.v-target").equality(points)
 }
 

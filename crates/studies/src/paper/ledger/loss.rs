@@ -9,7 +9,7 @@ use super::Entry;
 use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain};
-use super::truth::{Couplings, dirichlet, expect, one_if, only};
+use super::truth::{Couplings, dirichlet, expect, on_chains, one_if, only};
 
 /// The constant start.
 const C: f64 = 0.02;
@@ -156,9 +156,9 @@ fn update() -> Entry {
 }
 
 fn logit_gradient() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, i, m, l) in [(1, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (6, 2, 2, 2)] {
+    let points = on_chains(
+        [(1, 1, 1, 1), (3, 2, 1, 2), (5, 1, 2, 1), (6, 2, 2, 2)],
+        |chain, (p, i, m, l)| {
             let mut by_powers = 0.0;
             for q in 1..=p {
                 for s in 1..=q {
@@ -179,8 +179,8 @@ fn logit_gradient() -> Entry {
             };
             let raised = expect(chain, p, |x| logit(x, 1.0) - logit(x, 0.0));
             let at = chain.at([("p", p), ("i", i)]);
-            points.push(Point::new(&at, by_powers, [counted, raised]));
-        }
-    }
+            Point::new(&at, by_powers, [counted, raised])
+        },
+    );
     Claim::new("first-step.logit-gradient").equality(points)
 }

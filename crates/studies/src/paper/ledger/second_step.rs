@@ -7,7 +7,8 @@ use super::evidence::Point;
 use super::judge::Claim;
 use super::printed::{CHAINS, Chain, diagonal_v1, diagonal_vj};
 use super::truth::{
-    Couplings, by_enumeration, diagonal_drive, dirichlet, expect, gradients, one_if, only,
+    Couplings, by_enumeration, diagonal_drive, dirichlet, expect, gradients, on_chains, one_if,
+    only,
 };
 
 /// c′ and ρ in the checks: W_k = c′ 11ᵀ + (ρ − c′) I.
@@ -62,39 +63,33 @@ fn logit_by_powers(chain: Chain, (p, j, i): (usize, usize, usize)) -> f64 {
 }
 
 fn logit() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j, i) in PLACES {
-            let together = |q: usize| {
-                expect(chain, p, |x| {
-                    one_if(x[q - 1] + 1 == i && x[q - j] == x[p - 1])
-                })
-            };
-            let printed = OFF * chain.pi(i) * (p + 1 - j) as f64
-                + (ON - OFF) * (j..=p).map(together).sum::<f64>();
-            let counted = expect(chain, p, |x| slope(x, p, i, j));
-            let truth = [counted, logit_by_powers(chain, (p, j, i))];
-            points.push(Point::new(&place(chain, (p, j, i)), printed, truth));
-        }
-    }
+    let points = on_chains(PLACES, |chain, (p, j, i)| {
+        let together = |q: usize| {
+            expect(chain, p, |x| {
+                one_if(x[q - 1] + 1 == i && x[q - j] == x[p - 1])
+            })
+        };
+        let printed = OFF * chain.pi(i) * (p + 1 - j) as f64
+            + (ON - OFF) * (j..=p).map(together).sum::<f64>();
+        let counted = expect(chain, p, |x| slope(x, p, i, j));
+        let truth = [counted, logit_by_powers(chain, (p, j, i))];
+        Point::new(&place(chain, (p, j, i)), printed, truth)
+    });
     Claim::new("second-step.logit").equality(points)
 }
 
 fn logit_v1() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
+    let points = on_chains([(1, 1), (4, 2), (7, 1)], |chain, (p, i)| {
         let lam = chain.lambda();
-        for (p, i) in [(1, 1), (4, 2), (7, 1)] {
-            let n = p as f64;
-            let closed = OFF * chain.pi(i) * n
-                + (ON - OFF) * chain.pi(i) / (lam - 1.0)
-                    * (n * chain.gamma(i, i)
-                        + chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0));
-            let counted = expect(chain, p, |x| slope(x, p, i, 1));
-            let truth = [counted, logit_by_powers(chain, (p, 1, i))];
-            points.push(Point::new(&place(chain, (p, 1, i)), closed, truth));
-        }
-    }
+        let n = p as f64;
+        let closed = OFF * chain.pi(i) * n
+            + (ON - OFF) * chain.pi(i) / (lam - 1.0)
+                * (n * chain.gamma(i, i)
+                    + chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0));
+        let counted = expect(chain, p, |x| slope(x, p, i, 1));
+        let truth = [counted, logit_by_powers(chain, (p, 1, i))];
+        Point::new(&place(chain, (p, 1, i)), closed, truth)
+    });
     Claim::new("second-step.logit-v1").equality(points)
 }
 
@@ -110,9 +105,9 @@ fn bracket(chain: Chain, p: usize, j: usize, i: usize, l: usize) -> f64 {
 }
 
 fn logit_vj() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j, i) in PLACES.into_iter().filter(|&(_, j, _)| j >= 2) {
+    let points = on_chains(
+        PLACES.into_iter().filter(|&(_, j, _)| j >= 2),
+        |chain, (p, j, i)| {
             let sum: f64 = [1, 2]
                 .map(|l| chain.pi(l) * bracket(chain, p, j, i, l))
                 .iter()
@@ -123,9 +118,9 @@ fn logit_vj() -> Entry {
             // The right side is correct; on the left is the derivative by v_1, or by v_j.
             let left = |j| expect(chain, p, |x| slope(x, p, i, j));
             let point = Point::new(&place(chain, (p, j, i)), left(1), [right, by_powers]);
-            points.push(point.corrected(left(j)));
-        }
-    }
+            point.corrected(left(j))
+        },
+    );
     Claim::new("second-step.logit-vj").equality(points)
 }
 
@@ -147,63 +142,50 @@ fn target(chain: Chain, p: usize, j: usize) -> [f64; 2] {
 }
 
 fn target_general() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j) in [(1, 1), (5, 1), (6, 2), (7, 4)] {
-            let same = |q: usize| -> f64 {
-                [1, 2]
-                    .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
-                    .iter()
-                    .sum()
-            };
-            let [together, by_powers] = target(chain, p, j);
-            let plain: f64 = (j..=p).map(same).sum();
-            let counted = expect(chain, p + 1, |x| slope(x, p, x[p] + 1, j));
-            let again = expect(chain, p + 1, |x| {
-                (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
-            });
-            let at = chain.at([("p", p), ("j", j)]);
-            let printed = OFF * plain + (ON - OFF) * by_powers;
-            points.push(Point::new(
-                &at,
-                printed,
-                [counted, OFF * again + (ON - OFF) * together],
-            ));
-        }
-    }
+    let points = on_chains([(1, 1), (5, 1), (6, 2), (7, 4)], |chain, (p, j)| {
+        let same = |q: usize| -> f64 {
+            [1, 2]
+                .map(|i| chain.pi(i) * chain.walk(p + 1 - q, i, i))
+                .iter()
+                .sum()
+        };
+        let [together, by_powers] = target(chain, p, j);
+        let plain: f64 = (j..=p).map(same).sum();
+        let counted = expect(chain, p + 1, |x| slope(x, p, x[p] + 1, j));
+        let again = expect(chain, p + 1, |x| {
+            (j..=p).map(|q| one_if(x[q - 1] == x[p])).sum()
+        });
+        let at = chain.at([("p", p), ("j", j)]);
+        let printed = OFF * plain + (ON - OFF) * by_powers;
+        Point::new(&at, printed, [counted, OFF * again + (ON - OFF) * together])
+    });
     Claim::new("second-step.target").equality(points)
 }
 
 fn target_v1() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
+    let points = on_chains([1, 3, 7], |chain, p| {
         let lam = chain.lambda();
-        for p in [1, 3, 7] {
-            let each = |i: usize| {
-                let sum = chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0)
-                    + chain.gamma(i, i) * p as f64;
-                chain.pi(i) * chain.p(i, i) / (lam - 1.0) * sum
-            };
-            let at = chain.at([("p", p)]);
-            points.push(Point::new(&at, each(1) + each(2), target(chain, p, 1)));
-        }
-    }
+        let each = |i: usize| {
+            let sum = chain.beta(i, i) * (lam.powi(p as i32) - 1.0) / (lam - 1.0)
+                + chain.gamma(i, i) * p as f64;
+            chain.pi(i) * chain.p(i, i) / (lam - 1.0) * sum
+        };
+        let at = chain.at([("p", p)]);
+        Point::new(&at, each(1) + each(2), target(chain, p, 1))
+    });
     Claim::new("second-step.target-v1").equality(points)
 }
 
 fn target_vj() -> Entry {
-    let mut points = Vec::new();
-    for chain in CHAINS {
-        for (p, j) in [(2, 2), (5, 2), (6, 3), (7, 4), (6, 6)] {
-            let mut sum = 0.0;
-            for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
-                sum += chain.pi(l) * chain.p(l, i) * bracket(chain, p, j, i, l);
-            }
-            let at = chain.at([("p", p), ("j", j)]);
-            let printed = sum / (chain.lambda() - 1.0).powi(2);
-            points.push(Point::new(&at, printed, target(chain, p, j)));
+    let points = on_chains([(2, 2), (5, 2), (6, 3), (7, 4), (6, 6)], |chain, (p, j)| {
+        let mut sum = 0.0;
+        for (i, l) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            sum += chain.pi(l) * chain.p(l, i) * bracket(chain, p, j, i, l);
         }
-    }
+        let at = chain.at([("p", p), ("j", j)]);
+        let printed = sum / (chain.lambda() - 1.0).powi(2);
+        Point::new(&at, printed, target(chain, p, j))
+    });
     Claim::new("second-step.target-vj").equality(points)
 }
 
