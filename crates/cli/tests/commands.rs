@@ -202,6 +202,8 @@ fn bench_times_the_settings() {
     let main = &bench("main --threads 1")["settings"][0];
     assert!(main["name"] == "main" && main["threads"] == 1);
     assert!(main["ms_per_step"].as_f64().unwrap() > 0.0);
+    // There is no time to train in.
+    assert!(main["ms_per_step_trained"].is_null());
     let shares = main["share_of_step"].as_object().unwrap();
     let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-9);

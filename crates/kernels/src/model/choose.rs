@@ -13,8 +13,8 @@ use super::transformer::{Layer, Transformer};
 pub const NARROW: usize = 8;
 
 /// Scores are bounded if none is beyond this, in units of ln 2: then a softmax need not know its largest
-/// score. A weight may be a product of two such powers, and still stays far from the limits of f32.
-pub const BOUNDED: f32 = 40.0;
+/// score. Sums of such powers, and what is divided by them, stay far from the limits of f32.
+pub const BOUNDED: f32 = 60.0;
 
 /// Largest number of symbols for which the first layer does without an exponential per pair although
 /// positions meet the query: it needs k² convolutions then.
@@ -170,8 +170,8 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::OneHot,
         name: "one-hot",
         module: "transformer/coordinates/one_hot",
-        when: "the first layer, with at most 4 symbols where positions meet the query; while scores are \
-               bounded (checked at every step)",
+        when: "the first layer, with at most 4 symbols where positions meet the query; while the range of \
+               scores is bounded (checked at every step)",
         applies: |facts| {
             let few = |shape: &Transformer| shape.states <= MOST_SYMBOLS_BY_QUERY;
             facts.layer == 0 && (facts.meets_key() || facts.transformer().is_some_and(few))
