@@ -1,6 +1,6 @@
 use induct_kernels::lanes::{Lane, Level};
 use induct_kernels::model::Matrix;
-use induct_kernels::model::ops::{gelu, relu, silu, softplus};
+use induct_kernels::model::ops::{gelu, gelu_exact, relu, silu, softplus};
 use induct_kernels::model::reference::formulas;
 use induct_kernels::model::reference::tape::{Tape, Value};
 
@@ -12,6 +12,7 @@ fn lanes_match_the_reference_and_the_reference_its_differences() {
     );
     for (formula, forward) in [
         gelu,
+        (formulas::gelu_exact, gelu_exact::forward),
         (formulas::relu, relu::forward),
         (formulas::silu, silu::forward),
         (formulas::softplus, softplus::forward),
@@ -33,6 +34,22 @@ fn lanes_match_the_reference_and_the_reference_its_differences() {
                 assert!((f64::from(y[0].0[2]) - value(x)).abs() < 1e-6 * (1.0 + x.abs()));
                 assert!((f64::from(lane[0].0[2]) - gradient).abs() < 1e-6);
             }
+        }
+    }
+}
+
+/// All over its range, relative to its value where it is tiny.
+#[test]
+fn the_exact_gelu_is_exact() {
+    for step in -800..=800 {
+        let x = f64::from(step) / 100.0;
+        let at_x = f64::from(x as f32);
+        let exact = 0.5 * at_x * libm::erfc(-at_x / std::f64::consts::SQRT_2);
+        for level in Level::all() {
+            let (mut lane, mut y) = ([Lane::splat(x as f32)], [Lane::ZERO]);
+            gelu_exact::forward(level, &mut lane, &mut y);
+            let error = (f64::from(y[0].0[5]) - exact).abs();
+            assert!(error <= 4e-7 * at_x.abs().max(1e-3), "{error:e} at {x}");
         }
     }
 }

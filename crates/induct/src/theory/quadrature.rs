@@ -121,12 +121,14 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
         Law::DoublyStochastic if two => Ok(diagonal(0.5, degree)),
         Law::Iid(rows) if two && uniform(rows) => Ok(independent(degree)),
         Law::Pool(tables) => {
-            let chain = |table: &TransitionTable| WeightedChain {
-                weight: 1.0 / tables.len() as f64,
-                rows: table.rows().flatten().copied().collect(),
-                stationary: table.stationary().to_vec(),
-            };
-            Ok(tables.iter().map(chain).collect())
+            let share = 1.0 / tables.len() as f64;
+            Ok(tables.iter().map(|table| of_table(table, share)).collect())
+        }
+        Law::WeightedPool(tables, weights) => {
+            let chains = tables.iter().zip(weights);
+            Ok(chains
+                .map(|(table, &share)| of_table(table, share))
+                .collect())
         }
         Law::Mixture(parts) => {
             let mut all = Vec::new();
@@ -145,6 +147,15 @@ pub fn chains(prior: &TaskPrior, degree: Degree) -> Result<Vec<WeightedChain>, I
              1) and \
              doubly-stochastic, and for fixed and pool with any number of states",
         )),
+    }
+}
+
+/// A Markov chain with a weight.
+fn of_table(table: &TransitionTable, weight: f64) -> WeightedChain {
+    WeightedChain {
+        weight,
+        rows: table.rows().flatten().copied().collect(),
+        stationary: table.stationary().to_vec(),
     }
 }
 

@@ -127,12 +127,13 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::Coordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "attention alone, without absolute or rotary positions or convolutions, and heads × coordinates, summed over layers, at most \
-               width × layers",
+        when: "attention alone, without absolute or rotary positions, convolutions, biases or a tied output, and heads \
+               × coordinates, summed over layers, at most width × layers",
         applies: |facts| {
             facts.transformer().is_some_and(|shape| {
                 let is_attention = shape.slots.len() == shape.layers.len();
-                is_attention && fits_coordinates(shape, shape.layers.len())
+                let is_known = is_attention && shape.has_plain_output();
+                is_known && fits_coordinates(shape, shape.layers.len())
             })
         },
     },
@@ -149,7 +150,7 @@ pub const RULES: &[Rule] = &[
         kernel: Kernel::FirstInCoordinates,
         name: "coordinates",
         module: "transformer/coordinates",
-        when: "no absolute or rotary positions, convolutions, dropout or interventions, and heads × (k − 1) at most the width; together \
+        when: "no absolute or rotary positions, convolutions, biases, dropout or interventions, and heads × (k − 1) at most the width; together \
                with as many layers above it as fit (as for the engine), up to the first MLP",
         applies: |facts| {
             let is_plain = !facts.dropping && facts.plan.is_empty();
@@ -358,7 +359,9 @@ fn below_stream(shape: &Transformer) -> usize {
 fn fits_coordinates(shape: &Transformer, layers: usize) -> bool {
     let relative = |layer: &Layer| {
         let attention = layer.attention.as_ref()?;
-        let fits = attention.scheme.angle.is_none() && attention.convolution.is_none();
+        let fits = attention.scheme.angle.is_none()
+            && attention.convolution.is_none()
+            && attention.biases.is_none();
         fits.then_some(attention.scheme.relative)
     };
     let first = relative(&shape.layers[0]);

@@ -78,6 +78,12 @@ impl AttentionSpec {
             w_v: tensors.add("W_V", &square, true),
             w_o: projects.then(|| tensors.add("W_O", &square, true)),
             v: has_table.then(|| tensors.add("v", &[t, d], false)),
+            biases: tensors.spec.biases.then(|| Biases {
+                q: tensors.add_constant("b_Q", &[d], 0.0),
+                k: tensors.add_constant("b_K", &[d], 0.0),
+                v: tensors.add_constant("b_V", &[d], 0.0),
+                o: projects.then(|| tensors.add_constant("b_O", &[d], 0.0)),
+            }),
         })
     }
 }
@@ -115,12 +121,27 @@ pub struct Attention {
     pub w_o: Option<Range<usize>>,
     /// [t, d], for relative positions
     pub v: Option<Range<usize>>,
+    pub biases: Option<Biases>,
+}
+
+/// Where the biases of queries, keys, values and, with an output projection, of the output are: `[d]` each.
+#[derive(Clone, Debug)]
+pub struct Biases {
+    pub q: Range<usize>,
+    pub k: Range<usize>,
+    pub v: Range<usize>,
+    pub o: Option<Range<usize>>,
 }
 
 impl Attention {
     /// Width of a head.
     pub fn size(&self) -> usize {
         self.width / self.heads
+    }
+
+    /// The output's bias. Every head writes an equal share of it.
+    fn output_bias(&self) -> Option<&Range<usize>> {
+        self.biases.as_ref()?.o.as_ref()
     }
 
     /// Multiplies what is in units of scores. Scores are computed in units of ln 2 and without the division by
@@ -131,7 +152,8 @@ impl Attention {
             .v
             .iter()
             .filter(|_| self.scheme.relative == RelativeTerm::Key);
-        for place in [&self.w_q].into_iter().chain(beside) {
+        let bias = self.biases.iter().map(|biases| &biases.q);
+        for place in [&self.w_q].into_iter().chain(beside).chain(bias) {
             let place = &mut values[place.clone()];
             place.iter_mut().for_each(|value| *value *= scale);
         }
@@ -160,9 +182,17 @@ impl Block for Attention {
             None => read[reader],
         };
         let [queries, keys, values] = [seen(0), seen(1), seen(2)];
-        let queries = queries.times(run.weight(&self.w_q, d));
-        let keys = keys.times(run.weight(&self.w_k, d));
-        let values = values.times(run.weight(&self.w_v, d));
+        let mut queries = queries.times(run.weight(&self.w_q, d));
+        let mut keys = keys.times(run.weight(&self.w_k, d));
+        let mut values = values.times(run.weight(&self.w_v, d));
+        if let Some(Biases { q, k, v, .. }) = &self.biases {
+            queries = queries + run.weight(q, d).repeated(rows);
+            keys = keys + run.weight(k, d).repeated(rows);
+            values = values + run.weight(v, d).repeated(rows);
+        }
+        let shares = 1.0 / self.heads as f64;
+        let b_o = self.output_bias().map(|b_o| run.weight(b_o, d));
+        let b_o = b_o.map(|b_o| b_o.repeated(rows).scaled(shares));
         let positions = self.v.as_ref().map(|v| run.weight(v, d));
         let w_o = self.w_o.as_ref().map(|w_o| run.weight(w_o, d));
         let head = |head: usize| {
@@ -183,9 +213,13 @@ impl Block for Attention {
             let scores = scores.scaled(1.0 / (size as f64).sqrt());
             let output = run.attend(head, scores, own(values));
             let first = head * size;
-            match w_o {
+            let written = match w_o {
                 Some(w_o) => output.times(w_o.take((size, d), move |i, c| Some((first + i, c)))),
                 None => output,
+            };
+            match b_o {
+                Some(b_o) => written + b_o,
+                None => written,
             }
         };
         (0..self.heads).map(head).collect()
