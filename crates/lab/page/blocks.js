@@ -81,9 +81,9 @@ export class Blocks {
     const remove = this.#button(`remove ${index}`, "×", () => this.#change(this.#blocks.toSpliced(index, 1), `remove ${Math.max(0, index - 1)}`), `${name}: remove`);
     remove.disabled = this.#blocks.length === 1;
     const fields = settings.map((setting) => fieldOf(setting, `${PATH}[${index}].${setting.key}`));
-    return element("li", { role: "group", "aria-label": name },
+    return element("li", {}, element("div", { role: "group", "aria-label": name },
       element("div", { class: "row" }, field, move("up", index - 1), move("down", index + 1), remove),
-      element("div", { class: "fields" }, ...fields));
+      element("div", { class: "fields" }, ...fields)));
   }
 
   #listTools() {
