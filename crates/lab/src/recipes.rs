@@ -177,6 +177,9 @@ fn values(recipe: &Recipe) -> BTreeMap<String, String> {
                 collect(&format!("{path}{separator}{key}"), inner, values);
             }
         }
+        for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
+            collect(&format!("{path}[{index}]"), inner, values);
+        }
         values.insert(path.to_owned(), value.to_string());
     }
     let mut values = BTreeMap::new();
